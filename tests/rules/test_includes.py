@@ -1,0 +1,87 @@
+"""Reads every #include of the sources and holds it against the table of docs/ARCHITECTURE.md; with it, what else can be read
+off a source file: `#pragma once`, forbidden headers, and that the hot headers stay free of the C++ library's heavy parts."""
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from check import SOURCE, check, finish, skip  # noqa: E402
+
+# Who may include whom; a folder may always include itself.
+MAY_INCLUDE = {
+    'base': set(),
+    'trace': {'base'},
+    'cubin': {'base'},
+    'ringbuf': {'base', 'trace'},
+    'interpose': {'base', 'trace', 'ringbuf', 'cupti'},
+    'cupti': {'base', 'trace', 'ringbuf'},
+    'writer': {'base', 'trace', 'ringbuf'},
+    'analysis': {'base', 'trace', 'cubin'},
+    'cli': {'base', 'trace', 'analysis'},
+    'simgpu': {'base', 'cubin'},
+    'examples': set(),
+    'tests': {'base', 'trace', 'cubin', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'cli', 'simgpu'},
+    'bench': {'base', 'trace', 'cubin', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'simgpu'},
+}
+# Of trace/, the preloaded library sees what a record is and never what a file is: these are file parts.
+FILE_PART = re.compile(r'trace/(file|.*_file|.*reader|.*writer|.*text|chunk_codec|compress)\w*\.h$')
+NO_FILE_PARTS = {'ringbuf', 'interpose', 'cupti'}
+# What runs during an intercepted call.
+HOT = ['interpose/traced.h', 'ringbuf/producer.h', 'base/clock.h']
+HEAVY = re.compile(r'<(string|vector|map|unordered_map|set|list|deque|mutex|shared_mutex|condition_variable|thread|iostream|'
+                   r'ostream|istream|sstream|fstream|memory|functional|stdexcept|exception|future|regex|filesystem|boost/.*)>')
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"][^>"]+[>"])', re.M)
+MARKS = re.compile(r'\b(TODO|FIXME|XXX)\b')
+GENERATED = re.compile(r'\.(inc|def)$|_generated\.h$|^generated/')
+
+
+def sources():
+    for folder in MAY_INCLUDE:
+        for at, folders, names in os.walk(os.path.join(SOURCE, folder)):
+            folders[:] = [name for name in folders if not name.startswith(('.', 'build', '__pycache__'))]
+            for name in names:
+                if name.endswith(('.h', '.hpp', '.cpp', '.c', '.cc', '.cu', '.def', '.inc')):
+                    yield folder, os.path.relpath(os.path.join(at, name), SOURCE)
+
+
+def main():
+    seen, wrong = 0, {'direction': [], 'file parts': [], 'path': [], 'pragma once': [], 'ranges': [], 'hot': [], 'marks': []}
+    for folder, path in sources():
+        seen += 1
+        with open(os.path.join(SOURCE, path), encoding='utf-8') as file:
+            text = file.read()
+        if path.endswith(('.h', '.hpp')) and '#pragma once' not in text:
+            wrong['pragma once'].append(path)
+        wrong['marks'] += [f'{path}: {mark}' for mark in MARKS.findall(text)]
+        for include in INCLUDE.findall(text):
+            name = include[1:-1]
+            if name == 'ranges':
+                wrong['ranges'].append(path)
+            if path in HOT and HEAVY.match(include):
+                wrong['hot'].append(f'{path} includes {include}')
+            if include[0] == '<':
+                continue
+            to = name.split('/')[0]
+            if to in MAY_INCLUDE and to != folder and to not in MAY_INCLUDE[folder]:
+                wrong['direction'].append(f'{path} includes {name}')
+            if folder in NO_FILE_PARTS and FILE_PART.match(name):
+                wrong['file parts'].append(f'{path} includes {name}')
+            if folder == 'interpose' and to == 'cupti' and name != 'cupti/loader.h':
+                wrong['direction'].append(f'{path} includes {name}: only cupti/loader.h crosses')
+            if not os.path.exists(os.path.join(SOURCE, name)) and not GENERATED.search(name) and folder != 'examples':
+                wrong['path'].append(f'{path} includes "{name}", which is no path from the root')
+    if not seen:
+        skip('includes', 'there are no sources yet')
+    said = {'direction': 'every include goes along the table of docs/ARCHITECTURE.md',
+            'file parts': 'the preloaded library, the ring and cupti/ see records, never file parts',
+            'path': 'own headers are included by path from the root',
+            'pragma once': 'every header begins with #pragma once',
+            'ranges': 'nothing includes <ranges>',
+            'hot': 'the hot headers include none of the C++ library that allocates, locks or throws',
+            'marks': 'no TODO, FIXME or XXX is left'}
+    for key, what in said.items():
+        check(f'{what} ({seen} files)', not wrong[key], '\n       '.join([''] + wrong[key]))
+    finish()
+
+
+main()
