@@ -37,15 +37,15 @@ struct CodeParameter {
 
 struct CodeKernel {
   std::string symbol;
-  std::optional<std::uint32_t> registers;    // per thread; unknown for PTX that nobody compiled
-  std::optional<std::uint32_t> local_bytes;  // per thread; unknown for PTX
-  std::uint32_t static_shared_bytes = 0;     // what the program asked for: without the KiB that sm_90+ reserves
-  std::uint32_t max_threads = 0;             // .maxntid as a product; 0: not limited by the program
-  std::uint32_t required_block[3] = {0, 0, 0};   // .reqntid; 0: none
+  std::optional<std::uint32_t> registers;         // per thread; unknown for PTX that nobody compiled
+  std::optional<std::uint32_t> local_bytes;       // per thread; unknown for PTX
+  std::uint32_t static_shared_bytes = 0;          // what the program asked for: without the KiB that sm_90+ reserves
+  std::uint32_t max_threads = 0;                  // .maxntid as a product; 0: not limited by the program
+  std::uint32_t required_block[3] = {0, 0, 0};    // .reqntid; 0: none
   std::uint32_t required_cluster[3] = {0, 0, 0};  // .reqnctapercluster; 0: none
-  std::uint32_t parameter_bytes = 0;         // end of the last parameter
-  std::vector<CodeParameter> parameters;     // by ordinal
-  ByteSpan code;                             // machine code (cubin only), inside the image
+  std::uint32_t parameter_bytes = 0;              // end of the last parameter
+  std::vector<CodeParameter> parameters;          // by ordinal
+  ByteSpan code;                                  // machine code (cubin only), inside the image
 };
 
 struct CodeGlobal {
@@ -71,7 +71,7 @@ struct FatbinEntry {
   ImageKind kind = ImageKind::kUnknown;  // kCubin, kPtx, or kUnknown for kinds that nobody documents
   Sm sm;
   Compression compression = Compression::kNone;
-  ByteSpan payload;          // as stored
+  ByteSpan payload;           // as stored
   std::size_t raw_bytes = 0;  // after unpacking
 };
 

@@ -12,12 +12,16 @@ namespace {
 constexpr std::uint16_t kMachineCuda = 190;
 constexpr std::uint32_t kSectionSymbols = 2;
 constexpr std::uint32_t kSectionNoBits = 8;
+constexpr std::uint32_t kSectionGlobal = 0x70000007;  // these three are the NOBITS of relocatable cubins
+constexpr std::uint32_t kSectionLocal = 0x70000009;
+constexpr std::uint32_t kSectionShared = 0x7000000a;
 constexpr std::uint32_t kSectionSymbolIndexes = 18;
 constexpr std::uint8_t kSymbolObject = 1;
 constexpr std::uint8_t kSymbolFunction = 2;
 constexpr std::uint8_t kOtherManaged = 0x04;
 constexpr std::uint8_t kOtherEntry = 0x10;
-constexpr std::uint32_t kReservedSharedBytes = 1024;  // the system's own, on sm_90 and later
+constexpr std::uint32_t kReservedSharedBytes = 1024;  // the system's own, in every kernel's section where it is there
+constexpr std::string_view kReservedSharedSection = ".nv.shared.reserved.0";
 
 enum Attribute : std::uint8_t {
   kMaxThreads = 0x05,
@@ -29,6 +33,11 @@ enum Attribute : std::uint8_t {
   kCtaPerCluster = 0x3d,
   kParameterInfoLarge = 0x45,
 };
+
+bool has_no_bits(std::uint32_t type) {
+  return type == 0 || type == kSectionNoBits || type == kSectionGlobal || type == kSectionLocal ||
+         type == kSectionShared;
+}
 
 struct Section {
   std::string_view name;
@@ -57,11 +66,16 @@ class CubinReader {
 
   std::optional<CodeModule> read(std::string* why) {
     const char* broken = nullptr;
-    if (!read_header()) broken = "not a cubin";
-    else if (!read_sections()) broken = "the section table of the cubin is broken";
-    else if (!read_symbols()) broken = "the symbol table of the cubin is broken";
-    else if (!add_kernels()) broken = "the cubin's kernels are broken";
-    else if (!add_globals()) broken = "the cubin's globals are broken";
+    if (!read_header())
+      broken = "not a cubin";
+    else if (!read_sections())
+      broken = "the section table of the cubin is broken";
+    else if (!read_symbols())
+      broken = "the symbol table of the cubin is broken";
+    else if (!add_kernels())
+      broken = "the cubin's kernels are broken";
+    else if (!add_globals())
+      broken = "the cubin's globals are broken";
     if (broken == nullptr) return std::move(module_);
     explain(why, broken);
     return std::nullopt;
@@ -101,7 +115,7 @@ class CubinReader {
       section.size = *read_at<std::uint64_t>(header, 32);
       section.link = *read_at<std::uint32_t>(header, 40);
       section.info = *read_at<std::uint32_t>(header, 44);
-      if (section.type != kSectionNoBits && section.type != 0) {
+      if (!has_no_bits(section.type)) {
         const auto content = slice(bytes_, *read_at<std::uint64_t>(header, 24), section.size);
         if (!content) return false;
         section.bytes = *content;
@@ -164,17 +178,19 @@ class CubinReader {
     for (std::size_t i = 0; i < symbols_.size(); ++i) {
       const Symbol& symbol = symbols_[i];
       if (symbol.type != kSymbolFunction || (symbol.other & kOtherEntry) == 0) continue;
-      if (symbol.section >= sections_.size() || module_.kernels.size() >= kMaxKernels || !spend(symbol.name)) return false;
+      if (symbol.section >= sections_.size() || module_.kernels.size() >= kMaxKernels || !spend(symbol.name))
+        return false;
       by_symbol.emplace(static_cast<std::uint32_t>(i), module_.kernels.size());
       CodeKernel& kernel = module_.kernels.emplace_back();
       kernel.symbol = symbol.name;
       kernel.code = sections_[symbol.section].bytes;
       if (const Section* shared = find(".nv.shared.", symbol.name)) kernel.static_shared_bytes = shared_bytes(*shared);
       if (const Section* info = find(".nv.info.", symbol.name)) {
-        if (!read_attributes(info->bytes, [&](std::uint8_t a, ByteSpan v) { return apply(kernel, a, v); })) return false;
+        if (!read_attributes(info->bytes, [&](std::uint8_t a, ByteSpan v) { return apply(kernel, a, v); }))
+          return false;
       }
       settle_parameters(kernel);
-      legacy_registers(kernel, sections_[symbol.section]);
+      header_registers(kernel, sections_[symbol.section]);
     }
     for (const Section& section : sections_) {
       if (section.name == ".nv.info" && !read_common(section.bytes, by_symbol)) return false;
@@ -183,7 +199,8 @@ class CubinReader {
   }
 
   std::uint32_t shared_bytes(const Section& shared) const {
-    const std::uint64_t reserved = module_.sm.number >= 90 ? kReservedSharedBytes : 0;
+    const bool reserves = module_.sm.number >= 90 && by_name_.count(kReservedSharedSection) != 0;
+    const std::uint64_t reserved = reserves ? kReservedSharedBytes : 0;
     const std::uint64_t own = shared.size > reserved ? shared.size - reserved : 0;
     return own > UINT32_MAX ? UINT32_MAX : static_cast<std::uint32_t>(own);
   }
@@ -213,16 +230,24 @@ class CubinReader {
         const auto size = read_at<std::uint16_t>(value, 8);
         return !size || set_parameter(kernel, *ordinal, {*offset, *size});
       }
-      case kParameterBytes: kernel.parameter_bytes = read_at<std::uint16_t>(value, 0).value_or(0); return true;
+      case kParameterBytes:
+        kernel.parameter_bytes = read_at<std::uint16_t>(value, 0).value_or(0);
+        return true;
       case kMaxThreads: {
-        const std::uint64_t x = read_at<std::uint32_t>(value, 0).value_or(0), y = read_at<std::uint32_t>(value, 4).value_or(1);
+        const std::uint64_t x = read_at<std::uint32_t>(value, 0).value_or(0),
+                            y = read_at<std::uint32_t>(value, 4).value_or(1);
         const std::uint64_t z = read_at<std::uint32_t>(value, 8).value_or(1);
         if (x <= 1024 && y <= 1024 && z <= 1024) kernel.max_threads = static_cast<std::uint32_t>(x * y * z);
         return true;
       }
-      case kRequiredThreads: read_triple(value, kernel.required_block); return true;
-      case kCtaPerCluster: read_triple(value, kernel.required_cluster); return true;
-      default: return true;
+      case kRequiredThreads:
+        read_triple(value, kernel.required_block);
+        return true;
+      case kCtaPerCluster:
+        read_triple(value, kernel.required_cluster);
+        return true;
+      default:
+        return true;
     }
   }
 
@@ -243,9 +268,10 @@ class CubinReader {
     }
   }
 
-  // Before ABI 8 the register count was also in the section header; where .nv.info has it, that wins.
-  void legacy_registers(CodeKernel& kernel, const Section& text) const {
-    if (std::to_integer<std::uint8_t>(bytes_[8]) < 8 && (text.info >> 24) != 0) kernel.registers = text.info >> 24;
+  // Older assemblers, and the hand-tuned kernels of the vendor's libraries, keep the register count in the section
+  // header alone; where .nv.info has it, that wins.
+  static void header_registers(CodeKernel& kernel, const Section& text) {
+    if ((text.info >> 24) != 0) kernel.registers = text.info >> 24;
   }
 
   bool read_common(ByteSpan info, const std::unordered_map<std::uint32_t, std::size_t>& by_symbol) {
@@ -274,7 +300,7 @@ class CubinReader {
       const std::uint64_t offset = symbol.value - section.address;
       if (symbol.size > section.size || offset > section.size - symbol.size || !spend(symbol.name)) return false;
       CodeGlobal global{std::string(symbol.name), symbol.size, constant, (symbol.other & kOtherManaged) != 0, {}};
-      if (section.type != kSectionNoBits) {
+      if (!has_no_bits(section.type)) {
         const auto init = slice(section.bytes, offset, symbol.size);
         if (!init || init->size() > init_budget) return false;
         init_budget -= init->size();

@@ -57,8 +57,8 @@ std::uint64_t claimed_elf_bytes(const std::byte* elf) {
   if (program_offset <= kMaxImageBytes) end = std::max(end, program_offset + program_bytes);
   const ByteSpan table(elf + section_offset, static_cast<std::size_t>(count * entry_bytes));
   for (std::size_t i = 0; i < count; ++i) {
-    constexpr std::uint32_t kNoBits = 8;
-    if (read_at<std::uint32_t>(table, i * 64 + 4) == kNoBits) continue;
+    const std::uint32_t type = *read_at<std::uint32_t>(table, i * 64 + 4);
+    if (type == 8 || type == 0x70000007 || type == 0x70000009 || type == 0x7000000a) continue;  // no bytes in the file
     const auto offset = *read_at<std::uint64_t>(table, i * 64 + 24);
     const auto size = *read_at<std::uint64_t>(table, i * 64 + 32);
     if (offset > kMaxImageBytes || size > kMaxImageBytes) return 0;
@@ -113,7 +113,9 @@ std::optional<FatbinEntry> read_entry(ByteSpan rest, std::size_t& entry_bytes) {
 std::uint32_t major_of(std::uint32_t sm) { return sm / 10; }
 
 // Chips that one family-specific image serves. 10.0 and 10.3 are one family, 12.0 and 12.1 another; 11.0 stands alone.
-bool same_family(std::uint32_t code, std::uint32_t device) { return major_of(code) == major_of(device) && code <= device; }
+bool same_family(std::uint32_t code, std::uint32_t device) {
+  return major_of(code) == major_of(device) && code <= device;
+}
 
 }  // namespace
 
@@ -142,9 +144,12 @@ ByteSpan image_at(const void* image) {
       const std::uint64_t size = claimed_fatbin_bytes(ByteSpan(bytes, kFatbinHeaderBytes));
       return size == 0 || size > SIZE_MAX / 2 ? ByteSpan{} : ByteSpan(bytes, static_cast<std::size_t>(size));
     }
-    case ImageKind::kCubin: return ByteSpan(bytes, static_cast<std::size_t>(claimed_elf_bytes(bytes)));
-    case ImageKind::kPtx: return text;
-    case ImageKind::kUnknown: break;
+    case ImageKind::kCubin:
+      return ByteSpan(bytes, static_cast<std::size_t>(claimed_elf_bytes(bytes)));
+    case ImageKind::kPtx:
+      return text;
+    case ImageKind::kUnknown:
+      break;
   }
   return {};
 }
@@ -198,9 +203,12 @@ std::optional<std::vector<FatbinEntry>> read_fatbin(ByteSpan bytes, std::string*
 bool runs_on(const FatbinEntry& entry, std::uint32_t device) {
   const std::uint32_t sm = entry.sm.number;
   switch (entry.sm.variant) {
-    case SmVariant::kArchitecture: return sm == device;
-    case SmVariant::kFamily: return same_family(sm, device);
-    case SmVariant::kNone: break;
+    case SmVariant::kArchitecture:
+      return sm == device;
+    case SmVariant::kFamily:
+      return same_family(sm, device);
+    case SmVariant::kNone:
+      break;
   }
   if (entry.kind == ImageKind::kCubin) return major_of(sm) == major_of(device) && sm <= device;
   return entry.kind == ImageKind::kPtx && sm <= device;
@@ -208,8 +216,10 @@ bool runs_on(const FatbinEntry& entry, std::uint32_t device) {
 
 const FatbinEntry* pick_entry(std::span<const FatbinEntry> entries, std::uint32_t device) {
   const auto rank = [](const FatbinEntry& e) {
-    return (e.kind == ImageKind::kCubin ? 1u << 20 : 0u) + e.sm.number * 4 + static_cast<std::uint32_t>(
-        e.sm.variant == SmVariant::kArchitecture ? 2 : e.sm.variant == SmVariant::kFamily ? 1 : 0);
+    return (e.kind == ImageKind::kCubin ? 1u << 20 : 0u) + e.sm.number * 4 +
+           static_cast<std::uint32_t>(e.sm.variant == SmVariant::kArchitecture ? 2
+                                      : e.sm.variant == SmVariant::kFamily     ? 1
+                                                                               : 0);
   };
   const FatbinEntry* best = nullptr;
   for (const FatbinEntry& entry : entries) {

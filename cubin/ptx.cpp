@@ -15,8 +15,8 @@ constexpr std::uint64_t kMaxVariableBytes = std::uint64_t{1} << 40;
 constexpr std::size_t kMaxInitBytes = std::size_t{256} << 20;
 
 bool is_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%' ||
-         c == '.';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '%' || c == '.';
 }
 
 // Words (identifiers, numbers, directives with their dot), strings with their quotes, and single signs.
@@ -112,13 +112,11 @@ std::uint32_t type_bytes(std::string_view type) {
     std::string_view type;
     std::uint32_t bytes;
   };
-  static constexpr std::array<Row, 27> kTypes{{{".b8", 1},     {".u8", 1},     {".s8", 1},         {".pred", 1},
-                                               {".b16", 2},    {".u16", 2},    {".s16", 2},        {".f16", 2},
-                                               {".bf16", 2},   {".b32", 4},    {".u32", 4},        {".s32", 4},
-                                               {".f32", 4},    {".tf32", 4},   {".f16x2", 4},      {".bf16x2", 4},
-                                               {".b64", 8},    {".u64", 8},    {".s64", 8},        {".f64", 8},
-                                               {".f32x2", 8},  {".texref", 8}, {".samplerref", 8}, {".surfref", 8},
-                                               {".b128", 16},  {".e4m3", 1},   {".e5m2", 1}}};
+  static constexpr std::array<Row, 27> kTypes{
+      {{".b8", 1},     {".u8", 1},         {".s8", 1},      {".pred", 1},  {".b16", 2},  {".u16", 2}, {".s16", 2},
+       {".f16", 2},    {".bf16", 2},       {".b32", 4},     {".u32", 4},   {".s32", 4},  {".f32", 4}, {".tf32", 4},
+       {".f16x2", 4},  {".bf16x2", 4},     {".b64", 8},     {".u64", 8},   {".s64", 8},  {".f64", 8}, {".f32x2", 8},
+       {".texref", 8}, {".samplerref", 8}, {".surfref", 8}, {".b128", 16}, {".e4m3", 1}, {".e5m2", 1}}};
   for (const Row& row : kTypes) {
     if (row.type == type) return row.bytes;
   }
@@ -157,7 +155,8 @@ class PtxReader {
       }
       if (token == ".func" || token == ".section") skip_statement();
       if (token == ".global" || token == ".const" || token == ".shared") read_module_variables(token, external);
-      if (token == ";" || token == ".entry" || token == ".func" || token == ".global" || token == ".const" || token == ".shared") {
+      if (token == ";" || token == ".entry" || token == ".func" || token == ".global" || token == ".const" ||
+          token == ".shared") {
         external = false;
       }
     }
