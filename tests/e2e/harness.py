@@ -84,7 +84,7 @@ def main():
     if sys.argv[1:]:
         tests = [(name, value) for name, value in tests if name in sys.argv[1:]]
     counts = collections.Counter()
-    _become_reaper()
+    become_reaper()
     for name, function in tests:
         _scratch = tempfile.mkdtemp(prefix=f'gputrace-{name}-')
         began, detail = time.monotonic(), ''
@@ -182,7 +182,7 @@ def program(name):
 
 
 # --------------------------------------------------------------------------------------------------- processes
-def _become_reaper():
+def become_reaper():
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
