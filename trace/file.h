@@ -2,8 +2,9 @@
 //
 //   FileHeader | Chunk | Chunk | ...        each Chunk: ChunkHeader, then stored_size bytes of payload, then zeros up to 8 bytes
 //
-//   · Every chunk carries its own length, sequence and checksum (XXH3-64 over header fields and stored payload). A reader that meets a bad chunk
-//     looks for the next ChunkHeader magic on an 8-byte border and goes on; it reports exactly which sequences are lost.
+//   · Every chunk carries its own length, sequence and checksums: header_check over its header (so a damaged payload still tells whose records are
+//     lost, and how many) and checksum over header fields and stored payload. A reader that meets a bad header looks for the next good one on an
+//     8-byte border and goes on; it reports exactly which sequences are lost.
 //   · A chunk may be transformed and compressed (encoding), never reinterpreted: decoding gives, bit for bit, what the producer wrote.
 //   · Unknown chunk kinds are skipped and counted. A file with a newer major is refused by name; a newer minor is read.
 #pragma once
@@ -23,7 +24,7 @@ struct FileHeader {
   char magic[8];
   u16 major;
   u16 minor;
-  u32 header_size;
+  u32 header_size;    // bytes; the last 8 of them are the checksum, in every version
   u64 random_id;      // of the traced process: segment identity
   u64 start_time;     // its start, clock ticks after boot
   u64 pid_namespace;
@@ -63,7 +64,7 @@ struct ChunkHeader {
   u32 incarnation;
   u64 first_record;  // Records: ordinal of the first one within the thread; a jump means records overwritten or lost
   u32 record_count;  // Records
-  u32 reserved;
+  u32 header_check;  // low 32 bits of XXH3-64 over this header with checksum and header_check set to 0
   Ticks begin;       // Records: smallest begin, largest end (0 where empty)
   Ticks end;
 };
@@ -79,8 +80,10 @@ struct ThreadEntry {
   char name[16];
 };
 
+inline constexpr u32 kProcessSlot = 0xffffffffu;  // HealthEntry of the process as a whole
+
 struct HealthEntry {
-  u32 slot;
+  u32 slot;          // kProcessSlot: the process as a whole, threads without a slot included
   u32 incarnation;
   i32 tid;
   u32 reserved;

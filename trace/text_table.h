@@ -1,0 +1,38 @@
+// The strings of a trace: Text records joined by id.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/types.h"
+#include "trace/record.h"
+
+namespace gputrace {
+
+inline constexpr u32 kMaxTextBytes = 1u << 20;         // of one string
+inline constexpr u64 kMaxTextTotal = 512ull << 20;     // of all strings of one trace
+
+class TextTable {
+ public:
+  // Takes one Text record (its pieces come in order). Pieces that do not fit are counted in bad_pieces().
+  void add(const RecordHeader& record);
+
+  // The string, as far as its pieces are there; no string: an empty view with data() == nullptr.
+  std::string_view find(u64 id) const;
+  bool complete(u64 id) const;  // all `total` bytes are there
+
+  std::size_t size() const { return entries_.size(); }
+  u64 bad_pieces() const { return bad_pieces_; }
+
+ private:
+  struct Entry {
+    std::string text;
+    u32 total = 0;
+  };
+  std::unordered_map<u64, Entry> entries_;
+  u64 bytes_ = 0;
+  u64 bad_pieces_ = 0;
+};
+
+}  // namespace gputrace
