@@ -24,7 +24,7 @@ MAY_INCLUDE = {
     'bench': {'base', 'trace', 'cubin', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'simgpu'},
 }
 # Of trace/, the preloaded library sees what a record is and never what a file is: these are file parts.
-FILE_PART = re.compile(r'trace/(file|.*_file|.*reader|.*writer|.*text|chunk_codec|compress)\w*\.h$')
+FILE_PART = re.compile(r'trace/(file|.*_file|.*reader|.*writer|.*text|chunk|compress|transform|clock_map)\w*\.h$')
 NO_FILE_PARTS = {'ringbuf', 'interpose', 'cupti'}
 # What runs during an intercepted call.
 HOT = ['interpose/traced.h', 'ringbuf/producer.h', 'base/clock.h']

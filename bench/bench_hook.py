@@ -1,0 +1,137 @@
+"""What a traced call costs: ns and instructions, beside two bare timestamps and an LTTng-UST event of the same run.
+
+Each figure is the least of several rounds taken in turn (other work on the machine only ever adds), each round the median of
+many batches. A batch fits the ring, and the sidecar empties the ring in the pause after it.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+from bench import Table, built, harness, run, scratch
+
+ROUNDS, BATCHES, CALLS, PAUSE_US = 5, 40, 20000, 6000
+FULL = {'GPUTRACE_SIDECAR': 'off', 'GPUTRACE_BUFFER': '1M'}
+
+
+def modes(driver, library):
+    """name → environment; the driver is a folder with a libcuda.so.1."""
+    base = {'LD_LIBRARY_PATH': driver, 'SIMGPU_CALL_TIME': '0'}
+    output = os.path.join(scratch.name, 'hook-%n')
+    traced = {**base, 'LD_PRELOAD': library, 'GPUTRACE_OUTPUT': output}
+    return {'untraced': base, 'off': {**traced, 'GPUTRACE': '0'}, 'on': traced, 'full': {**traced, **FULL}}
+
+
+def median_ns(output):
+    return float(output.split()[1])
+
+
+class Lttng:
+    """A session daemon of our own and a snapshot session, which keeps the newest events in memory: the peer's fastest mode."""
+
+    def __enter__(self):
+        self.home = os.path.join(scratch.name, 'lttng')
+        os.makedirs(self.home)
+        self.env = {**os.environ, 'LTTNG_HOME': self.home, 'HOME': self.home}
+        self.daemon = subprocess.Popen(['lttng-sessiond', '--no-kernel'], env=self.env, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        harness._ours.add(self.daemon.pid)
+        deadline = time.monotonic() + 10
+        while subprocess.run(['lttng', '--no-sessiond', 'list'], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             timeout=20, check=False).returncode:
+            if time.monotonic() > deadline:
+                sys.exit('bench: lttng-sessiond does not answer')
+            time.sleep(0.1)
+        for command in (['create', 'bench', '--snapshot'], ['enable-channel', '--userspace', '--overwrite', '--subbuf-size=1M', '--num-subbuf=4', 'c'],
+                        ['enable-event', '--userspace', '--channel=c', 'gputrace_bench:launch'], ['start']):
+            subprocess.run(['lttng', '--no-sessiond', *command], env=self.env, stdout=subprocess.DEVNULL, timeout=30, check=True)
+        return self
+
+    def __exit__(self, *_):
+        subprocess.run(['lttng', '--no-sessiond', 'destroy', 'bench'], env=self.env, stdout=subprocess.DEVNULL, timeout=30, check=False)
+        self.daemon.terminate()
+        self.daemon.wait(20)
+
+
+def instructions(command, env):
+    """What callgrind counts, in one thread and without a sidecar: it does not move with the weather."""
+    variables = {**{key: value for key, value in os.environ.items() if not key.startswith('GPUTRACE')}, **env}
+    done = subprocess.run(['valgrind', '--tool=callgrind', '--callgrind-out-file=/dev/null', *command], env=variables, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300, check=False)
+    found = re.search(rb'Collected : (\d+)', done.stderr)
+    return int(found[1]) if found and done.returncode == 0 else None
+
+
+def instructions_per_call(calls, env):
+    few, many = 1000, 21000
+    counts = [instructions([calls, 'launch', '1', str(n), '0'], {**env, 'GPUTRACE_SIDECAR': 'off'}) for n in (few, many)]
+    return None if None in counts else (counts[1] - counts[0]) / (many - few)
+
+
+def main():
+    calls, library = built('calls'), harness.places.library
+    drivers = {'no-op driver': os.path.dirname(calls), 'simgpu': harness.places.simgpu}
+    arguments = [str(BATCHES), str(CALLS), str(PAUSE_US)]
+    best = {}
+
+    def keep(name, ns):
+        best[name] = min(best.get(name, 1e18), ns)
+
+    for _ in range(ROUNDS):
+        keep('stamps', median_ns(run([calls, 'stamps', *arguments[:2], '0'])))
+        for driver, folder in drivers.items():
+            for mode, env in modes(folder, library).items():
+                keep((driver, mode), median_ns(run([calls, 'launch', *arguments], env)))
+    if built('lttng_event') and shutil.which('lttng-sessiond'):
+        with Lttng() as lttng:
+            for _ in range(ROUNDS):
+                minimum, median, enabled = subprocess.run([built('lttng_event'), str(BATCHES), str(CALLS)], env=lttng.env, check=True, timeout=120,
+                                                          stdout=subprocess.PIPE).stdout.decode().split()
+                if enabled != '1':
+                    sys.exit('bench: the LTTng event was not enabled')
+                keep('lttng', float(median))
+
+    table = Table(f'hook: ns per cuLaunchKernel ({ROUNDS} rounds of {BATCHES} batches of {CALLS} calls)')
+    stamps = best['stamps']
+    table.add('two timestamps and a record on the stack', f'{stamps:.1f} ns')
+    lttng = best.get('lttng')
+    table.add('LTTng-UST event with two timestamps (snapshot session)', f'{lttng:.1f} ns' if lttng else 'not installed')
+    for driver in drivers:
+        plain = best[driver, 'untraced']
+        table.add(f'{driver}: untraced', f'{plain:.1f} ns')
+        off, on, full = (best[driver, mode] - plain for mode in ('off', 'on', 'full'))
+        table.add(f'{driver}: off (GPUTRACE=0)', f'{off:+.1f} ns', '<= 2 ns', off <= 2)
+        table.add(f'{driver}: on', f'{on:+.1f} ns', f'<= {1.25 * stamps:.1f} ns (1.25 x two timestamps)', on <= 1.25 * stamps)
+        if lttng:
+            table.add(f'{driver}: on', f'{on / lttng:.2f} of LTTng', '<= 0.25 of LTTng', on <= lttng / 4)
+        table.add(f'{driver}: ring full, no sidecar', f'{full:+.1f} ns')
+    table.show()
+
+    # The pacing must have worked: a dropped record is a cheaper record.
+    output = os.path.join(scratch.name, 'check')
+    run([calls, 'launch', *arguments], {**modes(drivers['no-op driver'], library)['on'], 'GPUTRACE_OUTPUT': output})
+    coverage = harness.report(output)['coverage']
+    table = Table('hook: what was measured is what was meant')
+    table.add('records of one run', f"{coverage['records']:,}", f'>= {BATCHES * CALLS:,}', coverage['records'] >= BATCHES * CALLS)
+    table.add('dropped', f"{coverage['dropped']:,}", '0', coverage['dropped'] == 0)
+    table.show()
+
+    if shutil.which('valgrind'):
+        table = Table('hook: instructions per cuLaunchKernel (callgrind, no-op driver)')
+        environments = modes(drivers['no-op driver'], library)
+        environments['on'] = {**environments['on'], 'GPUTRACE_BUFFER': '16M'}
+        counts = {mode: instructions_per_call(calls, env) for mode, env in environments.items()}
+        for mode, count in counts.items():
+            table.add(mode, 'not countable here' if count is None else f'{count:.0f}')
+        table.show()
+
+    without, with_us = (float(ns) for ns in run([built('exec_cost'), library, '1000']).split())
+    table = Table('hook: a process that never touches CUDA (/bin/true, 1000 execs each, medians)')
+    table.add('an exec without the library', f'{without / 1e6:.3f} ms')
+    table.add('the library adds', f'{(with_us - without) / 1e6:+.3f} ms', '<= 0.1 ms', with_us - without <= 1e5)
+    table.show()
+
+
+main()
