@@ -1,0 +1,39 @@
+#!/usr/bin/env python3
+"""Writes a weak function for every name of the runtime's export list.
+
+A name that the runtime implements has a strong definition beside it, which wins; what is left answers
+cudaErrorNotSupported. The list exports.txt is what the toolkit's own library exports:
+
+    gen_stubs.py exports.txt OUT.c           the stubs
+    gen_stubs.py --check exports.txt LIB     exit 1 when the list and the library differ
+"""
+import subprocess
+import sys
+
+
+def names_of(path):
+    with open(path, encoding='ascii') as lines:
+        return [line.strip() for line in lines if line.strip()]
+
+
+def exported(library):
+    out = subprocess.run(['nm', '-D', '--defined-only', library], check=True, capture_output=True, text=True).stdout
+    rows = [line.split() for line in out.splitlines()]
+    return sorted(row[2].split('@')[0] for row in rows if row[1] in 'TW')
+
+
+def main(arguments):
+    if arguments[0] == '--check':
+        listed, found = set(names_of(arguments[1])), set(exported(arguments[2]))
+        for name in sorted(listed ^ found):
+            print(('missing in the library: ' if name in listed else 'not in the list: ') + name)
+        return 1 if listed != found else 0
+    with open(arguments[1], 'w', encoding='ascii') as out:
+        out.write('/* Made by gen_stubs.py: 801 is cudaErrorNotSupported. */\n')
+        for name in names_of(arguments[0]):
+            out.write(f'__attribute__((weak)) int {name}(void) {{ return 801; }}\n')
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
