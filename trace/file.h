@@ -49,7 +49,6 @@ enum class Encoding : u16 {
   Raw = 0,
   Zstd = 1,            // zstd frame of the payload
   TransposedZstd = 2,  // records transposed by trace/transform.h, then zstd
-  TransposedLz4 = 3,
 };
 
 struct ChunkHeader {
@@ -65,7 +64,7 @@ struct ChunkHeader {
   u64 first_record;  // Records: ordinal of the first one within the thread; a jump means records overwritten or lost
   u32 record_count;  // Records
   u32 header_check;  // low 32 bits of XXH3-64 over this header with checksum and header_check set to 0
-  Ticks begin;       // Records: smallest begin, largest end (0 where empty)
+  Ticks begin;       // Records: smallest begin, largest end (0 where empty); other kinds: when it was written, 0 not told
   Ticks end;
 };
 static_assert(sizeof(ChunkHeader) == 72);

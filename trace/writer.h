@@ -38,8 +38,8 @@ class TraceWriter {
   // The same on an empty file that is open for writing already.
   static Result<TraceWriter, int> start(Fd file, FileHeader header, u64 limit);
 
-  // Appends a chunk of anything but records. False: not written, see stop(). Small chunks are still tried after a stop.
-  bool append(ChunkKind kind, const void* data, std::size_t size);
+  // Appends a chunk of anything but records; `at`: the time it speaks of. False: not written, see stop(). Still tried after a stop.
+  bool append(ChunkKind kind, const void* data, std::size_t size, Ticks at = 0);
   // Appends records of one thread, whole records only, at most kMaxChunkRaw bytes. False: not written, see stop();
   // once stopped, every later call returns false at once.
   bool append_records(const RecordsOf& of, const void* data, std::size_t size);

@@ -1,0 +1,204 @@
+// Pass 1 of the indexer: which chunks are there, and what is damaged.
+#include "trace/indexer.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kWindow = 1 << 20;
+constexpr std::size_t kMaxDamage = 100'000;  // findings kept
+
+bool all_zero(FileWindow& file, u64 from, u64 to) {
+  for (; from < to; from += 4096) {
+    const std::size_t bytes = static_cast<std::size_t>(std::min<u64>(4096, to - from));
+    const u8* at = file.at(from, bytes);
+    if (!at || std::any_of(at, at + bytes, [](u8 byte) { return byte != 0; })) return false;
+  }
+  return true;
+}
+
+u64 chunk_bytes(const ChunkHeader& header) { return align_up(sizeof header + header.stored_size, 8); }
+
+}  // namespace
+
+const u8* FileWindow::at(u64 offset, std::size_t bytes) {
+  if (offset > size_ || bytes > size_ - offset) return nullptr;
+  if (offset >= begin_ && offset - begin_ <= filled_ && bytes <= filled_ - (offset - begin_)) return buffer_.data() + (offset - begin_);
+  const std::size_t wanted = static_cast<std::size_t>(std::min<u64>(std::max(bytes, kWindow), size_ - offset));
+  if (buffer_.size() < wanted) buffer_.resize(wanted);
+  begin_ = offset;
+  filled_ = 0;
+  while (filled_ < wanted) {
+    const ssize_t got = ::pread(fd_, buffer_.data() + filled_, wanted - filled_, static_cast<off_t>(offset + filled_));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error_ = errno;
+    if (got <= 0) break;
+    filled_ += static_cast<std::size_t>(got);
+  }
+  return filled_ >= bytes ? buffer_.data() : nullptr;
+}
+
+bool read_chunk_header(FileWindow& file, u64 offset, ChunkHeader& header) {
+  const u8* at = file.at(offset, sizeof header);
+  if (!at) return false;
+  std::memcpy(&header, at, sizeof header);
+  return header.magic == kChunkMagic && header.header_check == chunk_header_check(header) && header.raw_size <= kMaxChunkRaw &&
+         header.stored_size <= kMaxChunkRaw;
+}
+
+Damage& TraceIndexer::add_damage(DamageKind kind, u64 offset, u64 bytes, std::string reason) {
+  static thread_local Damage spare;
+  if (trace_.damage_.size() >= kMaxDamage) return spare = {};
+  Damage& damage = trace_.damage_.emplace_back();
+  damage.kind = kind;
+  damage.offset = offset;
+  damage.bytes = bytes;
+  damage.reason = std::move(reason);
+  return damage;
+}
+
+void TraceIndexer::run(u64 first_chunk) {
+  find_chunks(first_chunk);
+  check_sequences();
+  for (const Found& found : found_)
+    if (found.good) read_chunk(found);
+  trace_.clock_ = ClockMap(trace_.header_.clock, std::move(anchors_));
+  order_chunks();
+  read_definitions();
+  settle_counters();
+}
+
+void TraceIndexer::find_chunks(u64 at) {
+  const u64 size = file_.size();
+  while (at < size && !gave_up_) {
+    ChunkHeader header;
+    if (read_chunk_header(file_, at, header)) {
+      at = take_chunk(at, header);
+      continue;
+    }
+    const u64 next = resync(at);
+    note_lost_bytes(at, next);
+    at = next;
+  }
+}
+
+u64 TraceIndexer::take_chunk(u64 at, const ChunkHeader& header) {
+  const u64 size = file_.size();
+  const u64 bytes = chunk_bytes(header);
+  const u64 lost_records = header.kind == ChunkKind::Records ? header.record_count : 0;
+  if (bytes > size - at) {
+    const u64 next = resync(at + 8);
+    const bool tail = next == size;
+    Damage& damage = add_damage(tail ? DamageKind::TornTail : DamageKind::BadChunk, at, next - at,
+                                tail ? "the file ends within this chunk" : "this chunk is shorter than it says");
+    damage.sequence = header.sequence;
+    damage.sequence_count = 1;
+    damage.records = lost_records;
+    found_.push_back({at, header, false});
+    return next;
+  }
+  const u8* payload = file_.at(at + sizeof header, header.stored_size);
+  if (payload && chunk_checksum(header, payload) == header.checksum) {
+    found_.push_back({at, header, true});
+    ++trace_.chunks_read_;
+    return at + bytes;
+  }
+  found_.push_back({at, header, false});
+  Damage& damage = add_damage(DamageKind::BadChunk, at, bytes, payload ? "this chunk fails its checksum" : "this chunk cannot be read");
+  damage.sequence = header.sequence;
+  damage.sequence_count = 1;
+  damage.records = lost_records;
+  wasted_bytes_ += header.stored_size;
+  if (wasted_bytes_ > 2 * size + (64u << 20)) {
+    gave_up_ = true;
+    add_damage(DamageKind::TooMuch, at + bytes, size - std::min(size, at + bytes), "too much of the file is damaged; the rest was not read");
+    return size;
+  }
+  ChunkHeader next;
+  if (at + bytes == size || read_chunk_header(file_, at + bytes, next)) return at + bytes;
+  return resync(at + 8);
+}
+
+u64 TraceIndexer::resync(u64 from) {
+  const u64 size = file_.size();
+  ChunkHeader header;
+  for (u64 at = align_up(from, 8); at + sizeof header <= size;) {
+    const std::size_t span = static_cast<std::size_t>(std::min<u64>(kWindow, size - at));
+    const u8* bytes = file_.at(at, span);
+    if (!bytes) return size;
+    std::size_t i = 0;
+    for (; i + 8 <= span; i += 8) {
+      u32 magic;
+      std::memcpy(&magic, bytes + i, 4);
+      if (magic == kChunkMagic) break;
+    }
+    if (i + 8 > span) {
+      at += std::max<std::size_t>(i, 8);
+      continue;
+    }
+    at += i;
+    if (read_chunk_header(file_, at, header)) return at;
+    at += 8;
+  }
+  return size;
+}
+
+void TraceIndexer::note_lost_bytes(u64 from, u64 to) {
+  if (file_.error())
+    add_damage(DamageKind::LostBytes, from, to - from, std::string("cannot be read: ") + std::strerror(file_.error()));
+  else if (to == file_.size() && to - from < sizeof(ChunkHeader))
+    add_damage(DamageKind::TornTail, from, to - from, "the file ends within the header of a chunk");
+  else
+    add_damage(DamageKind::LostBytes, from, to - from, all_zero(file_, from, to) ? "zeros where a chunk should be" : "no chunk begins here");
+}
+
+// Sorts the chunks by their number, drops doubles, names the numbers that are missing.
+void TraceIndexer::check_sequences() {
+  u64 highest = 0;
+  for (std::size_t i = 0; i < found_.size(); ++i) {
+    const u64 sequence = found_[i].header.sequence;
+    if (i && sequence < highest && found_[i].good) {
+      Damage& damage = add_damage(DamageKind::OutOfOrder, found_[i].offset, chunk_bytes(found_[i].header), "this chunk is not where it was written");
+      damage.sequence = sequence;
+      damage.sequence_count = 1;
+    }
+    highest = std::max(highest, sequence);
+  }
+  std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
+    if (a.header.sequence != b.header.sequence) return a.header.sequence < b.header.sequence;
+    return a.good > b.good;
+  });
+  std::vector<Found> kept;
+  kept.reserve(found_.size());
+  u64 expected = 0;
+  for (const Found& found : found_) {
+    const u64 sequence = found.header.sequence;
+    if (!kept.empty() && kept.back().header.sequence == sequence) {
+      if (!found.good) continue;
+      std::erase_if(trace_.damage_, [&](const Damage& damage) { return damage.kind == DamageKind::OutOfOrder && damage.offset == found.offset; });
+      Damage& damage = add_damage(DamageKind::Duplicate, found.offset, chunk_bytes(found.header), "this chunk is in the file twice");
+      damage.sequence = sequence;
+      damage.sequence_count = 1;
+      continue;
+    }
+    if (sequence > expected) {
+      const u64 begin = kept.empty() ? 0 : kept.back().offset;
+      const auto lost = std::find_if(trace_.damage_.begin(), trace_.damage_.end(), [&](const Damage& damage) {
+        return damage.kind == DamageKind::LostBytes && !damage.sequence_count && damage.offset >= begin && damage.offset < found.offset;
+      });
+      Damage& damage = lost != trace_.damage_.end() ? *lost : add_damage(DamageKind::MissingSequence, found.offset, 0, "chunks are missing before this one");
+      damage.sequence = expected;
+      damage.sequence_count = sequence - expected;
+    }
+    expected = sequence + 1;
+    kept.push_back(found);
+  }
+  found_ = std::move(kept);
+}
+
+}  // namespace gputrace

@@ -1,0 +1,84 @@
+// Builds a TraceReader: finds the chunks of a file, verifies them, reads everything but the records. Internal to trace/.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/types.h"
+#include "trace/chunk_codec.h"
+#include "trace/reader.h"
+
+namespace gputrace {
+
+// Bytes of a file through one window; nullptr where the file ends or cannot be read. A pointer is good until the next call.
+class FileWindow {
+ public:
+  FileWindow(int fd, u64 size) : fd_(fd), size_(size) {}
+  const u8* at(u64 offset, std::size_t bytes);
+  u64 size() const { return size_; }
+  int error() const { return error_; }  // errno of the last failed read
+
+ private:
+  int fd_;
+  u64 size_;
+  u64 begin_ = 0;
+  std::size_t filled_ = 0;
+  std::vector<u8> buffer_;
+  int error_ = 0;
+};
+
+// A good header at that place? (Magic, header_check, sizes within their caps; the payload is not looked at.)
+bool read_chunk_header(FileWindow& file, u64 offset, ChunkHeader& header);
+
+class TraceIndexer {
+ public:
+  explicit TraceIndexer(TraceReader& trace) : trace_(trace), file_(trace.file_.get(), trace.file_size_) {}
+  void run(u64 first_chunk);
+
+ private:
+  struct Found {
+    u64 offset;
+    ChunkHeader header;
+    bool good;  // its payload passes the checksum
+  };
+
+  // Pass 1: which chunks are there.
+  void find_chunks(u64 at);
+  u64 take_chunk(u64 at, const ChunkHeader& header);  // where to go on
+  u64 resync(u64 from);                               // the next good header, or the end of the file
+  void note_lost_bytes(u64 from, u64 to);
+  void check_sequences();
+
+  // Pass 2: what they say, in the order of their numbers.
+  void read_chunk(const Found& found);
+  bool read_payload(const Found& found, std::vector<u64>& raw);
+  bool add_meta(const ChunkHeader& header, const u8* raw, std::size_t size);
+  void add_records(const Found& found);
+  void add_info(std::string_view text);
+  template <typename Entry, typename Take>
+  bool each(const u8* raw, std::size_t size, Take take);
+
+  // Pass 3: threads, definitions, counters.
+  u32 thread(u32 slot, u32 incarnation, i32 tid);
+  void order_chunks();
+  void read_definitions();
+  void settle_counters();
+  void settle_thread(ThreadInfo& thread, const HealthEntry* health);
+  void settle_process(u64 threads_seen, const u64* threads_dropped);
+
+  Damage& add_damage(DamageKind kind, u64 offset, u64 bytes, std::string reason);
+
+  TraceReader& trace_;
+  FileWindow file_;
+  ChunkDecoder decoder_;
+  std::vector<Found> found_;
+  u64 wasted_bytes_ = 0;  // of payloads that failed their checksum: bounds the work on hostile files
+  u64 meta_bytes_ = 0;
+  bool gave_up_ = false;
+  std::vector<Anchor> anchors_;
+  std::unordered_map<u64, u32> thread_index_;
+  std::unordered_map<u64, HealthEntry> health_;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,158 @@
+#include "trace/reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "trace/chunk_codec.h"
+#include "trace/indexer.h"
+#include "trace/transform.h"
+
+namespace gputrace {
+namespace {
+
+Failure<OpenError> refuse(OpenErrorKind kind, std::string message, int system_error = 0) {
+  OpenError error;
+  error.kind = kind;
+  error.system_error = system_error;
+  error.message = std::move(message);
+  return Failure{std::move(error)};
+}
+
+Failure<OpenError> refuse_errno(int error) {
+  return refuse(error == ENOENT || error == ENOTDIR ? OpenErrorKind::NoSuchFile : OpenErrorKind::NotReadable, std::strerror(error), error);
+}
+
+// The first bytes of the file, whatever its version: magic, version, header size and, in the last 8 bytes of the header, a checksum.
+struct Prologue {
+  FileHeader header{};
+  bool sound = false;    // checksum is right
+  u64 first_chunk = 0;
+};
+
+Prologue parse_prologue(const u8* bytes, std::size_t size) {
+  Prologue prologue;
+  std::memcpy(&prologue.header, bytes, std::min(size, sizeof(FileHeader)));
+  const u32 header_size = prologue.header.header_size;
+  prologue.first_chunk = sizeof(FileHeader);
+  if (header_size < 32 || header_size % 8 || header_size > size) return prologue;
+  u64 checksum;
+  std::memcpy(&checksum, bytes + header_size - 8, 8);
+  prologue.sound = checksum == file_header_checksum(bytes, header_size);
+  if (prologue.sound) {
+    prologue.first_chunk = header_size;
+    if (header_size < sizeof(FileHeader)) std::memset(reinterpret_cast<u8*>(&prologue.header) + header_size - 8, 0, sizeof(FileHeader) - header_size + 8);
+  }
+  return prologue;
+}
+
+}  // namespace
+
+struct ChunkBuffer::Parts {
+  std::vector<u8> stored;
+  std::vector<u64> raw;
+  ChunkDecoder decoder;
+};
+
+ChunkBuffer::ChunkBuffer() : parts_(std::make_unique<Parts>()) {}
+ChunkBuffer::~ChunkBuffer() = default;
+ChunkBuffer::ChunkBuffer(ChunkBuffer&&) noexcept = default;
+ChunkBuffer& ChunkBuffer::operator=(ChunkBuffer&&) noexcept = default;
+
+Result<TraceReader, OpenError> TraceReader::open(const std::string& path) {
+  TraceReader trace;
+  trace.file_ = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!trace.file_) return refuse_errno(errno);
+  struct stat status {};
+  if (::fstat(trace.file_.get(), &status) != 0) return refuse_errno(errno);
+  if (S_ISDIR(status.st_mode)) return refuse(OpenErrorKind::NotReadable, "is a directory", EISDIR);
+  if (!S_ISREG(status.st_mode)) return refuse(OpenErrorKind::NotATrace, "is not a regular file");
+  trace.file_size_ = static_cast<u64>(status.st_size);
+
+  FileWindow window(trace.file_.get(), std::min<u64>(trace.file_size_, 4096));
+  const std::size_t head_size = static_cast<std::size_t>(window.size());
+  const u8* head = window.at(0, head_size);
+  if (!head_size) return refuse(OpenErrorKind::Empty, "is empty");
+  if (!head) return refuse_errno(window.error() ? window.error() : EIO);
+  if (std::memcmp(head, kFileMagic, std::min(head_size, sizeof kFileMagic)) != 0) return refuse(OpenErrorKind::NotATrace, "is not a gputrace trace");
+  if (head_size < sizeof(FileHeader)) return refuse(OpenErrorKind::Empty, "holds nothing: it was cut before its header ended");
+
+  const Prologue prologue = parse_prologue(head, head_size);
+  trace.header_ = prologue.header;
+  if (prologue.sound && prologue.header.major > kFileMajor) {
+    auto failure = refuse(OpenErrorKind::NewerMajor, "was written by a newer gputrace (format " + std::to_string(prologue.header.major) + "." +
+                                                         std::to_string(prologue.header.minor) + "; this one reads up to " +
+                                                         std::to_string(kFileMajor) + ".x)");
+    failure.error.major = prologue.header.major;
+    failure.error.minor = prologue.header.minor;
+    return failure;
+  }
+  if (!prologue.sound) {
+    Damage& damage = trace.damage_.emplace_back();
+    damage.kind = DamageKind::BadHeader;
+    damage.bytes = sizeof(FileHeader);
+    damage.reason = "the file header fails its checksum";
+    if (trace.header_.clock != ClockKind::Monotonic) trace.header_.clock = ClockKind::Tsc;  // what nearly every trace has
+  }
+  TraceIndexer(trace).run(prologue.first_chunk);
+  return trace;
+}
+
+const std::string* TraceReader::info(std::string_view key) const {
+  for (auto line = info_.rbegin(); line != info_.rend(); ++line)
+    if (line->first == key) return &line->second;
+  return nullptr;
+}
+
+std::vector<std::string> TraceReader::info_all(std::string_view key) const {
+  std::vector<std::string> values;
+  for (const auto& [name, value] : info_)
+    if (name == key) values.push_back(value);
+  return values;
+}
+
+Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkBuffer& buffer) const {
+  ChunkBuffer::Parts& parts = *buffer.parts_;
+  const auto fail = [&](const char* reason) {
+    Damage damage;
+    damage.kind = DamageKind::BadContent;
+    damage.sequence = chunk.sequence;
+    damage.sequence_count = 1;
+    damage.offset = chunk.offset;
+    damage.bytes = sizeof(ChunkHeader) + chunk.stored_size;
+    damage.records = chunk.record_count;
+    damage.reason = reason;
+    return Failure{std::move(damage)};
+  };
+  const std::size_t bytes = sizeof(ChunkHeader) + chunk.stored_size;
+  if (parts.stored.size() < bytes) parts.stored.resize(bytes);
+  std::size_t filled = 0;
+  while (filled < bytes) {
+    const ssize_t got = ::pread(file_.get(), parts.stored.data() + filled, bytes - filled, static_cast<off_t>(chunk.offset + filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return fail("this chunk cannot be read any more");
+    filled += static_cast<std::size_t>(got);
+  }
+  ChunkHeader header;
+  std::memcpy(&header, parts.stored.data(), sizeof header);
+  const u8* payload = parts.stored.data() + sizeof header;
+  if (header.stored_size != chunk.stored_size || header.checksum != chunk_checksum(header, payload)) return fail("this chunk has changed since the file was opened");
+
+  if (parts.raw.size() < chunk.raw_size / 8 + 1) parts.raw.resize(chunk.raw_size / 8 + 1);
+  u8* raw = reinterpret_cast<u8*>(parts.raw.data());
+  if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size)) return fail("this chunk does not decode");
+  RecordRange range;
+  range.data = raw;
+  range.size = chunk.raw_size;
+  range.first_record = chunk.first_record;
+  range.count = chunk.record_count;
+  const i64 count = count_records(raw, chunk.raw_size);
+  if (count < 0 || static_cast<u64>(count) != chunk.record_count) return fail("this chunk's records do not add up");
+  for (const RecordHeader& record : range) range.unknown += !known_record_type(record.type);
+  return range;
+}
+
+}  // namespace gputrace
