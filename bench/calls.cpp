@@ -1,8 +1,10 @@
 // Makes CUDA driver calls as fast as it can, in batches with pauses between them, and prints what one call took.
 //   calls launch BATCHES CALLS PAUSE_US    cuLaunchKernel alone            → `NS_MIN NS_MEDIAN` a call
 //   calls stamps BATCHES CALLS PAUSE_US    two timestamps and a record filled on the stack: the floor
-//   calls mix BATCHES CALLS PAUSE_US       64 kernels, copies, memsets, events: what traces for the analyzer are made of
-// The batch fits the ring, and the pause lets the sidecar empty it: what is measured is the hook, not the consumer's speed.
+//   calls mix BATCHES CALLS PAUSE_US       64 kernels, copies, memsets, events: what traces for the analyzer are made
+//   of
+// The batch fits the ring, and the pause lets the sidecar empty it: what is measured is the hook, not the consumer's
+// speed.
 #include <cuda.h>
 #include <time.h>
 
@@ -38,10 +40,12 @@ void set_up() {
   require(cuDevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
   require(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   std::string image = ".version 7.0\n.target sm_52\n.address_size 64\n";
-  for (int i = 0; i < kKernels; ++i) image += ".visible .entry kernel_" + std::to_string(100 + i).substr(1) + "() { ret; }\n";
+  for (int i = 0; i < kKernels; ++i)
+    image += ".visible .entry kernel_" + std::to_string(100 + i).substr(1) + "() { ret; }\n";
   require(cuModuleLoadData(&module, image.c_str()), "cuModuleLoadData");
   for (int i = 0; i < kKernels; ++i) {
-    require(cuModuleGetFunction(&functions[i], module, ("kernel_" + std::to_string(100 + i).substr(1)).c_str()), "cuModuleGetFunction");
+    require(cuModuleGetFunction(&functions[i], module, ("kernel_" + std::to_string(100 + i).substr(1)).c_str()),
+            "cuModuleGetFunction");
   }
   require(cuMemAlloc(&memory, sizeof host), "cuMemAlloc");
 }
@@ -53,9 +57,15 @@ void launch(int calls) {
 void mix(int calls) {
   for (int i = 0; i < calls; ++i) {
     switch (i % 16) {
-      case 13: cuMemcpyHtoDAsync(memory, host, sizeof host, nullptr); break;
-      case 14: cuMemsetD8Async(memory, 0, sizeof host, nullptr); break;
-      case 15: cuStreamSynchronize(nullptr); break;
+      case 13:
+        cuMemcpyHtoDAsync(memory, host, sizeof host, nullptr);
+        break;
+      case 14:
+        cuMemsetD8Async(memory, 0, sizeof host, nullptr);
+        break;
+      case 15:
+        cuStreamSynchronize(nullptr);
+        break;
       default: {
         unsigned k = static_cast<unsigned>(i * 7) % kKernels;
         cuLaunchKernel(functions[k], 1 + k, 1, 1, 128, 1, 1, 0, nullptr, nullptr, nullptr);

@@ -1,4 +1,5 @@
-// What a preloaded library costs per exec: exec_cost LIBRARY COUNT → `NS_WITHOUT NS_WITH` (medians), runs taken in turn.
+// What a preloaded library costs per exec: exec_cost LIBRARY COUNT → `NS_WITHOUT NS_WITH` (medians), runs taken in
+// turn.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,7 +24,8 @@ double one(char* const* environment) {
   const double begin = now_ns();
   pid_t pid;
   int status = -1;
-  if (posix_spawn(&pid, program, nullptr, nullptr, arguments, environment) != 0 || waitpid(pid, &status, 0) != pid || status != 0) {
+  if (posix_spawn(&pid, program, nullptr, nullptr, arguments, environment) != 0 || waitpid(pid, &status, 0) != pid ||
+      status != 0) {
     std::fprintf(stderr, "exec_cost: %s failed (%d)\n", program, status);
     std::exit(1);
   }

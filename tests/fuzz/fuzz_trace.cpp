@@ -1,17 +1,18 @@
-// A trace file is hostile input: any bytes must open or be refused, and every record that comes out must lie within its range.
+// A trace file is hostile input: any bytes must open or be refused, and every record that comes out must lie within its
+// range.
 //
-// Random bytes never have a right checksum, so the first byte chooses: an even one takes the rest as a file as it is; an odd one takes
-// it as a list of chunks {kind, encoding, header fields, length, payload}, and makes a file of them whose checksums are right.
-#define XXH_INLINE_ALL
+// Random bytes never have a right checksum, so the first byte chooses: an even one takes the rest as a file as it is;
+// an odd one takes it as a list of chunks {kind, encoding, header fields, length, payload}, and makes a file of them
+// whose checksums are right.
 #include <sys/mman.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "trace/chunk_codec.h"
 #include "trace/reader.h"
 
 namespace {
@@ -45,7 +46,7 @@ std::string assemble(Input input) {
   header.minor = kFileMinor;
   header.header_size = sizeof header;
   header.clock = ClockKind::Tsc;
-  header.checksum = XXH3_64bits(&header, offsetof(FileHeader, checksum));
+  header.checksum = file_header_checksum(&header, sizeof header);
   std::string file(reinterpret_cast<const char*>(&header), sizeof header);
   u64 sequence = 0;
   Choice choice;
@@ -66,8 +67,8 @@ std::string assemble(Input input) {
     chunk.record_count = choice.record_count;
     chunk.begin = choice.begin;
     chunk.end = choice.end;
-    std::string covered(reinterpret_cast<const char*>(&chunk) + offsetof(ChunkHeader, sequence), sizeof chunk - offsetof(ChunkHeader, sequence));
-    chunk.checksum = XXH3_64bits((covered + payload).data(), covered.size() + payload.size());
+    chunk.header_check = chunk_header_check(chunk);
+    chunk.checksum = chunk_checksum(chunk, reinterpret_cast<const u8*>(payload.data()));
     file.append(reinterpret_cast<const char*>(&chunk), sizeof chunk).append(payload);
     file.resize((file.size() + 7) & ~std::size_t{7}, '\0');
   }
@@ -82,7 +83,8 @@ void read_all(const TraceReader& trace) {
       if (!records) continue;
       const u8* end = records.value().data + records.value().size;
       for (const RecordHeader& record : records.value()) {
-        if (record.size < sizeof record || record.size % 8 || reinterpret_cast<const u8*>(&record) + record.size > end) __builtin_trap();
+        if (record.size < sizeof record || record.size % 8 || reinterpret_cast<const u8*>(&record) + record.size > end)
+          __builtin_trap();
         (void)decode<KernelLaunch>(record);
         (void)trace.clock().nanos(record.begin);
         (void)trace.schema().call(record.call);
@@ -96,7 +98,8 @@ void read_all(const TraceReader& trace) {
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   if (size == 0) return 0;
   const Input input{data + 1, size - 1};
-  const std::string file = data[0] % 2 ? assemble(input) : std::string(reinterpret_cast<const char*>(input.at), input.left);
+  const std::string file =
+      data[0] % 2 ? assemble(input) : std::string(reinterpret_cast<const char*>(input.at), input.left);
   static const int fd = memfd_create("fuzz", MFD_CLOEXEC);
   if (ftruncate(fd, 0) != 0 || pwrite(fd, file.data(), file.size(), 0) != static_cast<ssize_t>(file.size())) return 0;
   auto opened = TraceReader::open("/proc/self/fd/" + std::to_string(fd));
