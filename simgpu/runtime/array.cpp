@@ -51,8 +51,12 @@ CUresult resource(const cudaResourceDesc& in, CUDA_RESOURCE_DESC* out) {
       if (!element_format(in.res.pitch2D.desc, &format)) {
         return as_result(cudaErrorInvalidChannelDescriptor);
       }
-      out->res.pitch2D = {device_pointer(in.res.pitch2D.devPtr), format.format,          format.channels,
-                          in.res.pitch2D.width,                  in.res.pitch2D.height, in.res.pitch2D.pitchInBytes};
+      out->res.pitch2D = {device_pointer(in.res.pitch2D.devPtr),
+                          format.format,
+                          format.channels,
+                          in.res.pitch2D.width,
+                          in.res.pitch2D.height,
+                          in.res.pitch2D.pitchInBytes};
       return CUDA_SUCCESS;
     default:
       return CUDA_ERROR_INVALID_VALUE;
@@ -82,7 +86,7 @@ cudaResourceDesc runtime_resource(const CUDA_RESOURCE_DESC& in) {
 }
 
 struct TextureFlag {
-  int cudaTextureDesc::* field;
+  int cudaTextureDesc::*field;
   unsigned flag;
 };
 constexpr TextureFlag texture_flags[] = {
@@ -211,8 +215,7 @@ extern "C" cudaError_t cudaArrayGetPlane(cudaArray_t* plane, cudaArray_t array, 
   return run([&] { return driver.cuArrayGetPlane(reinterpret_cast<CUarray*>(plane), driver_array(array), index); });
 }
 
-extern "C" cudaError_t cudaArrayGetMemoryRequirements(cudaArrayMemoryRequirements* out, cudaArray_t array,
-                                                      int device) {
+extern "C" cudaError_t cudaArrayGetMemoryRequirements(cudaArrayMemoryRequirements* out, cudaArray_t array, int device) {
   return run([&] {
     return driver.cuArrayGetMemoryRequirements(reinterpret_cast<CUDA_ARRAY_MEMORY_REQUIREMENTS*>(out),
                                                driver_array(array), device);
@@ -229,8 +232,7 @@ extern "C" cudaError_t cudaMipmappedArrayGetMemoryRequirements(cudaArrayMemoryRe
 
 extern "C" cudaError_t cudaArrayGetSparseProperties(cudaArraySparseProperties* out, cudaArray_t array) {
   return run([&] {
-    return driver.cuArrayGetSparseProperties(reinterpret_cast<CUDA_ARRAY_SPARSE_PROPERTIES*>(out),
-                                             driver_array(array));
+    return driver.cuArrayGetSparseProperties(reinterpret_cast<CUDA_ARRAY_SPARSE_PROPERTIES*>(out), driver_array(array));
   });
 }
 
@@ -281,9 +283,8 @@ extern "C" cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* desc, cu
 }
 
 extern "C" cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* desc, cudaTextureObject_t object) {
-  return run([&] {
-    return driver.cuTexObjectGetResourceViewDesc(reinterpret_cast<CUDA_RESOURCE_VIEW_DESC*>(desc), object);
-  });
+  return run(
+      [&] { return driver.cuTexObjectGetResourceViewDesc(reinterpret_cast<CUDA_RESOURCE_VIEW_DESC*>(desc), object); });
 }
 
 extern "C" cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* desc) {

@@ -22,9 +22,7 @@ std::size_t element_bytes(ElementFormat format);
 // Bytes of one element of an array; 1 for null, whose extents are in bytes already.
 std::size_t element_bytes(const cudaArray* array);
 
-inline CUarray driver_array(const cudaArray* array) {
-  return reinterpret_cast<CUarray>(const_cast<cudaArray*>(array));
-}
+inline CUarray driver_array(const cudaArray* array) { return reinterpret_cast<CUarray>(const_cast<cudaArray*>(array)); }
 inline CUmipmappedArray driver_array(const cudaMipmappedArray* array) {
   return reinterpret_cast<CUmipmappedArray>(const_cast<cudaMipmappedArray*>(array));
 }

@@ -203,8 +203,8 @@ cudaError_t streamed::cudaMemcpyToArrayAsync(Mode mode, cudaArray_t dst, size_t 
   return run_2d_async(mode, rows(src, count, 1), {dst, {x, y, 0}, {}}, count, 1, kind, stream);
 }
 
-cudaError_t streamed::cudaMemcpyFromArray(Mode mode, void* dst, cudaArray_const_t src, size_t x, size_t y,
-                                          size_t count, cudaMemcpyKind kind) {
+cudaError_t streamed::cudaMemcpyFromArray(Mode mode, void* dst, cudaArray_const_t src, size_t x, size_t y, size_t count,
+                                          cudaMemcpyKind kind) {
   return run_2d(mode, {src, {x, y, 0}, {}}, rows(dst, count, 1), count, 1, kind);
 }
 

@@ -13,7 +13,7 @@ namespace {
 // Attributes as they are called in cudaDeviceProp. Units there are the driver's own.
 struct IntProperty {
   CUdevice_attribute attribute;
-  int cudaDeviceProp::* field;
+  int cudaDeviceProp::*field;
 };
 
 constexpr IntProperty int_properties[] = {
@@ -157,13 +157,13 @@ cudaError_t entry_point(Mode mode, const char* symbol, void** function, int vers
 
 }  // namespace
 
-cudaError_t streamed::cudaGetDriverEntryPoint(Mode mode, const char* symbol, void** function,
-                                              unsigned long long flags, cudaDriverEntryPointQueryResult* status) {
+cudaError_t streamed::cudaGetDriverEntryPoint(Mode mode, const char* symbol, void** function, unsigned long long flags,
+                                              cudaDriverEntryPointQueryResult* status) {
   return entry_point(mode, symbol, function, CUDART_VERSION, flags, status);
 }
 
-cudaError_t streamed::cudaGetDriverEntryPointByVersion(Mode mode, const char* symbol, void** function,
-                                                       unsigned version, unsigned long long flags,
+cudaError_t streamed::cudaGetDriverEntryPointByVersion(Mode mode, const char* symbol, void** function, unsigned version,
+                                                       unsigned long long flags,
                                                        cudaDriverEntryPointQueryResult* status) {
   return entry_point(mode, symbol, function, static_cast<int>(version), flags, status);
 }

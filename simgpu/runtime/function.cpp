@@ -87,18 +87,16 @@ extern "C" cudaError_t cudaFuncSetAttribute(const void* symbol, cudaFuncAttribut
 
 extern "C" cudaError_t cudaKernelSetAttributeForDevice(cudaKernel_t kernel, cudaFuncAttribute attribute, int value,
                                                        int device) {
-  return run([&] {
-    return driver.cuKernelSetAttribute(static_cast<CUfunction_attribute>(attribute), value, kernel, device);
-  });
+  return run(
+      [&] { return driver.cuKernelSetAttribute(static_cast<CUfunction_attribute>(attribute), value, kernel, device); });
 }
 
 extern "C" cudaError_t cudaFuncSetCacheConfig(const void* symbol, cudaFuncCache config) {
   return with_kernel(symbol, [&](CUkernel kernel) {
     CUdevice device = 0;
     const CUresult result = current_device(&device);
-    return result == CUDA_SUCCESS
-               ? driver.cuKernelSetCacheConfig(kernel, static_cast<CUfunc_cache>(config), device)
-               : result;
+    return result == CUDA_SUCCESS ? driver.cuKernelSetCacheConfig(kernel, static_cast<CUfunc_cache>(config), device)
+                                  : result;
   });
 }
 
@@ -112,8 +110,7 @@ extern "C" cudaError_t cudaFuncGetName(const char** name, const void* symbol) {
 }
 
 extern "C" cudaError_t cudaFuncGetParamInfo(const void* symbol, size_t index, size_t* offset, size_t* size) {
-  return with_kernel(symbol,
-                     [&](CUkernel kernel) { return driver.cuKernelGetParamInfo(kernel, index, offset, size); });
+  return with_kernel(symbol, [&](CUkernel kernel) { return driver.cuKernelGetParamInfo(kernel, index, offset, size); });
 }
 
 extern "C" cudaError_t cudaGetFuncBySymbol(cudaFunction_t* function, const void* symbol) {

@@ -247,10 +247,13 @@ extern "C" cudaError_t cudaGraphAddMemcpyNode(Node* node, cudaGraph_t graph, con
 
 extern "C" cudaError_t cudaGraphAddMemcpyNode1D(Node* node, cudaGraph_t graph, const Node* dependencies, size_t count,
                                                 void* dst, const void* src, size_t bytes, cudaMemcpyKind kind) {
-  return with_copy([&](Transfer* out) { return *out = {dst, src, bytes, kind}, CUDA_SUCCESS; },
-                   [&](const CUDA_MEMCPY3D& copy) {
-                     return driver.cuGraphAddMemcpyNode(node, graph, dependencies, count, &copy, current_context());
-                   });
+  return with_copy(
+      [&](Transfer* out) {
+        return *out = {dst, src, bytes, kind}, CUDA_SUCCESS;
+      },
+      [&](const CUDA_MEMCPY3D& copy) {
+        return driver.cuGraphAddMemcpyNode(node, graph, dependencies, count, &copy, current_context());
+      });
 }
 
 extern "C" cudaError_t cudaGraphAddMemcpyNodeToSymbol(Node* node, cudaGraph_t graph, const Node* dependencies,
@@ -288,8 +291,11 @@ extern "C" cudaError_t cudaGraphMemcpyNodeSetParams(Node node, const cudaMemcpy3
 
 extern "C" cudaError_t cudaGraphMemcpyNodeSetParams1D(Node node, void* dst, const void* src, size_t bytes,
                                                       cudaMemcpyKind kind) {
-  return with_copy([&](Transfer* out) { return *out = {dst, src, bytes, kind}, CUDA_SUCCESS; },
-                   [&](const CUDA_MEMCPY3D& copy) { return driver.cuGraphMemcpyNodeSetParams(node, &copy); });
+  return with_copy(
+      [&](Transfer* out) {
+        return *out = {dst, src, bytes, kind}, CUDA_SUCCESS;
+      },
+      [&](const CUDA_MEMCPY3D& copy) { return driver.cuGraphMemcpyNodeSetParams(node, &copy); });
 }
 
 extern "C" cudaError_t cudaGraphMemcpyNodeSetParamsToSymbol(Node node, const void* symbol, const void* src,
@@ -313,10 +319,13 @@ extern "C" cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t exec, No
 
 extern "C" cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t exec, Node node, void* dst, const void* src,
                                                           size_t bytes, cudaMemcpyKind kind) {
-  return with_copy([&](Transfer* out) { return *out = {dst, src, bytes, kind}, CUDA_SUCCESS; },
-                   [&](const CUDA_MEMCPY3D& copy) {
-                     return driver.cuGraphExecMemcpyNodeSetParams(exec, node, &copy, current_context());
-                   });
+  return with_copy(
+      [&](Transfer* out) {
+        return *out = {dst, src, bytes, kind}, CUDA_SUCCESS;
+      },
+      [&](const CUDA_MEMCPY3D& copy) {
+        return driver.cuGraphExecMemcpyNodeSetParams(exec, node, &copy, current_context());
+      });
 }
 
 extern "C" cudaError_t cudaGraphExecMemcpyNodeSetParamsToSymbol(cudaGraphExec_t exec, Node node, const void* symbol,
@@ -398,8 +407,8 @@ extern "C" cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t exec, Node
   });
 }
 
-extern "C" cudaError_t cudaGraphAddChildGraphNode(Node* node, cudaGraph_t graph, const Node* dependencies,
-                                                  size_t count, cudaGraph_t child) {
+extern "C" cudaError_t cudaGraphAddChildGraphNode(Node* node, cudaGraph_t graph, const Node* dependencies, size_t count,
+                                                  cudaGraph_t child) {
   return run([&] { return driver.cuGraphAddChildGraphNode(node, graph, dependencies, count, child); });
 }
 
@@ -458,16 +467,13 @@ extern "C" cudaError_t cudaGraphAddMemAllocNode(Node* node, cudaGraph_t graph, c
 }
 
 extern "C" cudaError_t cudaGraphMemAllocNodeGetParams(Node node, cudaMemAllocNodeParams* params) {
-  return run([&] {
-    return driver.cuGraphMemAllocNodeGetParams(node, reinterpret_cast<CUDA_MEM_ALLOC_NODE_PARAMS*>(params));
-  });
+  return run(
+      [&] { return driver.cuGraphMemAllocNodeGetParams(node, reinterpret_cast<CUDA_MEM_ALLOC_NODE_PARAMS*>(params)); });
 }
 
 extern "C" cudaError_t cudaGraphAddMemFreeNode(Node* node, cudaGraph_t graph, const Node* dependencies, size_t count,
                                                void* pointer) {
-  return run([&] {
-    return driver.cuGraphAddMemFreeNode(node, graph, dependencies, count, device_pointer(pointer));
-  });
+  return run([&] { return driver.cuGraphAddMemFreeNode(node, graph, dependencies, count, device_pointer(pointer)); });
 }
 
 extern "C" cudaError_t cudaGraphMemFreeNodeGetParams(Node node, void* pointer_out) {

@@ -65,9 +65,8 @@ cudaError_t streamed::cudaLaunchCooperativeKernel(Mode mode, const void* func, d
     return error;
   }
   return run([&] {
-    return driver.cuLaunchCooperativeKernel(mode, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z,
-                                            block.x, block.y, block.z, static_cast<unsigned>(shared_bytes), stream,
-                                            args);
+    return driver.cuLaunchCooperativeKernel(mode, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x,
+                                            block.y, block.z, static_cast<unsigned>(shared_bytes), stream, args);
   });
 }
 
@@ -86,8 +85,7 @@ CUlaunchConfig driver_config(const cudaLaunchConfig_t& config) {
   return out;
 }
 
-cudaError_t streamed::cudaLaunchKernelExC(Mode mode, const cudaLaunchConfig_t* config, const void* func,
-                                          void** args) {
+cudaError_t streamed::cudaLaunchKernelExC(Mode mode, const cudaLaunchConfig_t* config, const void* func, void** args) {
   if (config == nullptr) {
     return record(cudaErrorInvalidValue);
   }
@@ -144,8 +142,8 @@ extern "C" cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* symbol)
   return error;
 }
 
-extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args,
-                                          size_t shared_bytes, cudaStream_t stream) {
+extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t shared_bytes,
+                                          cudaStream_t stream) {
   return launch_registered(Mode::legacy, kernel, grid, block, args, shared_bytes, stream);
 }
 

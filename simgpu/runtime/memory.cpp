@@ -83,8 +83,7 @@ cudaError_t streamed::cudaFreeAsync(Mode mode, void* pointer, cudaStream_t strea
 }
 
 cudaError_t streamed::cudaMemset(Mode mode, void* target, int value, size_t count) {
-  return run(
-      [&] { return driver.cuMemsetD8(mode, device_pointer(target), static_cast<unsigned char>(value), count); });
+  return run([&] { return driver.cuMemsetD8(mode, device_pointer(target), static_cast<unsigned char>(value), count); });
 }
 
 cudaError_t streamed::cudaMemsetAsync(Mode mode, void* target, int value, size_t count, cudaStream_t stream) {
@@ -125,20 +124,18 @@ cudaError_t streamed::cudaMemPrefetchAsync(Mode mode, const void* pointer, size_
 
 cudaError_t streamed::cudaMemPrefetchBatchAsync(Mode mode, void** pointers, size_t* sizes, size_t count,
                                                 cudaMemLocation* locations, size_t* location_indices,
-                                                size_t location_count, unsigned long long flags,
-                                                cudaStream_t stream) {
+                                                size_t location_count, unsigned long long flags, cudaStream_t stream) {
   return run([&] {
     return driver.cuMemPrefetchBatchAsync(mode, device_pointer_out(pointers), sizes, count,
-                                          reinterpret_cast<CUmemLocation*>(locations), location_indices,
-                                          location_count, flags, stream);
+                                          reinterpret_cast<CUmemLocation*>(locations), location_indices, location_count,
+                                          flags, stream);
   });
 }
 
 cudaError_t streamed::cudaMemDiscardBatchAsync(Mode mode, void** pointers, size_t* sizes, size_t count,
                                                unsigned long long flags, cudaStream_t stream) {
-  return run([&] {
-    return driver.cuMemDiscardBatchAsync(mode, device_pointer_out(pointers), sizes, count, flags, stream);
-  });
+  return run(
+      [&] { return driver.cuMemDiscardBatchAsync(mode, device_pointer_out(pointers), sizes, count, flags, stream); });
 }
 
 cudaError_t streamed::cudaMemDiscardAndPrefetchBatchAsync(Mode mode, void** pointers, size_t* sizes, size_t count,
@@ -251,9 +248,8 @@ static_assert(sizeof(cudaIpcMemHandle_t) == sizeof(CUipcMemHandle));
 static_assert(sizeof(cudaIpcEventHandle_t) == sizeof(CUipcEventHandle));
 
 extern "C" cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* pointer) {
-  return run([&] {
-    return driver.cuIpcGetMemHandle(reinterpret_cast<CUipcMemHandle*>(handle), device_pointer(pointer));
-  });
+  return run(
+      [&] { return driver.cuIpcGetMemHandle(reinterpret_cast<CUipcMemHandle*>(handle), device_pointer(pointer)); });
 }
 
 extern "C" cudaError_t cudaIpcOpenMemHandle(void** out, cudaIpcMemHandle_t handle, unsigned flags) {
@@ -271,7 +267,5 @@ extern "C" cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t* handle, cudaE
 }
 
 extern "C" cudaError_t cudaIpcOpenEventHandle(cudaEvent_t* event, cudaIpcEventHandle_t handle) {
-  return run([&] {
-    return driver.cuIpcOpenEventHandle(event, reinterpret_cast<const CUipcEventHandle&>(handle));
-  });
+  return run([&] { return driver.cuIpcOpenEventHandle(event, reinterpret_cast<const CUipcEventHandle&>(handle)); });
 }

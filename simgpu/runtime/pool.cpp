@@ -6,8 +6,7 @@ using namespace simgpu::runtime;
 static_assert(sizeof(cudaMemPoolPtrExportData) == sizeof(CUmemPoolPtrExportData));
 
 extern "C" cudaError_t cudaMemPoolCreate(cudaMemPool_t* pool, const cudaMemPoolProps* properties) {
-  return run(
-      [&] { return driver.cuMemPoolCreate(pool, reinterpret_cast<const CUmemPoolProps*>(properties)); });
+  return run([&] { return driver.cuMemPoolCreate(pool, reinterpret_cast<const CUmemPoolProps*>(properties)); });
 }
 
 extern "C" cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
@@ -19,18 +18,15 @@ extern "C" cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep) {
 }
 
 extern "C" cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return run(
-      [&] { return driver.cuMemPoolSetAttribute(pool, static_cast<CUmemPool_attribute>(attribute), value); });
+  return run([&] { return driver.cuMemPoolSetAttribute(pool, static_cast<CUmemPool_attribute>(attribute), value); });
 }
 
 extern "C" cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr attribute, void* value) {
-  return run(
-      [&] { return driver.cuMemPoolGetAttribute(pool, static_cast<CUmemPool_attribute>(attribute), value); });
+  return run([&] { return driver.cuMemPoolGetAttribute(pool, static_cast<CUmemPool_attribute>(attribute), value); });
 }
 
 extern "C" cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const cudaMemAccessDesc* list, size_t count) {
-  return run(
-      [&] { return driver.cuMemPoolSetAccess(pool, reinterpret_cast<const CUmemAccessDesc*>(list), count); });
+  return run([&] { return driver.cuMemPoolSetAccess(pool, reinterpret_cast<const CUmemAccessDesc*>(list), count); });
 }
 
 extern "C" cudaError_t cudaMemPoolGetAccess(cudaMemAccessFlags* flags, cudaMemPool_t pool, cudaMemLocation* location) {
@@ -108,13 +104,11 @@ extern "C" cudaError_t cudaDeviceGraphMemTrim(int device) {
 }
 
 extern "C" cudaError_t cudaDeviceGetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
-  return run_without_context([&] {
-    return driver.cuDeviceGetGraphMemAttribute(device, static_cast<CUgraphMem_attribute>(attribute), value);
-  });
+  return run_without_context(
+      [&] { return driver.cuDeviceGetGraphMemAttribute(device, static_cast<CUgraphMem_attribute>(attribute), value); });
 }
 
 extern "C" cudaError_t cudaDeviceSetGraphMemAttribute(int device, cudaGraphMemAttributeType attribute, void* value) {
-  return run_without_context([&] {
-    return driver.cuDeviceSetGraphMemAttribute(device, static_cast<CUgraphMem_attribute>(attribute), value);
-  });
+  return run_without_context(
+      [&] { return driver.cuDeviceSetGraphMemAttribute(device, static_cast<CUgraphMem_attribute>(attribute), value); });
 }

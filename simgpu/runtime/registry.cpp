@@ -2,7 +2,6 @@
 
 #include <mutex>
 #include <shared_mutex>
-#include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -12,7 +11,7 @@ namespace {
 
 struct ManagedVariable {
   void** host_pointer;  // the program's own variable: it reads the data's address there
-  std::string name;
+  const char* name;     // in the program's own image
 };
 
 struct FatBinary {
@@ -23,13 +22,13 @@ struct FatBinary {
 
 struct Kernel {
   FatBinary* binary;
-  std::string name;
+  const char* name;  // in the program's own image
   CUkernel handle = nullptr;
 };
 
 struct Variable {
   FatBinary* binary;
-  std::string name;
+  const char* name;  // in the program's own image
   bool managed;
 };
 
@@ -52,15 +51,15 @@ CUresult load(Registry& all, FatBinary& binary) {
   if (binary.library != nullptr) {
     return CUDA_SUCCESS;
   }
-  const CUresult result = driver.cuLibraryLoadData(&binary.library, binary.image, nullptr, nullptr, 0u, nullptr,
-                                                   nullptr, 0u);
+  const CUresult result =
+      driver.cuLibraryLoadData(&binary.library, binary.image, nullptr, nullptr, 0u, nullptr, nullptr, 0u);
   if (result != CUDA_SUCCESS) {
     binary.library = nullptr;
     return result;
   }
   for (const ManagedVariable& variable : binary.managed) {
     CUdeviceptr address = 0;
-    if (driver.cuLibraryGetManaged(&address, nullptr, binary.library, variable.name.c_str()) == CUDA_SUCCESS) {
+    if (driver.cuLibraryGetManaged(&address, nullptr, binary.library, variable.name) == CUDA_SUCCESS) {
       *variable.host_pointer = reinterpret_cast<void*>(address);
       // `&variable` in the program is the data's address from now on.
       all.variables[*variable.host_pointer] = Variable{&binary, variable.name, true};
@@ -80,7 +79,7 @@ CUresult load_kernel(Registry& all, const void* symbol, CUkernel* kernel) {
     if (const CUresult result = load(all, *wanted.binary); result != CUDA_SUCCESS) {
       return result;
     }
-    const CUresult result = driver.cuLibraryGetKernel(&wanted.handle, wanted.binary->library, wanted.name.c_str());
+    const CUresult result = driver.cuLibraryGetKernel(&wanted.handle, wanted.binary->library, wanted.name);
     if (result != CUDA_SUCCESS) {
       wanted.handle = nullptr;
       return result == CUDA_ERROR_NOT_FOUND ? as_result(cudaErrorInvalidDeviceFunction) : result;
@@ -146,8 +145,8 @@ CUresult variable_of(const void* symbol, CUdeviceptr* address, std::size_t* size
     return result;
   }
   CUlibrary library = variable.binary->library;
-  const CUresult result = variable.managed ? driver.cuLibraryGetManaged(address, size, library, variable.name.c_str())
-                                           : driver.cuLibraryGetGlobal(address, size, library, variable.name.c_str());
+  const CUresult result = variable.managed ? driver.cuLibraryGetManaged(address, size, library, variable.name)
+                                           : driver.cuLibraryGetGlobal(address, size, library, variable.name);
   return result == CUDA_ERROR_NOT_FOUND ? as_result(cudaErrorInvalidSymbol) : result;
 }
 
@@ -183,8 +182,8 @@ extern "C" void __cudaRegisterFunction(void** handle, const char* host_function,
   all.kernels[host_function] = Kernel{reinterpret_cast<FatBinary*>(handle), device_name};
 }
 
-extern "C" void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* device_name, int,
-                                  std::size_t, int, int) {
+extern "C" void __cudaRegisterVar(void** handle, char* host_variable, char*, const char* device_name, int, std::size_t,
+                                  int, int) {
   Registry& all = registry();
   const std::unique_lock lock(all.mutex);
   all.variables[host_variable] = Variable{reinterpret_cast<FatBinary*>(handle), device_name, false};

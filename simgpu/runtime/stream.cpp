@@ -68,14 +68,12 @@ cudaError_t streamed::cudaStreamAttachMemAsync(Mode mode, cudaStream_t stream, v
 }
 
 cudaError_t streamed::cudaStreamBeginCapture(Mode mode, cudaStream_t stream, cudaStreamCaptureMode capture) {
-  return run(
-      [&] { return driver.cuStreamBeginCapture(mode, stream, static_cast<CUstreamCaptureMode>(capture)); });
+  return run([&] { return driver.cuStreamBeginCapture(mode, stream, static_cast<CUstreamCaptureMode>(capture)); });
 }
 
 cudaError_t streamed::cudaStreamBeginCaptureToGraph(Mode mode, cudaStream_t stream, cudaGraph_t graph,
-                                                    const cudaGraphNode_t* dependencies,
-                                                    const cudaGraphEdgeData* edges, size_t count,
-                                                    cudaStreamCaptureMode capture) {
+                                                    const cudaGraphNode_t* dependencies, const cudaGraphEdgeData* edges,
+                                                    size_t count, cudaStreamCaptureMode capture) {
   return run([&] {
     return driver.cuStreamBeginCaptureToGraph(mode, stream, graph, dependencies,
                                               reinterpret_cast<const CUgraphEdgeData*>(edges), count,
@@ -88,9 +86,8 @@ cudaError_t streamed::cudaStreamEndCapture(Mode mode, cudaStream_t stream, cudaG
 }
 
 cudaError_t streamed::cudaStreamIsCapturing(Mode mode, cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return run([&] {
-    return driver.cuStreamIsCapturing(mode, stream, reinterpret_cast<CUstreamCaptureStatus*>(status));
-  });
+  return run(
+      [&] { return driver.cuStreamIsCapturing(mode, stream, reinterpret_cast<CUstreamCaptureStatus*>(status)); });
 }
 
 cudaError_t streamed::cudaStreamGetCaptureInfo(Mode mode, cudaStream_t stream, cudaStreamCaptureStatus* status,
@@ -104,13 +101,12 @@ cudaError_t streamed::cudaStreamGetCaptureInfo(Mode mode, cudaStream_t stream, c
   });
 }
 
-cudaError_t streamed::cudaStreamUpdateCaptureDependencies(Mode mode, cudaStream_t stream,
-                                                          cudaGraphNode_t* dependencies,
+cudaError_t streamed::cudaStreamUpdateCaptureDependencies(Mode mode, cudaStream_t stream, cudaGraphNode_t* dependencies,
                                                           const cudaGraphEdgeData* edges, size_t count,
                                                           unsigned flags) {
   return run([&] {
-    return driver.cuStreamUpdateCaptureDependencies(
-        mode, stream, dependencies, reinterpret_cast<const CUgraphEdgeData*>(edges), count, flags);
+    return driver.cuStreamUpdateCaptureDependencies(mode, stream, dependencies,
+                                                    reinterpret_cast<const CUgraphEdgeData*>(edges), count, flags);
   });
 }
 
@@ -141,8 +137,7 @@ extern "C" cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 extern "C" cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  return run(
-      [&] { return driver.cuThreadExchangeStreamCaptureMode(reinterpret_cast<CUstreamCaptureMode*>(mode)); });
+  return run([&] { return driver.cuThreadExchangeStreamCaptureMode(reinterpret_cast<CUstreamCaptureMode*>(mode)); });
 }
 
 extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
