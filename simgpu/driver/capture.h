@@ -22,6 +22,12 @@ CUresult capture_host_function(Call& call, Stream& stream, CUhostFn function, vo
 CUresult capture_event_record(Call& call, Stream& stream, Event& event, unsigned flags);
 CUresult capture_memory_ops(Call& call, Stream& stream, unsigned count, const CUstreamBatchMemOpParams* ops);
 
+struct ExecBody;
+CUresult capture_graph_launch(Call& call, Stream& stream, const ExecBody& body);
+// Memory whose address is the graph's: cuMemAllocAsync and cuMemFreeAsync.
+CUresult capture_alloc(Call& call, Stream& stream, Device& device, size_t bytes, CUdeviceptr* out);
+CUresult capture_free(Call& call, Stream& stream, CUdeviceptr address);
+
 // cuStreamWaitEvent, where the stream captures or the event was recorded by a capture (which the stream then joins).
 CUresult capture_event_wait(Call& call, Stream& stream, Event& event, unsigned flags);
 bool event_in_capture(Event& event);

@@ -26,8 +26,9 @@ struct Answer {
 // legacy one. A driver does not know what came after it.
 Answer look_up(const char* symbol, int version, bool per_thread) {
   const ProcAddress* end = kProcAddresses + kProcAddressCount;
-  const ProcAddress* row = std::lower_bound(
-      kProcAddresses, end, symbol, [](const ProcAddress& p, const char* name) { return std::strcmp(p.name, name) < 0; });
+  const ProcAddress* row = std::lower_bound(kProcAddresses, end, symbol, [](const ProcAddress& p, const char* name) {
+    return std::strcmp(p.name, name) < 0;
+  });
   Answer answer;
   const ProcAddress* best = nullptr;
   for (; row != end && std::strcmp(row->name, symbol) == 0; ++row) {
