@@ -31,12 +31,26 @@ ConfigurationStack& configurations() {
 // nvcc's stub keeps the kernel in a static: a failed look-up must be told by the launch that follows.
 thread_local cudaError_t lookup_error = cudaErrorInvalidDeviceFunction;
 
+// The driver has one code for every bad argument of a launch; the runtime tells a bad shape by its own.
+CUresult shaped(CUresult result, dim3 grid, dim3 block) {
+  if (result != CUDA_ERROR_INVALID_VALUE) {
+    return result;
+  }
+  constexpr unsigned long long max_threads = 1024;
+  const unsigned long long threads = 1ULL * block.x * block.y * block.z;
+  const bool bad_block = threads == 0 || threads > max_threads || block.z > 64;
+  const bool bad_grid =
+      grid.x == 0 || grid.x > 0x7fffffffu || grid.y == 0 || grid.y > 65535 || grid.z == 0 || grid.z > 65535;
+  return bad_block || bad_grid ? as_result(cudaErrorInvalidConfiguration) : result;
+}
+
 cudaError_t launch(Mode mode, CUkernel kernel, dim3 grid, dim3 block, void** args, std::size_t shared_bytes,
                    cudaStream_t stream) {
   return run([&] {
-    return driver.cuLaunchKernel(mode, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y,
-                                 block.z, static_cast<unsigned>(shared_bytes), stream, args,
-                                 static_cast<void**>(nullptr));
+    const CUresult result =
+        driver.cuLaunchKernel(mode, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x, block.y,
+                              block.z, static_cast<unsigned>(shared_bytes), stream, args, static_cast<void**>(nullptr));
+    return shaped(result, grid, block);
   });
 }
 
@@ -65,8 +79,10 @@ cudaError_t streamed::cudaLaunchCooperativeKernel(Mode mode, const void* func, d
     return error;
   }
   return run([&] {
-    return driver.cuLaunchCooperativeKernel(mode, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x,
-                                            block.y, block.z, static_cast<unsigned>(shared_bytes), stream, args);
+    const CUresult result =
+        driver.cuLaunchCooperativeKernel(mode, reinterpret_cast<CUfunction>(kernel), grid.x, grid.y, grid.z, block.x,
+                                         block.y, block.z, static_cast<unsigned>(shared_bytes), stream, args);
+    return shaped(result, grid, block);
   });
 }
 
@@ -95,8 +111,9 @@ cudaError_t streamed::cudaLaunchKernelExC(Mode mode, const cudaLaunchConfig_t* c
   }
   const CUlaunchConfig driver_launch = driver_config(*config);
   return run([&] {
-    return driver.cuLaunchKernelEx(mode, &driver_launch, reinterpret_cast<CUfunction>(kernel), args,
-                                   static_cast<void**>(nullptr));
+    const CUresult result = driver.cuLaunchKernelEx(mode, &driver_launch, reinterpret_cast<CUfunction>(kernel), args,
+                                                    static_cast<void**>(nullptr));
+    return shaped(result, config->gridDim, config->blockDim);
   });
 }
 
