@@ -11,8 +11,8 @@ from check import SOURCE, Elf, artefact, check, finish, skip  # noqa: E402
 # Names that are no row of a table: what the routes to the driver go through, and how NVTX finds an injected library.
 ROUTES = {'dlsym', 'dlopen', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cudaGetDriverEntryPoint',
           'cudaGetDriverEntryPointByVersion', 'InitializeInjectionNvtx', 'InitializeInjectionNvtx2'}
-# A row of interpose/*.def: GT_...(name, ...)
-ROW = re.compile(r'^\s*GT_\w+\(\s*(cu\w+|nvtx\w+)\s*[,)]', re.M)
+# A row of interpose/*.def; PTSZ and PTDS rows are two names.
+ROW = re.compile(r'^\s*GT_(?:API|RUNTIME|ROUTE|LIBRARY)(_PTSZ|_PTDS)?\(\s*(\w+)\s*,', re.M)
 LOADER = {'libc.so.6', 'ld-linux-x86-64.so.2'}
 
 
@@ -20,7 +20,8 @@ def table_names():
     names = set()
     for path in glob.glob(os.path.join(SOURCE, 'interpose', '*.def')):
         with open(path, encoding='utf-8') as file:
-            names |= set(ROW.findall(file.read()))
+            for variant, name in ROW.findall(re.sub(r'^\s*#define(?:.*\\\n)*.*', '', file.read(), flags=re.M)):
+                names |= {name, name + variant.lower()}
     return names
 
 
