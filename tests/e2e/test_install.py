@@ -29,7 +29,7 @@ def test_the_tree_has_its_parts_and_nothing_else():
 
 def test_run_and_report_work_after_a_move():
     tree, output = installed(), scratch('out')
-    command = [program('driver_calls') if os.path.exists(os.path.join(BUILD, 'tests/programs/driver_calls')) else program('train')]
+    command = [program('drv_linked')]
     env = environment(LD_LIBRARY_PATH=None)
     ran = finish(start([os.path.join(tree, 'bin/gputrace'), 'run', '--simgpu', '-o', output, '--', *command], env))
     check_equal(ran[0], 0, f'exit code ({ran[2]!r})')
