@@ -59,8 +59,8 @@ Consumer::Consumer(SegmentView segment, RecordSink& sink)
       partials_(segment_.header().block_count),
       buffer_(segment_.block_capacity()) {}
 
-bool Consumer::acquire(i32 self) {
-  SegmentControl& control = segment_.control();
+bool Consumer::acquire(const SegmentView& segment, i32 self) {
+  SegmentControl& control = segment.control();
   i32 holder = 0;
   if (!control.consumer_pid.compare_exchange_strong(holder, self)) {
     const bool alive = holder > 0 && (::kill(holder, 0) == 0 || errno != ESRCH);

@@ -43,8 +43,8 @@ class Consumer {
  public:
   Consumer(SegmentView segment, RecordSink& sink);
 
-  // Becomes the one consumer of the segment. False: another one, which is alive, is. `self`: own pid.
-  bool acquire(i32 self);
+  // Becomes the one consumer of a segment. False: another one, which is alive, is. `self`: own pid.
+  static bool acquire(const SegmentView& segment, i32 self);
   void release();  // consumer_state: gone
 
   // Takes everything committed so far; returns the bytes taken.

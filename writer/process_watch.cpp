@@ -1,0 +1,107 @@
+#include "writer/process_watch.h"
+
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+
+#include "base/clock.h"
+#include "writer/host.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kLookEvery = 500'000'000;
+constexpr Nanos kPollWithoutPidfd = 20'000'000;
+
+int open_pidfd(i32 pid) {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+#else
+  (void)pid;
+  return -1;
+#endif
+}
+
+}  // namespace
+
+ProcessWatch::ProcessWatch(Fd pidfd, i32 pid, u64 start_time, int segment)
+    : pidfd_(std::move(pidfd)), pid_(pid), start_time_(start_time), segment_(segment) {
+  if (!pidfd_ && pid_ > 0) {
+    pidfd_.reset(open_pidfd(pid_));
+    const ProcessStat stat = process_stat(pid_);
+    if (stat.known && start_time_ && stat.start_time != start_time_) pidfd_.reset();  // the number belongs to somebody else by now
+  }
+  image_ = image();
+}
+
+ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns, bool exec_pending) {
+  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
+  if (pidfd_) {
+    pollfd watched{pidfd_.get(), POLLIN, 0};
+    if (::ppoll(&watched, 1, &timeout, nullptr) > 0 && watched.revents) return State::Gone;
+  } else {
+    const Nanos step = std::min(timeout_ns, kPollWithoutPidfd);
+    const timespec shorter{0, static_cast<long>(step)};
+    ::nanosleep(&shorter, nullptr);
+  }
+  const Nanos now = monotonic_nanos();
+  if (now < next_look_ && !exec_pending) return State::Running;
+  next_look_ = now + kLookEvery;
+  if (!pidfd_ && gone()) return State::Gone;
+  return executed(exec_pending) ? State::Executed : State::Running;
+}
+
+bool ProcessWatch::gone() const {
+  const ProcessStat stat = process_stat(pid_);
+  return !stat.known || stat.state == 'Z' || stat.state == 'X' || (start_time_ && stat.start_time != start_time_);
+}
+
+// A changed image is the sign; that the segment is mapped no more is the proof.
+bool ProcessWatch::executed(bool exec_pending) {
+  if (image_.empty()) return false;
+  const std::string now = image();
+  if (now.empty() || (now == image_ && !exec_pending)) return false;
+  if (maps_segment()) {
+    image_ = now;  // it was renamed, or moved its own vectors; still the one that writes here
+    return false;
+  }
+  return !image().empty();
+}
+
+// The auxiliary vector holds addresses that exec chooses anew; with the executable it tells images apart even without address randomization in
+// nearly every case.
+std::string ProcessWatch::image() const {
+  const std::string process = "/proc/" + std::to_string(pid_);
+  std::string vector = read_small_file(process + "/auxv", 4096);
+  if (vector.empty()) return {};
+  char link[4096];
+  const ssize_t length = ::readlink((process + "/exe").c_str(), link, sizeof link);
+  return vector.append(link, length > 0 ? static_cast<std::size_t>(length) : 0);
+}
+
+// True also where it cannot be told.
+bool ProcessWatch::maps_segment() const {
+  struct stat status {};
+  if (::fstat(segment_, &status) != 0) return true;
+  const std::string maps = read_small_file("/proc/" + std::to_string(pid_) + "/maps", 64 << 20);
+  if (maps.empty()) return true;
+  for (std::size_t at = 0; at < maps.size();) {
+    const std::size_t end = std::min(maps.find('\n', at), maps.size());
+    unsigned major_number = 0, minor_number = 0;
+    u64 inode = 0;
+    if (std::sscanf(maps.c_str() + at, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number, &inode) == 3 && inode == status.st_ino &&
+        makedev(major_number, minor_number) == status.st_dev)
+      return true;
+    at = end + 1;
+  }
+  return false;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,35 @@
+// Tells whether the traced process still runs the program that made the segment.
+#pragma once
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/types.h"
+
+namespace gputrace {
+
+class ProcessWatch {
+ public:
+  enum class State { Running, Gone, Executed };
+
+  // `pidfd` may be empty: then pid and start time are looked up in /proc. `segment`: the descriptor of the segment, borrowed.
+  ProcessWatch(Fd pidfd, i32 pid, u64 start_time, int segment);
+
+  // Waits up to `timeout_ns` for the process to end. Never blocks longer; returns at once when it is gone.
+  State wait(Nanos timeout_ns, bool exec_pending);
+
+ private:
+  bool gone() const;
+  bool executed(bool exec_pending);
+  std::string image() const;
+  bool maps_segment() const;
+
+  Fd pidfd_;
+  i32 pid_;
+  u64 start_time_;
+  int segment_;
+  std::string image_;     // what tells one program image of the process from the next; empty: cannot be told
+  Nanos next_look_ = 0;
+};
+
+}  // namespace gputrace

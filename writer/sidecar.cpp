@@ -1,0 +1,189 @@
+#include "writer/sidecar.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "writer/confine.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kMillisecond = 1'000'000;
+constexpr Nanos kShortestPause = kMillisecond / 2, kLongestPause = 20 * kMillisecond;
+constexpr Nanos kPauseWhenOver = 250 * kMillisecond;  // the window is over: nothing comes any more
+constexpr Nanos kCheckpointEvery = 1000 * kMillisecond;
+
+// "8f3a0b12-..." → 16 bytes; zeros where it is no UUID.
+void parse_boot_id(const std::string& text, u8 (&id)[16]) {
+  u32 digits = 0;
+  for (char c : text) {
+    const int value = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (value < 0) continue;
+    if (digits == 32) return;
+    id[digits / 2] = static_cast<u8>(id[digits / 2] << 4 | value);
+    ++digits;
+  }
+}
+
+FileHeader file_header(const SegmentHeader& segment) {
+  FileHeader header{};
+  header.random_id = segment.random_id;
+  header.start_time = segment.start_time;
+  header.pid_namespace = segment.pid_namespace;
+  header.pid = segment.pid;
+  header.clock = segment.clock;
+  parse_boot_id(boot_id(), header.boot_id);
+  return header;
+}
+
+std::string utc_now() { return format_utc(realtime_nanos()); }
+
+}  // namespace
+
+Sidecar::Sidecar(Fd segment, Fd process, Environment environment, char** variables)
+    : segment_fd_(std::move(segment)),
+      process_fd_(std::move(process)),
+      environment_(std::move(environment)),
+      variables_(variables),
+      log_(parse_log_level(environment_("GPUTRACE_LOG"))) {}
+
+int Sidecar::run() {
+  auto segment = SegmentView::map(segment_fd_.get());
+  if (!segment) return 1;
+  clock_ = segment.value().header().clock;
+  if (!Consumer::acquire(segment.value(), ::getpid())) return 1;  // somebody drains it already
+  begin(segment.value());
+  const ProcessWatch::State how = follow();
+  finish(how);
+  return 0;
+}
+
+// Opens what there is to open, and tells the file who it is about.
+void Sidecar::begin(const SegmentView& segment) {
+  info_ = parse_info(segment.info_text());
+  redact_info(info_);
+  names_ = name_output(info_, segment.header(), environment_);
+  open_trace(segment);
+  consumer_ = std::make_unique<Consumer>(segment, *sink_);
+  watch_ = std::make_unique<ProcessWatch>(std::move(process_fd_), segment.header().pid, segment.header().start_time, segment_fd_.get());
+  (void)!::chdir("/");
+  confine();
+  sink_->add_schema(segment.schema_text());
+  add_host_info(info_, segment.header(), names_, environment_, variables_);
+  info_.emplace_back("output", trace_path_);
+  sink_->add_info(format_info(info_));
+  sink_->add_anchor(segment.header().anchor);
+  sink_->add_anchor(take_anchor(clock_));
+}
+
+bool Sidecar::open_trace(const SegmentView& segment) {
+  auto opened = open_output(environment_("GPUTRACE_OUTPUT"), names_, environment_);
+  if (!opened) {
+    sink_ = std::make_unique<TraceSink>(std::nullopt);
+    segment.control().consumer_state.store(2, std::memory_order_relaxed);
+    return false;
+  }
+  directory_ = std::move(opened).value();
+  u64 limit = kDefaultMaxSize;
+  const std::string limit_text = environment_("GPUTRACE_MAX_SIZE");
+  if (!limit_text.empty() && parse_bytes(limit_text)) limit = parse_bytes(limit_text);
+  int error = 0;
+  for (u32 attempt = 0; attempt < 16; ++attempt) {
+    const std::string name = trace_name(names_);
+    log_.put_into(directory_.fd.get(), name + ".log");
+    auto writer = TraceWriter::create(directory_.fd.get(), name + ".gtrace", file_header(segment.header()), limit);
+    if (writer) {
+      trace_path_ = directory_.path + "/" + name + ".gtrace";
+      sink_ = std::make_unique<TraceSink>(std::move(writer).value());
+      log_.info("writing " + trace_path_);
+      return true;
+    }
+    error = writer.error();
+    if (error != EEXIST) break;
+    names_.random_id += 0x9e3779b97f4a7c15ull;  // another one has that name
+  }
+  sink_ = std::make_unique<TraceSink>(std::nullopt);
+  segment.control().consumer_state.store(2, std::memory_order_relaxed);
+  log_.error(directory_.path + ": " + std::strerror(error) + "; tracing is off, your program continues", "GPUTRACE_OUTPUT=$HOME/gputrace-%j");
+  return false;
+}
+
+ProcessWatch::State Sidecar::follow() {
+  Nanos pause = kMillisecond;
+  Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery;
+  const SegmentControl& control = consumer_->segment().control();
+  while (true) {
+    pause = next_pause(pause, consumer_->drain());
+    if (const Nanos now = monotonic_nanos(); now >= next_checkpoint) {
+      next_checkpoint = now + kCheckpointEvery;
+      sink_->add_anchor(take_anchor(clock_));
+      sink_->checkpoint(*consumer_, ticks_of(clock_), false);
+      say_stop();
+    }
+    const auto state = watch_->wait(pause, control.exec_pending.load(std::memory_order_relaxed) != 0);
+    if (state != ProcessWatch::State::Running) return state;
+  }
+}
+
+// As long as a pause as lets the ring fill to some eighth.
+Nanos Sidecar::next_pause(Nanos pause, u64 bytes) const {
+  const SegmentHeader& header = consumer_->segment().header();
+  const u32 state = consumer_->segment().control().state.load(std::memory_order_relaxed);
+  const bool over = state == static_cast<u32>(SessionState::Ended) || state == static_cast<u32>(SessionState::Off);
+  if (over && !bytes) return kPauseWhenOver;
+  const u64 ring = u64{header.block_count} * header.block_size;
+  if (bytes > ring / 2) return 0;
+  if (bytes > ring / 8) return std::max(kShortestPause, pause / 2);
+  if (bytes < ring / 32) return std::clamp(pause * 2, kShortestPause, kLongestPause);
+  return std::clamp(pause, kShortestPause, kLongestPause);
+}
+
+void Sidecar::finish(ProcessWatch::State how) {
+  const auto open_calls = consumer_->open_calls();
+  consumer_->drain_last();
+  sink_->add_anchor(take_anchor(clock_));
+  sink_->flush();
+  sink_->add_in_flight(open_calls);
+  sink_->checkpoint(*consumer_, ticks_of(clock_), true);
+  say_stop();
+  EndEntry end{};
+  const bool exiting = consumer_->segment().control().exiting.load(std::memory_order_relaxed) != 0;
+  end.reason = how == ProcessWatch::State::Executed ? EndReason::Executed : exiting ? EndReason::Exited : EndReason::Vanished;
+  end.monotonic_ns = monotonic_nanos();
+  end.realtime_ns = realtime_nanos();
+  InfoLines last;
+  last.emplace_back("end_realtime_ns", std::to_string(end.realtime_ns));
+  last.emplace_back("end_open_calls", std::to_string(open_calls.size()));
+  if (consumer_->bad_blocks()) last.emplace_back("end_bad_blocks", std::to_string(consumer_->bad_blocks()));
+  sink_->add_info(format_info(last));
+  sink_->end(end);
+  consumer_->release();
+  log_.info("done: " + std::to_string(sink_->stored()) + " records in " + std::to_string(sink_->writer() ? sink_->writer()->size() : 0) + " bytes");
+}
+
+// Once: why writing has stopped, in the file as far as it takes it, in the segment and in the log.
+void Sidecar::say_stop() {
+  if (said_stop_ || !sink_->writer() || sink_->stop() == WriteStop::None) return;
+  said_stop_ = true;
+  consumer_->segment().control().consumer_state.store(2, std::memory_order_relaxed);
+  const TraceWriter& writer = *sink_->writer();
+  std::string what, fix;
+  switch (writer.stop()) {
+    case WriteStop::SizeLimit:
+      what = "size limit reached at " + utc_now() + " UTC after " + std::to_string(writer.size()) + " bytes";
+      fix = "GPUTRACE_MAX_SIZE=50G, or GPUTRACE_DURATION=60s to trace less";
+      break;
+    case WriteStop::DiskFull:
+      what = std::string("disk full at ") + utc_now() + " UTC: " + std::strerror(writer.stop_errno());
+      fix = "GPUTRACE_OUTPUT=DIR on a larger disk, or GPUTRACE_MAX_SIZE=1G";
+      break;
+    default: what = std::string("writing failed at ") + utc_now() + " UTC: " + std::strerror(writer.stop_errno());
+  }
+  sink_->add_info(format_info({{"disk_stop", what}}));
+  log_.error(trace_path_ + ": " + what + "; what follows is counted, not stored", fix);
+}
+
+}  // namespace gputrace

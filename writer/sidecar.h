@@ -1,0 +1,52 @@
+// The sidecar: drains one segment into one trace file until the traced process is gone, then ends by itself.
+//   · Writes to nothing but the segment's consumer words, the trace and its log. Never signals anybody.
+//   · Whatever happens to the file, it keeps draining and counting.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "base/types.h"
+#include "writer/host.h"
+#include "writer/log.h"
+#include "writer/process_info.h"
+#include "writer/process_watch.h"
+#include "writer/trace_sink.h"
+
+namespace gputrace {
+
+inline constexpr u64 kDefaultMaxSize = 10ull << 30;
+
+class Sidecar {
+ public:
+  // `process`: a pidfd of the traced process, or empty.
+  Sidecar(Fd segment, Fd process, Environment environment, char** variables);
+
+  // Returns the exit code: 0, or 1 where there was nothing to drain.
+  int run();
+
+ private:
+  bool open_trace(const SegmentView& segment);
+  void begin(const SegmentView& segment);
+  ProcessWatch::State follow();
+  void finish(ProcessWatch::State how);
+  void say_stop();
+  Nanos next_pause(Nanos pause, u64 bytes) const;
+
+  Fd segment_fd_, process_fd_;
+  Environment environment_;
+  char** variables_;
+  Log log_;
+  InfoLines info_;
+  OutputNames names_;
+  OutputDirectory directory_;
+  std::string trace_path_;
+  ClockKind clock_ = ClockKind::Monotonic;
+  std::unique_ptr<TraceSink> sink_;
+  std::unique_ptr<Consumer> consumer_;
+  std::unique_ptr<ProcessWatch> watch_;
+  bool said_stop_ = false;
+};
+
+}  // namespace gputrace

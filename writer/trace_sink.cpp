@@ -1,0 +1,162 @@
+#include "writer/trace_sink.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kMaxNews = 4096;  // entries gathered before they are written
+
+ThreadEntry entry_of(const RingThread& thread) {
+  ThreadEntry entry{};
+  entry.slot = thread.slot;
+  entry.incarnation = thread.incarnation;
+  entry.tid = thread.tid;
+  entry.begin = thread.begin;
+  entry.end = thread.end;
+  std::memcpy(entry.name, thread.name, sizeof entry.name);
+  return entry;
+}
+
+u64 digest(const HealthEntry& entry) {
+  u64 total = entry.seen + entry.stored;
+  for (u64 dropped : entry.dropped) total += dropped;
+  return total;
+}
+
+}  // namespace
+
+void TraceSink::thread_began(const RingThread& thread) {
+  stages_[key_of(thread)].of = {thread.slot, thread.incarnation, 0, 0};
+  thread_news_.push_back(entry_of(thread));
+}
+
+void TraceSink::records(const RingThread& thread, u64 first_record, u32 count, const u8* data, u32 size) {
+  Stage& stage = stages_[key_of(thread)];
+  const bool follows = stage.of.first_record + stage.of.record_count == first_record;
+  if (stage.of.record_count && (!follows || stage.bytes.size() + size > kChunkBytes)) write_stage(stage);
+  if (!stage.of.record_count) stage.of.first_record = first_record;
+  if (stop() != WriteStop::None) {
+    stage.disk += count;
+    disk_ += count;
+    return;
+  }
+  if (stage.bytes.empty()) stage.bytes.reserve(size < kChunkBytes / 4 ? size : kChunkBytes);
+  stage.bytes.insert(stage.bytes.end(), data, data + size);
+  stage.of.record_count += count;
+  staged_ += size;
+  if (staged_ > kStagedBytes) flush();
+}
+
+void TraceSink::thread_ended(const RingThread& thread) {
+  const auto found = stages_.find(key_of(thread));
+  if (found == stages_.end()) return;
+  write_stage(found->second);
+  ended_.push_back(health_of(thread, found->second));
+  thread_news_.push_back(entry_of(thread));
+  stages_.erase(found);
+  if (thread_news_.size() >= kMaxNews) write_threads();
+}
+
+void TraceSink::write_stage(Stage& stage) {
+  if (!stage.of.record_count) return;
+  if (writer_ && writer_->append_records(stage.of, stage.bytes.data(), stage.bytes.size())) {
+    stage.stored += stage.of.record_count;
+    stored_ += stage.of.record_count;
+  } else {
+    stage.disk += stage.of.record_count;
+    disk_ += stage.of.record_count;
+  }
+  staged_ -= stage.bytes.size();
+  stage.bytes.clear();
+  stage.of.first_record += stage.of.record_count;
+  stage.of.record_count = 0;
+}
+
+void TraceSink::write_threads() {
+  if (writer_ && !thread_news_.empty()) writer_->append(ChunkKind::Thread, thread_news_.data(), thread_news_.size() * sizeof(ThreadEntry));
+  thread_news_.clear();
+  if (writer_ && !ended_.empty()) writer_->append(ChunkKind::Health, ended_.data(), ended_.size() * sizeof(HealthEntry));
+  ended_.clear();
+}
+
+void TraceSink::flush() {
+  for (auto& [key, stage] : stages_) {
+    write_stage(stage);
+    if (stage.bytes.capacity() > kChunkBytes / 8 && stages_.size() > 16) std::vector<u8>().swap(stage.bytes);
+  }
+  write_threads();
+}
+
+// An idle process needs no anchors: of those that nothing was written between, the newest is enough.
+void TraceSink::write_anchors(bool last) {
+  if (!writer_ || anchors_.empty()) return;
+  if (!last && writer_->chunks() == chunks_at_anchors_) {
+    if (anchors_.size() > 1) anchors_.erase(anchors_.begin(), anchors_.end() - 1);
+    return;
+  }
+  writer_->append(ChunkKind::Anchors, anchors_.data(), anchors_.size() * sizeof(Anchor));
+  anchors_.clear();
+  chunks_at_anchors_ = writer_->chunks();
+}
+
+HealthEntry TraceSink::health_of(const RingThread& thread, const Stage& stage) const {
+  HealthEntry entry{};
+  entry.slot = thread.slot;
+  entry.incarnation = thread.incarnation;
+  entry.tid = thread.tid;
+  entry.seen = thread.seen;
+  entry.stored = stage.stored;
+  std::copy(thread.dropped, thread.dropped + kDropReasons, entry.dropped);
+  entry.dropped[static_cast<u32>(DropReason::Disk)] += stage.disk;
+  return entry;
+}
+
+void TraceSink::checkpoint(Consumer& consumer, Ticks now, bool last) {
+  flush();
+  write_anchors(last);
+  if (!writer_) return;
+  std::vector<HealthEntry> entries;
+  for (const RingThread& thread : consumer.threads()) {
+    const auto found = stages_.find(key_of(thread));
+    if (found == stages_.end()) continue;
+    const HealthEntry entry = health_of(thread, found->second);
+    if (!last && digest(entry) == found->second.told) continue;
+    found->second.told = digest(entry);
+    entries.push_back(entry);
+  }
+  const RingThread process = consumer.process();
+  HealthEntry all{};
+  all.slot = kProcessSlot;
+  all.seen = process.seen;
+  all.stored = stored_;
+  std::copy(process.dropped, process.dropped + kDropReasons, all.dropped);
+  all.dropped[static_cast<u32>(DropReason::Disk)] += disk_;
+  if (!last && digest(all) == told_) return;
+  told_ = digest(all);
+  entries.push_back(all);
+  writer_->append(ChunkKind::Health, entries.data(), entries.size() * sizeof(HealthEntry), now);
+  chunks_at_anchors_ += writer_->chunks() == chunks_at_anchors_ + 1;  // counters alone need no anchor
+}
+
+void TraceSink::add_info(const std::string& text) {
+  if (writer_) writer_->append(ChunkKind::Info, text.data(), text.size());
+}
+void TraceSink::add_schema(const std::string& text) {
+  if (writer_) writer_->append(ChunkKind::Schema, text.data(), text.size());
+}
+
+void TraceSink::add_in_flight(const std::vector<Consumer::OpenCall>& calls) {
+  std::vector<InFlightEntry> entries;
+  for (const auto& call : calls) entries.push_back({call.slot, call.incarnation, call.tid, call.call, call.begin, call.argument, call.depth, 0});
+  if (writer_ && !entries.empty()) writer_->append(ChunkKind::InFlight, entries.data(), entries.size() * sizeof(InFlightEntry));
+}
+
+void TraceSink::end(const EndEntry& entry) {
+  if (writer_) writer_->append(ChunkKind::End, &entry, sizeof entry);
+}
+
+WriteStop TraceSink::stop() const { return writer_ ? writer_->stop() : WriteStop::Error; }
+
+}  // namespace gputrace

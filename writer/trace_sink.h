@@ -1,0 +1,71 @@
+// Takes records from the consumer and turns them into the chunks of a trace file. One thread.
+//   · Records of one thread are gathered into chunks of up to kChunkBytes; flush() writes what there is, and is called at least once a second.
+//   · Conservation: every record given is stored, or counted as Disk. Without a file (it could not be made) all of them are Disk.
+//   · Memory is bounded: kStagedBytes of records, and a few words per living thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "ringbuf/consumer.h"
+#include "trace/writer.h"
+
+namespace gputrace {
+
+inline constexpr u32 kChunkBytes = 1 << 20;
+inline constexpr u64 kStagedBytes = 32 << 20;
+
+class TraceSink final : public RecordSink {
+ public:
+  // No writer: nothing can be written; records are counted.
+  explicit TraceSink(std::optional<TraceWriter> writer) : writer_(std::move(writer)) {}
+
+  void thread_began(const RingThread& thread) override;
+  void records(const RingThread& thread, u64 first_record, u32 count, const u8* data, u32 size) override;
+  void thread_ended(const RingThread& thread) override;
+
+  void add_anchor(const Anchor& anchor) { anchors_.push_back(anchor); }
+  void add_info(const std::string& text);
+  void add_schema(const std::string& text);
+  void add_in_flight(const std::vector<Consumer::OpenCall>& calls);
+
+  // Writes staged records and news about threads.
+  void flush();
+  // flush(), then anchors and the counters that changed. `last`: everything, changed or not.
+  void checkpoint(Consumer& consumer, Ticks now, bool last);
+  void end(const EndEntry& entry);
+
+  WriteStop stop() const;
+  const TraceWriter* writer() const { return writer_ ? &*writer_ : nullptr; }
+  u64 stored() const { return stored_; }
+  u64 disk() const { return disk_; }  // records that could not be written
+
+ private:
+  struct Stage {
+    std::vector<u8> bytes;
+    RecordsOf of;
+    u64 stored = 0;
+    u64 disk = 0;
+    u64 told = 0;  // what the newest Health said, as one number
+  };
+
+  void write_stage(Stage& stage);
+  void write_threads();
+  void write_anchors(bool last);
+  HealthEntry health_of(const RingThread& thread, const Stage& stage) const;
+  static u64 key_of(const RingThread& thread) { return static_cast<u64>(thread.slot) << 32 | thread.incarnation; }
+
+  std::optional<TraceWriter> writer_;
+  std::unordered_map<u64, Stage> stages_;
+  u64 staged_ = 0;  // bytes in all stages
+  u64 stored_ = 0, disk_ = 0, told_ = 0;
+  std::vector<ThreadEntry> thread_news_;
+  std::vector<HealthEntry> ended_;
+  std::vector<Anchor> anchors_;
+  u64 chunks_at_anchors_ = 0;
+};
+
+}  // namespace gputrace
