@@ -94,17 +94,28 @@ enum class Mode : uint32_t {
 extern std::atomic<std::atomic<Mode>*> process_mode;
 CUresult initialize_process();  // cuInit
 bool process_initialized();     // cuInit succeeded here, and this is not a forked child
-bool thread_in_host_function();
-void set_thread_in_host_function(bool on);
+
+// What a thread has of its own. Trivial, so it works in thread-exit destructors too.
+struct ThreadState {
+  Context* current;          // top of its context stack
+  Context** below;           // the rest of the stack, bottom first; freed when the thread ends
+  uint32_t below_count;
+  uint32_t below_capacity;
+  Context* per_thread_context;  // the per-thread default stream used last, and its context
+  Stream* per_thread_stream;
+  bool in_host_function;     // the driver's worker, while it runs the program's code
+  int capture_mode;          // cuThreadExchangeStreamCaptureMode; kept by the capture files
+};
+extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
 inline bool Call::fast_mode() {
   return process_mode.load(std::memory_order_acquire)->load(std::memory_order_relaxed) == Mode::fast &&
-         !thread_in_host_function();
+         !thread_state.in_host_function;
 }
 
 }  // namespace simgpu
 
-#define SIM_BODY_PARAMS(...) (::simgpu::Call & call __VA_OPT__(, ) __VA_ARGS__)
+#define SIM_BODY_PARAMS(...) ([[maybe_unused]] ::simgpu::Call & call __VA_OPT__(, ) __VA_ARGS__)
 #define SIM_BODY_ARGS(...) (call __VA_OPT__(, ) __VA_ARGS__)
 
 #define SIM_EXPORT(exported, body, documented, params, args, default_stream, need)             \

@@ -27,6 +27,12 @@ struct Allocation {
   uint64_t id = 0;           // CU_POINTER_ATTRIBUTE_BUFFER_ID
   void* owner = nullptr;     // pool, VMM mapping: their own object
   bool sync_memops = false;
+  // Managed memory: what cuMemAdvise and cuMemPrefetch said. Locations as cuMemRangeGetAttribute gives them.
+  int preferred_location = CU_DEVICE_INVALID;
+  int last_prefetch = CU_DEVICE_INVALID;
+  bool read_mostly = false;
+  uint64_t accessed_by = 0;  // bit per device
+  bool accessed_by_host = false;
   uint64_t end() const { return address + bytes; }
 };
 
@@ -42,7 +48,7 @@ bool update_allocation(uint64_t address, const std::function<void(Allocation&)>&
 std::vector<Allocation> remove_allocations_of(Context* context);
 
 // Bytes of a device. `take` accounts for `bytes` against SIMGPU_MEMORY (false: out of memory) and returns nothing else;
-// `device_reserve` also finds addresses, 512-byte aligned, zeroed. Both are undone by their partner.
+// `device_reserve` also finds addresses, 512-byte aligned. Both are undone by their partner.
 bool device_take(Device& device, size_t bytes);
 void device_give(Device& device, size_t bytes);
 void* device_reserve(Device& device, size_t bytes);  // null: out of memory
@@ -51,6 +57,14 @@ size_t device_free_bytes(const Device& device);
 
 // Where device memory lives, for IPC: the memfd (open in this process) and the offset in it. False: not of a device arena.
 bool device_backing(const void* address, int* fd, uint64_t* offset);
+
+// Host memory of the driver's own, zeroed pages; null: out of memory.
+void* map_host_memory(size_t bytes);
+// The bytes of an allocation that is out of the registry (pool, VMM and array memory is its owner's).
+void give_back_memory(const Allocation& allocation);
+
+// cuMemFree of memory that came from a pool; in the pool files. The allocation is still registered.
+CUresult free_pool_memory(Call& call, const Allocation& allocation);
 
 void truth_alloc(Call& call, const char* op, const Allocation& allocation);  // op: "alloc" or "free"
 

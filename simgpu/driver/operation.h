@@ -21,6 +21,8 @@ struct Origin {
   GraphOrigin graph;
   uint64_t correlation = 0;
 };
+// The `graph` field of a device operation's truth line: null outside graphs.
+void add_graph(TruthFields& fields, const Origin& origin);
 
 struct KernelLaunch {
   Function* function = nullptr;
@@ -64,11 +66,18 @@ struct Copy {
   bool host_pageable() const;
 };
 
-// Fills `copy` from the general description; CUDA_SUCCESS or the error. `context`: current one, for what the description
-// leaves open. Nothing is moved.
+// The general description of a copy of plain memory, of any of the kinds of pointers.
+CUDA_MEMCPY3D_PEER linear_description(CUmemorytype dst_type, uint64_t dst, CUmemorytype src_type, uint64_t src,
+                                      size_t bytes);
+CUDA_MEMCPY3D_PEER with_peer(const CUDA_MEMCPY3D& description);
+CUDA_MEMCPY3D without_peer(const CUDA_MEMCPY3D_PEER& description);
+
+// Fills `copy` from the general description; CUDA_SUCCESS or the error. `context`: where an operation without device
+// memory counts. Nothing is moved.
 CUresult describe_copy(const CUDA_MEMCPY3D_PEER& description, Context* context, Copy* copy);
-CUresult describe_copy(const CUDA_MEMCPY3D& description, Context* context, Copy* copy);
-CUresult describe_linear_copy(CUdeviceptr dst, CUdeviceptr src, size_t bytes, Context* context, Copy* copy);
+inline CUresult describe_copy(const CUDA_MEMCPY3D& description, Context* context, Copy* copy) {
+  return describe_copy(with_peer(description), context, copy);
+}
 Span perform(const Copy& copy, const Origin& origin, Nanos ready);
 
 struct Memset {

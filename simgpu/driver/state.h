@@ -4,7 +4,8 @@
 //           └─ created Contexts ┘     Module ── Functions (one per kernel, belonging to the module's context)
 //   Library ── Kernels (CUkernel) ── per context one Module, loaded when first needed
 //
-// Locks, in the order in which they may be taken: Context::mutex, Stream::mutex, then those inside memory, truth, worker.
+// Locks, in the order in which they may be taken: Event::mutex, Stream::mutex, Context::mutex, then those inside memory,
+// truth, the worker. The worker holds none of them while it runs queued work.
 #pragma once
 
 #include <array>
@@ -42,6 +43,8 @@ struct Span {
   Nanos end = 0;
 };
 
+struct MemoryArena;  // memory.cpp
+
 struct Device {
   int ordinal = 0;
   std::string name;
@@ -50,9 +53,11 @@ struct Device {
   std::mutex mutex;            // guards the primary context's life
   unsigned primary_references = 0;
   unsigned primary_flags = 0;
-  // Ends of what the copy engines were given: [0] to the device, [1] from the device.
+  std::atomic<size_t> used{0};     // bytes taken from SIMGPU_MEMORY
+  MemoryArena* arena = nullptr;    // made at the first allocation
+  // What the copy engines were given: [0] to the device, [1] from the device.
   std::mutex engine_mutex;
-  std::array<Nanos, 2> engine_end{};
+  std::array<std::vector<Span>, 2> engine_busy;  // sorted, disjoint; what is over is dropped
 };
 
 std::vector<std::unique_ptr<Device>>& devices();  // filled by cuInit, never changed after
@@ -65,18 +70,21 @@ struct Function : Object {
   Context* context = nullptr;
   Kernel* kernel = nullptr;  // the library's kernel it came from, or null
   const gputrace::CodeKernel* code = nullptr;  // owned by the module's image
-  // What cuFuncSetAttribute and the legacy launch calls changed.
-  std::atomic<int> max_dynamic_shared{48 * 1024};  // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+  // By CUfunction_attribute, as cuFuncGetAttribute gives them; and what the legacy launch calls set.
   std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX> attributes{};
   Dim3 legacy_block;
   uint32_t legacy_shared = 0;
-  Nanos rule_duration = 0;  // SIMGPU_KERNEL_TIME rule that matches this symbol; 0: the model
+  static constexpr Nanos kUnknownDuration = ~Nanos{0};
+  static constexpr Nanos kModelDuration = kUnknownDuration - 1;
+  std::atomic<Nanos> duration{kUnknownDuration};  // of the SIMGPU_KERNEL_TIME rule for its symbol, found at first launch
+  std::atomic<uint64_t> occupancy_cache{0};       // last question and its answer, see occupancy.cpp
 };
 
 // A loaded image, as parsed for the devices' capability. Shared by a library's modules.
 struct Image {
   gputrace::LoadedImage loaded;
   size_t image_bytes = 0;  // of what the program passed
+  const std::vector<gputrace::CodeKernel>& kernels() const { return loaded.module.kernels; }
 };
 
 struct Module : Object {
@@ -88,6 +96,8 @@ struct Module : Object {
   std::vector<Function*> functions;             // same order as image->loaded.module.kernels
   std::unordered_map<std::string, Function*> by_name;
   std::unordered_map<std::string, std::pair<CUdeviceptr, size_t>> globals;
+  void* global_block = nullptr;  // device memory behind the globals
+  size_t global_block_bytes = 0;
 };
 
 struct Kernel : Object {
@@ -96,7 +106,7 @@ struct Kernel : Object {
   Library* library = nullptr;
   const gputrace::CodeKernel* code = nullptr;
   size_t index = 0;  // in the image
-  std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX> attributes{};
+  std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX> attributes{};  // new functions of it begin with these
   // Function in the context that used the kernel last: the launch path asks here first.
   std::atomic<Function*> last_function{nullptr};
 };
@@ -133,6 +143,7 @@ struct Context : Object {
   std::mutex mutex;                 // guards what follows
   std::vector<Stream*> streams;     // all of this context, the legacy one and the per-thread ones included
   std::vector<Module*> modules;
+  Nanos orphans_end = 0;            // of streams destroyed with work under way
   std::vector<Context*> peers;      // enabled by cuCtxEnablePeerAccess
   std::atomic<unsigned> blocking_streams{0};  // created and per-thread streams that the legacy stream waits for
   std::atomic<unsigned> deferred{0};          // operations of all its streams that wait in a queue
@@ -168,6 +179,7 @@ struct Stream : Object {
   unsigned flags = 0;  // CU_STREAM_NON_BLOCKING
   int priority = 0;
   std::atomic<Nanos> end{0};           // of the last operation that has a time
+  Nanos last_kernel_start = 0;         // if the last operation was a kernel, else 0: what programmatic launches overlap
   std::atomic<Capture*> capture{nullptr};  // set and cleared by the capture files
   std::atomic<uint64_t> submitted{0};  // deferred works ever queued …
   std::atomic<uint64_t> processed{0};  // … and done

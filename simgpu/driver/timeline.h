@@ -17,16 +17,20 @@ namespace simgpu {
 
 // True if an operation for `stream` must queue behind others now.
 bool must_defer(Stream& stream);
+inline bool deferring(Stream& stream) {
+  return stream.context->deferred.load(std::memory_order_acquire) != 0 && must_defer(stream);
+}
 // Earliest start in stream order for an operation submitted at `submitted`: stream end and legacy rules.
 Nanos earliest_start(Stream& stream, Nanos submitted);
-void defer(Stream& stream, Work work);
+uint64_t defer(Stream& stream, Work work);  // its ticket in that stream
 
 // Gives `run` its place in stream order. Nanos run(Nanos ready) → end of the operation; it is called once, now (on this
 // thread, under the stream's lock) or later (on the worker): it must own what it uses.
 template <class Run>
 void in_order(Call& call, Stream& stream, Run&& run) {
   const Nanos submitted = call.begin() + knobs().launch_latency;
-  if (stream.context->deferred.load(std::memory_order_acquire) != 0 && must_defer(stream)) {
+  if (deferring(stream)) {
+    if (call.stamp()) call.stamp()->promise();
     defer(stream, Work{submitted, {}, {}, std::forward<Run>(run), false});
     return;
   }
@@ -35,7 +39,7 @@ void in_order(Call& call, Stream& stream, Run&& run) {
 }
 
 // The same on the worker thread, when the clock has reached `ready`: for work that calls the program's code. The
-// program's code is called with thread_in_host_function() set.
+// program's code is called with ThreadState::in_host_function set.
 void on_worker(Call& call, Stream& stream, std::function<Nanos(Nanos ready)> run);
 
 // The stream goes on only after `condition` is true; polled by the worker.
@@ -43,6 +47,7 @@ void wait_for_condition(Call& call, Stream& stream, std::function<bool()> condit
 
 // Events. All return at once but event_wait_host.
 void event_record(Call& call, Stream& stream, Event& event);
+void event_record_context(Call& call, Context& context, Event& event);  // after all of the context's work
 void event_wait(Call& call, Stream& stream, Event& event);
 CUresult event_query(Event& event);       // CUDA_SUCCESS or CUDA_ERROR_NOT_READY
 void event_wait_host(Event& event);       // returns when the event's time has come

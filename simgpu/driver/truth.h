@@ -40,6 +40,8 @@ class CallStamp {
  public:
   CallStamp(const char* name, const char* variant, uint64_t seq, Nanos begin);
   void add(const TruthFields& fields);
+  // A line will come after the call has returned.
+  void promise();
   // Once, when the call returns: writes what was added, or the `call` line.
   void finish(int result, Nanos end);
   uint64_t seq() const { return seq_; }
@@ -56,6 +58,7 @@ class CallStamp {
   int result_ = 0;
   std::mutex mutex_;
   bool finished_ = false;
+  bool promised_ = false;
   std::vector<std::string> waiting_;
 };
 
