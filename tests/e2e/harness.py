@@ -371,11 +371,11 @@ def metrics(run):
 
 
 def dump(run):
-    """Every record of a trace as a dict: `record` (its type), `call`, `result`, `tid`, `begin_ns`, `end_ns`, and its fields."""
+    """Every record of a trace as a dict: `record` (its type), `call`, `result`, `tid`, `begin_ns`, `end_ns`, its fields, and `trace` (the file)."""
     paths = run.traces if isinstance(run, Run) else [run] if isinstance(run, str) else list(run)
     records = []
     for path in paths:
-        records += [json.loads(line) for line in gputrace('dump', '--json', path)[0].splitlines() if line.startswith('{')]
+        records += [{'trace': path, **json.loads(line)} for line in gputrace('dump', '--json', path)[0].splitlines()]
     return records
 
 
