@@ -9,8 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace {
-
 constexpr int width = 1024;
 constexpr int layers = 12;
 constexpr int lanes = 2;
@@ -86,8 +84,6 @@ struct Lane {
     CHECK(cudaStreamDestroy(stream));
   }
 };
-
-}  // namespace
 
 int main(int argc, char** argv) {
   const int requests = argc > 1 ? std::atoi(argv[1]) : 100;

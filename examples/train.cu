@@ -10,8 +10,6 @@
 #include <cstdlib>
 #include <vector>
 
-namespace {
-
 constexpr int batch = 256;
 constexpr int features = 512;
 constexpr int hidden = 1024;
@@ -249,8 +247,6 @@ float Trainer::step(int number) {
   CHECK(cudaGetLastError());
   return loss;
 }
-
-}  // namespace
 
 int main(int argc, char** argv) {
   const int steps = argc > 1 ? std::atoi(argv[1]) : 20;

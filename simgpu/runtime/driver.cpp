@@ -2,13 +2,16 @@
 
 #include <dlfcn.h>
 
+#include <cstdio>
+
 namespace simgpu::runtime {
 
 constinit Driver driver;
 
 namespace {
 
-// How the driver is asked. `get` is null on a driver older than cuGetProcAddress_v2: then every entry is a dlsym.
+// How the driver is asked. `get` is null on a driver older than cuGetProcAddress_v2: then every entry is a dlsym of its
+// exported name.
 struct Gate {
   void* library = nullptr;
   PFN_cuGetProcAddress_v12000 get = nullptr;
@@ -26,6 +29,20 @@ Gate open_gate() {
 const Gate& gate() {
   static const Gate the_gate = open_gate();
   return the_gate;
+}
+
+void* by_symbol(const char* symbol, Mode mode) {
+  if (mode == Mode::legacy) {
+    return dlsym(gate().library, symbol);
+  }
+  for (const char* suffix : {"_ptsz", "_ptds"}) {
+    char name[128];
+    std::snprintf(name, sizeof name, "%s%s", symbol, suffix);
+    if (void* found = dlsym(gate().library, name); found != nullptr) {
+      return found;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -51,6 +68,14 @@ CUresult find_driver_entry(const char* name, void** function, int version, cuuin
 
 void* EntryBase::resolve() {
   void* found = nullptr;
+  if (gate().library == nullptr) {
+    return nullptr;
+  }
+  if (gate().get == nullptr) {
+    found = by_symbol(symbol_, mode_);
+    address_.store(found, std::memory_order_release);
+    return found;
+  }
   CUdriverProcAddressQueryResult status{};
   const cuuint64_t flags =
       mode_ == Mode::legacy ? CU_GET_PROC_ADDRESS_DEFAULT : CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;

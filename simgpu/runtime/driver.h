@@ -15,7 +15,9 @@ enum class Mode { legacy, per_thread };
 // The first use may happen on several threads at once: all find the same address.
 class EntryBase {
  public:
-  constexpr EntryBase(const char* name, int version, Mode mode) : name_(name), version_(version), mode_(mode) {}
+  // `symbol`: what the driver exports it as, for drivers that have to be asked by dlsym.
+  constexpr EntryBase(const char* name, const char* symbol, int version, Mode mode)
+      : name_(name), symbol_(symbol), version_(version), mode_(mode) {}
 
  protected:
   void* address() {
@@ -27,6 +29,7 @@ class EntryBase {
   void* resolve();
 
   const char* name_;
+  const char* symbol_;
   int version_;
   Mode mode_;
   std::atomic<void*> address_{nullptr};
@@ -48,8 +51,8 @@ class Entry : public EntryBase {
 template <typename Function>
 class StreamEntry {
  public:
-  constexpr StreamEntry(const char* name, int since, int per_thread_since)
-      : legacy_(name, since, Mode::legacy), per_thread_(name, per_thread_since, Mode::per_thread) {}
+  constexpr StreamEntry(const char* name, const char* symbol, int since, int per_thread_since)
+      : legacy_(name, symbol, since, Mode::legacy), per_thread_(name, symbol, per_thread_since, Mode::per_thread) {}
 
   template <typename... Args>
   CUresult operator()(Mode mode, Args... args) {
@@ -68,13 +71,16 @@ using PFN_cuProfilerStop_v4000 = CUresult (*)();
 // The driver as the runtime sees it: libcuda.so.1 by dlopen, cuGetProcAddress_v2 by dlsym, and every other entry
 // through that by name, version and flags. Member names go through cuda.h's own versioning macros, as in any program.
 struct Driver {
-#define GT_DRIVER(name, since) Entry<PFN_##name##_v##since> name{#name, since, Mode::legacy};
-#define GT_DRIVER_STREAM(name, since, ptsz_since) StreamEntry<PFN_##name##_v##since> name{#name, since, ptsz_since};
+#define GT_TEXT(symbol) #symbol
+#define GT_DRIVER(name, since) Entry<PFN_##name##_v##since> name{#name, GT_TEXT(name), since, Mode::legacy};
+#define GT_DRIVER_STREAM(name, since, ptsz_since) \
+  StreamEntry<PFN_##name##_v##since> name{#name, GT_TEXT(name), since, ptsz_since};
 #include "simgpu/runtime/driver.def"
+#undef GT_TEXT
 #undef GT_DRIVER
 #undef GT_DRIVER_STREAM
-  Entry<PFN_cuProfilerStart_v4000> cuProfilerStart{"cuProfilerStart", 4000, Mode::legacy};
-  Entry<PFN_cuProfilerStop_v4000> cuProfilerStop{"cuProfilerStop", 4000, Mode::legacy};
+  Entry<PFN_cuProfilerStart_v4000> cuProfilerStart{"cuProfilerStart", "cuProfilerStart", 4000, Mode::legacy};
+  Entry<PFN_cuProfilerStop_v4000> cuProfilerStop{"cuProfilerStop", "cuProfilerStop", 4000, Mode::legacy};
 };
 
 extern Driver driver;
