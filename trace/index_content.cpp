@@ -31,6 +31,12 @@ std::string unescape(std::string_view text) {
 u64 add(u64 a, u64 b) { return a > ~u64{0} - b ? ~u64{0} : a + b; }
 u64 sum(const u64* dropped) { return std::accumulate(dropped, dropped + kDropReasons, u64{0}, add); }
 
+// No sum of such counters over all threads overflows.
+bool plausible(const HealthEntry& entry) {
+  const u64 limit = entry.slot == kProcessSlot ? u64{1} << 60 : u64{1} << 40;
+  return entry.seen < limit && entry.stored < limit && std::all_of(entry.dropped, entry.dropped + kDropReasons, [&](u64 count) { return count < limit; });
+}
+
 }  // namespace
 
 bool TraceIndexer::read_payload(const Found& found, std::vector<u64>& raw) {
@@ -96,7 +102,7 @@ bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_
     case ChunkKind::Health:
       trace_.last_health_ = header.begin;
       return each<HealthEntry>(raw, size, [&](const HealthEntry& entry) {
-        if (health_.size() >= kMaxThreads) return false;
+        if (health_.size() >= kMaxThreads || !plausible(entry)) return false;
         if (entry.slot != kProcessSlot && thread(entry.slot, entry.incarnation, entry.tid) == ~0u) return false;
         health_[key_of(entry.slot, entry.slot == kProcessSlot ? 0 : entry.incarnation)] = entry;
         return true;
