@@ -44,7 +44,9 @@ void join_next(Pool::Chunk& chunk, PartAt part) {
   if (part->second.stream != next->second.stream) {
     // Of two streams: nobody's in particular, and all must wait for the later of the two.
     const bool first_is_open = part->second.stream == 0;
-    part->second.stream = first_is_open ? next->second.stream : next->second.stream == 0 ? part->second.stream : UINT64_MAX;
+    part->second.stream = first_is_open              ? next->second.stream
+                          : next->second.stream == 0 ? part->second.stream
+                                                     : UINT64_MAX;
   }
   chunk.parts.erase(next);
 }

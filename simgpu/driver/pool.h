@@ -38,7 +38,7 @@ struct Pool : Object {
   bool is_default = false;
   int imported_file = -1;  // the exporter's memory; -1: an own pool
   CUmemPoolProps props{};
-  std::mutex mutex;  // guards what follows
+  std::mutex mutex;                         // guards what follows
   std::map<int, CUmemAccess_flags> access;  // of other devices, by ordinal
   std::map<uint64_t, Chunk> chunks;         // by address
   uint64_t used = 0, used_high = 0, reserved = 0, reserved_high = 0, threshold = 0;

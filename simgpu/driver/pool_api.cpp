@@ -102,7 +102,8 @@ SIM_API_PTSZ(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr address, CUstream st
   return free_async(call, address, stream);
 }
 
-SIM_API(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool * out, CUdevice ordinal), (out, ordinal)) {
+SIM_API(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool * out, CUdevice ordinal),
+        (out, ordinal)) {
   Device* device = device_at(ordinal);
   return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : tell_pool(default_pool(*device), out);
 }
@@ -163,18 +164,26 @@ SIM_API(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool handle, size_t keep), 
   return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool handle, CUmemPool_attribute attribute, void* value),
-        (handle, attribute, value)) {
+SIM_API(cuMemPoolSetAttribute, "cuMemPoolSetAttribute",
+        (CUmemoryPool handle, CUmemPool_attribute attribute, void* value), (handle, attribute, value)) {
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const auto flag = [&] { return *static_cast<const int*>(value) != 0; };
   const auto number = [&] { return *static_cast<const cuuint64_t*>(value); };
   std::lock_guard lock(pool->mutex);
   switch (attribute) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: pool->reuse_event = flag(); return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: pool->reuse_opportunistic = flag(); return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: pool->reuse_dependencies = flag(); return CUDA_SUCCESS;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: pool->threshold = number(); return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+      pool->reuse_event = flag();
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      pool->reuse_opportunistic = flag();
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      pool->reuse_dependencies = flag();
+      return CUDA_SUCCESS;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      pool->threshold = number();
+      return CUDA_SUCCESS;
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
       if (number() != 0) return CUDA_ERROR_INVALID_VALUE;
       pool->reserved_high = pool->reserved;
@@ -183,27 +192,45 @@ SIM_API(cuMemPoolSetAttribute, "cuMemPoolSetAttribute", (CUmemoryPool handle, CU
       if (number() != 0) return CUDA_ERROR_INVALID_VALUE;
       pool->used_high = pool->used;
       return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
-SIM_API(cuMemPoolGetAttribute, "cuMemPoolGetAttribute", (CUmemoryPool handle, CUmemPool_attribute attribute, void* value),
-        (handle, attribute, value)) {
+SIM_API(cuMemPoolGetAttribute, "cuMemPoolGetAttribute",
+        (CUmemoryPool handle, CUmemPool_attribute attribute, void* value), (handle, attribute, value)) {
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   auto* flag = static_cast<int*>(value);
   auto* number = static_cast<cuuint64_t*>(value);
   std::lock_guard lock(pool->mutex);
   switch (attribute) {
-    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES: *flag = pool->reuse_event; break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC: *flag = pool->reuse_opportunistic; break;
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: *flag = pool->reuse_dependencies; break;
-    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD: *number = pool->threshold; break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT: *number = pool->reserved; break;
-    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH: *number = pool->reserved_high; break;
-    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT: *number = pool->used; break;
-    case CU_MEMPOOL_ATTR_USED_MEM_HIGH: *number = pool->used_high; break;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
+      *flag = pool->reuse_event;
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
+      *flag = pool->reuse_opportunistic;
+      break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      *flag = pool->reuse_dependencies;
+      break;
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+      *number = pool->threshold;
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+      *number = pool->reserved;
+      break;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+      *number = pool->reserved_high;
+      break;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+      *number = pool->used;
+      break;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+      *number = pool->used_high;
+      break;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;
 }
@@ -223,8 +250,8 @@ SIM_API(cuMemPoolSetAccess, "cuMemPoolSetAccess", (CUmemoryPool handle, const CU
   return CUDA_SUCCESS;
 }
 
-SIM_API(cuMemPoolGetAccess, "cuMemPoolGetAccess", (CUmemAccess_flags * flags, CUmemoryPool handle, CUmemLocation* location),
-        (flags, handle, location)) {
+SIM_API(cuMemPoolGetAccess, "cuMemPoolGetAccess",
+        (CUmemAccess_flags * flags, CUmemoryPool handle, CUmemLocation* location), (flags, handle, location)) {
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr || flags == nullptr || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (location->type != CU_MEM_LOCATION_TYPE_DEVICE) return CUDA_ERROR_INVALID_VALUE;

@@ -44,7 +44,8 @@ SIM_API(cuMemPoolExportToShareableHandle, "cuMemPoolExportToShareableHandle",
         (out, handle, type, flags)) {
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr || out == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || pool->props.handleTypes != type) return CUDA_ERROR_INVALID_VALUE;
+  if (type != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR || pool->props.handleTypes != type)
+    return CUDA_ERROR_INVALID_VALUE;
   // The file of the device's memory is found by any address in it.
   void* probe = device_reserve(*pool->device, 1);
   if (probe == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -85,7 +86,8 @@ SIM_API(cuMemPoolExportPointer, "cuMemPoolExportPointer", (CUmemPoolPtrExportDat
         (out, address)) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const std::optional<Allocation> allocation = find_allocation(address);
-  if (!allocation || allocation->kind != MemoryKind::pool || is_graph_memory(*allocation)) return CUDA_ERROR_INVALID_VALUE;
+  if (!allocation || allocation->kind != MemoryKind::pool || is_graph_memory(*allocation))
+    return CUDA_ERROR_INVALID_VALUE;
   const Pool& pool = *static_cast<const Pool*>(allocation->owner);
   if (pool.props.handleTypes == CU_MEM_HANDLE_TYPE_NONE || pool.imported_file >= 0) return CUDA_ERROR_INVALID_VALUE;
   int file = -1;
