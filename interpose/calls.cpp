@@ -1,0 +1,164 @@
+#include "interpose/calls.h"
+
+#include <cstring>
+
+// Only addresses are taken here; the wrappers' real types are in driver_calls.cpp, runtime_calls.cpp and route.cpp.
+#define GT_API(name, pfn, signature, forwarded, record) extern "C" char name[];
+#define GT_RUNTIME(name, signature, forwarded, record) extern "C" char name[];
+#define GT_ROUTE(name, pfn) extern "C" char name[];
+#include "interpose/api.def"
+
+namespace gputrace {
+namespace {
+
+constexpr u16 kHashSize = 2048;  // power of two, at least twice the rows
+static_assert(kCallCount * 2 < kHashSize);
+
+constexpr std::size_t length_of(const char* text) {
+  std::size_t n = 0;
+  while (text[n]) ++n;
+  return n;
+}
+constexpr bool ends_with(const char* text, std::size_t length, const char* tail) {
+  const std::size_t n = length_of(tail);
+  if (length < n) return false;
+  for (std::size_t i = 0; i < n; ++i) {
+    if (text[length - n + i] != tail[i]) return false;
+  }
+  return true;
+}
+constexpr bool is_per_thread(const char* name) {
+  return ends_with(name, length_of(name), "_ptsz") || ends_with(name, length_of(name), "_ptds");
+}
+
+// cuMemFreeAsync_ptsz, cuMemAlloc_v2 -> the documented name's length.
+constexpr u16 documented_length(const char* name) {
+  std::size_t n = length_of(name);
+  if (is_per_thread(name)) n -= 5;
+  std::size_t digits = n;
+  while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
+  if (digits < n && digits > 2 && name[digits - 1] == 'v' && name[digits - 2] == '_') n = digits - 2;
+  return static_cast<u16>(n);
+}
+
+// PFN_cuMemAlloc_v3020, PFN_cuMemcpy_v7000_ptds -> 3020, 7000.
+constexpr u32 since_of(const char* pfn) {
+  std::size_t n = length_of(pfn);
+  if (is_per_thread(pfn)) n -= 5;
+  u32 value = 0, scale = 1;
+  for (; n > 0 && pfn[n - 1] >= '0' && pfn[n - 1] <= '9'; --n, scale *= 10) value += static_cast<u32>(pfn[n - 1] - '0') * scale;
+  return value;
+}
+
+constexpr u32 hash_of(const char* name, std::size_t length) {
+  u32 hash = 2166136261u;
+  for (std::size_t i = 0; i < length; ++i) hash = (hash ^ static_cast<unsigned char>(name[i])) * 16777619u;
+  return hash ^ (hash >> 15);
+}
+
+constexpr const char* kNames[kCallCount] = {
+    "",
+#define GT_API(name, pfn, signature, forwarded, record) #name,
+#define GT_RUNTIME(name, signature, forwarded, record) #name,
+#define GT_ROUTE(name, pfn) #name,
+#include "interpose/api.def"
+};
+
+struct NameIndex {
+  u16 ids[kHashSize]{};
+  constexpr NameIndex() {
+    for (u16 id = 1; id < kCallCount; ++id) {
+      u32 at = hash_of(kNames[id], length_of(kNames[id])) % kHashSize;
+      while (ids[at]) at = (at + 1) % kHashSize;
+      ids[at] = id;
+    }
+  }
+};
+constexpr NameIndex kIndex;
+
+// Two rows for one documented name, version and variant would make the ABI a matter of luck.
+constexpr const char* kLevelNames[] = {"", "driver", "runtime", "route"};
+
+class Lines {
+ public:
+  Lines(char* out, std::size_t capacity) : out_(out), capacity_(capacity) {}
+  void put(const char* text, std::size_t length) {
+    for (std::size_t i = 0; i < length; ++i, ++size_) {
+      if (size_ < capacity_) out_[size_] = text[i];
+    }
+  }
+  void put(const char* text) { put(text, std::strlen(text)); }
+  void put_number(u32 value) {
+    char digits[10];
+    int n = 10;
+    do digits[--n] = static_cast<char>('0' + value % 10);
+    while (value /= 10);
+    put(digits + n, static_cast<std::size_t>(10 - n));
+  }
+  std::size_t size() const { return size_; }
+
+ private:
+  char* out_;
+  std::size_t capacity_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace
+
+#define GT_ROW(name, since, level) {#name, name, since, documented_length(#name), level, is_per_thread(#name)},
+const CallInfo kCalls[kCallCount] = {
+    {"", nullptr, 0, 0, CallLevel::Route, false},
+#define GT_API(name, pfn, signature, forwarded, record) GT_ROW(name, since_of(#pfn), CallLevel::Driver)
+#define GT_RUNTIME(name, signature, forwarded, record) GT_ROW(name, 0, CallLevel::Runtime)
+#define GT_ROUTE(name, pfn) GT_ROW(name, since_of(#pfn), CallLevel::Route)
+#include "interpose/api.def"
+};
+#undef GT_ROW
+
+constinit std::atomic<void*> real_functions[kCallCount]{};
+
+u16 find_call(const char* name) {
+  for (u32 at = hash_of(name, std::strlen(name)) % kHashSize; kIndex.ids[at]; at = (at + 1) % kHashSize) {
+    if (std::strcmp(kNames[kIndex.ids[at]], name) == 0) return kIndex.ids[at];
+  }
+  return kNoCall;
+}
+
+u16 find_call(const char* documented, u32 version, bool per_thread) {
+  // From 11040 on the documented name stands for cuGraphInstantiateWithFlags in some drivers: only the address can tell.
+  if (version >= 11040 && std::strcmp(documented, "cuGraphInstantiate") == 0) return kNoCall;
+  const std::size_t length = std::strlen(documented);
+  u16 best = kNoCall;
+  for (u16 id = 1; id < kCallCount; ++id) {
+    const CallInfo& call = kCalls[id];
+    if (call.level == CallLevel::Runtime || call.documented_length != length || call.since > version) continue;
+    if (std::memcmp(call.name, documented, length) != 0) continue;
+    // A name without per-thread variants is the same for both flags.
+    const bool fits = call.per_thread == per_thread || (!call.per_thread && (best == kNoCall || !kCalls[best].per_thread));
+    if (!fits) continue;
+    const bool better = best == kNoCall || call.per_thread > kCalls[best].per_thread ||
+                        (call.per_thread == kCalls[best].per_thread && call.since > kCalls[best].since);
+    if (better) best = id;
+  }
+  return best;
+}
+
+std::size_t write_call_schema(char* out, std::size_t capacity) {
+  Lines lines(out, capacity);
+  for (u16 id = 1; id < kCallCount; ++id) {
+    const CallInfo& call = kCalls[id];
+    if (call.level == CallLevel::Route) continue;
+    lines.put("call ");
+    lines.put_number(id);
+    lines.put(" ");
+    lines.put(call.name, call.documented_length);
+    lines.put(" ");
+    lines.put(kLevelNames[static_cast<int>(call.level)]);
+    lines.put(" ");
+    lines.put(call.name);
+    lines.put("\n");
+  }
+  return lines.size();
+}
+
+}  // namespace gputrace

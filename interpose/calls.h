@@ -1,0 +1,44 @@
+// The calls of api.def as ids, names and tables. An id is an index; it means something only together with the schema of its trace.
+#pragma once
+
+#include <atomic>
+
+#include "base/types.h"
+
+namespace gputrace {
+
+// Id 0 is "no call". A routed function has an id too, though it is never recorded.
+enum CallId : u16 {
+  kNoCall = 0,
+#define GT_API(name, pfn, signature, forwarded, record) kCall_##name,
+#define GT_RUNTIME(name, signature, forwarded, record) kCall_##name,
+#define GT_ROUTE(name, pfn) kCall_##name,
+#include "interpose/api.def"
+  kCallCount
+};
+
+enum class CallLevel : u8 { Driver = 1, Runtime = 2, Route = 3 };
+
+struct CallInfo {
+  const char* name;           // as exported
+  void* wrapper;
+  u32 since;                  // driver rows: first CUDA version for which cuGetProcAddress hands out this ABI
+  u16 documented_length;      // of the documented name, which `name` begins with
+  CallLevel level;
+  bool per_thread;            // a _ptsz or _ptds variant
+};
+
+extern const CallInfo kCalls[kCallCount];
+
+// What stands behind each call; null until it is known. Set once, to the first answer.
+extern std::atomic<void*> real_functions[kCallCount];
+
+// The id of an exported name; kNoCall: not ours. No allocation; any thread.
+u16 find_call(const char* name);
+// The row that cuGetProcAddress(documented name, version, per-thread flag) stands for in CUDA 13; kNoCall where the table cannot tell.
+u16 find_call(const char* documented, u32 version, bool per_thread);
+
+// Appends the schema's `call` lines; same contract as write_schema_text().
+std::size_t write_call_schema(char* out, std::size_t capacity);
+
+}  // namespace gputrace

@@ -1,0 +1,68 @@
+// Facts asked for once: of functions, contexts, devices, the process. Definitions go to slot 0; what finds its lock taken is left undone and
+// done at a later call. Nothing is asked while any stream captures.
+#pragma once
+
+#include "base/types.h"
+#include "interpose/cuda_api.h"
+#include "interpose/traced.h"
+
+namespace gputrace {
+
+// Captures alive in this process, as far as begin and end were seen.
+extern std::atomic<u32> open_captures;
+
+// A new session, or a child of fork: everything is unknown again. False: no memory.
+bool reset_facts();
+
+// Writes a string definition under the lock of slot 0 (held by the caller) and returns its id; 0: nothing to say, or no room.
+u64 define_text(const FinishedCall& call, const char* text, u64 length);
+
+// A record on slot 0, whatever the window; on the calling thread's ring when the lock is not to be had.
+template <typename Record>
+void define(const FinishedCall& call, const Record& record) {
+  char* at = reserve_definition(sizeof(Record), call.end);
+  if (!at) return;
+  Record& out = *reinterpret_cast<Record*>(at);
+  out = record;
+  fill_header(out, call);
+  commit_definition(at, sizeof(Record), call.generation);
+}
+
+// ------------------------------------------------------------------ functions
+// A handle was given out. owner: module, library, or the kernel that it came from. name: nullptr where only the owner knows.
+void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, const char* name);
+// Several handles from one call.
+void functions_given(const FinishedCall& call, const u64* functions, u64 count, FunctionKind kind, u64 owner);
+// The owner is gone: its handles may come back as other functions.
+void functions_gone(u64 owner);
+
+// One slot of the lock-free set that launches look into. Filled under the definition lock.
+struct FunctionEntry {
+  std::atomic<u64> function;  // 0: free; never freed again
+  u64 owner;
+  u64 name;                   // text id
+  std::atomic<u32> described; // 1: nothing more to ask
+  FunctionKind kind;          // 0: not known
+};
+inline constexpr u32 kFunctionEntries = 1u << 15;
+extern FunctionEntry* function_table;
+
+GT_HOT u32 function_place(u64 function) { return static_cast<u32>((function * 0x9e3779b97f4a7c15ull) >> 49); }
+static_assert(kFunctionEntries == 1u << (64 - 49));
+
+GT_COLD void describe_function(const FinishedCall& call, u64 function);
+// After every launch: one probe.
+GT_HOT void function_launched(const FinishedCall& call, u64 function) {
+  const u32 place = function_place(function);
+  const FunctionEntry& first = function_table[place];
+  if (first.function.load(std::memory_order_acquire) == function && first.described.load(std::memory_order_relaxed)) [[likely]] return;
+  describe_function(call, function);  // also finds those that had to move to another place
+}
+
+// ------------------------------------------------------------------ the rest
+// Whether a stream captures: kLaunchCaptured, kLaunchCaptureUnknown or 0. Only asked while open_captures is not 0.
+GT_COLD u32 capture_flags(CUstream stream, bool per_thread);
+// cuInit has succeeded.
+void process_ready(const FinishedCall& call);
+
+}  // namespace gputrace

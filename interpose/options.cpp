@@ -1,0 +1,239 @@
+#include "interpose/options.h"
+
+#include <cstring>
+
+namespace gputrace {
+namespace {
+
+constexpr const char* kKnown[] = {"GPUTRACE",         "GPUTRACE_OUTPUT",   "GPUTRACE_DURATION", "GPUTRACE_DELAY",  "GPUTRACE_CAPTURE",
+                                  "GPUTRACE_COLLECT", "GPUTRACE_CUPTI",    "GPUTRACE_GRAPHS",   "GPUTRACE_BUFFER", "GPUTRACE_ON_FULL",
+                                  "GPUTRACE_MAX_SIZE", "GPUTRACE_KEEP",    "GPUTRACE_RANKS",    "GPUTRACE_PROCESS", "GPUTRACE_SIDECAR",
+                                  "GPUTRACE_SHM",     "GPUTRACE_SIGNAL",   "GPUTRACE_METRICS",  "GPUTRACE_LOG",    "GPUTRACE_CONFIG",
+                                  "GPUTRACE_KEEP_DEEPBIND", "GPUTRACE_RUN"};
+// Parts of GPUTRACE_COLLECT. Built in this version: api, memory.
+constexpr const char* kParts[] = {"api", "memory", "device", "latency", "nvtx", "stacks", "python", "ops", "io", "waits", "libs", "code", "counters"};
+constexpr u32 kPartCount = sizeof kParts / sizeof *kParts;
+constexpr u32 kApi = 1, kMemory = 2, kBuilt = kApi | kMemory;
+constexpr u32 kDefaultParts = kApi | (1u << 2) | (1u << 4) | (1u << 11);  // api,device,nvtx,code
+
+bool equals(const char* text, u64 length, const char* word) { return std::strlen(word) == length && std::memcmp(text, word, length) == 0; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Digits with an optional fraction; the value in units of 1e-9. Advances `text`.
+bool parse_number(const char*& text, u64& whole, u64& billionths) {
+  if (!is_digit(*text)) return false;
+  whole = billionths = 0;
+  for (; is_digit(*text); ++text) {
+    if (whole > 1'000'000'000'000'000ull) return false;
+    whole = whole * 10 + static_cast<u64>(*text - '0');
+  }
+  if (*text != '.') return true;
+  ++text;
+  u64 scale = 100'000'000;
+  for (; is_digit(*text); ++text, scale /= 10) billionths += static_cast<u64>(*text - '0') * scale;
+  return true;
+}
+
+u32 edit_distance(const char* a, u32 a_length, const char* b) {
+  constexpr u32 kMax = 32;
+  const u32 b_length = static_cast<u32>(std::strlen(b));
+  if (a_length >= kMax || b_length >= kMax) return kMax;
+  u32 row[kMax + 1];
+  for (u32 j = 0; j <= b_length; ++j) row[j] = j;
+  for (u32 i = 1; i <= a_length; ++i) {
+    u32 diagonal = row[0];
+    row[0] = i;
+    for (u32 j = 1; j <= b_length; ++j) {
+      const u32 above = row[j];
+      u32 best = diagonal + (a[i - 1] != b[j - 1]);
+      if (above + 1 < best) best = above + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      row[j] = best;
+      diagonal = above;
+    }
+  }
+  return row[b_length];
+}
+
+void warn_unknown(const char* name, u32 length, const char*, void* data) {
+  const char* nearest = nullptr;
+  u32 distance = ~0u;
+  for (const char* known : kKnown) {
+    if (equals(name, length, known)) return;
+    const u32 d = edit_distance(name, length, known);
+    if (d < distance) {
+      distance = d;
+      nearest = known;
+    }
+  }
+  Sentence text;
+  text.put(name, length) << " is not a variable of gputrace; it is ignored. Nearest: " << nearest;
+  static_cast<InfoText*>(data)->add("option_warning", text.text());
+}
+
+void warn_value(InfoText& info, const char* name, const char* value, const char* expected, const char* used) {
+  Sentence text;
+  text << name << "=" << value << " cannot be used (" << expected << "); " << used << " is used";
+  info.add("option_warning", text.text());
+}
+
+// Bits of kParts, or the default with a warning.
+u32 read_parts(InfoText& info, const char* list) {
+  if (!list || !*list) return kDefaultParts;
+  u32 parts = 0;
+  bool only_exclusions = true;
+  u32 excluded = 0;
+  for (const char* word = list; *word;) {
+    const char* end = std::strchr(word, ',');
+    if (!end) end = word + std::strlen(word);
+    const bool exclude = *word == '-';
+    const char* name = word + exclude;
+    const u64 length = static_cast<u64>(end - name);
+    u32 bits = equals(name, length, "all") ? (1u << kPartCount) - 1 : 0;
+    for (u32 i = 0; i < kPartCount && !bits; ++i) bits = equals(name, length, kParts[i]) ? 1u << i : 0;
+    if (!bits && length) {
+      Sentence text;
+      (text << "GPUTRACE_COLLECT: '").put(name, static_cast<u32>(length)) << "' is not one of api memory device latency nvtx stacks python ops io waits libs code counters all; it is ignored";
+      info.add("option_warning", text.text());
+    }
+    (exclude ? excluded : parts) |= bits;
+    if (!exclude && bits) only_exclusions = false;
+    word = *end ? end + 1 : end;
+  }
+  if (only_exclusions) parts = kDefaultParts;
+  return parts & ~excluded;
+}
+
+void tell_parts(InfoText& info, u32 parts) {
+  Sentence in_effect;
+  bool first = true;
+  for (u32 i = 0; i < kPartCount; ++i) {
+    if (!(parts & (1u << i))) continue;
+    if ((1u << i) & kBuilt) {
+      in_effect << (first ? "" : ",") << kParts[i];
+      first = false;
+      continue;
+    }
+    Sentence text;
+    text << kParts[i] << ": not built in this version";
+    info.add("not_collected", text.text());
+  }
+  info.add("option.collect", in_effect.text());
+}
+
+CaptureMode read_capture(InfoText& info, const char* value) {
+  CaptureMode mode = CaptureMode::All;
+  if (!value || !*value || std::strcmp(value, "all") == 0) {
+    mode = CaptureMode::All;
+  } else if (std::strcmp(value, "manual") == 0) {
+    mode = CaptureMode::Manual;
+  } else if (std::strcmp(value, "profiler-api") == 0) {
+    mode = CaptureMode::ProfilerApi;
+  } else if (std::strncmp(value, "nvtx:", 5) == 0 || std::strncmp(value, "steps:", 6) == 0) {
+    warn_value(info, "GPUTRACE_CAPTURE", value, "not built in this version", "all");
+  } else {
+    warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, manual or profiler-api", "all");
+  }
+  info.add("option.capture", mode == CaptureMode::All ? "all" : mode == CaptureMode::Manual ? "manual" : "profiler-api");
+  return mode;
+}
+
+void read_duration(InfoText& info, const char* name, const char* key, Nanos& nanos) {
+  const char* value = copied_variable(name);
+  if (value && *value && !parse_duration(value, nanos)) {
+    nanos = 0;
+    warn_value(info, name, value, "expected a duration such as 30s, 500ms or 5m", "no limit");
+  }
+  info.add(key, static_cast<u64>(nanos));
+}
+
+}  // namespace
+
+bool parse_size(const char* text, Bytes& bytes) {
+  u64 whole, billionths;
+  if (!parse_number(text, whole, billionths)) return false;
+  u32 shift = 0;
+  switch (*text) {
+    case 'K': case 'k': shift = 10; break;
+    case 'M': case 'm': shift = 20; break;
+    case 'G': case 'g': shift = 30; break;
+    case 0: bytes = whole; return billionths == 0;
+    default: return false;
+  }
+  ++text;
+  if (*text == 'i') ++text;
+  if (*text == 'B') ++text;
+  if (*text || whole > (1ull << 30)) return false;
+  bytes = (whole << shift) + ((billionths << shift) / 1'000'000'000);
+  return true;
+}
+
+bool parse_duration(const char* text, Nanos& nanos) {
+  u64 whole, billionths;
+  if (!parse_number(text, whole, billionths)) return false;
+  u64 unit = 0;
+  if (!*text || std::strcmp(text, "s") == 0) unit = 1'000'000'000;
+  if (std::strcmp(text, "ns") == 0) unit = 1;
+  if (std::strcmp(text, "us") == 0) unit = 1'000;
+  if (std::strcmp(text, "ms") == 0) unit = 1'000'000;
+  if (std::strcmp(text, "m") == 0) unit = 60'000'000'000;
+  if (std::strcmp(text, "h") == 0) unit = 3'600'000'000'000;
+  if (!unit || whole > 9'000'000'000'000'000'000ull / unit) return false;
+  nanos = static_cast<Nanos>(whole * unit + static_cast<u64>(static_cast<double>(billionths) * 1e-9 * static_cast<double>(unit)));
+  return true;
+}
+
+bool rank_selected(const char* list, const Rank& rank, bool& valid) {
+  bool selected = false;
+  valid = *list != 0;
+  while (*list) {
+    const bool local = std::strncmp(list, "local", 5) == 0;
+    if (local) list += 5;
+    u64 from, to, fraction;
+    if (!parse_number(list, from, fraction)) return valid = false;
+    to = from;
+    if (*list == '-' && !parse_number(++list, to, fraction)) return valid = false;
+    const i64 own = local ? rank.local_rank : rank.rank;
+    selected |= own >= 0 && static_cast<u64>(own) >= from && static_cast<u64>(own) <= to;
+    if (*list && *list != ',') return valid = false;
+    if (*list) ++list;
+  }
+  return selected;
+}
+
+Options read_options(InfoText& info) {
+  Options options;
+  visit_copied_variables(warn_unknown, &info);
+  read_duration(info, "GPUTRACE_DURATION", "option.duration_ns", options.duration_ns);
+  read_duration(info, "GPUTRACE_DELAY", "option.delay_ns", options.delay_ns);
+  options.capture = read_capture(info, copied_variable("GPUTRACE_CAPTURE"));
+  const u32 parts = read_parts(info, copied_variable("GPUTRACE_COLLECT"));
+  options.collect_api = parts & kBuilt;
+  tell_parts(info, parts);
+  if (const char* value = copied_variable("GPUTRACE_BUFFER"); value && *value) {
+    if (Bytes bytes; parse_size(value, bytes) && bytes >= (512u << 10) && bytes <= (1ull << 30)) {
+      options.buffer = bytes;
+    } else {
+      warn_value(info, "GPUTRACE_BUFFER", value, "expected a size from 512K to 1G, such as 16M", "16M");
+    }
+  }
+  if (const char* value = copied_variable("GPUTRACE_ON_FULL"); value && *value) {
+    if (std::strcmp(value, "overwrite") == 0) options.on_full = OnFull::Overwrite;
+    else if (std::strcmp(value, "drop") != 0) warn_value(info, "GPUTRACE_ON_FULL", value, "expected drop or overwrite", "drop");
+  }
+  info.add("option.on_full", options.on_full == OnFull::Drop ? "drop" : "overwrite");
+  if (const char* value = copied_variable("GPUTRACE_SIDECAR"); value && *value && std::strcmp(value, "auto") != 0) {
+    if (std::strcmp(value, "off") == 0) options.start_sidecar = false;
+    else options.sidecar = value;
+  }
+  if (const char* value = copied_variable("GPUTRACE_SHM"); value && *value && std::strcmp(value, "memfd") != 0) {
+    warn_value(info, "GPUTRACE_SHM", value, "only memfd is built in this version", "memfd");
+  }
+  if (const char* value = copied_variable("GPUTRACE_RANKS"); value && *value) options.ranks = value;
+  if (const char* value = copied_variable("GPUTRACE_PROCESS"); value && *value) options.process = value;
+  const char* enabled = copied_variable("GPUTRACE");
+  options.enabled = !(enabled && std::strcmp(enabled, "0") == 0);
+  return options;
+}
+
+}  // namespace gputrace

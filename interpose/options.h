@@ -1,0 +1,36 @@
+// What the user asked for in GPUTRACE_* variables. An invalid value never stops anything: the default is used and a warning says so.
+#pragma once
+
+#include "base/types.h"
+#include "interpose/environment.h"
+#include "interpose/info_text.h"
+#include "ringbuf/segment.h"
+
+namespace gputrace {
+
+enum class CaptureMode : u32 { All = 0, Manual = 1, ProfilerApi = 2 };
+
+struct Options {
+  bool enabled = true;
+  Nanos duration_ns = 0;  // 0: no end
+  Nanos delay_ns = 0;
+  CaptureMode capture = CaptureMode::All;
+  Bytes buffer = 16u << 20;
+  OnFull on_full = OnFull::Drop;
+  bool collect_api = true;
+  bool start_sidecar = true;
+  const char* sidecar = nullptr;  // path; nullptr: look beside the library
+  const char* ranks = nullptr;    // nullptr: all
+  const char* process = nullptr;  // regex; nullptr: all
+};
+
+// Reads the copied variables. Values in effect, warnings and what is not built go to `info` as option.*, option_warning, not_collected.
+Options read_options(InfoText& info);
+
+// Pure; false: not a value of that kind.
+bool parse_size(const char* text, Bytes& bytes);        // 16M, 512K, 1G, 4096
+bool parse_duration(const char* text, Nanos& nanos);    // 30s, 500ms, 5m, 1h, 10us, 7ns; a bare number is seconds
+// Whether a rank is in "0,8-15,local0". False in `valid`: the list cannot be read.
+bool rank_selected(const char* list, const Rank& rank, bool& valid);
+
+}  // namespace gputrace

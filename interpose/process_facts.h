@@ -1,0 +1,29 @@
+// What a process can tell of itself through /proc and the kernel: identity, memory limits, its own path. Cold; no allocation.
+#pragma once
+
+#include "base/types.h"
+
+namespace gputrace {
+
+// Reads at most `capacity` bytes of a small file; returns how many, 0 when it cannot be read.
+u64 read_small_file(const char* path, char* out, u64 capacity);
+
+struct Identity {
+  u64 random_id = 0;
+  u64 pid_namespace = 0;
+  u64 start_time = 0;
+  i32 pid = 0;
+};
+Identity own_identity();
+
+// The largest budget that the memory cgroup (v1 or v2) leaves for us: at most 64 MB, 1 % of the limit and 10 % of what is free below it.
+// ~0: there is no limit.
+Bytes cgroup_budget();
+
+// The file that holds `address`, absolute; 0: not known. Returns the length, out is terminated.
+u64 file_of_address(const void* address, char* out, u64 capacity);
+
+// Runs with more rights than its caller: then the library stays inert.
+bool is_privileged();
+
+}  // namespace gputrace

@@ -1,0 +1,81 @@
+// The entries of dlsym and dlopen. Both end in a jump, not a call: what they look up depends on the return address, and a frame of ours
+// between caller and loader would change it.
+
+    .text
+
+// void* dlsym(void* handle, const char* name)
+    .globl dlsym
+    .type dlsym, @function
+    .p2align 4
+dlsym:
+    .cfi_startproc
+    endbr64
+    movq gputrace_real_dlsym(%rip), %rax
+    testq %rax, %rax
+    jz 1f
+    // Names of CUDA begin with "cu" or "__c"; all others leave here.
+    testq %rsi, %rsi
+    jz 3f
+    movzwl (%rsi), %edx
+    cmpl $0x7563, %edx
+    je 1f
+    cmpl $0x5f5f, %edx
+    jne 3f
+1:  pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    cmpq $0, gputrace_real_dlsym(%rip)
+    jne 2f
+    call gputrace_find_dlsym
+    movq 8(%rsp), %rsi
+    movq 16(%rsp), %rdi
+2:  movq 24(%rsp), %rdx
+    call gputrace_dlsym
+    addq $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+    testq %rdx, %rdx
+    jz 3f
+    ret
+3:  jmpq *gputrace_real_dlsym(%rip)
+    .cfi_endproc
+    .size dlsym, . - dlsym
+
+// void* dlopen(const char* file, int flags)
+    .globl dlopen
+    .type dlopen, @function
+    .p2align 4
+dlopen:
+    .cfi_startproc
+    endbr64
+    cmpq $0, gputrace_real_dlopen(%rip)
+    je 1f
+    testl $8, %esi          // RTLD_DEEPBIND
+    jz 3f
+1:  pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    pushq %rsi
+    .cfi_adjust_cfa_offset 8
+    subq $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    cmpq $0, gputrace_real_dlopen(%rip)
+    jne 2f
+    call gputrace_find_dlopen
+2:  movl 8(%rsp), %edi
+    call gputrace_dlopen_flags
+    addq $16, %rsp
+    .cfi_adjust_cfa_offset -16
+    movl %eax, %esi
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+3:  jmpq *gputrace_real_dlopen(%rip)
+    .cfi_endproc
+    .size dlopen, . - dlopen
+
+    .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,384 @@
+#include "interpose/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <regex.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "interpose/calls.h"
+#include "interpose/elf_lookup.h"
+#include "interpose/environment.h"
+#include "interpose/facts.h"
+#include "interpose/info_text.h"
+#include "interpose/options.h"
+#include "interpose/process_facts.h"
+#include "interpose/spawn.h"
+#include "ringbuf/segment_create.h"
+#include "trace/schema.h"
+
+#ifndef GT_VERSION
+#define GT_VERSION "unknown"
+#endif
+
+namespace gputrace {
+namespace {
+
+constexpr int kWipeOnFork = 18;  // MADV_WIPEONFORK, Linux 4.14
+constexpr long kPidfdOpen = 434;
+constexpr u32 kScratchSize = 256u << 10;
+constexpr u32 kInfoCapacity = 96u << 10;
+constexpr u64 kNever = ~0ull;
+
+// What must be gone in a child of fork, and what must stay.
+struct alignas(4096) Startup {
+  std::atomic<u32> state;   // 0 nobody, 1 a thread is at it
+  std::atomic<u64> missed;  // calls of other threads meanwhile: seen, not recorded
+};
+constinit Startup startup{};
+constinit u64 next_generation = kFirstGeneration;
+constinit u64 previous_random_id = 0;  // of the session that this process, or the parent it was forked from, had before
+constinit Options options{};
+constinit i64 thread_key = -1;
+using SetSpecific = int (*)(unsigned, const void*);
+constinit SetSpecific set_specific = nullptr;
+constinit double ticks_per_nano = 0;
+
+bool wipe_in_children(void* page, u64 size) { return raw_syscall(SYS_madvise, raw_pointer(page), static_cast<long>(size), kWipeOnFork) == 0; }
+
+char* map_private(u64 size) {
+  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<char*>(mapped);
+}
+
+// ------------------------------------------------------------------ end of a thread
+
+void thread_ended(void*) { leave_session(); }
+
+// A key with a destructor is the one notice of a thread's end that costs no allocation: the first 32 keys live in the thread itself.
+// pthread_* moved between libraries in glibc 2.34, so they are found at run time; without them slots come back by a look at dead threads.
+void prepare_thread_end() {
+  if (thread_key >= 0) return;  // inherited from before a fork
+  auto create = reinterpret_cast<int (*)(unsigned*, void (*)(void*))>(find_libc_function("pthread_key_create"));
+  set_specific = reinterpret_cast<SetSpecific>(find_libc_function("pthread_setspecific"));
+  unsigned key = 0;
+  if (create && set_specific && create(&key, thread_ended) == 0 && key < 32) thread_key = key;
+}
+
+void watch_thread_end() {
+  if (thread_key >= 0) set_specific(static_cast<unsigned>(thread_key), &thread_key);
+}
+
+// ------------------------------------------------------------------ whether, and what it says of itself
+
+bool process_selected(const char* pattern, const char* executable, InfoText& info) {
+  const char* slash = std::strrchr(executable, '/');
+  regex_t regex;
+  if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+    info.add("option_warning", "GPUTRACE_PROCESS is not a regular expression; every process is traced");
+    return true;
+  }
+  const bool matches = regexec(&regex, slash ? slash + 1 : executable, 0, nullptr, 0) == 0;
+  regfree(&regex);
+  return matches;
+}
+
+bool rank_is_selected(const char* list, InfoText& info) {
+  bool valid = false;
+  const bool selected = rank_selected(list, read_rank(), valid);
+  if (!valid) info.add("option_warning", "GPUTRACE_RANKS cannot be read (expected a list such as 0,8-15,local0); every rank is traced");
+  return selected || !valid;
+}
+
+void describe_process(InfoText& info, char* scratch, u32 capacity, char* executable, u32 executable_capacity) {
+  info.add("version", GT_VERSION);
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable), executable_capacity - 1);
+  executable[length > 0 ? length : 0] = 0;
+  info.add("executable", executable);
+  u64 size = read_small_file("/proc/self/cmdline", scratch, capacity);
+  if (size && scratch[size - 1] == 0) --size;
+  for (u64 i = 0; i < size; ++i) {
+    if (scratch[i] == 0) scratch[i] = 0x1f;
+  }
+  info.add("argv", scratch, size);
+  const long cwd = raw_syscall(SYS_getcwd, raw_pointer(scratch), capacity);
+  if (cwd > 0) info.add("cwd", scratch);
+  if (previous_random_id) info.add_hex("parent_random_id", previous_random_id);
+}
+
+// ------------------------------------------------------------------ the sidecar
+
+bool is_executable(const char* path) { return raw_syscall(SYS_faccessat, AT_FDCWD, raw_pointer(path), X_OK) == 0; }
+
+// Beside the library: installed tree, same folder, build tree.
+bool find_sidecar(char* out, u64 capacity) {
+  static constexpr const char* kPlaces[] = {"/../libexec/gputrace/gputrace-sidecar", "/gputrace-sidecar", "/../writer/gputrace-sidecar"};
+  char library[1024];
+  u64 length = file_of_address(&startup, library, sizeof library);
+  if (!length) length = file_of_address(reinterpret_cast<const void*>(&find_sidecar), library, sizeof library);
+  while (length && library[length - 1] != '/') --length;
+  if (!length) return false;
+  for (const char* place : kPlaces) {
+    if (length + std::strlen(place) >= capacity) continue;
+    std::memcpy(out, library, length - 1);
+    std::strcpy(out + length - 1, place);
+    if (is_executable(out)) return true;
+  }
+  return false;
+}
+
+// The host's environment without what would load things into the sidecar.
+char** sidecar_environment(char* scratch, u32 capacity) {
+  char** out = reinterpret_cast<char**>(scratch);
+  const u32 most = capacity / sizeof(char*) - 1;
+  u32 count = 0;
+  for (char* const* entry = environ; entry && *entry && count < most; ++entry) {
+    if (std::strncmp(*entry, "LD_PRELOAD=", 11) == 0 || std::strncmp(*entry, "LD_AUDIT=", 9) == 0) continue;
+    out[count++] = *entry;
+  }
+  out[count] = nullptr;
+  return out;
+}
+
+int launch_sidecar(int segment_fd, char* scratch, u32 capacity) {
+  char found[1200];
+  const char* path = options.sidecar;
+  if (!path) {
+    if (!find_sidecar(found, sizeof found)) return ENOENT;
+    path = found;
+  }
+  const long pidfd = raw_syscall(kPidfdOpen, raw_syscall(SYS_getpid), 0);
+  const int process_fd = pidfd < 0 ? -1 : move_descriptor_high(static_cast<int>(pidfd));
+  const int error = start_sidecar({path, segment_fd, process_fd, sidecar_environment(scratch, capacity)});
+  if (process_fd >= 0) raw_syscall(SYS_close, process_fd);
+  return error;
+}
+
+// ------------------------------------------------------------------ window
+
+// Ticks are the sidecar's to calibrate; only who asks for a delay or a duration waits 2 ms for a rate of our own.
+double measure_tick_rate(ClockKind clock) {
+  if (clock != ClockKind::Tsc) return 1.0;
+  const Anchor from = take_anchor(clock);
+  const timespec pause{0, 2'000'000};
+  raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
+  const Anchor to = take_anchor(clock);
+  const double nanos = static_cast<double>(to.monotonic_ns - from.monotonic_ns);
+  return nanos > 0 ? static_cast<double>(to.ticks - from.ticks) / nanos : 0;
+}
+
+Ticks ticks_after(Ticks from, Nanos nanos) { return from + static_cast<Ticks>(static_cast<double>(nanos) * ticks_per_nano); }
+
+void open_window(SegmentControl& control, Ticks now) {
+  if (options.delay_ns || options.duration_ns) ticks_per_nano = measure_tick_rate(producer.clock);
+  Ticks begin = options.delay_ns ? ticks_after(now, options.delay_ns) : 0;
+  Ticks end = kNever;
+  if (options.duration_ns) end = ticks_after(options.delay_ns ? begin : now, options.duration_ns);
+  if (options.capture != CaptureMode::All) begin = kNever;
+  control.window_end.store(end, std::memory_order_relaxed);
+  control.window_begin.store(begin, std::memory_order_relaxed);
+  const bool waiting = begin != 0;
+  control.state.store(static_cast<u32>(waiting ? SessionState::Waiting : SessionState::Recording), std::memory_order_release);
+}
+
+// ------------------------------------------------------------------ start
+
+struct Texts {
+  char* memory;      // kScratchSize of schema, kInfoCapacity of info, kScratchSize to work in
+  char* info;
+  char* scratch;
+  u32 schema_size;
+};
+constexpr u64 kTextsSize = 2 * kScratchSize + kInfoCapacity;
+
+bool write_texts(Texts& texts) {
+  texts.memory = map_private(kTextsSize);
+  if (!texts.memory) return false;
+  texts.info = texts.memory + kScratchSize;
+  texts.scratch = texts.info + kInfoCapacity;
+  const std::size_t records = write_schema_text(texts.memory, kScratchSize);
+  if (records > kScratchSize) return false;
+  const std::size_t calls = write_call_schema(texts.memory + records, kScratchSize - records);
+  texts.schema_size = static_cast<u32>(records + calls);
+  return texts.schema_size <= kScratchSize;
+}
+
+Bytes choose_budget(InfoText& info) {
+  Bytes budget = options.buffer;
+  const Bytes limit = cgroup_budget();
+  if (limit < budget) {
+    budget = limit & ~u64{4095};
+    info.add("option_warning", "the memory limit of the container leaves less than GPUTRACE_BUFFER; a smaller ring is used");
+  }
+  info.add("option.buffer_bytes", budget);
+  return budget;
+}
+
+int adopt_segment(const CreatedSegment& segment) {
+  SegmentHeader* header = segment.header;
+  char* ledgers = map_private(u64{header->slot_count} * sizeof(SlotLedger));
+  if (!ledgers) return ENOMEM;
+  producer.header = header;
+  producer.control = reinterpret_cast<SegmentControl*>(segment.base + header->control_offset);
+  producer.slots = reinterpret_cast<ThreadSlot*>(segment.base + header->slots_offset);
+  producer.block_states = reinterpret_cast<std::atomic<u64>*>(segment.base + header->block_states_offset);
+  producer.blocks = segment.base + header->blocks_offset;
+  producer.slot_count = header->slot_count;
+  producer.block_count = header->block_count;
+  producer.block_size = header->block_size;
+  producer.clock = header->clock;
+  producer.ledgers = reinterpret_cast<SlotLedger*>(ledgers);
+  producer.session_begin = record_ticks();
+  // Rough on purpose (2.5 GHz for the TSC): they only pace retries and say how long a silent sidecar counts as present.
+  producer.retry_ticks = header->clock == ClockKind::Tsc ? 50'000 : 20'000;
+  producer.stale_ticks = header->clock == ClockKind::Tsc ? 5'000'000'000 : 2'000'000'000;
+  producer.definition_lock.store(0, std::memory_order_relaxed);
+  producer.next_slot.store(0, std::memory_order_relaxed);
+  producer.next_block.store(0, std::memory_order_relaxed);
+  producer.thread_joined = watch_thread_end;
+  open_definitions_slot();
+  return 0;
+}
+
+// Everything between "no session" and "recording". Returns 0, an errno, or -1: not wanted here.
+int start_with(Texts& texts) {
+  InfoText info(texts.info, kInfoCapacity);
+  char executable[1024];
+  describe_process(info, texts.scratch, kScratchSize, executable, sizeof executable);
+  options = read_options(info);
+  if (!options.enabled || !options.collect_api) return -1;
+  if (options.process && !process_selected(options.process, executable, info)) return -1;
+  if (options.ranks && !rank_is_selected(options.ranks, info)) return -1;
+
+  SegmentRequest request;
+  request.budget = choose_budget(info);
+  request.clock = detect_clock();
+  request.on_full = options.on_full;
+  request.schema = texts.memory;
+  request.schema_size = texts.schema_size;
+  request.info = info.data();
+  request.info_size = info.size();
+  const Identity identity = own_identity();
+  request.random_id = identity.random_id;
+  request.pid_namespace = identity.pid_namespace;
+  request.start_time = identity.start_time;
+  request.pid = identity.pid;
+  CreatedSegment segment;
+  if (const int error = create_segment(request, segment)) return error;
+  int error = adopt_segment(segment);
+  SegmentControl& control = *reinterpret_cast<SegmentControl*>(segment.base + segment.header->control_offset);
+  if (!error && !reset_facts()) error = ENOMEM;
+  if (!error) {
+    prepare_thread_end();
+    control.first_call.store(producer.session_begin, std::memory_order_relaxed);
+    open_window(control, producer.session_begin);
+    if (options.start_sidecar) error = launch_sidecar(segment.fd, texts.scratch, kScratchSize);
+  }
+  raw_syscall(SYS_close, segment.fd);  // the mapping lives on; a closed descriptor is one that the host cannot stumble over
+  if (error) {
+    control.off_reason.store(static_cast<u32>(error), std::memory_order_relaxed);
+    control.state.store(static_cast<u32>(SessionState::Off), std::memory_order_release);
+    raw_syscall(SYS_munmap, raw_pointer(segment.base), static_cast<long>(segment.header->segment_size));
+    return error;
+  }
+  previous_random_id = identity.random_id;
+  return 0;
+}
+
+int start_session() {
+  copy_environment(environ);
+  if (is_privileged()) return -1;
+  if (!is_first_copy()) return -1;
+  Texts texts{};
+  const int error = write_texts(texts) ? start_with(texts) : ENOMEM;
+  if (texts.memory) raw_syscall(SYS_munmap, raw_pointer(texts.memory), kTextsSize);
+  return error;
+}
+
+// Only the thread that won startup.state gets here.
+void start_once() {
+  const u64 generation = next_generation++;
+  if (start_session() != 0) {
+    gate.generation.store(kGateOff, std::memory_order_release);
+    return;
+  }
+  producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
+}
+
+}  // namespace
+
+ErrnoGuard::ErrnoGuard() : saved_(errno) {}
+ErrnoGuard::~ErrnoGuard() { errno = saved_; }
+
+bool enter_session() {
+  u64 generation = gate.generation.load(std::memory_order_acquire);
+  if (generation == kGateOff) return false;
+  if (thread_state.busy) {  // a signal handler on top of this thread's own way in
+    if (generation >= kFirstGeneration) producer.control->unslotted.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  ErrnoGuard guard;
+  if (generation == kGateIdle) {
+    // Before the first word is written there: a child forked in between must not find a start that nobody finishes.
+    if (!wipe_in_children(&startup, sizeof startup) || !wipe_in_children(&gate, sizeof gate)) {
+      gate.generation.store(kGateOff, std::memory_order_release);
+      return false;
+    }
+    u32 nobody = 0;
+    if (!startup.state.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) {
+      generation = gate.generation.load(std::memory_order_acquire);
+      if (generation < kFirstGeneration) {
+        startup.missed.fetch_add(1, std::memory_order_relaxed);
+        return false;
+      }
+    } else {
+      start_once();
+      generation = gate.generation.load(std::memory_order_acquire);
+    }
+    if (generation < kFirstGeneration) return false;
+  }
+  if (thread_state.generation != generation) join_session(generation);
+  return true;
+}
+
+void switch_off(int reason) {
+  const u64 generation = gate.generation.exchange(kGateOff, std::memory_order_acq_rel);
+  if (generation < kFirstGeneration) return;
+  producer.control->off_reason.store(static_cast<u32>(reason), std::memory_order_relaxed);
+  producer.control->state.store(static_cast<u32>(SessionState::Off), std::memory_order_release);
+}
+
+u64 session_generation() { return next_generation - 1; }
+
+void set_profiler_range(bool begin, Ticks now) {
+  if (options.capture != CaptureMode::ProfilerApi || gate_generation() < kFirstGeneration) return;
+  SegmentControl& control = *producer.control;
+  if (!begin) {
+    control.window_end.store(now, std::memory_order_relaxed);
+    control.state.store(static_cast<u32>(SessionState::Ended), std::memory_order_release);
+    return;
+  }
+  control.window_end.store(options.duration_ns ? ticks_after(now, options.duration_ns) : kNever, std::memory_order_relaxed);
+  control.window_begin.store(now, std::memory_order_relaxed);
+  control.state.store(static_cast<u32>(SessionState::Recording), std::memory_order_release);
+}
+
+}  // namespace gputrace
+
+// The one constructor. No system call, no allocation: every process of the tree runs it. Wrappers also work before it.
+__attribute__((constructor)) static void gputrace_loaded(int, char**, char** variables) {
+  gputrace::copy_environment(variables);
+  const char* enabled = gputrace::copied_variable("GPUTRACE");
+  if (enabled && enabled[0] == '0' && !enabled[1]) gputrace::gate.generation.store(gputrace::kGateOff, std::memory_order_relaxed);
+}
+
+// DT_FINI: runs at exit, without a registration that could lock. Only a hint for the sidecar's end_reason.
+extern "C" __attribute__((visibility("hidden"))) void gputrace_exiting() {
+  using namespace gputrace;
+  if (gate_generation() >= kFirstGeneration) producer.control->exiting.store(1, std::memory_order_relaxed);
+}

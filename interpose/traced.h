@@ -1,0 +1,163 @@
+// What happens around every intercepted call. Hot: no lock, no allocation, no system call, no exception; errno is not touched.
+//
+//   gate ─ begin stamp ─ in-flight entry ─ THE CALL, once ─ end stamp ─ gate ─ one record
+//
+//   · The real call runs in a frame without cleanups: exceptions of callbacks, pthread_cancel and longjmp pass through.
+//   · A longjmp out of the real call leaves `depth` too high; the next call that is opened above the lost frame puts it right.
+//   · After the call the gate is read again: a child of fork that returns here must not touch its parent's slot.
+#pragma once
+
+#include <type_traits>
+
+#include "interpose/calls.h"
+#include "ringbuf/producer.h"
+#include "trace/record.h"
+
+#define GT_HOT inline __attribute__((always_inline))
+#define GT_COLD __attribute__((noinline, cold))
+
+namespace gputrace {
+
+GT_COLD bool enter_session();                          // session.cpp
+GT_COLD void* resolve_driver(u16 id);                  // route.cpp; nullptr: there is no driver
+GT_COLD void* resolve_runtime(u16 id, void* caller);   // route.cpp; nullptr: there is no runtime
+struct FinishedCall;
+GT_COLD u64 refresh_context(const FinishedCall& call); // facts.cpp
+
+struct OpenCall {
+  u64 generation;
+  Ticks begin;
+  u64 frame;  // of the call around this one
+  u32 depth;  // calls around this one
+};
+
+struct FinishedCall {
+  u16 id;
+  u16 result;
+  bool in_window;   // its record is wanted; definitions are wanted always
+  bool per_thread;  // a _ptsz or _ptds variant
+  u64 generation;
+  Ticks begin;
+  Ticks end;
+
+  bool ok() const { return result == 0; }
+  // An out-parameter, read only if the call succeeded.
+  template <typename T>
+  T out(const T* pointer) const { return ok() && pointer ? *pointer : T{}; }
+  u64 context() const {
+    const u64 context = thread_state.context;
+    return context != kUnknownContext ? context : refresh_context(*this);
+  }
+};
+
+GT_HOT u64 stack_address() {
+#if defined(__x86_64__)
+  u64 address;
+  asm("movq %%rsp, %0" : "=r"(address));
+  return address;
+#else
+  return reinterpret_cast<u64>(__builtin_frame_address(0));
+#endif
+}
+
+// False: the call is not traced.
+GT_HOT bool open_call(OpenCall& open, u16 id, u64 argument) {
+  if (thread_state.generation != gate_generation()) [[unlikely]] {
+    if (!enter_session()) return false;
+  }
+  ThreadState& thread = thread_state;
+  open.generation = thread.generation;
+  open.depth = thread.depth;
+  open.frame = thread.frame;
+  const u64 frame = stack_address();
+  if (open.depth != 0 && frame > open.frame) [[unlikely]] open.depth = 0;  // those frames are gone
+  thread.depth = open.depth + 1;
+  thread.frame = frame;
+  ThreadSlot& slot = *thread.slot;
+  slot.depth = open.depth + 1;
+  open.begin = record_ticks();
+  if (open.depth < kInFlightDepth) [[likely]] {
+    InFlightCall& entry = slot.in_flight[open.depth];
+    entry.argument = argument;
+    entry.call = id;
+    entry.begin.store(open.begin, std::memory_order_release);  // last: pairs with the reader's acquire
+  }
+  return true;
+}
+
+// False: this is no longer the process, or the session, in which the call began.
+GT_HOT bool close_call(const OpenCall& open, FinishedCall& call) {
+  call.end = record_ticks();
+  ThreadState& thread = thread_state;
+  if (gate_generation() != open.generation || thread.generation != open.generation) [[unlikely]] return false;
+  thread.depth = open.depth;
+  thread.frame = open.frame;
+  ThreadSlot& slot = *thread.slot;
+  slot.depth = open.depth;
+  if (open.depth < kInFlightDepth) [[likely]] slot.in_flight[open.depth].begin.store(0, std::memory_order_relaxed);
+  call.generation = open.generation;
+  call.begin = open.begin;
+  const SegmentControl& control = *producer.control;
+  call.in_window = open.begin >= control.window_begin.load(std::memory_order_relaxed) &&
+                   open.begin < control.window_end.load(std::memory_order_relaxed);
+  return true;
+}
+
+template <typename Record>
+GT_HOT void fill_header(Record& record, const FinishedCall& call) {
+  record.header = {static_cast<u16>(Record::kType), sizeof(Record), call.id, call.result, call.begin, call.end};
+}
+
+// One record on the calling thread's ring.
+template <typename Record>
+GT_HOT void emit(const FinishedCall& call, const Record& record) {
+  if (!call.in_window) [[unlikely]] return;
+  ThreadState& thread = thread_state;
+  char* at = reserve(thread, sizeof(Record), call.end);
+  if (!at) [[unlikely]] return;
+  Record& out = *reinterpret_cast<Record*>(at);
+  out = record;
+  fill_header(out, call);
+  commit(thread, at, sizeof(Record), call.generation);
+}
+
+// The argument that tells most about a call in flight: its first handle, address or number that is not an out-parameter.
+template <typename T>
+concept PointsToValue = std::is_pointer_v<T> && requires(T pointer) { sizeof(*pointer); };
+GT_HOT u64 main_argument() { return 0; }
+template <typename First, typename... Rest>
+GT_HOT u64 main_argument(First first, Rest... rest) {
+  if constexpr (std::is_integral_v<First> || std::is_enum_v<First>) {
+    return static_cast<u64>(first);
+  } else if constexpr (std::is_pointer_v<First> && (!PointsToValue<First> || std::is_void_v<std::remove_pointer_t<First>>)) {
+    return reinterpret_cast<u64>(first);
+  } else {
+    return main_argument(rest...);
+  }
+}
+
+constexpr bool names_per_thread(const char* name) {
+  u32 n = 0;
+  while (name[n]) ++n;
+  return n > 5 && name[n - 5] == '_' && name[n - 4] == 'p' && name[n - 3] == 't' && (name[n - 2] == 's' || name[n - 2] == 'd') &&
+         (name[n - 1] == 'z' || name[n - 1] == 's');
+}
+
+// The exported wrapper and what it does while tracing is not off. `REAL` finds the function behind it, or nullptr.
+#define GT_WRAPPER(Result, absent, name, REAL, signature, forwarded, record)                                      \
+  static __attribute__((noinline)) Result traced_##name signature {                                               \
+    const auto real = REAL;                                                                                       \
+    if (!real) [[unlikely]] return absent;                                                                        \
+    OpenCall open;                                                                                                \
+    if (!open_call(open, kCall_##name, main_argument forwarded)) [[unlikely]] return real forwarded;              \
+    const Result result = real forwarded;                                                                         \
+    FinishedCall call;                                                                                            \
+    if (!close_call(open, call)) [[unlikely]] return result;                                                      \
+    call.id = kCall_##name;                                                                                       \
+    call.result = static_cast<u16>(result);                                                                       \
+    call.per_thread = names_per_thread(#name);                                                                    \
+    record;                                                                                                       \
+    return result;                                                                                                \
+  }
+
+}  // namespace gputrace

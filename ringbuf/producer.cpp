@@ -1,0 +1,308 @@
+#include "ringbuf/producer.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+
+namespace gputrace {
+
+constinit Gate gate{};
+constinit Producer producer{};
+constinit thread_local ThreadState thread_state{};
+
+namespace {
+
+BlockHeader* block_at(u32 index) { return reinterpret_cast<BlockHeader*>(producer.blocks + u64{index} * producer.block_size); }
+u32 index_of(const BlockHeader* block) {
+  return static_cast<u32>((reinterpret_cast<const char*>(block) - producer.blocks) / producer.block_size);
+}
+u32 index_of(const ThreadSlot* slot) { return static_cast<u32>(slot - producer.slots); }
+bool is_sink(const ThreadSlot* slot) { return slot == &producer.sink; }
+i32 own_tid() { return static_cast<i32>(raw_syscall(SYS_gettid)); }
+
+u64 dropped_total(const ThreadSlot& slot) {
+  u64 sum = 0;
+  for (const u64 dropped : slot.dropped) sum += dropped;
+  return sum;
+}
+
+bool change_block(u32 index, u64 word, BlockState state) {
+  return producer.block_states[index].compare_exchange_strong(word, next_block_word(word, state), std::memory_order_acq_rel,
+                                                              std::memory_order_relaxed);
+}
+
+// The first kReservedBlocks blocks serve slot 0 alone; it may also take any other.
+u32 claim_free_block(bool for_definitions) {
+  const u32 first = for_definitions ? 0 : kReservedBlocks;
+  if (first >= producer.block_count) return kNoBlock;
+  const u32 span = producer.block_count - first;
+  const u32 start = for_definitions ? 0 : producer.next_block.load(std::memory_order_relaxed) % span;
+  for (u32 i = 0; i < span; ++i) {
+    const u32 index = first + (start + i) % span;
+    const u64 word = producer.block_states[index].load(std::memory_order_relaxed);
+    if (block_state(word) != BlockState::Free || !change_block(index, word, BlockState::Writing)) continue;
+    if (!for_definitions) producer.next_block.store(index - first + 1, std::memory_order_relaxed);
+    return index;
+  }
+  return kNoBlock;
+}
+
+// Flight recorder: the oldest full block that nobody reads gives way. Definitions never do.
+u32 claim_oldest_full_block() {
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    u32 oldest = kNoBlock;
+    u64 oldest_word = 0;
+    u64 oldest_claimed = ~0ull;
+    for (u32 index = kReservedBlocks; index < producer.block_count; ++index) {
+      const u64 word = producer.block_states[index].load(std::memory_order_acquire);
+      const BlockHeader& block = *block_at(index);
+      if (block_state(word) != BlockState::Full || block.slot == 0 || block.claimed >= oldest_claimed) continue;
+      oldest = index;
+      oldest_word = word;
+      oldest_claimed = block.claimed;
+    }
+    if (oldest == kNoBlock) return kNoBlock;
+    if (change_block(oldest, oldest_word, BlockState::Writing)) return oldest;
+  }
+  return kNoBlock;
+}
+
+void hand_over(ThreadState& thread) {
+  if (!thread.block) return;
+  const u32 index = index_of(thread.block);
+  thread.slot->current_block.store(kNoBlock, std::memory_order_relaxed);
+  const u64 word = producer.block_states[index].load(std::memory_order_relaxed);
+  // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken.
+  if (block_state(word) == BlockState::Writing) change_block(index, word, BlockState::Full);
+  thread.block = nullptr;
+  thread.cursor = thread.limit = nullptr;
+}
+
+bool take_block(ThreadState& thread, Ticks now) {
+  ThreadSlot& slot = *thread.slot;
+  u32 index = claim_free_block(&slot == producer.slots);
+  if (index == kNoBlock && producer.header->on_full == OnFull::Overwrite && &slot != producer.slots) index = claim_oldest_full_block();
+  if (index == kNoBlock) return false;
+  BlockHeader* block = block_at(index);
+  block->committed.store(0, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);  // a consumer that sees the new owner's words also sees the 0
+  block->slot = index_of(&slot);
+  block->incarnation = slot.incarnation;
+  block->sequence = slot.next_sequence++;
+  block->first_record = slot.seen - dropped_total(slot) - 1;  // the record that asks for room is counted as seen already
+  block->claimed = now;
+  slot.current_block.store(index, std::memory_order_release);
+  thread.block = block;
+  thread.cursor = reinterpret_cast<char*>(block + 1);
+  thread.limit = reinterpret_cast<char*>(block) + producer.block_size;
+  return true;
+}
+
+// Ring full is only ring full while somebody drains.
+DropReason full_reason(Ticks now) {
+  const SegmentControl& control = *producer.control;
+  const u32 state = control.consumer_state.load(std::memory_order_relaxed);
+  if (state == 3) return DropReason::NoSidecar;
+  const u64 beat = control.heartbeat.load(std::memory_order_relaxed);
+  if (beat == 0) return producer.stale_ticks && now - producer.session_begin < producer.stale_ticks ? DropReason::RingFull : DropReason::NoSidecar;
+  return static_cast<u64>(monotonic_nanos()) > beat + 2'000'000'000ull ? DropReason::NoSidecar : DropReason::RingFull;
+}
+
+void count_drop(ThreadSlot& slot, SlotLedger& ledger, Ticks now) {
+  signal_safe_add(slot.dropped[ledger.gap_reason], 1);
+  if (ledger.gap_count++ == 0) ledger.gap_begin = now;
+  ledger.gap_end = now;
+}
+
+// The records of this thread that found no room are told as soon as one finds some. The caller has just taken a fresh block.
+void write_gap(ThreadState& thread, SlotLedger& ledger) {
+  Gap gap{};
+  gap.header = {static_cast<u16>(RecordType::Gap), sizeof(Gap), 0, 0, ledger.gap_begin, ledger.gap_end};
+  gap.count = ledger.gap_count;
+  gap.reason = ledger.gap_reason;
+  ledger.gap_count = 0;
+  signal_safe_add(thread.slot->seen, 1);
+  std::memcpy(thread.cursor, &gap, sizeof gap);
+  thread.cursor += sizeof gap;
+  thread.block->committed.store(sizeof gap, std::memory_order_release);
+}
+
+bool thread_is_gone(i32 tid) {
+  return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */;
+}
+
+void end_slot(ThreadSlot& slot, Ticks now) {
+  slot.end = now;
+  slot.state.store(static_cast<u32>(SlotState::Ended), std::memory_order_release);  // pairs with the consumer's acquire
+}
+
+// Threads that ended without telling (killed by a raw exit, or after the last round of key destructors).
+void end_slots_of_dead_threads(Ticks now) {
+  for (u32 i = 1; i < producer.slot_count; ++i) {
+    ThreadSlot& slot = producer.slots[i];
+    if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live) || !thread_is_gone(slot.tid)) continue;
+    u32 live = static_cast<u32>(SlotState::Live);
+    const u32 block = slot.current_block.exchange(kNoBlock, std::memory_order_acq_rel);
+    if (block < producer.block_count) {
+      const u64 word = producer.block_states[block].load(std::memory_order_relaxed);
+      if (block_state(word) == BlockState::Writing && block_at(block)->slot == i) change_block(block, word, BlockState::Full);
+    }
+    slot.end = now;
+    slot.state.compare_exchange_strong(live, static_cast<u32>(SlotState::Ended), std::memory_order_acq_rel);
+  }
+}
+
+// Nobody drains: a slot whose thread has ended would stay Ended for ever. Its counts move to the process's sums.
+bool retire_ended_slot(ThreadSlot& slot) {
+  u32 ended = static_cast<u32>(SlotState::Ended);
+  if (full_reason(record_ticks()) != DropReason::NoSidecar) return false;
+  if (!slot.state.compare_exchange_strong(ended, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel)) return false;
+  producer.control->retired_seen.fetch_add(slot.seen, std::memory_order_relaxed);
+  for (u32 i = 0; i < kDropReasons; ++i) producer.control->retired_dropped[i].fetch_add(slot.dropped[i], std::memory_order_relaxed);
+  return true;
+}
+
+ThreadSlot* claim_slot() {
+  const u32 span = producer.slot_count - 1;
+  const u32 start = producer.next_slot.fetch_add(1, std::memory_order_relaxed) % span;
+  for (u32 i = 0; i < span; ++i) {
+    ThreadSlot& slot = producer.slots[1 + (start + i) % span];
+    u32 free = static_cast<u32>(SlotState::Free);
+    if (slot.state.load(std::memory_order_relaxed) != free) continue;
+    if (slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel)) return &slot;
+  }
+  end_slots_of_dead_threads(record_ticks());
+  for (u32 i = 0; i < span; ++i) {
+    ThreadSlot& slot = producer.slots[1 + (start + i) % span];
+    if (slot.state.load(std::memory_order_acquire) == static_cast<u32>(SlotState::Ended) && retire_ended_slot(slot)) return &slot;
+  }
+  return nullptr;
+}
+
+void open_slot(ThreadSlot& slot) {
+  slot.seen = 0;
+  for (u64& dropped : slot.dropped) dropped = 0;
+  slot.depth = 0;
+  slot.next_sequence = 0;
+  slot.current_block.store(kNoBlock, std::memory_order_relaxed);
+  slot.tid = own_tid();
+  std::memset(slot.name, 0, sizeof slot.name);
+  raw_syscall(SYS_prctl, PR_GET_NAME, raw_pointer(slot.name));
+  slot.begin = record_ticks();
+  slot.end = 0;
+  for (InFlightCall& call : slot.in_flight) call.begin.store(0, std::memory_order_relaxed);
+  producer.ledgers[index_of(&slot)] = {};
+  // A reader that sees the new incarnation sees the new thread's words.
+  std::atomic_thread_fence(std::memory_order_release);
+  slot.incarnation++;
+}
+
+}  // namespace
+
+void join_session(u64 generation) {
+  ThreadState& thread = thread_state;
+  thread.busy = 1;  // a signal handler in here drops
+  compiler_barrier();
+  thread.cursor = thread.limit = nullptr;
+  thread.block = nullptr;
+  thread.context = kUnknownContext;
+  thread.depth = 0;
+  thread.frame = 0;
+  ThreadSlot* slot = claim_slot();
+  if (slot) open_slot(*slot);
+  thread.slot = slot ? slot : &producer.sink;
+  thread.generation = generation;
+  compiler_barrier();
+  thread.busy = 0;
+  if (slot && producer.thread_joined) producer.thread_joined();
+}
+
+void leave_session() {
+  ThreadState& thread = thread_state;
+  if (thread.generation != gate_generation() || !thread.slot) return;  // another process's, or another session's
+  ThreadSlot* slot = thread.slot;
+  thread.generation = ~0ull;
+  compiler_barrier();
+  if (is_sink(slot)) return;
+  hand_over(thread);
+  thread.slot = nullptr;
+  end_slot(*slot, record_ticks());
+}
+
+// A thread without a slot looks for one again now and then: slots come back as the sidecar drains those of ended threads.
+static bool retry_slot(ThreadState& thread, Ticks now) {
+  static constinit std::atomic<u64> next_try{0};
+  u64 due = next_try.load(std::memory_order_relaxed);
+  if (now < due || !next_try.compare_exchange_strong(due, now + producer.retry_ticks, std::memory_order_relaxed)) return false;
+  ThreadSlot* slot = claim_slot();
+  if (!slot) return false;
+  open_slot(*slot);
+  thread.slot = slot;
+  signal_safe_add(slot->seen, 1);
+  return true;
+}
+
+char* reserve_slow(ThreadState& thread, Ticks now) {
+  if (is_sink(thread.slot) && !retry_slot(thread, now)) {
+    producer.control->unslotted.fetch_add(1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  ThreadSlot& slot = *thread.slot;
+  SlotLedger& ledger = producer.ledgers[index_of(&slot)];
+  hand_over(thread);
+  if (now < ledger.next_try) {  // the pool was empty a moment ago: do not search it again for every record
+    count_drop(slot, ledger, now);
+    return nullptr;
+  }
+  if (!take_block(thread, now)) {
+    ledger.next_try = now + producer.retry_ticks;
+    ledger.gap_reason = static_cast<u32>(full_reason(now));
+    count_drop(slot, ledger, now);
+    return nullptr;
+  }
+  ledger.next_try = 0;
+  if (ledger.gap_count) write_gap(thread, ledger);
+  return thread.cursor;
+}
+
+void drop_nested() {
+  ThreadSlot* slot = thread_state.slot;
+  if (!slot) return;
+  signal_safe_add(slot->seen, 1);
+  signal_safe_add(slot->dropped[static_cast<u32>(DropReason::Nested)], 1);
+}
+
+bool begin_definition() {
+  const u32 self = static_cast<u32>(own_tid());
+  for (int spin = 0; spin < 2000; ++spin) {
+    u32 free = 0;
+    if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    if (free == self) return false;  // a signal handler on top of the holder
+    if (spin == 1000 && thread_is_gone(static_cast<i32>(free))) {
+      if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire)) {
+        producer.definitions.busy = 0;
+        return true;
+      }
+    }
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+  }
+  return false;
+}
+
+void open_definitions_slot() {
+  ThreadSlot& slot = producer.slots[0];
+  open_slot(slot);
+  std::memcpy(slot.name, "definitions", sizeof "definitions");
+  slot.state.store(static_cast<u32>(SlotState::Live), std::memory_order_release);
+  producer.definitions = {};
+  producer.definitions.slot = &slot;
+}
+
+void end_definition() { producer.definition_lock.store(0, std::memory_order_release); }
+
+}  // namespace gputrace

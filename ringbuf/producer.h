@@ -1,0 +1,151 @@
+// The producer's side of the segment: what a thread of the traced process does to write a record.
+//
+//   · Only the owning thread writes into its slot and its block. Nothing here locks, allocates, throws or makes a system call;
+//     what must (claiming a slot or a block) is in producer.cpp, out of line, at block borders and thread borders only.
+//   · The gate is one word in a page that fork wipes: a thread records while the generation that it joined equals the gate's.
+//     A child of fork reads 0 there, a process that is switched off for good reads kGateOff; both leave the hot path.
+//   · A signal handler may interrupt any instruction here and make a traced call itself. `busy` is up from reserve to commit: what the
+//     handler wanted to write then is dropped and counted (Nested). Counters are bumped by one instruction each.
+//   · A handler may also fork and return into the middle of a write: commit() looks at the gate again, so that the child does not
+//     publish into its parent's ring.
+#pragma once
+
+#include <atomic>
+
+#include "base/clock.h"
+#include "base/types.h"
+#include "ringbuf/segment.h"
+#include "trace/record.h"
+
+namespace gputrace {
+
+inline constexpr u64 kGateIdle = 0;  // nothing yet in this process, or a child of fork
+inline constexpr u64 kGateOff = 1;   // for good
+inline constexpr u64 kFirstGeneration = 2;
+inline constexpr u64 kUnknownContext = ~0ull;
+
+// Alone in a page with MADV_WIPEONFORK.
+struct alignas(4096) Gate {
+  std::atomic<u64> generation;
+};
+
+// All the thread-local storage that there is: 64 bytes, so that the library fits into the static TLS that glibc keeps spare.
+struct ThreadState {
+  u64 generation = ~0ull;  // session that this thread has joined; ~0: none
+  char* cursor = nullptr;  // where the next record goes
+  char* limit = nullptr;   // end of the block
+  BlockHeader* block = nullptr;
+  ThreadSlot* slot = nullptr;  // never null once joined: Producer::sink stands in when no slot was free
+  u64 context = kUnknownContext;  // current CUcontext
+  u64 frame = 0;                  // stack address of the innermost open call
+  u32 depth = 0;                  // open calls
+  u32 busy = 0;                   // between reserve and commit
+};
+static_assert(sizeof(ThreadState) == 64);
+
+// What the producer keeps of a slot outside the segment. Index: slot. The owning thread only.
+struct SlotLedger {
+  u64 gap_count;      // records dropped since the last one that was written
+  Ticks gap_begin;
+  Ticks gap_end;
+  u32 gap_reason;
+  u32 reserved;
+  Ticks next_try;     // no search for a free block before this
+  u64 unused[3];
+};
+static_assert(sizeof(SlotLedger) == 64);
+
+// One process, one producer. Written while the session starts, constant while its generation is in the gate, unless said otherwise.
+struct Producer {
+  SegmentHeader* header;
+  SegmentControl* control;
+  ThreadSlot* slots;
+  std::atomic<u64>* block_states;
+  char* blocks;
+  u32 slot_count;
+  u32 block_count;
+  u32 block_size;
+  ClockKind clock;
+  SlotLedger* ledgers;  // slot_count of them, private memory
+  Ticks session_begin;
+  Ticks retry_ticks;      // about 20 us
+  Ticks stale_ticks;      // about 2 s; 0: not known
+  ThreadSlot sink;        // stands in for the slot of a thread that found none; its words are written by many and read by nobody
+  ThreadState definitions;  // the writer state of slot 0, under definition_lock
+  std::atomic<u32> definition_lock;  // 0, or the tid of the holder
+  std::atomic<u32> next_slot;
+  std::atomic<u32> next_block;
+  // Called when a thread has taken a slot, so that its end can be noticed. Set by the session; may be null.
+  void (*thread_joined)();
+};
+
+extern Gate gate;
+extern Producer producer;
+extern thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+// One instruction where the architecture has it: a signal handler may do the same in between.
+inline void signal_safe_add(u64& word, u64 amount) {
+#if defined(__x86_64__)
+  asm volatile("addq %1, %0" : "+m"(word) : "er"(amount) : "cc");
+#else
+  __atomic_fetch_add(&word, amount, __ATOMIC_RELAXED);
+#endif
+}
+inline void compiler_barrier() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+inline u64 gate_generation() { return gate.generation.load(std::memory_order_relaxed); }
+inline Ticks record_ticks() { return ticks_of(producer.clock); }
+
+// Cold, producer.cpp. None of them fails: the worst case is a record that is dropped and counted.
+//
+// Makes the calling thread a thread of the present session: takes a slot, or the sink.
+void join_session(u64 generation);
+// Hands the thread's block over and ends its slot. Later records of the thread join again.
+void leave_session();
+// Room in a fresh block when the present one is full or absent; nullptr: dropped and counted. No record is larger than a block.
+char* reserve_slow(ThreadState& thread, Ticks now);
+void drop_nested();
+
+// Reserves `size` bytes (a multiple of 8) for one record and counts it as seen. nullptr: it was dropped, and counted.
+// Between a non-null return and commit() nothing else may be done than fill the bytes.
+inline char* reserve(ThreadState& thread, u32 size, Ticks now) {
+  if (thread.busy) [[unlikely]] {
+    drop_nested();
+    return nullptr;
+  }
+  thread.busy = 1;
+  compiler_barrier();
+  signal_safe_add(thread.slot->seen, 1);
+  char* at = thread.cursor;
+  if (static_cast<u64>(thread.limit - at) < size) [[unlikely]] {
+    at = reserve_slow(thread, now);
+    if (!at) {
+      compiler_barrier();
+      thread.busy = 0;
+    }
+  }
+  return at;
+}
+
+// Publishes what was reserved, unless the process is no longer the one that reserved it.
+inline void commit(ThreadState& thread, char* at, u32 size, u64 generation) {
+  compiler_barrier();
+  if (gate_generation() == generation) [[likely]] {
+    thread.cursor = at + size;
+    const u32 committed = static_cast<u32>(at + size - reinterpret_cast<char*>(thread.block + 1));
+    thread.block->committed.store(committed, std::memory_order_release);  // pairs with the consumer's acquire
+  }
+  compiler_barrier();
+  thread.busy = 0;
+}
+
+// The definitions slot. begin_definition() takes the in-process lock, or gives up after a bounded wait (false: then nothing may be
+// written now). A signal handler that interrupted the holder gets false at once.
+bool begin_definition();
+void end_definition();
+// Makes slot 0 of a new session ready. Before the gate opens.
+void open_definitions_slot();
+// Under the lock. Same contract as reserve() and commit().
+inline char* reserve_definition(u32 size, Ticks now) { return reserve(producer.definitions, size, now); }
+inline void commit_definition(char* at, u32 size, u64 generation) { commit(producer.definitions, at, size, generation); }
+
+}  // namespace gputrace

@@ -1,0 +1,135 @@
+#include "ringbuf/segment_create.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kPage = 4096;
+constexpr u64 kReserveStep = 1u << 20;  // the reservation itself can trigger the OOM killer: small steps give it little to kill for
+constexpr u32 kAllowSealing = 2, kCloseOnExec = 1;
+constexpr int kAddSeals = 1033, kSealSeal = 1, kSealShrink = 2, kSealGrow = 4;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+constexpr u64 kMaxDescriptor = 1000;  // higher ones cost the process a larger descriptor table
+
+// Blocks small enough that a thousand threads can hold one each, large enough that borders cost nothing.
+u32 choose_block_size(Bytes budget) {
+  u32 size = 16u << 10;
+  while (size < (64u << 10) && budget / size > 2048) size <<= 1;
+  if (budget < (1u << 20)) size = 8u << 10;
+  return size;
+}
+
+int reserve_pages(int fd, u64 size) {
+  for (u64 done = 0; done < size;) {
+    const u64 step = size - done < kReserveStep ? size - done : kReserveStep;
+    const long result = raw_syscall(SYS_fallocate, fd, 0, static_cast<long>(done), static_cast<long>(step));
+    if (result == -EINTR) continue;
+    if (result < 0) return static_cast<int>(-result);
+    done += step;
+  }
+  return 0;
+}
+
+void prefault(char* base, u64 size) {
+  if (raw_syscall(SYS_madvise, raw_pointer(base), static_cast<long>(size), kPopulateWrite) == 0) return;
+  for (u64 at = 0; at < size; at += kPage) *const_cast<volatile char*>(base + at) = 0;
+}
+
+int make_sealed_file(u64 size, int& error) {
+  const long made = raw_syscall(SYS_memfd_create, raw_pointer("gputrace"), kAllowSealing | kCloseOnExec);
+  if (made < 0) {
+    error = static_cast<int>(-made);
+    return -1;
+  }
+  const int fd = move_descriptor_high(static_cast<int>(made));
+  error = reserve_pages(fd, size);
+  if (!error) {
+    const long sealed = raw_syscall(SYS_fcntl, fd, kAddSeals, kSealShrink | kSealGrow | kSealSeal);
+    if (sealed < 0) error = static_cast<int>(-sealed);
+  }
+  if (!error) return fd;
+  raw_syscall(SYS_close, fd);
+  return -1;
+}
+
+}  // namespace
+
+int move_descriptor_high(int fd) {
+  rlimit limit{};
+  if (raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw_pointer(&limit)) < 0) return fd;
+  const u64 top = limit.rlim_cur < kMaxDescriptor ? limit.rlim_cur : kMaxDescriptor;
+  for (u64 below = 8; below < top; below = below * 2) {
+    const long moved = raw_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, static_cast<long>(top - below));
+    if (moved < 0) continue;
+    raw_syscall(SYS_close, fd);
+    return static_cast<int>(moved);
+  }
+  return fd;
+}
+
+bool plan_segment(const SegmentRequest& request, SegmentHeader& header) {
+  header = {};
+  const u64 size = request.budget & ~(kPage - 1);
+  if (size < kMinSegment) return false;
+  header.magic = kSegmentMagic;
+  header.version = kSegmentVersion;
+  header.header_size = sizeof(SegmentHeader);
+  header.segment_size = size;
+  header.control_offset = align_up(sizeof(SegmentHeader), 64);
+  header.text_offset = align_up(header.control_offset + sizeof(SegmentControl), 64);
+  header.schema_size = request.schema_size;
+  header.info_size = request.info_size;
+  header.slots_offset = align_up(header.text_offset + request.schema_size + request.info_size, 64);
+  header.block_size = choose_block_size(size);
+  header.slot_size = sizeof(ThreadSlot);
+  const u64 slots = size / header.block_size;
+  header.slot_count = static_cast<u32>(slots < kMinSlots ? kMinSlots : slots > kMaxSlots ? kMaxSlots : slots);
+  header.block_states_offset = align_up(header.slots_offset + u64{header.slot_count} * sizeof(ThreadSlot), 64);
+  // One state word and one block each, blocks on page borders.
+  const u64 left = size > header.block_states_offset + kPage ? size - header.block_states_offset - kPage : 0;
+  header.block_count = static_cast<u32>(left / (header.block_size + sizeof(u64)));
+  header.blocks_offset = align_up(header.block_states_offset + u64{header.block_count} * sizeof(u64), kPage);
+  header.random_id = request.random_id;
+  header.pid_namespace = request.pid_namespace;
+  header.start_time = request.start_time;
+  header.pid = request.pid;
+  header.clock = request.clock;
+  header.on_full = request.on_full;
+  return header.block_count > 2 * kReservedBlocks &&
+         header.blocks_offset + u64{header.block_count} * header.block_size <= size;
+}
+
+int create_segment(const SegmentRequest& request, CreatedSegment& created) {
+  SegmentHeader plan;
+  if (!plan_segment(request, plan)) return ENOMEM;
+  int error = 0;
+  const int fd = make_sealed_file(plan.segment_size, error);
+  if (fd < 0) return error;
+  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(plan.segment_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (mapped < 0 && mapped > -4096) {
+    raw_syscall(SYS_close, fd);
+    return static_cast<int>(-mapped);
+  }
+  char* base = reinterpret_cast<char*>(mapped);
+  prefault(base, plan.segment_size);
+  plan.anchor = take_anchor(request.clock);
+  std::memcpy(base + plan.text_offset, request.schema, request.schema_size);
+  std::memcpy(base + plan.text_offset + request.schema_size, request.info, request.info_size);
+  std::memcpy(base, &plan, sizeof plan);
+  auto* slots = reinterpret_cast<ThreadSlot*>(base + plan.slots_offset);
+  for (u32 i = 0; i < plan.slot_count; ++i) slots[i].current_block.store(kNoBlock, std::memory_order_relaxed);
+  auto* control = reinterpret_cast<SegmentControl*>(base + plan.control_offset);
+  control->window_end.store(~0ull, std::memory_order_relaxed);
+  created = {fd, base, reinterpret_cast<SegmentHeader*>(base)};
+  return 0;
+}
+
+}  // namespace gputrace

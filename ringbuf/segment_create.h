@@ -1,0 +1,41 @@
+// Making the segment, in the traced process: a sealed, reserved, pre-faulted memfd, mapped, with its header and texts in place.
+// Cold, once per process. No allocation, no exception; every failure is an errno and leaves nothing behind.
+#pragma once
+
+#include "base/clock.h"
+#include "base/types.h"
+#include "ringbuf/segment.h"
+
+namespace gputrace {
+
+struct SegmentRequest {
+  Bytes budget = 0;  // of the whole segment; at least kMinSegment
+  ClockKind clock = ClockKind::Monotonic;
+  OnFull on_full = OnFull::Drop;
+  const char* schema = nullptr;
+  Bytes schema_size = 0;
+  const char* info = nullptr;
+  Bytes info_size = 0;
+  u64 random_id = 0;
+  u64 pid_namespace = 0;
+  u64 start_time = 0;
+  i32 pid = 0;
+};
+inline constexpr Bytes kMinSegment = 512u << 10;
+
+struct CreatedSegment {
+  int fd = -1;  // close-on-exec, as high as the descriptor limit reasonably allows; the caller's to close
+  char* base = nullptr;
+  SegmentHeader* header = nullptr;
+};
+
+// Returns 0 or an errno.
+int create_segment(const SegmentRequest& request, CreatedSegment& created);
+
+// Fills in the layout for a budget: sizes, counts and offsets. False if it is too small. Pure.
+bool plan_segment(const SegmentRequest& request, SegmentHeader& header);
+
+// Moves a descriptor out of the numbers that the application expects; returns the new one (or the old one when there is no room).
+int move_descriptor_high(int fd);
+
+}  // namespace gputrace
