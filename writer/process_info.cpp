@@ -101,6 +101,7 @@ void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNa
   if (!names.rank.empty()) lines.emplace_back("rank", names.rank);
   if (!names.local_rank.empty()) lines.emplace_back("local_rank", names.local_rank);
   lines.emplace_back("job", names.job);
+  if (const std::string run = environment("GPUTRACE_RUN"); !run.empty()) lines.emplace_back("run", run.substr(0, 200));
   if (const std::string restart = environment("TORCHELASTIC_RESTART_COUNT"); !restart.empty()) lines.emplace_back("restart", restart);
   if (const ProcessStat stat = process_stat(header.pid); stat.known) lines.emplace_back("parent_pid", std::to_string(stat.parent));
   lines.emplace_back("ns_pid", std::to_string(header.pid));

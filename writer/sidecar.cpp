@@ -117,11 +117,11 @@ ProcessWatch::State Sidecar::follow() {
   const SegmentControl& control = consumer_->segment().control();
   while (true) {
     pause = next_pause(pause, consumer_->drain());
+    say_stop();
     if (const Nanos now = monotonic_nanos(); now >= next_checkpoint) {
       next_checkpoint = now + kCheckpointEvery;
       sink_->add_anchor(take_anchor(clock_));
       sink_->checkpoint(*consumer_, ticks_of(clock_), false);
-      say_stop();
     }
     const auto state = watch_->wait(pause, control.exec_pending.load(std::memory_order_relaxed) != 0);
     if (state != ProcessWatch::State::Running) return state;

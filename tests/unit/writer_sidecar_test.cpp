@@ -126,6 +126,16 @@ void record_from_two_threads(u64 each) {
   other.join();
 }
 
+// Records until the sidecar says that it has stopped writing, and a little more.
+void record_until_stopped() {
+  u64 number = 0;
+  for (int i = 0; i < 4000 && producer.control->consumer_state.load() != 2; ++i) {
+    for (int k = 0; k < 10'000; ++k) emit(++number);
+    ::usleep(1000);
+  }
+  for (int k = 0; k < 10'000; ++k) emit(++number);
+}
+
 TEST(Sidecar, WritesEverythingThatAProcessRecorded) {
   TemporaryDirectory temporary;
   ProducerProcess process(4 << 20, OnFull::Drop, "executable\t/opt/my app\nargv\tapp\x1f--token=hunter2\n");
@@ -192,10 +202,15 @@ TEST(Sidecar, SurvivesTheDeathOfTheProgramAtRandom) {
 
 TEST(Sidecar, ItsOwnDeathLeavesAReadableFile) {
   std::mt19937_64 random(3);
-  for (u32 round = 0; round < 6; ++round) {
+  for (u32 round = 0; round < 3; ++round) {
     TemporaryDirectory temporary;
     ProducerProcess process(8 << 20, OnFull::Drop);
-    Pair pair(process, temporary.path(), [] { record_from_two_threads(~0ull); });
+    Pair pair(process, temporary.path(), [] {
+      for (u64 i = 1;; ++i) {
+        emit(i);
+        if (i % 2000 == 0) ::usleep(1000);
+      }
+    });
     ::usleep(static_cast<useconds_t>(1'100'000 + random() % 300'000));
     pair.kill_sidecar();
     const TraceReader trace = open_only(temporary.path());
@@ -213,7 +228,7 @@ TEST(Sidecar, ItsOwnDeathLeavesAReadableFile) {
 TEST(Sidecar, StopsAtTheSizeLimitAndCounts) {
   TemporaryDirectory temporary;
   ProducerProcess process(8 << 20, OnFull::Drop);
-  Pair pair(process, temporary.path(), [] { record_from_two_threads(1'000'000); }, {{"GPUTRACE_MAX_SIZE", "600K"}, {"GPUTRACE_LOG", "error"}});
+  Pair pair(process, temporary.path(), record_until_stopped, {{"GPUTRACE_MAX_SIZE", "600K"}, {"GPUTRACE_LOG", "error"}});
   pair.wait_program();
   EXPECT_EQ(pair.wait_sidecar(), 0);
   const TraceReader trace = open_only(temporary.path());
@@ -222,7 +237,7 @@ TEST(Sidecar, StopsAtTheSizeLimitAndCounts) {
   const Counters& counters = trace.conservation();
   EXPECT_TRUE(counters.exact);
   EXPECT_GT(counters.stored, 0u);
-  EXPECT_GT(counters.dropped[kDisk], 100'000u);
+  EXPECT_GE(counters.dropped[kDisk], 1000u);
   EXPECT_EQ(counters.seen, counters.stored + dropped_sum(counters));
   ASSERT_NE(trace.info("disk_stop"), nullptr);
   EXPECT_EQ(trace.info("disk_stop")->rfind("size limit reached", 0), 0u);
@@ -235,7 +250,7 @@ TEST(Sidecar, StopsAtTheSizeLimitAndCounts) {
 TEST(Sidecar, AFileSizeLimitIsNoSignal) {
   TemporaryDirectory temporary;
   ProducerProcess process(8 << 20, OnFull::Drop);
-  Pair pair(process, temporary.path(), [] { record_from_two_threads(500'000); }, {{"TEST_FSIZE", "500000"}});
+  Pair pair(process, temporary.path(), record_until_stopped, {{"TEST_FSIZE", "500000"}});
   pair.wait_program();
   EXPECT_EQ(pair.wait_sidecar(), 0) << "SIGXFSZ";
   const TraceReader trace = open_only(temporary.path());
@@ -311,7 +326,7 @@ TEST(Sidecar, StaysSmallUnderAStormOfThreads) {
     std::vector<std::thread> workers;
     for (u32 t = 0; t < 64; ++t) {
       workers.emplace_back([] {
-        for (u64 i = 1; i <= 100'000; ++i) emit(i);
+        for (u64 i = 1; i <= 30'000; ++i) emit(i);
         leave_session();
       });
     }
@@ -323,7 +338,7 @@ TEST(Sidecar, StaysSmallUnderAStormOfThreads) {
   const TraceReader trace = open_only(temporary.path());
   const Counters& counters = trace.conservation();
   EXPECT_TRUE(counters.exact);
-  EXPECT_GE(counters.seen, 6'400'000u);
+  EXPECT_GE(counters.seen, 64 * 30'000u);
   EXPECT_EQ(counters.seen, counters.stored + dropped_sum(counters));
   EXPECT_EQ(counters.dropped[kLost], 0u);
 }
@@ -337,7 +352,7 @@ TEST(Sidecar, DiskFullIsSaidInTheFile) {
     GTEST_SKIP() << "no mount of our own here";
   {
     ProducerProcess process(8 << 20, OnFull::Drop);
-    Pair pair(process, disk, [] { record_from_two_threads(1'500'000); });
+    Pair pair(process, disk, record_until_stopped);
     pair.wait_program();
     EXPECT_EQ(pair.wait_sidecar(), 0);
     const TraceReader trace = open_only(disk);
