@@ -1,0 +1,15 @@
+// C++ kernel names for people. Names are untrusted input: a length cap, a cap on what comes out, and a stack of its own for long
+// ones, so that no name can exhaust time, memory or the stack. What cannot be demangled within that is shown as it is.
+#pragma once
+
+#include <string>
+
+namespace gputrace {
+
+inline constexpr std::size_t kMaxMangledBytes = 16u << 10;
+inline constexpr std::size_t kMaxDemangledBytes = 64u << 10;
+
+// Any thread. Returns `symbol` itself where it is no mangled name, or too long.
+std::string demangle(const std::string& symbol);
+
+}  // namespace gputrace

@@ -1,0 +1,194 @@
+#include "analysis/load.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "analysis/identity.h"
+#include "analysis/record_stream.h"
+
+namespace gputrace {
+namespace {
+
+constexpr unsigned kWorkers = 2;
+
+struct Loaded {
+  std::optional<ProcessTrace> process;
+  std::string error;
+};
+
+// Begin of a trace's records on its host's clock; nothing where it has none.
+std::optional<Nanos> first_record(const TraceReader& reader) {
+  std::optional<Nanos> first;
+  for (const RecordChunk& chunk : reader.record_chunks()) {
+    if (reader.threads()[chunk.thread].tid == 0 || chunk.begin == 0) continue;  // definitions may be older than the first call
+    const Nanos at = reader.clock().nanos(chunk.begin);
+    if (!first || at < *first) first = at;
+  }
+  return first;
+}
+
+TimeWindow window_for(const LoadRequest& request, const std::vector<std::string>& files) {
+  TimeWindow window;
+  if (!request.from && !request.to) return window;
+  std::optional<Nanos> first;
+  for (const std::string& file : files) {
+    auto opened = TraceReader::open(file);
+    const auto begin = opened ? first_record(opened.value()) : std::nullopt;
+    if (begin && (!first || *begin < *first)) first = begin;
+  }
+  if (!first) return window;
+  if (request.from) window.from = *first + *request.from;
+  if (request.to) window.to = *first + *request.to;
+  return window;
+}
+
+Loaded load_file(const std::string& file, TimeWindow window) {
+  Loaded loaded;
+  auto opened = TraceReader::open(file);
+  if (!opened) {
+    loaded.error = describe(file, opened.error());
+    return loaded;
+  }
+  loaded.process = load_process(opened.value(), window);
+  loaded.process->who.file = file;
+  return loaded;
+}
+
+std::vector<Loaded> load_files(const std::vector<std::string>& files, TimeWindow window) {
+  std::vector<Loaded> loaded(files.size());
+  std::atomic<std::size_t> next{0};
+  const auto work = [&] {
+    for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(files[i], window);
+  };
+  if (files.size() < 2) {
+    work();
+    return loaded;
+  }
+  std::vector<std::thread> workers;
+  for (unsigned i = 0; i < kWorkers; ++i) workers.emplace_back(work);
+  for (std::thread& worker : workers) worker.join();
+  return loaded;
+}
+
+// Traces of one `gputrace run` carry its name; without one, processes of a job; without that, processes that were alive together.
+std::string run_key(const ProcessTrace& process) {
+  if (!process.who.run.empty()) return "run " + process.who.run;
+  return process.who.job.empty() ? std::string() : "job " + process.who.job;
+}
+
+bool same_run(const ProcessTrace& a, const ProcessTrace& b) {
+  const std::string key = run_key(a);
+  if (!key.empty() || !run_key(b).empty()) return key == run_key(b);
+  const Nanos length_a = a.end - a.begin, length_b = b.end - b.begin;
+  return a.first_realtime < b.first_realtime + length_b && b.first_realtime < a.first_realtime + length_a;
+}
+
+void keep_newest_run(std::vector<ProcessTrace>& processes) {
+  const auto newest = std::max_element(processes.begin(), processes.end(), [](const auto& a, const auto& b) {
+    return a.first_realtime < b.first_realtime;
+  });
+  if (newest == processes.end()) return;
+  std::vector<bool> keep(processes.size(), false);
+  keep[static_cast<std::size_t>(newest - processes.begin())] = true;
+  for (bool grown = true; grown;) {  // processes that overlap one that is kept are of the same run
+    grown = false;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      if (keep[i]) continue;
+      for (std::size_t k = 0; k < processes.size() && !keep[i]; ++k) {
+        if (keep[k] && same_run(processes[i], processes[k])) keep[i] = grown = true;
+      }
+    }
+  }
+  std::vector<ProcessTrace> kept;
+  for (std::size_t i = 0; i < processes.size(); ++i) {
+    if (keep[i]) kept.push_back(std::move(processes[i]));
+  }
+  processes = std::move(kept);
+}
+
+void find_wall(LoadedTrace& trace) {
+  bool one_clock = true;
+  const ProcessTrace* first = nullptr;
+  for (const ProcessTrace& process : trace.processes) {
+    if (process.end == 0) continue;
+    if (!first) first = &process;
+    one_clock = one_clock && process.who.boot_id == first->who.boot_id;
+  }
+  bool any = false;
+  for (const ProcessTrace& process : trace.processes) {
+    if (process.end == 0) continue;
+    const Nanos begin = one_clock ? process.begin : process.first_realtime;
+    const Nanos end = begin + (process.end - process.begin);
+    if (!any || begin < trace.wall_begin) trace.wall_begin = begin;
+    if (!any || end > trace.wall_end) trace.wall_end = end;
+    any = true;
+  }
+}
+
+}  // namespace
+
+std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
+
+ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
+  ProcessTrace process;
+  read_identity(reader, process);
+  read_counters(reader, process);
+  read_damage(reader, process);
+  ProcessBuilder builder(reader, window, process);
+  ChunkBuffer buffer;
+  for (const ThreadInfo& thread : reader.threads()) {
+    if (thread.tid != 0) continue;
+    for (const u32 chunk : thread.chunks) {
+      auto records = reader.decode(reader.record_chunks()[chunk], buffer);
+      if (!records) continue;
+      for (const RecordHeader& record : records.value()) builder.foresee(record);
+    }
+  }
+  RecordStream stream(reader);
+  stream.for_each_run([&](const u8* begin, const u8* end, u32 thread) {
+    for (const u8* at = begin; at != end; at += reinterpret_cast<const RecordHeader*>(at)->size) {
+      builder.add(*reinterpret_cast<const RecordHeader*>(at), thread);
+    }
+    return true;
+  });
+  builder.finish();
+  process.unknown_records = stream.unknown_records();
+  for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
+  if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
+  return process;
+}
+
+Result<LoadedTrace, InputError> load_traces(const LoadRequest& request) {
+  LoadedTrace trace;
+  for (Loaded& loaded : load_files(request.files, window_for(request, request.files))) {
+    if (!loaded.process) {
+      trace.unread.push_back(loaded.error);
+      continue;
+    }
+    if (request.rank && loaded.process->who.rank != *request.rank) continue;
+    trace.processes.push_back(std::move(*loaded.process));
+  }
+  if (trace.processes.empty()) {
+    if (!trace.unread.empty()) return Failure{InputError{trace.unread.front()}};
+    return Failure{InputError{"no process of rank " + request.rank.value_or("?") + " in these traces"}};
+  }
+  std::vector<ProcessTrace> unique;  // a copy of a file under another name is one process
+  for (ProcessTrace& process : trace.processes) {
+    const bool twice = std::any_of(unique.begin(), unique.end(), [&](const ProcessTrace& known) {
+      return process.who.random_id != 0 && known.who.random_id == process.who.random_id && known.who.pid == process.who.pid;
+    });
+    if (twice) {
+      unique.back().notes.push_back(process.who.file + " is a second copy of a process that is counted already: left out");
+    } else {
+      unique.push_back(std::move(process));
+    }
+  }
+  trace.processes = std::move(unique);
+  if (request.last) keep_newest_run(trace.processes);
+  find_wall(trace);
+  return trace;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,31 @@
+// From trace files to what reports read: opens each, folds its records, puts the processes on one time line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/facts.h"
+#include "analysis/process_builder.h"
+#include "analysis/trace_files.h"
+#include "base/result.h"
+
+namespace gputrace {
+
+struct LoadRequest {
+  std::vector<std::string> files;
+  std::optional<Nanos> from, to;  // after the first record of all processes
+  std::optional<std::string> rank;
+  bool last = false;  // only the newest run among the files
+};
+
+// The error: none of the files could be read at all (then it says why of the first), or none is left by `rank`.
+Result<LoadedTrace, InputError> load_traces(const LoadRequest& request);
+
+// One line on why a file cannot be opened, with its path.
+std::string describe(const std::string& path, const OpenError& error);
+
+// The fold of one open trace. Also the door for tests.
+ProcessTrace load_process(const TraceReader& reader, TimeWindow window);
+
+}  // namespace gputrace

@@ -1,0 +1,422 @@
+#include "analysis/process_builder.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace gputrace {
+namespace {
+
+constexpr u16 kNotReady = 600;  // what a query answers while work is in flight: an answer, no error
+constexpr u32 kBatchMember = 1u << 18;
+
+bool is_call_record(RecordType type) { return static_cast<u16>(type) >= 1 && static_cast<u16>(type) <= 14; }
+
+TransferKind transfer_kind(u8 kind) {
+  switch (static_cast<CopyKind>(kind)) {
+    case CopyKind::HtoD: return TransferKind::HtoD;
+    case CopyKind::DtoH: return TransferKind::DtoH;
+    case CopyKind::DtoD: return TransferKind::DtoD;
+    case CopyKind::PtoP: return TransferKind::PtoP;
+    case CopyKind::HtoH: return TransferKind::HtoH;
+    default: return TransferKind::Unknown;
+  }
+}
+
+bool on_host(HostMemory memory) { return memory == HostMemory::Pinned || memory == HostMemory::Pageable; }
+
+TransferKind kind_from_places(const MemoryLedger::Place& source, const MemoryLedger::Place& destination) {
+  if (source.memory == HostMemory::Unknown || destination.memory == HostMemory::Unknown) return TransferKind::Unknown;
+  if (on_host(source.memory)) return on_host(destination.memory) ? TransferKind::HtoH : TransferKind::HtoD;
+  if (on_host(destination.memory)) return TransferKind::DtoH;
+  const bool peers = source.device >= 0 && destination.device >= 0 && source.device != destination.device;
+  return peers ? TransferKind::PtoP : TransferKind::DtoD;
+}
+
+}  // namespace
+
+std::size_t ProcessBuilder::ShapeHash::operator()(const KernelShape& shape) const {
+  u64 hash = 0x9e3779b97f4a7c15ull;
+  const auto mix = [&hash](u64 value) {
+    hash = (hash ^ value) * 0xff51afd7ed558ccdull;
+    hash ^= hash >> 32;
+  };
+  mix(static_cast<u64>(shape.function) << 32 | shape.context);
+  mix(static_cast<u64>(shape.grid[0]) << 32 | shape.block[0]);
+  mix(static_cast<u64>(shape.grid[1]) << 32 | shape.block[1]);
+  mix(static_cast<u64>(shape.grid[2]) << 32 | shape.block[2]);
+  mix(static_cast<u64>(shape.dynamic_shared) << 32 | shape.cluster[0] << 20 | shape.cluster[1] << 10 | shape.cluster[2]);
+  return hash;
+}
+
+ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts)
+    : reader_(reader),
+      window_(window),
+      facts_(facts),
+      clock_(reader.clock()),
+      functions_(facts.functions, facts.modules, reader.texts()),
+      graphs_(facts.graphs),
+      ledger_(facts),
+      threads_(reader.threads().size()) {}
+
+CallFacts& ProcessBuilder::call_facts(u16 id) {
+  if (id >= calls_by_id_.size()) calls_by_id_.resize(id + 1u, kNone);
+  u32& index = calls_by_id_[id];
+  if (index != kNone) return facts_.calls[index];
+  index = static_cast<u32>(facts_.calls.size());
+  CallFacts& made = facts_.calls.emplace_back();
+  made.id = id;
+  if (const TraceCall* known = reader_.schema().call(id)) {
+    made.name = known->name;
+    made.variant = known->variant;
+    made.level = known->level;
+  } else {
+    made.name = made.variant = "call " + std::to_string(id);
+    made.level = "unknown";
+  }
+  return made;
+}
+
+void ProcessBuilder::count_call(Moment& at) {
+  const RecordHeader& record = at.record;
+  if (record.call == 0 || !is_call_record(static_cast<RecordType>(record.type))) {
+    at.first_of_call = false;
+    return;
+  }
+  ThreadState& thread = at.thread;
+  at.first_of_call = thread.last_call != record.call || thread.last_begin != record.begin || thread.last_end != record.end;
+  thread.last_call = record.call;
+  thread.last_begin = record.begin;
+  thread.last_end = record.end;
+  if (!at.first_of_call) return;
+  const u64 self = thread.nesting.self_time(at.begin, at.end);
+  if (!at.counted) return;
+  if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
+  facts_.end = std::max(facts_.end, at.end);
+  CallFacts& call = call_facts(record.call);
+  ++call.calls;
+  call.self_ns += self;
+  call.durations.add(at.duration());
+  if (record.result == 0) return;
+  ++call.results[record.result];
+  if (record.result != kNotReady) ++call.errors;
+}
+
+u32 ProcessBuilder::context_index(u64 handle) {
+  const auto [it, fresh] = contexts_by_handle_.emplace(handle, static_cast<u32>(facts_.contexts.size()));
+  if (fresh) {
+    const auto foreseen = foreseen_devices_.find(handle);
+    facts_.contexts.push_back({handle, foreseen == foreseen_devices_.end() ? -1 : foreseen->second});
+  }
+  return it->second;
+}
+
+i32 ProcessBuilder::device_of(u32 context) const { return facts_.contexts[context].device; }
+
+void ProcessBuilder::foresee(const RecordHeader& record) {
+  if (record.type != static_cast<u16>(RecordType::ContextFacts)) return;
+  const auto facts = decode<ContextFacts>(record);
+  foreseen_devices_.emplace(facts.context, facts.device);
+}
+
+void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
+  ++facts_.records;
+  const auto type = static_cast<RecordType>(record.type);
+  if (!is_call_record(type)) return add_definition(record);
+  const Nanos begin = clock_.nanos(record.begin);
+  const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
+  Moment at{record, threads_[thread], begin, end, begin >= window_.from && begin < window_.to, true};
+  count_call(at);
+  switch (type) {
+    case RecordType::KernelLaunch: return on_launch(at);
+    case RecordType::GraphLaunch: return on_graph_launch(at);
+    case RecordType::GraphInstantiate: {
+      const auto value = decode<GraphInstantiate>(record);
+      return graphs_.instantiated(value, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+    }
+    case RecordType::GraphNode: {
+      const auto value = decode<GraphNode>(record);
+      const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
+      return graphs_.node(value, function, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+    }
+    case RecordType::Copy: return on_copy(at);
+    case RecordType::Memset: return on_memset(at);
+    case RecordType::Alloc: return on_alloc(at);
+    case RecordType::Free: return ledger_.freed(decode<Free>(record), begin);
+    case RecordType::Sync: return on_sync(at);
+    case RecordType::ObjectCall: return on_object(at);
+    case RecordType::ModuleLoad: return on_module(at);
+    case RecordType::FunctionGet: return functions_.named(decode<FunctionGet>(record));
+    default: return;
+  }
+}
+
+void ProcessBuilder::add_definition(const RecordHeader& record) {
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::FunctionFacts: return functions_.described(decode<FunctionFacts>(record));
+    case RecordType::DeviceFacts: return on_device(decode<DeviceFacts>(record));
+    case RecordType::ContextFacts: {
+      const auto value = decode<ContextFacts>(record);
+      Context& known = facts_.contexts[context_index(value.context)];
+      if (known.device == -1 || known.device == value.device) {
+        known.device = value.device;
+        return;
+      }
+      contexts_by_handle_.erase(value.context);  // the handle was given out again
+      foreseen_devices_[value.context] = value.device;
+      context_index(value.context);
+      return;
+    }
+    case RecordType::ProcessFacts: {
+      const auto value = decode<ProcessFacts>(record);
+      facts_.who.driver_version = value.driver_version;
+      facts_.who.runtime_version = value.runtime_version;
+      facts_.who.device_count = value.devices;
+      facts_.who.driver_path = std::string(reader_.texts().find(value.driver_path));
+      facts_.who.runtime_path = std::string(reader_.texts().find(value.runtime_path));
+      return;
+    }
+    case RecordType::Note: {
+      const auto text = reader_.texts().find(decode<Note>(record).text);
+      if (!text.empty() && facts_.notes.size() < 1000) facts_.notes.emplace_back(text);
+      return;
+    }
+    default: return;
+  }
+}
+
+void ProcessBuilder::on_device(const DeviceFacts& value) {
+  for (const Device& known : facts_.devices) {
+    if (known.ordinal == value.device) return;
+  }
+  Device device;
+  device.ordinal = value.device;
+  device.name = std::string(reader_.texts().find(value.name));
+  u8 bytes[16];
+  std::memcpy(bytes, &value.uuid_low, 8);
+  std::memcpy(bytes + 8, &value.uuid_high, 8);
+  char text[48];
+  std::snprintf(text, sizeof text, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1],
+                bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7], bytes[8], bytes[9], bytes[10], bytes[11], bytes[12],
+                bytes[13], bytes[14], bytes[15]);
+  if (value.uuid_low || value.uuid_high) device.uuid = text;
+  device.memory_bytes = value.memory_bytes;
+  device.sms = value.sms;
+  device.capability_major = value.capability_major;
+  device.capability_minor = value.capability_minor;
+  device.clock_khz = value.clock_khz;
+  device.pci_domain = value.pci_domain;
+  device.pci_bus_device = value.pci_bus_device;
+  device.limits = {value.capability_major,    value.max_threads_per_sm,    value.max_blocks_per_sm, value.registers_per_sm,
+                   value.shared_bytes_per_sm, value.reserved_shared_bytes, value.warp_size};
+  facts_.devices.push_back(std::move(device));
+}
+
+KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
+  if (last_kernel_ != kNone && facts_.kernels[last_kernel_].shape == shape) return facts_.kernels[last_kernel_];
+  const auto [it, fresh] = kernels_by_shape_.emplace(shape, static_cast<u32>(facts_.kernels.size()));
+  if (fresh) facts_.kernels.push_back({shape, 0, 0, 0});
+  last_kernel_ = it->second;
+  return facts_.kernels[it->second];
+}
+
+void ProcessBuilder::on_launch(const Moment& at) {
+  const auto value = decode<KernelLaunch>(at.record);
+  if (value.header.result != 0) return;
+  const bool captured = value.flags & kLaunchCaptured;
+  if (!captured) {
+    for (bool& launched : at.thread.launched_since_copy) launched = true;
+    at.thread.launched_since_allocation = true;
+  }
+  if (!at.counted) return;
+  KernelShape shape;
+  shape.function = functions_.find(value.function);
+  shape.context = context_index(value.context);
+  shape.grid[0] = value.grid_x, shape.grid[1] = value.grid_y, shape.grid[2] = value.grid_z;
+  shape.block[0] = value.block_x, shape.block[1] = value.block_y, shape.block[2] = value.block_z;
+  shape.dynamic_shared = value.dynamic_shared_bytes;
+  shape.cluster[0] = value.cluster_x, shape.cluster[1] = value.cluster_y, shape.cluster[2] = value.cluster_z;
+  KernelLaunches& group = kernel(shape);
+  if (captured) {
+    ++group.captured;
+    return;
+  }
+  ++group.plain;
+  ++facts_.plain_launches;
+  if (value.flags & kLaunchCaptureUnknown) ++facts_.launches_unsure;
+  facts_.functions[shape.function].launch_calls.add(at.duration());
+}
+
+void ProcessBuilder::on_graph_launch(const Moment& at) {
+  const auto value = decode<GraphLaunch>(at.record);
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
+  for (bool& launched : at.thread.launched_since_copy) launched = true;
+  at.thread.launched_since_allocation = true;
+  if (at.counted) ++facts_.graph_launches;
+  graphs_.launched(value.exec, context_index(value.context), at.counted, at.duration());
+}
+
+void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 times) {
+  if (node.kind == GraphTable::kKernelNode) {
+    KernelShape shape = node.shape;
+    shape.context = context;
+    kernel(shape).in_graphs += times;
+    return;
+  }
+  if (node.kind != GraphTable::kCopyNode && node.kind != GraphTable::kMemsetNode) return;
+  const bool memset = node.kind == GraphTable::kMemsetNode;
+  const TransferKind kind = memset ? TransferKind::Memset : transfer_kind(node.copy_kind);
+  const bool device_only = memset || kind == TransferKind::DtoD || kind == TransferKind::PtoP;
+  CopyGroup& group = copy_group(kind, device_only ? HostMemory::Device : HostMemory::Unknown, true, device_of(context));
+  group.count += times;
+  group.in_graphs += times;
+  group.bytes += node.bytes * times;
+}
+
+CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
+  const u64 key = static_cast<u64>(static_cast<u32>(device)) << 32 | static_cast<u64>(kind) << 16 | static_cast<u64>(memory) << 8 |
+                  static_cast<u64>(asynchronous);
+  const auto [it, fresh] = copies_by_key_.emplace(key, static_cast<u32>(facts_.copies.size()));
+  if (fresh) {
+    CopyGroup& made = facts_.copies.emplace_back();
+    made.kind = kind;
+    made.memory = memory;
+    made.asynchronous = asynchronous;
+    made.device = device;
+  }
+  return facts_.copies[it->second];
+}
+
+// What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can have been missed.
+MemoryLedger::Place ProcessBuilder::place_of(u8 told, u64 address) const {
+  const auto kind = static_cast<MemoryKind>(told);
+  if (kind == MemoryKind::Pinned) return {HostMemory::Pinned, -1};
+  if (kind == MemoryKind::Pageable) return {HostMemory::Pageable, -1};
+  if (kind == MemoryKind::Array) return {HostMemory::Device, -1};
+  MemoryLedger::Place place = ledger_.find(address);
+  if (kind == MemoryKind::Managed) place.memory = HostMemory::Managed;
+  if (kind == MemoryKind::Device && place.memory != HostMemory::Managed) place.memory = HostMemory::Device;
+  if (place.memory == HostMemory::Unknown && facts_.ledger_complete) place.memory = HostMemory::Pageable;
+  return place;
+}
+
+void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 bytes) {
+  ++group.count;
+  group.bytes += bytes;
+  if (at.first_of_call) group.call_ns += at.duration();
+  bool& launched = at.thread.launched_since_copy[static_cast<unsigned>(group.kind)];
+  if (launched) ++group.between_launches;
+  launched = false;
+}
+
+void ProcessBuilder::on_copy(const Moment& at) {
+  const auto value = decode<Copy>(at.record);
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured) || !at.counted) return;
+  const auto source = place_of(value.source_memory, value.source);
+  const auto destination = place_of(value.destination_memory, value.destination);
+  TransferKind kind = transfer_kind(value.kind);
+  if (kind == TransferKind::Unknown) kind = kind_from_places(source, destination);
+  HostMemory memory = HostMemory::Unknown;
+  if (kind == TransferKind::HtoD || kind == TransferKind::HtoH) memory = source.memory;
+  if (kind == TransferKind::DtoH) memory = destination.memory;
+  if (kind == TransferKind::DtoD || kind == TransferKind::PtoP) {
+    const bool managed = source.memory == HostMemory::Managed || destination.memory == HostMemory::Managed;
+    memory = managed ? HostMemory::Managed : HostMemory::Device;
+  }
+  i32 device = device_of(context_index(value.context));
+  if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
+  count_transfer(at, copy_group(kind, memory, value.asynchronous != 0, device), value.bytes);
+}
+
+void ProcessBuilder::on_memset(const Moment& at) {
+  const auto value = decode<Memset>(at.record);
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured) || !at.counted) return;
+  const auto place = ledger_.find(value.destination);
+  const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
+  i32 device = device_of(context_index(value.context));
+  if (device < 0) device = place.device;
+  count_transfer(at, copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device), value.bytes);
+}
+
+void ProcessBuilder::on_alloc(const Moment& at) {
+  const auto value = decode<Alloc>(at.record);
+  const u32 context = context_index(value.context);
+  ledger_.allocated(value, value.device >= 0 ? value.device : device_of(context), context, at.end);
+  const auto kind = static_cast<AllocKind>(value.kind);
+  const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;
+  if (!costly || value.header.result != 0 || !at.counted) return;
+  if (at.thread.launched_since_allocation) {
+    AllocationLoop& loop = facts_.allocation_loop;
+    if (loop.between_launches++ == 0) loop.first = at.begin;
+    loop.last = at.end;
+  }
+  at.thread.launched_since_allocation = false;
+}
+
+void ProcessBuilder::on_sync(const Moment& at) {
+  if (!at.counted || !at.first_of_call) return;
+  CallFacts& call = call_facts(at.record.call);
+  ++call.waits;
+  call.wait_ns += at.duration();
+}
+
+// A context that was destroyed takes its memory with it; a reset of a primary context names its device alone.
+void ProcessBuilder::on_context(const ObjectCall& value, Nanos at) {
+  const auto what = static_cast<ObjectWhat>(value.what);
+  if (value.object != 0 && value.value >= 0 && (what == ObjectWhat::Created || what == ObjectWhat::Retained)) {
+    Context& context = facts_.contexts[context_index(value.object)];
+    if (context.device < 0) context.device = static_cast<i32>(value.value);
+  }
+  if (what != ObjectWhat::Destroyed) return;
+  for (auto it = contexts_by_handle_.begin(); it != contexts_by_handle_.end();) {
+    const bool meant = value.object != 0 ? it->first == value.object : facts_.contexts[it->second].device == value.value;
+    if (!meant) {
+      ++it;
+      continue;
+    }
+    ledger_.context_destroyed(it->second, at);
+    // A created context's handle may come to mean another one; a primary context's stays.
+    if (value.object != 0) foreseen_devices_.erase(it->first);
+    it = value.object != 0 ? contexts_by_handle_.erase(it) : std::next(it);
+  }
+}
+
+void ProcessBuilder::on_object(const Moment& at) {
+  const auto value = decode<ObjectCall>(at.record);
+  if (value.header.result != 0) return;
+  const auto kind = static_cast<ObjectKind>(value.kind);
+  if (kind == ObjectKind::Context) return on_context(value, at.begin);
+  if (static_cast<ObjectWhat>(value.what) != ObjectWhat::Destroyed) return;
+  switch (kind) {
+    case ObjectKind::Graph: return graphs_.graph_gone(value.object);
+    case ObjectKind::GraphExec:
+      return graphs_.exec_gone(value.object, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+    case ObjectKind::Module:
+    case ObjectKind::Library: return functions_.module_unloaded(value.object);
+    default: return;
+  }
+}
+
+void ProcessBuilder::on_module(const Moment& at) {
+  const auto value = decode<ModuleLoad>(at.record);
+  if (value.header.result != 0) return;
+  if (static_cast<ModuleWhat>(value.what) == ModuleWhat::Unload) return functions_.module_unloaded(value.module);
+  functions_.module_loaded(value);
+  if (!at.counted) return;
+  for (ModuleLoads& known : facts_.module_loads) {
+    if (known.what != static_cast<ModuleWhat>(value.what) || known.image != static_cast<ImageKind>(value.image)) continue;
+    ++known.count;
+    known.bytes += value.bytes;
+    known.total_ns += at.duration();
+    known.max_ns = std::max(known.max_ns, at.duration());
+    return;
+  }
+  facts_.module_loads.push_back({static_cast<ModuleWhat>(value.what), static_cast<ImageKind>(value.image), value.bytes, 1,
+                                 at.duration(), at.duration()});
+}
+
+void ProcessBuilder::finish() {
+  graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+  facts_.clock_error = facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,94 @@
+// Folds the records of one trace file, in time order, into ProcessTrace. One instance per file; one thread.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "analysis/call_nesting.h"
+#include "analysis/facts.h"
+#include "analysis/function_table.h"
+#include "analysis/graph_table.h"
+#include "analysis/memory_ledger.h"
+#include "analysis/tick_clock.h"
+#include "trace/reader.h"
+
+namespace gputrace {
+
+// What of the trace is counted: calls that begin in [from, to). Definitions and allocations are followed from the start.
+struct TimeWindow {
+  Nanos from = std::numeric_limits<Nanos>::min();
+  Nanos to = std::numeric_limits<Nanos>::max();
+  bool whole() const { return from == std::numeric_limits<Nanos>::min() && to == std::numeric_limits<Nanos>::max(); }
+};
+
+class ProcessBuilder {
+ public:
+  ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts);
+
+  // A definition that may be needed before its place in time: told before the pass.
+  void foresee(const RecordHeader& record);
+  void add(const RecordHeader& record, u32 thread);
+  void finish();
+
+ private:
+  struct ThreadState {
+    CallNesting nesting;
+    Ticks last_begin = 0, last_end = 0;
+    u16 last_call = 0;
+    bool launched_since_copy[8] = {};  // by TransferKind
+    bool launched_since_allocation = false;
+  };
+  // One record, its times converted.
+  struct Moment {
+    const RecordHeader& record;
+    ThreadState& thread;
+    Nanos begin, end;
+    bool counted;     // in the window
+    bool first_of_call;  // not one more record of a call that was counted already
+    u64 duration() const { return static_cast<u64>(end - begin); }
+  };
+
+  CallFacts& call_facts(u16 id);
+  void count_call(Moment& at);
+  u32 context_index(u64 handle);
+  i32 device_of(u32 context) const;
+  void add_definition(const RecordHeader& record);
+  void on_launch(const Moment& at);
+  void on_graph_launch(const Moment& at);
+  void on_copy(const Moment& at);
+  void on_memset(const Moment& at);
+  void on_alloc(const Moment& at);
+  void on_sync(const Moment& at);
+  void on_object(const Moment& at);
+  void on_context(const ObjectCall& value, Nanos at);
+  void on_module(const Moment& at);
+  void on_device(const DeviceFacts& device);
+  KernelLaunches& kernel(const KernelShape& shape);
+  CopyGroup& copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
+  MemoryLedger::Place place_of(u8 told, u64 address) const;
+  void count_transfer(const Moment& at, CopyGroup& group, u64 bytes);
+  void replayed(const GraphTable::Node& node, u32 context, u64 times);
+
+  struct ShapeHash {
+    std::size_t operator()(const KernelShape& shape) const;
+  };
+
+  const TraceReader& reader_;
+  TimeWindow window_;
+  ProcessTrace& facts_;
+  TickClock clock_;
+  FunctionTable functions_;
+  GraphTable graphs_;
+  MemoryLedger ledger_;
+  std::vector<ThreadState> threads_;
+  std::vector<u32> calls_by_id_;
+  std::unordered_map<u64, u32> contexts_by_handle_;
+  std::unordered_map<u64, i32> foreseen_devices_;
+  std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
+  std::unordered_map<u64, u32> copies_by_key_;
+  u32 last_kernel_ = kNone;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,73 @@
+#include "analysis/quality.h"
+
+#include <algorithm>
+
+namespace gputrace {
+
+const char* drop_reason(DropReason reason) {
+  switch (reason) {
+    case DropReason::RingFull: return "ring full";
+    case DropReason::NoSlot: return "no slot for the thread";
+    case DropReason::Nested: return "call within a signal handler";
+    case DropReason::NoSidecar: return "no sidecar drained";
+    case DropReason::Overwritten: return "overwritten by newer ones";
+    case DropReason::Disk: return "disk full or size limit";
+    case DropReason::Lost: return "lost with the process or the file";
+  }
+  return "reason unknown";
+}
+
+std::string drop_reasons(const std::array<u64, kDropReasons>& dropped) {
+  std::string text;
+  for (u32 i = 0; i < kDropReasons; ++i) {
+    if (dropped[i] == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += std::string(drop_reason(static_cast<DropReason>(i))) + " " + std::to_string(dropped[i]);
+  }
+  return text;
+}
+
+std::string name_of(const ProcessTrace& process) {
+  if (!process.who.rank.empty()) return "rank " + process.who.rank;
+  const std::string& path = process.who.executable;
+  return path.substr(path.find_last_of('/') + 1) + " (pid " + std::to_string(process.who.pid) + ")";
+}
+
+Coverage coverage_of(const LoadedTrace& trace) {
+  Coverage coverage;
+  coverage.processes = trace.processes.size();
+  bool device_told = false;
+  const auto add = [&](const std::string& what, const std::string& why) {
+    device_told = device_told || what == "device";
+    for (const NotCollected& known : coverage.not_collected) {
+      if (known.what == what && known.why == why) return;
+    }
+    coverage.not_collected.push_back({what, why});
+  };
+  u64 unsure = 0, unmatched = 0;
+  bool inexact = false, incomplete_ledger = false;
+  for (const ProcessTrace& process : trace.processes) {
+    coverage.records += process.records;
+    coverage.dropped += process.dropped;
+    coverage.unknown_records += process.unknown_records;
+    coverage.truncated = coverage.truncated || !process.who.ended || !process.damage.empty();
+    coverage.sources.push_back(process.who.file);
+    for (const auto& [what, why] : process.not_collected) add(what, why);
+    unsure += process.launches_unsure;
+    unmatched += process.unmatched_frees;
+    inexact = inexact || !process.counters_exact;
+    incomplete_ledger = incomplete_ledger || !process.ledger_complete;
+  }
+  if (!device_told) add("device", "device timing is not built in this version");
+  add("steps, idle, input", "need device timing, which is not built in this version");
+  add("ops, libs, comm, io, ranks", "not built in this version");
+  add("tensor-cores, categories", "machine code is not collected in this version");
+  if (unsure) coverage.remarks.push_back(std::to_string(unsure) + " launches: whether their stream was capturing is not known; they are counted as launches");
+  if (unmatched) coverage.remarks.push_back(std::to_string(unmatched) + " frees are of memory whose allocation is not in the trace");
+  if (inexact) coverage.remarks.push_back("the last counters of a process are missing: dropped records are a lower bound");
+  if (incomplete_ledger) coverage.remarks.push_back("allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies is not known");
+  for (const std::string& unread : trace.unread) coverage.remarks.push_back("not read: " + unread);
+  return coverage;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,190 @@
+#include "analysis/record_stream.h"
+
+#include <algorithm>
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kNoLane = 0xffffffffu;
+
+bool gives_back(const RecordHeader& record) {
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::Free: return true;
+    case RecordType::ModuleLoad: return decode<ModuleLoad>(record).what == static_cast<u32>(ModuleWhat::Unload);
+    case RecordType::ObjectCall: return decode<ObjectCall>(record).what == static_cast<u32>(ObjectWhat::Destroyed);
+    default: return false;
+  }
+}
+
+Ticks key_of(const RecordHeader& record) {
+  return record.end < record.begin || gives_back(record) ? record.begin : record.end;
+}
+
+}  // namespace
+
+// One traced thread: its chunks, and where the merge stands in them.
+struct RecordStream::Lane {
+  u32 thread = 0;
+  const std::vector<u32>* chunks = nullptr;
+  std::size_t next_chunk = 0;
+  std::unique_ptr<Decoded> decoded;
+  const u8* at = nullptr;
+  const u8* end = nullptr;
+  Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
+};
+
+RecordStream::RecordStream(const TraceReader& reader) : reader_(reader) {
+  const auto& chunks = reader.record_chunks();
+  const auto& threads = reader.threads();
+  states_.assign(chunks.size(), State::Waiting);
+  ready_.resize(chunks.size());
+  for (u32 i = 0; i < threads.size(); ++i) {
+    if (threads[i].chunks.empty()) continue;
+    Lane& lane = lanes_.emplace_back();
+    lane.thread = i;
+    lane.chunks = &threads[i].chunks;
+    lane.key = chunks[threads[i].chunks.front()].begin;
+    for (const u32 chunk : threads[i].chunks) plan_.push_back(chunk);
+  }
+  std::stable_sort(plan_.begin(), plan_.end(), [&](u32 a, u32 b) { return chunks[a].begin < chunks[b].begin; });
+  for (u32 i = 0; i < lanes_.size(); ++i) heap_.push_back(i);
+  std::make_heap(heap_.begin(), heap_.end(), [this](u32 a, u32 b) { return lanes_[a].key > lanes_[b].key; });
+  if (plan_.size() > 1) decoder_ = std::thread([this] { decode_ahead(); });
+}
+
+RecordStream::~RecordStream() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (decoder_.joinable()) decoder_.join();
+}
+
+std::unique_ptr<RecordStream::Decoded> RecordStream::decode(u32 chunk, std::unique_ptr<Decoded> into) const {
+  if (!into) into = std::make_unique<Decoded>();
+  auto records = reader_.decode(reader_.record_chunks()[chunk], into->buffer);
+  into->good = static_cast<bool>(records);
+  into->range = into->good ? records.value() : RecordRange{};
+  into->reason = into->good ? std::string() : records.error().reason;
+  return into;
+}
+
+void RecordStream::decode_ahead() {
+  for (const u32 chunk : plan_) {
+    const u64 size = reader_.record_chunks()[chunk].raw_size;
+    std::unique_ptr<Decoded> buffer;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || ahead_ == 0 || ahead_ + size <= kAheadBytes; });
+      if (stop_) return;
+      if (states_[chunk] != State::Waiting) continue;
+      states_[chunk] = State::Decoding;
+      ahead_ += size;
+      if (!spare_.empty()) {
+        buffer = std::move(spare_.back());
+        spare_.pop_back();
+      }
+    }
+    buffer = decode(chunk, std::move(buffer));
+    {
+      std::lock_guard lock(mutex_);
+      ready_[chunk] = std::move(buffer);
+      states_[chunk] = State::Ready;
+    }
+    changed_.notify_all();
+  }
+}
+
+std::unique_ptr<RecordStream::Decoded> RecordStream::take(u32 chunk) {
+  std::unique_lock lock(mutex_);
+  if (states_[chunk] == State::Waiting) {
+    states_[chunk] = State::Taken;
+    std::unique_ptr<Decoded> buffer;
+    if (!spare_.empty()) {
+      buffer = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    lock.unlock();
+    return decode(chunk, std::move(buffer));
+  }
+  changed_.wait(lock, [&] { return states_[chunk] == State::Ready; });
+  states_[chunk] = State::Taken;
+  ahead_ -= reader_.record_chunks()[chunk].raw_size;
+  std::unique_ptr<Decoded> decoded = std::move(ready_[chunk]);
+  lock.unlock();
+  changed_.notify_all();
+  return decoded;
+}
+
+void RecordStream::give_back(std::unique_ptr<Decoded> used) {
+  std::lock_guard lock(mutex_);
+  if (used && spare_.size() < 8) spare_.push_back(std::move(used));
+}
+
+// Decodes the lane's next chunk that holds records. False: the lane is done.
+bool RecordStream::open_next_chunk(Lane& lane) {
+  give_back(std::move(lane.decoded));
+  while (lane.next_chunk < lane.chunks->size()) {
+    std::unique_ptr<Decoded> decoded = take((*lane.chunks)[lane.next_chunk++]);
+    unknown_ += decoded->range.unknown;
+    if (!decoded->good) damage_.push_back(decoded->reason);
+    if (decoded->good && decoded->range.size > 0) {
+      lane.decoded = std::move(decoded);
+      lane.at = lane.decoded->range.data;
+      lane.end = lane.at + lane.decoded->range.size;
+      lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+      return true;
+    }
+    give_back(std::move(decoded));
+  }
+  return false;
+}
+
+// Puts the current lane back among the others, by its next record or, before its next chunk is decoded, by that chunk's begin.
+void RecordStream::advance(Lane& lane) {
+  if (lane.at == lane.end) {
+    if (lane.next_chunk >= lane.chunks->size()) {
+      give_back(std::move(lane.decoded));
+      current_ = kNoLane;
+      return;
+    }
+    lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);
+  }
+  heap_.push_back(current_);
+  std::push_heap(heap_.begin(), heap_.end(), [this](u32 a, u32 b) { return lanes_[a].key > lanes_[b].key; });
+  current_ = kNoLane;
+}
+
+// The next records of the thread whose turn it is, up to where another thread's turn comes.
+bool RecordStream::next(Span& span) {
+  const auto later = [this](u32 a, u32 b) { return lanes_[a].key > lanes_[b].key; };
+  if (current_ != kNoLane) advance(lanes_[current_]);
+  while (!heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end(), later);
+    current_ = heap_.back();
+    heap_.pop_back();
+    Lane& lane = lanes_[current_];
+    if (lane.at == lane.end) {
+      if (!open_next_chunk(lane)) continue;
+      if (!heap_.empty() && lane.key > lanes_[heap_.front()].key) {
+        heap_.push_back(current_);
+        std::push_heap(heap_.begin(), heap_.end(), later);
+        continue;
+      }
+    }
+    const Ticks limit = heap_.empty() ? ~0ull : lanes_[heap_.front()].key;
+    span = {lane.at, lane.at, lane.thread};
+    do {
+      lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
+      if (lane.at == lane.end) break;
+      lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+    } while (lane.key <= limit);
+    span.end = lane.at;
+    return true;
+  }
+  current_ = kNoLane;
+  return false;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,79 @@
+// All records of a trace in time order: the chunks of each thread, decoded ahead by a second thread, merged.
+//   · A record's place in time is the end of its call, but for what gives a handle or an address back (Free, unload, destroy): that is
+//     its begin, because the handle may be given out again before the call returns. Within a thread the order is always the thread's own.
+//   · Memory: one decoded chunk for each traced thread that has records at the moment, and at most kAheadBytes decoded ahead.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trace/reader.h"
+
+namespace gputrace {
+
+class RecordStream {
+ public:
+  static constexpr u64 kAheadBytes = 32u << 20;
+
+  explicit RecordStream(const TraceReader& reader);
+  ~RecordStream();
+  RecordStream(const RecordStream&) = delete;
+  RecordStream& operator=(const RecordStream&) = delete;
+
+  // Takes all records once, in runs of one thread: `run(begin, end, thread)` with whole records between the pointers and the
+  // thread's index in reader.threads(). It goes on while `run` returns true.
+  template <typename Run>
+  void for_each_run(Run&& run) {
+    for (Span span; next(span) && run(span.begin, span.end, span.thread);) {
+    }
+  }
+
+  u64 unknown_records() const { return unknown_; }
+  const std::vector<std::string>& damage() const { return damage_; }  // chunks that would not decode
+
+ private:
+  struct Span {
+    const u8* begin = nullptr;
+    const u8* end = nullptr;
+    u32 thread = 0;
+  };
+  struct Decoded {
+    ChunkBuffer buffer;
+    RecordRange range;
+    bool good = false;
+    std::string reason;
+  };
+  enum class State : u8 { Waiting, Decoding, Ready, Taken };
+  struct Lane;
+
+  bool next(Span& span);
+  void advance(Lane& lane);
+  bool open_next_chunk(Lane& lane);
+  std::unique_ptr<Decoded> take(u32 chunk);
+  std::unique_ptr<Decoded> decode(u32 chunk, std::unique_ptr<Decoded> into) const;
+  void decode_ahead();
+  void give_back(std::unique_ptr<Decoded> used);
+
+  const TraceReader& reader_;
+  std::vector<Lane> lanes_;
+  std::vector<u32> heap_;  // lanes by their next key
+  u32 current_ = 0xffffffffu;
+  u64 unknown_ = 0;
+  std::vector<std::string> damage_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<State> states_;                        // by chunk
+  std::vector<std::unique_ptr<Decoded>> ready_;      // by chunk
+  std::vector<std::unique_ptr<Decoded>> spare_;
+  std::vector<u32> plan_;                            // chunks in the order in which they will be needed
+  u64 ahead_ = 0;
+  bool stop_ = false;
+  std::thread decoder_;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,268 @@
+#include "analysis/record_text.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <iterator>
+
+#include "analysis/render/safe_text.h"
+
+namespace gputrace {
+namespace {
+
+// Words of enum and flag fields: record and field name, value or bit, word.
+struct Word {
+  std::string_view record, field;
+  u64 value;
+  std::string_view word;
+  bool flag;
+};
+constexpr Word kWords[] = {
+    {"", "flags", kLaunchPerThread, "PerThread", true},
+    {"", "flags", kLaunchCaptured, "Captured", true},
+    {"KernelLaunch", "flags", kLaunchCooperative, "Cooperative", true},
+    {"KernelLaunch", "flags", kLaunchProgrammatic, "Programmatic", true},
+    {"KernelLaunch", "flags", kLaunchLegacy, "Legacy", true},
+    {"KernelLaunch", "flags", kLaunchMultiDevice, "MultiDevice", true},
+    {"", "flags", kLaunchCaptureUnknown, "CaptureUnknown", true},
+    {"", "launch_flags", kLaunchPerThread, "PerThread", true},
+    {"", "launch_flags", kLaunchCaptured, "Captured", true},
+    {"GraphInstantiate", "flags", 1, "Update", true},
+    {"GraphInstantiate", "flags", 2, "Unreadable", true},
+    {"GraphNode", "flags", 1, "SetOnExec", true},
+    {"GraphNode", "flags", 2, "Disabled", true},
+    {"GraphNode", "flags", 4, "InChildGraph", true},
+    {"ContextFacts", "flags", 1, "Primary", true},
+    {"GraphNode", "kind", 0, "kernel", false},
+    {"GraphNode", "kind", 1, "memcpy", false},
+    {"GraphNode", "kind", 2, "memset", false},
+    {"GraphNode", "kind", 3, "host", false},
+    {"GraphNode", "kind", 4, "graph", false},
+    {"GraphNode", "kind", 5, "empty", false},
+    {"GraphNode", "kind", 6, "wait-event", false},
+    {"GraphNode", "kind", 7, "event-record", false},
+    {"GraphNode", "kind", 10, "mem-alloc", false},
+    {"GraphNode", "kind", 11, "mem-free", false},
+    {"GraphNode", "kind", 13, "conditional", false},
+    {"Copy", "kind", 1, "HtoD", false},
+    {"Copy", "kind", 2, "DtoH", false},
+    {"Copy", "kind", 3, "DtoD", false},
+    {"Copy", "kind", 4, "PtoP", false},
+    {"Copy", "kind", 5, "HtoH", false},
+    {"Copy", "kind", 6, "AtoX", false},
+    {"Copy", "kind", 7, "XtoA", false},
+    {"Alloc", "kind", 1, "device", false},
+    {"Alloc", "kind", 2, "managed", false},
+    {"Alloc", "kind", 3, "host", false},
+    {"Alloc", "kind", 4, "host-registered", false},
+    {"Alloc", "kind", 5, "pool", false},
+    {"Alloc", "kind", 6, "vmm-reserve", false},
+    {"Alloc", "kind", 7, "vmm-create", false},
+    {"Alloc", "kind", 8, "vmm-map", false},
+    {"Alloc", "kind", 9, "array", false},
+    {"Alloc", "kind", 10, "ipc", false},
+    {"Sync", "what", 1, "context", false},
+    {"Sync", "what", 2, "stream", false},
+    {"Sync", "what", 3, "event", false},
+    {"StreamOrder", "what", 1, "event-record", false},
+    {"StreamOrder", "what", 2, "stream-wait-event", false},
+    {"StreamOrder", "what", 3, "host-function", false},
+    {"StreamOrder", "what", 4, "wait-value", false},
+    {"StreamOrder", "what", 5, "write-value", false},
+    {"StreamOrder", "what", 6, "batch-mem-op", false},
+    {"ObjectCall", "what", 1, "created", false},
+    {"ObjectCall", "what", 2, "destroyed", false},
+    {"ObjectCall", "what", 3, "current", false},
+    {"ObjectCall", "what", 4, "retained", false},
+    {"ObjectCall", "what", 5, "released", false},
+    {"ObjectCall", "what", 6, "begun", false},
+    {"ObjectCall", "what", 7, "ended", false},
+    {"ObjectCall", "what", 8, "queried", false},
+    {"ObjectCall", "kind", 1, "stream", false},
+    {"ObjectCall", "kind", 2, "event", false},
+    {"ObjectCall", "kind", 3, "context", false},
+    {"ObjectCall", "kind", 4, "graph", false},
+    {"ObjectCall", "kind", 5, "graph-exec", false},
+    {"ObjectCall", "kind", 6, "pool", false},
+    {"ObjectCall", "kind", 7, "module", false},
+    {"ObjectCall", "kind", 8, "library", false},
+    {"ObjectCall", "kind", 9, "link", false},
+    {"ObjectCall", "kind", 10, "capture", false},
+    {"ModuleLoad", "image", 1, "cubin", false},
+    {"ModuleLoad", "image", 2, "fatbin", false},
+    {"ModuleLoad", "image", 3, "ptx", false},
+    {"ModuleLoad", "image", 4, "file", false},
+    {"ModuleLoad", "image", 5, "lto-ir", false},
+    {"ModuleLoad", "what", 1, "module", false},
+    {"ModuleLoad", "what", 2, "library", false},
+    {"ModuleLoad", "what", 3, "link", false},
+    {"ModuleLoad", "what", 4, "unload", false},
+};
+
+bool launch_flags_apply(std::string_view record) {
+  return record != "GraphInstantiate" && record != "GraphNode" && record != "ContextFacts" && record != "Alloc";
+}
+
+u64 read_bits(const u8* at, u32 size) {
+  u64 bits = 0;
+  std::memcpy(&bits, at, size);
+  return bits;
+}
+
+// A JSON string; `value` is valid UTF-8.
+void append_json(std::string_view value, std::string& out) {
+  out += '"';
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') out += '\\', out += c;
+    else if (c == '\n') out += "\\n";
+    else if (c == '\t') out += "\\t";
+    else if (byte < 0x20 || byte == 0x7f) fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+    else out += c;
+  }
+  out += '"';
+}
+
+}  // namespace
+
+RecordText::RecordText(const TraceReader& trace, bool json) : trace_(trace), clock_(trace.clock()), json_(json) {}
+
+void RecordText::key(const std::string& name, std::string& out) {
+  if (json_) {
+    out += first_ ? "\"" : ",\"";
+    out += name;
+    out += "\":";
+  } else {
+    out += ' ';
+    out += name;
+    out += '=';
+  }
+  first_ = false;
+}
+
+void RecordText::text(std::string_view value, std::string& out) {
+  if (json_) return append_json(valid_utf8(value), out);
+  const bool plain = !value.empty() && value.find_first_of(" \t=\"") == std::string_view::npos;
+  if (!plain) out += '"';
+  out += safe_text(value);
+  if (!plain) out += '"';
+}
+
+void RecordText::integer(u64 bits, bool is_signed, u32 size, std::string& out) {
+  if (is_signed) {
+    const unsigned shift = 64 - size * 8;
+    fmt::format_to(std::back_inserter(out), "{}", static_cast<i64>(bits << shift) >> shift);
+  } else {
+    fmt::format_to(std::back_inserter(out), "{}", bits);
+  }
+}
+
+void RecordText::names(std::string_view record, const TraceField& field, u64 value, std::string& out) {
+  if (field.name == "copy_kind" || (record == "Free" && field.name == "kind")) return;
+  std::string_view found;
+  std::string flags;
+  for (const Word& word : kWords) {
+    if (word.field != field.name || (word.record.empty() ? !launch_flags_apply(record) && field.name != "launch_flags" : word.record != record)) continue;
+    if (!word.flag && word.value == value) found = word.word;
+    if (word.flag && (value & word.value)) {
+      if (!flags.empty()) flags += '|';
+      flags += word.word;
+    }
+  }
+  if (flags.empty() && found.empty()) return;
+  key(field.name + "_name", out);
+  text(flags.empty() ? found : flags, out);
+}
+
+void RecordText::field(const TraceField& field, const RecordHeader& record, const TraceRecordType& type, std::string& out) {
+  if (field.size == 0 || field.size > 8 || field.offset + field.size > record.size) return;
+  if (field.name.compare(0, 8, "reserved") == 0) return;
+  const u64 bits = read_bits(reinterpret_cast<const u8*>(&record) + field.offset, field.size);
+  if (field.unit == "text") {
+    key(field.name, out);
+    const std::string_view value = trace_.texts().find(bits);
+    if (value.data() == nullptr && json_) out += "null";
+    else text(value, out);
+    return;
+  }
+  key(field.name, out);
+  const bool address = field.unit == "handle" || field.unit == "address";
+  if (address && !json_) fmt::format_to(std::back_inserter(out), "0x{:x}", bits);
+  else integer(bits, field.type[0] == 'i', field.size, out);
+  if (field.unit == "flags" || field.unit == "enum") names(type.name, field, bits, out);
+}
+
+void RecordText::call(u16 id, std::string& out) {
+  const TraceCall* call = id ? trace_.schema().call(id) : nullptr;
+  key("call", out);
+  if (call) text(call->name, out);
+  else if (json_ && id == 0) out += "null";
+  else text(id ? "call " + std::to_string(id) : "-", out);
+  if (!call) return;
+  key("variant", out);
+  text(call->variant, out);
+  key("level", out);
+  text(call->level, out);
+}
+
+void RecordText::append(const RecordHeader& record, u32 thread, std::string& out) {
+  const TraceRecordType* type = trace_.schema().record(record.type);
+  const i32 tid = trace_.threads()[thread].tid;
+  const Nanos begin = record.begin ? clock_.nanos(record.begin) : 0;
+  const Nanos end = record.end ? clock_.nanos(record.end) : 0;
+  const std::string unknown = type ? "" : "record " + std::to_string(record.type);
+  first_ = true;
+  if (json_) {
+    out += '{';
+    key("record", out);
+    text(type ? type->name : unknown, out);
+  } else {
+    out += type ? type->name : unknown;
+  }
+  key("tid", out);
+  fmt::format_to(std::back_inserter(out), "{}", tid);
+  call(record.call, out);
+  key("result", out);
+  fmt::format_to(std::back_inserter(out), "{}", record.result);
+  key("begin_ns", out);
+  fmt::format_to(std::back_inserter(out), "{}", begin);
+  key("end_ns", out);
+  fmt::format_to(std::back_inserter(out), "{}", end);
+  if (type) {
+    for (const TraceField& each : type->fields) field(each, record, *type, out);
+    if (record.type == static_cast<u16>(RecordType::Text) && record.size > sizeof(Text)) {
+      const auto value = decode<Text>(record);
+      const u64 room = record.size - sizeof(Text), left = value.total > value.offset ? value.total - value.offset : 0;
+      key("piece", out);
+      text({reinterpret_cast<const char*>(&record) + sizeof(Text), static_cast<std::size_t>(std::min(room, left))}, out);
+    }
+  }
+  out += json_ ? "}\n" : "\n";
+}
+
+void RecordText::append(const InFlightCallInfo& open, std::string& out) {
+  first_ = true;
+  if (json_) {
+    out += '{';
+    key("record", out);
+    text("InFlight", out);
+  } else {
+    out += "InFlight";
+  }
+  key("tid", out);
+  fmt::format_to(std::back_inserter(out), "{}", open.tid);
+  call(static_cast<u16>(open.call), out);
+  key("result", out);
+  out += json_ ? "null" : "-";
+  key("begin_ns", out);
+  fmt::format_to(std::back_inserter(out), "{}", trace_.clock().nanos(open.begin));
+  key("end_ns", out);
+  out += json_ ? "null" : "-";
+  key("argument", out);
+  fmt::format_to(std::back_inserter(out), "{}", open.argument);
+  key("depth", out);
+  fmt::format_to(std::back_inserter(out), "{}", open.depth);
+  out += json_ ? "}\n" : "\n";
+}
+
+}  // namespace gputrace

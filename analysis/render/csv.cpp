@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include "analysis/render/render.h"
+
+namespace gputrace {
+namespace {
+
+void append_field(std::string& out, const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+std::string raw(const Value& value) {
+  if (is_null(value)) return "";
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* whole = std::get_if<i64>(&value)) return std::to_string(*whole);
+  return fmt::format("{}", std::get<double>(value));
+}
+
+}  // namespace
+
+std::string render_csv(const Table& table) {
+  std::string out;
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    if (i) out += ',';
+    append_field(out, table.columns[i].key);
+  }
+  out += "\r\n";
+  for (const Row& row : table.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i) out += ',';
+      append_field(out, raw(row[i]));
+    }
+    out += "\r\n";
+  }
+  return out;
+}
+
+}  // namespace gputrace

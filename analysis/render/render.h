@@ -1,0 +1,30 @@
+// A report as text, JSON or CSV. Pure: the result is a string.
+#pragma once
+
+#include <string>
+
+#include "analysis/table.h"
+
+namespace gputrace {
+
+struct TextStyle {
+  std::size_t width = 100;  // columns of the terminal
+  bool color = false;
+  bool utf8 = true;
+  bool all_sections = false;  // sections were asked for by name: show them also when they are empty
+  std::size_t rows = 0;       // rows of each table; 0: all
+};
+
+std::string render_text(const Report& report, const TextStyle& style);
+// Schema gputrace-report/1 (docs): always valid UTF-8; bytes that are none come as U+FFFD.
+std::string render_json(const Report& report);
+// RFC 4180: a header of column keys, base units, empty for null.
+std::string render_csv(const Table& table);
+
+// One value for people: "1.24 ms", "1.5 MiB", "12,345", "75.0 %", "-".
+std::string human(const Value& value, Unit unit);
+std::string human_count(u64 count);
+std::string human_bytes(u64 bytes);
+std::string human_nanos(Nanos nanos);
+
+}  // namespace gputrace

@@ -1,0 +1,257 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "analysis/render/render.h"
+#include "analysis/render/safe_text.h"
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kIndent = 2, kGap = 2, kNarrowestName = 14;
+
+class TextRenderer {
+ public:
+  explicit TextRenderer(const TextStyle& style) : style_(style), mark_(style.utf8 ? "…" : "...") {}
+
+  std::string render(const Report& report) {
+    coverage(report.coverage);
+    findings(report.findings);
+    for (const Table& table : report.tables) {
+      if (table.rows.empty() && !style_.all_sections) continue;
+      if (table.column("metric") >= 0) {
+        metrics(table);
+      } else {
+        grid(table);
+      }
+    }
+    return std::move(out_);
+  }
+
+ private:
+  std::string paint(const char* code, const std::string& text) const {
+    return style_.color ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  }
+
+  // Words of `text`, broken at the width, each line behind `indent` blanks.
+  void paragraph(const std::string& first, const std::string& text, std::size_t indent) {
+    const std::size_t width = std::max<std::size_t>(style_.width, indent + 20);
+    std::string line = first;
+    std::size_t used = display_width(first);
+    std::size_t at = 0;
+    bool fresh = true;
+    while (at < text.size()) {
+      const std::size_t end = std::min(text.find(' ', at), text.size());
+      const std::string word = text.substr(at, end - at);
+      at = end + 1;
+      if (!fresh && used + 1 + display_width(word) > width) {
+        out_ += line + "\n";
+        line = std::string(indent, ' ');
+        used = indent;
+        fresh = true;
+      }
+      if (!fresh) line += ' ', ++used;
+      line += word;
+      used += display_width(word);
+      fresh = false;
+    }
+    out_ += line + "\n";
+  }
+
+  void coverage(const Coverage& coverage) {
+    const std::string dropped = human_count(coverage.dropped) + " dropped";
+    const std::string unknown = human_count(coverage.unknown_records) + " of unknown types";
+    const std::string whole = coverage.truncated ? "incomplete" : "complete";
+    out_ += paint("1", "Coverage") + "  ";
+    out_ += fmt::format("{} process{}, {} records, {}, {}, {}\n", coverage.processes, coverage.processes == 1 ? "" : "es",
+                        human_count(coverage.records), coverage.dropped ? paint("33;1", dropped) : dropped,
+                        coverage.unknown_records ? paint("33;1", unknown) : unknown,
+                        coverage.truncated ? paint("33;1", whole) : whole);
+    for (const std::string& remark : coverage.remarks) paragraph("          ", safe_text(remark), 10);
+    std::map<std::string, std::string> by_reason;
+    std::vector<std::string> order;
+    for (const NotCollected& entry : coverage.not_collected) {
+      std::string& what = by_reason[entry.why];
+      if (what.empty()) order.push_back(entry.why);
+      what += (what.empty() ? "" : ", ") + entry.what;
+    }
+    for (const std::string& why : order) paragraph("          ", safe_text("not collected: " + by_reason[why] + " (" + why + ")"), 12);
+    out_ += "\n";
+  }
+
+  void findings(const std::vector<Finding>& findings) {
+    if (findings.empty()) return;
+    out_ += paint("1", "Findings") + "\n";
+    for (const Finding& finding : findings) {
+      const char* code = finding.severity == Severity::Problem ? "31;1" : finding.severity == Severity::Warning ? "33;1" : "36";
+      const std::string label = severity_name(finding.severity);
+      const std::size_t before = out_.size();
+      paragraph(fmt::format("  {:<8} ", label), safe_text(finding.text), 11);
+      if (style_.color) out_.replace(before + 2, label.size(), paint(code, label));
+      if (!finding.fix.empty()) paragraph(std::string(11, ' ') + "fix: ", safe_text(finding.fix), 16);
+    }
+    out_ += "\n";
+  }
+
+  // Rows of single numbers: those that are not known are named together, by reason.
+  void metrics(const Table& table) {
+    const auto metric = static_cast<std::size_t>(table.column("metric")), value = static_cast<std::size_t>(table.column("value"));
+    const auto unit = static_cast<std::size_t>(table.column("unit")), note = static_cast<std::size_t>(table.column("note"));
+    std::map<std::string, std::string> missing;
+    std::size_t widest = 0;
+    const auto unit_of = [](const std::string& name) {
+      for (const Unit known : {Unit::Nanos, Unit::Bytes, Unit::Count, Unit::Ratio, Unit::BytesPerSecond}) {
+        if (name == unit_name(known)) return known;
+      }
+      return Unit::None;
+    };
+    std::vector<std::array<std::string, 3>> lines;
+    for (const Row& row : table.rows) {
+      const std::string name = human(row[metric], Unit::Text);
+      const std::string remark = is_null(row[note]) ? "" : human(row[note], Unit::Text);
+      if (is_null(row[value])) {
+        std::string& names = missing[remark];
+        names += (names.empty() ? "" : ", ") + heading(name);
+        continue;
+      }
+      lines.push_back({heading(name), human(row[value], unit_of(human(row[unit], Unit::Text))), remark});
+      widest = std::max(widest, display_width(lines.back()[1]));
+    }
+    title(table);
+    for (const auto& [name, number, remark] : lines) {
+      paragraph(fmt::format("  {:<14}  {}{}{}", name, std::string(widest - display_width(number), ' '), number, remark.empty() ? "" : "  "),
+                remark, 20 + widest);
+    }
+    for (const auto& [why, names] : missing) paragraph("  ", "not known: " + names + " (" + why + ")", 4);
+    out_ += "\n";
+  }
+
+  static std::string heading(std::string key) {
+    for (const char* suffix : {"_ns", "_bytes", "_ratio"}) {
+      const std::string tail = suffix;
+      if (key.size() > tail.size() && key.compare(key.size() - tail.size(), tail.size(), tail) == 0) key.resize(key.size() - tail.size());
+    }
+    std::replace(key.begin(), key.end(), '_', ' ');
+    return key;
+  }
+
+  void title(const Table& table) {
+    const std::size_t all = table.total_rows ? table.total_rows : table.rows.size();
+    const std::size_t shown = shown_rows(table);
+    out_ += paint("1", table.title);
+    if (shown < all) out_ += fmt::format("  ({} of {})", human_count(shown), human_count(all));
+    out_ += "\n";
+  }
+
+  std::size_t shown_rows(const Table& table) const {
+    return style_.rows ? std::min(style_.rows, table.rows.size()) : table.rows.size();
+  }
+
+  struct Layout {
+    std::vector<std::size_t> columns;  // that are shown
+    std::vector<std::size_t> widths;
+    std::vector<std::string> empty, narrow;  // not shown: no value at all; no room
+  };
+
+  Layout lay_out(const Table& table, const std::vector<std::vector<std::string>>& cells) {
+    Layout layout;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      if (table.columns[c].hint == Hint::Detail) continue;
+      const bool any = table.rows.empty() || std::any_of(table.rows.begin(), table.rows.end(), [c](const Row& row) { return !is_null(row[c]); });
+      if (!any) {
+        layout.empty.push_back(heading(table.columns[c].key));
+        continue;
+      }
+      std::size_t width = display_width(heading(table.columns[c].key)) + (table.columns[c].approximate ? 1 : 0);
+      for (const auto& row : cells) width = std::max(width, display_width(row[c]));
+      layout.columns.push_back(c);
+      layout.widths.push_back(width);
+    }
+    const auto total = [&] {
+      std::size_t sum = kIndent;
+      for (const std::size_t width : layout.widths) sum += width + kGap;
+      return sum - kGap;
+    };
+    const auto shrink_names = [&](std::size_t least) {
+      for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+        if (table.columns[layout.columns[i]].hint != Hint::Name || total() <= style_.width) continue;
+        const std::size_t over = total() - style_.width;
+        layout.widths[i] = std::max(std::min(layout.widths[i], least), layout.widths[i] - std::min(over, layout.widths[i]));
+      }
+    };
+    shrink_names(36);
+    while (layout.columns.size() > 2 && total() > style_.width) {  // columns go from the right, the ordering one and names stay
+      std::size_t victim = layout.columns.size();
+      for (std::size_t i = layout.columns.size(); i-- > 1;) {
+        const Column& column = table.columns[layout.columns[i]];
+        if (column.key == table.sort || column.hint == Hint::Name) continue;
+        victim = i;
+        break;
+      }
+      if (victim == layout.columns.size()) break;
+      layout.narrow.push_back(heading(table.columns[layout.columns[victim]].key));
+      layout.columns.erase(layout.columns.begin() + static_cast<std::ptrdiff_t>(victim));
+      layout.widths.erase(layout.widths.begin() + static_cast<std::ptrdiff_t>(victim));
+    }
+    shrink_names(kNarrowestName);
+    return layout;
+  }
+
+  void grid(const Table& table) {
+    std::vector<std::vector<std::string>> cells;
+    for (std::size_t r = 0; r < shown_rows(table); ++r) {
+      auto& row = cells.emplace_back();
+      for (std::size_t c = 0; c < table.columns.size(); ++c) row.push_back(human(table.rows[r][c], table.columns[c].unit));
+    }
+    const Layout layout = lay_out(table, cells);
+    title(table);
+    if (table.rows.empty()) {
+      out_ += "  none\n\n";
+      return;
+    }
+    std::string head;
+    for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+      const Column& column = table.columns[layout.columns[i]];
+      cell(head, heading(column.key) + (column.approximate ? "~" : ""), layout.widths[i], is_text(column), i + 1 == layout.columns.size());
+    }
+    out_ += std::string(kIndent, ' ') + paint("2", head) + "\n";
+    for (const auto& row : cells) {
+      std::string line;
+      for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+        cell(line, row[layout.columns[i]], layout.widths[i], is_text(table.columns[layout.columns[i]]), i + 1 == layout.columns.size());
+      }
+      out_ += std::string(kIndent, ' ') + line + "\n";
+    }
+    for (const std::string& note : table.notes) paragraph("  ", safe_text(note), 4);
+    if (!layout.empty.empty()) paragraph("  ", "not known here: " + list(layout.empty), 4);
+    if (!layout.narrow.empty()) paragraph("  ", "no room for: " + list(layout.narrow) + " (wider terminal, or --format json)", 4);
+    out_ += "\n";
+  }
+
+  static bool is_text(const Column& column) { return column.unit == Unit::Text || column.unit == Unit::Boolean; }
+
+  static std::string list(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+    return text;
+  }
+
+  void cell(std::string& line, const std::string& text, std::size_t width, bool left, bool last) {
+    const std::string fitted = shorten(text, width, mark_);
+    const std::string pad(width - std::min(width, display_width(fitted)), ' ');
+    line += left ? fitted + (last ? "" : pad) : pad + fitted;
+    if (!last) line += std::string(kGap, ' ');
+  }
+
+  TextStyle style_;
+  std::string mark_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string render_text(const Report& report, const TextStyle& style) { return TextRenderer(style).render(report); }
+
+}  // namespace gputrace

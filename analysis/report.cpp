@@ -1,0 +1,63 @@
+#include "analysis/report.h"
+
+#include <algorithm>
+
+#include "analysis/findings.h"
+#include "analysis/quality.h"
+#include "analysis/reports/list.h"
+
+namespace gputrace {
+namespace {
+
+void keep_device(Table& table, i64 device) {
+  const int at = table.column("device");
+  if (at < 0) return;
+  const auto other = [&](const Row& row) {
+    const auto* value = std::get_if<i64>(&row[static_cast<std::size_t>(at)]);
+    return !value || *value != device;
+  };
+  table.rows.erase(std::remove_if(table.rows.begin(), table.rows.end(), other), table.rows.end());
+}
+
+// About the process and the collection itself: there whatever was collected.
+bool always_there(const std::string& section) {
+  return section == "overview" || section == "run" || section == "quality" || section == "quality-notes" || section == "devices";
+}
+
+}  // namespace
+
+bool api_collected(const LoadedTrace& trace) {
+  for (const ProcessTrace& process : trace.processes) {
+    const auto collect = process.options.find("collect");
+    if (collect == process.options.end() || collect->second.empty()) return true;  // an older writer does not say
+    const std::string list = "," + collect->second + ",";
+    if (list.find(",api,") != std::string::npos || list.find(",all,") != std::string::npos) return true;
+  }
+  return false;
+}
+
+Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
+  Report report;
+  report.coverage = coverage_of(trace);
+  const bool api = api_collected(trace);
+  for (const ReportEntry& entry : all_reports()) {
+    const auto& wanted = request.sections;
+    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), entry.section) == wanted.end()) continue;
+    if (!api && !always_there(entry.section)) {
+      report.coverage.not_collected.push_back({entry.section, "calls were not collected (GPUTRACE_COLLECT without api)"});
+      continue;
+    }
+    Table table = entry.make(trace);
+    if (request.device) keep_device(table, *request.device);
+    if (!request.sort.empty()) sort_table(table, request.sort);
+    if (request.top && table.rows.size() > request.top) {
+      table.total_rows = table.rows.size();
+      table.rows.resize(request.top);
+    }
+    report.tables.push_back(std::move(table));
+  }
+  report.findings = find_findings(trace);
+  return report;
+}
+
+}  // namespace gputrace

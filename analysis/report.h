@@ -1,0 +1,26 @@
+// From loaded traces to a whole report: the sections that were asked for, coverage, findings.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/facts.h"
+#include "analysis/table.h"
+
+namespace gputrace {
+
+struct ReportRequest {
+  std::vector<std::string> sections;  // empty: all
+  std::optional<i64> device;          // only rows of this device, in tables that have the column
+  std::string sort;                   // column; empty: the section's own order
+  std::size_t top = 0;                // rows kept in each table; 0: all
+};
+
+// Sections must exist (find_report). A sort column that a section does not have leaves its order as it is.
+Report make_report(const LoadedTrace& trace, const ReportRequest& request);
+
+// Was the calls' level collected at all? Then sections are present even where nothing happened.
+bool api_collected(const LoadedTrace& trace);
+
+}  // namespace gputrace

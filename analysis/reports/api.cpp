@@ -1,0 +1,42 @@
+// API: every intercepted call by its documented name and level.
+#include <algorithm>
+#include <map>
+
+#include "analysis/reports/list.h"
+
+namespace gputrace {
+
+Table api_report(const LoadedTrace& trace) {
+  struct CallRow {
+    u64 calls = 0, errors = 0, self_ns = 0;
+    Distribution durations;
+  };
+  std::map<std::pair<std::string, std::string>, CallRow> rows;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const CallFacts& call : process.calls) {
+      if (call.calls == 0) continue;
+      CallRow& row = rows[{call.name, call.level}];
+      row.calls += call.calls;
+      row.errors += call.errors;
+      row.self_ns += call.self_ns;
+      row.durations.merge(call.durations);
+    }
+  }
+  Table table;
+  table.section = "api";
+  table.title = "CUDA calls by total time";
+  table.columns = {{"call", Unit::Text, Hint::Name}, {"level", Unit::Text},     {"calls", Unit::Count},
+                   {"errors", Unit::Count},          {"total_ns", Unit::Nanos}, {"self_ns", Unit::Nanos},
+                   {"mean_ns", Unit::Nanos},         {"p99_ns", Unit::Nanos},   {"max_ns", Unit::Nanos}};
+  table.notes = {"host time in the calls; self = without calls nested in it (a runtime call contains the driver calls that it makes), so only self adds up"};
+  for (const auto& [key, row] : rows) {
+    table.rows.push_back({key.first, key.second, number(row.calls), number(row.errors), number(row.durations.sum()),
+                          number(row.self_ns), number(row.durations.mean()), number(row.durations.percentile(0.99)),
+                          number(row.durations.max())});
+    if (row.durations.approximate()) table.columns[7].approximate = true;
+  }
+  sort_table(table, "total_ns");
+  return table;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,121 @@
+// Kernels: one row per (module and kernel, device, grid, cluster, block, dynamic shared memory); executions, not calls.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "analysis/devices.h"
+#include "analysis/kernel_rows.h"
+#include "analysis/reports/list.h"
+
+namespace gputrace {
+namespace {
+
+struct KernelRow {
+  const Function* function = nullptr;
+  const Device* device_facts = nullptr;
+  Value device;
+  KernelShape shape;
+  u64 executions = 0;
+};
+
+std::string triple(const u32 (&value)[3]) {
+  return std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]);
+}
+
+Value known(i32 value) { return value < 0 ? Value() : Value(static_cast<i64>(value)); }
+
+std::vector<KernelRow> collect(const LoadedTrace& trace) {
+  using Key = std::tuple<std::string, std::string, i64, std::string, std::string, std::string, u32>;
+  const DeviceMap devices(trace);
+  std::map<Key, KernelRow> rows;
+  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
+    const ProcessTrace& process = trace.processes[p];
+    for (const KernelLaunches& group : process.kernels) {
+      if (group.plain + group.in_graphs == 0 || group.shape.function == kNone) continue;
+      const Function& function = process.functions[group.shape.function];
+      const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
+      const Value device = devices.number(p, ordinal);
+      const std::string name = function.symbol.empty() ? std::to_string(p) + display_name(function) : function.symbol;
+      const Key key{image_key(process, function.module), name, is_null(device) ? -1 : std::get<i64>(device),
+                    triple(group.shape.grid), triple(group.shape.block), triple(group.shape.cluster), group.shape.dynamic_shared};
+      KernelRow& row = rows[key];
+      if (!row.function || (row.function->registers < 0 && function.registers >= 0)) row.function = &function;
+      if (!row.device_facts) row.device_facts = DeviceMap::facts(process, ordinal);
+      row.device = device;
+      row.shape = group.shape;
+      row.executions += group.plain + group.in_graphs;
+    }
+  }
+  std::vector<KernelRow> sorted;
+  for (auto& [key, row] : rows) sorted.push_back(row);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.executions > b.executions; });
+  return sorted;
+}
+
+Value occupancy(const KernelRow& row) {
+  if (!row.device_facts) return {};
+  const u32* block = row.shape.block;
+  const KernelDemand demand{static_cast<u64>(block[0]) * block[1] * block[2], row.function->registers, row.function->static_shared,
+                            row.shape.dynamic_shared};
+  const auto value = theoretical_occupancy(row.device_facts->limits, demand);
+  return value ? Value(*value) : Value();
+}
+
+}  // namespace
+
+Table kernels_report(const LoadedTrace& trace) {
+  Table table;
+  table.section = "kernels";
+  table.title = "Kernels by executions";
+  table.columns = {{"rank", Unit::Count},
+                   {"kernel", Unit::Text, Hint::Name},
+                   {"symbol", Unit::Text, Hint::Detail},
+                   {"op", Unit::Text},
+                   {"device", Unit::None},
+                   {"grid", Unit::Text},
+                   {"cluster", Unit::Text, Hint::Detail},
+                   {"block", Unit::Text},
+                   {"registers", Unit::Count},
+                   {"static_shared_bytes", Unit::Bytes},
+                   {"dynamic_shared_bytes", Unit::Bytes},
+                   {"local_bytes", Unit::Bytes},
+                   {"occupancy", Unit::Ratio},
+                   {"tensor_core", Unit::Boolean},
+                   {"tensor_core_kind", Unit::Text},
+                   {"tensor_core_eligible", Unit::Boolean},
+                   {"precision", Unit::Text},
+                   {"launches", Unit::Count},
+                   {"total_ns", Unit::Nanos},
+                   {"mean_ns", Unit::Nanos},
+                   {"median_ns", Unit::Nanos},
+                   {"min_ns", Unit::Nanos},
+                   {"max_ns", Unit::Nanos},
+                   {"p99_ns", Unit::Nanos},
+                   {"share", Unit::Ratio}};
+  table.sort = "launches";
+  table.notes = {"launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that a multiprocessor holds",
+                 "kernel times are not known: device timing is not collected in this version; the order is by executions"};
+  i64 rank = 0;
+  for (const KernelRow& row : collect(trace)) {
+    Row cells(table.columns.size());
+    const auto set = [&](const char* key, Value value) { cells[static_cast<std::size_t>(table.column(key))] = std::move(value); };
+    const auto* cluster = row.shape.cluster;
+    set("rank", ++rank);
+    set("kernel", display_name(*row.function));
+    set("symbol", symbol_of(*row.function));
+    set("device", row.device);
+    set("grid", triple(row.shape.grid));
+    if (cluster[0] || cluster[1] || cluster[2]) set("cluster", triple(row.shape.cluster));
+    set("block", triple(row.shape.block));
+    set("registers", known(row.function->registers));
+    set("static_shared_bytes", known(row.function->static_shared));
+    set("dynamic_shared_bytes", number(static_cast<u64>(row.shape.dynamic_shared)));
+    set("local_bytes", known(row.function->local_bytes));
+    set("occupancy", occupancy(row));
+    set("launches", number(row.executions));
+    table.rows.push_back(std::move(cells));
+  }
+  return table;
+}
+
+}  // namespace gputrace

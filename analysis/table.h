@@ -1,0 +1,98 @@
+// What a report produces: tables whose columns carry units and display hints, and findings.
+// Generic renderers (render/) turn them into text, JSON and CSV; a report itself never formats and never prints.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/types.h"
+
+namespace gputrace {
+
+// One cell. monostate is "not known": null in JSON, empty in CSV, "-" in text; never 0.
+using Value = std::variant<std::monostate, bool, i64, double, std::string>;
+
+inline bool is_null(const Value& value) { return std::holds_alternative<std::monostate>(value); }
+// Sizes and counts are unsigned in the trace and signed in a table: what does not fit is held at the largest.
+inline Value number(u64 value) {
+  constexpr u64 kMax = static_cast<u64>(std::numeric_limits<i64>::max());
+  return static_cast<i64>(value < kMax ? value : kMax);
+}
+inline Value number(i64 value) { return value; }
+
+enum class Unit { Text, Nanos, Bytes, Count, Ratio, BytesPerSecond, Boolean, None };
+const char* unit_name(Unit unit);
+
+enum class Hint {
+  Normal,
+  Name,    // long text: takes the width that is left, and is shortened first
+  Detail,  // not in the terminal table; in JSON and CSV always
+  Handle,  // a number or text that sorts as text
+};
+
+struct Column {
+  std::string key;
+  Unit unit = Unit::Text;
+  Hint hint = Hint::Normal;
+  bool approximate = false;  // values are within 2 % of the exact ones
+};
+
+using Row = std::vector<Value>;
+
+struct Table {
+  std::string section;
+  std::string title;
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+  std::string sort;                // column that the rows are ordered by, largest first; empty: they have an order of their own
+  std::vector<std::string> notes;  // denominators, and why a column has no values
+  std::size_t total_rows = 0;      // before --top cut them; 0: nothing was cut
+
+  // Index of a column, or -1.
+  int column(const std::string& key) const;
+};
+
+enum class Severity { Hint, Warning, Problem };
+const char* severity_name(Severity severity);
+
+struct Finding {
+  std::string id;
+  Severity severity = Severity::Hint;
+  std::string section;
+  std::string text;
+  std::string fix;  // what to do, in one line; empty where nothing is to be done
+  std::vector<std::pair<std::string, Value>> evidence;
+};
+
+// What the numbers rest on; first in every output.
+struct NotCollected {
+  std::string what;
+  std::string why;
+};
+struct Coverage {
+  u64 processes = 0;
+  u64 records = 0;  // stored and read
+  u64 dropped = 0;  // seen and not stored, all reasons
+  u64 unknown_records = 0;
+  bool truncated = false;                // a file ends in the middle, lost chunks, or was never ended
+  std::string device_timing = "none";    // "cupti" once device times are collected
+  std::vector<NotCollected> not_collected;
+  std::vector<std::string> sources;      // the files
+  std::vector<std::string> remarks;      // what else limits the numbers, one sentence each
+};
+
+struct Report {
+  Coverage coverage;
+  std::vector<Table> tables;
+  std::vector<Finding> findings;
+
+  const Table* table(const std::string& section) const;
+};
+
+// Orders by a column, largest first (text: alphabetically), null last; stable. False: no such column.
+bool sort_table(Table& table, const std::string& key);
+
+}  // namespace gputrace

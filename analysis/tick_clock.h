@@ -1,0 +1,41 @@
+// Ticks to nanoseconds for a pass in time order: remembers the straight piece of the clock that it is on, so that a conversion is a
+// multiplication. Gives what ClockMap::nanos gives, within 1 ns. One thread.
+#pragma once
+
+#include <algorithm>
+
+#include "trace/clock_map.h"
+
+namespace gputrace {
+
+class TickClock {
+ public:
+  explicit TickClock(const ClockMap& map) : map_(map) {}
+
+  Nanos nanos(Ticks ticks) {
+    if (ticks - begin_ >= span_) find(ticks);  // wraps around below begin_
+    if (ticks - begin_ >= span_) return map_.nanos(ticks);
+    return base_ + static_cast<Nanos>(static_cast<double>(ticks - begin_) * rate_);
+  }
+
+ private:
+  void find(Ticks ticks) {
+    const auto& anchors = map_.anchors();
+    const auto after = std::upper_bound(anchors.begin(), anchors.end(), ticks,
+                                        [](Ticks t, const Anchor& anchor) { return t < anchor.ticks; });
+    if (after == anchors.begin() || after == anchors.end()) return;  // outside: rare, and the map's to extend
+    const Anchor& before = *(after - 1);
+    begin_ = before.ticks;
+    span_ = after->ticks - before.ticks;
+    base_ = map_.nanos(before.ticks);
+    rate_ = static_cast<double>(map_.nanos(after->ticks) - base_) / static_cast<double>(span_);
+  }
+
+  const ClockMap& map_;
+  Ticks begin_ = 0;
+  u64 span_ = 0;
+  Nanos base_ = 0;
+  double rate_ = 0;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,63 @@
+// gputrace dump: every record, in time order, one line each.
+#include <fmt/format.h>
+
+#include "analysis/load.h"
+#include "analysis/record_stream.h"
+#include "analysis/record_text.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace gputrace {
+namespace {
+
+int dump_file(const std::string& path, bool json, Output& output) {
+  auto opened = TraceReader::open(path);
+  if (!opened) return fail(kNoInput, describe(path, opened.error()));
+  const TraceReader& trace = opened.value();
+  RecordText writer(trace, json);
+  std::string lines;
+  bool going = true;
+  RecordStream stream(trace);
+  stream.for_each_run([&](const u8* begin, const u8* end, u32 thread) {
+    for (const u8* at = begin; going && at != end; at += reinterpret_cast<const RecordHeader*>(at)->size) {
+      writer.append(*reinterpret_cast<const RecordHeader*>(at), thread, lines);
+      if (lines.size() < (64u << 10)) continue;
+      going = output.write(lines);
+      lines.clear();
+    }
+    return going;
+  });
+  for (const InFlightCallInfo& open : trace.in_flight()) writer.append(open, lines);
+  output.write(lines);
+  for (const Damage& damage : trace.damage()) warn(path + ": " + damage.reason);
+  if (stream.unknown_records()) warn(path + ": " + std::to_string(stream.unknown_records()) + " records are of types that this version does not know");
+  return kOk;
+}
+
+}  // namespace
+
+int dump_verb(const Arguments& arguments, Globals& globals) {
+  OptionParser parser("gputrace dump", "Prints every record of traces, in time order, one line each.", globals);
+  std::vector<std::string> paths;
+  std::string to;
+  bool json = false;
+  parser.paths(paths, "traces or directories of traces; none: the newest gputrace-* directory here");
+  parser.flag("--json", json, "one JSON object a line");
+  parser.text("-o,--output", to, "write to FILE", "FILE");
+  if (const auto code = parser.parse(arguments)) return *code;
+  const auto files = find_trace_files(paths);
+  if (!files) return fail(kNoInput, files.error().message);
+  Output output(to);
+  if (!output.open()) return kRuntimeError;
+  int code = kOk;
+  bool any = false;
+  for (const std::string& file : files.value()) {
+    const int one = dump_file(file, json, output);
+    any = any || one == kOk;
+    if (one != kOk) code = one;
+  }
+  const int closed = output.close();
+  return any ? closed : code;
+}
+
+}  // namespace gputrace

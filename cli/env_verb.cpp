@@ -1,0 +1,41 @@
+// gputrace env: the variables that `run` would set, for shells, batch scripts and containers.
+#include <cstdio>
+
+#include "cli/environment.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace gputrace {
+
+int env_verb(const Arguments& arguments, Globals& globals) {
+  OptionParser parser("gputrace env", "Prints the variables that trace a program: eval \"$(gputrace env)\".", globals);
+  TraceOptions options;
+  bool slurm = false, docker = false;
+  add_trace_options(parser, options);
+  parser.flag("--slurm", slurm, "one directory per job, on the shared scratch of the job");
+  parser.flag("--docker", docker, "as options of docker run");
+  parser.exclude("--docker", "--slurm");
+  if (const auto code = parser.parse(arguments)) return *code;
+  const Places places = find_places();
+  if (const auto wrong = check_trace_options(options, places)) return fail(kUsage, *wrong);
+
+  const std::string scratch = slurm ? "${SCRATCH:-$PWD}/gputrace-%j" : "gputrace-%j";
+  const std::string folder = places.library.substr(0, places.library.find_last_of('/'));
+  const std::string root = folder.substr(0, folder.find_last_of('/'));
+  Output output("");
+  if (!output.open()) return kRuntimeError;
+  if (docker) output.write("-v " + shell_word(root + ":" + root + ":ro") + " -v \"$PWD\":/gputrace");
+  for (const auto& [name, value] : trace_variables(options, places, options.output.empty() ? (docker ? "/gputrace/gputrace-%j" : scratch) : options.output)) {
+    if (docker) {
+      output.write(" -e " + name + "=" + shell_word(value));
+    } else if (name == "GPUTRACE_OUTPUT" && options.output.empty() && slurm) {
+      output.write("export " + name + "=\"" + value + "\"\n");
+    } else {
+      output.write("export " + name + "=" + shell_word(value) + "\n");
+    }
+  }
+  if (docker) output.write("\n");
+  return output.close();
+}
+
+}  // namespace gputrace

@@ -1,0 +1,91 @@
+#include "cli/environment.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "cli/options.h"
+
+namespace gputrace {
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+const std::vector<std::string> kCollectNames = {"api", "device", "latency", "memory", "nvtx", "stacks", "python", "ops",
+                                                "io",  "waits",  "libs",    "code",   "counters", "all"};
+
+std::optional<std::string> check_duration(const char* option, const std::string& value) {
+  if (value.empty()) return std::nullopt;
+  const auto nanos = parse_duration(value);
+  if (!nanos) return std::string(option) + ": '" + value + "' is no duration: 30s, 500ms, 5m (ns us ms s m h; a bare number is seconds)";
+  return std::nullopt;
+}
+
+std::optional<std::string> check_capture(const std::string& value) {
+  if (value.empty() || value == "all" || value == "profiler-api") return std::nullopt;
+  if (value == "manual" || value.compare(0, 5, "nvtx:") == 0 || value.compare(0, 6, "steps:") == 0) {
+    return "--capture " + value + " is not built in this version: use all or profiler-api";
+  }
+  return "--capture: '" + value + "' is none of all, profiler-api" + did_you_mean(value, {"all", "profiler-api", "manual"});
+}
+
+std::optional<std::string> check_collect(const std::string& list) {
+  if (list.empty()) return std::nullopt;
+  for (const std::string& entry : split(list, ',')) {
+    const std::string name = !entry.empty() && entry[0] == '-' ? entry.substr(1) : entry;
+    if (std::find(kCollectNames.begin(), kCollectNames.end(), name) == kCollectNames.end()) {
+      return "--collect: '" + name + "' cannot be collected" + did_you_mean(name, kCollectNames);
+    }
+  }
+  return std::nullopt;
+}
+
+std::string put_first(const std::string& first, const std::string& rest) {
+  for (const std::string& entry : split(rest, ':')) {
+    if (entry == first) return rest;
+  }
+  return rest.empty() ? first : first + ":" + rest;
+}
+
+}  // namespace
+
+void add_trace_options(OptionParser& parser, TraceOptions& options) {
+  parser.text("-o,--output", options.output, "directory for the traces (default gputrace-%j; tokens %h %p %r %l %j %e %t %q{ENV} %n)", "DIR");
+  parser.text("-d,--duration", options.duration, "record this long from the first CUDA call; the program goes on", "DUR");
+  parser.text("--delay", options.delay, "begin this long after the first CUDA call", "DUR");
+  parser.text("--capture", options.capture, "what to record: all, or profiler-api (cudaProfilerStart to Stop)", "C");
+  parser.text("--collect", options.collect, "what to collect, by comma; -x leaves one out", "LIST");
+  parser.flag("--simgpu", options.simgpu, "run on the simulated GPU");
+}
+
+std::optional<std::string> check_trace_options(const TraceOptions& options, const Places& places) {
+  for (const auto& wrong : {check_duration("--duration", options.duration), check_duration("--delay", options.delay),
+                            check_capture(options.capture), check_collect(options.collect)}) {
+    if (wrong) return wrong;
+  }
+  if (!options.duration.empty() && *parse_duration(options.duration) == 0) return "--duration: 0 would record nothing";
+  if (places.library.empty()) return "libgputrace.so is not where it belongs (../lib beside " + places.program + "): this installation is incomplete";
+  if (places.library.find_first_of(": \t") != std::string::npos) {
+    return "the path " + places.library + " holds a blank or a colon, which LD_PRELOAD cannot take: move the tree";
+  }
+  if (options.simgpu && places.simgpu.empty()) return "--simgpu: the simulated GPU is not installed with this gputrace (lib/gputrace/simgpu)";
+  return std::nullopt;
+}
+
+Variables trace_variables(const TraceOptions& options, const Places& places, const std::string& output) {
+  Variables variables;
+  std::string preload = variable("LD_PRELOAD");
+  std::replace(preload.begin(), preload.end(), ' ', ':');
+  variables.emplace_back("LD_PRELOAD", put_first(places.library, preload));
+  if (options.simgpu) variables.emplace_back("LD_LIBRARY_PATH", put_first(places.simgpu, variable("LD_LIBRARY_PATH")));
+  variables.emplace_back("GPUTRACE_OUTPUT", output);
+  if (!options.duration.empty()) variables.emplace_back("GPUTRACE_DURATION", options.duration);
+  if (!options.delay.empty()) variables.emplace_back("GPUTRACE_DELAY", options.delay);
+  if (!options.capture.empty()) variables.emplace_back("GPUTRACE_CAPTURE", options.capture);
+  if (!options.collect.empty()) variables.emplace_back("GPUTRACE_COLLECT", options.collect);
+  return variables;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,29 @@
+// The variables that make a program traced: for `run`, which sets them, and `env`, which prints them.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cli/places.h"
+
+namespace gputrace {
+
+class OptionParser;
+
+struct TraceOptions {
+  std::string output, duration, delay, capture, collect;
+  bool simgpu = false;
+};
+
+void add_trace_options(OptionParser& parser, TraceOptions& options);
+
+// What is wrong with the values, in one line; nothing: all are good.
+std::optional<std::string> check_trace_options(const TraceOptions& options, const Places& places);
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+// `output` as it shall stand in GPUTRACE_OUTPUT; existing LD_PRELOAD and LD_LIBRARY_PATH are kept behind ours.
+Variables trace_variables(const TraceOptions& options, const Places& places, const std::string& output);
+
+}  // namespace gputrace

@@ -1,0 +1,74 @@
+// gputrace: traces unmodified CUDA programs and reports on the traces. This file: the list of verbs.
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cli/options.h"
+#include "cli/verb.h"
+#include "cli/version_generated.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Verb kVerbs[] = {
+    {"run", "trace a program: gputrace run -- CMD", run_verb},
+    {"report", "what happened, as tables: gputrace report [PATH]", report_verb},
+    {"dump", "every record as one line of text", dump_verb},
+    {"env", "the variables that trace a program without `run`", env_verb},
+    {"doctor", "check whether tracing works here", doctor_verb},
+};
+// Verbs of the whole product that come with later versions.
+constexpr const char* kPlanned[] = {"export", "start", "stop", "status", "top", "diff", "view", "recover", "anonymize"};
+
+void print_usage(std::FILE* to) {
+  std::fputs("gputrace " GPUTRACE_VERSION ": traces unmodified CUDA programs\n\nusage: gputrace VERB [OPTIONS]\n\n", to);
+  for (const Verb& verb : kVerbs) std::fprintf(to, "  %-8s %s\n", verb.name, verb.about);
+  std::fputs("\n  -h, --help     this text, and `gputrace VERB --help`\n  --version      the version\n"
+             "  --color WHEN   auto, always, never\n  -q, -v         say less, say more\n", to);
+}
+
+int unknown_verb(const std::string& name) {
+  for (const char* planned : kPlanned) {
+    if (name == planned) return fail(kUsage, "'" + name + "' is not built in this version (gputrace " GPUTRACE_VERSION ")");
+  }
+  std::vector<std::string> names;
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  const std::string hint = did_you_mean(name, names);
+  return fail(kUsage, "unknown verb '" + name + "'" + (hint.empty() ? ": try gputrace --help" : hint));
+}
+
+int dispatch(const Arguments& words) {
+  Globals globals;
+  std::size_t at = 0;
+  for (; at < words.size() && words[at].size() > 1 && words[at][0] == '-'; ++at) {
+    const std::string& word = words[at];
+    if (word == "-h" || word == "--help") return print_usage(stdout), kOk;
+    if (word == "--version") return std::puts("gputrace " GPUTRACE_VERSION), kOk;
+    if (word == "-q" || word == "--quiet") globals.quiet = true;
+    else if (word == "-v" || word == "--verbose") globals.verbose = true;
+    else if (word.compare(0, 8, "--color=") == 0) globals.color = word.substr(8);
+    else if (word == "--color" && at + 1 < words.size()) globals.color = words[++at];
+    else return fail(kUsage, "unknown option '" + word + "'" + did_you_mean(word, {"--help", "--version", "--color", "--quiet", "--verbose"}));
+  }
+  if (globals.color != "auto" && globals.color != "always" && globals.color != "never") {
+    return fail(kUsage, "--color: '" + globals.color + "' is none of auto, always, never");
+  }
+  if (at == words.size()) return print_usage(stderr), kUsage;
+  for (const Verb& verb : kVerbs) {
+    if (words[at] == verb.name) return verb.run(Arguments(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()), globals);
+  }
+  return unknown_verb(words[at]);
+}
+
+}  // namespace
+}  // namespace gputrace
+
+int main(int argc, char** argv) {
+  try {
+    return gputrace::dispatch(gputrace::Arguments(argv + (argc > 0), argv + argc));
+  } catch (const std::bad_alloc&) {
+    return gputrace::fail(gputrace::kRuntimeError, "out of memory");
+  } catch (const std::exception& error) {
+    return gputrace::fail(gputrace::kRuntimeError, error.what());
+  }
+}

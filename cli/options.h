@@ -1,0 +1,57 @@
+// What all verbs need to read their arguments: strict values, and messages that name the fix.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/types.h"
+#include "cli/verb.h"
+
+namespace gputrace {
+
+// "30s", "500ms", "1.5h"; a bare number is seconds. Nothing for anything else, negative or above 292 years.
+std::optional<Nanos> parse_duration(std::string_view text);
+// "16M", "10G", "4096"; binary. Nothing for anything else.
+std::optional<Bytes> parse_size(std::string_view text);
+
+// The candidate that `word` most probably means; empty where none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+// ", did you mean 'x'?" or nothing.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
+
+// The options of one verb, over CLI11 (which is slow to compile: options.cpp alone includes it).
+// Every parser has -h, --color, -q and -v. The variables must outlive it.
+class OptionParser {
+ public:
+  // `name`: "gputrace report"
+  OptionParser(const std::string& name, const std::string& about, Globals& globals);
+  ~OptionParser();
+
+  void flag(const char* names, bool& value, const char* help);
+  void text(const char* names, std::string& value, const char* help, const char* type);
+  void number(const char* names, long long& value, const char* help, const char* type);
+  void comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type);
+  void paths(std::vector<std::string>& values, const char* help);
+  void exclude(const char* option, const char* other);
+  void footer(const char* text);
+
+  // Nothing: go on. Else the exit code: 0 after help (printed), `usage_code` after a message on what was wrong.
+  std::optional<int> parse(const Arguments& arguments, int usage_code = kUsage);
+  bool given(const char* option) const;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// "gputrace: error: TEXT" on stderr, what comes from outside made safe. Returns `code`.
+int fail(int code, const std::string& text);
+void warn(const std::string& text);
+void say(const std::string& text);  // "gputrace: TEXT" on stderr
+
+std::vector<std::string> split(const std::string& text, char at);
+
+}  // namespace gputrace

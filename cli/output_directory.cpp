@@ -1,0 +1,148 @@
+#include "cli/output_directory.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+
+#include "base/fd.h"
+#include "trace/file.h"
+
+namespace gputrace {
+namespace {
+
+std::string variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? value : "";
+}
+
+std::string file_part(std::string value) {
+  for (char& c : value) {
+    if (c == '/' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '_';
+  }
+  return value;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y%m%d-%H%M%S", &parts);
+  return text;
+}
+
+std::string job() {
+  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "TORCHELASTIC_RUN_ID"}) {
+    const std::string value = variable(name);
+    if (!value.empty() && value != "none") return file_part(value);
+  }
+  return utc_now();
+}
+
+std::string host() {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  return file_part(name);
+}
+
+// The path with the tokens that `run` can resolve replaced; the rest as it is.
+std::string expand(const std::string& wanted) {
+  std::string result;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (wanted[i] != '%' || i + 1 == wanted.size()) {
+      result += wanted[i];
+      continue;
+    }
+    const char token = wanted[++i];
+    const std::size_t close = wanted.find('}', i);
+    if (token == 'j') result += job();
+    else if (token == 't') result += utc_now();
+    else if (token == 'h') result += host();
+    else if (token == 'q' && i + 1 < wanted.size() && wanted[i + 1] == '{' && close != std::string::npos) {
+      result += file_part(variable(wanted.substr(i + 2, close - i - 2)));
+      i = close;
+    } else {
+      result += '%';
+      result += token;
+    }
+  }
+  return result;
+}
+
+// %n: the first number that makes the name new.
+std::string number(const std::string& path) {
+  const std::size_t at = path.find("%n");
+  if (at == std::string::npos) return path;
+  for (unsigned n = 1;; ++n) {
+    std::string candidate = path;
+    candidate.replace(at, 2, std::to_string(n));
+    struct stat about;
+    if (candidate.find('%') != std::string::npos || lstat(candidate.c_str(), &about) != 0 || n == 1000000) return candidate;
+  }
+}
+
+void look_below(const std::string& folder, int depth, std::set<std::string>& found) {
+  DIR* dir = opendir(folder.c_str());
+  if (!dir) return;
+  while (const dirent* entry = readdir(dir)) {
+    const std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    const std::string path = folder + "/" + name;
+    struct stat about;
+    if (lstat(path.c_str(), &about) != 0) continue;
+    if (S_ISDIR(about.st_mode) && depth > 0) look_below(path, depth - 1, found);
+    if (S_ISREG(about.st_mode) && name.size() > 7 && name.compare(name.size() - 7, 7, ".gtrace") == 0) found.insert(path);
+  }
+  closedir(dir);
+}
+
+bool is_trace(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  char magic[sizeof kFileMagic];
+  return file && read(file.get(), magic, sizeof magic) == sizeof magic && std::memcmp(magic, kFileMagic, sizeof magic) == 0;
+}
+
+}  // namespace
+
+OutputDirectory resolve_output(const std::string& wanted) {
+  OutputDirectory output;
+  output.shown = number(expand(wanted));
+  while (output.shown.size() > 1 && output.shown.back() == '/') output.shown.pop_back();
+  std::string absolute = output.shown;
+  if (absolute.empty() || absolute[0] != '/') {
+    const std::unique_ptr<char, decltype(&std::free)> here(getcwd(nullptr, 0), &std::free);
+    absolute = std::string(here ? here.get() : "") + "/" + absolute;
+  }
+  output.pattern = absolute;
+  const auto before_token = [](const std::string& path) {
+    const std::size_t token = path.find('%');
+    if (token == std::string::npos) return path;
+    const std::size_t slash = path.find_last_of('/', token);
+    return slash == std::string::npos ? std::string(".") : path.substr(0, slash == 0 ? 1 : slash);
+  };
+  output.root = before_token(absolute);
+  output.shown = before_token(output.shown);
+  return output;
+}
+
+std::set<std::string> traces_below(const std::string& root) {
+  std::set<std::string> found;
+  look_below(root, 4, found);
+  return found;
+}
+
+std::size_t remove_traces(const std::string& root) {
+  std::set<std::string> found;
+  look_below(root, 0, found);
+  std::size_t removed = 0;
+  for (const std::string& path : found) removed += is_trace(path) && unlink(path.c_str()) == 0;
+  return removed;
+}
+
+}  // namespace gputrace

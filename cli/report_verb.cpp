@@ -1,0 +1,167 @@
+// gputrace report: loads traces, makes the sections that were asked for, renders them.
+#include <algorithm>
+#include <cstdio>
+
+#include "analysis/load.h"
+#include "analysis/render/render.h"
+#include "analysis/report.h"
+#include "analysis/reports/list.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kTerminalRows = 10;  // of each table when no section is asked for
+
+struct ReportOptions {
+  std::vector<std::string> paths, sections;
+  std::string format = "text", output, sort, rank, from, to, html, steps;
+  bool json = false, last = false, strict = false;
+  long long top = -1, device = -1;
+};
+
+void add_options(OptionParser& parser, ReportOptions& options) {
+  parser.paths(options.paths, "traces or directories of traces; none: the newest gputrace-* directory here");
+  parser.comma_list("--section", options.sections, "sections, by comma: overview kernels launches api copies memory memory-timeline "
+                                                "memory-peak sync graphs jit devices run quality quality-notes", "S[,S]");
+  parser.text("--format", options.format, "text, json or csv", "FORMAT");
+  parser.flag("--json", options.json, "the same as --format json");
+  parser.text("-o,--output", options.output, "write to FILE", "FILE");
+  parser.number("--top", options.top, "rows of each table; 0: all", "N");
+  parser.text("--sort", options.sort, "order by this column, largest first", "COLUMN");
+  parser.text("--rank", options.rank, "only processes of this rank", "R");
+  parser.number("--device", options.device, "only rows of this device", "D");
+  parser.text("--from", options.from, "leave out calls before T (after the first one: 500ms, 2s)", "T");
+  parser.text("--to", options.to, "leave out calls from T on", "T");
+  parser.flag("--last", options.last, "only the newest run");
+  parser.flag("--strict", options.strict, "exit code 4 if data are incomplete");
+  parser.text("--html", options.html, "not built in this version", "FILE");
+  parser.text("--steps", options.steps, "not built in this version", "A-B");
+}
+
+std::vector<std::string> section_names() {
+  std::vector<std::string> names;
+  for (const ReportEntry& report : all_reports()) names.emplace_back(report.section);
+  return names;
+}
+
+// What can be said against the options before anything is read. 0: nothing.
+int check_options(const ReportOptions& options) {
+  if (!options.html.empty() || options.format == "html") return fail(kUsage, "the HTML report is not built in this version: use --format text, json or csv");
+  if (!options.steps.empty()) return fail(kUsage, "--steps is not built in this version (steps need device timing): use --from and --to");
+  const std::vector<std::string> formats = {"text", "json", "csv"};
+  if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
+    return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv" + did_you_mean(options.format, formats));
+  }
+  for (const std::string& section : options.sections) {
+    if (find_report(section)) continue;
+    if (is_planned_section(section)) return fail(kUsage, "section '" + section + "' is not built in this version");
+    return fail(kUsage, "unknown section '" + section + "'" + did_you_mean(section, section_names()));
+  }
+  if (options.format == "csv" && options.sections.size() != 1) return fail(kUsage, "csv is one section at a time: add --section NAME");
+  if (options.top < -1) return fail(kUsage, "--top: a number of rows, 0 or more");
+  for (const auto& [name, value] : {std::pair{"--from", &options.from}, std::pair{"--to", &options.to}}) {
+    if (!value->empty() && !parse_duration(*value)) {
+      return fail(kUsage, std::string(name) + ": '" + *value + "' is no duration: 500ms, 2s, 1m (ns us ms s m h; a bare number is seconds)");
+    }
+  }
+  if (!options.from.empty() && !options.to.empty() && *parse_duration(options.from) >= *parse_duration(options.to)) {
+    return fail(kUsage, "--from must be before --to");
+  }
+  return 0;
+}
+
+// A column that no section has is a mistake; the tables tell which columns there are, also without data.
+int check_sort(const ReportOptions& options) {
+  if (options.sort.empty()) return 0;
+  std::vector<std::string> keys;
+  for (const ReportEntry& entry : all_reports()) {
+    if (!options.sections.empty() && std::find(options.sections.begin(), options.sections.end(), entry.section) == options.sections.end()) continue;
+    for (const Column& column : entry.make(LoadedTrace{}).columns) keys.push_back(column.key);
+  }
+  if (std::find(keys.begin(), keys.end(), options.sort) != keys.end()) return 0;
+  return fail(kUsage, "--sort: no column '" + options.sort + "'" + (options.sections.empty() ? "" : " in these sections") + did_you_mean(options.sort, keys));
+}
+
+// On a terminal without --section: what has something to say.
+void keep_what_is_shown(Report& report) {
+  std::vector<Table> kept;
+  for (Table& table : report.tables) {
+    const ReportEntry* entry = find_report(table.section);
+    const bool shown = entry->shown == Shown::Always || (entry->shown == Shown::Filled && !table.rows.empty());
+    if (shown) kept.push_back(std::move(table));
+  }
+  report.tables = std::move(kept);
+}
+
+std::string render(const ReportOptions& options, const Globals& globals, Report& report) {
+  if (options.format == "json") return render_json(report);
+  if (options.format == "csv") return report.tables.empty() ? std::string() : render_csv(report.tables.front());
+  const TerminalStyle terminal = terminal_style(globals.color, !options.output.empty());
+  TextStyle style;
+  style.width = terminal.width;
+  style.color = terminal.color;
+  style.utf8 = terminal.utf8;
+  style.all_sections = !options.sections.empty();
+  if (options.sections.empty()) keep_what_is_shown(report);
+  std::string text = render_text(report, style);
+  if (options.sections.empty() && !globals.quiet) {
+    text += "More: --section NAME (";
+    for (const ReportEntry& entry : all_reports()) text += std::string(entry.section) + (&entry == &all_reports().back() ? "" : " ");
+    text += "), --top 0 for all rows, --json\n";
+  }
+  return text;
+}
+
+bool incomplete(const Report& report) {
+  return report.coverage.truncated || report.coverage.dropped > 0 || report.coverage.unknown_records > 0;
+}
+
+}  // namespace
+
+int report_verb(const Arguments& arguments, Globals& globals) {
+  OptionParser parser("gputrace report", "Reports what traced programs did.", globals);
+  ReportOptions options;
+  add_options(parser, options);
+  if (const auto code = parser.parse(arguments)) return *code;
+  if (options.json && parser.given("--format") && options.format != "json") return fail(kUsage, "--json and --format " + options.format + " exclude each other");
+  if (options.json) options.format = "json";
+  if (const int code = check_options(options)) return code;
+  if (const int code = check_sort(options)) return code;
+
+  const auto files = find_trace_files(options.paths);
+  if (!files) return fail(kNoInput, files.error().message);
+  LoadRequest load;
+  load.files = files.value();
+  load.last = options.last;
+  if (!options.rank.empty()) load.rank = options.rank;
+  if (!options.from.empty()) load.from = parse_duration(options.from);
+  if (!options.to.empty()) load.to = parse_duration(options.to);
+  const auto trace = load_traces(load);
+  if (!trace) return fail(kNoInput, trace.error().message);
+  for (const std::string& unread : trace.value().unread) warn(unread);
+
+  ReportRequest request;
+  request.sections = options.sections;
+  request.sort = options.sort;
+  if (options.device >= 0) request.device = options.device;
+  if (options.top >= 0) request.top = static_cast<std::size_t>(options.top);
+  Report report = make_report(trace.value(), request);
+  if (options.format == "text" && options.top < 0 && options.sections.empty()) {
+    for (Table& table : report.tables) {
+      if (table.column("metric") >= 0 || table.rows.size() <= kTerminalRows) continue;
+      table.total_rows = table.rows.size();
+      table.rows.resize(kTerminalRows);
+    }
+  }
+  const bool strict_fails = options.strict && incomplete(report);
+  Output output(options.output);
+  if (!output.open()) return kRuntimeError;
+  output.write(render(options, globals, report));
+  const int code = output.close();
+  if (code != kOk || !strict_fails) return code;
+  return fail(kIncomplete, "the data are incomplete (--strict): dropped, unknown or missing records");
+}
+
+}  // namespace gputrace

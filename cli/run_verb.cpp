@@ -1,0 +1,155 @@
+// gputrace run: starts a program with the library preloaded, ends as it ended, and says what was seen.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "cli/environment.h"
+#include "cli/launch.h"
+#include "cli/options.h"
+#include "cli/output_directory.h"
+#include "cli/target.h"
+#include "cli/verdict.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kSidecarPatience = 2'000'000'000;
+constexpr int kCannotExecute = 126, kNotFound = 127;
+
+// Our options end at "--" or at the first word that is neither an option nor an option's value.
+std::size_t end_of_options(const Arguments& arguments) {
+  const std::vector<std::string> with_value = {"-o", "--output", "-d", "--duration", "--delay", "--capture", "--collect", "--color"};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--" || word.size() < 2 || word[0] != '-') return i;
+    if (std::find(with_value.begin(), with_value.end(), word) != with_value.end()) ++i;
+  }
+  return arguments.size();
+}
+
+std::string run_name() {
+  u16 random = 0;
+  if (getrandom(&random, sizeof random, GRND_NONBLOCK) != sizeof random) random = static_cast<u16>(monotonic_nanos());
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char day[32], name[64];
+  std::strftime(day, sizeof day, "%Y%m%d-%H%M%S", &parts);
+  std::snprintf(name, sizeof name, "%s-%d-%04x", day, static_cast<int>(getpid()), static_cast<unsigned>(random));
+  return name;
+}
+
+std::string read_file(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string content;
+  char piece[4096];
+  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;) content.append(piece, static_cast<std::size_t>(got));
+  return content;
+}
+
+// Is a sidecar of this run at work? It carries the run's name in its environment.
+bool sidecar_at_work(const std::string& run) {
+  DIR* processes = opendir("/proc");
+  if (!processes) return false;
+  bool found = false;
+  while (const dirent* entry = found ? nullptr : readdir(processes)) {
+    if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
+    const std::string folder = std::string("/proc/") + entry->d_name;
+    if (read_file(folder + "/comm").compare(0, 15, "gputrace-sideca") != 0) continue;
+    found = (std::string(1, '\0') + read_file(folder + "/environ")).find(std::string(1, '\0') + "GPUTRACE_RUN=" + run) != std::string::npos;
+  }
+  closedir(processes);
+  return found;
+}
+
+void wait_for_sidecars(const std::string& run) {
+  const Nanos until = monotonic_nanos() + kSidecarPatience;
+  while (sidecar_at_work(run) && monotonic_nanos() < until) usleep(5000);
+}
+
+void say_nothing_was_seen(const Arguments& command, const Target& target, const Places& places) {
+  const std::string why = why_unreachable(target);
+  std::string line;
+  for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
+  const std::string looked = base_name(target.path) + (target.interpreter.empty() ? "" : " (run by " + target.interpreter + ")");
+  std::fputs("gputrace: error: no CUDA call was seen\n", stderr);
+  if (!why.empty()) std::fprintf(stderr, "          %s\n", shell_word(why).c_str());
+  else std::fprintf(stderr, "          looked at: %s and what it started; no trace was written\n", shell_word(looked).c_str());
+  std::fprintf(stderr, "          fix: is this a CPU run? try: %s doctor -- %s\n", own_command(places).c_str(), line.c_str());
+}
+
+int exec_failure(const std::string& command, int error) {
+  return fail(error == ENOENT ? kNotFound : kCannotExecute, command + ": " + std::strerror(error));
+}
+
+std::vector<std::string> new_traces(const std::string& root, const std::set<std::string>& before) {
+  std::vector<std::string> made;
+  for (const std::string& path : traces_below(root)) {
+    if (!before.count(path)) made.push_back(path);
+  }
+  return made;
+}
+
+std::string wanted_output(const TraceOptions& options) {
+  if (!options.output.empty()) return options.output;
+  const char* variable = std::getenv("GPUTRACE_OUTPUT");
+  return variable && *variable ? variable : "gputrace-%j";
+}
+
+void report_ending(const Arguments& command, const Target& target, const Places& places, const OutputDirectory& output,
+                   const std::vector<std::string>& traces) {
+  if (traces.empty()) return say_nothing_was_seen(command, target, places);
+  VerdictRequest request;
+  request.files = traces;
+  request.shown = output.shown;
+  // A directory that held traces before is reported on without them.
+  request.report_command = own_command(places) + " report" + (traces.size() < traces_below(output.root).size() ? " --last" : "");
+  const std::string text = "\n" + verdict(request);
+  std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace
+
+int run_verb(const Arguments& arguments, Globals& globals) {
+  OptionParser parser("gputrace run", "Traces a program: sets the environment, runs it, ends as it ended.", globals);
+  TraceOptions options;
+  bool afresh = false;
+  add_trace_options(parser, options);
+  parser.flag("-f,--force", afresh, "remove the traces that are in the output directory already");
+  parser.footer("Then: -- CMD [ARGUMENTS]. Exit code and signal are those of CMD; 125: our own failure, 126: CMD cannot be executed, 127: not found.");
+  const std::size_t end = end_of_options(arguments);
+  const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(end);
+  if (const auto code = parser.parse(Arguments(arguments.begin(), middle), kRunUsage)) return *code;
+  const Arguments command(middle != arguments.end() && *middle == "--" ? middle + 1 : middle, arguments.end());
+  const Places places = find_places();
+  if (command.empty()) return fail(kRunUsage, "no command: gputrace run [OPTIONS] -- CMD [ARGUMENTS]");
+  if (const auto wrong = check_trace_options(options, places)) return fail(kRunUsage, *wrong);
+
+  const Target target = inspect_target(command[0]);
+  const std::string unreachable = why_unreachable(target);
+  if (!unreachable.empty()) warn(unreachable);
+  const OutputDirectory output = resolve_output(wanted_output(options));
+  if (afresh && output.pattern == output.root) remove_traces(output.root);
+  const std::set<std::string> before = traces_below(output.root);
+  const std::string run = run_name();
+  Variables variables = trace_variables(options, places, output.pattern);
+  variables.emplace_back("GPUTRACE_RUN", run);
+  if (!globals.quiet) say("writing to " + output.shown);
+
+  const Ending ending = launch(command, variables);
+  if (ending.exec_error) return exec_failure(command[0], ending.exec_error);
+  wait_for_sidecars(run);
+  if (!globals.quiet) report_ending(command, target, places, output, new_traces(output.root, before));
+  end_as(ending);
+}
+
+}  // namespace gputrace

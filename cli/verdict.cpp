@@ -1,0 +1,97 @@
+#include "cli/verdict.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/findings.h"
+#include "analysis/load.h"
+#include "analysis/quality.h"
+#include "analysis/render/render.h"
+#include "analysis/render/safe_text.h"
+#include "analysis/report.h"
+#include "cli/places.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kMostBytes = 512u << 20;  // larger traces are not read through at the end of a run: their size is all that is said
+
+struct Sizes {
+  u64 bytes = 0, processes = 0, records = 0, dropped = 0;
+};
+
+Sizes sizes_of(const LoadedTrace& trace) {
+  Sizes sizes;
+  for (const ProcessTrace& process : trace.processes) {
+    ++sizes.processes;
+    sizes.bytes += process.who.file_bytes;
+    sizes.records += process.records;
+    sizes.dropped += process.dropped;
+  }
+  return sizes;
+}
+
+// "kernels  4,000 executions by 120 calls, most often flash_fwd (3,100)".
+std::string kernels_line(const LoadedTrace& trace) {
+  const Report report = make_report(trace, {{"overview", "kernels"}, {}, "", 0});
+  const Table* overview = report.table("overview");
+  const Table* kernels = report.table("kernels");
+  if (!overview || !kernels || kernels->rows.empty()) return "";
+  std::string launches = "0", executions = "0";
+  for (const Row& row : overview->rows) {
+    const std::string metric = std::get<std::string>(row[0]);
+    if (metric == "launches") launches = human(row[1], Unit::Count);
+    if (metric == "kernels") executions = human(row[1], Unit::Count);
+  }
+  const Row& top = kernels->rows.front();
+  const std::string name = shorten(human(top[static_cast<std::size_t>(kernels->column("kernel"))], Unit::Text), 60, "...");
+  return fmt::format("  kernels     {} executions by {} launch calls; most often {} ({})\n", executions, launches, name,
+                     human(top[static_cast<std::size_t>(kernels->column("launches"))], Unit::Count));
+}
+
+std::string calls_line(const LoadedTrace& trace) {
+  u64 calls = 0, errors = 0, self = 0;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const CallFacts& call : process.calls) {
+      calls += call.calls;
+      errors += call.errors;
+      self += call.self_ns;
+    }
+  }
+  return fmt::format("  calls       {} CUDA calls, {} in them on the host, {} errors\n", human_count(calls),
+                     human_nanos(static_cast<Nanos>(self)), human_count(errors));
+}
+
+std::string findings_lines(const LoadedTrace& trace) {
+  const std::vector<Finding> findings = find_findings(trace);
+  if (findings.empty()) return "";
+  std::string text = fmt::format("  look first  {}\n", safe_text(findings.front().text));
+  if (!findings.front().fix.empty()) text += fmt::format("              fix: {}\n", safe_text(findings.front().fix));
+  if (findings.size() > 1) text += fmt::format("              and {} more in the report\n", findings.size() - 1);
+  return text;
+}
+
+}  // namespace
+
+std::string verdict(const VerdictRequest& request) {
+  LoadRequest load;
+  load.files = request.files;
+  u64 bytes = 0;
+  for (const std::string& file : request.files) {
+    const auto opened = TraceReader::open(file);
+    if (opened) bytes += opened.value().file_size();
+    if (bytes > kMostBytes) break;
+  }
+  const std::string next = fmt::format("\n  next:  {} {}\n", request.report_command, shell_word(request.shown));
+  if (bytes > kMostBytes) return fmt::format("gputrace: {} files in {}, too large to sum up here\n{}", request.files.size(), safe_text(request.shown), next);
+  const auto trace = load_traces(load);
+  if (!trace) return fmt::format("gputrace: {}\n{}", safe_text(trace.error().message), next);
+  const Sizes sizes = sizes_of(trace.value());
+  return fmt::format("gputrace: {} process{}, {}, {} records, {}, {} dropped; in {}\n", sizes.processes, sizes.processes == 1 ? "" : "es",
+                     human_nanos(trace.value().wall_end - trace.value().wall_begin), human_count(sizes.records), human_bytes(sizes.bytes),
+                     human_count(sizes.dropped), safe_text(request.shown)) +
+         kernels_line(trace.value()) + calls_line(trace.value()) + findings_lines(trace.value()) + next;
+}
+
+}  // namespace gputrace
