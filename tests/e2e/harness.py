@@ -181,6 +181,26 @@ def program(name):
     return skip(f'not built: program {name}' + ('' if os.environ.get('GT_NVCC', '1') == '1' else ' (no nvcc)'))
 
 
+def program_file(name):
+    """A shared object that the build made for test programs."""
+    path = os.path.join(os.environ.get('GT_PROGRAMS') or os.path.join(BUILD, 'tests/programs'), name)
+    return path if os.path.exists(path) else skip(f'not built: {name}')
+
+
+def compiled(name, text, *flags):
+    """A small C program or library of the test's own, compiled in its scratch folder; -lcuda is the toolkit's stub."""
+    compiler = shutil.which('cc') or shutil.which('gcc') or skip('no C compiler')
+    source, out = scratch(name), scratch(os.path.splitext(name)[0] + ('.so' if '-shared' in flags else ''))
+    with open(source, 'w', encoding='utf-8') as file:
+        file.write(text)
+    cuda = os.environ.get('GT_CUDA', '/usr/local/cuda')
+    stubs = [flag for sub in ('lib64/stubs', 'lib/stubs', 'targets/x86_64-linux/lib/stubs') for flag in ('-L', os.path.join(cuda, sub))]
+    done = subprocess.run([compiler, '-O1', '-I', os.path.join(cuda, 'include'), source, '-o', out, *stubs, *flags], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+    check(done.returncode == 0, f'{name} compiles', done.stdout.decode(errors='replace')[-1500:])
+    return out
+
+
 # --------------------------------------------------------------------------------------------------- processes
 def become_reaper():
     PR_SET_CHILD_SUBREAPER = 36
@@ -332,6 +352,13 @@ def traced(command, env=None, mode='preload', options=(), timeout=TIMEOUT, stdin
     return Run(command, rc, out, err, seconds, output, scratch('truth-%p.jsonl'))
 
 
+def forget_run():
+    """Removes the trace and the truth of the runs so far, so that the next `traced` of this test begins anew."""
+    shutil.rmtree(scratch('trace'), ignore_errors=True)
+    for path in glob.glob(scratch('*.jsonl')):
+        os.unlink(path)
+
+
 def wait_until(condition, what, seconds=10):
     """Polls until `condition()` is true and returns its value."""
     deadline = time.monotonic() + seconds
@@ -344,9 +371,9 @@ def wait_until(condition, what, seconds=10):
 
 
 # --------------------------------------------------------------------------------------------------- the analyzer
-def gputrace(*arguments, rc=0, timeout=120, env=None, stdin=None):
+def gputrace(*arguments, rc=0, timeout=120, env=None, stdin=None, **options):
     """(stdout, stderr) as text of `gputrace ARGUMENTS`; rc None accepts any exit code, and then (rc, stdout, stderr) comes back."""
-    (code, out, err), _ = _run([places.gputrace, *map(str, arguments)], environment(**(env or {})), timeout, stdin)
+    (code, out, err), _ = _run([places.gputrace, *map(str, arguments)], environment(**(env or {})), timeout, stdin, **options)
     out, err = out.decode(errors='replace'), err.decode(errors='replace')
     if rc is None:
         return code, out, err
