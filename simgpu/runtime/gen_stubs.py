@@ -6,6 +6,7 @@ cudaErrorNotSupported. The list exports.txt is what the toolkit's own library ex
 
     gen_stubs.py exports.txt OUT.c           the stubs
     gen_stubs.py --check exports.txt LIB     exit 1 when the list and the library differ
+    gen_stubs.py --covers LIB exports.txt    exit 1 when LIB (a toolkit's, perhaps newer) lacks a name of the list
 """
 import subprocess
 import sys
@@ -23,6 +24,10 @@ def exported(library):
 
 
 def main(arguments):
+    if arguments[0] == '--covers':
+        missing = sorted(set(names_of(arguments[2])) - set(exported(arguments[1])))
+        print('\n'.join('missing in the library: ' + name for name in missing))
+        return 1 if missing else 0
     if arguments[0] == '--check':
         listed, found = set(names_of(arguments[1])), set(exported(arguments[2]))
         for name in sorted(listed ^ found):
