@@ -81,7 +81,7 @@ struct Producer {
 
 extern Gate gate;
 extern Producer producer;
-extern thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
 // One instruction where the architecture has it: a signal handler may do the same in between.
 inline void signal_safe_add(u64& word, u64 amount) {
