@@ -143,7 +143,7 @@ def _tree():
             os.makedirs(os.path.dirname(link), exist_ok=True)
             if os.path.lexists(link):
                 os.unlink(link)
-            os.link(path, link)
+            os.link(os.path.realpath(path), link)
     return tree
 
 

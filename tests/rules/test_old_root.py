@@ -96,9 +96,11 @@ def make_root():
 
 
 def in_root(root, *command, **environment):
-    env = {'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C', 'HOME': '/root', **environment}
-    script = f'mount -t proc proc {root}/proc && exec chroot {root} "$@"'
-    return subprocess.run(['unshare', '--mount', '--fork', 'sh', '-c', script, 'sh', *command], env=env, stdin=subprocess.DEVNULL,
+    """Runs a command in the root; `environment` is the command's, not that of the programs that lead there."""
+    variables = [f'{key}={value}' for key, value in environment.items()]
+    script = f'mount -t proc proc {root}/proc && exec chroot {root} env "$@"'
+    return subprocess.run(['unshare', '--mount', '--fork', 'sh', '-c', script, 'sh', *variables, *command],
+                          env={'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C', 'HOME': '/root'}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
 
 
