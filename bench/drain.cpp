@@ -1,5 +1,5 @@
-// How much the sidecar drains: the real producer writes kernel launches at a given rate, on one thread, into a ring of its own, beside the real
-// sidecar. Prints one JSON object.
+// How much the sidecar drains: the real producer writes kernel launches at a given rate, on one thread, into a ring of
+// its own, beside the real sidecar. Prints one JSON object.
 //   drain SIDECAR OUTPUT_DIR RECORDS_PER_SECOND SECONDS [RING_BYTES] [same-core]       rate 0: as fast as it can
 #include <fcntl.h>
 #include <sched.h>
@@ -67,7 +67,8 @@ void emit_launch(u64 number, Ticks now) {
   const u32 kernel = number % 3 ? static_cast<u32>(number % 40) : static_cast<u32>(random % 40);
   launch = {};
   // The call took some 2 us, as calls of a real driver do; the ticks of this loop alone would be too regular.
-  launch.header = {static_cast<u16>(RecordType::KernelLaunch), sizeof launch, 33, 0, now, now + 4000 + (random >> 20) % 2000};
+  launch.header = {static_cast<u16>(RecordType::KernelLaunch), sizeof launch, 33, 0, now,
+                   now + 4000 + (random >> 20) % 2000};
   launch.function = 0x55a000000000 + kernel * 272;
   launch.stream = 0x55b012345670 + (number & 1) * 800;
   launch.context = 0x55c000001230;
@@ -94,7 +95,9 @@ void pin(int core) {
   ::sched_setaffinity(0, sizeof set, &set);
 }
 
-double seconds_of(const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; }
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
 
 }  // namespace
 
@@ -121,7 +124,8 @@ int main(int count, char** arguments) {
     ::setenv("GPUTRACE_OUTPUT", arguments[2], 1);
     ::fcntl(segment, F_SETFD, 0);
     ::fcntl(watched, F_SETFD, 0);
-    ::execl(arguments[1], arguments[1], "--segment-fd", std::to_string(segment).c_str(), "--process-fd", std::to_string(watched).c_str(), nullptr);
+    ::execl(arguments[1], arguments[1], "--segment-fd", std::to_string(segment).c_str(), "--process-fd",
+            std::to_string(watched).c_str(), nullptr);
     ::_exit(99);
   }
   rusage of_recorder{}, of_sidecar{};
@@ -133,8 +137,10 @@ int main(int count, char** arguments) {
     seen += producer.slots[i].seen;
     for (u64 each : producer.slots[i].dropped) dropped += each;
   }
-  std::printf("{\"records\": %llu, \"dropped\": %llu, \"seconds\": %.3f, \"sidecar_cpu_s\": %.3f, \"sidecar_peak_bytes\": %ld, \"sidecar_status\": %d}\n",
-              static_cast<unsigned long long>(seen), static_cast<unsigned long long>(dropped), seconds,
-              seconds_of(of_sidecar.ru_utime) + seconds_of(of_sidecar.ru_stime), of_sidecar.ru_maxrss * 1024, status);
+  std::printf(
+      "{\"records\": %llu, \"dropped\": %llu, \"seconds\": %.3f, \"sidecar_cpu_s\": %.3f, \"sidecar_peak_bytes\": %ld, "
+      "\"sidecar_status\": %d}\n",
+      static_cast<unsigned long long>(seen), static_cast<unsigned long long>(dropped), seconds,
+      seconds_of(of_sidecar.ru_utime) + seconds_of(of_sidecar.ru_stime), of_sidecar.ru_maxrss * 1024, status);
   return 0;
 }

@@ -11,7 +11,8 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kProducerReasons = static_cast<u32>(DropReason::Overwritten);  // the reasons below are the producer's to count
+constexpr u32 kProducerReasons =
+    static_cast<u32>(DropReason::Overwritten);  // the reasons below are the producer's to count
 constexpr u32 kOverwritten = static_cast<u32>(DropReason::Overwritten), kLost = static_cast<u32>(DropReason::Lost);
 constexpr u64 kSane = 1ull << 56;  // more records than that nobody writes: a counter beyond it is nonsense
 
@@ -83,13 +84,15 @@ void Consumer::drain_last() {
   finish_all();
 }
 
-// Slots first: what a thread has committed before its slot was seen Ended is found by the scan of the blocks that follows.
+// Slots first: what a thread has committed before its slot was seen Ended is found by the scan of the blocks that
+// follows.
 u64 Consumer::pass(bool last) {
   scan_slots();
   scan_blocks(last);
   if (sort_candidates()) {
-    // A block came whose predecessor was not found. Either that one was claimed after the scan had passed it, then a second scan finds it; or it was
-    // overwritten. What only the second scan has seen may have the same fate again: that is left to the next pass.
+    // A block came whose predecessor was not found. Either that one was claimed after the scan had passed it, then a
+    // second scan finds it; or it was overwritten. What only the second scan has seen may have the same fate again:
+    // that is left to the next pass.
     for (const Candidate& candidate : candidates_) note_newest(candidate);
     scan_blocks(last);
     sort_candidates();
@@ -148,12 +151,14 @@ Consumer::Candidate Consumer::read_header(u32 index, u64 word) const {
   Candidate candidate{};
   candidate.index = index;
   candidate.word = word;
-  candidate.committed = std::min(block.committed.load(std::memory_order_acquire), segment_.block_capacity());  // pairs with the producer's release
+  candidate.committed = std::min(block.committed.load(std::memory_order_acquire),
+                                 segment_.block_capacity());  // pairs with the producer's release
   candidate.slot = peek(block.slot);
   candidate.incarnation = peek(block.incarnation);
   candidate.sequence = peek(block.sequence);
   candidate.first_record = peek(block.first_record);
-  candidate.nobody = candidate.slot >= segment_.header().slot_count || candidate.incarnation < finished_[candidate.slot];
+  candidate.nobody =
+      candidate.slot >= segment_.header().slot_count || candidate.incarnation < finished_[candidate.slot];
   return candidate;
 }
 
@@ -214,7 +219,8 @@ u64 Consumer::take(const Candidate& candidate, bool last) {
   const u64 bytes = take_records(read_header(candidate.index, reading), true);
   partials_[candidate.index] = {};
   word = reading;
-  segment_.state(candidate.index).compare_exchange_strong(word, next_block_word(reading, BlockState::Free), std::memory_order_acq_rel);
+  segment_.state(candidate.index)
+      .compare_exchange_strong(word, next_block_word(reading, BlockState::Free), std::memory_order_acq_rel);
   return bytes;
 }
 
@@ -235,7 +241,8 @@ u64 Consumer::take_records(const Candidate& candidate, bool exclusive) {
 }
 
 bool Consumer::owner_has_ended(const Candidate& candidate) const {
-  return !candidate.nobody && std::find(ended_.begin(), ended_.end(), key_of(candidate.slot, candidate.incarnation)) != ended_.end();
+  return !candidate.nobody &&
+         std::find(ended_.begin(), ended_.end(), key_of(candidate.slot, candidate.incarnation)) != ended_.end();
 }
 
 // Copies [from, committed) of the block; false: it changed hands meanwhile.
@@ -292,12 +299,14 @@ void Consumer::finish_ended() {
     read_counters(slot, *thread);
     u32 state = static_cast<u32>(SlotState::Ended);
     if (peek(slot.incarnation) != thread->info.incarnation) continue;
-    if (slot.state.compare_exchange_strong(state, static_cast<u32>(SlotState::Free), std::memory_order_acq_rel)) finish(*thread, ended_sum_);
+    if (slot.state.compare_exchange_strong(state, static_cast<u32>(SlotState::Free), std::memory_order_acq_rel))
+      finish(*thread, ended_sum_);
   }
   // Threads whose slot the producer took back while nobody drained: what they have dropped is in retired_*.
   std::vector<u64> gone;
   for (const auto& [key, thread] : threads_)
-    if (!thread.has_blocks && peek(segment_.slot(thread.info.slot).incarnation) != thread.info.incarnation) gone.push_back(key);
+    if (!thread.has_blocks && peek(segment_.slot(thread.info.slot).incarnation) != thread.info.incarnation)
+      gone.push_back(key);
   for (const u64 key : gone) finish(threads_.at(key), retired_sum_);
 }
 
@@ -369,7 +378,8 @@ RingThread Consumer::process() {
   for (const RingThread& thread : threads()) add(thread);
   const SegmentControl& control = segment_.control();
   RingThread retired = retired_sum_;
-  for (u32 i = 0; i < kProducerReasons; ++i) retired.dropped[i] = sane(control.retired_dropped[i].load(std::memory_order_relaxed));
+  for (u32 i = 0; i < kProducerReasons; ++i)
+    retired.dropped[i] = sane(control.retired_dropped[i].load(std::memory_order_relaxed));
   const u64 known = retired.taken + sum(retired.dropped);
   retired.seen = std::max(sane(control.retired_seen.load(std::memory_order_relaxed)), known);
   retired.dropped[kLost] += retired.seen - known;

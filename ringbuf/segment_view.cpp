@@ -28,12 +28,16 @@ bool within(u64 offset, u64 count, u64 each, u64 size) { return offset <= size &
 const char* what_is_wrong(const SegmentHeader& h, u64 size) {
   if (h.magic != kSegmentMagic) return "is no segment of gputrace";
   if (h.version != kSegmentVersion) return "is of another version of gputrace than the sidecar";
-  if (h.header_size < sizeof(SegmentHeader) || h.segment_size > size || h.slot_size != sizeof(ThreadSlot)) return "has another layout than the sidecar's";
+  if (h.header_size < sizeof(SegmentHeader) || h.segment_size > size || h.slot_size != sizeof(ThreadSlot))
+    return "has another layout than the sidecar's";
   if (h.slot_count < 1 || h.slot_count > 2 * kMaxSlots || h.block_count < 1) return "has a header that makes no sense";
-  if (h.block_size < 4096 || h.block_size % 4096 || h.block_size > (16u << 20)) return "has blocks of a size that makes no sense";
-  if ((h.control_offset | h.slots_offset | h.blocks_offset) % 64 || h.block_states_offset % 8) return "has offsets that are not aligned";
+  if (h.block_size < 4096 || h.block_size % 4096 || h.block_size > (16u << 20))
+    return "has blocks of a size that makes no sense";
+  if ((h.control_offset | h.slots_offset | h.blocks_offset) % 64 || h.block_states_offset % 8)
+    return "has offsets that are not aligned";
   if (h.schema_size > kMaxText || h.info_size > kMaxText) return "has too much text";
-  if (!within(h.control_offset, 1, sizeof(SegmentControl), h.segment_size) || !within(h.text_offset, h.schema_size + h.info_size, 1, h.segment_size) ||
+  if (!within(h.control_offset, 1, sizeof(SegmentControl), h.segment_size) ||
+      !within(h.text_offset, h.schema_size + h.info_size, 1, h.segment_size) ||
       !within(h.slots_offset, h.slot_count, sizeof(ThreadSlot), h.segment_size) ||
       !within(h.block_states_offset, h.block_count, sizeof(u64), h.segment_size) ||
       !within(h.blocks_offset, h.block_count, h.block_size, h.segment_size))

@@ -1,6 +1,7 @@
-// A segment as the consumer sees it: mapped with Boost.Interprocess from a descriptor that somebody else made, its layout checked once.
-//   · The header is copied before it is checked, and only the copy is used afterwards: the producer cannot change the layout under us.
-//   · After map() every offset below lies within the mapping, whatever the producer writes later.
+// A segment as the consumer sees it: mapped with Boost.Interprocess from a descriptor that somebody else made, its
+// layout checked once.
+//   · The header is copied before it is checked, and only the copy is used afterwards: the producer cannot change the
+//   layout under us. · After map() every offset below lies within the mapping, whatever the producer writes later.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,9 @@ class SegmentView {
   std::string info_text() const { return {base_ + header_.text_offset + header_.schema_size, header_.info_size}; }
 
   ThreadSlot& slot(u32 index) const { return reinterpret_cast<ThreadSlot*>(base_ + header_.slots_offset)[index]; }
-  std::atomic<u64>& state(u32 block) const { return reinterpret_cast<std::atomic<u64>*>(base_ + header_.block_states_offset)[block]; }
+  std::atomic<u64>& state(u32 block) const {
+    return reinterpret_cast<std::atomic<u64>*>(base_ + header_.block_states_offset)[block];
+  }
   BlockHeader& block(u32 index) const {
     return *reinterpret_cast<BlockHeader*>(base_ + header_.blocks_offset + u64{index} * header_.block_size);
   }

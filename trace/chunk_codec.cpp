@@ -89,7 +89,8 @@ bool ChunkDecoder::decode(Encoding encoding, const u8* stored, std::size_t store
     }
     case Encoding::TransposedZstd: {
       const unsigned long long size = ZSTD_getFrameContentSize(stored, stored_size);
-      if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > transformed_bound(raw_size)) return false;
+      if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > transformed_bound(raw_size))
+        return false;
       if (s.transformed.size() < size) s.transformed.resize(size);
       const std::size_t got = ZSTD_decompressDCtx(s.context, s.transformed.data(), size, stored, stored_size);
       return !ZSTD_isError(got) && got == size && restore_records(s.transformed.data(), size, raw, raw_size, s.scratch);

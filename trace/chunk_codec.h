@@ -33,7 +33,8 @@ class ChunkDecoder {
  public:
   ChunkDecoder();
   ~ChunkDecoder();
-  // Decodes to exactly `raw_size` bytes (≤ kMaxChunkRaw) in `raw`, which is 8-byte aligned and has room for them. False: damaged, or a bomb.
+  // Decodes to exactly `raw_size` bytes (≤ kMaxChunkRaw) in `raw`, which is 8-byte aligned and has room for them.
+  // False: damaged, or a bomb.
   bool decode(Encoding encoding, const u8* stored, std::size_t stored_size, u8* raw, std::size_t raw_size);
 
  private:

@@ -7,15 +7,17 @@ namespace {
 
 __extension__ typedef __int128 Wide;  // ticks times nanoseconds
 
-constexpr Nanos kMaxTime = Nanos{1} << 61;      // some 73 years: beyond it, an anchor is nonsense
+constexpr Nanos kMaxTime = Nanos{1} << 61;  // some 73 years: beyond it, an anchor is nonsense
 constexpr Ticks kMaxTicks = Ticks{1} << 62;
 
 bool plausible(const Anchor& anchor) {
   return anchor.ticks > 0 && anchor.ticks < kMaxTicks && anchor.monotonic_ns >= 0 && anchor.monotonic_ns < kMaxTime &&
-         anchor.realtime_ns > -kMaxTime && anchor.realtime_ns < kMaxTime && anchor.width_ns >= 0 && anchor.width_ns < 1'000'000'000;
+         anchor.realtime_ns > -kMaxTime && anchor.realtime_ns < kMaxTime && anchor.width_ns >= 0 &&
+         anchor.width_ns < 1'000'000'000;
 }
 
-// Anchors taken while the sidecar was kept from running are wide: those far wider than usual say less than their neighbours do.
+// Anchors taken while the sidecar was kept from running are wide: those far wider than usual say less than their
+// neighbours do.
 void drop_wide(std::vector<Anchor>& anchors) {
   if (anchors.size() < 3) return;
   std::vector<Nanos> widths;
@@ -35,7 +37,9 @@ ClockMap::ClockMap(ClockKind kind, std::vector<Anchor> anchors) : kind_(kind) {
   std::sort(anchors.begin(), anchors.end(), [](const Anchor& a, const Anchor& b) { return a.ticks < b.ticks; });
   drop_wide(anchors);
   for (const Anchor& anchor : anchors) {
-    if (anchors_.empty() || (anchor.ticks > anchors_.back().ticks && anchor.monotonic_ns > anchors_.back().monotonic_ns)) anchors_.push_back(anchor);
+    if (anchors_.empty() ||
+        (anchor.ticks > anchors_.back().ticks && anchor.monotonic_ns > anchors_.back().monotonic_ns))
+      anchors_.push_back(anchor);
   }
 }
 
@@ -43,7 +47,8 @@ bool ClockMap::known() const { return kind_ == ClockKind::Monotonic || anchors_.
 
 // Index of the anchor that begins the stretch which `ticks` belongs to; needs two anchors.
 std::size_t ClockMap::segment(Ticks ticks) const {
-  const auto after = std::upper_bound(anchors_.begin(), anchors_.end(), ticks, [](Ticks t, const Anchor& anchor) { return t < anchor.ticks; });
+  const auto after = std::upper_bound(anchors_.begin(), anchors_.end(), ticks,
+                                      [](Ticks t, const Anchor& anchor) { return t < anchor.ticks; });
   const std::size_t index = static_cast<std::size_t>(after - anchors_.begin());
   return std::min(index ? index - 1 : 0, anchors_.size() - 2);
 }
@@ -56,14 +61,16 @@ Nanos ClockMap::nanos(Ticks ticks) const {
   const Wide distance = static_cast<Wide>(ticks) - static_cast<Wide>(a.ticks);
   const Wide product = distance * (b.monotonic_ns - a.monotonic_ns);
   const Wide divisor = static_cast<Wide>(b.ticks - a.ticks);
-  const Wide quotient = (product >= 0 ? product : product - divisor + 1) / divisor;  // floor: monotone across the anchors
+  const Wide quotient =
+      (product >= 0 ? product : product - divisor + 1) / divisor;  // floor: monotone across the anchors
   const Wide value = a.monotonic_ns + quotient;
   return static_cast<Nanos>(std::clamp<Wide>(value, -kMaxTime, kMaxTime));
 }
 
 Nanos ClockMap::realtime(Nanos monotonic) const {
   if (anchors_.empty()) return 0;
-  const auto after = std::upper_bound(anchors_.begin(), anchors_.end(), monotonic, [](Nanos t, const Anchor& anchor) { return t < anchor.monotonic_ns; });
+  const auto after = std::upper_bound(anchors_.begin(), anchors_.end(), monotonic,
+                                      [](Nanos t, const Anchor& anchor) { return t < anchor.monotonic_ns; });
   const Anchor& nearest = after == anchors_.begin() ? anchors_.front() : *(after - 1);
   return monotonic + (nearest.realtime_ns - nearest.monotonic_ns);
 }

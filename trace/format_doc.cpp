@@ -1,4 +1,5 @@
-// Prints docs/trace-format.md from the schema and the structs of trace/file.h. A rule test holds the document against this output.
+// Prints docs/trace-format.md from the schema and the structs of trace/file.h. A rule test holds the document against
+// this output.
 #include <cstddef>
 #include <cstdio>
 
@@ -18,59 +19,79 @@ struct Member {
 
 void print_struct(const char* title, std::size_t size, std::initializer_list<Member> members) {
   std::printf("### %s (%zu bytes)\n\n| offset | size | field | meaning |\n|---|---|---|---|\n", title, size);
-  for (const Member& member : members) std::printf("| %zu | %zu | `%s` | %s |\n", member.offset, member.size, member.name, member.doc);
+  for (const Member& member : members)
+    std::printf("| %zu | %zu | `%s` | %s |\n", member.offset, member.size, member.name, member.doc);
   std::printf("\n");
 }
 
-#define GT_MEMBER(Struct, member, doc) {#member, offsetof(Struct, member), sizeof(Struct::member), doc}
+#define GT_MEMBER(Struct, member, doc) \
+  { #member, offsetof(Struct, member), sizeof(Struct::member), doc }
 
 void print_introduction() {
   std::printf(
       "# The trace file, version %u.%u\n\n"
-      "Generated from `trace/records.def` and `trace/file.h` by `trace/format_doc`; a test keeps it so. Everything is little endian and naturally\n"
+      "Generated from `trace/records.def` and `trace/file.h` by `trace/format_doc`; a test keeps it so. Everything is "
+      "little endian and naturally\n"
       "aligned; there is no padding inside structs.\n\n"
       "```\n"
-      "FileHeader | Chunk | Chunk | ...      Chunk: ChunkHeader, stored_size bytes of payload, zeros up to the next multiple of 8\n"
+      "FileHeader | Chunk | Chunk | ...      Chunk: ChunkHeader, stored_size bytes of payload, zeros up to the next "
+      "multiple of 8\n"
       "```\n\n"
-      "- **Append-only.** No chunk is ever changed, and nothing is moved at the end: a file can be read while it is written, and after its writer was killed.\n"
-      "- **Found again.** A reader that meets something that is no chunk looks for the next `GTCK` on an 8-byte border whose `header_check` is right.\n"
-      "- **Compatible.** A reader refuses a newer major by name and reads a newer minor. It skips chunk kinds and record types that it does not know, and\n"
-      "  counts them; it takes the missing end of a short record as zeros and ignores the longer tail of a long one. Ids are never used twice; fields are only\n"
-      "  appended. In every version, magic, major, minor and `header_size` are where they are, and the last 8 bytes of the file header are its checksum.\n"
+      "- **Append-only.** No chunk is ever changed, and nothing is moved at the end: a file can be read while it is "
+      "written, and after its writer was killed.\n"
+      "- **Found again.** A reader that meets something that is no chunk looks for the next `GTCK` on an 8-byte border "
+      "whose `header_check` is right.\n"
+      "- **Compatible.** A reader refuses a newer major by name and reads a newer minor. It skips chunk kinds and "
+      "record types that it does not know, and\n"
+      "  counts them; it takes the missing end of a short record as zeros and ignores the longer tail of a long one. "
+      "Ids are never used twice; fields are only\n"
+      "  appended. In every version, magic, major, minor and `header_size` are where they are, and the last 8 bytes of "
+      "the file header are its checksum.\n"
       "- **Checksums** are XXH3-64.\n\n",
       kFileMajor, kFileMinor);
 }
 
 void print_file_header() {
   std::printf("## File header\n\n");
-  print_struct("FileHeader", sizeof(FileHeader),
-               {GT_MEMBER(FileHeader, magic, "`GPUTRACE`"), GT_MEMBER(FileHeader, major, "1"), GT_MEMBER(FileHeader, minor, "0"),
-                GT_MEMBER(FileHeader, header_size, "of this header"), GT_MEMBER(FileHeader, random_id, "of the traced process"),
-                GT_MEMBER(FileHeader, start_time, "of the process, in clock ticks after boot (`/proc/PID/stat` field 22); 0: not known"),
-                GT_MEMBER(FileHeader, pid_namespace, "inode of `/proc/PID/ns/pid`; 0: not known"),
-                GT_MEMBER(FileHeader, pid, "as the process saw itself"), GT_MEMBER(FileHeader, clock, "1: TSC; 2: CLOCK_MONOTONIC (ticks are nanoseconds)"),
-                GT_MEMBER(FileHeader, boot_id, "the kernel's boot id"), GT_MEMBER(FileHeader, checksum, "of the bytes before it")});
+  print_struct(
+      "FileHeader", sizeof(FileHeader),
+      {GT_MEMBER(FileHeader, magic, "`GPUTRACE`"), GT_MEMBER(FileHeader, major, "1"), GT_MEMBER(FileHeader, minor, "0"),
+       GT_MEMBER(FileHeader, header_size, "of this header"), GT_MEMBER(FileHeader, random_id, "of the traced process"),
+       GT_MEMBER(FileHeader, start_time,
+                 "of the process, in clock ticks after boot (`/proc/PID/stat` field 22); 0: not known"),
+       GT_MEMBER(FileHeader, pid_namespace, "inode of `/proc/PID/ns/pid`; 0: not known"),
+       GT_MEMBER(FileHeader, pid, "as the process saw itself"),
+       GT_MEMBER(FileHeader, clock, "1: TSC; 2: CLOCK_MONOTONIC (ticks are nanoseconds)"),
+       GT_MEMBER(FileHeader, boot_id, "the kernel's boot id"),
+       GT_MEMBER(FileHeader, checksum, "of the bytes before it")});
 }
 
 void print_chunk_header() {
   std::printf("## Chunks\n\n");
   print_struct(
       "ChunkHeader", sizeof(ChunkHeader),
-      {GT_MEMBER(ChunkHeader, magic, "`GTCK`"), GT_MEMBER(ChunkHeader, kind, "see below"), GT_MEMBER(ChunkHeader, encoding, "see below"),
+      {GT_MEMBER(ChunkHeader, magic, "`GTCK`"), GT_MEMBER(ChunkHeader, kind, "see below"),
+       GT_MEMBER(ChunkHeader, encoding, "see below"),
        GT_MEMBER(ChunkHeader, checksum, "of this header from `sequence` on, and of the stored payload"),
-       GT_MEMBER(ChunkHeader, sequence, "0, 1, 2 ... in the file"), GT_MEMBER(ChunkHeader, stored_size, "bytes of the payload in the file, without padding"),
-       GT_MEMBER(ChunkHeader, raw_size, "bytes after decoding"), GT_MEMBER(ChunkHeader, slot, "records: the thread is (slot, incarnation)"),
+       GT_MEMBER(ChunkHeader, sequence, "0, 1, 2 ... in the file"),
+       GT_MEMBER(ChunkHeader, stored_size, "bytes of the payload in the file, without padding"),
+       GT_MEMBER(ChunkHeader, raw_size, "bytes after decoding"),
+       GT_MEMBER(ChunkHeader, slot, "records: the thread is (slot, incarnation)"),
        GT_MEMBER(ChunkHeader, incarnation, "records: see slot"),
-       GT_MEMBER(ChunkHeader, first_record, "records: ordinal of the first one within its thread; a jump means records overwritten or lost"),
+       GT_MEMBER(ChunkHeader, first_record,
+                 "records: ordinal of the first one within its thread; a jump means records overwritten or lost"),
        GT_MEMBER(ChunkHeader, record_count, "records: how many"),
-       GT_MEMBER(ChunkHeader, header_check, "low 32 bits of XXH3-64 over this header with `checksum` and `header_check` set to 0"),
-       GT_MEMBER(ChunkHeader, begin, "records: smallest begin that is not 0; else when the chunk was written, 0 where not told"),
+       GT_MEMBER(ChunkHeader, header_check,
+                 "low 32 bits of XXH3-64 over this header with `checksum` and `header_check` set to 0"),
+       GT_MEMBER(ChunkHeader, begin,
+                 "records: smallest begin that is not 0; else when the chunk was written, 0 where not told"),
        GT_MEMBER(ChunkHeader, end, "records: largest end; else as `begin`")});
   std::printf(
       "A reader refuses chunks whose `raw_size` or `stored_size` is more than %u bytes.\n\n"
       "| kind | | payload |\n|---|---|---|\n"
       "| 1 | Schema | text: what records, fields and calls are; see [Schema text](#schema-text) |\n"
-      "| 2 | Info | lines `KEY TAB VALUE`, in values `\\t` `\\n` `\\\\` are escaped; a key that comes again replaces, or, where it may repeat, adds |\n"
+      "| 2 | Info | lines `KEY TAB VALUE`, in values `\\t` `\\n` `\\\\` are escaped; a key that comes again replaces, "
+      "or, where it may repeat, adds |\n"
       "| 3 | Thread | ThreadEntry[]; newest wins |\n"
       "| 4 | Records | whole records of one thread, in its order |\n"
       "| 5 | Anchors | Anchor[] |\n"
@@ -85,39 +106,53 @@ void print_chunk_header() {
 }
 
 void print_entries() {
-  print_struct("ThreadEntry", sizeof(ThreadEntry),
-               {GT_MEMBER(ThreadEntry, slot, "0: definitions, written by any thread"), GT_MEMBER(ThreadEntry, incarnation, "which thread of that slot"),
-                GT_MEMBER(ThreadEntry, tid, "kernel thread id as the process saw it; 0: definitions, or not known"), GT_MEMBER(ThreadEntry, reserved, "0"),
-                GT_MEMBER(ThreadEntry, begin, "ticks of its first record"), GT_MEMBER(ThreadEntry, end, "ticks; 0: alive"),
-                GT_MEMBER(ThreadEntry, name, "thread name, zero-padded")});
-  print_struct("Anchor", sizeof(Anchor),
-               {GT_MEMBER(Anchor, ticks, "record clock"), GT_MEMBER(Anchor, monotonic_ns, "CLOCK_MONOTONIC at that instant"),
-                GT_MEMBER(Anchor, realtime_ns, "CLOCK_REALTIME at that instant"),
-                GT_MEMBER(Anchor, width_ns, "the readings are within half of this of each other")});
-  print_struct("HealthEntry", sizeof(HealthEntry),
-               {GT_MEMBER(HealthEntry, slot, ""), GT_MEMBER(HealthEntry, incarnation, ""), GT_MEMBER(HealthEntry, tid, ""), GT_MEMBER(HealthEntry, reserved, "0"),
-                GT_MEMBER(HealthEntry, seen, "records that the thread wanted to write"), GT_MEMBER(HealthEntry, stored, "records in this file so far"),
-                GT_MEMBER(HealthEntry, dropped,
-                          "by reason: 0 ring full, 1 no slot, 2 nested in a signal handler, 3 nobody drained, 4 overwritten, 5 disk, 6 lost, 7 reserved")});
-  std::printf("In the last Health of a file with an End, `seen` = `stored` + the sum of `dropped`, for each thread and for the process.\n\n");
+  print_struct(
+      "ThreadEntry", sizeof(ThreadEntry),
+      {GT_MEMBER(ThreadEntry, slot, "0: definitions, written by any thread"),
+       GT_MEMBER(ThreadEntry, incarnation, "which thread of that slot"),
+       GT_MEMBER(ThreadEntry, tid, "kernel thread id as the process saw it; 0: definitions, or not known"),
+       GT_MEMBER(ThreadEntry, reserved, "0"), GT_MEMBER(ThreadEntry, begin, "ticks of its first record"),
+       GT_MEMBER(ThreadEntry, end, "ticks; 0: alive"), GT_MEMBER(ThreadEntry, name, "thread name, zero-padded")});
+  print_struct(
+      "Anchor", sizeof(Anchor),
+      {GT_MEMBER(Anchor, ticks, "record clock"), GT_MEMBER(Anchor, monotonic_ns, "CLOCK_MONOTONIC at that instant"),
+       GT_MEMBER(Anchor, realtime_ns, "CLOCK_REALTIME at that instant"),
+       GT_MEMBER(Anchor, width_ns, "the readings are within half of this of each other")});
+  print_struct(
+      "HealthEntry", sizeof(HealthEntry),
+      {GT_MEMBER(HealthEntry, slot, ""), GT_MEMBER(HealthEntry, incarnation, ""), GT_MEMBER(HealthEntry, tid, ""),
+       GT_MEMBER(HealthEntry, reserved, "0"), GT_MEMBER(HealthEntry, seen, "records that the thread wanted to write"),
+       GT_MEMBER(HealthEntry, stored, "records in this file so far"),
+       GT_MEMBER(HealthEntry, dropped,
+                 "by reason: 0 ring full, 1 no slot, 2 nested in a signal handler, 3 nobody drained, 4 overwritten, 5 "
+                 "disk, 6 lost, 7 reserved")});
+  std::printf(
+      "In the last Health of a file with an End, `seen` = `stored` + the sum of `dropped`, for each thread and for the "
+      "process.\n\n");
   print_struct("InFlightEntry", sizeof(InFlightEntry),
-               {GT_MEMBER(InFlightEntry, slot, ""), GT_MEMBER(InFlightEntry, incarnation, ""), GT_MEMBER(InFlightEntry, tid, ""),
-                GT_MEMBER(InFlightEntry, call, "id of the call"), GT_MEMBER(InFlightEntry, begin, "ticks"),
-                GT_MEMBER(InFlightEntry, argument, "its main argument"), GT_MEMBER(InFlightEntry, depth, "0: outermost"), GT_MEMBER(InFlightEntry, reserved, "0")});
+               {GT_MEMBER(InFlightEntry, slot, ""), GT_MEMBER(InFlightEntry, incarnation, ""),
+                GT_MEMBER(InFlightEntry, tid, ""), GT_MEMBER(InFlightEntry, call, "id of the call"),
+                GT_MEMBER(InFlightEntry, begin, "ticks"), GT_MEMBER(InFlightEntry, argument, "its main argument"),
+                GT_MEMBER(InFlightEntry, depth, "0: outermost"), GT_MEMBER(InFlightEntry, reserved, "0")});
   print_struct("EndEntry", sizeof(EndEntry),
-               {GT_MEMBER(EndEntry, reason, "1 exited, 2 vanished (no exit handler ran), 3 signalled, 4 replaced by exec, 5 stopped, 6 error of the sidecar"),
-                GT_MEMBER(EndEntry, detail, "exit code, signal or errno, where known"), GT_MEMBER(EndEntry, monotonic_ns, ""), GT_MEMBER(EndEntry, realtime_ns, "")});
+               {GT_MEMBER(EndEntry, reason,
+                          "1 exited, 2 vanished (no exit handler ran), 3 signalled, 4 replaced by exec, 5 stopped, 6 "
+                          "error of the sidecar"),
+                GT_MEMBER(EndEntry, detail, "exit code, signal or errno, where known"),
+                GT_MEMBER(EndEntry, monotonic_ns, ""), GT_MEMBER(EndEntry, realtime_ns, "")});
 }
 
 void print_transform() {
   std::printf(
       "## Encoding 2\n\n"
-      "The records of the chunk are taken apart into columns and put together again without loss; see `trace/transform.h`. After the zstd frame:\n\n"
+      "The records of the chunk are taken apart into columns and put together again without loss; see "
+      "`trace/transform.h`. After the zstd frame:\n\n"
       "```\n"
       "u32 records, u32 classes                       a class: records of one (type, size); at most %u\n"
       "per class: u16 type, u16 size, u32 count\n"
       "u8 class[records]                              only when classes > 1: the order\n"
-      "column: end                                    of all records in order: zigzag difference to the record before (to 0 for the first)\n"
+      "column: end                                    of all records in order: zigzag difference to the record before "
+      "(to 0 for the first)\n"
       "column: duration                               of all records in order: end - begin\n"
       "per class: column of call | result << 16, then one column for each further 8 bytes after the record header\n\n"
       "column: u8 mode, u8 mask, u64 base, then for every bit b of mask, ascending, u8 plane[rows]\n"
@@ -136,13 +171,16 @@ void print_schema() {
       "field RECORD NAME TYPE OFFSET UNIT \"doc\"\n"
       "call ID NAME LEVEL VARIANT\n"
       "```\n\n"
-      "`NAME` of a call is the documented name without suffixes, `VARIANT` the exported one, `LEVEL` one of `driver`, `runtime`, `library`.\n\n"
+      "`NAME` of a call is the documented name without suffixes, `VARIANT` the exported one, `LEVEL` one of `driver`, "
+      "`runtime`, `library`.\n\n"
       "## Records\n\n"
-      "Every record begins with RecordHeader: `u16 type`, `u16 size` (of the whole record, a multiple of 8), `u16 call` (id, 0: none), `u16 result`\n"
+      "Every record begins with RecordHeader: `u16 type`, `u16 size` (of the whole record, a multiple of 8), `u16 "
+      "call` (id, 0: none), `u16 result`\n"
       "(0: success), `u64 begin`, `u64 end` (ticks). Fields below follow at their offsets.\n\n");
   for (u32 i = 0; i < kRecordSchemaCount; ++i) {
     const RecordSchema& record = kRecordSchemas[i];
-    std::printf("### %u %s (%u bytes)\n\n%s\n\n| offset | type | field | unit | meaning |\n|---|---|---|---|---|\n", record.type, record.name, record.size, record.doc);
+    std::printf("### %u %s (%u bytes)\n\n%s\n\n| offset | type | field | unit | meaning |\n|---|---|---|---|---|\n",
+                record.type, record.name, record.size, record.doc);
     for (u32 f = 0; f < record.field_count; ++f) {
       const FieldSchema& field = record.fields[f];
       std::printf("| %u | %s | `%s` | %s | %s |\n", field.offset, field.type, field.name, field.unit, field.doc);

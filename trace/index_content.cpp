@@ -34,7 +34,8 @@ u64 sum(const u64* dropped) { return std::accumulate(dropped, dropped + kDropRea
 // No sum of such counters over all threads overflows.
 bool plausible(const HealthEntry& entry) {
   const u64 limit = entry.slot == kProcessSlot ? u64{1} << 60 : u64{1} << 40;
-  return entry.seen < limit && entry.stored < limit && std::all_of(entry.dropped, entry.dropped + kDropReasons, [&](u64 count) { return count < limit; });
+  return entry.seen < limit && entry.stored < limit &&
+         std::all_of(entry.dropped, entry.dropped + kDropReasons, [&](u64 count) { return count < limit; });
 }
 
 }  // namespace
@@ -43,7 +44,8 @@ bool TraceIndexer::read_payload(const Found& found, std::vector<u64>& raw) {
   const ChunkHeader& header = found.header;
   raw.resize(header.raw_size / 8 + 1);
   const u8* stored = file_.at(found.offset + sizeof header, header.stored_size);
-  return stored && decoder_.decode(header.encoding, stored, header.stored_size, reinterpret_cast<u8*>(raw.data()), header.raw_size);
+  return stored && decoder_.decode(header.encoding, stored, header.stored_size, reinterpret_cast<u8*>(raw.data()),
+                                   header.raw_size);
 }
 
 void TraceIndexer::read_chunk(const Found& found) {
@@ -81,8 +83,12 @@ bool TraceIndexer::each(const u8* raw, std::size_t size, Take take) {
 
 bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_t size) {
   switch (header.kind) {
-    case ChunkKind::Schema: trace_.schema_.add_text({reinterpret_cast<const char*>(raw), size}); return true;
-    case ChunkKind::Info: add_info({reinterpret_cast<const char*>(raw), size}); return true;
+    case ChunkKind::Schema:
+      trace_.schema_.add_text({reinterpret_cast<const char*>(raw), size});
+      return true;
+    case ChunkKind::Info:
+      add_info({reinterpret_cast<const char*>(raw), size});
+      return true;
     case ChunkKind::Thread:
       return each<ThreadEntry>(raw, size, [&](const ThreadEntry& entry) {
         const u32 index = thread(entry.slot, entry.incarnation, entry.tid);
@@ -119,7 +125,8 @@ bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_
         trace_.end_ = entry;
         return true;
       });
-    case ChunkKind::Records: break;
+    case ChunkKind::Records:
+      break;
   }
   return false;
 }
@@ -137,7 +144,8 @@ void TraceIndexer::add_info(std::string_view text) {
 
 // Index of a thread, made where it is new; ~0: there are too many.
 u32 TraceIndexer::thread(u32 slot, u32 incarnation, i32 tid) {
-  const auto [found, is_new] = thread_index_.try_emplace(key_of(slot, incarnation), static_cast<u32>(trace_.threads_.size()));
+  const auto [found, is_new] =
+      thread_index_.try_emplace(key_of(slot, incarnation), static_cast<u32>(trace_.threads_.size()));
   if (is_new) {
     if (trace_.threads_.size() >= kMaxThreads) {
       thread_index_.erase(found);
@@ -157,7 +165,8 @@ void TraceIndexer::add_records(const Found& found) {
   const bool sound = static_cast<u64>(header.record_count) * sizeof(RecordHeader) <= header.raw_size &&
                      header.first_record <= ~u64{0} - header.record_count;
   if (index == ~0u || !sound) {
-    Damage& damage = add_damage(DamageKind::BadContent, found.offset, sizeof header + header.stored_size, "this chunk's counts make no sense");
+    Damage& damage = add_damage(DamageKind::BadContent, found.offset, sizeof header + header.stored_size,
+                                "this chunk's counts make no sense");
     damage.sequence = header.sequence;
     damage.sequence_count = 1;
     return;
@@ -181,12 +190,14 @@ void TraceIndexer::order_chunks() {
   for (u32 i = 0; i < trace_.chunks_.size(); ++i) trace_.threads_[trace_.chunks_[i].thread].chunks.push_back(i);
   for (ThreadInfo& thread : trace_.threads_) {
     const auto& chunks = trace_.chunks_;
-    std::stable_sort(thread.chunks.begin(), thread.chunks.end(), [&](u32 a, u32 b) { return chunks[a].first_record < chunks[b].first_record; });
+    std::stable_sort(thread.chunks.begin(), thread.chunks.end(),
+                     [&](u32 a, u32 b) { return chunks[a].first_record < chunks[b].first_record; });
     u64 next = 0;
     std::erase_if(thread.chunks, [&](u32 index) {
       const RecordChunk& chunk = chunks[index];
       if (chunk.first_record < next) {
-        Damage& damage = add_damage(DamageKind::BadContent, chunk.offset, chunk.stored_size, "this chunk repeats records of another one");
+        Damage& damage = add_damage(DamageKind::BadContent, chunk.offset, chunk.stored_size,
+                                    "this chunk repeats records of another one");
         damage.sequence = chunk.sequence;
         damage.sequence_count = 1;
         return true;
@@ -237,7 +248,8 @@ void TraceIndexer::settle_thread(ThreadInfo& thread, const HealthEntry* health) 
   }
   std::copy(health->dropped, health->dropped + kDropReasons, counters.dropped);
   const u64 accounted = add(counters.stored, sum(counters.dropped));
-  counters.exact = trace_.end_.has_value() && health->seen >= accounted && health->seen == add(health->stored, sum(health->dropped));
+  counters.exact =
+      trace_.end_.has_value() && health->seen >= accounted && health->seen == add(health->stored, sum(health->dropped));
   counters.seen = std::max(health->seen, accounted);
   counters.dropped[kLost] = add(counters.dropped[kLost], counters.seen - accounted);
 }
@@ -250,7 +262,8 @@ void TraceIndexer::settle_process(u64 threads_seen, const u64* threads_dropped) 
   std::copy(threads_dropped, threads_dropped + kDropReasons, process.dropped);
   if (health != health_.end()) {
     const HealthEntry& entry = health->second;
-    process.exact = process.exact && entry.seen == add(entry.stored, sum(entry.dropped)) && entry.seen >= process.stored;
+    process.exact =
+        process.exact && entry.seen == add(entry.stored, sum(entry.dropped)) && entry.seen >= process.stored;
     process.seen = std::max(process.seen, entry.seen);
     for (u32 i = 0; i < kLost; ++i) process.dropped[i] = std::max(process.dropped[i], entry.dropped[i]);
     process.dropped[kLost] = std::max(process.dropped[kLost], entry.dropped[kLost]);

@@ -28,7 +28,8 @@ u64 chunk_bytes(const ChunkHeader& header) { return align_up(sizeof header + hea
 
 const u8* FileWindow::at(u64 offset, std::size_t bytes) {
   if (offset > size_ || bytes > size_ - offset) return nullptr;
-  if (offset >= begin_ && offset - begin_ <= filled_ && bytes <= filled_ - (offset - begin_)) return buffer_.data() + (offset - begin_);
+  if (offset >= begin_ && offset - begin_ <= filled_ && bytes <= filled_ - (offset - begin_))
+    return buffer_.data() + (offset - begin_);
   const std::size_t wanted = static_cast<std::size_t>(std::min<u64>(std::max(bytes, kWindow), size_ - offset));
   if (buffer_.size() < wanted) buffer_.resize(wanted);
   begin_ = offset;
@@ -47,8 +48,8 @@ bool read_chunk_header(FileWindow& file, u64 offset, ChunkHeader& header) {
   const u8* at = file.at(offset, sizeof header);
   if (!at) return false;
   std::memcpy(&header, at, sizeof header);
-  return header.magic == kChunkMagic && header.header_check == chunk_header_check(header) && header.raw_size <= kMaxChunkRaw &&
-         header.stored_size <= kMaxChunkRaw;
+  return header.magic == kChunkMagic && header.header_check == chunk_header_check(header) &&
+         header.raw_size <= kMaxChunkRaw && header.stored_size <= kMaxChunkRaw;
 }
 
 Damage& TraceIndexer::add_damage(DamageKind kind, u64 offset, u64 bytes, std::string reason) {
@@ -109,14 +110,16 @@ u64 TraceIndexer::take_chunk(u64 at, const ChunkHeader& header) {
     return at + bytes;
   }
   found_.push_back({at, header, false});
-  Damage& damage = add_damage(DamageKind::BadChunk, at, bytes, payload ? "this chunk fails its checksum" : "this chunk cannot be read");
+  Damage& damage = add_damage(DamageKind::BadChunk, at, bytes,
+                              payload ? "this chunk fails its checksum" : "this chunk cannot be read");
   damage.sequence = header.sequence;
   damage.sequence_count = 1;
   damage.records = lost_records;
   wasted_bytes_ += header.stored_size;
   if (wasted_bytes_ > 2 * size + (64u << 20)) {
     gave_up_ = true;
-    add_damage(DamageKind::TooMuch, at + bytes, size - std::min(size, at + bytes), "too much of the file is damaged; the rest was not read");
+    add_damage(DamageKind::TooMuch, at + bytes, size - std::min(size, at + bytes),
+               "too much of the file is damaged; the rest was not read");
     return size;
   }
   ChunkHeader next;
@@ -154,7 +157,8 @@ void TraceIndexer::note_lost_bytes(u64 from, u64 to) {
   else if (to == file_.size() && to - from < sizeof(ChunkHeader))
     add_damage(DamageKind::TornTail, from, to - from, "the file ends within the header of a chunk");
   else
-    add_damage(DamageKind::LostBytes, from, to - from, all_zero(file_, from, to) ? "zeros where a chunk should be" : "no chunk begins here");
+    add_damage(DamageKind::LostBytes, from, to - from,
+               all_zero(file_, from, to) ? "zeros where a chunk should be" : "no chunk begins here");
 }
 
 // Sorts the chunks by their number, drops doubles, names the numbers that are missing.
@@ -163,7 +167,8 @@ void TraceIndexer::check_sequences() {
   for (std::size_t i = 0; i < found_.size(); ++i) {
     const u64 sequence = found_[i].header.sequence;
     if (i && sequence < highest && found_[i].good) {
-      Damage& damage = add_damage(DamageKind::OutOfOrder, found_[i].offset, chunk_bytes(found_[i].header), "this chunk is not where it was written");
+      Damage& damage = add_damage(DamageKind::OutOfOrder, found_[i].offset, chunk_bytes(found_[i].header),
+                                  "this chunk is not where it was written");
       damage.sequence = sequence;
       damage.sequence_count = 1;
     }
@@ -180,8 +185,11 @@ void TraceIndexer::check_sequences() {
     const u64 sequence = found.header.sequence;
     if (!kept.empty() && kept.back().header.sequence == sequence) {
       if (!found.good) continue;
-      std::erase_if(trace_.damage_, [&](const Damage& damage) { return damage.kind == DamageKind::OutOfOrder && damage.offset == found.offset; });
-      Damage& damage = add_damage(DamageKind::Duplicate, found.offset, chunk_bytes(found.header), "this chunk is in the file twice");
+      std::erase_if(trace_.damage_, [&](const Damage& damage) {
+        return damage.kind == DamageKind::OutOfOrder && damage.offset == found.offset;
+      });
+      Damage& damage =
+          add_damage(DamageKind::Duplicate, found.offset, chunk_bytes(found.header), "this chunk is in the file twice");
       damage.sequence = sequence;
       damage.sequence_count = 1;
       continue;
@@ -189,9 +197,12 @@ void TraceIndexer::check_sequences() {
     if (sequence > expected) {
       const u64 begin = kept.empty() ? 0 : kept.back().offset;
       const auto lost = std::find_if(trace_.damage_.begin(), trace_.damage_.end(), [&](const Damage& damage) {
-        return damage.kind == DamageKind::LostBytes && !damage.sequence_count && damage.offset >= begin && damage.offset < found.offset;
+        return damage.kind == DamageKind::LostBytes && !damage.sequence_count && damage.offset >= begin &&
+               damage.offset < found.offset;
       });
-      Damage& damage = lost != trace_.damage_.end() ? *lost : add_damage(DamageKind::MissingSequence, found.offset, 0, "chunks are missing before this one");
+      Damage& damage = lost != trace_.damage_.end() ? *lost
+                                                    : add_damage(DamageKind::MissingSequence, found.offset, 0,
+                                                                 "chunks are missing before this one");
       damage.sequence = expected;
       damage.sequence_count = sequence - expected;
     }

@@ -1,4 +1,5 @@
-// Builds a TraceReader: finds the chunks of a file, verifies them, reads everything but the records. Internal to trace/.
+// Builds a TraceReader: finds the chunks of a file, verifies them, reads everything but the records. Internal to
+// trace/.
 #pragma once
 
 #include <string>
@@ -11,7 +12,8 @@
 
 namespace gputrace {
 
-// Bytes of a file through one window; nullptr where the file ends or cannot be read. A pointer is good until the next call.
+// Bytes of a file through one window; nullptr where the file ends or cannot be read. A pointer is good until the next
+// call.
 class FileWindow {
  public:
   FileWindow(int fd, u64 size) : fd_(fd), size_(size) {}

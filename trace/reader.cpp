@@ -23,13 +23,15 @@ Failure<OpenError> refuse(OpenErrorKind kind, std::string message, int system_er
 }
 
 Failure<OpenError> refuse_errno(int error) {
-  return refuse(error == ENOENT || error == ENOTDIR ? OpenErrorKind::NoSuchFile : OpenErrorKind::NotReadable, std::strerror(error), error);
+  return refuse(error == ENOENT || error == ENOTDIR ? OpenErrorKind::NoSuchFile : OpenErrorKind::NotReadable,
+                std::strerror(error), error);
 }
 
-// The first bytes of the file, whatever its version: magic, version, header size and, in the last 8 bytes of the header, a checksum.
+// The first bytes of the file, whatever its version: magic, version, header size and, in the last 8 bytes of the
+// header, a checksum.
 struct Prologue {
   FileHeader header{};
-  bool sound = false;    // checksum is right
+  bool sound = false;  // checksum is right
   u64 first_chunk = 0;
 };
 
@@ -44,7 +46,8 @@ Prologue parse_prologue(const u8* bytes, std::size_t size) {
   prologue.sound = checksum == file_header_checksum(bytes, header_size);
   if (prologue.sound) {
     prologue.first_chunk = header_size;
-    if (header_size < sizeof(FileHeader)) std::memset(reinterpret_cast<u8*>(&prologue.header) + header_size - 8, 0, sizeof(FileHeader) - header_size + 8);
+    if (header_size < sizeof(FileHeader))
+      std::memset(reinterpret_cast<u8*>(&prologue.header) + header_size - 8, 0, sizeof(FileHeader) - header_size + 8);
   }
   return prologue;
 }
@@ -77,15 +80,18 @@ Result<TraceReader, OpenError> TraceReader::open(const std::string& path) {
   const u8* head = window.at(0, head_size);
   if (!head_size) return refuse(OpenErrorKind::Empty, "is empty");
   if (!head) return refuse_errno(window.error() ? window.error() : EIO);
-  if (std::memcmp(head, kFileMagic, std::min(head_size, sizeof kFileMagic)) != 0) return refuse(OpenErrorKind::NotATrace, "is not a gputrace trace");
-  if (head_size < sizeof(FileHeader)) return refuse(OpenErrorKind::Empty, "holds nothing: it was cut before its header ended");
+  if (std::memcmp(head, kFileMagic, std::min(head_size, sizeof kFileMagic)) != 0)
+    return refuse(OpenErrorKind::NotATrace, "is not a gputrace trace");
+  if (head_size < sizeof(FileHeader))
+    return refuse(OpenErrorKind::Empty, "holds nothing: it was cut before its header ended");
 
   const Prologue prologue = parse_prologue(head, head_size);
   trace.header_ = prologue.header;
   if (prologue.sound && prologue.header.major > kFileMajor) {
-    auto failure = refuse(OpenErrorKind::NewerMajor, "was written by a newer gputrace (format " + std::to_string(prologue.header.major) + "." +
-                                                         std::to_string(prologue.header.minor) + "; this one reads up to " +
-                                                         std::to_string(kFileMajor) + ".x)");
+    auto failure = refuse(OpenErrorKind::NewerMajor,
+                          "was written by a newer gputrace (format " + std::to_string(prologue.header.major) + "." +
+                              std::to_string(prologue.header.minor) + "; this one reads up to " +
+                              std::to_string(kFileMajor) + ".x)");
     failure.error.major = prologue.header.major;
     failure.error.minor = prologue.header.minor;
     return failure;
@@ -95,7 +101,8 @@ Result<TraceReader, OpenError> TraceReader::open(const std::string& path) {
     damage.kind = DamageKind::BadHeader;
     damage.bytes = sizeof(FileHeader);
     damage.reason = "the file header fails its checksum";
-    if (trace.header_.clock != ClockKind::Monotonic) trace.header_.clock = ClockKind::Tsc;  // what nearly every trace has
+    if (trace.header_.clock != ClockKind::Monotonic)
+      trace.header_.clock = ClockKind::Tsc;  // what nearly every trace has
   }
   TraceIndexer(trace).run(prologue.first_chunk);
   return trace;
@@ -131,7 +138,8 @@ Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkB
   if (parts.stored.size() < bytes) parts.stored.resize(bytes);
   std::size_t filled = 0;
   while (filled < bytes) {
-    const ssize_t got = ::pread(file_.get(), parts.stored.data() + filled, bytes - filled, static_cast<off_t>(chunk.offset + filled));
+    const ssize_t got =
+        ::pread(file_.get(), parts.stored.data() + filled, bytes - filled, static_cast<off_t>(chunk.offset + filled));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return fail("this chunk cannot be read any more");
     filled += static_cast<std::size_t>(got);
@@ -139,11 +147,13 @@ Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkB
   ChunkHeader header;
   std::memcpy(&header, parts.stored.data(), sizeof header);
   const u8* payload = parts.stored.data() + sizeof header;
-  if (header.stored_size != chunk.stored_size || header.checksum != chunk_checksum(header, payload)) return fail("this chunk has changed since the file was opened");
+  if (header.stored_size != chunk.stored_size || header.checksum != chunk_checksum(header, payload))
+    return fail("this chunk has changed since the file was opened");
 
   if (parts.raw.size() < chunk.raw_size / 8 + 1) parts.raw.resize(chunk.raw_size / 8 + 1);
   u8* raw = reinterpret_cast<u8*>(parts.raw.data());
-  if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size)) return fail("this chunk does not decode");
+  if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size))
+    return fail("this chunk does not decode");
   RecordRange range;
   range.data = raw;
   range.size = chunk.raw_size;

@@ -66,7 +66,12 @@ void write_field(TextSink& sink, const char* record, const FieldSchema& field) {
 
 const RecordSchema kRecordSchemas[] = {
 #define GT_RECORD(Name, id, doc) \
-  {#Name, doc, id, sizeof(Name), Fields_##Name<Name>::kFields, sizeof(Fields_##Name<Name>::kFields) / sizeof(FieldSchema)},
+  {#Name,                        \
+   doc,                          \
+   id,                           \
+   sizeof(Name),                 \
+   Fields_##Name<Name>::kFields, \
+   sizeof(Fields_##Name<Name>::kFields) / sizeof(FieldSchema)},
 #define GT_FIELD(type, name, unit, doc)
 #define GT_END(Name)
 #include "trace/records.def"

@@ -111,11 +111,13 @@ bool classify(const u8* records, std::size_t size, ClassTable& table, std::vecto
   return true;
 }
 
-// Columns lie one after the other: end, duration, then those of each class. An odd number of cache lines apart, so that rows do not collide.
+// Columns lie one after the other: end, duration, then those of each class. An odd number of cache lines apart, so that
+// rows do not collide.
 std::size_t column_stride(std::size_t rows) { return (rows + 8) | 8; }
 std::size_t class_columns(const Class& c) { return c.size / 8 - kHeaderWords + 1; }
 
-void scatter(const u8* records, const ClassTable& table, const std::vector<u8>& order, std::vector<u64>& columns, const std::size_t* first) {
+void scatter(const u8* records, const ClassTable& table, const std::vector<u8>& order, std::vector<u64>& columns,
+             const std::size_t* first) {
   u32 row[kMaxTransformClasses] = {};
   std::size_t stride[kMaxTransformClasses];
   for (u32 c = 0; c < table.used; ++c) stride[c] = column_stride(table.classes[c].count);
@@ -194,8 +196,10 @@ class ColumnReader {
   const u8* plane_[8];
 };
 
-// Positions of every record, class by class (scratch.positions), from the order; false where counts or sizes do not add up.
-bool place(const ClassTable& table, const u8* order, u32 records, std::size_t raw_size, std::vector<u32>& positions, u32* first) {
+// Positions of every record, class by class (scratch.positions), from the order; false where counts or sizes do not add
+// up.
+bool place(const ClassTable& table, const u8* order, u32 records, std::size_t raw_size, std::vector<u32>& positions,
+           u32* first) {
   u64 rows = 0, bytes = 0;
   for (u32 c = 0; c < table.used; ++c) {
     const Class& each = table.classes[c];
@@ -242,7 +246,8 @@ bool restore_class(Input& in, const Class& c, const u32* positions, u8* out, std
     if (!reader.open(in, c.count)) return false;
   const std::size_t stride = std::min<std::size_t>(kTileRows, c.count);
   scratch.resize(std::max(scratch.size(), columns * stride));
-  const u64 key = c.type | static_cast<u64>(c.size) << 16;  // not from the columns: the chain must hold whatever they say
+  const u64 key = c.type | static_cast<u64>(c.size)
+                               << 16;  // not from the columns: the chain must hold whatever they say
   for (u32 from = 0; from < c.count; from += kTileRows) {
     const u32 rows = std::min<u32>(kTileRows, c.count - from);
     for (std::size_t w = 0; w < columns; ++w) readers[w].read(from, rows, scratch.data() + w * stride);
@@ -306,7 +311,8 @@ bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t 
   if (!place(table, order, count, raw_size, scratch.positions, first)) return false;
   if (!restore_times(in, table, order, count, records)) return false;
   for (u32 c = 0; c < table.used; ++c)
-    if (!restore_class(in, table.classes[c], scratch.positions.data() + first[c], records, scratch.columns)) return false;
+    if (!restore_class(in, table.classes[c], scratch.positions.data() + first[c], records, scratch.columns))
+      return false;
   return in.left == 0;
 }
 

@@ -7,8 +7,9 @@
 //   column "end": over all records in order, zigzag difference of `end` to the record before it
 //   column "duration": over all records in order, end - begin
 //   per class: column of call | result << 16, then one column per further 8 bytes of the record (after the header)
-// A column: u8 mode (0: XOR with the base; 1: zigzag difference to the row before, the first to the base), u8 mask, u64 base, then for every bit b of
-// the mask one plane: byte b of each row's value. Bytes whose bit is not set are 0 in every row: a constant column has no plane.
+// A column: u8 mode (0: XOR with the base; 1: zigzag difference to the row before, the first to the base), u8 mask, u64
+// base, then for every bit b of the mask one plane: byte b of each row's value. Bytes whose bit is not set are 0 in
+// every row: a constant column has no plane.
 #pragma once
 
 #include <cstddef>
@@ -33,11 +34,12 @@ constexpr std::size_t transformed_bound(std::size_t raw_size) { return raw_size 
 // Appends to `out`. False: not a chain of records, or too many classes for this to pay (then `out` is as it was).
 bool transform_records(const u8* records, std::size_t size, TransformScratch& scratch, std::vector<u8>& out);
 
-// Restores exactly `raw_size` bytes to `records` (8-byte aligned). False: not what transform_records() makes. Never writes beyond; what it gives on
-// success is a chain of whole records.
+// Restores exactly `raw_size` bytes to `records` (8-byte aligned). False: not what transform_records() makes. Never
+// writes beyond; what it gives on success is a chain of whole records.
 bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t raw_size, TransformScratch& scratch);
 
-// Number of records if [records, size) is a chain of whole records (each at least a RecordHeader, a multiple of 8); else -1.
+// Number of records if [records, size) is a chain of whole records (each at least a RecordHeader, a multiple of 8);
+// else -1.
 i64 count_records(const u8* records, std::size_t size);
 
 }  // namespace gputrace

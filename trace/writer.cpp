@@ -129,7 +129,8 @@ bool TraceWriter::State::put(ChunkHeader& header, bool is_tail) {
 
 TraceWriter::TraceWriter() = default;
 TraceWriter::~TraceWriter() {
-  if (state_ && state_->reserved > state_->position) (void)!::ftruncate(state_->file.get(), static_cast<off_t>(state_->position));
+  if (state_ && state_->reserved > state_->position)
+    (void)!::ftruncate(state_->file.get(), static_cast<off_t>(state_->position));
 }
 TraceWriter::TraceWriter(TraceWriter&&) noexcept = default;
 TraceWriter& TraceWriter::operator=(TraceWriter&&) noexcept = default;
@@ -149,7 +150,8 @@ Result<TraceWriter, int> TraceWriter::start(Fd file, FileHeader header, u64 limi
   State& s = *writer.state_;
   s.file = std::move(file);
   rlimit most{};
-  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && (!limit || most.rlim_cur < limit)) limit = most.rlim_cur;
+  if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY && (!limit || most.rlim_cur < limit))
+    limit = most.rlim_cur;
   s.limit = limit;
   if (limit) s.tail_reserve = std::min(kTailReserve, limit / 4);
   std::memcpy(header.magic, kFileMagic, sizeof header.magic);

@@ -23,16 +23,41 @@ constexpr u32 kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr u32 kArchitecture = 0;
 #endif
 
-// Refused with EPERM. A list of what is refused, not of what is allowed: a new libc may need a call that nobody knows yet.
+// Refused with EPERM. A list of what is refused, not of what is allowed: a new libc may need a call that nobody knows
+// yet.
 constexpr u32 kRefused[] = {
-    SYS_execve,   SYS_execveat, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_socket, SYS_connect, SYS_bind, SYS_listen,
-    SYS_accept,   SYS_accept4,  SYS_kill,   SYS_tkill,            SYS_setuid,            SYS_setgid, SYS_mount,   SYS_umount2,
-    SYS_unlinkat, SYS_renameat, SYS_clone,  SYS_bpf,              SYS_perf_event_open,   SYS_init_module, SYS_kexec_load,
+    SYS_execve,
+    SYS_execveat,
+    SYS_ptrace,
+    SYS_process_vm_readv,
+    SYS_process_vm_writev,
+    SYS_socket,
+    SYS_connect,
+    SYS_bind,
+    SYS_listen,
+    SYS_accept,
+    SYS_accept4,
+    SYS_kill,
+    SYS_tkill,
+    SYS_setuid,
+    SYS_setgid,
+    SYS_mount,
+    SYS_umount2,
+    SYS_unlinkat,
+    SYS_renameat,
+    SYS_clone,
+    SYS_bpf,
+    SYS_perf_event_open,
+    SYS_init_module,
+    SYS_kexec_load,
 #ifdef SYS_clone3
     SYS_clone3,
 #endif
 #ifdef SYS_unlink
-    SYS_unlink,   SYS_rename,   SYS_fork,   SYS_vfork,
+    SYS_unlink,
+    SYS_rename,
+    SYS_fork,
+    SYS_vfork,
 #endif
 #ifdef SYS_renameat2
     SYS_renameat2,
@@ -53,7 +78,8 @@ void confine() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };
-  for (u8 i = 0; i < kCount; ++i) program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kRefused[i], static_cast<u8>(kCount - i), 0));
+  for (u8 i = 0; i < kCount; ++i)
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kRefused[i], static_cast<u8>(kCount - i), 0));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};

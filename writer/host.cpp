@@ -15,7 +15,10 @@
 namespace gputrace {
 namespace {
 
-bool all_digits(std::string_view text) { return !text.empty() && text.size() <= 9 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }); }
+bool all_digits(std::string_view text) {
+  return !text.empty() && text.size() <= 9 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
 
 std::string first_number(const Environment& environment, std::initializer_list<const char*> names) {
   for (const char* name : names) {
@@ -25,7 +28,8 @@ std::string first_number(const Environment& environment, std::initializer_list<c
   return {};
 }
 
-// One number per task only where there is more than one task: an interactive allocation sets SLURM_PROCID=0 for everything.
+// One number per task only where there is more than one task: an interactive allocation sets SLURM_PROCID=0 for
+// everything.
 bool in_slurm_tasks(const Environment& environment) {
   for (const char* name : {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
     const std::string tasks = environment(name);
@@ -73,7 +77,9 @@ ProcessStat process_stat(i32 pid) {
   const char* at = text.c_str() + name_end + 1;
   int parent = 0;
   unsigned long long start = 0;
-  if (std::sscanf(at, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &stat.state, &parent, &start) != 3) return stat;
+  if (std::sscanf(at, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &stat.state,
+                  &parent, &start) != 3)
+    return stat;
   stat.known = true;
   stat.parent = parent;
   stat.start_time = start;
@@ -97,13 +103,15 @@ std::string boot_id() {
 }
 
 std::string find_rank(const Environment& environment) {
-  std::string rank = first_number(environment, {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"});
+  std::string rank =
+      first_number(environment, {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"});
   if (rank.empty() && in_slurm_tasks(environment)) rank = first_number(environment, {"SLURM_PROCID"});
   return rank;
 }
 
 std::string find_local_rank(const Environment& environment) {
-  std::string rank = first_number(environment, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"});
+  std::string rank = first_number(environment, {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "PMIX_LOCAL_RANK",
+                                                "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK"});
   if (rank.empty() && in_slurm_tasks(environment)) rank = first_number(environment, {"SLURM_LOCALID"});
   return rank;
 }
@@ -124,7 +132,8 @@ std::string find_job(const Environment& environment, i32 pid) {
   const ProcessStat stat = process_stat(first);
   const Nanos now = realtime_nanos();
   if (!stat.known) return format_utc(now);
-  const Nanos age = clock_nanos(CLOCK_BOOTTIME) - static_cast<Nanos>(stat.start_time) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
+  const Nanos age =
+      clock_nanos(CLOCK_BOOTTIME) - static_cast<Nanos>(stat.start_time) * (1'000'000'000 / ::sysconf(_SC_CLK_TCK));
   return format_utc(now - std::max<Nanos>(age, 0));
 }
 

@@ -1,4 +1,5 @@
-// Facts about the traced process and its host, read from /proc and the environment. Nothing here fails: what is not known is empty or 0.
+// Facts about the traced process and its host, read from /proc and the environment. Nothing here fails: what is not
+// known is empty or 0.
 #pragma once
 
 #include <functional>
@@ -32,8 +33,9 @@ std::string boot_id();  // as the kernel writes it: 8-4-4-4-12 hexadecimal digit
 std::string find_rank(const Environment& environment);        // digits, or empty
 std::string find_local_rank(const Environment& environment);  // digits, or empty
 
-// What names the run that a process belongs to: the id of its batch job; else the UTC start (YYYYMMDD-HHMMSS) of the first process of the run, told
-// by GPUTRACE_RUN_START or found as the topmost ancestor that was itself started with the library.
+// What names the run that a process belongs to: the id of its batch job; else the UTC start (YYYYMMDD-HHMMSS) of the
+// first process of the run, told by GPUTRACE_RUN_START or found as the topmost ancestor that was itself started with
+// the library.
 std::string find_job(const Environment& environment, i32 pid);
 std::string format_utc(Nanos realtime);  // YYYYMMDD-HHMMSS
 

@@ -23,7 +23,8 @@ void Log::say(LogLevel level, const char* word, std::string_view what, std::stri
   if (level > level_ || directory_ < 0) return;
   if (!tried_) {
     tried_ = true;
-    file_.reset(::openat(directory_, name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600));
+    file_.reset(::openat(directory_, name_.c_str(),
+                         O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600));
   }
   if (!file_) return;
   const time_t now = ::time(nullptr);

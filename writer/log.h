@@ -1,4 +1,5 @@
-// The sidecar's log: a file beside the trace, made only when GPUTRACE_LOG asks for it and something is said. One thread.
+// The sidecar's log: a file beside the trace, made only when GPUTRACE_LOG asks for it and something is said. One
+// thread.
 //   2026-11-20T18:10:45Z gputrace: error: /scratch/out is read-only; tracing is off, your program continues
 //             fix: GPUTRACE_OUTPUT=$HOME/gputrace-%j
 #pragma once

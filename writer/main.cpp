@@ -31,12 +31,16 @@ int main(int count, char** arguments) {
       std::printf("gputrace-sidecar %s\n", GPUTRACE_VERSION);
       return 0;
     } else {
-      std::fprintf(stderr, "gputrace-sidecar: error: this program is started by libgputrace.so\n          fix: gputrace run -- CMD\n");
+      std::fprintf(
+          stderr,
+          "gputrace-sidecar: error: this program is started by libgputrace.so\n          fix: gputrace run -- CMD\n");
       return 2;
     }
   }
   if (segment < 0) {
-    std::fprintf(stderr, "gputrace-sidecar: error: this program is started by libgputrace.so\n          fix: gputrace run -- CMD\n");
+    std::fprintf(
+        stderr,
+        "gputrace-sidecar: error: this program is started by libgputrace.so\n          fix: gputrace run -- CMD\n");
     return 2;
   }
   sigset_t all;

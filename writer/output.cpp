@@ -68,7 +68,8 @@ Result<OutputDirectory, OutputError> open_directory(const std::string& path, con
   const uid_t self = ::geteuid();
   const auto strange = [&](uid_t owner) { return self != 0 && owner != self && owner != 0; };
   if (::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && strange(link.st_uid))
-    return Failure{OutputError{path + " is a link that another user made; tracing is off, your program continues", "GPUTRACE_OUTPUT=$HOME/gputrace-%j"}};
+    return Failure{OutputError{path + " is a link that another user made; tracing is off, your program continues",
+                               "GPUTRACE_OUTPUT=$HOME/gputrace-%j"}};
   OutputDirectory directory;
   directory.path = path;
   directory.fd.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -76,7 +77,8 @@ Result<OutputDirectory, OutputError> open_directory(const std::string& path, con
   struct stat status {};
   if (::fstat(directory.fd.get(), &status) != 0) return Failure{describe(path, errno)};
   if (strange(status.st_uid) && environment("GPUTRACE_ALLOW_SHARED_DIR") != "1")
-    return Failure{OutputError{path + " belongs to another user; tracing is off, your program continues", "GPUTRACE_OUTPUT=DIR of your own, or GPUTRACE_ALLOW_SHARED_DIR=1"}};
+    return Failure{OutputError{path + " belongs to another user; tracing is off, your program continues",
+                               "GPUTRACE_OUTPUT=DIR of your own, or GPUTRACE_ALLOW_SHARED_DIR=1"}};
   return directory;
 }
 
@@ -91,7 +93,8 @@ bool has_number_token(std::string_view pattern) {
   return false;
 }
 
-std::string expand_tokens(std::string_view pattern, const OutputNames& names, const Environment& environment, u32 number) {
+std::string expand_tokens(std::string_view pattern, const OutputNames& names, const Environment& environment,
+                          u32 number) {
   std::string out;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] != '%' || i + 1 == pattern.size()) {
@@ -99,15 +102,33 @@ std::string expand_tokens(std::string_view pattern, const OutputNames& names, co
       continue;
     }
     switch (pattern[++i]) {
-      case 'h': out += clean(names.host); break;
-      case 'p': out += std::to_string(names.pid); break;
-      case 'r': out += clean(names.rank); break;
-      case 'l': out += clean(names.local_rank); break;
-      case 'j': out += clean(names.job); break;
-      case 'e': out += clean(names.executable); break;
-      case 't': out += clean(names.start); break;
-      case 'n': out += std::to_string(number); break;
-      case '%': out += '%'; break;
+      case 'h':
+        out += clean(names.host);
+        break;
+      case 'p':
+        out += std::to_string(names.pid);
+        break;
+      case 'r':
+        out += clean(names.rank);
+        break;
+      case 'l':
+        out += clean(names.local_rank);
+        break;
+      case 'j':
+        out += clean(names.job);
+        break;
+      case 'e':
+        out += clean(names.executable);
+        break;
+      case 't':
+        out += clean(names.start);
+        break;
+      case 'n':
+        out += std::to_string(number);
+        break;
+      case '%':
+        out += '%';
+        break;
       case 'q': {
         const std::size_t close = pattern.find('}', i);
         if (pattern.substr(i, 2) == "q{" && close != std::string_view::npos) {
@@ -117,7 +138,8 @@ std::string expand_tokens(std::string_view pattern, const OutputNames& names, co
         }
         [[fallthrough]];
       }
-      default: out.append("%").append(1, pattern[i]);  // no token: as it stands
+      default:
+        out.append("%").append(1, pattern[i]);  // no token: as it stands
     }
   }
   return out;
@@ -137,7 +159,8 @@ std::string trace_name(const OutputNames& names) {
   return name + executable + "-" + clean(names.host, 64) + "-" + std::to_string(names.pid) + "-" + random;
 }
 
-Result<OutputDirectory, OutputError> open_output(std::string_view pattern, const OutputNames& names, const Environment& environment) {
+Result<OutputDirectory, OutputError> open_output(std::string_view pattern, const OutputNames& names,
+                                                 const Environment& environment) {
   if (pattern.empty()) pattern = kDefaultOutput;
   const bool numbered = has_number_token(pattern);
   for (u32 number = 1;; ++number) {
@@ -157,11 +180,28 @@ u64 parse_bytes(std::string_view text) {
   if (end == copy.c_str() || !(value >= 0) || value > 1e18) return 0;
   double unit = 1;
   switch (*end) {
-    case 'k': case 'K': unit = 1024; ++end; break;
-    case 'm': case 'M': unit = 1024.0 * 1024; ++end; break;
-    case 'g': case 'G': unit = 1024.0 * 1024 * 1024; ++end; break;
-    case 't': case 'T': unit = 1024.0 * 1024 * 1024 * 1024; ++end; break;
-    default: break;
+    case 'k':
+    case 'K':
+      unit = 1024;
+      ++end;
+      break;
+    case 'm':
+    case 'M':
+      unit = 1024.0 * 1024;
+      ++end;
+      break;
+    case 'g':
+    case 'G':
+      unit = 1024.0 * 1024 * 1024;
+      ++end;
+      break;
+    case 't':
+    case 'T':
+      unit = 1024.0 * 1024 * 1024 * 1024;
+      ++end;
+      break;
+    default:
+      break;
   }
   if (*end == 'i') ++end;
   if (*end == 'b' || *end == 'B') ++end;

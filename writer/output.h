@@ -17,8 +17,10 @@ struct OutputNames {
   u64 random_id = 0;
 };
 
-// Replaces the tokens %h %p %r %l %j %e %t %q{ENV} %% ; '/' and control characters in values become '_'. %n becomes `number`.
-std::string expand_tokens(std::string_view pattern, const OutputNames& names, const Environment& environment, u32 number);
+// Replaces the tokens %h %p %r %l %j %e %t %q{ENV} %% ; '/' and control characters in values become '_'. %n becomes
+// `number`.
+std::string expand_tokens(std::string_view pattern, const OutputNames& names, const Environment& environment,
+                          u32 number);
 bool has_number_token(std::string_view pattern);
 
 // [rankNNNN-]EXECUTABLE-HOST-PID-RANDOM, without the extension; at most 200 bytes.
@@ -31,8 +33,10 @@ struct OutputDirectory {
 struct OutputError {
   std::string what, fix;  // one line each
 };
-// Makes the directory (0700, with its parents) or opens the one that is there. `pattern`: GPUTRACE_OUTPUT, or empty for the default.
-Result<OutputDirectory, OutputError> open_output(std::string_view pattern, const OutputNames& names, const Environment& environment);
+// Makes the directory (0700, with its parents) or opens the one that is there. `pattern`: GPUTRACE_OUTPUT, or empty for
+// the default.
+Result<OutputDirectory, OutputError> open_output(std::string_view pattern, const OutputNames& names,
+                                                 const Environment& environment);
 
 // 4096, 64K, 10M, 1.5G, with an optional B or iB; binary. 0 where it is none.
 u64 parse_bytes(std::string_view text);

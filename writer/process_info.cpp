@@ -25,10 +25,14 @@ std::string unescape(std::string_view text) {
 
 void append_escaped(std::string& out, std::string_view text) {
   for (char c : text) {
-    if (c == '\\') out += "\\\\";
-    else if (c == '\t') out += "\\t";
-    else if (c == '\n') out += "\\n";
-    else out += c;
+    if (c == '\\')
+      out += "\\\\";
+    else if (c == '\t')
+      out += "\\t";
+    else if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
   }
 }
 
@@ -41,7 +45,8 @@ InfoLines parse_info(std::string_view text) {
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const std::size_t tab = line.find('\t');
-    if (tab != std::string_view::npos && tab) lines.emplace_back(unescape(line.substr(0, tab)), unescape(line.substr(tab + 1)));
+    if (tab != std::string_view::npos && tab)
+      lines.emplace_back(unescape(line.substr(0, tab)), unescape(line.substr(tab + 1)));
   }
   return lines;
 }
@@ -73,7 +78,8 @@ void redact_info(InfoLines& lines) {
       at = end + 1;
     }
     std::string joined;
-    for (const std::string& argument : redact_arguments(arguments)) joined.append(joined.empty() ? "" : "\x1f").append(argument);
+    for (const std::string& argument : redact_arguments(arguments))
+      joined.append(joined.empty() ? "" : "\x1f").append(argument);
     value = joined;
   }
 }
@@ -94,7 +100,8 @@ OutputNames name_output(const InfoLines& lines, const SegmentHeader& header, con
   return names;
 }
 
-void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNames& names, const Environment& environment, char** variables) {
+void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNames& names,
+                   const Environment& environment, char** variables) {
   lines.emplace_back("host", names.host);
   lines.emplace_back("boot_id", boot_id());
   lines.emplace_back("kernel", kernel_release());
@@ -102,8 +109,10 @@ void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNa
   if (!names.local_rank.empty()) lines.emplace_back("local_rank", names.local_rank);
   lines.emplace_back("job", names.job);
   if (const std::string run = environment("GPUTRACE_RUN"); !run.empty()) lines.emplace_back("run", run.substr(0, 200));
-  if (const std::string restart = environment("TORCHELASTIC_RESTART_COUNT"); !restart.empty()) lines.emplace_back("restart", restart);
-  if (const ProcessStat stat = process_stat(header.pid); stat.known) lines.emplace_back("parent_pid", std::to_string(stat.parent));
+  if (const std::string restart = environment("TORCHELASTIC_RESTART_COUNT"); !restart.empty())
+    lines.emplace_back("restart", restart);
+  if (const ProcessStat stat = process_stat(header.pid); stat.known)
+    lines.emplace_back("parent_pid", std::to_string(stat.parent));
   lines.emplace_back("ns_pid", std::to_string(header.pid));
   lines.emplace_back("sidecar_pid", std::to_string(::getpid()));
   lines.emplace_back("clock", header.clock == ClockKind::Tsc ? "tsc" : "monotonic");

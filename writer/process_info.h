@@ -24,6 +24,7 @@ void redact_info(InfoLines& lines);
 OutputNames name_output(const InfoLines& lines, const SegmentHeader& header, const Environment& environment);
 
 // Facts about host, rank, job and the environment as far as it may be told.
-void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNames& names, const Environment& environment, char** variables);
+void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNames& names,
+                   const Environment& environment, char** variables);
 
 }  // namespace gputrace

@@ -36,13 +36,15 @@ ProcessWatch::ProcessWatch(Fd pidfd, i32 pid, u64 start_time, int segment)
   if (!pidfd_ && pid_ > 0) {
     pidfd_.reset(open_pidfd(pid_));
     const ProcessStat stat = process_stat(pid_);
-    if (stat.known && start_time_ && stat.start_time != start_time_) pidfd_.reset();  // the number belongs to somebody else by now
+    if (stat.known && start_time_ && stat.start_time != start_time_)
+      pidfd_.reset();  // the number belongs to somebody else by now
   }
   image_ = image();
 }
 
 ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns, bool exec_pending) {
-  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
+  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
+                         static_cast<long>(timeout_ns % 1'000'000'000)};
   if (pidfd_) {
     pollfd watched{pidfd_.get(), POLLIN, 0};
     if (::ppoll(&watched, 1, &timeout, nullptr) > 0 && watched.revents) return State::Gone;
@@ -75,8 +77,8 @@ bool ProcessWatch::executed(bool exec_pending) {
   return !image().empty();
 }
 
-// The auxiliary vector holds addresses that exec chooses anew; with the executable it tells images apart even without address randomization in
-// nearly every case.
+// The auxiliary vector holds addresses that exec chooses anew; with the executable it tells images apart even without
+// address randomization in nearly every case.
 std::string ProcessWatch::image() const {
   const std::string process = "/proc/" + std::to_string(pid_);
   std::string vector = read_small_file(process + "/auxv", 4096);
@@ -96,8 +98,8 @@ bool ProcessWatch::maps_segment() const {
     const std::size_t end = std::min(maps.find('\n', at), maps.size());
     unsigned major_number = 0, minor_number = 0;
     u64 inode = 0;
-    if (std::sscanf(maps.c_str() + at, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number, &inode) == 3 && inode == status.st_ino &&
-        makedev(major_number, minor_number) == status.st_dev)
+    if (std::sscanf(maps.c_str() + at, "%*s %*s %*s %x:%x %" SCNu64, &major_number, &minor_number, &inode) == 3 &&
+        inode == status.st_ino && makedev(major_number, minor_number) == status.st_dev)
       return true;
     at = end + 1;
   }

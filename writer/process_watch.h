@@ -12,7 +12,8 @@ class ProcessWatch {
  public:
   enum class State { Running, Gone, Executed };
 
-  // `pidfd` may be empty: then pid and start time are looked up in /proc. `segment`: the descriptor of the segment, borrowed.
+  // `pidfd` may be empty: then pid and start time are looked up in /proc. `segment`: the descriptor of the segment,
+  // borrowed.
   ProcessWatch(Fd pidfd, i32 pid, u64 start_time, int segment);
 
   // Waits up to `timeout_ns` for the process to end. Never blocks longer; returns at once when it is gone.
@@ -28,7 +29,7 @@ class ProcessWatch {
   i32 pid_;
   u64 start_time_;
   int segment_;
-  std::string image_;     // what tells one program image of the process from the next; empty: cannot be told
+  std::string image_;  // what tells one program image of the process from the next; empty: cannot be told
   Nanos next_look_ = 0;
 };
 

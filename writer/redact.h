@@ -7,8 +7,8 @@
 
 namespace gputrace {
 
-// Replaces by *** what looks like a secret: values of names such as token, secret, password, api_key; user and password in URLs; JSON web tokens,
-// keys of well-known services, long runs of hexadecimal or base64.
+// Replaces by *** what looks like a secret: values of names such as token, secret, password, api_key; user and password
+// in URLs; JSON web tokens, keys of well-known services, long runs of hexadecimal or base64.
 std::string redact(std::string_view text);
 
 // The same for an argument list, where the value may be the argument after its name.

@@ -68,7 +68,8 @@ void Sidecar::begin(const SegmentView& segment) {
   names_ = name_output(info_, segment.header(), environment_);
   open_trace(segment);
   consumer_ = std::make_unique<Consumer>(segment, *sink_);
-  watch_ = std::make_unique<ProcessWatch>(std::move(process_fd_), segment.header().pid, segment.header().start_time, segment_fd_.get());
+  watch_ = std::make_unique<ProcessWatch>(std::move(process_fd_), segment.header().pid, segment.header().start_time,
+                                          segment_fd_.get());
   (void)!::chdir("/");
   confine();
   sink_->add_schema(segment.schema_text());
@@ -107,7 +108,8 @@ bool Sidecar::open_trace(const SegmentView& segment) {
   }
   sink_ = std::make_unique<TraceSink>(std::nullopt);
   segment.control().consumer_state.store(2, std::memory_order_relaxed);
-  log_.error(directory_.path + ": " + std::strerror(error) + "; tracing is off, your program continues", "GPUTRACE_OUTPUT=$HOME/gputrace-%j");
+  log_.error(directory_.path + ": " + std::strerror(error) + "; tracing is off, your program continues",
+             "GPUTRACE_OUTPUT=$HOME/gputrace-%j");
   return false;
 }
 
@@ -151,7 +153,9 @@ void Sidecar::finish(ProcessWatch::State how) {
   say_stop();
   EndEntry end{};
   const bool exiting = consumer_->segment().control().exiting.load(std::memory_order_relaxed) != 0;
-  end.reason = how == ProcessWatch::State::Executed ? EndReason::Executed : exiting ? EndReason::Exited : EndReason::Vanished;
+  end.reason = how == ProcessWatch::State::Executed ? EndReason::Executed
+               : exiting                            ? EndReason::Exited
+                                                    : EndReason::Vanished;
   end.monotonic_ns = monotonic_nanos();
   end.realtime_ns = realtime_nanos();
   InfoLines last;
@@ -161,7 +165,8 @@ void Sidecar::finish(ProcessWatch::State how) {
   sink_->add_info(format_info(last));
   sink_->end(end);
   consumer_->release();
-  log_.info("done: " + std::to_string(sink_->stored()) + " records in " + std::to_string(sink_->writer() ? sink_->writer()->size() : 0) + " bytes");
+  log_.info("done: " + std::to_string(sink_->stored()) + " records in " +
+            std::to_string(sink_->writer() ? sink_->writer()->size() : 0) + " bytes");
 }
 
 // Once: why writing has stopped, in the file as far as it takes it, in the segment and in the log.
@@ -180,7 +185,8 @@ void Sidecar::say_stop() {
       what = std::string("disk full at ") + utc_now() + " UTC: " + std::strerror(writer.stop_errno());
       fix = "GPUTRACE_OUTPUT=DIR on a larger disk, or GPUTRACE_MAX_SIZE=1G";
       break;
-    default: what = std::string("writing failed at ") + utc_now() + " UTC: " + std::strerror(writer.stop_errno());
+    default:
+      what = std::string("writing failed at ") + utc_now() + " UTC: " + std::strerror(writer.stop_errno());
   }
   sink_->add_info(format_info({{"disk_stop", what}}));
   log_.error(trace_path_ + ": " + what + "; what follows is counted, not stored", fix);

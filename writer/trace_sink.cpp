@@ -75,9 +75,11 @@ void TraceSink::write_stage(Stage& stage) {
 }
 
 void TraceSink::write_threads() {
-  if (writer_ && !thread_news_.empty()) writer_->append(ChunkKind::Thread, thread_news_.data(), thread_news_.size() * sizeof(ThreadEntry));
+  if (writer_ && !thread_news_.empty())
+    writer_->append(ChunkKind::Thread, thread_news_.data(), thread_news_.size() * sizeof(ThreadEntry));
   thread_news_.clear();
-  if (writer_ && !ended_.empty()) writer_->append(ChunkKind::Health, ended_.data(), ended_.size() * sizeof(HealthEntry));
+  if (writer_ && !ended_.empty())
+    writer_->append(ChunkKind::Health, ended_.data(), ended_.size() * sizeof(HealthEntry));
   ended_.clear();
 }
 
@@ -149,8 +151,10 @@ void TraceSink::add_schema(const std::string& text) {
 
 void TraceSink::add_in_flight(const std::vector<Consumer::OpenCall>& calls) {
   std::vector<InFlightEntry> entries;
-  for (const auto& call : calls) entries.push_back({call.slot, call.incarnation, call.tid, call.call, call.begin, call.argument, call.depth, 0});
-  if (writer_ && !entries.empty()) writer_->append(ChunkKind::InFlight, entries.data(), entries.size() * sizeof(InFlightEntry));
+  for (const auto& call : calls)
+    entries.push_back({call.slot, call.incarnation, call.tid, call.call, call.begin, call.argument, call.depth, 0});
+  if (writer_ && !entries.empty())
+    writer_->append(ChunkKind::InFlight, entries.data(), entries.size() * sizeof(InFlightEntry));
 }
 
 void TraceSink::end(const EndEntry& entry) {

@@ -1,4 +1,5 @@
-// The ring from end to end: the real producer against the real consumer, in threads, in a process that is killed, and with a segment full of lies.
+// The ring from end to end: the real producer against the real consumer, in threads, in a process that is killed, and
+// with a segment full of lies.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -23,7 +24,8 @@ struct Totals {
 };
 
 // `threads` threads emit `each` records; one more drains meanwhile, with a pause between two drains.
-void run_against_consumer(OnFull on_full, Bytes budget, u32 threads, u64 each, u32 pause_us, CheckingSink& sink, RingThread& process, u64& refused) {
+void run_against_consumer(OnFull on_full, Bytes budget, u32 threads, u64 each, u32 pause_us, CheckingSink& sink,
+                          RingThread& process, u64& refused) {
   ProducerProcess producer_process(budget, on_full);
   Consumer consumer(view_of(producer_process), sink);
   std::atomic<u32> running{threads};
@@ -52,8 +54,10 @@ void run_against_consumer(OnFull on_full, Bytes budget, u32 threads, u64 each, u
   process = consumer.process();
   refused = all_refused;
   EXPECT_EQ(consumer.bad_blocks(), 0u);
-  for (u32 i = 0; i < producer_process.header().block_count; ++i) EXPECT_EQ(block_state(producer.block_states[i].load()), BlockState::Free);
-  for (u32 i = 1; i < producer_process.header().slot_count; ++i) EXPECT_EQ(producer.slots[i].state.load(), static_cast<u32>(SlotState::Free));
+  for (u32 i = 0; i < producer_process.header().block_count; ++i)
+    EXPECT_EQ(block_state(producer.block_states[i].load()), BlockState::Free);
+  for (u32 i = 1; i < producer_process.header().slot_count; ++i)
+    EXPECT_EQ(producer.slots[i].state.load(), static_cast<u32>(SlotState::Free));
 }
 
 TEST(Consumer, TakesEverythingWhereThereIsRoom) {
@@ -231,7 +235,8 @@ TEST(Consumer, SurvivesHostileSegments) {
         words[at] = random() % 3 ? value : value % 70;
       }
       for (u32 b = 0; b < header.block_count; ++b) {
-        BlockHeader& block = *reinterpret_cast<BlockHeader*>(producer_process.base() + header.blocks_offset + u64{b} * header.block_size);
+        BlockHeader& block = *reinterpret_cast<BlockHeader*>(producer_process.base() + header.blocks_offset +
+                                                             u64{b} * header.block_size);
         producer.block_states[b].store((random() % 1000) << 8 | random() % 5);
         if (random() % 2) block.committed = static_cast<u32>(random() % (2 * header.block_size));
         if (random() % 2) block.slot = static_cast<u32>(random() % (header.slot_count + 3));

@@ -1,4 +1,5 @@
-// Ticks → nanoseconds: exact on a steady clock, monotone and within the stated bound on a drifting one, indifferent to bad anchors.
+// Ticks → nanoseconds: exact on a steady clock, monotone and within the stated bound on a drifting one, indifferent to
+// bad anchors.
 #include "trace/clock_map.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,8 @@ u64 true_ticks(Nanos ns) {
 }
 
 TEST(ClockMap, IsExactOnASteadyClock) {
-  const ClockMap map(ClockKind::Tsc, {{3'000'000, 1'000'000, 5'000'000, 0}, {6'000'000'000, 2'000'000'000, 2'004'000'000, 0}});
+  const ClockMap map(ClockKind::Tsc,
+                     {{3'000'000, 1'000'000, 5'000'000, 0}, {6'000'000'000, 2'000'000'000, 2'004'000'000, 0}});
   EXPECT_EQ(map.nanos(3'000'000), 1'000'000);
   EXPECT_EQ(map.nanos(3'003'000), 1'001'000);
   EXPECT_EQ(map.nanos(6'000'000'000), 2'000'000'000);
@@ -68,7 +70,8 @@ TEST(ClockMap, SurvivesHostileAnchors) {
   for (u32 round = 0; round < 2000; ++round) {
     std::vector<Anchor> anchors(random() % 6);
     for (Anchor& anchor : anchors) {
-      anchor = {random() >> (random() % 64), static_cast<Nanos>(random() >> (random() % 64)), static_cast<Nanos>(random()), static_cast<Nanos>(random() >> (random() % 64))};
+      anchor = {random() >> (random() % 64), static_cast<Nanos>(random() >> (random() % 64)),
+                static_cast<Nanos>(random()), static_cast<Nanos>(random() >> (random() % 64))};
     }
     const ClockMap map(ClockKind::Tsc, anchors);
     Nanos before = INT64_MIN;

@@ -1,8 +1,8 @@
 // Shared by the tests of trace/: random records, files in a temporary directory, everything that a reader gives.
 #pragma once
 
-#include <gtest/gtest.h>
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -55,7 +55,8 @@ inline void append_random_record(Bytes8& out, Random& random, u64& ticks) {
   Bytes8 record(size);
   for (u8& byte : record)
     if (random() % 4 == 0) byte = static_cast<u8>(random());
-  RecordHeader header{schema.type, size, static_cast<u16>(random() % 300), static_cast<u16>(random() % 50 ? 0 : 2), 0, 0};
+  RecordHeader header{schema.type, size, static_cast<u16>(random() % 300), static_cast<u16>(random() % 50 ? 0 : 2),
+                      0,           0};
   ticks += random() % 10000;
   header.begin = ticks;
   ticks += random() % 10000;
@@ -107,7 +108,8 @@ inline std::vector<Written> write_sample(const std::string& path, u32 rounds, u3
     for (u32 slot = 0; slot < 3; ++slot) {
       Written chunk{slot, 1, next[slot], records_each, {}};
       for (u32 i = 0; i < records_each; ++i) append_random_record(chunk.records, random, ticks[slot]);
-      EXPECT_TRUE(writer.append_records({slot, 1, chunk.first_record, chunk.count}, chunk.records.data(), chunk.records.size()));
+      EXPECT_TRUE(writer.append_records({slot, 1, chunk.first_record, chunk.count}, chunk.records.data(),
+                                        chunk.records.size()));
       next[slot] += records_each;
       all.push_back(chunk);
     }
@@ -156,6 +158,15 @@ inline Everything read_everything(const TraceReader& trace) {
       all.counts[key] += range.value().count;
       all.records[key].insert(all.records[key].end(), range.value().data, range.value().data + range.value().size);
     }
+  }
+  return all;
+}
+
+inline std::map<u64, Bytes8> expected_records(const std::vector<Written>& written) {
+  std::map<u64, Bytes8> all;
+  for (const Written& chunk : written) {
+    Bytes8& bytes = all[static_cast<u64>(chunk.slot) << 32 | chunk.incarnation];
+    bytes.insert(bytes.end(), chunk.records.begin(), chunk.records.end());
   }
   return all;
 }

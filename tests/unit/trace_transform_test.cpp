@@ -16,7 +16,8 @@ Bytes8 round_trip(const Bytes8& records, Encoding* used = nullptr, std::size_t* 
   if (used) *used = encoding;
   if (stored) *stored = encoder.payload().size();
   std::vector<u64> raw(records.size() / 8 + 1);
-  EXPECT_TRUE(decoder.decode(encoding, encoder.payload().data(), encoder.payload().size(), reinterpret_cast<u8*>(raw.data()), records.size()));
+  EXPECT_TRUE(decoder.decode(encoding, encoder.payload().data(), encoder.payload().size(),
+                             reinterpret_cast<u8*>(raw.data()), records.size()));
   const u8* bytes = reinterpret_cast<const u8*>(raw.data());
   return Bytes8(bytes, bytes + records.size());
 }
@@ -29,7 +30,8 @@ TEST(Transform, GivesBackEveryRecordTypeBitForBit) {
     for (u32 i = 0; i < 500; ++i) {
       Bytes8 record(schema.size);
       for (u8& byte : record) byte = static_cast<u8>(random());
-      const RecordHeader header{schema.type, schema.size, static_cast<u16>(random()), static_cast<u16>(random()), random(), random()};
+      const RecordHeader header{schema.type, schema.size, static_cast<u16>(random()), static_cast<u16>(random()),
+                                random(),    random()};
       std::memcpy(record.data(), &header, sizeof header);
       records.insert(records.end(), record.begin(), record.end());
     }
@@ -50,7 +52,8 @@ TEST(Transform, GivesBackMixedRecordsOfEverySize) {
 
 TEST(Transform, TakesExtremesOfTime) {
   Bytes8 records;
-  for (const auto& [begin, end] : {std::pair<u64, u64>{0, 0}, {~0ull, 0}, {0, ~0ull}, {1ull << 63, (1ull << 63) - 1}, {5, 3}}) {
+  for (const auto& [begin, end] :
+       {std::pair<u64, u64>{0, 0}, {~0ull, 0}, {0, ~0ull}, {1ull << 63, (1ull << 63) - 1}, {5, 3}}) {
     Call call{};
     call.header = {static_cast<u16>(RecordType::Call), sizeof call, 1, 0, begin, end};
     call.object = begin ^ end;
@@ -108,7 +111,8 @@ TEST(Codec, RandomBytesNeverDecodeBeyondTheirRoom) {
     Bytes8 junk(random() % 300);
     for (u8& byte : junk) byte = static_cast<u8>(random());
     raw[4096 / 8] = 0x1122334455667788;
-    accepted += decoder.decode(Encoding::TransposedZstd, junk.data(), junk.size(), reinterpret_cast<u8*>(raw.data()), 4096);
+    accepted +=
+        decoder.decode(Encoding::TransposedZstd, junk.data(), junk.size(), reinterpret_cast<u8*>(raw.data()), 4096);
     ASSERT_EQ(raw[4096 / 8], 0x1122334455667788u);
   }
   EXPECT_EQ(accepted, 0u);
@@ -127,7 +131,8 @@ TEST(Codec, DamagedTransformsAreRefusedOrGiveChains) {
   u8* out = reinterpret_cast<u8*>(raw.data());
   for (u32 i = 0; i < 30000; ++i) {
     Bytes8 damaged = transformed;
-    for (u32 flips = 1 + random() % 3; flips; --flips) damaged[random() % (i % 2 ? 600 : damaged.size())] = static_cast<u8>(random());
+    for (u32 flips = 1 + random() % 3; flips; --flips)
+      damaged[random() % (i % 2 ? 600 : damaged.size())] = static_cast<u8>(random());
     if (i % 5 == 0) damaged.resize(random() % damaged.size());
     raw.back() = 99;
     if (restore_records(damaged.data(), damaged.size(), out, records.size(), scratch)) {

@@ -69,7 +69,8 @@ TEST(Output, MakesDirectoriesForTheUserAlone) {
     ASSERT_EQ(::stat(temporary.file(part).c_str(), &status), 0);
     EXPECT_EQ(status.st_mode & 07777, 0700u) << part;
   }
-  EXPECT_TRUE(open_output(temporary.file("a/b c/%j/"), names(), environment_of({})).ok()) << "one that exists is added to";
+  EXPECT_TRUE(open_output(temporary.file("a/b c/%j/"), names(), environment_of({})).ok())
+      << "one that exists is added to";
 }
 
 TEST(Output, NumbersMakeTheNameNew) {
@@ -86,7 +87,8 @@ TEST(Output, SaysWhatIsWrong) {
   write_file(temporary.file("file"), {1});
   auto refused = open_output(temporary.file("file"), names(), environment_of({}));
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(refused.error().what, temporary.file("file") + " is not a directory; tracing is off, your program continues");
+  EXPECT_EQ(refused.error().what,
+            temporary.file("file") + " is not a directory; tracing is off, your program continues");
   EXPECT_FALSE(open_output(temporary.file("file/below"), names(), environment_of({})).ok());
   EXPECT_FALSE(open_output("/proc/nothing/here", names(), environment_of({})).ok());
 }
@@ -111,7 +113,9 @@ TEST(Host, FindsRanks) {
 
 TEST(Host, FindsTheJob) {
   EXPECT_EQ(find_job(environment_of({{"SLURM_JOB_ID", "123"}}), ::getpid()), "123");
-  EXPECT_EQ(find_job(environment_of({{"TORCHELASTIC_RUN_ID", "none"}, {"GPUTRACE_RUN_START", "20261120-181045"}}), ::getpid()), "20261120-181045");
+  EXPECT_EQ(find_job(environment_of({{"TORCHELASTIC_RUN_ID", "none"}, {"GPUTRACE_RUN_START", "20261120-181045"}}),
+                     ::getpid()),
+            "20261120-181045");
   const std::string start = find_job(environment_of({}), ::getpid());
   ASSERT_EQ(start.size(), 15u);
   EXPECT_LE(start, format_utc(realtime_nanos()));
@@ -139,28 +143,36 @@ TEST(Redact, HidesSecretsAndNothingElse) {
            {"--max-tokens=4096", "--max-tokens=4096"},
            {"--max-token=4096", "--max-token=4096"},
            {"--tokenizer=gpt2-medium-long-name", "--tokenizer=gpt2-medium-long-name"},
-           {"/data/experiments/run_2026/checkpoint-000100/model.safetensors", "/data/experiments/run_2026/checkpoint-000100/model.safetensors"},
+           {"/data/experiments/run_2026/checkpoint-000100/model.safetensors",
+            "/data/experiments/run_2026/checkpoint-000100/model.safetensors"},
            {"https://host/path@2", "https://host/path@2"},
            {"s3://bucket/key/name", "s3://bucket/key/name"},
            {"", ""}}) {
     EXPECT_EQ(redact(given), expected);
   }
-  const std::vector<std::string> arguments = {"train.py", "--api-key", "abcdef-ghi", "--token", "--epochs", "3", "-p", "8080"};
+  const std::vector<std::string> arguments = {"train.py", "--api-key", "abcdef-ghi", "--token",
+                                              "--epochs", "3",         "-p",         "8080"};
   const std::vector<std::string> expected = {"train.py", "--api-key", "***", "--token", "--epochs", "3", "-p", "8080"};
   EXPECT_EQ(redact_arguments(arguments), expected);
 }
 
 TEST(Redact, AllowsFewVariables) {
-  for (const char* name : {"CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "RANK", "WORLD_SIZE", "OMP_NUM_THREADS", "PYTORCH_CUDA_ALLOC_CONF", "SLURM_JOB_ID"}) EXPECT_TRUE(environment_allowed(name)) << name;
-  for (const char* name : {"AWS_SECRET_ACCESS_KEY", "HOME", "PATH", "HF_TOKEN", "NCCL_SECRET", "CUDA_API_KEY", "LD_PRELOAD", "SLURM_JWT"}) EXPECT_FALSE(environment_allowed(name)) << name;
+  for (const char* name : {"CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "RANK", "WORLD_SIZE", "OMP_NUM_THREADS",
+                           "PYTORCH_CUDA_ALLOC_CONF", "SLURM_JOB_ID"})
+    EXPECT_TRUE(environment_allowed(name)) << name;
+  for (const char* name :
+       {"AWS_SECRET_ACCESS_KEY", "HOME", "PATH", "HF_TOKEN", "NCCL_SECRET", "CUDA_API_KEY", "LD_PRELOAD", "SLURM_JWT"})
+    EXPECT_FALSE(environment_allowed(name)) << name;
 }
 
 TEST(ProcessInfo, RedactsArgumentsAndKeepsTheRest) {
-  InfoLines lines = parse_info("executable\t/usr/bin/python3\nargv\tpython3\x1f--token=abc\x1fx\\ty\nnot a line\noption.collect\tapi\n");
+  InfoLines lines = parse_info(
+      "executable\t/usr/bin/python3\nargv\tpython3\x1f--token=abc\x1fx\\ty\nnot a line\noption.collect\tapi\n");
   ASSERT_EQ(lines.size(), 3u);
   redact_info(lines);
   EXPECT_EQ(lines[1].second, "python3\x1f--token=***\x1fx\ty");
-  EXPECT_EQ(format_info(lines), "executable\t/usr/bin/python3\nargv\tpython3\x1f--token=***\x1fx\\ty\noption.collect\tapi\n");
+  EXPECT_EQ(format_info(lines),
+            "executable\t/usr/bin/python3\nargv\tpython3\x1f--token=***\x1fx\\ty\noption.collect\tapi\n");
   EXPECT_EQ(find_info(lines, "option.collect"), "api");
   SegmentHeader header{};
   header.pid = 77;

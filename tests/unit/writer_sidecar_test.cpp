@@ -1,4 +1,5 @@
-// The sidecar as a process of its own, beside a process that records: what it leaves behind when either of them dies, and when the disk does not take it.
+// The sidecar as a process of its own, beside a process that records: what it leaves behind when either of them dies,
+// and when the disk does not take it.
 #include <dirent.h>
 #include <sched.h>
 #include <signal.h>
@@ -22,8 +23,8 @@ constexpr u32 kDisk = static_cast<u32>(DropReason::Disk), kLost = static_cast<u3
 // Starts `program` in a child (on the segment of `process`) and the sidecar beside it.
 class Pair {
  public:
-  Pair(ProducerProcess& process, const std::string& output, std::function<void()> program, std::vector<std::pair<std::string, std::string>> environment = {},
-       bool with_pidfd = true) {
+  Pair(ProducerProcess& process, const std::string& output, std::function<void()> program,
+       std::vector<std::pair<std::string, std::string>> environment = {}, bool with_pidfd = true) {
     int go[2];
     EXPECT_EQ(::pipe2(go, O_CLOEXEC), 0);
     program_ = ::fork();
@@ -228,7 +229,8 @@ TEST(Sidecar, ItsOwnDeathLeavesAReadableFile) {
 TEST(Sidecar, StopsAtTheSizeLimitAndCounts) {
   TemporaryDirectory temporary;
   ProducerProcess process(8 << 20, OnFull::Drop);
-  Pair pair(process, temporary.path(), record_until_stopped, {{"GPUTRACE_MAX_SIZE", "600K"}, {"GPUTRACE_LOG", "error"}});
+  Pair pair(process, temporary.path(), record_until_stopped,
+            {{"GPUTRACE_MAX_SIZE", "600K"}, {"GPUTRACE_LOG", "error"}});
   pair.wait_program();
   EXPECT_EQ(pair.wait_sidecar(), 0);
   const TraceReader trace = open_only(temporary.path());
@@ -279,7 +281,8 @@ TEST(Sidecar, DrainsAndCountsWhereNoFileCanBeMade) {
 TEST(Sidecar, WatchesWithoutAPidfd) {
   TemporaryDirectory temporary;
   ProducerProcess process(1 << 20, OnFull::Drop);
-  Pair pair(process, temporary.path(), [] { record_from_two_threads(1000); }, {}, false);
+  Pair pair(
+      process, temporary.path(), [] { record_from_two_threads(1000); }, {}, false);
   pair.wait_program();
   EXPECT_EQ(pair.wait_sidecar(), 0);
   EXPECT_EQ(open_only(temporary.path()).conservation().stored, 2000u);
@@ -348,7 +351,8 @@ TEST(Sidecar, DiskFullIsSaidInTheFile) {
   TemporaryDirectory temporary;
   const std::string disk = temporary.file("disk");
   ::mkdir(disk.c_str(), 0700);
-  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 || ::mount("none", disk.c_str(), "tmpfs", 0, "size=1m") != 0)
+  if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+      ::mount("none", disk.c_str(), "tmpfs", 0, "size=1m") != 0)
     GTEST_SKIP() << "no mount of our own here";
   {
     ProducerProcess process(8 << 20, OnFull::Drop);
