@@ -6,6 +6,7 @@
 #include <map>
 
 #include "analysis/quality.h"
+#include "analysis/render/render.h"
 
 namespace gputrace {
 namespace {
@@ -14,18 +15,11 @@ using Findings = std::vector<Finding>;
 
 // Gates: below them a pattern is start-up, not a loop.
 constexpr u64 kLoopTimes = 16;            // times that work was launched between two such calls
-constexpr u64 kPageableBytes = 1u << 20;  // pageable asynchronous copies smaller in sum than this cost nothing worth a word
+constexpr u64 kPageableBytes = 1u << 20;  // pageable asynchronous copies of less in all are worth a hint, not a warning
+constexpr double kCostlyShare = 0.01;     // of the wall time: below it a pattern is worth a hint, not a warning
 
 double seconds(const LoadedTrace& trace) { return static_cast<double>(trace.wall_end - trace.wall_begin) / 1e9; }
 double per_second(u64 count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
-
-std::string size_text(u64 bytes) {
-  static const char* const kUnits[] = {"B", "K", "M", "G", "T"};
-  double value = static_cast<double>(bytes);
-  unsigned unit = 0;
-  while (value >= 1024 && unit < 4) value /= 1024, ++unit;
-  return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f}{}", value, kUnits[unit]);
-}
 
 // The next power of two above four times what it was: a ring that was full is rarely full by a little.
 std::string buffer_fix(const ProcessTrace& process) {
@@ -148,9 +142,10 @@ void synchronous_copies(const LoadedTrace& trace, Findings& found) {
   }
   if (between < kLoopTimes) return;
   const double wall = seconds(trace);
-  found.push_back({"synchronous-copies", Severity::Warning, "copies",
-                   fmt::format("{} synchronous copies ({}), {} of them between launches, {:.0f} per second: the host waits for each, {:.1f} ms in all",
-                               count, size_text(bytes), between, per_second(count, wall), static_cast<double>(call_ns) / 1e6),
+  const bool costly = static_cast<double>(call_ns) >= kCostlyShare * wall * 1e9;
+  found.push_back({"synchronous-copies", costly ? Severity::Warning : Severity::Hint, "copies",
+                   fmt::format("{} synchronous copies ({}), {} of them between launches, {:.0f} per second: the host waits for each, {} in all",
+                               count, human_bytes(bytes), between, per_second(count, wall), human_nanos(static_cast<Nanos>(call_ns))),
                    "copy with cuMemcpyAsync (cudaMemcpyAsync, non_blocking=True) from pinned memory, and wait once",
                    {{"count", number(count)}, {"between_launches", number(between)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)},
                     {"per_second", per_second(count, wall)}}});
@@ -166,8 +161,8 @@ void allocation_in_loop(const LoadedTrace& trace, Findings& found) {
     }
     const double span = static_cast<double>(loop.last - loop.first) / 1e9;
     found.push_back({"allocation-in-loop", Severity::Warning, "memory",
-                     fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per second, {:.1f} ms in allocating and freeing",
-                                 name_of(process), loop.between_launches, per_second(loop.between_launches, span), static_cast<double>(spent) / 1e6),
+                     fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per second, {} in allocating and freeing",
+                                 name_of(process), loop.between_launches, per_second(loop.between_launches, span), human_nanos(static_cast<Nanos>(spent))),
                      "allocate once before the loop, or use stream-ordered pools (cuMemAllocAsync, cudaMallocAsync)",
                      {{"between_launches", number(loop.between_launches)}, {"per_second", per_second(loop.between_launches, span)},
                       {"api_ns", number(spent)}, {"pid", static_cast<i64>(process.who.pid)}}});
@@ -186,9 +181,9 @@ void pageable_async_copies(const LoadedTrace& trace, Findings& found) {
   }
   if (count < kLoopTimes && bytes < kPageableBytes) return;
   if (count == 0) return;
-  found.push_back({"pageable-async-copies", Severity::Warning, "copies",
+  found.push_back({"pageable-async-copies", bytes >= kPageableBytes ? Severity::Warning : Severity::Hint, "copies",
                    fmt::format("{} asynchronous copies ({}) are from or to pageable host memory: the driver stages them, and they are not asynchronous",
-                               count, size_text(bytes)),
+                               count, human_bytes(bytes)),
                    "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
                    {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}});
 }

@@ -88,7 +88,8 @@ void ProcessBuilder::count_call(Moment& at) {
   thread.last_begin = record.begin;
   thread.last_end = record.end;
   if (!at.first_of_call) return;
-  const u64 self = thread.nesting.self_time(at.begin, at.end);
+  // The definitions come from all threads: nothing can be told about nesting among them.
+  const u64 self = at.definitions ? at.duration() : thread.nesting.self_time(at.begin, at.end);
   if (!at.counted) return;
   if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
   facts_.end = std::max(facts_.end, at.end);
@@ -124,7 +125,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
   if (!is_call_record(type)) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
-  Moment at{record, threads_[thread], begin, end, begin >= window_.from && begin < window_.to, true};
+  Moment at{record, threads_[thread], begin, end, begin >= window_.from && begin < window_.to, true, reader_.threads()[thread].tid == 0};
   count_call(at);
   switch (type) {
     case RecordType::KernelLaunch: return on_launch(at);

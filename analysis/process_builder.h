@@ -47,6 +47,7 @@ class ProcessBuilder {
     Nanos begin, end;
     bool counted;     // in the window
     bool first_of_call;  // not one more record of a call that was counted already
+    bool definitions;    // in the definitions, which threads share
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
 

@@ -29,6 +29,7 @@ const char* unit_name(Unit unit);
 enum class Hint {
   Normal,
   Name,    // long text: takes the width that is left, and is shortened first
+  Kernel,  // such a text that is a function's signature: its parameters go first
   Detail,  // not in the terminal table; in JSON and CSV always
   Handle,  // a number or text that sorts as text
 };

@@ -45,7 +45,7 @@ std::string kernels_line(const LoadedTrace& trace) {
     if (metric == "kernels") executions = human(row[1], Unit::Count);
   }
   const Row& top = kernels->rows.front();
-  const std::string name = shorten(human(top[static_cast<std::size_t>(kernels->column("kernel"))], Unit::Text), 60, "...");
+  const std::string name = shorten_signature(human(top[static_cast<std::size_t>(kernels->column("kernel"))], Unit::Text), 60, "...");
   return fmt::format("  kernels     {} executions by {} launch calls; most often {} ({})\n", executions, launches, name,
                      human(top[static_cast<std::size_t>(kernels->column("launches"))], Unit::Count));
 }

@@ -20,9 +20,13 @@ std::string four_digits(double value) {
 }  // namespace
 
 std::string human_count(u64 count) {
-  std::string digits = std::to_string(count);
-  for (std::size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return digits;
+  const std::string digits = std::to_string(count);
+  std::string grouped;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i && (digits.size() - i) % 3 == 0) grouped += ',';
+    grouped += digits[i];
+  }
+  return grouped;
 }
 
 std::string human_bytes(u64 bytes) {

@@ -123,4 +123,20 @@ std::string shorten(std::string_view text, std::size_t width, std::string_view m
   return head + std::string(mark) + tail;
 }
 
+std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark) {
+  std::string brief(text);
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (std::size_t at; display_width(brief) > width && (at = brief.find(kAnonymous)) != std::string::npos;) brief.erase(at, kAnonymous.size());
+  if (display_width(brief) > width && brief.compare(0, 5, "void ") == 0) brief.erase(0, 5);
+  if (display_width(brief) > width && !brief.empty() && brief.back() == ')') {
+    std::size_t depth = 0, at = brief.size();
+    while (at-- > 0) {
+      if (brief[at] == ')') ++depth;
+      else if (brief[at] == '(' && --depth == 0) break;
+    }
+    if (at > 0 && at < brief.size()) brief.resize(at);
+  }
+  return shorten(brief, width, mark);
+}
+
 }  // namespace gputrace

@@ -19,4 +19,7 @@ std::size_t display_width(std::string_view text);
 // At most `width` columns: what is cut out of the middle is replaced by `mark`. Never cuts a character in two.
 std::string shorten(std::string_view text, std::size_t width, std::string_view mark);
 
+// The same for the signature of a function: "(anonymous namespace)::", the return type and the parameters go before anything else does.
+std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark);
+
 }  // namespace gputrace

@@ -10,7 +10,7 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kIndent = 2, kGap = 2, kNarrowestName = 14;
+constexpr std::size_t kIndent = 2, kGap = 2, kNarrowestName = 14, kNarrowName = 30;
 
 class TextRenderer {
  public:
@@ -176,17 +176,17 @@ class TextRenderer {
     };
     const auto shrink_names = [&](std::size_t least) {
       for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-        if (table.columns[layout.columns[i]].hint != Hint::Name || total() <= style_.width) continue;
+        if (!takes_the_rest(table.columns[layout.columns[i]]) || total() <= style_.width) continue;
         const std::size_t over = total() - style_.width;
         layout.widths[i] = std::max(std::min(layout.widths[i], least), layout.widths[i] - std::min(over, layout.widths[i]));
       }
     };
-    shrink_names(36);
+    shrink_names(kNarrowName);
     while (layout.columns.size() > 2 && total() > style_.width) {  // columns go from the right, the ordering one and names stay
       std::size_t victim = layout.columns.size();
       for (std::size_t i = layout.columns.size(); i-- > 1;) {
         const Column& column = table.columns[layout.columns[i]];
-        if (column.key == table.sort || column.hint == Hint::Name) continue;
+        if (column.key == table.sort || takes_the_rest(column)) continue;
         victim = i;
         break;
       }
@@ -214,13 +214,13 @@ class TextRenderer {
     std::string head;
     for (std::size_t i = 0; i < layout.columns.size(); ++i) {
       const Column& column = table.columns[layout.columns[i]];
-      cell(head, heading(column.key) + (column.approximate ? "~" : ""), layout.widths[i], is_text(column), i + 1 == layout.columns.size());
+      cell(head, heading(column.key) + (column.approximate ? "~" : ""), layout.widths[i], column, i + 1 == layout.columns.size());
     }
     out_ += std::string(kIndent, ' ') + paint("2", head) + "\n";
     for (const auto& row : cells) {
       std::string line;
       for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-        cell(line, row[layout.columns[i]], layout.widths[i], is_text(table.columns[layout.columns[i]]), i + 1 == layout.columns.size());
+        cell(line, row[layout.columns[i]], layout.widths[i], table.columns[layout.columns[i]], i + 1 == layout.columns.size());
       }
       out_ += std::string(kIndent, ' ') + line + "\n";
     }
@@ -230,6 +230,7 @@ class TextRenderer {
     out_ += "\n";
   }
 
+  static bool takes_the_rest(const Column& column) { return column.hint == Hint::Name || column.hint == Hint::Kernel; }
   static bool is_text(const Column& column) { return column.unit == Unit::Text || column.unit == Unit::Boolean; }
 
   static std::string list(const std::vector<std::string>& words) {
@@ -238,8 +239,9 @@ class TextRenderer {
     return text;
   }
 
-  void cell(std::string& line, const std::string& text, std::size_t width, bool left, bool last) {
-    const std::string fitted = shorten(text, width, mark_);
+  void cell(std::string& line, const std::string& text, std::size_t width, const Column& column, bool last) {
+    const bool left = is_text(column);
+    const std::string fitted = column.hint == Hint::Kernel ? shorten_signature(text, width, mark_) : shorten(text, width, mark_);
     const std::string pad(width - std::min(width, display_width(fitted)), ' ');
     line += left ? fitted + (last ? "" : pad) : pad + fitted;
     if (!last) line += std::string(kGap, ' ');

@@ -68,7 +68,7 @@ Table kernels_report(const LoadedTrace& trace) {
   table.section = "kernels";
   table.title = "Kernels by executions";
   table.columns = {{"rank", Unit::Count},
-                   {"kernel", Unit::Text, Hint::Name},
+                   {"kernel", Unit::Text, Hint::Kernel},
                    {"symbol", Unit::Text, Hint::Detail},
                    {"op", Unit::Text},
                    {"device", Unit::None},

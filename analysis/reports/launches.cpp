@@ -11,7 +11,7 @@ Table launches_report(const LoadedTrace& trace) {
   Table table;
   table.section = "launches";
   table.title = "Launch calls by kernel";
-  table.columns = {{"kernel", Unit::Text, Hint::Name},      {"launches", Unit::Count},         {"api_mean_ns", Unit::Nanos},
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel},      {"launches", Unit::Count},         {"api_mean_ns", Unit::Nanos},
                    {"api_p99_ns", Unit::Nanos},             {"api_total_ns", Unit::Nanos},     {"queue_mean_ns", Unit::Nanos},
                    {"latency_mean_ns", Unit::Nanos},        {"latency_median_ns", Unit::Nanos}, {"latency_p99_ns", Unit::Nanos},
                    {"gap_mean_ns", Unit::Nanos},            {"short", Unit::Count}};
