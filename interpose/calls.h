@@ -31,7 +31,7 @@ struct CallInfo {
 extern const CallInfo kCalls[kCallCount];
 
 // What stands behind each call; null until it is known. Set once, to the first answer.
-extern std::atomic<void*> real_functions[kCallCount];
+extern std::atomic<void*> real_functions[kCallCount] asm("gputrace_real_functions");  // named for the assembler
 
 // The id of an exported name; kNoCall: not ours. No allocation; any thread.
 u16 find_call(const char* name);

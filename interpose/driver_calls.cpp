@@ -4,7 +4,6 @@
 #include "interpose/traced.h"
 
 namespace gputrace {
-namespace {
 
 GT_HOT void* driver_function(u16 id) {
   void* real = real_functions[id].load(std::memory_order_relaxed);
@@ -19,13 +18,15 @@ GT_HOT void* driver_function(u16 id) {
   GT_WRAPPER(CUresult, CUDA_ERROR_STUB_LIBRARY, name, reinterpret_cast<pfn>(driver_function(kCall_##name)), signature, forwarded, record)
 #include "interpose/api.def"
 
-}  // namespace
 }  // namespace gputrace
 
+// x86-64: entries_x86_64.S.
+#if !defined(__x86_64__)
 #define GT_API(name, pfn, signature, forwarded, record)                                                            \
   extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI name signature {                             \
-    if (gputrace::gate_generation() != gputrace::kGateOff) [[likely]] return gputrace::traced_##name forwarded;    \
+    if (gputrace::gate_generation() != gputrace::kGateOff) [[likely]] return gputrace_traced_##name forwarded;    \
     const auto real = reinterpret_cast<pfn>(gputrace::driver_function(gputrace::kCall_##name));                    \
     return real ? real forwarded : CUDA_ERROR_STUB_LIBRARY;                                                        \
   }
 #include "interpose/api.def"
+#endif

@@ -3,10 +3,27 @@
 #include <link.h>
 
 #include <atomic>
-#include <cstring>
-
 namespace gputrace {
 namespace {
+
+// No string function of libc here: this runs inside dlsym, and an address sanitizer calls that before its own strcmp works.
+bool begins_with(const char* text, const char* prefix) {
+  while (*prefix && *text == *prefix) ++text, ++prefix;
+  return *prefix == 0;
+}
+
+bool equal(const char* a, const char* b) {
+  while (*a && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+const char* file_name(const char* path) {
+  const char* name = path;
+  for (; *path; ++path) {
+    if (*path == '/') name = path + 1;
+  }
+  return name;
+}
 
 // What one object's dynamic section says.
 struct Tables {
@@ -55,7 +72,7 @@ bool read_tables(const dl_phdr_info& info, Tables& tables) {
 
 void* function_at(const Tables& tables, const ElfW(Sym)& symbol, const char* name) {
   if (symbol.st_shndx == SHN_UNDEF || (symbol.st_info & 0xf) != STT_FUNC) return nullptr;
-  if (std::strcmp(tables.strings + symbol.st_name, name) != 0) return nullptr;
+  if (!equal(tables.strings + symbol.st_name, name)) return nullptr;
   return reinterpret_cast<void*>(tables.base + symbol.st_value);
 }
 
@@ -107,11 +124,8 @@ void* find_in(const Tables& tables, const char* name) {
   return tables.sysv_hash ? find_by_sysv_hash(tables, name) : nullptr;
 }
 
-bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
-
 ObjectRole role_of(const char* path, const char* soname) {
-  const char* slash = std::strrchr(path, '/');
-  const char* name = soname ? soname : slash ? slash + 1 : path;
+  const char* name = soname ? soname : file_name(path);
   if (begins_with(name, "libgputrace.so")) return ObjectRole::Own;
   if (begins_with(name, "libcuda.so")) return ObjectRole::Driver;
   if (begins_with(name, "libcudart.so")) return ObjectRole::Runtime;

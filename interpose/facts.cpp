@@ -19,7 +19,8 @@ constexpr u64 kMaxText = 64u << 10;
 
 struct FactsMemory {
   FunctionEntry functions[kFunctionEntries];
-  u64 texts[kKnownTexts];  // ids that are defined
+  u16 used[kFunctionEntries];  // places of the entries in the order they were made: a walk touches no more than there are
+  u64 texts[kKnownTexts];      // ids that are defined
 };
 
 constinit FactsMemory* memory = nullptr;
@@ -27,6 +28,7 @@ constinit FactsMemory* memory = nullptr;
 constinit u64 known_contexts[kKnownContexts]{};
 constinit u32 context_count = 0;
 constinit u64 known_devices = 0;  // bit per ordinal
+constinit std::atomic<u64> primary_contexts[64]{};  // by device ordinal, as cuDevicePrimaryCtxRetain gave them
 constinit u32 function_count = 0;
 constinit u32 text_count = 0;
 constinit std::atomic<bool> process_told{false};
@@ -74,7 +76,7 @@ FunctionEntry* entry_of(u64 function, bool make) {
     if (there == function) return &entry;
     if (there) continue;
     if (!make || function_count > kFunctionEntries / 4 * 3) return nullptr;
-    ++function_count;
+    memory->used[function_count++] = static_cast<u16>(at);
     entry.function.store(function, std::memory_order_release);
     return &entry;
   }
@@ -191,6 +193,7 @@ void tell_context(const FinishedCall& call, u64 context) {
   CUdevice device = -1;
   if (!query.cuCtxGetDevice || query.cuCtxGetDevice(&device) != CUDA_SUCCESS) device = -1;
   facts.device = device;
+  facts.flags = device >= 0 && device < 64 && primary_contexts[device].load(std::memory_order_relaxed) == context;
   FinishedCall definition = call;
   definition.id = kNoCall;
   const bool new_device = device >= 0 && device < 64 && !(known_devices >> device & 1);
@@ -275,9 +278,9 @@ void functions_given(const FinishedCall& call, const u64* functions, u64 count, 
 void functions_gone(u64 owner) {
   ErrnoGuard guard;
   if (!begin_definition()) return;
-  for (u32 i = 0; i < kFunctionEntries && function_count; ++i) {
-    FunctionEntry& entry = function_table[i];
-    if (!entry.function.load(std::memory_order_relaxed) || entry.owner != owner) continue;
+  for (u32 i = 0; i < function_count; ++i) {
+    FunctionEntry& entry = function_table[memory->used[i]];
+    if (entry.owner != owner) continue;
     entry.described.store(0, std::memory_order_relaxed);
     entry.owner = entry.name = 0;
     entry.kind = FunctionKind{};
@@ -285,7 +288,7 @@ void functions_gone(u64 owner) {
   end_definition();
 }
 
-void describe_function(const FinishedCall& call, u64 function) {
+void describe_function(FinishedCall call, u64 function) {
   if (!call.ok() || !function) return;
   FunctionEntry* entry = entry_of(function, false);
   if (entry && entry->described.load(std::memory_order_acquire)) return;  // not at its first place
@@ -319,7 +322,7 @@ void describe_function(const FinishedCall& call, u64 function) {
   end_definition();
 }
 
-u64 refresh_context(const FinishedCall& call) {
+u64 refresh_context(FinishedCall call) {
   if (!call.ok()) return 0;
   ErrnoGuard guard;
   const DriverQuery& query = driver_query();
@@ -330,6 +333,10 @@ u64 refresh_context(const FinishedCall& call) {
   if (!context_known(context)) tell_context(call, context);
   thread_state.context = context;
   return context;
+}
+
+void primary_context_retained(i64 device, u64 context) {
+  if (context && device >= 0 && device < 64) primary_contexts[device].store(context, std::memory_order_relaxed);
 }
 
 u32 capture_flags(CUstream stream, bool per_thread) {

@@ -44,13 +44,13 @@ struct FunctionEntry {
   std::atomic<u32> described; // 1: nothing more to ask
   FunctionKind kind;          // 0: not known
 };
-inline constexpr u32 kFunctionEntries = 1u << 15;
+inline constexpr u32 kFunctionEntries = 1u << 15;  // a place fits into 16 bits
 extern FunctionEntry* function_table;
 
 GT_HOT u32 function_place(u64 function) { return static_cast<u32>((function * 0x9e3779b97f4a7c15ull) >> 49); }
 static_assert(kFunctionEntries == 1u << (64 - 49));
 
-GT_COLD void describe_function(const FinishedCall& call, u64 function);
+GT_COLD void describe_function(FinishedCall call, u64 function);
 // After every launch: one probe.
 GT_HOT void function_launched(const FinishedCall& call, u64 function) {
   const u32 place = function_place(function);
@@ -62,6 +62,8 @@ GT_HOT void function_launched(const FinishedCall& call, u64 function) {
 // ------------------------------------------------------------------ the rest
 // Whether a stream captures: kLaunchCaptured, kLaunchCaptureUnknown or 0. Only asked while open_captures is not 0.
 GT_COLD u32 capture_flags(CUstream stream, bool per_thread);
+// cuDevicePrimaryCtxRetain has succeeded.
+void primary_context_retained(i64 device, u64 context);
 // cuInit has succeeded.
 void process_ready(const FinishedCall& call);
 

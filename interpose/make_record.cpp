@@ -183,6 +183,11 @@ void context_call(const FinishedCall& call, ObjectWhat what, u64 context, i64 va
   object_call(call, ObjectKind::Context, what, context, 0, value);
 }
 
+void primary_retained(const FinishedCall& call, CUcontext context, CUdevice device) {
+  primary_context_retained(device, handle(context));
+  context_call(call, ObjectWhat::Retained, handle(context), device);
+}
+
 void driver_initialized(const FinishedCall& call) {
   plain(call, 0);
   if (call.ok()) process_ready(call);

@@ -141,14 +141,16 @@ template <typename Params>
 void copy_3d(const FinishedCall& call, const Params* p) { emit_copy(call, shape_3d(p), false, nullptr); }
 template <typename Params>
 void copy_3d_async(const FinishedCall& call, const Params* p, CUstream stream) { emit_copy(call, shape_3d(p), true, stream); }
+// Within one context a peer copy is an ordinary one.
+inline CopyKind peer_kind(CUcontext to, CUcontext from) { return to == from ? CopyKind::DtoD : CopyKind::PtoP; }
 inline void copy_3d_peer(const FinishedCall& call, const CUDA_MEMCPY3D_PEER* p) {
   CopyShape shape = shape_3d(p);
-  if (shape.kind == CopyKind::DtoD) shape.kind = CopyKind::PtoP;
+  if (shape.kind == CopyKind::DtoD) shape.kind = peer_kind(p->dstContext, p->srcContext);
   emit_copy(call, shape, false, nullptr);
 }
 inline void copy_3d_peer_async(const FinishedCall& call, const CUDA_MEMCPY3D_PEER* p, CUstream stream) {
   CopyShape shape = shape_3d(p);
-  if (shape.kind == CopyKind::DtoD) shape.kind = CopyKind::PtoP;
+  if (shape.kind == CopyKind::DtoD) shape.kind = peer_kind(p->dstContext, p->srcContext);
   emit_copy(call, shape, true, stream);
 }
 void copy_batch(const FinishedCall& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes, size_t count, CUstream stream);
@@ -269,6 +271,7 @@ GT_HOT void object_call(const FinishedCall& call, ObjectKind kind, ObjectWhat wh
 }
 // Every call after which another context may be current.
 void context_call(const FinishedCall& call, ObjectWhat what, u64 context, i64 value = 0);
+void primary_retained(const FinishedCall& call, CUcontext context, CUdevice device);
 void driver_initialized(const FinishedCall& call);
 void profiler_range(const FinishedCall& call, bool begin);
 

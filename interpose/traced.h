@@ -22,7 +22,7 @@ GT_COLD bool enter_session();                          // session.cpp
 GT_COLD void* resolve_driver(u16 id);                  // route.cpp; nullptr: there is no driver
 GT_COLD void* resolve_runtime(u16 id, void* caller);   // route.cpp; nullptr: there is no runtime
 struct FinishedCall;
-GT_COLD u64 refresh_context(const FinishedCall& call); // facts.cpp
+GT_COLD u64 refresh_context(FinishedCall call);         // facts.cpp; by value: a reference would keep every call in memory
 
 struct OpenCall {
   u64 generation;
@@ -143,9 +143,10 @@ constexpr bool names_per_thread(const char* name) {
          (name[n - 1] == 'z' || name[n - 1] == 's');
 }
 
-// The exported wrapper and what it does while tracing is not off. `REAL` finds the function behind it, or nullptr.
+// What an exported entry does while tracing is not off. `REAL` finds the function behind it, or nullptr.
 #define GT_WRAPPER(Result, absent, name, REAL, signature, forwarded, record)                                      \
-  static __attribute__((noinline)) Result traced_##name signature {                                               \
+  extern "C" __attribute__((visibility("hidden"), noinline)) Result gputrace_traced_##name signature;              \
+  extern "C" Result gputrace_traced_##name signature {                                                            \
     const auto real = REAL;                                                                                       \
     if (!real) [[unlikely]] return absent;                                                                        \
     OpenCall open;                                                                                                \

@@ -34,12 +34,14 @@ bool change_block(u32 index, u64 word, BlockState state) {
                                                               std::memory_order_relaxed);
 }
 
-// The first kReservedBlocks blocks serve slot 0 alone; it may also take any other.
+// The first kReservedBlocks blocks serve slot 0 alone; it may also take any other. Every eighth search begins at the bottom again: while the
+// sidecar keeps up, the same few blocks go round and stay in the cache.
 u32 claim_free_block(bool for_definitions) {
   const u32 first = for_definitions ? 0 : kReservedBlocks;
   if (first >= producer.block_count) return kNoBlock;
   const u32 span = producer.block_count - first;
-  const u32 start = for_definitions ? 0 : producer.next_block.load(std::memory_order_relaxed) % span;
+  const bool from_bottom = for_definitions || producer.claims.fetch_add(1, std::memory_order_relaxed) % 8 == 0;
+  const u32 start = from_bottom ? 0 : producer.next_block.load(std::memory_order_relaxed) % span;
   for (u32 i = 0; i < span; ++i) {
     const u32 index = first + (start + i) % span;
     const u64 word = producer.block_states[index].load(std::memory_order_relaxed);

@@ -75,11 +75,12 @@ struct Producer {
   std::atomic<u32> definition_lock;  // 0, or the tid of the holder
   std::atomic<u32> next_slot;
   std::atomic<u32> next_block;
+  std::atomic<u32> claims;
   // Called when a thread has taken a slot, so that its end can be noticed. Set by the session; may be null.
   void (*thread_joined)();
 };
 
-extern Gate gate;
+extern Gate gate asm("gputrace_gate");  // named for the assembler
 extern Producer producer;
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
