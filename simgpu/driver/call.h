@@ -8,10 +8,11 @@
 //   }
 // defines cuLaunchKernel and cuLaunchKernel_ptsz around one body that has `Call& call`. The macros do what every call
 // does: SIMGPU_ERROR, ABORT_AT, HANG, ERRNO; not-initialized, also in the child of a fork; stamps, sequence number and
-// truth line; SIMGPU_CALL_TIME. Exported functions never call one another: shared code lives in plain functions.
+// truth line; SIMGPU_CALL_TIME; out of memory as an error. Exported functions never call one another: shared code lives in plain functions.
 #pragma once
 
 #include <atomic>
+#include <exception>
 
 #include "simgpu/driver/clock.h"
 #include "simgpu/driver/cuda_api.h"
@@ -122,7 +123,11 @@ inline bool Call::fast_mode() {
   extern "C" CUresult CUDAAPI exported params {                                                \
     ::simgpu::Call call(documented, #exported, ::simgpu::DefaultStream::default_stream);       \
     if (CUresult refused = call.enter(::simgpu::Need::need); refused != CUDA_SUCCESS) return call.leave(refused); \
-    return call.leave(body SIM_BODY_ARGS args);                                                \
+    try {                                                                                      \
+      return call.leave(body SIM_BODY_ARGS args);                                              \
+    } catch (const std::exception&) { /* not (...): cancelling a thread unwinds through here */ \
+      return call.leave(CUDA_ERROR_OUT_OF_MEMORY);                                             \
+    }                                                                                          \
   }
 
 // One exported function.

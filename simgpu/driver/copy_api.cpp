@@ -34,17 +34,17 @@ CUresult submit_copy(Call& call, CUstream handle, bool async, const CUDA_MEMCPY3
     if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
   }
   if (copy.bytes() == 0) return CUDA_SUCCESS;
-  const bool queued = deferring(*stream);
-  Nanos end = 0;
-  in_order(call, *stream,
-           [copy, end = queued ? nullptr : &end, origin = Origin{call.stamp(), stream, false, {}, call.correlation()}](Nanos ready) {
-             origin.stream->last_kernel_start = 0;
-             const Span span = perform(copy, origin, ready);
-             if (end != nullptr) *end = span.end;
-             return span.end;
-           });
-  if (queued && (!async || copy.host_pageable())) stream_wait_host(*stream);
-  else if (waits(copy, async)) wait_until(end);
+  const auto run = [copy, origin = Origin{call.stamp(), stream, false, {}, call.correlation()}](Nanos ready) {
+    origin.stream->last_kernel_start = 0;
+    return perform(copy, origin, ready).end;
+  };
+  if (deferring(*stream)) {
+    in_order(call, *stream, run);
+    if (!async || copy.host_pageable()) stream_wait_host(*stream);
+    return CUDA_SUCCESS;
+  }
+  const Nanos end = at_once(*stream, call.begin() + knobs().launch_latency, run);
+  if (waits(copy, async)) wait_until(end);
   return CUDA_SUCCESS;
 }
 

@@ -69,7 +69,6 @@ CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& l
   if (CUresult result = check_launch(launch); result != CUDA_SUCCESS) return result;
   if (active_captures.load(std::memory_order_relaxed) != 0) {
     if (capturing(*stream)) {
-      truth_node(call.stamp().get(), launch, *stream);
       return capture_kernel(call, *stream, launch, request.params, request.extra, request.config);
     }
     if (CUresult refused = capture_refuses_legacy(call, *stream); refused != CUDA_SUCCESS) return refused;
@@ -77,13 +76,16 @@ CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& l
   const Nanos submitted = call.begin() + knobs().launch_latency;
   const Origin origin{call.stamp(), stream, false, {}, call.correlation()};
   if (!deferring(*stream)) [[likely]] {  // what in_order would do, without a copy of the launch
-    std::lock_guard lock(stream->mutex);
-    const Nanos ready = earliest_start(*stream, submitted);
-    stream->end.store(run_kernel(launch, origin, request.at_start, submitted, ready), std::memory_order_release);
+    at_once(*stream, submitted,
+            [&](Nanos ready) { return run_kernel(launch, origin, request.at_start, submitted, ready); });
     return CUDA_SUCCESS;
   }
-  in_order(call, *stream, [launch, at_start = request.at_start, submitted, origin](Nanos ready) {
-    return run_kernel(launch, origin, at_start, submitted, ready);
+  Event* at_start = request.at_start;
+  if (at_start != nullptr) retain(at_start);
+  in_order(call, *stream, [launch, at_start, submitted, origin](Nanos ready) {
+    const Nanos end = run_kernel(launch, origin, at_start, submitted, ready);
+    if (at_start != nullptr) release(at_start);
+    return end;
   });
   return CUDA_SUCCESS;
 }

@@ -24,6 +24,15 @@ inline bool deferring(Stream& stream) {
 Nanos earliest_start(Stream& stream, Nanos submitted);
 uint64_t defer(Stream& stream, Work work);  // its ticket in that stream
 
+// Runs an operation now, in stream order; for streams that do not defer. Returns its end.
+template <class Run>
+Nanos at_once(Stream& stream, Nanos submitted, Run&& run) {
+  std::lock_guard lock(stream.mutex);
+  const Nanos end = run(earliest_start(stream, submitted));
+  stream.end.store(end, std::memory_order_release);
+  return end;
+}
+
 // Gives `run` its place in stream order. Nanos run(Nanos ready) → end of the operation; it is called once, now (on this
 // thread, under the stream's lock) or later (on the worker): it must own what it uses.
 template <class Run>
@@ -34,8 +43,7 @@ void in_order(Call& call, Stream& stream, Run&& run) {
     defer(stream, Work{submitted, {}, {}, std::forward<Run>(run), false});
     return;
   }
-  std::lock_guard lock(stream.mutex);
-  stream.end.store(run(earliest_start(stream, submitted)), std::memory_order_release);
+  at_once(stream, submitted, run);
 }
 
 // The same on the worker thread, when the clock has reached `ready`: for work that calls the program's code. The

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -33,15 +34,27 @@ int open_truth() {
   return high;
 }
 
+// The file of a process: its pid and the descriptor in one word, so that the child of a fork opens its own. No lock: a
+// child may be forked while another thread writes.
+constinit std::atomic<uint64_t> truth_file{0};
+
+int file_of_process(bool reopen) {
+  const auto pid = static_cast<uint64_t>(getpid());
+  uint64_t known = truth_file.load(std::memory_order_acquire);
+  if (known >> 32 == pid && !reopen) return static_cast<int>(known & 0xffffffff) - 1;
+  const int file = open_truth();
+  if (truth_file.compare_exchange_strong(known, pid << 32 | static_cast<uint64_t>(file + 1))) return file;
+  if (file >= 0) close(file);
+  return static_cast<int>(known & 0xffffffff) - 1;
+}
+
 void append_line(const std::string& line) {
-  static constinit std::mutex mutex;
-  static int file = -1;
   const int saved_errno = errno;
-  std::lock_guard lock(mutex);
-  if (file < 0) file = open_truth();
+  const int file = file_of_process(false);
   if (file >= 0 && write(file, line.data(), line.size()) < 0 && errno == EBADF) {
-    file = open_truth();  // a program that closes all its descriptors closed this one
-    if (file >= 0 && write(file, line.data(), line.size()) < 0) file = -1;
+    // A program that closes all its descriptors closed this one.
+    const int again = file_of_process(true);
+    if (again >= 0 && write(again, line.data(), line.size()) < 0) truth_file.store(0);
   }
   errno = saved_errno;
 }
@@ -113,6 +126,10 @@ CallStamp::CallStamp(const char* name, const char* variant, uint64_t seq, Nanos 
       pid_(getpid()),
       tid_(static_cast<int>(syscall(SYS_gettid))) {}
 
+CallStamp::~CallStamp() {
+  if (finished_ && promised_ && !written_ && knobs().truth_calls) write(TruthFields("call").text());
+}
+
 void CallStamp::add(const TruthFields& fields) {
   std::lock_guard lock(mutex_);
   if (finished_) {
@@ -140,6 +157,7 @@ void CallStamp::finish(int result, Nanos end) {
 }
 
 void CallStamp::write(const std::string& fields) {
+  written_ = true;
   char common[512];
   std::snprintf(common, sizeof common,
                 ",\"pid\":%d,\"tid\":%d,\"call\":\"%s\",\"variant\":\"%s\",\"result\":%d,\"call_begin_ns\":%" PRIu64
