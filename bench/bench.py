@@ -1,6 +1,5 @@
 """What the benchmarks share: the build's tree, running programs in it, and a table with the goal beside each figure."""
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -29,17 +28,6 @@ def run(command, env=None, timeout=600):
     if done.returncode or left:
         sys.exit(f'bench: {" ".join(map(str, command))}: exit code {done.returncode}, left behind: {left}\n{done.stderr.decode(errors="replace")}')
     return done.stdout.decode()
-
-
-class Usage:
-    """CPU seconds and peak memory of what ended between two points, as the kernel counts it for waited-for children."""
-
-    def __init__(self):
-        self._before = resource.getrusage(resource.RUSAGE_CHILDREN)
-
-    def cpu_seconds(self):
-        now = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return now.ru_utime + now.ru_stime - self._before.ru_utime - self._before.ru_stime
 
 
 class Table:
