@@ -33,10 +33,11 @@ CUresult capture_event_wait(Call& call, Stream& stream, Event& event, unsigned f
 bool event_in_capture(Event& event);
 
 // For calls that must not happen during capture. CUDA_SUCCESS: go on.
-CUresult capture_refuses_sync(Call& call, Stream& stream);  // synchronize or query of a capturing stream
-CUresult capture_refuses_event(Call& call, Event& event);   // synchronize or query of an event recorded in a capture
+CUresult capture_refuses_sync(Call& call, Stream& stream);    // synchronize or query of a capturing stream
+CUresult capture_refuses_event(Call& call, Event& event);     // synchronize or query of an event recorded in a capture
 CUresult capture_refuses_legacy(Call& call, Stream& stream);  // legacy stream used while a blocking stream captures
-CUresult capture_refuses_unsafe(Call& call);  // potentially unsafe calls (cuMemAlloc, …) under this thread's capture mode
+CUresult capture_refuses_unsafe(
+    Call& call);  // potentially unsafe calls (cuMemAlloc, …) under this thread's capture mode
 void capture_stream_destroyed(Stream& stream);
 
 }  // namespace simgpu

@@ -34,9 +34,12 @@ CUresult capture_kernel(Call& call, Stream& stream, const KernelLaunch& launch, 
   for (unsigned i = 0; config != nullptr && i < config->numAttrs; ++i) {
     apply_attribute(node, config->attrs[i].id, config->attrs[i].value);
   }
+  GraphLock lock;
   const CUresult result = append(call, stream, std::move(node), launch.programmatic);
-  if (result == CUDA_SUCCESS) truth_node(call.stamp().get(), launch, stream);
-  return result;
+  if (result != CUDA_SUCCESS) return result;
+  const Capture& capture = *stream.capture.load(std::memory_order_acquire);
+  truth_node(call.stamp().get(), launch, stream, capture.streams.at(&stream).front().node);
+  return CUDA_SUCCESS;
 }
 
 CUresult capture_copy(Call& call, Stream& stream, const Copy& copy, const CUDA_MEMCPY3D& description) {

@@ -33,15 +33,16 @@ def defined_in(objects, dynamic=False):
     for path in objects:
         command = ['nm', '--defined-only'] + (['-D'] if dynamic else []) + [path]
         out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        names |= {line.split()[-1] for line in out.splitlines() if re.search(r' [TtWi] cu[A-Z]\w+$', line)}
+        names |= {line.split()[-1] for line in out.splitlines() if re.search(r' [TWi] cu[A-Z]\w+$', line)}
     return names
 
 
 def exported_by_headers(include):
     """Declared functions, and what the headers' macros make of them: cuMemAlloc -> cuMemAlloc_v2, _ptsz, _ptds."""
-    names = set()
+    names, inline = set(), set()
     for header in HEADERS:
         text = read(include, header)
+        inline |= set(re.findall(r'static\s+inline\s+CUresult\s+(cu[A-Z]\w+)\s*\(', text))
         names |= set(re.findall(r'CUresult\s+CUDAAPI\s+(cu[A-Z]\w+)\s*\(', text))
         for target in re.findall(r'#\s*define\s+cu[A-Z]\w+\s+(.+)', text):
             target = target.strip()
@@ -50,7 +51,7 @@ def exported_by_headers(include):
                 names |= {twin.group(2), twin.group(2) + '_' + twin.group(1).lower()}
             elif re.fullmatch(r'cu[A-Z]\w+', target):
                 names.add(target)
-    return names
+    return names - inline
 
 
 def versions(include):

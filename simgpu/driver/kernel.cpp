@@ -135,11 +135,11 @@ Span perform(const KernelLaunch& launch, const Origin& origin, Nanos ready) {
   return span;
 }
 
-void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stream) {
+void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stream, const void* node) {
   if (stamp == nullptr) return;
   TruthFields fields("node");
   describe(fields, launch, stream);
-  stamp->add(fields);
+  stamp->add(fields.add("node", node));
 }
 
 }  // namespace simgpu

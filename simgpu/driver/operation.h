@@ -40,7 +40,7 @@ CUresult check_launch(const KernelLaunch& launch);
 Nanos kernel_duration(const KernelLaunch& launch);
 Span perform(const KernelLaunch& launch, const Origin& origin, Nanos ready);
 // The truth line of a launch under capture.
-void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stream);
+void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stream, const void* node);
 
 enum class CopyKind : uint8_t { HtoD, DtoH, DtoD, PtoP, HtoH };
 const char* text(CopyKind kind);

@@ -35,25 +35,35 @@ bool available(const Pool& pool, const Pool::Part& part, const Stream& stream, N
   return pool.reuse_opportunistic && part.free_at <= now;
 }
 
-// Joins a free part with the free part after it.
+// Joins a free part with the free part after it, if the same streams may have both.
 void join_next(Pool::Chunk& chunk, PartAt part) {
   const auto next = std::next(part);
   if (next == chunk.parts.end() || part->second.used || next->second.used) return;
+  if (part->second.stream != next->second.stream) return;
   part->second.bytes += next->second.bytes;
   part->second.free_at = std::max(part->second.free_at, next->second.free_at);
-  if (part->second.stream != next->second.stream) {
-    // Of two streams: nobody's in particular, and all must wait for the later of the two.
-    const bool first_is_open = part->second.stream == 0;
-    part->second.stream = first_is_open              ? next->second.stream
-                          : next->second.stream == 0 ? part->second.stream
-                                                     : UINT64_MAX;
-  }
   chunk.parts.erase(next);
+}
+
+// What was freed long enough ago is nobody's any more.
+void settle(Pool& pool, Nanos now) {
+  for (auto& [base, chunk] : pool.chunks) {
+    for (auto part = chunk.parts.begin(); part != chunk.parts.end(); ++part) {
+      if (!part->second.used && part->second.free_at <= now) part->second.stream = 0;
+      if (part != chunk.parts.begin() && part->second.stream == 0 && !part->second.used) {
+        const auto before = std::prev(part);
+        const size_t parts = chunk.parts.size();
+        join_next(chunk, before);
+        if (chunk.parts.size() != parts) part = before;
+      }
+    }
+  }
 }
 
 // The smallest part that is there for the stream and large enough.
 bool find_part(Pool& pool, size_t bytes, const Stream& stream, Pool::Chunk** chunk, PartAt* part) {
   const Nanos now = now_ns();
+  if (pool.reuse_opportunistic) settle(pool, now);
   size_t best = SIZE_MAX;
   for (auto& [base, candidate] : pool.chunks) {
     for (auto at = candidate.parts.begin(); at != candidate.parts.end(); ++at) {
@@ -87,10 +97,16 @@ bool add_chunk(Pool& pool, size_t bytes) {
   return true;
 }
 
-void trim_locked(Pool& pool, uint64_t keep) {
+bool unused(const Pool::Chunk& chunk, bool at_once, Nanos now) {
+  return std::all_of(chunk.parts.begin(), chunk.parts.end(),
+                     [&](const auto& entry) { return !entry.second.used && (at_once || entry.second.free_at <= now); });
+}
+
+// `at_once`: also what streams have yet to reach.
+void trim_locked(Pool& pool, uint64_t keep, bool at_once = false) {
+  const Nanos now = now_ns();
   for (auto it = pool.chunks.begin(); it != pool.chunks.end() && pool.reserved > keep;) {
-    const auto& parts = it->second.parts;
-    if (parts.size() != 1 || parts.begin()->second.used) {
+    if (!unused(it->second, at_once, now)) {
       ++it;
       continue;
     }
@@ -203,7 +219,7 @@ void pool_free(const Allocation& allocation, Stream* stream) {
     part->second.free_at = stream != nullptr ? std::max(now_ns(), stream->end.load()) : 0;
     join_next(chunk->second, part);
     if (part != parts.begin()) join_next(chunk->second, std::prev(part));
-    if (pool.destroyed) trim_locked(pool, 0);
+    if (pool.destroyed) trim_locked(pool, 0, true);
     last = pool.destroyed && pool.chunks.empty();
   }
   unused_reserved.store(true, std::memory_order_release);
@@ -225,7 +241,7 @@ void pool_destroy(Pool& pool) {
   {
     std::lock_guard lock(pool.mutex);
     pool.destroyed = true;
-    trim_locked(pool, 0);
+    trim_locked(pool, 0, true);
     last = pool.chunks.empty();
   }
   if (last) {
@@ -237,12 +253,15 @@ void pool_destroy(Pool& pool) {
 void pools_synchronized() {
   if (!unused_reserved.load(std::memory_order_acquire)) return;
   unused_reserved.store(false, std::memory_order_release);
+  bool left = false;
   Pools& own = pools();
   std::lock_guard lock(own.mutex);
   for (Pool* pool : own.all) {
     std::lock_guard one(pool->mutex);
     trim_locked(*pool, pool->threshold);
+    left |= pool->reserved > std::max(pool->threshold, pool->used);
   }
+  if (left) unused_reserved.store(true, std::memory_order_release);  // other streams have yet to reach it
 }
 
 }  // namespace simgpu

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simgpu/driver/pool.h"
 #include "simgpu/driver/truth.h"
 #include "simgpu/driver/worker.h"
 
@@ -205,6 +206,7 @@ void event_wait_host(Event& event) {
       const Nanos at = event.at;
       lock.unlock();
       wait_until(at);
+      pools_synchronized();
       return;
     }
     const Place place = event.place;
@@ -228,6 +230,7 @@ void stream_wait_host(Stream& stream) {
     worker_wait({&stream, stream.submitted.load(std::memory_order_acquire)});
   }
   wait_until(stream.kind == Stream::Kind::legacy ? earliest_start(stream, 0) : stream.end.load());
+  pools_synchronized();
 }
 
 void context_wait_host(Context& context) {
@@ -239,6 +242,7 @@ void context_wait_host(Context& context) {
     for (const Stream* stream : context.streams) until = std::max(until, stream->end.load());
   }
   wait_until(until);
+  pools_synchronized();
 }
 
 Span occupy_engine(Device& device, int engine, Nanos ready, Nanos duration) {
