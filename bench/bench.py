@@ -23,7 +23,7 @@ def run(command, env=None, timeout=600):
     """The standard output of a program that must succeed; the sidecar has ended when this returns."""
     variables = {key: value for key, value in os.environ.items() if not key.startswith(('GPUTRACE', 'SIMGPU_', 'LD_', 'GT_'))}
     variables.update({key: str(value) for key, value in (env or {}).items()})
-    done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
+    done = subprocess.run(list(map(str, command)), env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout, check=False)
     left = harness.wait_for_orphans(60)
     if done.returncode or left:
         sys.exit(f'bench: {" ".join(map(str, command))}: exit code {done.returncode}, left behind: {left}\n{done.stderr.decode(errors="replace")}')

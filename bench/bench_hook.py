@@ -128,7 +128,7 @@ def main():
         table.show()
 
     without, with_us = (float(ns) for ns in run([built('exec_cost'), library, '1000']).split())
-    table = Table('hook: a process that never touches CUDA (/bin/true, 1000 execs each, medians)')
+    table = Table('hook: a process that never touches CUDA (/bin/true, 1000 execs each, 10th percentile)')
     table.add('an exec without the library', f'{without / 1e6:.3f} ms')
     table.add('the library adds', f'{(with_us - without) / 1e6:+.3f} ms', '<= 0.1 ms', with_us - without <= 1e5)
     table.show()

@@ -32,9 +32,10 @@ double one(char* const* environment) {
   return now_ns() - begin;
 }
 
-double median(std::vector<double>& v) {
+// What else the machine does only ever adds.
+double fast(std::vector<double>& v) {
   std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
+  return v[v.size() / 10];
 }
 
 }  // namespace
@@ -49,6 +50,6 @@ int main(int argc, char** argv) {
     a.push_back(one(without));
     b.push_back(one(with));
   }
-  std::printf("%.0f %.0f\n", median(a), median(b));
+  std::printf("%.0f %.0f\n", fast(a), fast(b));
   return 0;
 }
