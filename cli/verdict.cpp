@@ -83,7 +83,8 @@ std::string verdict(const VerdictRequest& request) {
     if (opened) bytes += opened.value().file_size();
     if (bytes > kMostBytes) break;
   }
-  const std::string next = fmt::format("\n  next:  {} {}\n", request.report_command, shell_word(request.shown));
+  const bool like_an_option = !request.shown.empty() && request.shown[0] == '-';
+  const std::string next = fmt::format("\n  next:  {} {}\n", request.report_command, shell_word((like_an_option ? "./" : "") + request.shown));
   if (bytes > kMostBytes) return fmt::format("gputrace: {} files in {}, too large to sum up here\n{}", request.files.size(), safe_text(request.shown), next);
   const auto trace = load_traces(load);
   if (!trace) return fmt::format("gputrace: {}\n{}", safe_text(trace.error().message), next);

@@ -216,7 +216,7 @@ def test_options_of_run():
         code, out, err = gputrace('run', *bad, '--', *command, rc=None)
         check_equal((code, out), (125, ''), f'run {bad}')
         check(err.startswith('gputrace: ') and bad[0].lstrip('-')[0] in err, 'a clear line', err)
-    run2 = traced(command, mode='run', options=('-o', scratch('other')), env={'GPUTRACE_OUTPUT': scratch('from-env')})
+    traced(command, {'GPUTRACE_OUTPUT': scratch('from-env')}, mode='run', output=scratch('other'))
     check(traces_below(scratch('other')) and not os.path.exists(scratch('from-env')), 'the option beats the environment')
 
 
