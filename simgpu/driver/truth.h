@@ -40,7 +40,10 @@ class CallStamp {
  public:
   CallStamp(const char* name, const char* variant, uint64_t seq, Nanos begin);
   void add(const TruthFields& fields);
-  // A line will come after the call has returned.
+  ~CallStamp();
+  CallStamp(const CallStamp&) = delete;
+  CallStamp& operator=(const CallStamp&) = delete;
+  // A line may come after the call has returned; if none has come when nobody holds the stamp any more, it is a `call` line.
   void promise();
   // Once, when the call returns: writes what was added, or the `call` line.
   void finish(int result, Nanos end);
@@ -59,6 +62,7 @@ class CallStamp {
   std::mutex mutex_;
   bool finished_ = false;
   bool promised_ = false;
+  bool written_ = false;
   std::vector<std::string> waiting_;
 };
 
