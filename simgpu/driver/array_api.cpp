@@ -68,6 +68,15 @@ Allocation record_of(const Array& array) {
   return allocation;
 }
 
+// As the program knows it: by its handle, with the bytes that it asked for; the layout is the driver's own matter.
+Allocation told_of(const Array& array) {
+  Allocation allocation = record_of(array);
+  const CUDA_ARRAY3D_DESCRIPTOR& asked = array.descriptor;
+  allocation.address = reinterpret_cast<uint64_t>(handle_of(&array));
+  allocation.bytes = asked.Width * std::max<size_t>(asked.Height, 1) * std::max<size_t>(asked.Depth, 1) * array.element_bytes;
+  return allocation;
+}
+
 CUresult make_array(Call& call, Context& context, const CUDA_ARRAY3D_DESCRIPTOR& descriptor, Array** out) {
   if (const CUresult result = judge(descriptor); result != CUDA_SUCCESS) return result;
   Array* array = create<Array>();
@@ -84,14 +93,14 @@ CUresult make_array(Call& call, Context& context, const CUDA_ARRAY3D_DESCRIPTOR&
     retire(array);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  truth_alloc(call, "alloc", record_of(*array));
+  truth_alloc(call, "alloc", told_of(*array));
   *out = array;
   return CUDA_SUCCESS;
 }
 
 void destroy_array(Call& call, Array& array) {
   const Allocation allocation = record_of(array);
-  truth_alloc(call, "free", allocation);
+  truth_alloc(call, "free", told_of(array));
   device_return(*allocation.device, array.data, allocation.bytes);
   retire(&array);
 }

@@ -171,6 +171,11 @@ def _check_call(told, seen, names, clusters):
     memsets = [line for line in told.of('memset') if line.get('graph') is None]
     if memsets:
         check_equal([record['bytes'] for record in seen.of('Memset')], [line['bytes'] for line in memsets], f'memset {told!r}')
+    if told.name in ('cuMipmappedArrayCreate', 'cuMipmappedArrayDestroy'):  # the driver tells of each level, we of the whole
+        check_equal(len(seen.of('Alloc', 'Free')), 1, f'one record of a mipmapped array {seen!r}')
+        if told.of('alloc'):
+            check_equal(seen.of('Alloc')[0]['bytes'], sum(line['bytes'] for line in told.of('alloc')), 'bytes of all levels')
+        return
     for line in [line for line in told.of('alloc') if told.name != 'cuGraphLaunch']:
         found = [record for record in seen.of('Alloc') if record['address'] == line['address']]
         check(len(found) == 1, 'one record of the allocation', line, seen)
@@ -248,9 +253,14 @@ def copies_of(run):
 def memory_of(run, pid=None):
     """From allocations and frees alone: {(device or None, kind): [allocations, frees, peak, live]}, and {device: peak} over all kinds."""
     rows_, peaks, live, blocks = {}, collections.Counter(), collections.Counter(), {}
-    changes = []
+    changes, whole = [], {}
     for line in run.truth_of('alloc', 'free'):
         if pid in (None, line['pid']):
+            if line['memory'] == 'array':  # the levels of a mipmapped array are one allocation
+                if (line['pid'], line['seq']) in whole:
+                    whole[line['pid'], line['seq']]['bytes'] += line['bytes']
+                    continue
+                whole[line['pid'], line['seq']] = line
             changes.append((line['call_end_ns'] if line['op'] == 'alloc' else line['call_begin_ns'], line['seq'], line))
     for _, _, line in sorted(changes, key=lambda change: change[:2]):
         device = None if line['memory'] == 'host' else line['device']
