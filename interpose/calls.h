@@ -28,10 +28,10 @@ struct CallInfo {
   bool per_thread;            // a _ptsz or _ptds variant
 };
 
-extern const CallInfo kCalls[kCallCount];
+extern __attribute__((visibility("hidden"))) const CallInfo kCalls[kCallCount];
 
 // What stands behind each call; null until it is known. Set once, to the first answer.
-extern std::atomic<void*> real_functions[kCallCount] asm("gputrace_real_functions");  // named for the assembler
+extern __attribute__((visibility("hidden"))) std::atomic<void*> real_functions[kCallCount] asm("gputrace_real_functions");  // named for the assembler
 
 // The id of an exported name; kNoCall: not ours. No allocation; any thread.
 u16 find_call(const char* name);

@@ -17,10 +17,20 @@ constexpr u32 kKnownContexts = 64;
 constexpr u32 kTextPiece = 2048;
 constexpr u64 kMaxText = 64u << 10;
 
+// Kept under the definition lock; looked at without it, then only to find out whether there is something to ask.
+struct FunctionEntry {
+  std::atomic<u64> function;  // 0: free; never freed again
+  u64 owner;
+  u64 name;        // text id
+  u32 described;   // 1: nothing more to ask
+  FunctionKind kind;  // 0: not known
+};
+
 struct FactsMemory {
   FunctionEntry functions[kFunctionEntries];
   u16 used[kFunctionEntries];  // places of the entries in the order they were made: a walk touches no more than there are
-  u64 texts[kKnownTexts];      // ids that are defined
+  u64 described[kFunctionEntries];
+  u64 texts[kKnownTexts];  // ids that are defined
 };
 
 constinit FactsMemory* memory = nullptr;
@@ -71,7 +81,7 @@ bool write_piece(const FinishedCall& call, u64 id, const char* text, u64 offset,
 FunctionEntry* entry_of(u64 function, bool make) {
   u32 at = function_place(function);
   for (u32 steps = 0; steps < kFunctionEntries; ++steps, at = (at + 1) % kFunctionEntries) {
-    FunctionEntry& entry = function_table[at];
+    FunctionEntry& entry = memory->functions[at];
     const u64 there = entry.function.load(std::memory_order_acquire);
     if (there == function) return &entry;
     if (there) continue;
@@ -81,6 +91,13 @@ FunctionEntry* entry_of(u64 function, bool make) {
     return &entry;
   }
   return nullptr;
+}
+
+void forget(FunctionEntry& entry) {
+  entry.described = 0;
+  const u64 function = entry.function.load(std::memory_order_relaxed);
+  u64& place = described_functions[function_place(function)];
+  if (std::atomic_ref(place).load(std::memory_order_relaxed) == function) std::atomic_ref(place).store(0, std::memory_order_relaxed);
 }
 
 u64 owner_of_owner(u64 owner) {
@@ -100,7 +117,7 @@ void give(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, 
     record.name = source->name;
   }
   if (FunctionEntry* entry = entry_of(function, true)) {
-    if (entry->name != record.name || entry->kind != kind) entry->described.store(0, std::memory_order_relaxed);
+    if (entry->name != record.name || entry->kind != kind) forget(*entry);
     entry->owner = owner_of_owner(owner);
     entry->name = record.name;
     entry->kind = kind;
@@ -194,8 +211,7 @@ void tell_context(const FinishedCall& call, u64 context) {
   if (!query.cuCtxGetDevice || query.cuCtxGetDevice(&device) != CUDA_SUCCESS) device = -1;
   facts.device = device;
   facts.flags = device >= 0 && device < 64 && primary_contexts[device].load(std::memory_order_relaxed) == context;
-  FinishedCall definition = call;
-  definition.id = kNoCall;
+  const FinishedCall definition = call.nameless();
   const bool new_device = device >= 0 && device < 64 && !(known_devices >> device & 1);
   DeviceAnswer answer{};
   if (new_device) ask_device(device, answer);
@@ -215,7 +231,7 @@ void tell_context(const FinishedCall& call, u64 context) {
 }  // namespace
 
 constinit std::atomic<u32> open_captures{0};
-constinit FunctionEntry* function_table = nullptr;
+constinit u64* described_functions = nullptr;
 
 bool reset_facts() {
   if (memory) raw_syscall(SYS_madvise, raw_pointer(memory), sizeof(FactsMemory), MADV_DONTNEED);  // a parent's: private, so it reads as zeros
@@ -223,7 +239,7 @@ bool reset_facts() {
     const long mapped = raw_syscall(SYS_mmap, 0, sizeof(FactsMemory), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory = mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<FactsMemory*>(mapped);
   }
-  function_table = memory ? memory->functions : nullptr;
+  described_functions = memory ? memory->described : nullptr;
   open_captures.store(0, std::memory_order_relaxed);
   process_told.store(false, std::memory_order_relaxed);
   context_count = function_count = text_count = 0;
@@ -264,8 +280,7 @@ void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u
 
 void functions_given(const FinishedCall& call, const u64* functions, u64 count, FunctionKind kind, u64 owner) {
   ErrnoGuard guard;
-  FinishedCall definition = call;
-  definition.id = kNoCall;
+  const FinishedCall definition = call.nameless();
   for (u64 i = 0; i < count; ++i) {
     if (!functions[i]) continue;
     const char* name = ask_name(functions[i], kind);
@@ -279,9 +294,9 @@ void functions_gone(u64 owner) {
   ErrnoGuard guard;
   if (!begin_definition()) return;
   for (u32 i = 0; i < function_count; ++i) {
-    FunctionEntry& entry = function_table[memory->used[i]];
+    FunctionEntry& entry = memory->functions[memory->used[i]];
     if (entry.owner != owner) continue;
-    entry.described.store(0, std::memory_order_relaxed);
+    forget(entry);
     entry.owner = entry.name = 0;
     entry.kind = FunctionKind{};
   }
@@ -291,7 +306,10 @@ void functions_gone(u64 owner) {
 void describe_function(FinishedCall call, u64 function) {
   if (!call.ok() || !function) return;
   FunctionEntry* entry = entry_of(function, false);
-  if (entry && entry->described.load(std::memory_order_acquire)) return;  // not at its first place
+  if (entry && entry->described) {  // another one took its place
+    std::atomic_ref(described_functions[function_place(function)]).store(function, std::memory_order_relaxed);
+    return;
+  }
   if (open_captures.load(std::memory_order_relaxed)) return;              // a later launch, or the instantiation, does it
   if (call.context() == 0) return;
   ErrnoGuard guard;
@@ -302,10 +320,10 @@ void describe_function(FinishedCall call, u64 function) {
   const char* name = asked && !entry->name ? ask_name(function, kind) : nullptr;
   if (!begin_definition()) return;
   entry = entry_of(function, true);
-  if (entry && !entry->described.load(std::memory_order_relaxed)) {
-    entry->described.store(1, std::memory_order_release);
-    FinishedCall definition = call;
-    definition.id = kNoCall;
+  if (entry && !entry->described) {
+    entry->described = 1;
+    std::atomic_ref(described_functions[function_place(function)]).store(function, std::memory_order_relaxed);
+    const FinishedCall definition = call.nameless();
     facts.function = function;
     facts.context = call.context();
     if (name) facts.name = entry->name = define_text(definition, name, std::strlen(name));
@@ -361,8 +379,7 @@ void process_ready(const FinishedCall& call) {
   const bool has_runtime = find_object(ObjectRole::Runtime, runtime);
   if (!begin_definition()) return;
   if (!process_told.exchange(true, std::memory_order_relaxed)) {
-    FinishedCall definition = call;
-    definition.id = kNoCall;
+    const FinishedCall definition = call.nameless();
     if (has_driver) facts.driver_path = define_text(definition, driver.path, std::strlen(driver.path));
     if (has_runtime) facts.runtime_path = define_text(definition, runtime.path, std::strlen(runtime.path));
     define(definition, facts);

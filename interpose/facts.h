@@ -9,7 +9,7 @@
 namespace gputrace {
 
 // Captures alive in this process, as far as begin and end were seen.
-extern std::atomic<u32> open_captures;
+extern __attribute__((visibility("hidden"))) std::atomic<u32> open_captures;
 
 // A new session, or a child of fork: everything is unknown again. False: no memory.
 bool reset_facts();
@@ -36,27 +36,18 @@ void functions_given(const FinishedCall& call, const u64* functions, u64 count, 
 // The owner is gone: its handles may come back as other functions.
 void functions_gone(u64 owner);
 
-// One slot of the lock-free set that launches look into. Filled under the definition lock.
-struct FunctionEntry {
-  std::atomic<u64> function;  // 0: free; never freed again
-  u64 owner;
-  u64 name;                   // text id
-  std::atomic<u32> described; // 1: nothing more to ask
-  FunctionKind kind;          // 0: not known
-};
+// What launches look into: the last described function of each place, so that a launch costs one load and compare.
 inline constexpr u32 kFunctionEntries = 1u << 15;  // a place fits into 16 bits
-extern FunctionEntry* function_table;
+extern __attribute__((visibility("hidden"))) u64* described_functions;
 
 GT_HOT u32 function_place(u64 function) { return static_cast<u32>((function * 0x9e3779b97f4a7c15ull) >> 49); }
 static_assert(kFunctionEntries == 1u << (64 - 49));
 
 GT_COLD void describe_function(FinishedCall call, u64 function);
-// After every launch: one probe.
+// After every launch.
 GT_HOT void function_launched(const FinishedCall& call, u64 function) {
-  const u32 place = function_place(function);
-  const FunctionEntry& first = function_table[place];
-  if (first.function.load(std::memory_order_acquire) == function && first.described.load(std::memory_order_relaxed)) [[likely]] return;
-  describe_function(call, function);  // also finds those that had to move to another place
+  if (std::atomic_ref(described_functions[function_place(function)]).load(std::memory_order_relaxed) == function) [[likely]] return;
+  describe_function(call, function);
 }
 
 // ------------------------------------------------------------------ the rest

@@ -66,8 +66,7 @@ GT_HOT void* runtime_function(u16 id, void* caller) {
     const cudaError_t result = real forwarded;                                                                            \
     FinishedCall call;                                                                                                    \
     if (!close_call(open, call)) [[unlikely]] return result;                                                              \
-    call.id = kCall_##name;                                                                                               \
-    call.result = static_cast<u16>(result);                                                                               \
+    call.set(kCall_##name, static_cast<u16>(result));                                                                     \
     call.per_thread = names_per_thread(#name);                                                                            \
     record;                                                                                                               \
     return result;                                                                                                        \

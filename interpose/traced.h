@@ -7,6 +7,7 @@
 //   · After the call the gate is read again: a child of fork that returns here must not touch its parent's slot.
 #pragma once
 
+#include <cstddef>
 #include <type_traits>
 
 #include "interpose/calls.h"
@@ -27,20 +28,30 @@ GT_COLD u64 refresh_context(FinishedCall call);         // facts.cpp; by value: 
 struct OpenCall {
   u64 generation;
   Ticks begin;
-  u64 frame;  // of the call around this one
+  u64 frame;  // of the call around this one, if there is one
   u32 depth;  // calls around this one
 };
 
 struct FinishedCall {
-  u16 id;
-  u16 result;
-  bool in_window;   // its record is wanted; definitions are wanted always
-  bool per_thread;  // a _ptsz or _ptds variant
+  u64 head;  // the last four bytes of the first eight of a RecordHeader: call id and result, in place
   u64 generation;
   Ticks begin;
   Ticks end;
+  bool per_thread;  // a _ptsz or _ptds variant
 
-  bool ok() const { return result == 0; }
+  void set(u16 id, u16 result) { head = u64{id} << 32 | u64{result} << 48; }
+  bool ok() const { return head >> 48 == 0; }
+  // The same call as a definition: a record that is not a call of its own.
+  FinishedCall nameless() const {
+    FinishedCall copy = *this;
+    copy.head &= 0xffff'0000'0000'0000ull;
+    return copy;
+  }
+  // Whether its record is wanted. Definitions are wanted always.
+  bool in_window() const {
+    const SegmentControl& control = *producer.control;
+    return begin >= control.window_begin.load(std::memory_order_relaxed) && begin < control.window_end.load(std::memory_order_relaxed);
+  }
   // An out-parameter, read only if the call succeeded.
   template <typename T>
   T out(const T* pointer) const { return ok() && pointer ? *pointer : T{}; }
@@ -49,6 +60,7 @@ struct FinishedCall {
     return context != kUnknownContext ? context : refresh_context(*this);
   }
 };
+static_assert(offsetof(RecordHeader, call) == 4 && offsetof(RecordHeader, result) == 6 && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 
 GT_HOT u64 stack_address() {
 #if defined(__x86_64__)
@@ -66,14 +78,16 @@ GT_HOT bool open_call(OpenCall& open, u16 id, u64 argument) {
     if (!enter_session()) return false;
   }
   ThreadState& thread = thread_state;
-  open.generation = thread.generation;
-  open.depth = thread.depth;
-  open.frame = thread.frame;
-  const u64 frame = stack_address();
-  if (open.depth != 0 && frame > open.frame) [[unlikely]] open.depth = 0;  // those frames are gone
-  thread.depth = open.depth + 1;
-  thread.frame = frame;
   ThreadSlot& slot = *thread.slot;
+  const u64 frame = stack_address();
+  open.generation = thread.generation;
+  open.depth = slot.depth;
+  open.frame = 0;
+  if (open.depth != 0) [[unlikely]] {
+    open.frame = thread.frame;
+    if (frame > open.frame) open.depth = 0;  // those frames are gone
+  }
+  thread.frame = frame;
   slot.depth = open.depth + 1;
   open.begin = record_ticks();
   if (open.depth < kInFlightDepth) [[likely]] {
@@ -90,28 +104,27 @@ GT_HOT bool close_call(const OpenCall& open, FinishedCall& call) {
   call.end = record_ticks();
   ThreadState& thread = thread_state;
   if (gate_generation() != open.generation || thread.generation != open.generation) [[unlikely]] return false;
-  thread.depth = open.depth;
-  thread.frame = open.frame;
+  if (open.depth != 0) [[unlikely]] thread.frame = open.frame;
   ThreadSlot& slot = *thread.slot;
   slot.depth = open.depth;
   if (open.depth < kInFlightDepth) [[likely]] slot.in_flight[open.depth].begin.store(0, std::memory_order_relaxed);
   call.generation = open.generation;
   call.begin = open.begin;
-  const SegmentControl& control = *producer.control;
-  call.in_window = open.begin >= control.window_begin.load(std::memory_order_relaxed) &&
-                   open.begin < control.window_end.load(std::memory_order_relaxed);
   return true;
 }
 
 template <typename Record>
 GT_HOT void fill_header(Record& record, const FinishedCall& call) {
-  record.header = {static_cast<u16>(Record::kType), sizeof(Record), call.id, call.result, call.begin, call.end};
+  const u64 head = call.head | static_cast<u64>(Record::kType) | u64{sizeof(Record)} << 16;
+  __builtin_memcpy(&record.header, &head, sizeof head);  // one store, not four
+  record.header.begin = call.begin;
+  record.header.end = call.end;
 }
 
 // One record on the calling thread's ring.
 template <typename Record>
 GT_HOT void emit(const FinishedCall& call, const Record& record) {
-  if (!call.in_window) [[unlikely]] return;
+  if (!call.in_window()) [[unlikely]] return;
   ThreadState& thread = thread_state;
   char* at = reserve(thread, sizeof(Record), call.end);
   if (!at) [[unlikely]] return;
@@ -154,8 +167,7 @@ constexpr bool names_per_thread(const char* name) {
     const Result result = real forwarded;                                                                         \
     FinishedCall call;                                                                                            \
     if (!close_call(open, call)) [[unlikely]] return result;                                                      \
-    call.id = kCall_##name;                                                                                       \
-    call.result = static_cast<u16>(result);                                                                       \
+    call.set(kCall_##name, static_cast<u16>(result));                                                             \
     call.per_thread = names_per_thread(#name);                                                                    \
     record;                                                                                                       \
     return result;                                                                                                \

@@ -211,7 +211,6 @@ void join_session(u64 generation) {
   thread.cursor = thread.limit = nullptr;
   thread.block = nullptr;
   thread.context = kUnknownContext;
-  thread.depth = 0;
   thread.frame = 0;
   ThreadSlot* slot = claim_slot();
   if (slot) open_slot(*slot);

@@ -38,8 +38,7 @@ struct ThreadState {
   ThreadSlot* slot = nullptr;  // never null once joined: Producer::sink stands in when no slot was free
   u64 context = kUnknownContext;  // current CUcontext
   u64 frame = 0;                  // stack address of the innermost open call
-  u32 depth = 0;                  // open calls
-  u32 busy = 0;                   // between reserve and commit
+  u64 busy = 0;                   // 1 between reserve and commit
 };
 static_assert(sizeof(ThreadState) == 64);
 
@@ -80,9 +79,10 @@ struct Producer {
   void (*thread_joined)();
 };
 
-extern Gate gate asm("gputrace_gate");  // named for the assembler
-extern Producer producer;
-extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
+// Hidden: reached without the global offset table.
+extern __attribute__((visibility("hidden"))) Gate gate asm("gputrace_gate");  // named for the assembler
+extern __attribute__((visibility("hidden"))) Producer producer;
+extern constinit thread_local ThreadState thread_state __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 // One instruction where the architecture has it: a signal handler may do the same in between.
 inline void signal_safe_add(u64& word, u64 amount) {
@@ -122,8 +122,10 @@ inline char* reserve(ThreadState& thread, u32 size, Ticks now) {
     if (!at) {
       compiler_barrier();
       thread.busy = 0;
+      return nullptr;
     }
   }
+  if (!at) __builtin_unreachable();  // spares the caller its second look
   return at;
 }
 
