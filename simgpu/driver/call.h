@@ -8,7 +8,8 @@
 //   }
 // defines cuLaunchKernel and cuLaunchKernel_ptsz around one body that has `Call& call`. The macros do what every call
 // does: SIMGPU_ERROR, ABORT_AT, HANG, ERRNO; not-initialized, also in the child of a fork; stamps, sequence number and
-// truth line; SIMGPU_CALL_TIME; out of memory as an error. Exported functions never call one another: shared code lives in plain functions.
+// truth line; SIMGPU_CALL_TIME; out of memory as an error. Exported functions never call one another: shared code lives
+// in plain functions.
 #pragma once
 
 #include <atomic>
@@ -38,11 +39,13 @@ class Call {
 
   // CUDA_SUCCESS: go on with the body.
   CUresult enter(Need need) {
-    if (fast_mode()) [[likely]] return CUDA_SUCCESS;
+    if (fast_mode()) [[likely]]
+      return CUDA_SUCCESS;
     return enter_slow(need);
   }
   CUresult leave(CUresult result) {
-    if (!slow_) [[likely]] return result;
+    if (!slow_) [[likely]]
+      return result;
     return leave_slow(result);
   }
 
@@ -98,14 +101,14 @@ bool process_initialized();     // cuInit succeeded here, and this is not a fork
 
 // What a thread has of its own. Trivial, so it works in thread-exit destructors too.
 struct ThreadState {
-  Context* current;          // top of its context stack
-  Context** below;           // the rest of the stack, bottom first; freed when the thread ends
+  Context* current;  // top of its context stack
+  Context** below;   // the rest of the stack, bottom first; freed when the thread ends
   uint32_t below_count;
   uint32_t below_capacity;
   Context* per_thread_context;  // the per-thread default stream used last, and its context
   Stream* per_thread_stream;
-  bool in_host_function;     // the driver's worker, while it runs the program's code
-  int capture_mode;          // cuThreadExchangeStreamCaptureMode; kept by the capture files
+  bool in_host_function;  // the driver's worker, while it runs the program's code
+  int capture_mode;       // cuThreadExchangeStreamCaptureMode; kept by the capture files
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
@@ -119,21 +122,21 @@ inline bool Call::fast_mode() {
 #define SIM_BODY_PARAMS(...) ([[maybe_unused]] ::simgpu::Call & call __VA_OPT__(, ) __VA_ARGS__)
 #define SIM_BODY_ARGS(...) (call __VA_OPT__(, ) __VA_ARGS__)
 
-#define SIM_EXPORT(exported, body, documented, params, args, default_stream, need)             \
-  extern "C" CUresult CUDAAPI exported params {                                                \
-    ::simgpu::Call call(documented, #exported, ::simgpu::DefaultStream::default_stream);       \
+#define SIM_EXPORT(exported, body, documented, params, args, default_stream, need)                                \
+  extern "C" CUresult CUDAAPI exported params {                                                                   \
+    ::simgpu::Call call(documented, #exported, ::simgpu::DefaultStream::default_stream);                          \
     if (CUresult refused = call.enter(::simgpu::Need::need); refused != CUDA_SUCCESS) return call.leave(refused); \
-    try {                                                                                      \
-      return call.leave(body SIM_BODY_ARGS args);                                              \
-    } catch (const std::exception&) { /* not (...): cancelling a thread unwinds through here */ \
-      return call.leave(CUDA_ERROR_OUT_OF_MEMORY);                                             \
-    }                                                                                          \
+    try {                                                                                                         \
+      return call.leave(body SIM_BODY_ARGS args);                                                                 \
+    } catch (const std::exception&) { /* not (...): cancelling a thread unwinds through here */                   \
+      return call.leave(CUDA_ERROR_OUT_OF_MEMORY);                                                                \
+    }                                                                                                             \
   }
 
 // One exported function.
-#define SIM_API(exported, documented, params, args)                                     \
-  static CUresult body_##exported SIM_BODY_PARAMS params;                               \
-  SIM_EXPORT(exported, body_##exported, documented, params, args, legacy, initialized)  \
+#define SIM_API(exported, documented, params, args)                                    \
+  static CUresult body_##exported SIM_BODY_PARAMS params;                              \
+  SIM_EXPORT(exported, body_##exported, documented, params, args, legacy, initialized) \
   static CUresult body_##exported SIM_BODY_PARAMS params
 
 // One that works before cuInit and in a forked child.
@@ -143,10 +146,10 @@ inline bool Call::fast_mode() {
   static CUresult body_##exported SIM_BODY_PARAMS params
 
 // With its per-thread-default-stream twin.
-#define SIM_API_TWIN(exported, suffix, documented, params, args)                                          \
-  static CUresult body_##exported SIM_BODY_PARAMS params;                                                 \
-  SIM_EXPORT(exported, body_##exported, documented, params, args, legacy, initialized)                    \
-  SIM_EXPORT(exported##suffix, body_##exported, documented, params, args, per_thread, initialized)        \
+#define SIM_API_TWIN(exported, suffix, documented, params, args)                                   \
+  static CUresult body_##exported SIM_BODY_PARAMS params;                                          \
+  SIM_EXPORT(exported, body_##exported, documented, params, args, legacy, initialized)             \
+  SIM_EXPORT(exported##suffix, body_##exported, documented, params, args, per_thread, initialized) \
   static CUresult body_##exported SIM_BODY_PARAMS params
 #define SIM_API_PTSZ(exported, documented, params, args) SIM_API_TWIN(exported, _ptsz, documented, params, args)
 #define SIM_API_PTDS(exported, documented, params, args) SIM_API_TWIN(exported, _ptds, documented, params, args)

@@ -38,7 +38,8 @@ void end_thread(void*) {
 
 void watch_thread_end() {
   static const int kCreated = pthread_key_create(&thread_end_key, end_thread);
-  if (kCreated == 0 && pthread_getspecific(thread_end_key) == nullptr) pthread_setspecific(thread_end_key, &thread_end_key);
+  if (kCreated == 0 && pthread_getspecific(thread_end_key) == nullptr)
+    pthread_setspecific(thread_end_key, &thread_end_key);
 }
 
 void set_default_limits(Context& context) {
@@ -116,7 +117,8 @@ void pop_context() {
 
 void forget_context(Context* context) {
   ThreadState& state = thread_state;
-  state.below_count = static_cast<uint32_t>(std::remove(state.below, state.below + state.below_count, context) - state.below);
+  state.below_count =
+      static_cast<uint32_t>(std::remove(state.below, state.below + state.below_count, context) - state.below);
   if (state.current == context) pop_context();
 }
 
@@ -184,9 +186,12 @@ Stream* per_thread_stream(Context& context) {
 
 CUstream public_handle(const Stream* stream) {
   switch (stream->kind) {
-    case Stream::Kind::legacy: return CU_STREAM_LEGACY;
-    case Stream::Kind::per_thread: return CU_STREAM_PER_THREAD;
-    case Stream::Kind::created: break;
+    case Stream::Kind::legacy:
+      return CU_STREAM_LEGACY;
+    case Stream::Kind::per_thread:
+      return CU_STREAM_PER_THREAD;
+    case Stream::Kind::created:
+      break;
   }
   return handle_of(stream);
 }
@@ -202,7 +207,8 @@ Stream* Call::stream(CUstream handle) {
 }
 
 CUresult Call::stream_error(CUstream handle) {
-  if (handle != nullptr && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD) return CUDA_ERROR_INVALID_HANDLE;
+  if (handle != nullptr && handle != CU_STREAM_LEGACY && handle != CU_STREAM_PER_THREAD)
+    return CUDA_ERROR_INVALID_HANDLE;
   return context() == nullptr ? context_error() : CUDA_ERROR_OUT_OF_MEMORY;
 }
 

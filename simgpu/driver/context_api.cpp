@@ -73,8 +73,8 @@ SIM_API(cuCtxCreate_v3, "cuCtxCreate",
   return create_context(context, flags, dev, 3021);
 }
 
-SIM_API(cuCtxCreate_v4, "cuCtxCreate",
-        (CUcontext * context, CUctxCreateParams* params, unsigned flags, CUdevice dev), (context, params, flags, dev)) {
+SIM_API(cuCtxCreate_v4, "cuCtxCreate", (CUcontext * context, CUctxCreateParams* params, unsigned flags, CUdevice dev),
+        (context, params, flags, dev)) {
   if (params != nullptr && params->numExecAffinityParams != 0) return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
   if (params != nullptr && params->cigParams != nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   return create_context(context, flags, dev, 3021);
@@ -186,7 +186,7 @@ SIM_API(cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext handle), (handle)) {
   return CUDA_SUCCESS;
 }
 
-SIM_API(cuCtxGetLimit, "cuCtxGetLimit", (size_t* value, CUlimit limit), (value, limit)) {
+SIM_API(cuCtxGetLimit, "cuCtxGetLimit", (size_t * value, CUlimit limit), (value, limit)) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Context* context = call.context();
   if (context == nullptr) return call.context_error();
@@ -209,8 +209,11 @@ SIM_API(cuCtxSetLimit, "cuCtxSetLimit", (CUlimit limit, size_t value), (limit, v
     case CU_LIMIT_MALLOC_HEAP_SIZE:
     case CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH:
     case CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT:
-    case CU_LIMIT_PERSISTING_L2_CACHE_SIZE: context->limits[limit] = value; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_UNSUPPORTED_LIMIT;
+    case CU_LIMIT_PERSISTING_L2_CACHE_SIZE:
+      context->limits[limit] = value;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_UNSUPPORTED_LIMIT;
   }
 }
 

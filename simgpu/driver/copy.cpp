@@ -87,10 +87,12 @@ CUresult pointer_side(const SideDescription& d, const Extent& extent, CopySide* 
 
 CUresult resolve(const SideDescription& d, const Extent& extent, CopySide* side) {
   switch (d.type) {
-    case CU_MEMORYTYPE_ARRAY: return array_side(d, extent, side);
+    case CU_MEMORYTYPE_ARRAY:
+      return array_side(d, extent, side);
     case CU_MEMORYTYPE_HOST:
     case CU_MEMORYTYPE_DEVICE:
-    case CU_MEMORYTYPE_UNIFIED: return pointer_side(d, extent, side);
+    case CU_MEMORYTYPE_UNIFIED:
+      return pointer_side(d, extent, side);
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -102,7 +104,8 @@ CopyKind kind_of(const CopySide& dst, const CopySide& src) {
 }
 
 void move_bytes(const Copy& copy) {
-  const bool flat = copy.depth == 1 && (copy.height == 1 || (copy.dst.pitch == copy.width && copy.src.pitch == copy.width));
+  const bool flat =
+      copy.depth == 1 && (copy.height == 1 || (copy.dst.pitch == copy.width && copy.src.pitch == copy.width));
   if (flat) {
     std::memmove(copy.dst.data, copy.src.data, copy.width * copy.height);
     return;
@@ -117,11 +120,15 @@ void move_bytes(const Copy& copy) {
 
 MemoryKind host_side(const Copy& copy) {
   switch (copy.kind) {
-    case CopyKind::HtoD: return copy.src.memory;
-    case CopyKind::DtoH: return copy.dst.memory;
-    case CopyKind::HtoH: return copy.src.memory;
+    case CopyKind::HtoD:
+      return copy.src.memory;
+    case CopyKind::DtoH:
+      return copy.dst.memory;
+    case CopyKind::HtoH:
+      return copy.src.memory;
     case CopyKind::DtoD:
-    case CopyKind::PtoP: break;
+    case CopyKind::PtoP:
+      break;
   }
   return copy.src.memory == MemoryKind::managed ? copy.dst.memory : copy.src.memory;
 }
@@ -130,11 +137,16 @@ MemoryKind host_side(const Copy& copy) {
 
 const char* text(CopyKind kind) {
   switch (kind) {
-    case CopyKind::HtoD: return "HtoD";
-    case CopyKind::DtoH: return "DtoH";
-    case CopyKind::DtoD: return "DtoD";
-    case CopyKind::PtoP: return "PtoP";
-    case CopyKind::HtoH: return "HtoH";
+    case CopyKind::HtoD:
+      return "HtoD";
+    case CopyKind::DtoH:
+      return "DtoH";
+    case CopyKind::DtoD:
+      return "DtoD";
+    case CopyKind::PtoP:
+      return "PtoP";
+    case CopyKind::HtoH:
+      return "HtoH";
   }
   return "";
 }
@@ -146,10 +158,14 @@ CUDA_MEMCPY3D_PEER linear_description(CUmemorytype dst_type, uint64_t dst, CUmem
   CUDA_MEMCPY3D_PEER d{};
   d.dstMemoryType = dst_type;
   d.srcMemoryType = src_type;
-  if (dst_type == CU_MEMORYTYPE_HOST) d.dstHost = reinterpret_cast<void*>(dst);
-  else d.dstDevice = dst;
-  if (src_type == CU_MEMORYTYPE_HOST) d.srcHost = reinterpret_cast<const void*>(src);
-  else d.srcDevice = src;
+  if (dst_type == CU_MEMORYTYPE_HOST)
+    d.dstHost = reinterpret_cast<void*>(dst);
+  else
+    d.dstDevice = dst;
+  if (src_type == CU_MEMORYTYPE_HOST)
+    d.srcHost = reinterpret_cast<const void*>(src);
+  else
+    d.srcDevice = src;
   d.dstPitch = d.srcPitch = bytes;
   d.WidthInBytes = bytes;
   d.Height = d.Depth = 1;
@@ -221,15 +237,23 @@ CUresult describe_copy(const CUDA_MEMCPY3D_PEER& d, Context* context, Copy* copy
   if (copy->bytes() == 0) return CUDA_SUCCESS;
   if (d.srcLOD != 0 || d.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
   const Extent extent{d.WidthInBytes, d.Height, d.Depth};
-  const SideDescription dst{d.dstMemoryType, reinterpret_cast<uint64_t>(d.dstHost), d.dstDevice, d.dstArray, d.dstXInBytes,
-                            d.dstY, d.dstZ, d.dstPitch, d.dstHeight};
-  const SideDescription src{d.srcMemoryType, reinterpret_cast<uint64_t>(d.srcHost), d.srcDevice, d.srcArray, d.srcXInBytes,
-                            d.srcY, d.srcZ, d.srcPitch, d.srcHeight};
+  const SideDescription dst{d.dstMemoryType, reinterpret_cast<uint64_t>(d.dstHost),
+                            d.dstDevice,     d.dstArray,
+                            d.dstXInBytes,   d.dstY,
+                            d.dstZ,          d.dstPitch,
+                            d.dstHeight};
+  const SideDescription src{d.srcMemoryType, reinterpret_cast<uint64_t>(d.srcHost),
+                            d.srcDevice,     d.srcArray,
+                            d.srcXInBytes,   d.srcY,
+                            d.srcZ,          d.srcPitch,
+                            d.srcHeight};
   if (CUresult result = resolve(dst, extent, &copy->dst); result != CUDA_SUCCESS) return result;
   if (CUresult result = resolve(src, extent, &copy->src); result != CUDA_SUCCESS) return result;
   copy->kind = kind_of(copy->dst, copy->src);
-  if (copy->src.device != nullptr) copy->device = copy->src.device;
-  else if (copy->dst.device != nullptr) copy->device = copy->dst.device;
+  if (copy->src.device != nullptr)
+    copy->device = copy->src.device;
+  else if (copy->dst.device != nullptr)
+    copy->device = copy->dst.device;
   return copy->device != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -241,7 +265,8 @@ Span perform(const Copy& copy, const Origin& origin, Nanos ready) {
   const Nanos duration = kCopyBase + static_cast<Nanos>(static_cast<double>(copy.bytes()) / bandwidth * 1e9);
   Span span{ready, ready + duration};
   if (copy.kind == CopyKind::HtoD) span = occupy_engine(*copy.device, 0, ready, duration);
-  if (copy.kind == CopyKind::DtoH || copy.kind == CopyKind::PtoP) span = occupy_engine(*copy.device, 1, ready, duration);
+  if (copy.kind == CopyKind::DtoH || copy.kind == CopyKind::PtoP)
+    span = occupy_engine(*copy.device, 1, ready, duration);
   if (origin.stamp) {
     TruthFields fields("copy");
     fields.add("kind", text(copy.kind))

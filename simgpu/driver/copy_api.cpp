@@ -1,6 +1,7 @@
 // cuMemcpy*: linear, 2D, 3D, arrays, peers.
 //   · Data moves when the call is made, unless a host function or a wait is queued before it in its stream.
-//   · A copy with pageable host memory that is asked for as asynchronous returns when the host's buffer may be used again.
+//   · A copy with pageable host memory that is asked for as asynchronous returns when the host's buffer may be used
+//   again.
 #include "simgpu/driver/copy_submit.h"
 
 #include "simgpu/driver/capture.h"
@@ -131,8 +132,8 @@ SIM_API_PTSZ(cuMemcpyAsync, "cuMemcpyAsync", (CUdeviceptr dst, CUdeviceptr src, 
 SIM_API_PTDS(cuMemcpyHtoD_v2, "cuMemcpyHtoD", (CUdeviceptr dst, const void* src, size_t bytes), (dst, src, bytes)) {
   return linear(call, nullptr, false, CU_MEMORYTYPE_DEVICE, dst, CU_MEMORYTYPE_HOST, address(src), bytes);
 }
-SIM_API_PTSZ(cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync", (CUdeviceptr dst, const void* src, size_t bytes, CUstream stream),
-             (dst, src, bytes, stream)) {
+SIM_API_PTSZ(cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync",
+             (CUdeviceptr dst, const void* src, size_t bytes, CUstream stream), (dst, src, bytes, stream)) {
   return linear(call, stream, true, CU_MEMORYTYPE_DEVICE, dst, CU_MEMORYTYPE_HOST, address(src), bytes);
 }
 SIM_API_PTDS(cuMemcpyDtoH_v2, "cuMemcpyDtoH", (void* dst, CUdeviceptr src, size_t bytes), (dst, src, bytes)) {
@@ -145,8 +146,8 @@ SIM_API_PTSZ(cuMemcpyDtoHAsync_v2, "cuMemcpyDtoHAsync", (void* dst, CUdeviceptr 
 SIM_API_PTDS(cuMemcpyDtoD_v2, "cuMemcpyDtoD", (CUdeviceptr dst, CUdeviceptr src, size_t bytes), (dst, src, bytes)) {
   return linear(call, nullptr, false, CU_MEMORYTYPE_DEVICE, dst, CU_MEMORYTYPE_DEVICE, src, bytes);
 }
-SIM_API_PTSZ(cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync", (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream),
-             (dst, src, bytes, stream)) {
+SIM_API_PTSZ(cuMemcpyDtoDAsync_v2, "cuMemcpyDtoDAsync",
+             (CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUstream stream), (dst, src, bytes, stream)) {
   return linear(call, stream, true, CU_MEMORYTYPE_DEVICE, dst, CU_MEMORYTYPE_DEVICE, src, bytes);
 }
 
@@ -189,7 +190,8 @@ SIM_API_PTDS(cuMemcpyAtoH_v2, "cuMemcpyAtoH", (void* dst, CUarray src, size_t of
   return submit_copy(call, nullptr, false, d);
 }
 SIM_API_PTSZ(cuMemcpyAtoHAsync_v2, "cuMemcpyAtoHAsync",
-             (void* dst, CUarray src, size_t offset, size_t bytes, CUstream stream), (dst, src, offset, bytes, stream)) {
+             (void* dst, CUarray src, size_t offset, size_t bytes, CUstream stream),
+             (dst, src, offset, bytes, stream)) {
   CUDA_MEMCPY3D_PEER d = array_description(bytes);
   from_array(d, src, offset);
   to_host(d, dst);
@@ -233,7 +235,8 @@ SIM_API_PTDS(cuMemcpyPeer, "cuMemcpyPeer",
   return peer_copy(call, nullptr, false, dst, dst_context, src, src_context, bytes);
 }
 SIM_API_PTSZ(cuMemcpyPeerAsync, "cuMemcpyPeerAsync",
-             (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t bytes, CUstream stream),
+             (CUdeviceptr dst, CUcontext dst_context, CUdeviceptr src, CUcontext src_context, size_t bytes,
+              CUstream stream),
              (dst, dst_context, src, src_context, bytes, stream)) {
   return peer_copy(call, stream, true, dst, dst_context, src, src_context, bytes);
 }

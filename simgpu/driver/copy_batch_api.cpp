@@ -34,7 +34,8 @@ CUresult check(const LinearBatch& batch) {
   }
   for (size_t i = 0; i < batch.attribute_count; ++i) {
     const CUmemcpySrcAccessOrder order = batch.attributes[i].srcAccessOrder;
-    if (order <= CU_MEMCPY_SRC_ACCESS_ORDER_INVALID || order > CU_MEMCPY_SRC_ACCESS_ORDER_ANY) return CUDA_ERROR_INVALID_VALUE;
+    if (order <= CU_MEMCPY_SRC_ACCESS_ORDER_INVALID || order > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
+      return CUDA_ERROR_INVALID_VALUE;
     if (i > 0 && batch.attribute_starts[i] <= batch.attribute_starts[i - 1]) return CUDA_ERROR_INVALID_VALUE;
   }
   return CUDA_SUCCESS;

@@ -37,19 +37,24 @@ bool has_clusters() { return knobs().cc_major >= 9; }
 
 uint32_t shared_per_multiprocessor() {
   switch (capability()) {
-    case 75: return 64 * 1024;
+    case 75:
+      return 64 * 1024;
     case 80:
-    case 87: return 164 * 1024;
+    case 87:
+      return 164 * 1024;
     case 86:
     case 89:
     case 120:
-    case 121: return 100 * 1024;
+    case 121:
+      return 100 * 1024;
     case 90:
     case 100:
     case 101:
     case 103:
-    case 110: return 228 * 1024;
-    default: return 96 * 1024;
+    case 110:
+      return 228 * 1024;
+    default:
+      return 96 * 1024;
   }
 }
 
@@ -58,13 +63,16 @@ uint32_t shared_per_block_optin() { return shared_per_multiprocessor() - reserve
 
 uint32_t threads_per_multiprocessor() {
   switch (capability()) {
-    case 75: return 1024;
+    case 75:
+      return 1024;
     case 86:
     case 87:
     case 89:
     case 120:
-    case 121: return 1536;
-    default: return 2048;
+    case 121:
+      return 1536;
+    default:
+      return 2048;
   }
 }
 
@@ -72,11 +80,14 @@ uint32_t blocks_per_multiprocessor() {
   switch (capability()) {
     case 75:
     case 86:
-    case 87: return 16;
+    case 87:
+      return 16;
     case 89:
     case 120:
-    case 121: return 24;
-    default: return 32;
+    case 121:
+      return 24;
+    default:
+      return 32;
   }
 }
 
@@ -218,11 +229,21 @@ int pci_bus(const Device& device) { return device.ordinal + 1; }
 // True if the attribute depends on a knob or on the device.
 bool computed_attribute(const Device& device, int attribute, int* value) {
   switch (attribute) {
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = knobs().sms; return true;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = knobs().cc_major; return true;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = knobs().cc_minor; return true;
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: *value = pci_bus(device); return true;
-    case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID: *value = device.ordinal; return true;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      *value = knobs().sms;
+      return true;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      *value = knobs().cc_major;
+      return true;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      *value = knobs().cc_minor;
+      return true;
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+      *value = pci_bus(device);
+      return true;
+    case CU_DEVICE_ATTRIBUTE_MULTI_GPU_BOARD_GROUP_ID:
+      *value = device.ordinal;
+      return true;
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
       *value = static_cast<int>(threads_per_multiprocessor());
       return true;
@@ -239,8 +260,11 @@ bool computed_attribute(const Device& device, int attribute, int* value) {
       *value = static_cast<int>(reserved_shared_per_block());
       return true;
     case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
-    case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED: *value = has_clusters() ? 1 : 0; return true;
-    default: return false;
+    case CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED:
+      *value = has_clusters() ? 1 : 0;
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -44,7 +44,7 @@ SIM_API(cuDeviceGetLuid, "cuDeviceGetLuid", (char* luid, unsigned int* mask, CUd
   return device_at(dev) == nullptr ? CUDA_ERROR_INVALID_DEVICE : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-SIM_API(cuDeviceTotalMem_v2, "cuDeviceTotalMem", (size_t* bytes, CUdevice dev), (bytes, dev)) {
+SIM_API(cuDeviceTotalMem_v2, "cuDeviceTotalMem", (size_t * bytes, CUdevice dev), (bytes, dev)) {
   if (bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (device_at(dev) == nullptr) return CUDA_ERROR_INVALID_DEVICE;
   *bytes = knobs().memory;
@@ -151,10 +151,15 @@ SIM_API(cuDeviceGetP2PAttribute, "cuDeviceGetP2PAttribute",
   if (device_at(src) == nullptr || device_at(dst) == nullptr || src == dst) return CUDA_ERROR_INVALID_DEVICE;
   switch (static_cast<int>(attribute)) {
     case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
-    case CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED: *value = 0; return CUDA_SUCCESS;
+    case CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED:
+      *value = 0;
+      return CUDA_SUCCESS;
     case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
     case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
-    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED: *value = 1; return CUDA_SUCCESS;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    case CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED:
+      *value = 1;
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
 }

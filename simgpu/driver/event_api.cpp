@@ -94,7 +94,8 @@ SIM_API(cuEventSynchronize, "cuEventSynchronize", (CUevent handle), (handle)) {
   retain(event);
   event_wait_host(*event);
   release(event);
-  if (call.stamp()) call.truth(TruthFields("sync").add("what", "event").add("object", static_cast<const void*>(handle)));
+  if (call.stamp())
+    call.truth(TruthFields("sync").add("what", "event").add("object", static_cast<const void*>(handle)));
   return CUDA_SUCCESS;
 }
 

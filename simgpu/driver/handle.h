@@ -1,5 +1,5 @@
-// Handles of the driver: pointers into one reserved range of addresses, so that any value a program passes can be judged
-// without touching memory that is not ours.
+// Handles of the driver: pointers into one reserved range of addresses, so that any value a program passes can be
+// judged without touching memory that is not ours.
 //   · An object is live from `create` to `retire`; `live<T>(handle)` returns null for anything else.
 //   · The memory of an object returns to its size class when the last reference goes; it is never unmapped.
 //   · Objects that work in flight still needs (a stream with queued host functions) are kept by `retain`.
@@ -19,7 +19,8 @@ constexpr uint64_t object_tag(const char (&text)[9]) {
   return tag;
 }
 
-// First base of every handle type. A handle type T names `kTag` (object_tag of 8 characters) and `Handle` (CUstream, …).
+// First base of every handle type. A handle type T names `kTag` (object_tag of 8 characters) and `Handle` (CUstream,
+// …).
 struct Object {
   std::atomic<uint64_t> tag{0};
   std::atomic<uint32_t> references{1};

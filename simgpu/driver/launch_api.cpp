@@ -24,7 +24,8 @@ struct LaunchRequest {
 
 Dim3 required_cluster(const Function& function) {
   const auto width = [&](int attribute) {
-    return static_cast<uint32_t>(std::max(1, function.attributes[static_cast<size_t>(attribute)].load(std::memory_order_relaxed)));
+    return static_cast<uint32_t>(
+        std::max(1, function.attributes[static_cast<size_t>(attribute)].load(std::memory_order_relaxed)));
   };
   return {width(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH), width(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT),
           width(CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH)};
@@ -113,8 +114,12 @@ CUresult read_attribute(const CUlaunchAttribute& attribute, KernelLaunch& launch
       launch.cluster = {dim.x, dim.y, dim.z};
       return CUDA_SUCCESS;
     }
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: launch.cooperative = attribute.value.cooperative != 0; return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: launch.priority = attribute.value.priority; return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      launch.cooperative = attribute.value.cooperative != 0;
+      return CUDA_SUCCESS;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      launch.priority = attribute.value.priority;
+      return CUDA_SUCCESS;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
       launch.programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
       return CUDA_SUCCESS;
@@ -151,15 +156,15 @@ CUresult legacy_launch(Call& call, CUfunction handle, int width, int height, CUs
 }  // namespace
 
 SIM_API_PTSZ(cuLaunchKernel, "cuLaunchKernel",
-             (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-              CUstream stream, void** params, void** extra),
+             (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+              unsigned shared, CUstream stream, void** params, void** extra),
              (f, gx, gy, gz, bx, by, bz, shared, stream, params, extra)) {
   return plain_launch(call, f, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, extra, false);
 }
 
 SIM_API_PTSZ(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel",
-             (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-              CUstream stream, void** params),
+             (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+              unsigned shared, CUstream stream, void** params),
              (f, gx, gy, gz, bx, by, bz, shared, stream, params)) {
   return plain_launch(call, f, {gx, gy, gz}, {bx, by, bz}, shared, stream, params, nullptr, true);
 }
@@ -191,14 +196,15 @@ SIM_API(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDev
     const Stream* stream = live<Stream>(launches[i].hStream);
     if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
     for (unsigned j = 0; j < i; ++j) {
-      if (live<Stream>(launches[j].hStream)->context->device == stream->context->device) return CUDA_ERROR_INVALID_DEVICE;
+      if (live<Stream>(launches[j].hStream)->context->device == stream->context->device)
+        return CUDA_ERROR_INVALID_DEVICE;
     }
   }
   for (unsigned i = 0; i < count; ++i) {
     const CUDA_LAUNCH_PARAMS& one = launches[i];
-    const CUresult result =
-        plain_launch(call, one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
-                     {one.blockDimX, one.blockDimY, one.blockDimZ}, one.sharedMemBytes, one.hStream, one.kernelParams, nullptr, true);
+    const CUresult result = plain_launch(call, one.function, {one.gridDimX, one.gridDimY, one.gridDimZ},
+                                         {one.blockDimX, one.blockDimY, one.blockDimZ}, one.sharedMemBytes, one.hStream,
+                                         one.kernelParams, nullptr, true);
     if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
@@ -230,7 +236,8 @@ SIM_API_PTSZ(cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream handle, CUhostFn fu
 }
 
 SIM_API_PTSZ(cuStreamAddCallback, "cuStreamAddCallback",
-             (CUstream handle, CUstreamCallback callback, void* data, unsigned flags), (handle, callback, data, flags)) {
+             (CUstream handle, CUstreamCallback callback, void* data, unsigned flags),
+             (handle, callback, data, flags)) {
   if (callback == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = call.stream(handle);
   if (stream == nullptr) return call.stream_error(handle);

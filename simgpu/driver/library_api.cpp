@@ -24,7 +24,8 @@ CUresult make_library(Call& call, std::shared_ptr<const Image> image, CUlibrary*
     library->kernels.push_back(kernel);
     library->by_name[kernels[i].symbol] = kernel;
   }
-  call.truth(TruthFields("module").add("bytes", uint64_t{library->image->image_bytes})
+  call.truth(TruthFields("module")
+                 .add("bytes", uint64_t{library->image->image_bytes})
                  .add("kernels", uint64_t{kernels.size()}));
   *out = handle_of(library);
   return CUDA_SUCCESS;
@@ -124,8 +125,8 @@ SIM_API(cuLibraryGetModule, "cuLibraryGetModule", (CUmodule * out, CUlibrary han
   return result;
 }
 
-SIM_API(cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr * address, size_t* bytes, CUlibrary handle, const char* name),
-        (address, bytes, handle, name)) {
+SIM_API(cuLibraryGetGlobal, "cuLibraryGetGlobal",
+        (CUdeviceptr * address, size_t* bytes, CUlibrary handle, const char* name), (address, bytes, handle, name)) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
   if (CUresult result = current_module(call, handle, &module); result != CUDA_SUCCESS) return result;
@@ -136,8 +137,8 @@ SIM_API(cuLibraryGetGlobal, "cuLibraryGetGlobal", (CUdeviceptr * address, size_t
   return CUDA_SUCCESS;
 }
 
-SIM_API(cuLibraryGetManaged, "cuLibraryGetManaged", (CUdeviceptr * address, size_t* bytes, CUlibrary handle, const char* name),
-        (address, bytes, handle, name)) {
+SIM_API(cuLibraryGetManaged, "cuLibraryGetManaged",
+        (CUdeviceptr * address, size_t* bytes, CUlibrary handle, const char* name), (address, bytes, handle, name)) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   Module* module = nullptr;
   if (CUresult result = current_module(call, handle, &module); result != CUDA_SUCCESS) return result;
@@ -194,8 +195,8 @@ SIM_API(cuKernelGetParamInfo, "cuKernelGetParamInfo", (CUkernel handle, size_t i
   return CUDA_SUCCESS;
 }
 
-SIM_API(cuKernelGetAttribute, "cuKernelGetAttribute", (int* value, CUfunction_attribute attribute, CUkernel handle, CUdevice dev),
-        (value, attribute, handle, dev)) {
+SIM_API(cuKernelGetAttribute, "cuKernelGetAttribute",
+        (int* value, CUfunction_attribute attribute, CUkernel handle, CUdevice dev), (value, attribute, handle, dev)) {
   if (value == nullptr || static_cast<unsigned>(attribute) >= CU_FUNC_ATTRIBUTE_MAX) return CUDA_ERROR_INVALID_VALUE;
   auto* kernel = live<Kernel>(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
@@ -205,8 +206,8 @@ SIM_API(cuKernelGetAttribute, "cuKernelGetAttribute", (int* value, CUfunction_at
 }
 
 // For one device; the devices here are alike, so for all contexts.
-SIM_API(cuKernelSetAttribute, "cuKernelSetAttribute", (CUfunction_attribute attribute, int value, CUkernel handle, CUdevice dev),
-        (attribute, value, handle, dev)) {
+SIM_API(cuKernelSetAttribute, "cuKernelSetAttribute",
+        (CUfunction_attribute attribute, int value, CUkernel handle, CUdevice dev), (attribute, value, handle, dev)) {
   auto* kernel = live<Kernel>(handle);
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   Device* device = device_at(dev);

@@ -15,11 +15,16 @@ constexpr Nanos kPrefetchBase = 1'000;
 // A location as one number: a device's ordinal or CU_DEVICE_CPU. False: no such location.
 bool ordinal_of(const CUmemLocation& location, int* out) {
   switch (location.type) {
-    case CU_MEM_LOCATION_TYPE_DEVICE: *out = location.id; return device_at(location.id) != nullptr;
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+      *out = location.id;
+      return device_at(location.id) != nullptr;
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
-    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT: *out = CU_DEVICE_CPU; return true;
-    default: return false;
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+      *out = CU_DEVICE_CPU;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -56,19 +61,31 @@ CUresult advise(CUdeviceptr address, size_t bytes, CUmem_advise advice, int wher
   const auto change = [advice, where](Allocation& own) {
     const bool set = advice == CU_MEM_ADVISE_SET_ACCESSED_BY;
     switch (advice) {
-      case CU_MEM_ADVISE_SET_READ_MOSTLY: own.read_mostly = true; break;
-      case CU_MEM_ADVISE_UNSET_READ_MOSTLY: own.read_mostly = false; break;
-      case CU_MEM_ADVISE_SET_PREFERRED_LOCATION: own.preferred_location = where; break;
-      case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION: own.preferred_location = CU_DEVICE_INVALID; break;
+      case CU_MEM_ADVISE_SET_READ_MOSTLY:
+        own.read_mostly = true;
+        break;
+      case CU_MEM_ADVISE_UNSET_READ_MOSTLY:
+        own.read_mostly = false;
+        break;
+      case CU_MEM_ADVISE_SET_PREFERRED_LOCATION:
+        own.preferred_location = where;
+        break;
+      case CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION:
+        own.preferred_location = CU_DEVICE_INVALID;
+        break;
       case CU_MEM_ADVISE_SET_ACCESSED_BY:
       case CU_MEM_ADVISE_UNSET_ACCESSED_BY:
-        if (where == CU_DEVICE_CPU) own.accessed_by_host = set;
-        else if (set) own.accessed_by |= uint64_t{1} << where;
-        else own.accessed_by &= ~(uint64_t{1} << where);
+        if (where == CU_DEVICE_CPU)
+          own.accessed_by_host = set;
+        else if (set)
+          own.accessed_by |= uint64_t{1} << where;
+        else
+          own.accessed_by &= ~(uint64_t{1} << where);
         break;
     }
   };
-  if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY) return CUDA_ERROR_INVALID_VALUE;
+  if (advice < CU_MEM_ADVISE_SET_READ_MOSTLY || advice > CU_MEM_ADVISE_UNSET_ACCESSED_BY)
+    return CUDA_ERROR_INVALID_VALUE;
   return update_allocation(address, change) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -82,13 +99,27 @@ CUresult range_attribute(const Allocation& own, void* data, size_t bytes, CUmem_
   auto* out = static_cast<int*>(data);
   if (attribute != CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY && bytes != sizeof(int)) return CUDA_ERROR_INVALID_VALUE;
   switch (attribute) {
-    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY: *out = own.read_mostly ? 1 : 0; return CUDA_SUCCESS;
-    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION: *out = own.preferred_location; return CUDA_SUCCESS;
-    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION: *out = own.last_prefetch; return CUDA_SUCCESS;
-    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE: *out = location_type(own.preferred_location); return CUDA_SUCCESS;
-    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID: *out = own.preferred_location; return CUDA_SUCCESS;
-    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE: *out = location_type(own.last_prefetch); return CUDA_SUCCESS;
-    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID: *out = own.last_prefetch; return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY:
+      *out = own.read_mostly ? 1 : 0;
+      return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION:
+      *out = own.preferred_location;
+      return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION:
+      *out = own.last_prefetch;
+      return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE:
+      *out = location_type(own.preferred_location);
+      return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID:
+      *out = own.preferred_location;
+      return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE:
+      *out = location_type(own.last_prefetch);
+      return CUDA_SUCCESS;
+    case CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID:
+      *out = own.last_prefetch;
+      return CUDA_SUCCESS;
     case CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY: {
       size_t filled = 0;
       const size_t room = bytes / sizeof(int);
@@ -114,7 +145,8 @@ struct Batch {
 
 // Prefetches each range to the location whose turn it is.
 CUresult prefetch_batch(Call& call, const Batch& batch, unsigned long long flags, CUstream stream) {
-  if (batch.addresses == nullptr || batch.sizes == nullptr || batch.count == 0 || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  if (batch.addresses == nullptr || batch.sizes == nullptr || batch.count == 0 || flags != 0)
+    return CUDA_ERROR_INVALID_VALUE;
   if (batch.locations == nullptr || batch.starts == nullptr || batch.location_count == 0 || batch.starts[0] != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -123,7 +155,8 @@ CUresult prefetch_batch(Call& call, const Batch& batch, unsigned long long flags
     while (turn + 1 < batch.location_count && batch.starts[turn + 1] <= i) ++turn;
     int to = 0;
     if (!ordinal_of(batch.locations[turn], &to)) return CUDA_ERROR_INVALID_VALUE;
-    if (CUresult result = prefetch(call, batch.addresses[i], batch.sizes[i], to, stream); result != CUDA_SUCCESS) return result;
+    if (CUresult result = prefetch(call, batch.addresses[i], batch.sizes[i], to, stream); result != CUDA_SUCCESS)
+      return result;
   }
   return CUDA_SUCCESS;
 }
@@ -141,8 +174,8 @@ CUresult discard_batch(Call& call, const CUdeviceptr* addresses, const size_t* s
 
 }  // namespace
 
-SIM_API_PTSZ(cuMemPrefetchAsync, "cuMemPrefetchAsync", (CUdeviceptr address, size_t bytes, CUdevice to, CUstream stream),
-             (address, bytes, to, stream)) {
+SIM_API_PTSZ(cuMemPrefetchAsync, "cuMemPrefetchAsync",
+             (CUdeviceptr address, size_t bytes, CUdevice to, CUstream stream), (address, bytes, to, stream)) {
   return prefetch(call, address, bytes, to, stream);
 }
 
@@ -171,7 +204,8 @@ SIM_API_PTSZ(cuMemDiscardAndPrefetchBatchAsync, "cuMemDiscardAndPrefetchBatchAsy
              (CUdeviceptr * addresses, size_t* sizes, size_t count, CUmemLocation* locations, size_t* starts,
               size_t location_count, unsigned long long flags, CUstream stream),
              (addresses, sizes, count, locations, starts, location_count, flags, stream)) {
-  if (CUresult result = discard_batch(call, addresses, sizes, count, flags, stream); result != CUDA_SUCCESS) return result;
+  if (CUresult result = discard_batch(call, addresses, sizes, count, flags, stream); result != CUDA_SUCCESS)
+    return result;
   return prefetch_batch(call, {addresses, sizes, count, locations, starts, location_count}, flags, stream);
 }
 
@@ -199,7 +233,8 @@ SIM_API(cuMemRangeGetAttribute, "cuMemRangeGetAttribute",
 }
 
 SIM_API(cuMemRangeGetAttributes, "cuMemRangeGetAttributes",
-        (void** data, size_t* data_bytes, CUmem_range_attribute* attributes, size_t count, CUdeviceptr address, size_t bytes),
+        (void** data, size_t* data_bytes, CUmem_range_attribute* attributes, size_t count, CUdeviceptr address,
+         size_t bytes),
         (data, data_bytes, attributes, count, address, bytes)) {
   if (data == nullptr || data_bytes == nullptr || attributes == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
   const std::optional<Allocation> allocation = managed_range(address, bytes);

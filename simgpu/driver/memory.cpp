@@ -19,7 +19,7 @@ struct MemoryArena {
   std::mutex mutex;
   char* base = nullptr;
   size_t bytes = 0;
-  int file = -1;  // -1: private memory, which no other process can map
+  int file = -1;                        // -1: private memory, which no other process can map
   std::map<size_t, size_t> free_parts;  // offset → bytes, never adjacent
 };
 
@@ -106,26 +106,36 @@ void give_back_pages(MemoryArena& arena, size_t offset, size_t bytes) {
 
 const char* copy_memory_text(MemoryKind kind) {
   switch (kind) {
-    case MemoryKind::managed: return "managed";
-    case MemoryKind::pinned: return "pinned";
-    case MemoryKind::pageable: return "pageable";
+    case MemoryKind::managed:
+      return "managed";
+    case MemoryKind::pinned:
+      return "pinned";
+    case MemoryKind::pageable:
+      return "pageable";
     case MemoryKind::device:
     case MemoryKind::array:
     case MemoryKind::pool:
-    case MemoryKind::vmm: break;
+    case MemoryKind::vmm:
+      break;
   }
   return "device";
 }
 
 const char* alloc_memory_text(MemoryKind kind) {
   switch (kind) {
-    case MemoryKind::managed: return "managed";
+    case MemoryKind::managed:
+      return "managed";
     case MemoryKind::pinned:
-    case MemoryKind::pageable: return "host";
-    case MemoryKind::array: return "array";
-    case MemoryKind::pool: return "pool";
-    case MemoryKind::vmm: return "vmm";
-    case MemoryKind::device: break;
+    case MemoryKind::pageable:
+      return "host";
+    case MemoryKind::array:
+      return "array";
+    case MemoryKind::pool:
+      return "pool";
+    case MemoryKind::vmm:
+      return "vmm";
+    case MemoryKind::device:
+      break;
   }
   return "device";
 }
@@ -273,7 +283,9 @@ void* map_host_memory(size_t bytes) {
 void give_back_memory(const Allocation& allocation) {
   void* p = reinterpret_cast<void*>(allocation.address);
   switch (allocation.kind) {
-    case MemoryKind::device: device_return(*allocation.device, p, allocation.bytes); break;
+    case MemoryKind::device:
+      device_return(*allocation.device, p, allocation.bytes);
+      break;
     case MemoryKind::managed:
     case MemoryKind::pinned:
       if (!allocation.registered) munmap(p, allocation.bytes);
@@ -281,7 +293,8 @@ void give_back_memory(const Allocation& allocation) {
     case MemoryKind::pageable:
     case MemoryKind::array:
     case MemoryKind::pool:
-    case MemoryKind::vmm: break;
+    case MemoryKind::vmm:
+      break;
   }
 }
 

@@ -1,5 +1,6 @@
 // Memory that the driver knows: who owns which addresses. Device memory is host memory at the same address (CUdeviceptr
-// is a pointer), from one sparse memfd per device, so addresses are unique across devices and another process can map it.
+// is a pointer), from one sparse memfd per device, so addresses are unique across devices and another process can map
+// it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ const char* alloc_memory_text(MemoryKind kind);  // truth, alloc and free: devic
 
 struct Allocation {
   uint64_t address = 0;
-  size_t bytes = 0;          // as asked for
+  size_t bytes = 0;  // as asked for
   MemoryKind kind = MemoryKind::device;
   Context* context = nullptr;
   Device* device = nullptr;  // where it lies; of pinned memory: of the context
@@ -55,7 +56,8 @@ void* device_reserve(Device& device, size_t bytes);  // null: out of memory
 void device_return(Device& device, void* address, size_t bytes);
 size_t device_free_bytes(const Device& device);
 
-// Where device memory lives, for IPC: the memfd (open in this process) and the offset in it. False: not of a device arena.
+// Where device memory lives, for IPC: the memfd (open in this process) and the offset in it. False: not of a device
+// arena.
 bool device_backing(const void* address, int* fd, uint64_t* offset);
 
 // Host memory of the driver's own, zeroed pages; null: out of memory.

@@ -57,7 +57,7 @@ CUresult free_allocation(Call& call, uint64_t address) {
 
 }  // namespace
 
-SIM_API(cuMemGetInfo_v2, "cuMemGetInfo", (size_t* free, size_t* total), (free, total)) {
+SIM_API(cuMemGetInfo_v2, "cuMemGetInfo", (size_t * free, size_t* total), (free, total)) {
   Context* context = call.context();
   if (context == nullptr) return call.context_error();
   if (free != nullptr) *free = device_free_bytes(*context->device);
@@ -88,7 +88,8 @@ SIM_API(cuMemAllocPitch_v2, "cuMemAllocPitch",
   return result;
 }
 
-SIM_API(cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr * out, size_t bytes, unsigned flags), (out, bytes, flags)) {
+SIM_API(cuMemAllocManaged, "cuMemAllocManaged", (CUdeviceptr * out, size_t bytes, unsigned flags),
+        (out, bytes, flags)) {
   if (out == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
   Context* context = call.context();
@@ -107,7 +108,8 @@ SIM_API(cuMemFree_v2, "cuMemFree", (CUdeviceptr address), (address)) {
   const std::optional<Allocation> allocation = find_allocation(address);
   if (!allocation || allocation->address != address) return CUDA_ERROR_INVALID_VALUE;
   if (allocation->kind == MemoryKind::pool) return free_pool_memory(call, *allocation);
-  if (allocation->kind != MemoryKind::device && allocation->kind != MemoryKind::managed) return CUDA_ERROR_INVALID_VALUE;
+  if (allocation->kind != MemoryKind::device && allocation->kind != MemoryKind::managed)
+    return CUDA_ERROR_INVALID_VALUE;
   return free_allocation(call, address);
 }
 
@@ -154,7 +156,8 @@ SIM_API(cuMemHostRegister_v2, "cuMemHostRegister", (void* p, size_t bytes, unsig
   if (context == nullptr) return call.context_error();
   if ((flags & CU_MEMHOSTREGISTER_IOMEMORY) != 0) return CUDA_ERROR_NOT_PERMITTED;
   const auto address = reinterpret_cast<uint64_t>(p);
-  if (find_allocation(address) || find_allocation(address + bytes - 1)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  if (find_allocation(address) || find_allocation(address + bytes - 1))
+    return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
   Allocation allocation;
   allocation.address = address;
   allocation.bytes = bytes;

@@ -15,10 +15,14 @@ bool comes(CUdeviceptr address, T wanted, unsigned flags) {
   const T value = std::atomic_ref<T>(*reinterpret_cast<T*>(address)).load(std::memory_order_acquire);
   using Signed = std::make_signed_t<T>;
   switch (flags & 3u) {
-    case CU_STREAM_WAIT_VALUE_GEQ: return static_cast<Signed>(value - wanted) >= 0;
-    case CU_STREAM_WAIT_VALUE_EQ: return value == wanted;
-    case CU_STREAM_WAIT_VALUE_AND: return (value & wanted) != 0;
-    default: return static_cast<T>(~(value | wanted)) != 0;
+    case CU_STREAM_WAIT_VALUE_GEQ:
+      return static_cast<Signed>(value - wanted) >= 0;
+    case CU_STREAM_WAIT_VALUE_EQ:
+      return value == wanted;
+    case CU_STREAM_WAIT_VALUE_AND:
+      return (value & wanted) != 0;
+    default:
+      return static_cast<T>(~(value | wanted)) != 0;
   }
 }
 
@@ -34,8 +38,10 @@ bool waits(const CUstreamBatchMemOpParams& op) {
 
 CUresult check_memory_op(const CUstreamBatchMemOpParams& op) {
   switch (op.operation) {
-    case CU_STREAM_MEM_OP_BARRIER: return op.memoryBarrier.flags > 1 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
-    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES: return CUDA_ERROR_NOT_SUPPORTED;
+    case CU_STREAM_MEM_OP_BARRIER:
+      return op.memoryBarrier.flags > 1 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+      return CUDA_ERROR_NOT_SUPPORTED;
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
       if ((op.waitValue.flags & CU_STREAM_WAIT_VALUE_FLUSH) != 0) return CUDA_ERROR_NOT_SUPPORTED;
@@ -45,7 +51,8 @@ CUresult check_memory_op(const CUstreamBatchMemOpParams& op) {
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
       if (op.writeValue.flags > CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) return CUDA_ERROR_INVALID_VALUE;
       break;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
   const CUdeviceptr address = op.waitValue.address;  // in the same place in both kinds
   if (address % bytes_of(op) != 0 || !find_range(address, bytes_of(op))) return CUDA_ERROR_INVALID_VALUE;
@@ -61,9 +68,11 @@ bool value_has_come(const CUstreamBatchMemOpParams& op) {
 void write_value(const CUstreamBatchMemOpParams& op) {
   const auto& write = op.writeValue;
   if (op.operation == CU_STREAM_MEM_OP_WRITE_VALUE_64) {
-    std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(write.address)).store(write.value64, std::memory_order_release);
+    std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(write.address))
+        .store(write.value64, std::memory_order_release);
   } else if (op.operation == CU_STREAM_MEM_OP_WRITE_VALUE_32) {
-    std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(write.address)).store(write.value, std::memory_order_release);
+    std::atomic_ref<uint32_t>(*reinterpret_cast<uint32_t*>(write.address))
+        .store(write.value, std::memory_order_release);
   }
 }
 
@@ -78,7 +87,9 @@ void submit_one(Call& call, Stream& stream, const CUstreamBatchMemOpParams& op) 
   }
   if (op.operation == CU_STREAM_MEM_OP_BARRIER) return;
   const Nanos submitted = call.begin() + knobs().launch_latency;
-  defer(stream, Work{submitted, {}, {},
+  defer(stream, Work{submitted,
+                     {},
+                     {},
                      [op](Nanos ready) {
                        write_value(op);
                        return ready;
@@ -124,16 +135,20 @@ CUresult submit_write(Call& call, CUstream stream, CUdeviceptr address, uint64_t
 
 using namespace simgpu;
 
-SIM_API_PTSZ(cuStreamWaitValue32_v2, "cuStreamWaitValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWaitValue32_v2, "cuStreamWaitValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_wait(call, s, a, v, false, f);
 }
-SIM_API_PTSZ(cuStreamWaitValue64_v2, "cuStreamWaitValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWaitValue64_v2, "cuStreamWaitValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_wait(call, s, a, v, true, f);
 }
-SIM_API_PTSZ(cuStreamWriteValue32_v2, "cuStreamWriteValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWriteValue32_v2, "cuStreamWriteValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_write(call, s, a, v, false, f);
 }
-SIM_API_PTSZ(cuStreamWriteValue64_v2, "cuStreamWriteValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWriteValue64_v2, "cuStreamWriteValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_write(call, s, a, v, true, f);
 }
 SIM_API_PTSZ(cuStreamBatchMemOp_v2, "cuStreamBatchMemOp",
@@ -142,16 +157,20 @@ SIM_API_PTSZ(cuStreamBatchMemOp_v2, "cuStreamBatchMemOp",
 }
 
 // The first version of these calls, same in all but name.
-SIM_API_PTSZ(cuStreamWaitValue32, "cuStreamWaitValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWaitValue32, "cuStreamWaitValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_wait(call, s, a, v, false, f);
 }
-SIM_API_PTSZ(cuStreamWaitValue64, "cuStreamWaitValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWaitValue64, "cuStreamWaitValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_wait(call, s, a, v, true, f);
 }
-SIM_API_PTSZ(cuStreamWriteValue32, "cuStreamWriteValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWriteValue32, "cuStreamWriteValue32", (CUstream s, CUdeviceptr a, cuuint32_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_write(call, s, a, v, false, f);
 }
-SIM_API_PTSZ(cuStreamWriteValue64, "cuStreamWriteValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f), (s, a, v, f)) {
+SIM_API_PTSZ(cuStreamWriteValue64, "cuStreamWriteValue64", (CUstream s, CUdeviceptr a, cuuint64_t v, unsigned f),
+             (s, a, v, f)) {
   return submit_write(call, s, a, v, true, f);
 }
 SIM_API_PTSZ(cuStreamBatchMemOp, "cuStreamBatchMemOp",

@@ -24,7 +24,8 @@ void fill(const Memset& memset) {
 
 void fill_bytes(const Memset& memset) {
   for (size_t y = 0; y < memset.height; ++y) {
-    std::memset(reinterpret_cast<void*>(memset.dst + y * memset.pitch), static_cast<int>(memset.value & 0xff), memset.width);
+    std::memset(reinterpret_cast<void*>(memset.dst + y * memset.pitch), static_cast<int>(memset.value & 0xff),
+                memset.width);
   }
 }
 
@@ -50,12 +51,19 @@ CUresult check_memset(Memset& memset) {
 Span perform(const Memset& memset, const Origin& origin, Nanos ready) {
   if (memset.bytes() == 0) return {ready, ready};
   switch (memset.element_bytes) {
-    case 1: fill_bytes(memset); break;
-    case 2: fill<uint16_t>(memset); break;
-    default: fill<uint32_t>(memset); break;
+    case 1:
+      fill_bytes(memset);
+      break;
+    case 2:
+      fill<uint16_t>(memset);
+      break;
+    default:
+      fill<uint32_t>(memset);
+      break;
   }
   const double bandwidth = knobs().copy_bandwidth * kMemsetBandwidthFactor;
-  const Span span{ready, ready + kMemsetBase + static_cast<Nanos>(static_cast<double>(memset.bytes()) / bandwidth * 1e9)};
+  const Span span{ready,
+                  ready + kMemsetBase + static_cast<Nanos>(static_cast<double>(memset.bytes()) / bandwidth * 1e9)};
   if (origin.stamp) {
     TruthFields fields("memset");
     fields.add("bytes", memset.bytes()).add("memory", copy_memory_text(memset.memory));
@@ -128,8 +136,8 @@ SIM_API_PTDS(cuMemsetD2D8_v2, "cuMemsetD2D8", (CUdeviceptr dst, size_t pitch, un
              (dst, pitch, value, w, h)) {
   return submit(call, nullptr, false, rows(dst, pitch, value, 1, w, h));
 }
-SIM_API_PTDS(cuMemsetD2D16_v2, "cuMemsetD2D16", (CUdeviceptr dst, size_t pitch, unsigned short value, size_t w, size_t h),
-             (dst, pitch, value, w, h)) {
+SIM_API_PTDS(cuMemsetD2D16_v2, "cuMemsetD2D16",
+             (CUdeviceptr dst, size_t pitch, unsigned short value, size_t w, size_t h), (dst, pitch, value, w, h)) {
   return submit(call, nullptr, false, rows(dst, pitch, value, 2, w, h));
 }
 SIM_API_PTDS(cuMemsetD2D32_v2, "cuMemsetD2D32", (CUdeviceptr dst, size_t pitch, unsigned value, size_t w, size_t h),

@@ -22,7 +22,7 @@ constexpr size_t kGlobalAlignment = 512;
 CUresult error_of(const gputrace::LoadFailure& failure, gputrace::ByteSpan bytes) {
   if (failure.no_match) return CUDA_ERROR_NO_BINARY_FOR_GPU;
   return gputrace::identify_image(bytes) == gputrace::ImageKind::kPtx ? CUDA_ERROR_INVALID_PTX
-                                                                       : CUDA_ERROR_INVALID_IMAGE;
+                                                                      : CUDA_ERROR_INVALID_IMAGE;
 }
 
 CUresult read_bytes(gputrace::ByteSpan bytes, std::shared_ptr<const Image>* out) {
@@ -117,7 +117,8 @@ CUresult make_functions(Module& module) {
     function->code = &kernels[i];
     if (module.library != nullptr) {
       function->kernel = module.library->kernels[i];
-      for (size_t a = 0; a < function->attributes.size(); ++a) function->attributes[a] = function->kernel->attributes[a].load();
+      for (size_t a = 0; a < function->attributes.size(); ++a)
+        function->attributes[a] = function->kernel->attributes[a].load();
     } else {
       fill_attributes(kernels[i], *module.image, function->attributes);
     }
@@ -159,7 +160,8 @@ CUresult load_module(Call& call, Context& context, std::shared_ptr<const Image> 
     return result;
   }
   if (library == nullptr) {
-    call.truth(TruthFields("module").add("bytes", uint64_t{module->image->image_bytes})
+    call.truth(TruthFields("module")
+                   .add("bytes", uint64_t{module->image->image_bytes})
                    .add("kernels", uint64_t{module->image->kernels().size()}));
   }
   *out = module;
@@ -239,7 +241,8 @@ CUresult set_attribute(std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX>& attr
       if (!has_clusters()) return CUDA_ERROR_NOT_SUPPORTED;
       if (value < 0) return CUDA_ERROR_INVALID_VALUE;
       break;
-    default: return CUDA_ERROR_INVALID_VALUE;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
   }
   attributes[static_cast<size_t>(attribute)] = value;
   return CUDA_SUCCESS;

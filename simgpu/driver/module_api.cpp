@@ -29,7 +29,8 @@ CUresult answer_jit_options(unsigned count, const CUjit_option* options, void** 
         }
         break;
       }
-      default: break;
+      default:
+        break;
     }
   }
   return CUDA_SUCCESS;
@@ -129,8 +130,8 @@ SIM_API(cuModuleEnumerateFunctions, "cuModuleEnumerateFunctions", (CUfunction * 
   return CUDA_SUCCESS;
 }
 
-SIM_API(cuModuleGetGlobal_v2, "cuModuleGetGlobal", (CUdeviceptr * address, size_t* bytes, CUmodule handle, const char* name),
-        (address, bytes, handle, name)) {
+SIM_API(cuModuleGetGlobal_v2, "cuModuleGetGlobal",
+        (CUdeviceptr * address, size_t* bytes, CUmodule handle, const char* name), (address, bytes, handle, name)) {
   if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   auto* module = live<Module>(handle);
   if (module == nullptr) return CUDA_ERROR_INVALID_HANDLE;

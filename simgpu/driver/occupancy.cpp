@@ -44,7 +44,8 @@ uint32_t blocks_per_multiprocessor_for(Function& function, uint32_t block_thread
   const auto shared = static_cast<uint32_t>(dynamic_shared);
   const uint64_t question = uint64_t{block_threads} << 48 | uint64_t{shared} << 16;
   const uint64_t cached = function.occupancy_cache.load(std::memory_order_relaxed);
-  if ((cached & ~uint64_t{0xffff}) == question && (cached & 0xffff) != 0) return static_cast<uint32_t>(cached & 0xffff) - 1;
+  if ((cached & ~uint64_t{0xffff}) == question && (cached & 0xffff) != 0)
+    return static_cast<uint32_t>(cached & 0xffff) - 1;
   const uint32_t blocks = compute(function, block_threads, shared);
   function.occupancy_cache.store(question | (blocks + 1), std::memory_order_relaxed);
   return blocks;
@@ -67,7 +68,9 @@ CUresult max_active_blocks(Call& call, int* blocks, CUfunction handle, int block
   Function* function = function_for(call, handle);
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const auto threads = static_cast<uint32_t>(block_size);
-  *blocks = threads > thread_limit(*function) ? 0 : static_cast<int>(blocks_per_multiprocessor_for(*function, threads, shared));
+  *blocks = threads > thread_limit(*function)
+                ? 0
+                : static_cast<int>(blocks_per_multiprocessor_for(*function, threads, shared));
   return CUDA_SUCCESS;
 }
 
@@ -130,7 +133,7 @@ SIM_API(cuOccupancyMaxPotentialBlockSizeWithFlags, "cuOccupancyMaxPotentialBlock
 }
 
 SIM_API(cuOccupancyAvailableDynamicSMemPerBlock, "cuOccupancyAvailableDynamicSMemPerBlock",
-        (size_t* shared, CUfunction handle, int blocks, int block_size), (shared, handle, blocks, block_size)) {
+        (size_t * shared, CUfunction handle, int blocks, int block_size), (shared, handle, blocks, block_size)) {
   if (shared == nullptr || blocks <= 0 || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
   if (call.context() == nullptr) return call.context_error();
   Function* function = function_for(call, handle);

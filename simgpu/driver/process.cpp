@@ -47,14 +47,19 @@ CUresult strike(const char* name, int* leave_errno) {
   for (const Fault& fault : knobs().faults) {
     if (fault.call != name || fault.seen.fetch_add(1) + 1 != fault.at) continue;
     switch (fault.kind) {
-      case Fault::Kind::error: result = static_cast<CUresult>(fault.value); break;
-      case Fault::Kind::abort: std::abort();
+      case Fault::Kind::error:
+        result = static_cast<CUresult>(fault.value);
+        break;
+      case Fault::Kind::abort:
+        std::abort();
       case Fault::Kind::hang: {
         const Nanos until = now_ns() + static_cast<Nanos>(fault.value) * 1'000'000;
         wait_until(until);
         break;
       }
-      case Fault::Kind::set_errno: *leave_errno = static_cast<int>(fault.value); break;
+      case Fault::Kind::set_errno:
+        *leave_errno = static_cast<int>(fault.value);
+        break;
     }
   }
   return result;

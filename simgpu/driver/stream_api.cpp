@@ -31,11 +31,16 @@ CUresult destroy(CUstream handle) {
 // Where a stream keeps an attribute; null for those that streams do not have.
 CUstreamAttrValue* attribute_of(Stream& stream, int attribute) {
   switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: return &stream.access_policy;
-    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: return &stream.sync_policy;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN: return &stream.mem_sync_domain;
-    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP: return &stream.mem_sync_domain_map;
-    default: return nullptr;
+    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+      return &stream.access_policy;
+    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+      return &stream.sync_policy;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+      return &stream.mem_sync_domain;
+    case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+      return &stream.mem_sync_domain_map;
+    default:
+      return nullptr;
   }
 }
 
@@ -168,8 +173,8 @@ SIM_API_PTSZ(cuStreamCopyAttributes, "cuStreamCopyAttributes", (CUstream dst_han
   return CUDA_SUCCESS;
 }
 
-SIM_API_PTSZ(cuStreamGetAttribute, "cuStreamGetAttribute", (CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value),
-             (handle, attribute, value)) {
+SIM_API_PTSZ(cuStreamGetAttribute, "cuStreamGetAttribute",
+             (CUstream handle, CUstreamAttrID attribute, CUstreamAttrValue* value), (handle, attribute, value)) {
   if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   Stream* stream = call.stream(handle);
   if (stream == nullptr) return call.stream_error(handle);

@@ -1,4 +1,5 @@
-// cuTensorMap*: descriptions of tensors for bulk copies by kernels. Opaque by contract; ours hold what they were made from.
+// cuTensorMap*: descriptions of tensors for bulk copies by kernels. Opaque by contract; ours hold what they were made
+// from.
 #include <cstring>
 
 #include "simgpu/driver/call.h"
@@ -80,7 +81,8 @@ SIM_API(cuTensorMapEncodeIm2col, "cuTensorMapEncodeIm2col",
          [[maybe_unused]] CUtensorMapFloatOOBfill fill),
         (map, type, rank, address, dims, strides, lower, upper, channels, pixels, element_strides, interleave, swizzle,
          promotion, fill)) {
-  const bool fits = lower != nullptr && upper != nullptr && element_strides != nullptr && channels <= 256 && pixels <= 1024;
+  const bool fits =
+      lower != nullptr && upper != nullptr && element_strides != nullptr && channels <= 256 && pixels <= 1024;
   return fits ? encode(map, {type, rank, address, dims, strides}, 3) : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -57,12 +57,12 @@ void wait_for_condition(Call& call, Stream& stream, std::function<bool()> condit
 void event_record(Call& call, Stream& stream, Event& event);
 void event_record_context(Call& call, Context& context, Event& event);  // after all of the context's work
 void event_wait(Call& call, Stream& stream, Event& event);
-CUresult event_query(Event& event);       // CUDA_SUCCESS or CUDA_ERROR_NOT_READY
-void event_wait_host(Event& event);       // returns when the event's time has come
+CUresult event_query(Event& event);  // CUDA_SUCCESS or CUDA_ERROR_NOT_READY
+void event_wait_host(Event& event);  // returns when the event's time has come
 
-bool stream_idle(Stream& stream);         // cuStreamQuery
-void stream_wait_host(Stream& stream);    // everything submitted so far has ended (for the legacy stream: also all
-                                          // that it would wait for)
+bool stream_idle(Stream& stream);       // cuStreamQuery
+void stream_wait_host(Stream& stream);  // everything submitted so far has ended (for the legacy stream: also all
+                                        // that it would wait for)
 void context_wait_host(Context& context);
 
 // The next free time of a copy engine (0 to the device, 1 from it) at or after `ready`; occupies it for `duration`.

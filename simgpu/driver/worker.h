@@ -5,8 +5,8 @@
 
 namespace simgpu {
 
-void worker_adopt(Stream& stream);          // it has work now
-void worker_wait(const Place& place);       // returns when the stream has processed the ticket
+void worker_adopt(Stream& stream);           // it has work now
+void worker_wait(const Place& place);        // returns when the stream has processed the ticket
 void worker_wait_context(Context& context);  // returns when nothing of the context is queued
 
 }  // namespace simgpu

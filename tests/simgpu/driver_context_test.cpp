@@ -35,8 +35,9 @@ TEST(DriverInit, TheChildOfAForkHasNoDriver) {
     const pid_t child = fork();
     if (child == 0) {
       int count = 0;
-      const bool refused = cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED && cuInit(0) == CUDA_ERROR_NOT_INITIALIZED &&
-                           launch(plain, 1, 32) == CUDA_ERROR_NOT_INITIALIZED && cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED;
+      const bool refused =
+          cuDeviceGetCount(&count) == CUDA_ERROR_NOT_INITIALIZED && cuInit(0) == CUDA_ERROR_NOT_INITIALIZED &&
+          launch(plain, 1, 32) == CUDA_ERROR_NOT_INITIALIZED && cuCtxSynchronize() == CUDA_ERROR_NOT_INITIALIZED;
       _exit(refused ? 0 : 1);
     }
     int status = 0;
@@ -47,44 +48,49 @@ TEST(DriverInit, TheChildOfAForkHasNoDriver) {
 }
 
 TEST(DriverDevice, TheMachineIsAsConfigured) {
-  run_child({{"SIMGPU_DEVICES", "3"}, {"SIMGPU_SMS", "46"}, {"SIMGPU_CC", "8.6"}, {"SIMGPU_MEMORY", "24G"}, {"SIMGPU_NAME", "Toy"}}, [] {
-    ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
-    const auto attribute = [](CUdevice_attribute which) {
-      int value = -1;
-      EXPECT_EQ(cuDeviceGetAttribute(&value, which, 2), CUDA_SUCCESS);
-      return value;
-    };
-    char name[16];
-    size_t bytes = 0;
-    EXPECT_EQ(cuDeviceGetName(name, sizeof name, 2), CUDA_SUCCESS);
-    EXPECT_STREQ(name, "Toy");
-    EXPECT_EQ(cuDeviceTotalMem(&bytes, 2), CUDA_SUCCESS);
-    EXPECT_EQ(bytes, size_t{24} << 30);
-    EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 46);
-    EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 8);
-    EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), 6);
-    EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR), 1536);
-    EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 99 * 1024);
-    EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
-    for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
-      int value = 0;
-      EXPECT_EQ(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(i), 0), CUDA_SUCCESS) << i;
-    }
-    int value = 0;
-    EXPECT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 3), CUDA_ERROR_INVALID_DEVICE);
-    EXPECT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX, 0), CUDA_ERROR_INVALID_VALUE);
-    CUuuid a, b;
-    EXPECT_EQ(cuDeviceGetUuid(&a, 0), CUDA_SUCCESS);
-    EXPECT_EQ(cuDeviceGetUuid(&b, 1), CUDA_SUCCESS);
-    EXPECT_NE(std::memcmp(&a, &b, sizeof a), 0);
-    char bus[16];
-    CUdevice found = -1;
-    EXPECT_EQ(cuDeviceGetPCIBusId(bus, sizeof bus, 2), CUDA_SUCCESS);
-    EXPECT_EQ(cuDeviceGetByPCIBusId(&found, bus), CUDA_SUCCESS);
-    EXPECT_EQ(found, 2);
-    EXPECT_EQ(cuDeviceCanAccessPeer(&value, 0, 1), CUDA_SUCCESS);
-    EXPECT_EQ(value, 1);
-  });
+  run_child({{"SIMGPU_DEVICES", "3"},
+             {"SIMGPU_SMS", "46"},
+             {"SIMGPU_CC", "8.6"},
+             {"SIMGPU_MEMORY", "24G"},
+             {"SIMGPU_NAME", "Toy"}},
+            [] {
+              ASSERT_EQ(cuInit(0), CUDA_SUCCESS);
+              const auto attribute = [](CUdevice_attribute which) {
+                int value = -1;
+                EXPECT_EQ(cuDeviceGetAttribute(&value, which, 2), CUDA_SUCCESS);
+                return value;
+              };
+              char name[16];
+              size_t bytes = 0;
+              EXPECT_EQ(cuDeviceGetName(name, sizeof name, 2), CUDA_SUCCESS);
+              EXPECT_STREQ(name, "Toy");
+              EXPECT_EQ(cuDeviceTotalMem(&bytes, 2), CUDA_SUCCESS);
+              EXPECT_EQ(bytes, size_t{24} << 30);
+              EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT), 46);
+              EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), 8);
+              EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR), 6);
+              EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR), 1536);
+              EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN), 99 * 1024);
+              EXPECT_EQ(attribute(CU_DEVICE_ATTRIBUTE_WARP_SIZE), 32);
+              for (int i = 1; i < CU_DEVICE_ATTRIBUTE_MAX; ++i) {
+                int value = 0;
+                EXPECT_EQ(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(i), 0), CUDA_SUCCESS) << i;
+              }
+              int value = 0;
+              EXPECT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, 3), CUDA_ERROR_INVALID_DEVICE);
+              EXPECT_EQ(cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_MAX, 0), CUDA_ERROR_INVALID_VALUE);
+              CUuuid a, b;
+              EXPECT_EQ(cuDeviceGetUuid(&a, 0), CUDA_SUCCESS);
+              EXPECT_EQ(cuDeviceGetUuid(&b, 1), CUDA_SUCCESS);
+              EXPECT_NE(std::memcmp(&a, &b, sizeof a), 0);
+              char bus[16];
+              CUdevice found = -1;
+              EXPECT_EQ(cuDeviceGetPCIBusId(bus, sizeof bus, 2), CUDA_SUCCESS);
+              EXPECT_EQ(cuDeviceGetByPCIBusId(&found, bus), CUDA_SUCCESS);
+              EXPECT_EQ(found, 2);
+              EXPECT_EQ(cuDeviceCanAccessPeer(&value, 0, 1), CUDA_SUCCESS);
+              EXPECT_EQ(value, 1);
+            });
 }
 
 TEST(DriverContext, EachThreadHasAStack) {

@@ -1,4 +1,5 @@
-// Every test runs in a child of its own: the driver reads its variables once per process, and the parent never calls it.
+// Every test runs in a child of its own: the driver reads its variables once per process, and the parent never calls
+// it.
 #pragma once
 
 #include <cuda.h>
@@ -91,7 +92,8 @@ struct Loaded {
   }
 };
 
-inline CUresult launch(CUfunction function, unsigned grid, unsigned block, CUstream stream = nullptr, unsigned shared = 0) {
+inline CUresult launch(CUfunction function, unsigned grid, unsigned block, CUstream stream = nullptr,
+                       unsigned shared = 0) {
   void* none[1] = {nullptr};
   return cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, none, nullptr);
 }

@@ -26,11 +26,14 @@ TEST(DriverKnobs, TheNthCallFails) {
 }
 
 TEST(DriverKnobs, AbortHangAndErrno) {
-  const ChildEnd aborted = run_child({{"SIMGPU_ABORT_AT", "cuCtxSynchronize:2"}}, [] {
-    const Loaded loaded;
-    cuCtxSynchronize();
-    cuCtxSynchronize();
-  }, false);
+  const ChildEnd aborted = run_child(
+      {{"SIMGPU_ABORT_AT", "cuCtxSynchronize:2"}},
+      [] {
+        const Loaded loaded;
+        cuCtxSynchronize();
+        cuCtxSynchronize();
+      },
+      false);
   EXPECT_TRUE(WIFSIGNALED(aborted.status));
   EXPECT_EQ(WTERMSIG(aborted.status), SIGABRT);
   run_child({{"SIMGPU_HANG", "cuCtxSynchronize:1:30"}, {"SIMGPU_ERRNO", "cuMemFree:1:77"}}, [] {
@@ -85,7 +88,8 @@ TEST(DriverTruth, EveryLineIsWholeAndNumbered) {
 TEST(DriverRobustness, NoArgumentMakesItCrash) {
   run_child({}, [] {
     const Loaded loaded;
-    for (const uintptr_t bits : {uintptr_t{0}, uintptr_t{3}, uintptr_t{0xdeadbeef}, ~uintptr_t{0}, uintptr_t{0x7fff00000000}}) {
+    for (const uintptr_t bits :
+         {uintptr_t{0}, uintptr_t{3}, uintptr_t{0xdeadbeef}, ~uintptr_t{0}, uintptr_t{0x7fff00000000}}) {
       const auto bad = reinterpret_cast<void*>(bits);
       float milliseconds = 0;
       int value = 0;

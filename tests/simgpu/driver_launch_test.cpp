@@ -17,13 +17,16 @@ TEST(DriverLaunch, BadLaunchesAreRefused) {
     EXPECT_EQ(launch(plain, 1, 32, nullptr, 48 * 1024 + 1), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024), CUDA_SUCCESS);
     EXPECT_EQ(launch(plain, 1, 32, nullptr, 227 * 1024), CUDA_SUCCESS);
-    EXPECT_EQ(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024 + 1), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuFuncSetAttribute(plain, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 227 * 1024 + 1),
+              CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(launch(loaded.function("bounded"), 1, 256), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
-    EXPECT_EQ(cuLaunchKernel(loaded.function("touch"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuLaunchKernel(loaded.function("touch"), 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr),
+              CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(launch(nullptr, 1, 32), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(launch(reinterpret_cast<CUfunction>(0xdead), 1, 32), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(launch(plain, 1, 32, reinterpret_cast<CUstream>(0xdead0)), CUDA_ERROR_INVALID_HANDLE);
-    EXPECT_EQ(cuLaunchCooperativeKernel(plain, 132 * 2 + 1, 1, 1, 1024, 1, 1, 0, nullptr, none), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+    EXPECT_EQ(cuLaunchCooperativeKernel(plain, 132 * 2 + 1, 1, 1, 1024, 1, 1, 0, nullptr, none),
+              CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
     EXPECT_EQ(cuLaunchCooperativeKernel(plain, 132 * 2, 1, 1, 1024, 1, 1, 0, nullptr, none), CUDA_SUCCESS);
     CUcontext other = nullptr;
     EXPECT_EQ(cuCtxCreate(&other, nullptr, 0, 0), CUDA_SUCCESS);
@@ -42,7 +45,8 @@ TEST(DriverLaunch, EveryWayIsOneKernelWithItsNumbers) {
     CUdeviceptr pointer = 0;
     void* one[1] = {&pointer};
     const CUstream stream = new_stream();
-    EXPECT_EQ(cuLaunchKernel(loaded.function("shared_user"), 3, 4, 5, 8, 4, 2, 256, stream, one, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchKernel(loaded.function("shared_user"), 3, 4, 5, 8, 4, 2, 256, stream, one, nullptr),
+              CUDA_SUCCESS);
     CUlaunchAttribute attribute{};
     attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
     attribute.value.clusterDim = {2, 1, 1};

@@ -54,11 +54,14 @@ TEST(DriverLife, ProgramsMayEndWithWorkUnderWayAndCallInExitHandlers) {
     late_context = loaded.context;
     const CUstream stream = new_stream();
     EXPECT_EQ(launch(late_function, 1, 32, stream), CUDA_SUCCESS);
-    EXPECT_EQ(cuLaunchHostFunc(stream, [](void*) {}, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchHostFunc(
+                  stream, [](void*) {}, nullptr),
+              CUDA_SUCCESS);
     EXPECT_EQ(std::atexit([] {
-      launch_late();
-      if (late_result != CUDA_SUCCESS) _exit(3);
-    }), 0);
+                launch_late();
+                if (late_result != CUDA_SUCCESS) _exit(3);
+              }),
+              0);
     std::exit(testing::Test::HasFailure() ? 1 : 0);
   });
   EXPECT_EQ(end.lines("kernel").size(), 2u);
@@ -69,7 +72,9 @@ TEST(DriverLife, ClosingTheLibraryDoesNotUnloadIt) {
   run_child({}, [] {
     const Loaded loaded;
     const CUstream stream = new_stream();
-    EXPECT_EQ(cuLaunchHostFunc(stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchHostFunc(
+                  stream, [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }, nullptr),
+              CUDA_SUCCESS);
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
     ASSERT_NE(library, nullptr);
     EXPECT_EQ(dlclose(library), 0);
@@ -103,7 +108,9 @@ TEST(DriverLife, HandlesAreNotUsedAgainWhileTheyWork) {
       const CUstream stream = new_stream();
       CUevent event = nullptr;
       EXPECT_EQ(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
-      EXPECT_EQ(cuLaunchHostFunc(stream, [](void*) { ++ran; }, nullptr), CUDA_SUCCESS);
+      EXPECT_EQ(cuLaunchHostFunc(
+                    stream, [](void*) { ++ran; }, nullptr),
+                CUDA_SUCCESS);
       EXPECT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
       EXPECT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
       EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);

@@ -61,7 +61,8 @@ TEST(DriverMemory, LinearCopiesMoveBytesAndTakeTime) {
     EXPECT_EQ(cuMemcpyHtoD(a, from.data(), kBytes), CUDA_SUCCESS);
     EXPECT_EQ(cuMemcpyDtoD(b, a, kBytes), CUDA_SUCCESS);
     EXPECT_EQ(cuMemcpyDtoHAsync(pinned, b, kBytes, nullptr), CUDA_SUCCESS);
-    EXPECT_EQ(cuMemcpy(reinterpret_cast<CUdeviceptr>(to.data()), reinterpret_cast<CUdeviceptr>(pinned), kBytes), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpy(reinterpret_cast<CUdeviceptr>(to.data()), reinterpret_cast<CUdeviceptr>(pinned), kBytes),
+              CUDA_SUCCESS);
     EXPECT_EQ(from, to);
     EXPECT_EQ(cuMemcpyHtoD(a + 1, from.data(), kBytes), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMemcpyHtoD(0, from.data(), 1), CUDA_ERROR_INVALID_VALUE);
@@ -235,14 +236,16 @@ TEST(DriverMemory, PointersSayWhoseTheyAre) {
     CUcontext context = nullptr;
     EXPECT_EQ(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device + 5), CUDA_SUCCESS);
     EXPECT_EQ(type, CU_MEMORYTYPE_DEVICE);
-    EXPECT_EQ(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(pinned)), CUDA_SUCCESS);
+    EXPECT_EQ(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(pinned)),
+              CUDA_SUCCESS);
     EXPECT_EQ(type, CU_MEMORYTYPE_HOST);
     EXPECT_EQ(cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, managed), CUDA_SUCCESS);
     EXPECT_EQ(is_managed, 1);
     EXPECT_EQ(cuPointerGetAttribute(&context, CU_POINTER_ATTRIBUTE_CONTEXT, device), CUDA_SUCCESS);
     EXPECT_EQ(context, loaded.context);
     int local = 0;
-    EXPECT_EQ(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(&local)), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(&local)),
+              CUDA_ERROR_INVALID_VALUE);
     CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_IS_MANAGED};
     void* out[] = {&ordinal, &is_managed};
     EXPECT_EQ(cuPointerGetAttributes(2, wanted, out, reinterpret_cast<CUdeviceptr>(&local)), CUDA_SUCCESS);
@@ -310,9 +313,12 @@ TEST(DriverMemory, ManagedMemoryKeepsAdvice) {
     EXPECT_EQ(cuMemAdvise(managed, 1 << 16, CU_MEM_ADVISE_SET_PREFERRED_LOCATION, device), CUDA_SUCCESS);
     EXPECT_EQ(cuMemPrefetchAsync(managed, 1 << 16, host, 0, nullptr), CUDA_SUCCESS);
     int value = 99;
-    EXPECT_EQ(cuMemRangeGetAttribute(&value, sizeof value, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, managed, 4096), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemRangeGetAttribute(&value, sizeof value, CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION, managed, 4096),
+              CUDA_SUCCESS);
     EXPECT_EQ(value, 0);
-    EXPECT_EQ(cuMemRangeGetAttribute(&value, sizeof value, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, managed, 4096), CUDA_SUCCESS);
+    EXPECT_EQ(
+        cuMemRangeGetAttribute(&value, sizeof value, CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION, managed, 4096),
+        CUDA_SUCCESS);
     EXPECT_EQ(value, CU_DEVICE_CPU);
     CUdeviceptr plain = 0;
     ASSERT_EQ(cuMemAlloc(&plain, 64), CUDA_SUCCESS);

@@ -74,7 +74,8 @@ TEST(DriverModule, BadImages) {
     EXPECT_EQ(cuModuleLoadData(&module, nullptr), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuModuleLoad(&module, "/no/such/file.cubin"), CUDA_ERROR_FILE_NOT_FOUND);
     CUlibrary library = nullptr;
-    EXPECT_EQ(cuLibraryLoadFromFile(&library, "/no/such/file", nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_ERROR_FILE_NOT_FOUND);
+    EXPECT_EQ(cuLibraryLoadFromFile(&library, "/no/such/file", nullptr, nullptr, 0, nullptr, nullptr, 0),
+              CUDA_ERROR_FILE_NOT_FOUND);
   });
 }
 

@@ -39,13 +39,13 @@ TEST(DriverStream, StreamsOverlapUnlessTheLegacyStreamIsBetween) {
     const CUfunction plain = loaded.function("plain");
     const CUstream free_one = new_stream(CU_STREAM_NON_BLOCKING);
     const CUstream blocking = new_stream(CU_STREAM_DEFAULT);
-    EXPECT_EQ(launch(plain, 1, 32, free_one), CUDA_SUCCESS);            // 0
-    EXPECT_EQ(launch(plain, 2, 32, blocking), CUDA_SUCCESS);            // 1: beside 0
-    EXPECT_EQ(launch(plain, 3, 32, nullptr), CUDA_SUCCESS);             // 2: after 1, beside 0
-    EXPECT_EQ(launch(plain, 4, 32, blocking), CUDA_SUCCESS);            // 3: after 2
+    EXPECT_EQ(launch(plain, 1, 32, free_one), CUDA_SUCCESS);              // 0
+    EXPECT_EQ(launch(plain, 2, 32, blocking), CUDA_SUCCESS);              // 1: beside 0
+    EXPECT_EQ(launch(plain, 3, 32, nullptr), CUDA_SUCCESS);               // 2: after 1, beside 0
+    EXPECT_EQ(launch(plain, 4, 32, blocking), CUDA_SUCCESS);              // 3: after 2
     EXPECT_EQ(launch(plain, 5, 32, CU_STREAM_PER_THREAD), CUDA_SUCCESS);  // 4: after 2, beside 3
-    EXPECT_EQ(launch(plain, 6, 32, CU_STREAM_LEGACY), CUDA_SUCCESS);    // 5: after 3 and 4
-    EXPECT_EQ(launch(plain, 7, 32, free_one), CUDA_SUCCESS);            // 6: after 0 only
+    EXPECT_EQ(launch(plain, 6, 32, CU_STREAM_LEGACY), CUDA_SUCCESS);      // 5: after 3 and 4
+    EXPECT_EQ(launch(plain, 7, 32, free_one), CUDA_SUCCESS);              // 6: after 0 only
   });
   const std::vector<Json> k = end.lines("kernel");
   ASSERT_EQ(k.size(), 7u);
@@ -135,8 +135,13 @@ TEST(DriverStream, HostFunctionsRunInOrderAndAreWaitedFor) {
     EXPECT_EQ(cuStreamWaitEvent(b, joined, 0), CUDA_SUCCESS);
     for (int i = 10; i < 20; ++i) {
       steps[i] = {&order, i};
-      EXPECT_EQ(cuStreamAddCallback(b, [](CUstream, CUresult, void* data) { static_cast<Step*>(data)->order->add(static_cast<Step*>(data)->value); },
-                                    &steps[i], 0), CUDA_SUCCESS);
+      EXPECT_EQ(cuStreamAddCallback(
+                    b,
+                    [](CUstream, CUresult, void* data) {
+                      static_cast<Step*>(data)->order->add(static_cast<Step*>(data)->value);
+                    },
+                    &steps[i], 0),
+                CUDA_SUCCESS);
     }
     EXPECT_EQ(cuStreamSynchronize(b), CUDA_SUCCESS);
     EXPECT_EQ(order.count, 20);
@@ -145,7 +150,8 @@ TEST(DriverStream, HostFunctionsRunInOrderAndAreWaitedFor) {
   });
   const std::vector<Json> k = end.lines("kernel");
   ASSERT_EQ(k.size(), 10u);
-  for (size_t i = 1; i < k.size(); ++i) EXPECT_GE(start_of(k[i]), end_of(k[i - 1]) + 1'000'000);  // the host's millisecond
+  for (size_t i = 1; i < k.size(); ++i)
+    EXPECT_GE(start_of(k[i]), end_of(k[i - 1]) + 1'000'000);  // the host's millisecond
 }
 
 TEST(DriverStream, DataFollowsAHostFunctionInItsStream) {
@@ -157,10 +163,14 @@ TEST(DriverStream, DataFollowsAHostFunctionInItsStream) {
     ASSERT_EQ(cuMemAllocHost(reinterpret_cast<void**>(&host), 8), CUDA_SUCCESS);
     ASSERT_EQ(cuMemAlloc(&device, 8), CUDA_SUCCESS);
     host[0] = 1;
-    EXPECT_EQ(cuLaunchHostFunc(stream, [](void* data) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      static_cast<int*>(data)[0] = 42;
-    }, host), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchHostFunc(
+                  stream,
+                  [](void* data) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                    static_cast<int*>(data)[0] = 42;
+                  },
+                  host),
+              CUDA_SUCCESS);
     EXPECT_EQ(cuMemcpyHtoDAsync(device, host, 4, stream), CUDA_SUCCESS);
     EXPECT_EQ(cuMemcpyDtoHAsync(host + 1, device, 4, stream), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
@@ -173,10 +183,14 @@ TEST(DriverStream, LegacyStreamWaitsForHostFunctionsOfBlockingStreams) {
     const Loaded loaded;
     const CUstream blocking = new_stream(CU_STREAM_DEFAULT);
     static std::atomic<bool> done{false};
-    EXPECT_EQ(cuLaunchHostFunc(blocking, [](void*) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      done = true;
-    }, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuLaunchHostFunc(
+                  blocking,
+                  [](void*) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+                    done = true;
+                  },
+                  nullptr),
+              CUDA_SUCCESS);
     EXPECT_EQ(launch(loaded.function("plain"), 1, 32), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamQuery(nullptr), CUDA_ERROR_NOT_READY);
     EXPECT_EQ(cuStreamSynchronize(nullptr), CUDA_SUCCESS);
@@ -241,7 +255,9 @@ TEST(DriverStream, ManyThreadsOnManyStreams) {
           EXPECT_EQ(cuMemAlloc(&memory, 1000), CUDA_SUCCESS);
           EXPECT_EQ(launch(plain, 1, 32, stream), CUDA_SUCCESS);
           EXPECT_EQ(launch(plain, 1, 32), CUDA_SUCCESS);
-          EXPECT_EQ(cuLaunchHostFunc(stream, [](void*) {}, nullptr), CUDA_SUCCESS);
+          EXPECT_EQ(cuLaunchHostFunc(
+                        stream, [](void*) {}, nullptr),
+                    CUDA_SUCCESS);
           EXPECT_EQ(cuMemsetD8Async(memory, 1, 1000, stream), CUDA_SUCCESS);
           EXPECT_EQ(cuStreamDestroy(stream), CUDA_SUCCESS);
           EXPECT_EQ(cuMemFree(memory), CUDA_SUCCESS);
