@@ -93,6 +93,7 @@ void died_inside_call(const LoadedTrace& trace, Findings& found) {
 
 void no_cuda_call(const LoadedTrace& trace, Findings& found) {
   for (const ProcessTrace& process : trace.processes) {
+    if (!process.damage.empty()) return;  // there may have been calls
     for (const CallFacts& call : process.calls) {
       if (call.calls) return;
     }

@@ -102,13 +102,15 @@ void ProcessBuilder::count_call(Moment& at) {
   if (record.result != kNotReady) ++call.errors;
 }
 
+// Look-ups come before insertions throughout: emplace makes a node first, and most handles are known.
 u32 ProcessBuilder::context_index(u64 handle) {
-  const auto [it, fresh] = contexts_by_handle_.emplace(handle, static_cast<u32>(facts_.contexts.size()));
-  if (fresh) {
-    const auto foreseen = foreseen_devices_.find(handle);
-    facts_.contexts.push_back({handle, foreseen == foreseen_devices_.end() ? -1 : foreseen->second});
-  }
-  return it->second;
+  const auto known = contexts_by_handle_.find(handle);
+  if (known != contexts_by_handle_.end()) return known->second;
+  const u32 index = static_cast<u32>(facts_.contexts.size());
+  const auto foreseen = foreseen_devices_.find(handle);
+  facts_.contexts.push_back({handle, foreseen == foreseen_devices_.end() ? -1 : foreseen->second});
+  contexts_by_handle_.emplace(handle, index);
+  return index;
 }
 
 i32 ProcessBuilder::device_of(u32 context) const { return facts_.contexts[context].device; }
@@ -214,10 +216,15 @@ void ProcessBuilder::on_device(const DeviceFacts& value) {
 
 KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
   if (last_kernel_ != kNone && facts_.kernels[last_kernel_].shape == shape) return facts_.kernels[last_kernel_];
-  const auto [it, fresh] = kernels_by_shape_.emplace(shape, static_cast<u32>(facts_.kernels.size()));
-  if (fresh) facts_.kernels.push_back({shape, 0, 0, 0});
-  last_kernel_ = it->second;
-  return facts_.kernels[it->second];
+  const auto known = kernels_by_shape_.find(shape);
+  if (known != kernels_by_shape_.end()) {
+    last_kernel_ = known->second;
+  } else {
+    last_kernel_ = static_cast<u32>(facts_.kernels.size());
+    kernels_by_shape_.emplace(shape, last_kernel_);
+    facts_.kernels.push_back({shape, 0, 0, 0});
+  }
+  return facts_.kernels[last_kernel_];
 }
 
 void ProcessBuilder::on_launch(const Moment& at) {
@@ -276,15 +283,15 @@ void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 tim
 CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
   const u64 key = static_cast<u64>(static_cast<u32>(device)) << 32 | static_cast<u64>(kind) << 16 | static_cast<u64>(memory) << 8 |
                   static_cast<u64>(asynchronous);
-  const auto [it, fresh] = copies_by_key_.emplace(key, static_cast<u32>(facts_.copies.size()));
-  if (fresh) {
-    CopyGroup& made = facts_.copies.emplace_back();
-    made.kind = kind;
-    made.memory = memory;
-    made.asynchronous = asynchronous;
-    made.device = device;
-  }
-  return facts_.copies[it->second];
+  const auto known = copies_by_key_.find(key);
+  if (known != copies_by_key_.end()) return facts_.copies[known->second];
+  copies_by_key_.emplace(key, static_cast<u32>(facts_.copies.size()));
+  CopyGroup& made = facts_.copies.emplace_back();
+  made.kind = kind;
+  made.memory = memory;
+  made.asynchronous = asynchronous;
+  made.device = device;
+  return made;
 }
 
 // What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can have been missed.

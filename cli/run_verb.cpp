@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "analysis/render/safe_text.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cli/environment.h"
@@ -82,8 +83,8 @@ void say_nothing_was_seen(const Arguments& command, const Target& target, const 
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
   const std::string looked = base_name(target.path) + (target.interpreter.empty() ? "" : " (run by " + target.interpreter + ")");
   std::fputs("gputrace: error: no CUDA call was seen\n", stderr);
-  if (!why.empty()) std::fprintf(stderr, "          %s\n", shell_word(why).c_str());
-  else std::fprintf(stderr, "          looked at: %s and what it started; no trace was written\n", shell_word(looked).c_str());
+  if (!why.empty()) std::fprintf(stderr, "          %s\n", safe_text(why).c_str());
+  else std::fprintf(stderr, "          looked at: %s and what it started; no trace was written\n", safe_text(looked).c_str());
   std::fprintf(stderr, "          fix: is this a CPU run? try: %s doctor -- %s\n", own_command(places).c_str(), line.c_str());
 }
 

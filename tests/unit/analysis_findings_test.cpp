@@ -1,0 +1,181 @@
+// Each finding: a trace that must trigger it, and one that must not.
+#include "analysis/findings.h"
+
+#include <algorithm>
+
+#include "tests/unit/trace_builder.h"
+
+namespace gputrace::test {
+namespace {
+
+using Thread = TraceBuilder::Thread;
+
+const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
+  const auto it = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == id; });
+  return it == findings.end() ? nullptr : &*it;
+}
+Value evidence(const Finding& finding, const std::string& key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key) return value;
+  }
+  ADD_FAILURE() << finding.id << " has no evidence " << key;
+  return {};
+}
+
+void launch(TraceBuilder& trace, Thread thread, Nanos at) {
+  trace.add<KernelLaunch>(thread, "cuLaunchKernel", at, at + 5, [](auto& r) { r.function = 0xf1, r.context = 0xc0; });
+}
+void copy(TraceBuilder& trace, Thread thread, Nanos at, bool async, u64 bytes) {
+  trace.add<Copy>(thread, async ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyHtoD_v2", at, at + 5, [&](auto& r) {
+    r.kind = static_cast<u8>(CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000, r.bytes = bytes, r.asynchronous = async;
+  });
+}
+void allocate(TraceBuilder& trace, Thread thread, Nanos at, u64 address, AllocKind kind, u16 result = 0) {
+  trace.add<Alloc>(thread, "cuMemAlloc_v2", at, at + 5, [&](auto& r) {
+    r.kind = static_cast<u32>(kind), r.address = address, r.bytes = 64, r.device = 0;
+  }, result);
+}
+
+TEST(Findings, NothingIsSaidOfAQuietTrace) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  for (int i = 0; i < 50; ++i) launch(trace, main, 1000 + i * 10);
+  EXPECT_TRUE(find_findings(trace.load_all()).empty());
+}
+
+TEST(Findings, DroppedRecordsComeWithABufferThatFits) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  launch(trace, main, 1000);
+  trace.info("option.buffer_bytes", "16777216");
+  trace.drop(main, DropReason::RingFull, 30);
+  const auto findings = find_findings(trace.load_all());
+  const Finding* finding = find(findings, "dropped-records");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(evidence(*finding, "dropped"), whole(30));
+  EXPECT_EQ(evidence(*finding, "seen"), whole(31));
+  EXPECT_EQ(finding->fix.compare(0, 20, "GPUTRACE_BUFFER=64M,"), 0) << finding->fix;
+}
+
+TEST(Findings, DroppedForTheDiskAsksForRoomNotForABuffer) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  launch(trace, main, 1000);
+  trace.drop(main, DropReason::Disk, 30);
+  const auto findings = find_findings(trace.load_all());
+  ASSERT_NE(find(findings, "dropped-records"), nullptr);
+  EXPECT_EQ(find(findings, "dropped-records")->fix.find("GPUTRACE_BUFFER"), std::string::npos);
+}
+
+TEST(Findings, NoCudaCall) {
+  TraceBuilder trace;
+  trace.thread(100);
+  EXPECT_NE(find(find_findings(trace.load_all()), "no-cuda-call"), nullptr);
+}
+
+TEST(Findings, ATraceWithoutAnEndIsSaidAndIsNotCalledDamaged) {
+  TraceBuilder trace;
+  launch(trace, trace.thread(100), 1000);
+  trace.no_end();
+  const auto findings = find_findings(trace.load_all());
+  EXPECT_NE(find(findings, "unfinished-file"), nullptr);
+  EXPECT_EQ(find(findings, "damaged-file"), nullptr);
+}
+
+TEST(Findings, ADamagedFileIsAProblem) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  for (int i = 0; i < 100; ++i) launch(trace, main, 1000 + i * 10);
+  TemporaryDirectory directory;
+  trace.write(directory.file("t.gtrace"));
+  Bytes8 bytes = read_file(directory.file("t.gtrace"));
+  bytes.resize(bytes.size() - 40);
+  write_file(directory.file("t.gtrace"), bytes);
+  LoadRequest request;
+  request.files = {directory.file("t.gtrace")};
+  auto loaded = load_traces(request);
+  ASSERT_TRUE(loaded.ok());
+  const auto findings = find_findings(loaded.value());
+  ASSERT_NE(find(findings, "damaged-file"), nullptr);
+  EXPECT_EQ(findings.front().severity, Severity::Problem);
+  EXPECT_EQ(find(findings, "no-cuda-call"), nullptr);
+}
+
+TEST(Findings, TheCallThatItDiedInIsNamedTheInnermostOne) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  launch(trace, main, 1000);
+  trace.in_flight(main, "cudaLaunchKernel", 2000, 0);
+  trace.in_flight(main, "cuLaunchKernel", 2001, 1);
+  trace.end(EndReason::Vanished);
+  const auto findings = find_findings(trace.load_all());
+  const Finding* finding = find(findings, "call-in-flight");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->text, "test (pid 4242) died inside cuLaunchKernel (thread 100)");
+  EXPECT_EQ(finding->severity, Severity::Problem);
+}
+
+TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  allocate(trace, main, 1001, 0, AllocKind::Device, 2);
+  trace.add_call(main, "cudaMalloc", 1000, 1010, 2);
+  trace.add_call(main, "cuStreamQuery", 1100, 1110, 600);
+  const auto findings = find_findings(trace.load_all());
+  const Finding* finding = find(findings, "call-errors");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(std::count_if(findings.begin(), findings.end(), [](const Finding& each) { return each.id == "call-errors"; }), 1);
+  EXPECT_EQ(finding->text, "cuMemAlloc returned CUDA_ERROR_OUT_OF_MEMORY 1 time");
+  EXPECT_EQ(finding->severity, Severity::Problem);
+}
+
+TEST(Findings, SynchronousCopiesBetweenLaunches) {
+  TraceBuilder loop, start_up;
+  const Thread a = loop.thread(100), b = start_up.thread(100);
+  for (int i = 0; i < 20; ++i) {
+    launch(loop, a, 1000 + i * 100);
+    copy(loop, a, 1050 + i * 100, false, 8);
+    copy(start_up, b, 1000 + i * 100, false, 8);  // all before the first launch
+  }
+  launch(start_up, b, 9000);
+  const auto findings = find_findings(loop.load_all());
+  const Finding* finding = find(findings, "synchronous-copies");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(evidence(*finding, "count"), whole(20));
+  EXPECT_EQ(evidence(*finding, "between_launches"), whole(20));
+  EXPECT_EQ(evidence(*finding, "bytes"), whole(160));
+  EXPECT_EQ(find(find_findings(start_up.load_all()), "synchronous-copies"), nullptr);
+}
+
+TEST(Findings, AllocationInTheLoopButNotFromAPool) {
+  TraceBuilder loop, pool;
+  const Thread a = loop.thread(100), b = pool.thread(100);
+  for (u64 i = 0; i < 20; ++i) {
+    const Nanos at = 1000 + static_cast<Nanos>(i) * 100;
+    launch(loop, a, at);
+    allocate(loop, a, at + 50, 0x1000 + i * 0x100, AllocKind::Device);
+    launch(pool, b, at);
+    allocate(pool, b, at + 50, 0x1000 + i * 0x100, AllocKind::Pool);
+  }
+  const auto findings = find_findings(loop.load_all());
+  ASSERT_NE(find(findings, "allocation-in-loop"), nullptr);
+  EXPECT_EQ(evidence(*find(findings, "allocation-in-loop"), "between_launches"), whole(20));
+  EXPECT_EQ(find(find_findings(pool.load_all()), "allocation-in-loop"), nullptr);
+}
+
+TEST(Findings, PageableAsynchronousCopiesOnlyWhereThatIsCertain) {
+  TraceBuilder sure, unsure;
+  unsure.info("option.delay_ns", "1000000");  // a pinned allocation may have come before the window
+  const Thread a = sure.thread(100), b = unsure.thread(100);
+  for (int i = 0; i < 20; ++i) {
+    copy(sure, a, 1000 + i * 100, true, 1 << 20);
+    copy(unsure, b, 1000 + i * 100, true, 1 << 20);
+  }
+  const auto findings = find_findings(sure.load_all());
+  ASSERT_NE(find(findings, "pageable-async-copies"), nullptr);
+  EXPECT_EQ(evidence(*find(findings, "pageable-async-copies"), "bytes"), whole(20 << 20));
+  EXPECT_EQ(find(find_findings(unsure.load_all()), "pageable-async-copies"), nullptr);
+}
+
+}  // namespace
+}  // namespace gputrace::test

@@ -1,0 +1,197 @@
+// The small parts: percentiles, names of kernels, text on a terminal, occupancy, tables as text, JSON and CSV.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "analysis/demangle.h"
+#include "analysis/distribution.h"
+#include "analysis/occupancy.h"
+#include "analysis/render/render.h"
+#include "analysis/render/safe_text.h"
+#include "analysis/reports/list.h"
+#include "trace/record.h"
+
+namespace gputrace {
+namespace {
+
+TEST(Distribution, IsExactByNearestRank) {
+  Distribution values;
+  for (u64 i = 100; i >= 1; --i) values.add(i * 10'000'000'000ull / 100 * (i > 50 ? 1 : 1));
+  EXPECT_EQ(values.count(), 100u);
+  EXPECT_EQ(values.min(), 100'000'000u);
+  EXPECT_EQ(values.max(), 10'000'000'000u);
+  EXPECT_EQ(values.percentile(0.99), 9'900'000'000u);  // across the border of 32 bits
+  EXPECT_EQ(values.percentile(0.5), 5'000'000'000u);
+  EXPECT_EQ(values.percentile(1), 10'000'000'000u);
+  EXPECT_EQ(values.percentile(0), 100'000'000u);
+  EXPECT_FALSE(values.approximate());
+}
+
+TEST(Distribution, StaysWithinTwoPercentBeyondAMillion) {
+  std::mt19937_64 random(3);
+  std::vector<u64> all;
+  Distribution whole, left, right;
+  for (u64 i = 0; i < 1'200'000; ++i) {
+    const u64 value = 1ull << (random() % 34);
+    const u64 noisy = value + random() % value;
+    all.push_back(noisy);
+    whole.add(noisy);
+    (i % 2 ? left : right).add(noisy);
+  }
+  left.merge(right);
+  EXPECT_TRUE(whole.approximate());
+  EXPECT_TRUE(left.approximate());
+  std::sort(all.begin(), all.end());
+  u64 sum = 0;
+  for (const u64 value : all) sum += value;
+  EXPECT_EQ(whole.sum(), sum);
+  EXPECT_EQ(left.sum(), sum);
+  EXPECT_EQ(left.min(), all.front());
+  for (const double p : {0.01, 0.25, 0.5, 0.9, 0.99, 0.999}) {
+    const double exact = static_cast<double>(all[static_cast<std::size_t>(p * 1'200'000) - 1]);
+    EXPECT_NEAR(static_cast<double>(whole.percentile(p)) / exact, 1, 0.02) << p;
+    EXPECT_EQ(whole.percentile(p), left.percentile(p)) << p;
+  }
+}
+
+TEST(Demangle, LongLegalNamesAndHostileOnes) {
+  EXPECT_EQ(demangle("_Z5scalePfi"), "scale(float*, int)");
+  EXPECT_EQ(demangle("plain_c_name"), "plain_c_name");
+  std::string longer = "_Z1fI";  // a template of 600 ints: a legal name of more than 1,024 bytes
+  for (int i = 0; i < 600; ++i) longer += "Li1E";
+  longer += "Evv";
+  EXPECT_GT(longer.size(), 1024u);
+  EXPECT_EQ(demangle(longer).compare(0, 10, "void f<1, "), 0);
+  const std::string huge = "_Z" + std::string(1 << 20, 'P') + "i";
+  EXPECT_EQ(demangle(huge), huge);
+  const std::string nested = "_Z1f" + std::string(16000, 'P') + "i";
+  EXPECT_FALSE(demangle(nested).empty());  // however it is shown: no overflow
+  std::string explosive = "_Z1fIiE";       // each substitution doubles what comes out
+  for (char c = '0'; c <= '9'; ++c) explosive += std::string("St4pairIS") + c + "_S" + c + "_E";
+  EXPECT_LE(demangle(explosive).size(), kMaxDemangledBytes);
+}
+
+TEST(SafeText, NothingReachesTheTerminalAsACommand) {
+  EXPECT_EQ(safe_text("a\x1b[31mb\r\a\x7f"), "a\\x1b[31mb\\x0d\\x07\\x7f");
+  EXPECT_EQ(safe_text("\x1b]52;c;eA==\x07"), "\\x1b]52;c;eA==\\x07");
+  EXPECT_EQ(safe_text("\xe2\x80\xae" "evil"), "\\u202eevil");   // right-to-left override
+  EXPECT_EQ(safe_text("\xc2\x9b" "31m"), "\\x9b31m");           // CSI as one character
+  EXPECT_EQ(safe_text("\xff\xc0\xaf"), "\\xff\\xc0\\xaf");      // no UTF-8, overlong
+  EXPECT_EQ(safe_text("Straße 日本 ✓"), "Straße 日本 ✓");
+  EXPECT_EQ(valid_utf8("a\xff" "b"), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(display_width("日本"), 4u);
+}
+
+TEST(SafeText, ShortensSignaturesByTheirParameters) {
+  const std::string name = "void (anonymous namespace)::gemm<float>(float const*, float*, int)";
+  EXPECT_EQ(shorten_signature(name, 100, "..."), name);
+  EXPECT_EQ(shorten_signature(name, 50, "..."), "void gemm<float>(float const*, float*, int)");
+  EXPECT_EQ(shorten_signature(name, 12, "..."), "gemm<float>");
+  EXPECT_EQ(display_width(shorten("日本日本日本", 7, "...")), 7u);
+}
+
+TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
+  const DeviceLimits h100{9, 2048, 32, 65536, 233472, 1024, 32};
+  EXPECT_EQ(theoretical_occupancy(h100, {256, 32, 0, 0}), 1.0);
+  EXPECT_EQ(theoretical_occupancy(h100, {256, 255, 0, 0}), 8.0 / 64);       // registers: 1 block of 8 warps
+  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 100 << 10}), 1.0);    // shared: 2 blocks of 32 warps
+  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 200 << 10}), 0.5);    // shared: 1 block
+  EXPECT_EQ(theoretical_occupancy(h100, {32, 16, 0, 0}), 0.5);              // blocks: 32 of one warp
+  EXPECT_FALSE(theoretical_occupancy(h100, {256, -1, 0, 0}));
+  EXPECT_FALSE(theoretical_occupancy({}, {256, 32, 0, 0}));
+}
+
+Report small_report() {
+  Table table;
+  table.section = "things";
+  table.title = "Things";
+  table.columns = {{"name", Unit::Text, Hint::Name}, {"total_ns", Unit::Nanos}, {"bytes", Unit::Bytes}, {"share", Unit::Ratio}, {"none", Unit::Count}};
+  table.rows = {{std::string("a,\"b\"\n\x1b[2J"), i64{1'234'567}, i64{1536}, 0.25, {}}, {std::string("c\xff"), {}, i64{0}, {}, {}}};
+  Report report;
+  report.coverage.processes = 2;
+  report.coverage.records = 1'234'567;
+  report.coverage.dropped = 3;
+  report.coverage.not_collected = {{"device", "not built"}};
+  report.tables = {table};
+  return report;
+}
+
+TEST(Render, TextNamesUnitsAndWhatIsNotKnown) {
+  TextStyle style;
+  style.width = 80;
+  const std::string text = render_text(small_report(), style);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  for (const char* piece : {"2 processes, 1,234,567 records, 3 dropped", "1.235 ms", "1.500 KiB", "25.0 %", "not known here: none",
+                            "not collected: device (not built)", "c\\xff"}) {
+    EXPECT_NE(text.find(piece), std::string::npos) << piece << "\n" << text;
+  }
+  for (const std::size_t width : {20u, 40u, 60u}) {
+    style.width = width;
+    EXPECT_FALSE(render_text(small_report(), style).empty());
+  }
+}
+
+TEST(Render, JsonIsNullWhereTextHasADash) {
+  const auto json = nlohmann::json::parse(render_json(small_report()));
+  EXPECT_EQ(json["schema"], "gputrace-report/1");
+  EXPECT_EQ(json["coverage"]["dropped"], 3);
+  EXPECT_EQ(json["coverage"]["device_timing"], "none");
+  EXPECT_EQ(json["coverage"]["not_collected"][0]["what"], "device");
+  const auto& rows = json["sections"]["things"]["rows"];
+  EXPECT_EQ(rows[0]["total_ns"], 1234567);
+  EXPECT_EQ(rows[0]["share"], 0.25);
+  EXPECT_TRUE(rows[1]["total_ns"].is_null());
+  EXPECT_EQ(rows[1]["bytes"], 0);
+  EXPECT_EQ(rows[1]["name"], "c\xef\xbf\xbd");
+  EXPECT_EQ(json["sections"]["things"]["columns"][1]["unit"], "ns");
+}
+
+TEST(Render, CsvQuotesAndLeavesNullEmpty) {
+  EXPECT_EQ(render_csv(small_report().tables[0]),
+            "name,total_ns,bytes,share,none\r\n\"a,\"\"b\"\"\n\x1b[2J\",1234567,1536,0.25,\r\nc\xff,,0,,\r\n");
+}
+
+TEST(Table, SortsLargestFirstAndNullLast) {
+  Table table = small_report().tables[0];
+  table.rows.push_back({std::string("d"), i64{2'000'000}, {}, {}, {}});
+  EXPECT_TRUE(sort_table(table, "total_ns"));
+  EXPECT_EQ(std::get<std::string>(table.rows[0][0]), "d");
+  EXPECT_TRUE(is_null(table.rows[2][1]));
+  EXPECT_FALSE(sort_table(table, "nothing"));
+}
+
+// Every section has the columns that interface.md promises, under their names, also without data.
+TEST(Reports, HaveTheirPromisedColumns) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> promised = {
+      {"overview", {"metric", "value", "unit"}},
+      {"kernels", {"rank", "kernel", "symbol", "op", "device", "grid", "block", "registers", "static_shared_bytes", "dynamic_shared_bytes",
+                   "local_bytes", "occupancy", "tensor_core", "tensor_core_kind", "tensor_core_eligible", "precision", "launches", "total_ns",
+                   "mean_ns", "median_ns", "min_ns", "max_ns", "p99_ns", "share"}},
+      {"launches", {"kernel", "launches", "api_mean_ns", "api_p99_ns", "queue_mean_ns", "latency_mean_ns", "latency_median_ns",
+                    "latency_p99_ns", "gap_mean_ns", "short"}},
+      {"api", {"call", "level", "calls", "errors", "total_ns", "self_ns", "mean_ns", "p99_ns", "max_ns"}},
+      {"copies", {"kind", "device", "memory", "async", "count", "bytes", "total_ns", "bandwidth"}},
+      {"memory", {"device", "pool", "allocations", "frees", "peak_bytes", "peak_at_ns", "live_at_end_bytes", "capacity_bytes", "fragmentation"}},
+      {"memory-timeline", {"at_ns", "device", "allocated_bytes", "reserved_bytes"}},
+      {"memory-peak", {"site", "op", "bytes", "requested_bytes", "count", "kind"}},
+      {"sync", {"call", "site", "count", "total_ns", "gpu_idle_ns"}},
+      {"graphs", {"graph", "nodes", "kernel_nodes", "instantiations", "updates", "launches", "api_mean_ns", "device_total_ns"}},
+      {"jit", {"what", "image", "bytes", "count", "total_ns", "max_ns"}},
+      {"run", {"host", "pid", "rank", "executable", "command", "begin_ns", "end_ns", "end_reason", "devices", "driver", "runtime", "cupti", "gputrace"}},
+      {"devices", {"host", "device", "name", "uuid", "sms", "capability", "memory_bytes"}},
+      {"quality", {"pid", "tid", "seen", "stored", "dropped", "reason"}},
+      {"quality-notes", {"what", "text"}}};
+  EXPECT_EQ(all_reports().size(), promised.size());
+  for (const auto& [section, columns] : promised) {
+    const ReportEntry* entry = find_report(section);
+    ASSERT_NE(entry, nullptr) << section;
+    const Table table = entry->make(LoadedTrace{});
+    EXPECT_EQ(table.section, section);
+    for (const std::string& column : columns) EXPECT_GE(table.column(column), 0) << section << " " << column;
+  }
+}
+
+}  // namespace
+}  // namespace gputrace
