@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <unordered_set>
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kWindow = 1 << 20;
+constexpr u64 kDropped = ~u64{0};
 constexpr std::size_t kMaxDamage = 100'000;  // findings kept
 
 bool all_zero(FileWindow& file, u64 from, u64 to) {
@@ -65,6 +67,7 @@ Damage& TraceIndexer::add_damage(DamageKind kind, u64 offset, u64 bytes, std::st
 
 void TraceIndexer::run(u64 first_chunk) {
   find_chunks(first_chunk);
+  check_places();
   check_sequences();
   for (const Found& found : found_)
     if (found.good) read_chunk(found);
@@ -161,55 +164,52 @@ void TraceIndexer::note_lost_bytes(u64 from, u64 to) {
                all_zero(file_, from, to) ? "zeros where a chunk should be" : "no chunk begins here");
 }
 
-// Sorts the chunks by their number, drops doubles, names the numbers that are missing.
-void TraceIndexer::check_sequences() {
+// In the order of the file: chunks that are there twice (the first one counts), and chunks that changed places.
+void TraceIndexer::check_places() {
+  std::unordered_set<u64> seen;
   u64 highest = 0;
-  for (std::size_t i = 0; i < found_.size(); ++i) {
-    const u64 sequence = found_[i].header.sequence;
-    if (i && sequence < highest && found_[i].good) {
-      Damage& damage = add_damage(DamageKind::OutOfOrder, found_[i].offset, chunk_bytes(found_[i].header),
-                                  "this chunk is not where it was written");
+  for (Found& found : found_) {
+    const u64 sequence = found.header.sequence;
+    const bool is_first = !found.good || seen.insert(sequence).second;
+    if (found.good && (!is_first || sequence < highest)) {
+      Damage& damage =
+          add_damage(is_first ? DamageKind::OutOfOrder : DamageKind::Duplicate, found.offset, chunk_bytes(found.header),
+                     is_first ? "this chunk is not where it was written" : "this chunk is in the file twice");
       damage.sequence = sequence;
       damage.sequence_count = 1;
     }
+    if (!is_first) found.offset = kDropped;
     highest = std::max(highest, sequence);
   }
+  std::erase_if(found_, [](const Found& found) { return found.offset == kDropped; });
+}
+
+// Sorts the chunks by their number and names the numbers that are missing: those of lost bytes where there are some,
+// else by themselves.
+void TraceIndexer::check_sequences() {
+  std::vector<u32> lost;  // damage_ that is LostBytes, by offset
+  for (u32 i = 0; i < trace_.damage_.size(); ++i)
+    if (trace_.damage_[i].kind == DamageKind::LostBytes) lost.push_back(i);
   std::stable_sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
     if (a.header.sequence != b.header.sequence) return a.header.sequence < b.header.sequence;
     return a.good > b.good;
   });
-  std::vector<Found> kept;
-  kept.reserve(found_.size());
-  u64 expected = 0;
+  u64 expected = 0, before = 0;  // before: where the last chunk is
   for (const Found& found : found_) {
     const u64 sequence = found.header.sequence;
-    if (!kept.empty() && kept.back().header.sequence == sequence) {
-      if (!found.good) continue;
-      std::erase_if(trace_.damage_, [&](const Damage& damage) {
-        return damage.kind == DamageKind::OutOfOrder && damage.offset == found.offset;
-      });
-      Damage& damage =
-          add_damage(DamageKind::Duplicate, found.offset, chunk_bytes(found.header), "this chunk is in the file twice");
-      damage.sequence = sequence;
-      damage.sequence_count = 1;
-      continue;
-    }
     if (sequence > expected) {
-      const u64 begin = kept.empty() ? 0 : kept.back().offset;
-      const auto lost = std::find_if(trace_.damage_.begin(), trace_.damage_.end(), [&](const Damage& damage) {
-        return damage.kind == DamageKind::LostBytes && !damage.sequence_count && damage.offset >= begin &&
-               damage.offset < found.offset;
-      });
-      Damage& damage = lost != trace_.damage_.end() ? *lost
-                                                    : add_damage(DamageKind::MissingSequence, found.offset, 0,
-                                                                 "chunks are missing before this one");
+      const auto at = std::lower_bound(lost.begin(), lost.end(), before,
+                                       [&](u32 index, u64 offset) { return trace_.damage_[index].offset < offset; });
+      const bool in_lost_bytes = at != lost.end() && trace_.damage_[*at].offset < found.offset;
+      Damage& damage = in_lost_bytes ? trace_.damage_[*at]
+                                     : add_damage(DamageKind::MissingSequence, found.offset, 0,
+                                                  "chunks are missing before this one");
       damage.sequence = expected;
       damage.sequence_count = sequence - expected;
     }
-    expected = sequence + 1;
-    kept.push_back(found);
+    expected = std::max(expected, sequence + 1);
+    before = found.offset;
   }
-  found_ = std::move(kept);
 }
 
 }  // namespace gputrace

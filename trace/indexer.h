@@ -50,6 +50,7 @@ class TraceIndexer {
   u64 take_chunk(u64 at, const ChunkHeader& header);  // where to go on
   u64 resync(u64 from);                               // the next good header, or the end of the file
   void note_lost_bytes(u64 from, u64 to);
+  void check_places();
   void check_sequences();
 
   // Pass 2: what they say, in the order of their numbers.

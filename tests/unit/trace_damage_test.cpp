@@ -43,7 +43,7 @@ void expect_honest(const TraceReader& trace, const std::map<u64, Bytes8>& expect
 TEST(TraceDamage, CutAtEveryByte) {
   TemporaryDirectory directory;
   const std::string path = directory.file("whole"), cut = directory.file("cut");
-  const auto expected = expected_records(write_sample(path, 2, 12));
+  const auto expected = expected_records(write_sample(path, 1, 6, false));
   const Bytes8 whole = read_file(path);
   const auto offsets = chunk_offsets(whole);
   u64 opened_count = 0;
@@ -79,10 +79,10 @@ TEST(TraceDamage, CutAtEveryByte) {
 TEST(TraceDamage, EveryBitFlipIsSeenOrHarmless) {
   TemporaryDirectory directory;
   const std::string path = directory.file("whole"), flipped = directory.file("flipped");
-  const auto expected = expected_records(write_sample(path, 1, 6));
+  const auto expected = expected_records(write_sample(path, 1, 3, false));
   const Bytes8 whole = read_file(path);
   u64 refused = 0, damaged = 0, harmless = 0;
-  for (std::size_t bit = 0; bit < whole.size() * 8; bit += bit < 2000 || bit % 3 ? 1 : 2) {
+  for (std::size_t bit = 0; bit < whole.size() * 8; ++bit) {
     Bytes8 copy = whole;
     copy[bit / 8] ^= static_cast<u8>(1u << (bit % 8));
     write_file(flipped, copy);
@@ -105,7 +105,7 @@ TEST(TraceDamage, EveryBitFlipIsSeenOrHarmless) {
     ++harmless;
   }
   EXPECT_EQ(refused, 64u);
-  EXPECT_GT(damaged, 10000u);
+  EXPECT_GT(damaged, 5000u);
   EXPECT_LT(harmless, whole.size() / 10 * 8);
 }
 
@@ -228,11 +228,11 @@ TEST(TraceDamage, ZeroedTailIsSaid) {
 TEST(TraceDamage, HostileNumbersAllocateLittle) {
   TemporaryDirectory directory;
   const std::string path = directory.file("a");
-  write_sample(path, 1, 10);
+  write_sample(path, 1, 10, false);
   Bytes8 file = read_file(path);
   const auto offsets = chunk_offsets(file);
   Random random(17);
-  for (u32 i = 0; i < 3000; ++i) {
+  for (u32 i = 0; i < 1500; ++i) {
     Bytes8 copy = file;
     const u64 at = offsets[random() % offsets.size()];
     ChunkHeader header;
