@@ -43,7 +43,17 @@ void prefault(char* base, u64 size) {
   for (u64 at = 0; at < size; at += kPage) *const_cast<volatile char*>(base + at) = 0;
 }
 
+// RLIMIT_FSIZE holds for a memfd too, and what exceeds it is a signal that ends the program.
+bool file_may_be(u64 size) {
+  rlimit limit{};
+  return raw_syscall(SYS_prlimit64, 0, RLIMIT_FSIZE, 0, raw_pointer(&limit)) < 0 || limit.rlim_cur >= size;
+}
+
 int make_sealed_file(u64 size, int& error) {
+  if (!file_may_be(size)) {
+    error = EFBIG;
+    return -1;
+  }
   const long made = raw_syscall(SYS_memfd_create, raw_pointer("gputrace"), kAllowSealing | kCloseOnExec);
   if (made < 0) {
     error = static_cast<int>(-made);
