@@ -1,11 +1,11 @@
 // CUDA graphs: nodes with their parameters, edges, what an executable graph keeps of them.
 //
-//   Graph ── GraphNode (payload, edges) ──instantiate──▶ GraphExec ── ExecBody (payloads in creation order,
-//   dependencies
-//                                                        as indexes, child bodies) ──launch──▶ timeline
+//   Graph ── GraphNode (payload, edges) ──instantiate──▶ GraphExec ── ExecBody ──launch──▶ timeline
+//            ExecBody: payloads in creation order, dependencies as indexes, bodies of child graphs
 //
 // One lock, `GraphLock`, guards every graph, node, executable graph, user object and capture. What a launch needs is an
-// immutable ExecBody that it holds by reference; setting a node's parameters replaces the body.
+// ExecBody that it holds by reference and that nobody changes as long as it does: setting a node's parameters then
+// replaces the body.
 #pragma once
 
 #include <functional>

@@ -112,7 +112,32 @@ const ExecNode* find_node(const ExecBody& body, uint64_t origin) {
   return nullptr;
 }
 
+namespace {
+
+// The node, if nothing but this executable graph holds it (no launch under way) and what is known of its body does not
+// depend on its parameters: then it may change where it is.
+ExecNode* find_own_node(const std::shared_ptr<const ExecBody>& body, uint64_t origin) {
+  if (body.use_count() != 1) return nullptr;
+  for (ExecNode& node : const_cast<ExecBody&>(*body).nodes) {  // made by make_body, never const
+    const auto* child = std::get_if<ChildNode>(&node.payload);
+    if (node.origin == origin) {
+      return child == nullptr && !std::holds_alternative<MemoryOpsNode>(node.payload) ? &node : nullptr;
+    }
+    ExecNode* inner = child != nullptr ? find_own_node(child->body, origin) : nullptr;
+    if (inner != nullptr) return inner;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 bool change_node(GraphExec& exec, uint64_t origin, const std::function<CUresult(ExecNode&)>& change, CUresult* result) {
+  if (ExecNode* own = find_own_node(exec.body, origin)) {
+    ExecNode changed = *own;
+    *result = change(changed);
+    if (*result == CUDA_SUCCESS) *own = std::move(changed);
+    return true;
+  }
   std::shared_ptr<ExecBody> body = changed_body(*exec.body, origin, change, result);
   if (body == nullptr) return false;
   if (*result == CUDA_SUCCESS) exec.body = std::move(body);
