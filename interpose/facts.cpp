@@ -111,6 +111,7 @@ void give(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, 
   record.function = function;
   record.module = owner;
   record.kind = static_cast<u32>(kind);
+  record.thread = call.thread();
   if (name) {
     record.name = define_text(call, name, std::strlen(name));
   } else if (const FunctionEntry* source = entry_of(owner, false)) {
@@ -275,6 +276,7 @@ void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u
   record.function = function;
   record.module = owner;
   record.kind = static_cast<u32>(kind);
+  record.thread = call.thread();
   emit(call, record);
 }
 

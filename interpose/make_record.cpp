@@ -205,6 +205,7 @@ void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageK
   record.bytes = bytes;
   record.image = static_cast<u32>(image);
   record.what = static_cast<u32>(what);
+  record.thread = call.thread();
   if (!begin_definition()) {
     emit(call, record);
     return;

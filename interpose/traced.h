@@ -55,6 +55,8 @@ struct FinishedCall {
   // An out-parameter, read only if the call succeeded.
   template <typename T>
   T out(const T* pointer) const { return ok() && pointer ? *pointer : T{}; }
+  // Kernel thread id of the caller, as far as its slot knows.
+  u32 thread() const { return static_cast<u32>(thread_state.slot->tid); }
   u64 context() const {
     const u64 context = thread_state.context;
     return context != kUnknownContext ? context : refresh_context(*this);

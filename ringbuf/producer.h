@@ -85,7 +85,7 @@ extern __attribute__((visibility("hidden"))) Producer producer;
 extern constinit thread_local ThreadState thread_state __attribute__((visibility("hidden"), tls_model("initial-exec")));
 
 // One instruction where the architecture has it: a signal handler may do the same in between.
-inline void signal_safe_add(u64& word, u64 amount) {
+__attribute__((always_inline)) inline void signal_safe_add(u64& word, u64 amount) {
 #if defined(__x86_64__)
   asm volatile("addq %1, %0" : "+m"(word) : "er"(amount) : "cc");
 #else
@@ -108,7 +108,7 @@ void drop_nested();
 
 // Reserves `size` bytes (a multiple of 8) for one record and counts it as seen. nullptr: it was dropped, and counted.
 // Between a non-null return and commit() nothing else may be done than fill the bytes.
-inline char* reserve(ThreadState& thread, u32 size, Ticks now) {
+__attribute__((always_inline)) inline char* reserve(ThreadState& thread, u32 size, Ticks now) {
   if (thread.busy) [[unlikely]] {
     drop_nested();
     return nullptr;
@@ -130,7 +130,7 @@ inline char* reserve(ThreadState& thread, u32 size, Ticks now) {
 }
 
 // Publishes what was reserved, unless the process is no longer the one that reserved it.
-inline void commit(ThreadState& thread, char* at, u32 size, u64 generation) {
+__attribute__((always_inline)) inline void commit(ThreadState& thread, char* at, u32 size, u64 generation) {
   compiler_barrier();
   if (gate_generation() == generation) [[likely]] {
     thread.cursor = at + size;
