@@ -51,8 +51,18 @@ def test_streams_shared_and_static():
         forget_run()
 
 
+def test_examples():
+    for command in (['train', '5'], ['inference', '8'], ['inference', '8', 'eager']):
+        words = [program(command[0]), *command[1:]]
+        run = traced(words, CALLS)
+        check_equal(run.returncode, untraced(words).returncode, 'exit code')
+        check_call_by_call(run)
+        check_report_against_truth(run)
+        check_conservation(run)
+        forget_run()
+
+
 def test_runtime_calls_are_counted():
-    # Every cuda* call of the program is an exported symbol that it binds to: ltrace by the dynamic linker is the independent count.
     run = traced([program('launches_shared'), 'count=3'])
     api = {(row['level'], row['call']): row for row in rows(run, 'api')}
     check_equal(api['runtime', 'cudaMalloc']['calls'], 1, 'cudaMalloc')
