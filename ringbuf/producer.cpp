@@ -75,10 +75,11 @@ u32 claim_oldest_full_block() {
 void hand_over(ThreadState& thread) {
   if (!thread.block) return;
   const u32 index = index_of(thread.block);
-  thread.slot->current_block.store(kNoBlock, std::memory_order_relaxed);
   const u64 word = producer.block_states[index].load(std::memory_order_relaxed);
-  // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken.
+  // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken. Full first: were the process killed in
+  // between the other way round, the block would belong to nobody.
   if (block_state(word) == BlockState::Writing) change_block(index, word, BlockState::Full);
+  thread.slot->current_block.store(kNoBlock, std::memory_order_release);
   thread.block = nullptr;
   thread.cursor = thread.limit = nullptr;
 }
