@@ -46,7 +46,8 @@ constexpr u32 since_of(const char* pfn) {
   std::size_t n = length_of(pfn);
   if (is_per_thread(pfn)) n -= 5;
   u32 value = 0, scale = 1;
-  for (; n > 0 && pfn[n - 1] >= '0' && pfn[n - 1] <= '9'; --n, scale *= 10) value += static_cast<u32>(pfn[n - 1] - '0') * scale;
+  for (; n > 0 && pfn[n - 1] >= '0' && pfn[n - 1] <= '9'; --n, scale *= 10)
+    value += static_cast<u32>(pfn[n - 1] - '0') * scale;
   return value;
 }
 
@@ -125,7 +126,8 @@ u16 find_call(const char* name) {
 }
 
 u16 find_call(const char* documented, u32 version, bool per_thread) {
-  // From 11040 on the documented name stands for cuGraphInstantiateWithFlags in some drivers: only the address can tell.
+  // From 11040 on the documented name stands for cuGraphInstantiateWithFlags in some drivers: only the address can
+  // tell.
   if (version >= 11040 && std::strcmp(documented, "cuGraphInstantiate") == 0) return kNoCall;
   const std::size_t length = std::strlen(documented);
   u16 best = kNoCall;
@@ -134,7 +136,8 @@ u16 find_call(const char* documented, u32 version, bool per_thread) {
     if (call.level == CallLevel::Runtime || call.documented_length != length || call.since > version) continue;
     if (std::memcmp(call.name, documented, length) != 0) continue;
     // A name without per-thread variants is the same for both flags.
-    const bool fits = call.per_thread == per_thread || (!call.per_thread && (best == kNoCall || !kCalls[best].per_thread));
+    const bool fits =
+        call.per_thread == per_thread || (!call.per_thread && (best == kNoCall || !kCalls[best].per_thread));
     if (!fits) continue;
     const bool better = best == kNoCall || call.per_thread > kCalls[best].per_thread ||
                         (call.per_thread == kCalls[best].per_thread && call.since > kCalls[best].since);

@@ -1,4 +1,5 @@
-// The calls of api.def as ids, names and tables. An id is an index; it means something only together with the schema of its trace.
+// The calls of api.def as ids, names and tables. An id is an index; it means something only together with the schema of
+// its trace.
 #pragma once
 
 #include <atomic>
@@ -20,22 +21,24 @@ enum CallId : u16 {
 enum class CallLevel : u8 { Driver = 1, Runtime = 2, Route = 3 };
 
 struct CallInfo {
-  const char* name;           // as exported
+  const char* name;  // as exported
   void* wrapper;
-  u32 since;                  // driver rows: first CUDA version for which cuGetProcAddress hands out this ABI
-  u16 documented_length;      // of the documented name, which `name` begins with
+  u32 since;              // driver rows: first CUDA version for which cuGetProcAddress hands out this ABI
+  u16 documented_length;  // of the documented name, which `name` begins with
   CallLevel level;
-  bool per_thread;            // a _ptsz or _ptds variant
+  bool per_thread;  // a _ptsz or _ptds variant
 };
 
 extern __attribute__((visibility("hidden"))) const CallInfo kCalls[kCallCount];
 
 // What stands behind each call; null until it is known. Set once, to the first answer.
-extern __attribute__((visibility("hidden"))) std::atomic<void*> real_functions[kCallCount] asm("gputrace_real_functions");  // named for the assembler
+extern __attribute__((visibility("hidden"))) std::atomic<void*> real_functions[kCallCount] asm(
+    "gputrace_real_functions");  // named for the assembler
 
 // The id of an exported name; kNoCall: not ours. No allocation; any thread.
 u16 find_call(const char* name);
-// The row that cuGetProcAddress(documented name, version, per-thread flag) stands for in CUDA 13; kNoCall where the table cannot tell.
+// The row that cuGetProcAddress(documented name, version, per-thread flag) stands for in CUDA 13; kNoCall where the
+// table cannot tell.
 u16 find_call(const char* documented, u32 version, bool per_thread);
 
 // Appends the schema's `call` lines; same contract as write_schema_text().

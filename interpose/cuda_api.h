@@ -4,6 +4,6 @@
 
 #define __CUDA_API_VERSION_INTERNAL 1
 #include <cuda.h>
-#include <cudaTypedefs.h>
 #include <cudaProfiler.h>
 #include <cudaProfilerTypedefs.h>
+#include <cudaTypedefs.h>

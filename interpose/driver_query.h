@@ -1,18 +1,20 @@
-// The driver's own entry points that the library asks for facts with. Looked up in libcuda itself, never through our wrappers; null where
-// the driver does not have them. Only called after a call of the application's own has succeeded.
+// The driver's own entry points that the library asks for facts with. Looked up in libcuda itself, never through our
+// wrappers; null where the driver does not have them. Only called after a call of the application's own has succeeded.
 #pragma once
 
 #include "interpose/cuda_api.h"
 
 namespace gputrace {
 
-#define GT_QUERIES(X)                                                                                                             \
-  X(cuCtxGetCurrent) X(cuCtxGetDevice) X(cuDriverGetVersion) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid)            \
-  X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxGetState) X(cuFuncGetAttribute) X(cuKernelGetAttribute)      \
-  X(cuFuncGetName) X(cuKernelGetName) X(cuFuncGetModule) X(cuStreamIsCapturing) X(cuStreamIsCapturing_ptsz) X(cuGraphGetNodes)    \
-  X(cuGraphNodeGetType) X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeGetParams_v2) X(cuGraphMemcpyNodeGetParams)              \
-  X(cuGraphMemsetNodeGetParams) X(cuGraphMemAllocNodeGetParams) X(cuGraphChildGraphNodeGetGraph) X(cuModuleGetFunctionCount)      \
-  X(cuLibraryGetKernelCount)
+#define GT_QUERIES(X)                                                                                              \
+  X(cuCtxGetCurrent)                                                                                               \
+  X(cuCtxGetDevice) X(cuDriverGetVersion) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid)                \
+      X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxGetState) X(cuFuncGetAttribute)           \
+          X(cuKernelGetAttribute) X(cuFuncGetName) X(cuKernelGetName) X(cuFuncGetModule) X(cuStreamIsCapturing)    \
+              X(cuStreamIsCapturing_ptsz) X(cuGraphGetNodes) X(cuGraphNodeGetType) X(cuGraphKernelNodeGetParams)   \
+                  X(cuGraphKernelNodeGetParams_v2) X(cuGraphMemcpyNodeGetParams) X(cuGraphMemsetNodeGetParams)     \
+                      X(cuGraphMemAllocNodeGetParams) X(cuGraphChildGraphNodeGetGraph) X(cuModuleGetFunctionCount) \
+                          X(cuLibraryGetKernelCount)
 
 struct DriverQuery {
 #define GT_QUERY(name) decltype(&::name) name;

@@ -6,7 +6,8 @@
 namespace gputrace {
 namespace {
 
-// No string function of libc here: this runs inside dlsym, and an address sanitizer calls that before its own strcmp works.
+// No string function of libc here: this runs inside dlsym, and an address sanitizer calls that before its own strcmp
+// works.
 bool begins_with(const char* text, const char* prefix) {
   while (*prefix && *text == *prefix) ++text, ++prefix;
   return *prefix == 0;
@@ -27,8 +28,8 @@ const char* file_name(const char* path) {
 
 // What one object's dynamic section says.
 struct Tables {
-  const ElfW(Dyn)* dynamic = nullptr;
-  const ElfW(Sym)* symbols = nullptr;
+  const ElfW(Dyn) * dynamic = nullptr;
+  const ElfW(Sym) * symbols = nullptr;
   const char* strings = nullptr;
   const u32* gnu_hash = nullptr;
   const u32* sysv_hash = nullptr;
@@ -38,7 +39,7 @@ struct Tables {
 
 // glibc relocates these pointers in place, other loaders and the vdso do not.
 template <typename T>
-const T* pointer_of(const ElfW(Dyn)& entry, u64 base) {
+const T* pointer_of(const ElfW(Dyn) & entry, u64 base) {
   const u64 value = entry.d_un.d_ptr;
   return reinterpret_cast<const T*>(value < base ? value + base : value);
 }
@@ -57,12 +58,23 @@ bool read_tables(const dl_phdr_info& info, Tables& tables) {
   u64 soname = ~0ull;
   for (const ElfW(Dyn)* entry = tables.dynamic; entry->d_tag != DT_NULL; ++entry) {
     switch (entry->d_tag) {
-      case DT_SYMTAB: tables.symbols = pointer_of<ElfW(Sym)>(*entry, tables.base); break;
-      case DT_STRTAB: tables.strings = pointer_of<char>(*entry, tables.base); break;
-      case DT_GNU_HASH: tables.gnu_hash = pointer_of<u32>(*entry, tables.base); break;
-      case DT_HASH: tables.sysv_hash = pointer_of<u32>(*entry, tables.base); break;
-      case DT_SONAME: soname = entry->d_un.d_val; break;
-      default: break;
+      case DT_SYMTAB:
+        tables.symbols = pointer_of<ElfW(Sym)>(*entry, tables.base);
+        break;
+      case DT_STRTAB:
+        tables.strings = pointer_of<char>(*entry, tables.base);
+        break;
+      case DT_GNU_HASH:
+        tables.gnu_hash = pointer_of<u32>(*entry, tables.base);
+        break;
+      case DT_HASH:
+        tables.sysv_hash = pointer_of<u32>(*entry, tables.base);
+        break;
+      case DT_SONAME:
+        soname = entry->d_un.d_val;
+        break;
+      default:
+        break;
     }
   }
   if (!tables.symbols || !tables.strings) return false;
@@ -70,7 +82,7 @@ bool read_tables(const dl_phdr_info& info, Tables& tables) {
   return true;
 }
 
-void* function_at(const Tables& tables, const ElfW(Sym)& symbol, const char* name) {
+void* function_at(const Tables& tables, const ElfW(Sym) & symbol, const char* name) {
   if (symbol.st_shndx == SHN_UNDEF || (symbol.st_info & 0xf) != STT_FUNC) return nullptr;
   if (!equal(tables.strings + symbol.st_name, name)) return nullptr;
   return reinterpret_cast<void*>(tables.base + symbol.st_value);
@@ -182,7 +194,8 @@ void* find_libc_function(const char* name) {
   void* found = nullptr;
   walk([&](const LoadedObject&, const Tables& tables) {
     if (!tables.soname) return false;
-    const bool libc = begins_with(tables.soname, "libc.so.6") || begins_with(tables.soname, "libdl.so.2") || begins_with(tables.soname, "libpthread.so.0");
+    const bool libc = begins_with(tables.soname, "libc.so.6") || begins_with(tables.soname, "libdl.so.2") ||
+                      begins_with(tables.soname, "libpthread.so.0");
     if (libc) found = find_in(tables, name);
     return found != nullptr;
   });

@@ -1,5 +1,5 @@
-// Looking up functions in the objects that are loaded, by walking their ELF tables: no dlsym (it is ours, and it keeps its caller),
-// no symbol version, no allocation. Any thread; takes the loader's lock for the time of one walk.
+// Looking up functions in the objects that are loaded, by walking their ELF tables: no dlsym (it is ours, and it keeps
+// its caller), no symbol version, no allocation. Any thread; takes the loader's lock for the time of one walk.
 #pragma once
 
 #include "base/types.h"
@@ -18,7 +18,7 @@ struct LoadedObject {
   const void* handle = nullptr;  // its dynamic section: tells objects apart while they are loaded
   u64 begin = 0, end = 0;        // addresses that it spans
   ObjectRole role = ObjectRole::Other;
-  const char* path = nullptr;    // lives as long as the object; "" for the program itself
+  const char* path = nullptr;  // lives as long as the object; "" for the program itself
 };
 
 // The first object in load order after this library that defines a function `name`, copies of this library left out.
@@ -27,7 +27,8 @@ void* find_function_after_us(const char* name);
 void* find_function(ObjectRole role, const char* name);
 // libc's own function `name` (libc.so.6, libdl.so.2 or libpthread.so.0), whatever stands before it.
 void* find_libc_function(const char* name);
-// find_function() for many names with one walk: functions[i] is set to what defines names[i], or left alone. Returns whether there is such an object.
+// find_function() for many names with one walk: functions[i] is set to what defines names[i], or left alone. Returns
+// whether there is such an object.
 bool find_functions(ObjectRole role, const char* const* names, void** functions, u32 count);
 // The object that holds an address. False: none does.
 bool find_object(const void* address, LoadedObject& object);

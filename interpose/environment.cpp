@@ -11,7 +11,7 @@ namespace {
 constexpr u32 kCapacity = 8192;
 constexpr char kPrefix[] = "GPUTRACE";
 
-constinit char copied[kCapacity]{};  // NAME=VALUE\0NAME=VALUE\0\0
+constinit char copied[kCapacity]{};        // NAME=VALUE\0NAME=VALUE\0\0
 constinit std::atomic<u32> copy_state{0};  // 0 not yet, 1 being made, 2 there
 
 const char* variable_now(const char* name) {
@@ -74,8 +74,10 @@ void visit_copied_variables(void (*visit)(const char*, u32, const char*, void*),
 }
 
 Rank read_rank() {
-  static constexpr const char* kRanks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "MV2_COMM_WORLD_RANK"};
-  static constexpr const char* kLocalRanks[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+  static constexpr const char* kRanks[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+                                           "MV2_COMM_WORLD_RANK"};
+  static constexpr const char* kLocalRanks[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                                                "SLURM_LOCALID"};
   Rank rank;
   rank.rank = first_number(kRanks, sizeof kRanks / sizeof *kRanks);
   if (rank.rank < 0 && number_of(variable_now("SLURM_NTASKS")) > 1) rank.rank = number_of(variable_now("SLURM_PROCID"));

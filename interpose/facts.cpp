@@ -21,14 +21,15 @@ constexpr u64 kMaxText = 64u << 10;
 struct FunctionEntry {
   std::atomic<u64> function;  // 0: free; never freed again
   u64 owner;
-  u64 name;        // text id
-  u32 described;   // 1: nothing more to ask
+  u64 name;           // text id
+  u32 described;      // 1: nothing more to ask
   FunctionKind kind;  // 0: not known
 };
 
 struct FactsMemory {
   FunctionEntry functions[kFunctionEntries];
-  u16 used[kFunctionEntries];  // places of the entries in the order they were made: a walk touches no more than there are
+  u16 used[kFunctionEntries];  // places of the entries in the order they were made: a walk touches no more than there
+                               // are
   u64 described[kFunctionEntries];
   u64 texts[kKnownTexts];  // ids that are defined
 };
@@ -37,7 +38,7 @@ constinit FactsMemory* memory = nullptr;
 // Under the definition lock.
 constinit u64 known_contexts[kKnownContexts]{};
 constinit u32 context_count = 0;
-constinit u64 known_devices = 0;  // bit per ordinal
+constinit u64 known_devices = 0;                    // bit per ordinal
 constinit std::atomic<u64> primary_contexts[64]{};  // by device ordinal, as cuDevicePrimaryCtxRetain gave them
 constinit u32 function_count = 0;
 constinit u32 text_count = 0;
@@ -50,7 +51,8 @@ u64 text_id(const char* text, u64 length) {
   return hash ? hash : 1;
 }
 
-// True: it is in the set already. Else its place, or nullptr when the set is full (then it is defined again each time, which is harmless).
+// True: it is in the set already. Else its place, or nullptr when the set is full (then it is defined again each time,
+// which is harmless).
 bool known_text(u64 id, u64*& place) {
   place = nullptr;
   if (text_count > kKnownTexts / 4 * 3) return false;
@@ -97,7 +99,8 @@ void forget(FunctionEntry& entry) {
   entry.described = 0;
   const u64 function = entry.function.load(std::memory_order_relaxed);
   u64& place = described_functions[function_place(function)];
-  if (std::atomic_ref(place).load(std::memory_order_relaxed) == function) std::atomic_ref(place).store(0, std::memory_order_relaxed);
+  if (std::atomic_ref(place).load(std::memory_order_relaxed) == function)
+    std::atomic_ref(place).store(0, std::memory_order_relaxed);
 }
 
 u64 owner_of_owner(u64 owner) {
@@ -133,15 +136,18 @@ struct Attributes {
 bool read_attributes(u64 function, FunctionKind kind, Attributes& attributes) {
   const DriverQuery& query = driver_query();
   CUdevice device = 0;
-  if (kind == FunctionKind::Kernel && (!query.cuKernelGetAttribute || !query.cuCtxGetDevice || query.cuCtxGetDevice(&device) != CUDA_SUCCESS)) return false;
+  if (kind == FunctionKind::Kernel &&
+      (!query.cuKernelGetAttribute || !query.cuCtxGetDevice || query.cuCtxGetDevice(&device) != CUDA_SUCCESS))
+    return false;
   if (kind == FunctionKind::Function && !query.cuFuncGetAttribute) return false;
   bool any = false;
   for (int i = 0; i < 9; ++i) {
     int value = -1;
     const auto attribute = static_cast<CUfunction_attribute>(i);
-    const CUresult result = kind == FunctionKind::Kernel
-                                ? query.cuKernelGetAttribute(&value, attribute, reinterpret_cast<CUkernel>(function), device)
-                                : query.cuFuncGetAttribute(&value, attribute, reinterpret_cast<CUfunction>(function));
+    const CUresult result =
+        kind == FunctionKind::Kernel
+            ? query.cuKernelGetAttribute(&value, attribute, reinterpret_cast<CUkernel>(function), device)
+            : query.cuFuncGetAttribute(&value, attribute, reinterpret_cast<CUfunction>(function));
     attributes.values[i] = result == CUDA_SUCCESS ? value : -1;
     any |= result == CUDA_SUCCESS;
   }
@@ -151,14 +157,21 @@ bool read_attributes(u64 function, FunctionKind kind, Attributes& attributes) {
 const char* ask_name(u64 function, FunctionKind kind) {
   const DriverQuery& query = driver_query();
   const char* name = nullptr;
-  if (kind == FunctionKind::Kernel && query.cuKernelGetName && query.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS) return name;
-  if (kind == FunctionKind::Function && query.cuFuncGetName && query.cuFuncGetName(&name, reinterpret_cast<CUfunction>(function)) == CUDA_SUCCESS) return name;
+  if (kind == FunctionKind::Kernel && query.cuKernelGetName &&
+      query.cuKernelGetName(&name, reinterpret_cast<CUkernel>(function)) == CUDA_SUCCESS)
+    return name;
+  if (kind == FunctionKind::Function && query.cuFuncGetName &&
+      query.cuFuncGetName(&name, reinterpret_cast<CUfunction>(function)) == CUDA_SUCCESS)
+    return name;
   return nullptr;
 }
 
 u32 device_number(const DriverQuery& query, CUdevice device, CUdevice_attribute attribute) {
   int value = 0;
-  return query.cuDeviceGetAttribute && query.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS && value > 0 ? static_cast<u32>(value) : 0;
+  return query.cuDeviceGetAttribute && query.cuDeviceGetAttribute(&value, attribute, device) == CUDA_SUCCESS &&
+                 value > 0
+             ? static_cast<u32>(value)
+             : 0;
 }
 
 struct DeviceAnswer {
@@ -170,14 +183,16 @@ void ask_device(CUdevice device, DeviceAnswer& answer) {
   const DriverQuery& query = driver_query();
   DeviceFacts& facts = answer.facts;
   facts.device = device;
-  if (!query.cuDeviceGetName || query.cuDeviceGetName(answer.name, sizeof answer.name, device) != CUDA_SUCCESS) answer.name[0] = 0;
+  if (!query.cuDeviceGetName || query.cuDeviceGetName(answer.name, sizeof answer.name, device) != CUDA_SUCCESS)
+    answer.name[0] = 0;
   CUuuid uuid{};
   if (query.cuDeviceGetUuid && query.cuDeviceGetUuid(&uuid, device) == CUDA_SUCCESS) {
     std::memcpy(&facts.uuid_low, uuid.bytes, 8);
     std::memcpy(&facts.uuid_high, uuid.bytes + 8, 8);
   }
   size_t bytes = 0;
-  if (query.cuDeviceTotalMem_v2 && query.cuDeviceTotalMem_v2(&bytes, device) == CUDA_SUCCESS) facts.memory_bytes = bytes;
+  if (query.cuDeviceTotalMem_v2 && query.cuDeviceTotalMem_v2(&bytes, device) == CUDA_SUCCESS)
+    facts.memory_bytes = bytes;
   const auto number = [&](CUdevice_attribute attribute) { return device_number(query, device, attribute); };
   facts.sms = number(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
   facts.capability_major = number(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -235,9 +250,12 @@ constinit std::atomic<u32> open_captures{0};
 constinit u64* described_functions = nullptr;
 
 bool reset_facts() {
-  if (memory) raw_syscall(SYS_madvise, raw_pointer(memory), sizeof(FactsMemory), MADV_DONTNEED);  // a parent's: private, so it reads as zeros
+  if (memory)
+    raw_syscall(SYS_madvise, raw_pointer(memory), sizeof(FactsMemory),
+                MADV_DONTNEED);  // a parent's: private, so it reads as zeros
   if (!memory) {
-    const long mapped = raw_syscall(SYS_mmap, 0, sizeof(FactsMemory), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    const long mapped = raw_syscall(SYS_mmap, 0, sizeof(FactsMemory), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     memory = mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<FactsMemory*>(mapped);
   }
   described_functions = memory ? memory->described : nullptr;
@@ -312,7 +330,7 @@ void describe_function(FinishedCall call, u64 function) {
     std::atomic_ref(described_functions[function_place(function)]).store(function, std::memory_order_relaxed);
     return;
   }
-  if (open_captures.load(std::memory_order_relaxed)) return;              // a later launch, or the instantiation, does it
+  if (open_captures.load(std::memory_order_relaxed)) return;  // a later launch, or the instantiation, does it
   if (call.context() == 0) return;
   ErrnoGuard guard;
   const FunctionKind kind = entry ? entry->kind : FunctionKind{};
@@ -347,7 +365,8 @@ u64 refresh_context(FinishedCall call) {
   ErrnoGuard guard;
   const DriverQuery& query = driver_query();
   CUcontext current = nullptr;
-  if (!query.cuCtxGetCurrent || query.cuCtxGetCurrent(&current) != CUDA_SUCCESS || !current) return 0;  // asked again next time
+  if (!query.cuCtxGetCurrent || query.cuCtxGetCurrent(&current) != CUDA_SUCCESS || !current)
+    return 0;  // asked again next time
   const u64 context = reinterpret_cast<u64>(current);
   process_ready(call);
   if (!context_known(context)) tell_context(call, context);

@@ -1,5 +1,5 @@
-// Facts asked for once: of functions, contexts, devices, the process. Definitions go to slot 0; what finds its lock taken is left undone and
-// done at a later call. Nothing is asked while any stream captures.
+// Facts asked for once: of functions, contexts, devices, the process. Definitions go to slot 0; what finds its lock
+// taken is left undone and done at a later call. Nothing is asked while any stream captures.
 #pragma once
 
 #include "base/types.h"
@@ -14,7 +14,8 @@ extern __attribute__((visibility("hidden"))) std::atomic<u32> open_captures;
 // A new session, or a child of fork: everything is unknown again. False: no memory.
 bool reset_facts();
 
-// Writes a string definition under the lock of slot 0 (held by the caller) and returns its id; 0: nothing to say, or no room.
+// Writes a string definition under the lock of slot 0 (held by the caller) and returns its id; 0: nothing to say, or no
+// room.
 u64 define_text(const FinishedCall& call, const char* text, u64 length);
 
 // A record on slot 0, whatever the window; on the calling thread's ring when the lock is not to be had.
@@ -29,7 +30,8 @@ void define(const FinishedCall& call, const Record& record) {
 }
 
 // ------------------------------------------------------------------ functions
-// A handle was given out. owner: module, library, or the kernel that it came from. name: nullptr where only the owner knows.
+// A handle was given out. owner: module, library, or the kernel that it came from. name: nullptr where only the owner
+// knows.
 void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, const char* name);
 // Several handles from one call.
 void functions_given(const FinishedCall& call, const u64* functions, u64 count, FunctionKind kind, u64 owner);
@@ -46,7 +48,9 @@ static_assert(kFunctionEntries == 1u << (64 - 49));
 GT_COLD void describe_function(FinishedCall call, u64 function);
 // After every launch.
 GT_HOT void function_launched(const FinishedCall& call, u64 function) {
-  if (std::atomic_ref(described_functions[function_place(function)]).load(std::memory_order_relaxed) == function) [[likely]] return;
+  if (std::atomic_ref(described_functions[function_place(function)]).load(std::memory_order_relaxed) == function)
+      [[likely]]
+    return;
   describe_function(call, function);
 }
 

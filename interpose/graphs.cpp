@@ -19,11 +19,13 @@ class NodeList {
   explicit NodeList(CUgraph graph) {
     const DriverQuery& query = driver_query();
     size_t count = 0;
-    if (!query.cuGraphGetNodes || query.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count > kMaxNodes) return;
+    if (!query.cuGraphGetNodes || query.cuGraphGetNodes(graph, nullptr, &count) != CUDA_SUCCESS || count > kMaxNodes)
+      return;
     read_ = count == 0;
     if (!count) return;
     mapped_ = align_up(count * sizeof(CUgraphNode), 4096);
-    const long memory = raw_syscall(SYS_mmap, 0, static_cast<long>(mapped_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    const long memory = raw_syscall(SYS_mmap, 0, static_cast<long>(mapped_), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory < 0 && memory > -4096) return;
     nodes_ = reinterpret_cast<CUgraphNode*>(memory);
     read_ = query.cuGraphGetNodes(graph, nodes_, &count) == CUDA_SUCCESS;
@@ -61,7 +63,8 @@ CUgraphNodeType type_of(CUgraphNode node) {
 CUgraph child_of(CUgraphNode node) {
   const DriverQuery& query = driver_query();
   CUgraph child = nullptr;
-  if (!query.cuGraphChildGraphNodeGetGraph || query.cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS) return nullptr;
+  if (!query.cuGraphChildGraphNodeGetGraph || query.cuGraphChildGraphNodeGetGraph(node, &child) != CUDA_SUCCESS)
+    return nullptr;
   return child;
 }
 
@@ -94,17 +97,22 @@ void read_node(GraphNode& record, CUgraphNode node, CUgraphNodeType type) {
   if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
     CUDA_KERNEL_NODE_PARAMS params{};
     CUDA_KERNEL_NODE_PARAMS_v1 old{};
-    if (query.cuGraphKernelNodeGetParams_v2 && query.cuGraphKernelNodeGetParams_v2(node, &params) == CUDA_SUCCESS) fill_kernel_v2(record, params);
-    else if (query.cuGraphKernelNodeGetParams && query.cuGraphKernelNodeGetParams(node, &old) == CUDA_SUCCESS) fill_kernel(record, old);
+    if (query.cuGraphKernelNodeGetParams_v2 && query.cuGraphKernelNodeGetParams_v2(node, &params) == CUDA_SUCCESS)
+      fill_kernel_v2(record, params);
+    else if (query.cuGraphKernelNodeGetParams && query.cuGraphKernelNodeGetParams(node, &old) == CUDA_SUCCESS)
+      fill_kernel(record, old);
   } else if (type == CU_GRAPH_NODE_TYPE_MEMCPY) {
     CUDA_MEMCPY3D params{};
-    if (query.cuGraphMemcpyNodeGetParams && query.cuGraphMemcpyNodeGetParams(node, &params) == CUDA_SUCCESS) fill_copy(record, params);
+    if (query.cuGraphMemcpyNodeGetParams && query.cuGraphMemcpyNodeGetParams(node, &params) == CUDA_SUCCESS)
+      fill_copy(record, params);
   } else if (type == CU_GRAPH_NODE_TYPE_MEMSET) {
     CUDA_MEMSET_NODE_PARAMS params{};
-    if (query.cuGraphMemsetNodeGetParams && query.cuGraphMemsetNodeGetParams(node, &params) == CUDA_SUCCESS) fill_memset(record, params);
+    if (query.cuGraphMemsetNodeGetParams && query.cuGraphMemsetNodeGetParams(node, &params) == CUDA_SUCCESS)
+      fill_memset(record, params);
   } else if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
-    if (query.cuGraphMemAllocNodeGetParams && query.cuGraphMemAllocNodeGetParams(node, &params) == CUDA_SUCCESS) record.bytes = params.bytesize;
+    if (query.cuGraphMemAllocNodeGetParams && query.cuGraphMemAllocNodeGetParams(node, &params) == CUDA_SUCCESS)
+      record.bytes = params.bytesize;
   }
 }
 
@@ -168,15 +176,19 @@ GraphNode changed_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type)
 }  // namespace
 
 void graph_instantiated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) { tell_graph(call, graph, exec, 0); }
-void graph_updated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) { tell_graph(call, graph, exec, kGraphUpdate); }
+void graph_updated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) {
+  tell_graph(call, graph, exec, kGraphUpdate);
+}
 
-void kernel_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params) {
+void kernel_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node,
+                     const CUDA_KERNEL_NODE_PARAMS_v1* params) {
   GraphNode record = changed_node(exec, node, CU_GRAPH_NODE_TYPE_KERNEL);
   if (call.ok() && params) fill_kernel(record, *params);
   emit(call, record);
   if (record.function) function_launched(call, record.function);
 }
-void kernel_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params) {
+void kernel_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node,
+                     const CUDA_KERNEL_NODE_PARAMS* params) {
   GraphNode record = changed_node(exec, node, CU_GRAPH_NODE_TYPE_KERNEL);
   if (call.ok() && params) fill_kernel_v2(record, *params);
   emit(call, record);
@@ -187,7 +199,8 @@ void copy_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node,
   if (call.ok() && params) fill_copy(record, *params);
   emit(call, record);
 }
-void memset_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params) {
+void memset_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node,
+                     const CUDA_MEMSET_NODE_PARAMS* params) {
   GraphNode record = changed_node(exec, node, CU_GRAPH_NODE_TYPE_MEMSET);
   if (call.ok() && params) fill_memset(record, *params);
   emit(call, record);

@@ -11,10 +11,19 @@ constexpr u64 kMaxBatch = 1u << 16;  // members of one batch that are told one b
 
 u32 bytes_of(CUarray_format format) {
   switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8: case CU_AD_FORMAT_SIGNED_INT8: return 1;
-    case CU_AD_FORMAT_UNSIGNED_INT16: case CU_AD_FORMAT_SIGNED_INT16: case CU_AD_FORMAT_HALF: return 2;
-    case CU_AD_FORMAT_UNSIGNED_INT32: case CU_AD_FORMAT_SIGNED_INT32: case CU_AD_FORMAT_FLOAT: return 4;
-    default: return 0;  // block-compressed and planar formats: not known
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+      return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+      return 2;
+    case CU_AD_FORMAT_UNSIGNED_INT32:
+    case CU_AD_FORMAT_SIGNED_INT32:
+    case CU_AD_FORMAT_FLOAT:
+      return 4;
+    default:
+      return 0;  // block-compressed and planar formats: not known
   }
 }
 
@@ -37,17 +46,23 @@ void read_attribute(KernelLaunch& record, const CUlaunchAttribute& attribute) {
     case CU_LAUNCH_ATTRIBUTE_PRIORITY:
       record.priority = static_cast<i16>(attribute.value.priority);
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
 ImageKind kind_of_input(CUjitInputType type) {
   switch (type) {
-    case CU_JIT_INPUT_CUBIN: return ImageKind::Cubin;
-    case CU_JIT_INPUT_PTX: return ImageKind::Ptx;
-    case CU_JIT_INPUT_FATBINARY: return ImageKind::Fatbin;
-    case CU_JIT_INPUT_NVVM: return ImageKind::LtoIr;
-    default: return ImageKind::Unknown;
+    case CU_JIT_INPUT_CUBIN:
+      return ImageKind::Cubin;
+    case CU_JIT_INPUT_PTX:
+      return ImageKind::Ptx;
+    case CU_JIT_INPUT_FATBINARY:
+      return ImageKind::Fatbin;
+    case CU_JIT_INPUT_NVVM:
+      return ImageKind::LtoIr;
+    default:
+      return ImageKind::Unknown;
   }
 }
 
@@ -77,10 +92,14 @@ CopyKind kind_of(CUmemorytype from, CUmemorytype to) {
 
 MemoryKind memory_of(CUmemorytype type) {
   switch (type) {
-    case CU_MEMORYTYPE_HOST: return MemoryKind::Host;
-    case CU_MEMORYTYPE_DEVICE: return MemoryKind::Device;
-    case CU_MEMORYTYPE_ARRAY: return MemoryKind::Array;
-    default: return MemoryKind::Unknown;
+    case CU_MEMORYTYPE_HOST:
+      return MemoryKind::Host;
+    case CU_MEMORYTYPE_DEVICE:
+      return MemoryKind::Device;
+    case CU_MEMORYTYPE_ARRAY:
+      return MemoryKind::Array;
+    default:
+      return MemoryKind::Unknown;
   }
 }
 
@@ -113,18 +132,20 @@ void multi_device_launch(const FinishedCall& call, const CUDA_LAUNCH_PARAMS* lau
   }
   for (unsigned i = 0; i < count; ++i) {
     const CUDA_LAUNCH_PARAMS& p = launches[i];
-    kernel_launch(call, p.function, {p.gridDimX, p.gridDimY, p.gridDimZ}, {p.blockDimX, p.blockDimY, p.blockDimZ}, p.sharedMemBytes, p.hStream,
-                  kLaunchCooperative | kLaunchMultiDevice);
+    kernel_launch(call, p.function, {p.gridDimX, p.gridDimY, p.gridDimZ}, {p.blockDimX, p.blockDimY, p.blockDimZ},
+                  p.sharedMemBytes, p.hStream, kLaunchCooperative | kLaunchMultiDevice);
   }
 }
 
-void copy_batch(const FinishedCall& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes, size_t count, CUstream stream) {
+void copy_batch(const FinishedCall& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
+                size_t count, CUstream stream) {
   const bool readable = call.ok() && to && from && bytes && count;
   if (!readable) {
     emit_copy(call, {}, true, stream, kCopyBatch);
     return;
   }
-  for (size_t i = 0; i < count && i < kMaxBatch; ++i) emit_copy(call, {.destination = to[i], .source = from[i], .bytes = bytes[i]}, true, stream, kCopyBatch);
+  for (size_t i = 0; i < count && i < kMaxBatch; ++i)
+    emit_copy(call, {.destination = to[i], .source = from[i], .bytes = bytes[i]}, true, stream, kCopyBatch);
 }
 
 void copy_3d_batch(const FinishedCall& call, const CUDA_MEMCPY3D_BATCH_OP* operations, size_t count, CUstream stream) {
@@ -141,17 +162,25 @@ void copy_3d_batch(const FinishedCall& call, const CUDA_MEMCPY3D_BATCH_OP* opera
   for (size_t i = 0; i < count && i < kMaxBatch; ++i) {
     const CUDA_MEMCPY3D_BATCH_OP& op = operations[i];
     const MemoryKind from = memory(op.src), to = memory(op.dst);
-    const CopyKind kind = from == MemoryKind::Array ? CopyKind::AtoX : to == MemoryKind::Array ? CopyKind::XtoA : CopyKind::Unknown;
-    emit_copy(call, {address(op.dst), address(op.src), op.extent.width * op.extent.height * op.extent.depth, kind, from, to, 3}, true, stream, kCopyBatch);
+    const CopyKind kind = from == MemoryKind::Array ? CopyKind::AtoX
+                          : to == MemoryKind::Array ? CopyKind::XtoA
+                                                    : CopyKind::Unknown;
+    emit_copy(
+        call,
+        {address(op.dst), address(op.src), op.extent.width * op.extent.height * op.extent.depth, kind, from, to, 3},
+        true, stream, kCopyBatch);
   }
 }
 
-void vmm_create(const FinishedCall& call, CUmemGenericAllocationHandle created, u64 bytes, const CUmemAllocationProp* properties) {
+void vmm_create(const FinishedCall& call, CUmemGenericAllocationHandle created, u64 bytes,
+                const CUmemAllocationProp* properties) {
   Alloc record{};
   record.address = created;
   record.bytes = bytes;
   record.kind = static_cast<u32>(AllocKind::VmmCreate);
-  record.device = call.ok() && properties && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE ? properties->location.id : -1;
+  record.device = call.ok() && properties && properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE
+                      ? properties->location.id
+                      : -1;
   emit_alloc(call, record);
 }
 
@@ -165,17 +194,20 @@ void vmm_map(const FinishedCall& call, CUdeviceptr address, u64 bytes, CUmemGene
   emit_alloc(call, record);
 }
 
-void array_allocated(const FinishedCall& call, u64 array, u64 elements, CUarray_format format, u32 channels, u32 flags) {
+void array_allocated(const FinishedCall& call, u64 array, u64 elements, CUarray_format format, u32 channels,
+                     u32 flags) {
   alloc(call, AllocKind::Array, array, elements * bytes_of(format) * channels, flags);
 }
 
-void mipmapped_created(const FinishedCall& call, CUmipmappedArray array, const CUDA_ARRAY3D_DESCRIPTOR* d, unsigned levels) {
+void mipmapped_created(const FinishedCall& call, CUmipmappedArray array, const CUDA_ARRAY3D_DESCRIPTOR* d,
+                       unsigned levels) {
   u64 elements = 0;
   for (unsigned level = 0; d && level < levels && level < 32; ++level) {
     const auto extent = [level](size_t size) { return size ? (size >> level ? u64{size >> level} : u64{1}) : u64{1}; };
     elements += extent(d->Width) * extent(d->Height) * extent(d->Depth);
   }
-  array_allocated(call, handle(array), elements, d ? d->Format : CUarray_format{}, d ? d->NumChannels : 0, d ? d->Flags : 0);
+  array_allocated(call, handle(array), elements, d ? d->Format : CUarray_format{}, d ? d->NumChannels : 0,
+                  d ? d->Flags : 0);
 }
 
 void context_call(const FinishedCall& call, ObjectWhat what, u64 context, i64 value) {
@@ -198,7 +230,8 @@ void profiler_range(const FinishedCall& call, bool begin) {
   if (call.ok()) set_profiler_range(begin, call.end);
 }
 
-void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageKind image, u64 bytes, const char* path) {
+void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageKind image, u64 bytes,
+                   const char* path) {
   ErrnoGuard guard;
   ModuleLoad record{};
   record.module = module;
@@ -243,7 +276,8 @@ void link_data(const FinishedCall& call, CUlinkState state, CUjitInputType type,
   module_loaded(call, ModuleWhat::Link, handle(state), kind_of_input(type), bytes, name);
 }
 void link_file(const FinishedCall& call, CUlinkState state, CUjitInputType type, const char* path) {
-  module_loaded(call, ModuleWhat::Link, handle(state), type == CU_JIT_INPUT_PTX ? ImageKind::Ptx : ImageKind::File, 0, path);
+  module_loaded(call, ModuleWhat::Link, handle(state), type == CU_JIT_INPUT_PTX ? ImageKind::Ptx : ImageKind::File, 0,
+                path);
 }
 void link_complete(const FinishedCall& call, CUlinkState state, u64 bytes) {
   module_loaded(call, ModuleWhat::Link, handle(state), ImageKind::Cubin, bytes, nullptr);
@@ -254,7 +288,8 @@ void functions_listed(const FinishedCall& call, const CUfunction* functions, uns
   unsigned count = 0;
   const auto ask = driver_query().cuModuleGetFunctionCount;
   if (!call.ok() || !functions || !ask || ask(&count, module) != CUDA_SUCCESS) return;
-  functions_given(call, reinterpret_cast<const u64*>(functions), count < capacity ? count : capacity, FunctionKind::Function, handle(module));
+  functions_given(call, reinterpret_cast<const u64*>(functions), count < capacity ? count : capacity,
+                  FunctionKind::Function, handle(module));
 }
 
 void kernels_listed(const FinishedCall& call, const CUkernel* kernels, unsigned capacity, CUlibrary library) {
@@ -262,7 +297,8 @@ void kernels_listed(const FinishedCall& call, const CUkernel* kernels, unsigned 
   unsigned count = 0;
   const auto ask = driver_query().cuLibraryGetKernelCount;
   if (!call.ok() || !kernels || !ask || ask(&count, library) != CUDA_SUCCESS) return;
-  functions_given(call, reinterpret_cast<const u64*>(kernels), count < capacity ? count : capacity, FunctionKind::Kernel, handle(library));
+  functions_given(call, reinterpret_cast<const u64*>(kernels), count < capacity ? count : capacity,
+                  FunctionKind::Kernel, handle(library));
 }
 
 }  // namespace gputrace

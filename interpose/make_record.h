@@ -9,13 +9,16 @@ namespace gputrace {
 
 template <typename T>
 GT_HOT u64 handle(T value) {
-  if constexpr (std::is_pointer_v<T>) return reinterpret_cast<u64>(value);
-  else return static_cast<u64>(value);
+  if constexpr (std::is_pointer_v<T>)
+    return reinterpret_cast<u64>(value);
+  else
+    return static_cast<u64>(value);
 }
 GT_HOT u32 launch_flags(const FinishedCall& call) { return call.per_thread ? kLaunchPerThread : 0u; }
 GT_HOT u32 stream_flags(const FinishedCall& call, CUstream stream) {
   const u32 flags = launch_flags(call);
-  if (open_captures.load(std::memory_order_relaxed) == 0) [[likely]] return flags;
+  if (open_captures.load(std::memory_order_relaxed) == 0) [[likely]]
+    return flags;
   return flags | (call.ok() ? capture_flags(stream, call.per_thread) : 0);
 }
 
@@ -32,7 +35,8 @@ GT_HOT void plain(const FinishedCall& call, T object) {
 }
 
 // ------------------------------------------------------------------ launches
-GT_HOT void kernel_launch(const FinishedCall& call, CUfunction function, Extent3 grid, Extent3 block, unsigned shared, CUstream stream, u32 flags = 0) {
+GT_HOT void kernel_launch(const FinishedCall& call, CUfunction function, Extent3 grid, Extent3 block, unsigned shared,
+                          CUstream stream, u32 flags = 0) {
   KernelLaunch record{};
   record.function = handle(function);
   record.stream = handle(stream);
@@ -69,24 +73,39 @@ struct CopyShape {
 };
 constexpr MemoryKind source_of(CopyKind kind) {
   switch (kind) {
-    case CopyKind::HtoD: case CopyKind::HtoH: return MemoryKind::Host;
-    case CopyKind::DtoH: case CopyKind::DtoD: case CopyKind::PtoP: return MemoryKind::Device;
-    case CopyKind::AtoX: return MemoryKind::Array;
-    default: return MemoryKind::Unknown;
+    case CopyKind::HtoD:
+    case CopyKind::HtoH:
+      return MemoryKind::Host;
+    case CopyKind::DtoH:
+    case CopyKind::DtoD:
+    case CopyKind::PtoP:
+      return MemoryKind::Device;
+    case CopyKind::AtoX:
+      return MemoryKind::Array;
+    default:
+      return MemoryKind::Unknown;
   }
 }
 constexpr MemoryKind destination_of(CopyKind kind) {
   switch (kind) {
-    case CopyKind::DtoH: case CopyKind::HtoH: return MemoryKind::Host;
-    case CopyKind::HtoD: case CopyKind::DtoD: case CopyKind::PtoP: return MemoryKind::Device;
-    case CopyKind::XtoA: return MemoryKind::Array;
-    default: return MemoryKind::Unknown;
+    case CopyKind::DtoH:
+    case CopyKind::HtoH:
+      return MemoryKind::Host;
+    case CopyKind::HtoD:
+    case CopyKind::DtoD:
+    case CopyKind::PtoP:
+      return MemoryKind::Device;
+    case CopyKind::XtoA:
+      return MemoryKind::Array;
+    default:
+      return MemoryKind::Unknown;
   }
 }
 CopyKind kind_of(CUmemorytype from, CUmemorytype to);
 
 inline constexpr u32 kCopyBatch = 1u << 18;
-GT_HOT void emit_copy(const FinishedCall& call, const CopyShape& shape, bool asynchronous, CUstream stream, u32 more_flags = 0) {
+GT_HOT void emit_copy(const FinishedCall& call, const CopyShape& shape, bool asynchronous, CUstream stream,
+                      u32 more_flags = 0) {
   Copy record{};
   record.destination = shape.destination;
   record.source = shape.source;
@@ -123,7 +142,8 @@ u64 destination_address(const Params& p) {
 MemoryKind memory_of(CUmemorytype type);
 template <typename Params>
 CopyShape shape_of(const Params& p, u64 bytes, u32 dimensions) {
-  return {destination_address(p), source_address(p), bytes, kind_of(p.srcMemoryType, p.dstMemoryType), memory_of(p.srcMemoryType), memory_of(p.dstMemoryType), dimensions};
+  return {destination_address(p),     source_address(p),          bytes,     kind_of(p.srcMemoryType, p.dstMemoryType),
+          memory_of(p.srcMemoryType), memory_of(p.dstMemoryType), dimensions};
 }
 template <typename Params>
 CopyShape shape_2d(const Params* p) {
@@ -134,13 +154,21 @@ CopyShape shape_3d(const Params* p) {
   return p ? shape_of(*p, u64{p->WidthInBytes} * p->Height * p->Depth, 3) : CopyShape{.dimensions = 3};
 }
 template <typename Params>
-void copy_2d(const FinishedCall& call, const Params* p) { emit_copy(call, shape_2d(p), false, nullptr); }
+void copy_2d(const FinishedCall& call, const Params* p) {
+  emit_copy(call, shape_2d(p), false, nullptr);
+}
 template <typename Params>
-void copy_2d_async(const FinishedCall& call, const Params* p, CUstream stream) { emit_copy(call, shape_2d(p), true, stream); }
+void copy_2d_async(const FinishedCall& call, const Params* p, CUstream stream) {
+  emit_copy(call, shape_2d(p), true, stream);
+}
 template <typename Params>
-void copy_3d(const FinishedCall& call, const Params* p) { emit_copy(call, shape_3d(p), false, nullptr); }
+void copy_3d(const FinishedCall& call, const Params* p) {
+  emit_copy(call, shape_3d(p), false, nullptr);
+}
 template <typename Params>
-void copy_3d_async(const FinishedCall& call, const Params* p, CUstream stream) { emit_copy(call, shape_3d(p), true, stream); }
+void copy_3d_async(const FinishedCall& call, const Params* p, CUstream stream) {
+  emit_copy(call, shape_3d(p), true, stream);
+}
 // Within one context a peer copy is an ordinary one.
 inline CopyKind peer_kind(CUcontext to, CUcontext from) { return to == from ? CopyKind::DtoD : CopyKind::PtoP; }
 inline void copy_3d_peer(const FinishedCall& call, const CUDA_MEMCPY3D_PEER* p) {
@@ -153,7 +181,8 @@ inline void copy_3d_peer_async(const FinishedCall& call, const CUDA_MEMCPY3D_PEE
   if (shape.kind == CopyKind::DtoD) shape.kind = peer_kind(p->dstContext, p->srcContext);
   emit_copy(call, shape, true, stream);
 }
-void copy_batch(const FinishedCall& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes, size_t count, CUstream stream);
+void copy_batch(const FinishedCall& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
+                size_t count, CUstream stream);
 void copy_3d_batch(const FinishedCall& call, const CUDA_MEMCPY3D_BATCH_OP* operations, size_t count, CUstream stream);
 
 GT_HOT void emit_memset(const FinishedCall& call, u64 to, u64 bytes, u32 element, bool asynchronous, CUstream stream) {
@@ -167,7 +196,9 @@ GT_HOT void emit_memset(const FinishedCall& call, u64 to, u64 bytes, u32 element
   record.element_bytes = static_cast<u8>(element);
   emit(call, record);
 }
-GT_HOT void memset_1d(const FinishedCall& call, u64 to, u64 count, u32 element) { emit_memset(call, to, count * element, element, false, nullptr); }
+GT_HOT void memset_1d(const FinishedCall& call, u64 to, u64 count, u32 element) {
+  emit_memset(call, to, count * element, element, false, nullptr);
+}
 GT_HOT void memset_2d(const FinishedCall& call, u64 to, u64 width, u64 height, u32 element) {
   emit_memset(call, to, width * height * element, element, false, nullptr);
 }
@@ -205,19 +236,23 @@ GT_HOT void pool_alloc(const FinishedCall& call, u64 address, u64 bytes, CUmemor
   record.launch_flags = stream_flags(call, stream);
   emit_alloc(call, record);
 }
-void vmm_create(const FinishedCall& call, CUmemGenericAllocationHandle created, u64 bytes, const CUmemAllocationProp* properties);
+void vmm_create(const FinishedCall& call, CUmemGenericAllocationHandle created, u64 bytes,
+                const CUmemAllocationProp* properties);
 void vmm_map(const FinishedCall& call, CUdeviceptr address, u64 bytes, CUmemGenericAllocationHandle mapped);
 void array_allocated(const FinishedCall& call, u64 array, u64 elements, CUarray_format format, u32 channels, u32 flags);
 template <typename Descriptor>
 void array_created(const FinishedCall& call, CUarray array, const Descriptor* d) {
-  array_allocated(call, handle(array), d ? u64{d->Width} * (d->Height ? d->Height : 1) : 0, d ? d->Format : CUarray_format{}, d ? d->NumChannels : 0, 0);
+  array_allocated(call, handle(array), d ? u64{d->Width} * (d->Height ? d->Height : 1) : 0,
+                  d ? d->Format : CUarray_format{}, d ? d->NumChannels : 0, 0);
 }
 template <typename Descriptor>
 void array_3d_created(const FinishedCall& call, CUarray array, const Descriptor* d) {
   const u64 elements = d ? u64{d->Width} * (d->Height ? d->Height : 1) * (d->Depth ? d->Depth : 1) : 0;
-  array_allocated(call, handle(array), elements, d ? d->Format : CUarray_format{}, d ? d->NumChannels : 0, d ? d->Flags : 0);
+  array_allocated(call, handle(array), elements, d ? d->Format : CUarray_format{}, d ? d->NumChannels : 0,
+                  d ? d->Flags : 0);
 }
-void mipmapped_created(const FinishedCall& call, CUmipmappedArray array, const CUDA_ARRAY3D_DESCRIPTOR* d, unsigned levels);
+void mipmapped_created(const FinishedCall& call, CUmipmappedArray array, const CUDA_ARRAY3D_DESCRIPTOR* d,
+                       unsigned levels);
 
 template <typename Address>
 GT_HOT void freed(const FinishedCall& call, AllocKind kind, Address address, u64 bytes = 0) {
@@ -260,7 +295,8 @@ GT_HOT void stream_order(const FinishedCall& call, OrderWhat what, u64 object, C
 
 // ------------------------------------------------------------------ objects
 template <typename Object>
-GT_HOT void object_call(const FinishedCall& call, ObjectKind kind, ObjectWhat what, Object object, u64 parent = 0, i64 value = 0) {
+GT_HOT void object_call(const FinishedCall& call, ObjectKind kind, ObjectWhat what, Object object, u64 parent = 0,
+                        i64 value = 0) {
   ObjectCall record{};
   record.object = handle(object);
   record.parent = parent;

@@ -5,18 +5,24 @@
 namespace gputrace {
 namespace {
 
-constexpr const char* kKnown[] = {"GPUTRACE",         "GPUTRACE_OUTPUT",   "GPUTRACE_DURATION", "GPUTRACE_DELAY",  "GPUTRACE_CAPTURE",
-                                  "GPUTRACE_COLLECT", "GPUTRACE_CUPTI",    "GPUTRACE_GRAPHS",   "GPUTRACE_BUFFER", "GPUTRACE_ON_FULL",
-                                  "GPUTRACE_MAX_SIZE", "GPUTRACE_KEEP",    "GPUTRACE_RANKS",    "GPUTRACE_PROCESS", "GPUTRACE_SIDECAR",
-                                  "GPUTRACE_SHM",     "GPUTRACE_SIGNAL",   "GPUTRACE_METRICS",  "GPUTRACE_LOG",    "GPUTRACE_CONFIG",
-                                  "GPUTRACE_KEEP_DEEPBIND", "GPUTRACE_RUN"};
+constexpr const char* kKnown[] = {"GPUTRACE",         "GPUTRACE_OUTPUT",   "GPUTRACE_DURATION",
+                                  "GPUTRACE_DELAY",   "GPUTRACE_CAPTURE",  "GPUTRACE_COLLECT",
+                                  "GPUTRACE_CUPTI",   "GPUTRACE_GRAPHS",   "GPUTRACE_BUFFER",
+                                  "GPUTRACE_ON_FULL", "GPUTRACE_MAX_SIZE", "GPUTRACE_KEEP",
+                                  "GPUTRACE_RANKS",   "GPUTRACE_PROCESS",  "GPUTRACE_SIDECAR",
+                                  "GPUTRACE_SHM",     "GPUTRACE_SIGNAL",   "GPUTRACE_METRICS",
+                                  "GPUTRACE_LOG",     "GPUTRACE_CONFIG",   "GPUTRACE_KEEP_DEEPBIND",
+                                  "GPUTRACE_RUN"};
 // Parts of GPUTRACE_COLLECT. Built in this version: api, memory.
-constexpr const char* kParts[] = {"api", "memory", "device", "latency", "nvtx", "stacks", "python", "ops", "io", "waits", "libs", "code", "counters"};
+constexpr const char* kParts[] = {"api", "memory", "device", "latency", "nvtx", "stacks",  "python",
+                                  "ops", "io",     "waits",  "libs",    "code", "counters"};
 constexpr u32 kPartCount = sizeof kParts / sizeof *kParts;
 constexpr u32 kApi = 1, kMemory = 2, kBuilt = kApi | kMemory;
 constexpr u32 kDefaultParts = kApi | (1u << 2) | (1u << 4) | (1u << 11);  // api,device,nvtx,code
 
-bool equals(const char* text, u64 length, const char* word) { return std::strlen(word) == length && std::memcmp(text, word, length) == 0; }
+bool equals(const char* text, u64 length, const char* word) {
+  return std::strlen(word) == length && std::memcmp(text, word, length) == 0;
+}
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 // Digits with an optional fraction; the value in units of 1e-9. Advances `text`.
@@ -93,7 +99,9 @@ u32 read_parts(InfoText& info, const char* list) {
     for (u32 i = 0; i < kPartCount && !bits; ++i) bits = equals(name, length, kParts[i]) ? 1u << i : 0;
     if (!bits && length) {
       Sentence text;
-      (text << "GPUTRACE_COLLECT: '").put(name, static_cast<u32>(length)) << "' is not one of api memory device latency nvtx stacks python ops io waits libs code counters all; it is ignored";
+      (text << "GPUTRACE_COLLECT: '").put(name, static_cast<u32>(length))
+          << "' is not one of api memory device latency nvtx stacks python ops io waits libs code counters all; it is "
+             "ignored";
       info.add("option_warning", text.text());
     }
     (exclude ? excluded : parts) |= bits;
@@ -134,7 +142,9 @@ CaptureMode read_capture(InfoText& info, const char* value) {
   } else {
     warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, manual or profiler-api", "all");
   }
-  info.add("option.capture", mode == CaptureMode::All ? "all" : mode == CaptureMode::Manual ? "manual" : "profiler-api");
+  info.add("option.capture", mode == CaptureMode::All      ? "all"
+                             : mode == CaptureMode::Manual ? "manual"
+                                                           : "profiler-api");
   return mode;
 }
 
@@ -154,11 +164,23 @@ bool parse_size(const char* text, Bytes& bytes) {
   if (!parse_number(text, whole, billionths)) return false;
   u32 shift = 0;
   switch (*text) {
-    case 'K': case 'k': shift = 10; break;
-    case 'M': case 'm': shift = 20; break;
-    case 'G': case 'g': shift = 30; break;
-    case 0: bytes = whole; return billionths == 0;
-    default: return false;
+    case 'K':
+    case 'k':
+      shift = 10;
+      break;
+    case 'M':
+    case 'm':
+      shift = 20;
+      break;
+    case 'G':
+    case 'g':
+      shift = 30;
+      break;
+    case 0:
+      bytes = whole;
+      return billionths == 0;
+    default:
+      return false;
   }
   ++text;
   if (*text == 'i') ++text;
@@ -179,7 +201,8 @@ bool parse_duration(const char* text, Nanos& nanos) {
   if (std::strcmp(text, "m") == 0) unit = 60'000'000'000;
   if (std::strcmp(text, "h") == 0) unit = 3'600'000'000'000;
   if (!unit || whole > 9'000'000'000'000'000'000ull / unit) return false;
-  nanos = static_cast<Nanos>(whole * unit + static_cast<u64>(static_cast<double>(billionths) * 1e-9 * static_cast<double>(unit)));
+  nanos = static_cast<Nanos>(whole * unit +
+                             static_cast<u64>(static_cast<double>(billionths) * 1e-9 * static_cast<double>(unit)));
   return true;
 }
 
@@ -218,13 +241,17 @@ Options read_options(InfoText& info) {
     }
   }
   if (const char* value = copied_variable("GPUTRACE_ON_FULL"); value && *value) {
-    if (std::strcmp(value, "overwrite") == 0) options.on_full = OnFull::Overwrite;
-    else if (std::strcmp(value, "drop") != 0) warn_value(info, "GPUTRACE_ON_FULL", value, "expected drop or overwrite", "drop");
+    if (std::strcmp(value, "overwrite") == 0)
+      options.on_full = OnFull::Overwrite;
+    else if (std::strcmp(value, "drop") != 0)
+      warn_value(info, "GPUTRACE_ON_FULL", value, "expected drop or overwrite", "drop");
   }
   info.add("option.on_full", options.on_full == OnFull::Drop ? "drop" : "overwrite");
   if (const char* value = copied_variable("GPUTRACE_SIDECAR"); value && *value && std::strcmp(value, "auto") != 0) {
-    if (std::strcmp(value, "off") == 0) options.start_sidecar = false;
-    else options.sidecar = value;
+    if (std::strcmp(value, "off") == 0)
+      options.start_sidecar = false;
+    else
+      options.sidecar = value;
   }
   if (const char* value = copied_variable("GPUTRACE_SHM"); value && *value && std::strcmp(value, "memfd") != 0) {
     warn_value(info, "GPUTRACE_SHM", value, "only memfd is built in this version", "memfd");

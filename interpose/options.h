@@ -1,4 +1,5 @@
-// What the user asked for in GPUTRACE_* variables. An invalid value never stops anything: the default is used and a warning says so.
+// What the user asked for in GPUTRACE_* variables. An invalid value never stops anything: the default is used and a
+// warning says so.
 #pragma once
 
 #include "base/types.h"
@@ -24,12 +25,13 @@ struct Options {
   const char* process = nullptr;  // regex; nullptr: all
 };
 
-// Reads the copied variables. Values in effect, warnings and what is not built go to `info` as option.*, option_warning, not_collected.
+// Reads the copied variables. Values in effect, warnings and what is not built go to `info` as option.*,
+// option_warning, not_collected.
 Options read_options(InfoText& info);
 
 // Pure; false: not a value of that kind.
-bool parse_size(const char* text, Bytes& bytes);        // 16M, 512K, 1G, 4096
-bool parse_duration(const char* text, Nanos& nanos);    // 30s, 500ms, 5m, 1h, 10us, 7ns; a bare number is seconds
+bool parse_size(const char* text, Bytes& bytes);      // 16M, 512K, 1G, 4096
+bool parse_duration(const char* text, Nanos& nanos);  // 30s, 500ms, 5m, 1h, 10us, 7ns; a bare number is seconds
 // Whether a rank is in "0,8-15,local0". False in `valid`: the list cannot be read.
 bool rank_selected(const char* list, const Rank& rank, bool& valid);
 

@@ -21,9 +21,12 @@ u64 parse_hex(const char*& text) {
   u64 value = 0;
   for (;; ++text) {
     const char c = *text;
-    if (c >= '0' && c <= '9') value = value * 16 + static_cast<u64>(c - '0');
-    else if (c >= 'a' && c <= 'f') value = value * 16 + static_cast<u64>(c - 'a' + 10);
-    else return value;
+    if (c >= '0' && c <= '9')
+      value = value * 16 + static_cast<u64>(c - '0');
+    else if (c >= 'a' && c <= 'f')
+      value = value * 16 + static_cast<u64>(c - 'a' + 10);
+    else
+      return value;
   }
 }
 
@@ -42,7 +45,8 @@ u64 own_start_time() {
 
 u64 own_pid_namespace() {
   char text[64];
-  const long size = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/ns/pid"), raw_pointer(text), sizeof text - 1);
+  const long size =
+      raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/ns/pid"), raw_pointer(text), sizeof text - 1);
   if (size <= 0) return 0;
   text[size] = 0;
   const char* bracket = std::strchr(text, '[');
@@ -107,7 +111,8 @@ Bytes budget_of_folder(const char* folder, bool v2) {
   return budget_below(limit, used, reclaimable(folder, v2 ? "\ninactive_file " : "\ntotal_inactive_file "));
 }
 
-// Every ancestor limits too. In a container the path of the host is often not visible: the mount's root then is the container's own.
+// Every ancestor limits too. In a container the path of the host is often not visible: the mount's root then is the
+// container's own.
 Bytes budget_of_group(const char* mount, const char* group, u64 group_length, bool v2) {
   Bytes budget = ~0ull;
   Path path;
@@ -145,7 +150,8 @@ Identity own_identity() {
   identity.pid = static_cast<i32>(raw_syscall(SYS_getpid));
   identity.start_time = own_start_time();
   identity.pid_namespace = own_pid_namespace();
-  if (raw_syscall(SYS_getrandom, raw_pointer(&identity.random_id), sizeof identity.random_id, 1) != sizeof identity.random_id) {
+  if (raw_syscall(SYS_getrandom, raw_pointer(&identity.random_id), sizeof identity.random_id, 1) !=
+      sizeof identity.random_id) {
     // No entropy yet: what tells two processes of one host apart still does.
     identity.random_id = (identity.start_time << 32) ^ (static_cast<u64>(identity.pid) * 0x9e3779b97f4a7c15ull);
   }
@@ -161,7 +167,10 @@ Bytes cgroup_budget() {
     const char* end = std::strchr(line, '\n');
     if (!end) end = line + std::strlen(line);
     const char* controllers = static_cast<const char*>(std::memchr(line, ':', static_cast<u64>(end - line)));
-    const char* group = controllers ? static_cast<const char*>(std::memchr(controllers + 1, ':', static_cast<u64>(end - controllers - 1))) : nullptr;
+    const char* group =
+        controllers
+            ? static_cast<const char*>(std::memchr(controllers + 1, ':', static_cast<u64>(end - controllers - 1)))
+            : nullptr;
     if (group) {
       const u64 names = static_cast<u64>(group - controllers - 1);
       const bool v2 = names == 0;
@@ -187,8 +196,10 @@ u64 file_of_address(const void* address, char* out, u64 capacity) {
   for (long got; !found && (got = raw_syscall(SYS_read, fd, raw_pointer(buffer), sizeof buffer)) > 0;) {
     for (long i = 0; i < got && !found; ++i) {
       if (buffer[i] != '\n') {
-        if (used + 1 < sizeof line) line[used++] = buffer[i];
-        else oversized = true;
+        if (used + 1 < sizeof line)
+          line[used++] = buffer[i];
+        else
+          oversized = true;
         continue;
       }
       line[used] = 0;
@@ -210,7 +221,8 @@ u64 file_of_address(const void* address, char* out, u64 capacity) {
 }
 
 bool is_privileged() {
-  return getauxval(AT_SECURE) != 0 || raw_syscall(SYS_geteuid) != raw_syscall(SYS_getuid) || raw_syscall(SYS_getegid) != raw_syscall(SYS_getgid);
+  return getauxval(AT_SECURE) != 0 || raw_syscall(SYS_geteuid) != raw_syscall(SYS_getuid) ||
+         raw_syscall(SYS_getegid) != raw_syscall(SYS_getgid);
 }
 
 }  // namespace gputrace

@@ -1,4 +1,5 @@
-// What a process can tell of itself through /proc and the kernel: identity, memory limits, its own path. Cold; no allocation.
+// What a process can tell of itself through /proc and the kernel: identity, memory limits, its own path. Cold; no
+// allocation.
 #pragma once
 
 #include "base/types.h"
@@ -16,8 +17,8 @@ struct Identity {
 };
 Identity own_identity();
 
-// The largest budget that the memory cgroup (v1 or v2) leaves for us: at most 64 MB, 1 % of the limit and 10 % of what is free below it.
-// ~0: there is no limit.
+// The largest budget that the memory cgroup (v1 or v2) leaves for us: at most 64 MB, 1 % of the limit and 10 % of what
+// is free below it. ~0: there is no limit.
 Bytes cgroup_budget();
 
 // The file that holds `address`, absolute; 0: not known. Returns the length, out is terminated.

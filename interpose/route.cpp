@@ -20,7 +20,8 @@ namespace {
 
 using DlsymFunction = void* (*)(void*, const char*);
 
-// libc's own, for questions of ours: never another interposer's, and called from here on purpose (RTLD_NEXT then means "after us").
+// libc's own, for questions of ours: never another interposer's, and called from here on purpose (RTLD_NEXT then means
+// "after us").
 DlsymFunction libc_dlsym() {
   static constinit std::atomic<void*> found{nullptr};
   void* function = found.load(std::memory_order_relaxed);
@@ -46,7 +47,9 @@ struct AddressIndex {
   void* addresses[kCallCount];
   u16 ids[kSize];
 
-  static u32 place(const void* address) { return static_cast<u32>((reinterpret_cast<u64>(address) * 0x9e3779b97f4a7c15ull) >> 52); }
+  static u32 place(const void* address) {
+    return static_cast<u32>((reinterpret_cast<u64>(address) * 0x9e3779b97f4a7c15ull) >> 52);
+  }
 };
 constinit AddressIndex driver_addresses{};
 
@@ -56,7 +59,8 @@ bool build_driver_index() {
   if (state == 2) return true;
   if (state == 1 || !index.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) return false;
   const char* names[kCallCount];
-  for (u16 id = 0; id < kCallCount; ++id) names[id] = kCalls[id].level == CallLevel::Runtime || id == 0 ? "" : kCalls[id].name;
+  for (u16 id = 0; id < kCallCount; ++id)
+    names[id] = kCalls[id].level == CallLevel::Runtime || id == 0 ? "" : kCalls[id].name;
   if (!find_functions(ObjectRole::Driver, names, index.addresses, kCallCount)) {
     index.state.store(0, std::memory_order_release);
     return false;
@@ -93,8 +97,8 @@ bool called_from_cupti(const void* caller) {
 
 // ------------------------------------------------------------------ cuGetProcAddress
 
-// What the caller gets instead of the driver's function. Untouched: what we have no row for, and what a table older than the driver
-// could mistake for another ABI.
+// What the caller gets instead of the driver's function. Untouched: what we have no row for, and what a table older
+// than the driver could mistake for another ABI.
 void* substitute_entry(const char* symbol, void* real, int version, u64 flags, const void* caller) {
   if (!symbol || !real || is_ours(real) || called_from_cupti(caller)) return real;
   u16 id = row_at(real, symbol);
@@ -109,11 +113,14 @@ void* substitute_entry(const char* symbol, void* real, int version, u64 flags, c
 // ------------------------------------------------------------------ dlsym
 
 bool may_be_ours(const char* name) {
-  if (name[0] == 'c') return name[1] == 'u' && ((name[2] >= 'A' && name[2] <= 'Z') || (name[2] == 'd' && name[3] == 'a'));
+  if (name[0] == 'c')
+    return name[1] == 'u' && ((name[2] >= 'A' && name[2] <= 'Z') || (name[2] == 'd' && name[3] == 'a'));
   return name[0] == '_' && name[1] == '_' && name[2] == 'c';
 }
 
-ObjectRole role_of_call(u16 id) { return kCalls[id].level == CallLevel::Runtime ? ObjectRole::Runtime : ObjectRole::Driver; }
+ObjectRole role_of_call(u16 id) {
+  return kCalls[id].level == CallLevel::Runtime ? ObjectRole::Runtime : ObjectRole::Driver;
+}
 
 // Whether an object that is loaded, other than us, defines the function at all.
 bool has_real(u16 id) { return find_function(ObjectRole::Other, kCalls[id].name) != nullptr; }
@@ -160,13 +167,16 @@ void* resolve_runtime(u16 id, void* caller) {
   const char* name = kCalls[id].name;
   DlsymFunction ask = libc_dlsym();
   LoadedObject object;
-  const auto usable = [&](void* function) { return function && find_object(function, object) && object.role != ObjectRole::Own; };
+  const auto usable = [&](void* function) {
+    return function && find_object(function, object) && object.role != ObjectRole::Own;
+  };
   void* next = find_function_after_us(name);
-  if (!next) return real_functions[id].load(std::memory_order_relaxed);  // no object has it, but a handle may have given it
+  if (!next)
+    return real_functions[id].load(std::memory_order_relaxed);  // no object has it, but a handle may have given it
   if (ask) {
     if (void* in_scope = ask(RTLD_NEXT, name); usable(in_scope)) return in_scope;
-    // Not in the global scope: the caller was linked against a runtime that came with it (RTLD_LOCAL). A loaded object's handle is its
-    // link map, which dlopen(RTLD_NOLOAD) gives without loading anything.
+    // Not in the global scope: the caller was linked against a runtime that came with it (RTLD_LOCAL). A loaded
+    // object's handle is its link map, which dlopen(RTLD_NOLOAD) gives without loading anything.
     LoadedObject from;
     if (find_object(caller, from) && from.path && from.path[0]) {
       using Dlopen = void* (*)(const char*, int);
@@ -229,8 +239,10 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
   return {kCalls[id].wrapper, 1};
 }
 
-extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags) {
-  auto real = reinterpret_cast<PFN_cuGetProcAddress_v11030>(real_functions[kCall_cuGetProcAddress].load(std::memory_order_relaxed));
+extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** pfn,
+                                                                                    int cudaVersion, cuuint64_t flags) {
+  auto real = reinterpret_cast<PFN_cuGetProcAddress_v11030>(
+      real_functions[kCall_cuGetProcAddress].load(std::memory_order_relaxed));
   if (!real) real = reinterpret_cast<PFN_cuGetProcAddress_v11030>(resolve_driver(kCall_cuGetProcAddress));
   if (!real) return CUDA_ERROR_STUB_LIBRARY;
   const CUresult result = real(symbol, pfn, cudaVersion, flags);
@@ -240,9 +252,10 @@ extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddr
   return result;
 }
 
-extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress_v2(const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags,
-                                                                                       CUdriverProcAddressQueryResult* symbolStatus) {
-  auto real = reinterpret_cast<PFN_cuGetProcAddress_v12000>(real_functions[kCall_cuGetProcAddress_v2].load(std::memory_order_relaxed));
+extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress_v2(
+    const char* symbol, void** pfn, int cudaVersion, cuuint64_t flags, CUdriverProcAddressQueryResult* symbolStatus) {
+  auto real = reinterpret_cast<PFN_cuGetProcAddress_v12000>(
+      real_functions[kCall_cuGetProcAddress_v2].load(std::memory_order_relaxed));
   if (!real) real = reinterpret_cast<PFN_cuGetProcAddress_v12000>(resolve_driver(kCall_cuGetProcAddress_v2));
   if (!real) return CUDA_ERROR_STUB_LIBRARY;
   const CUresult result = real(symbol, pfn, cudaVersion, flags, symbolStatus);

@@ -5,8 +5,8 @@
 
 namespace gputrace {
 
-// What dlsym's assembler entry asks: `answered` 0 means "jump to the real dlsym as if we were not there" (the caller's return address
-// decides what RTLD_NEXT and RTLD_DEFAULT mean), 1 means "return value".
+// What dlsym's assembler entry asks: `answered` 0 means "jump to the real dlsym as if we were not there" (the caller's
+// return address decides what RTLD_NEXT and RTLD_DEFAULT mean), 1 means "return value".
 struct DlsymAnswer {
   void* value;
   u64 answered;
@@ -14,7 +14,8 @@ struct DlsymAnswer {
 extern "C" {
 __attribute__((visibility("hidden"))) DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* caller);
 __attribute__((visibility("hidden"))) void* gputrace_find_dlsym();
-// The real dlopen; `flags` come back without RTLD_DEEPBIND, which would hide us from what is opened, unless GPUTRACE_KEEP_DEEPBIND=1.
+// The real dlopen; `flags` come back without RTLD_DEEPBIND, which would hide us from what is opened, unless
+// GPUTRACE_KEEP_DEEPBIND=1.
 __attribute__((visibility("hidden"))) void* gputrace_find_dlopen();
 __attribute__((visibility("hidden"))) int gputrace_dlopen_flags(int flags);
 // The next functions behind ours in load order; null until first needed. Read by the assembler.

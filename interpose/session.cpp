@@ -48,10 +48,13 @@ using SetSpecific = int (*)(unsigned, const void*);
 constinit SetSpecific set_specific = nullptr;
 constinit double ticks_per_nano = 0;
 
-bool wipe_in_children(void* page, u64 size) { return raw_syscall(SYS_madvise, raw_pointer(page), static_cast<long>(size), kWipeOnFork) == 0; }
+bool wipe_in_children(void* page, u64 size) {
+  return raw_syscall(SYS_madvise, raw_pointer(page), static_cast<long>(size), kWipeOnFork) == 0;
+}
 
 char* map_private(u64 size) {
-  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const long mapped =
+      raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   return mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<char*>(mapped);
 }
 
@@ -59,8 +62,9 @@ char* map_private(u64 size) {
 
 void thread_ended(void*) { leave_session(); }
 
-// A key with a destructor is the one notice of a thread's end that costs no allocation: the first 32 keys live in the thread itself.
-// pthread_* moved between libraries in glibc 2.34, so they are found at run time; without them slots come back by a look at dead threads.
+// A key with a destructor is the one notice of a thread's end that costs no allocation: the first 32 keys live in the
+// thread itself. pthread_* moved between libraries in glibc 2.34, so they are found at run time; without them slots
+// come back by a look at dead threads.
 void prepare_thread_end() {
   if (thread_key >= 0) return;  // inherited from before a fork
   auto create = reinterpret_cast<int (*)(unsigned*, void (*)(void*))>(find_libc_function("pthread_key_create"));
@@ -90,13 +94,16 @@ bool process_selected(const char* pattern, const char* executable, InfoText& inf
 bool rank_is_selected(const char* list, InfoText& info) {
   bool valid = false;
   const bool selected = rank_selected(list, read_rank(), valid);
-  if (!valid) info.add("option_warning", "GPUTRACE_RANKS cannot be read (expected a list such as 0,8-15,local0); every rank is traced");
+  if (!valid)
+    info.add("option_warning",
+             "GPUTRACE_RANKS cannot be read (expected a list such as 0,8-15,local0); every rank is traced");
   return selected || !valid;
 }
 
 void describe_process(InfoText& info, char* scratch, u32 capacity, char* executable, u32 executable_capacity) {
   info.add("version", GT_VERSION);
-  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable), executable_capacity - 1);
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable),
+                                  executable_capacity - 1);
   executable[length > 0 ? length : 0] = 0;
   info.add("executable", executable);
   u64 size = read_small_file("/proc/self/cmdline", scratch, capacity);
@@ -116,7 +123,8 @@ bool is_executable(const char* path) { return raw_syscall(SYS_faccessat, AT_FDCW
 
 // Beside the library: installed tree, same folder, build tree.
 bool find_sidecar(char* out, u64 capacity) {
-  static constexpr const char* kPlaces[] = {"/../libexec/gputrace/gputrace-sidecar", "/gputrace-sidecar", "/../writer/gputrace-sidecar"};
+  static constexpr const char* kPlaces[] = {"/../libexec/gputrace/gputrace-sidecar", "/gputrace-sidecar",
+                                            "/../writer/gputrace-sidecar"};
   char library[1024];
   u64 length = file_of_address(&startup, library, sizeof library);
   if (!length) length = file_of_address(reinterpret_cast<const void*>(&find_sidecar), library, sizeof library);
@@ -171,7 +179,9 @@ double measure_tick_rate(ClockKind clock) {
   return nanos > 0 ? static_cast<double>(to.ticks - from.ticks) / nanos : 0;
 }
 
-Ticks ticks_after(Ticks from, Nanos nanos) { return from + static_cast<Ticks>(static_cast<double>(nanos) * ticks_per_nano); }
+Ticks ticks_after(Ticks from, Nanos nanos) {
+  return from + static_cast<Ticks>(static_cast<double>(nanos) * ticks_per_nano);
+}
 
 void open_window(SegmentControl& control, Ticks now) {
   if (options.delay_ns || options.duration_ns) ticks_per_nano = measure_tick_rate(producer.clock);
@@ -182,13 +192,14 @@ void open_window(SegmentControl& control, Ticks now) {
   control.window_end.store(end, std::memory_order_relaxed);
   control.window_begin.store(begin, std::memory_order_relaxed);
   const bool waiting = begin != 0;
-  control.state.store(static_cast<u32>(waiting ? SessionState::Waiting : SessionState::Recording), std::memory_order_release);
+  control.state.store(static_cast<u32>(waiting ? SessionState::Waiting : SessionState::Recording),
+                      std::memory_order_release);
 }
 
 // ------------------------------------------------------------------ start
 
 struct Texts {
-  char* memory;      // kScratchSize of schema, kInfoCapacity of info, kScratchSize to work in
+  char* memory;  // kScratchSize of schema, kInfoCapacity of info, kScratchSize to work in
   char* info;
   char* scratch;
   u32 schema_size;
@@ -212,7 +223,8 @@ Bytes choose_budget(InfoText& info) {
   const Bytes limit = cgroup_budget();
   if (limit < budget) {
     budget = limit & ~u64{4095};
-    info.add("option_warning", "the memory limit of the container leaves less than GPUTRACE_BUFFER; a smaller ring is used");
+    info.add("option_warning",
+             "the memory limit of the container leaves less than GPUTRACE_BUFFER; a smaller ring is used");
   }
   info.add("option.buffer_bytes", budget);
   return budget;
@@ -278,7 +290,8 @@ int start_with(Texts& texts) {
     open_window(control, producer.session_begin);
     if (options.start_sidecar) error = launch_sidecar(segment.fd, texts.scratch, kScratchSize);
   }
-  raw_syscall(SYS_close, segment.fd);  // the mapping lives on; a closed descriptor is one that the host cannot stumble over
+  raw_syscall(SYS_close,
+              segment.fd);  // the mapping lives on; a closed descriptor is one that the host cannot stumble over
   if (error) {
     control.off_reason.store(static_cast<u32>(error), std::memory_order_relaxed);
     control.state.store(static_cast<u32>(SessionState::Off), std::memory_order_release);
@@ -363,7 +376,8 @@ void set_profiler_range(bool begin, Ticks now) {
     control.state.store(static_cast<u32>(SessionState::Ended), std::memory_order_release);
     return;
   }
-  control.window_end.store(options.duration_ns ? ticks_after(now, options.duration_ns) : kNever, std::memory_order_relaxed);
+  control.window_end.store(options.duration_ns ? ticks_after(now, options.duration_ns) : kNever,
+                           std::memory_order_relaxed);
   control.window_begin.store(now, std::memory_order_relaxed);
   control.state.store(static_cast<u32>(SessionState::Recording), std::memory_order_release);
 }
@@ -374,7 +388,8 @@ void set_profiler_range(bool begin, Ticks now) {
 __attribute__((constructor)) static void gputrace_loaded(int, char**, char** variables) {
   gputrace::copy_environment(variables);
   const char* enabled = gputrace::copied_variable("GPUTRACE");
-  if (enabled && enabled[0] == '0' && !enabled[1]) gputrace::gate.generation.store(gputrace::kGateOff, std::memory_order_relaxed);
+  if (enabled && enabled[0] == '0' && !enabled[1])
+    gputrace::gate.generation.store(gputrace::kGateOff, std::memory_order_relaxed);
 }
 
 // DT_FINI: runs at exit, without a registration that could lock. Only a hint for the sidecar's end_reason.

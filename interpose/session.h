@@ -1,5 +1,6 @@
-// One session per process: from its first CUDA call on, until it ends. A child of fork has a session of its own, from its own first call.
-// Cold. The first failure switches off for good: the reason is in the segment if there is one, and every call passes through.
+// One session per process: from its first CUDA call on, until it ends. A child of fork has a session of its own, from
+// its own first call. Cold. The first failure switches off for good: the reason is in the segment if there is one, and
+// every call passes through.
 #pragma once
 
 #include "base/types.h"
@@ -7,8 +8,9 @@
 
 namespace gputrace {
 
-// The slow way into a traced call: the thread's generation is not the gate's. Starts the session if this is the process's first call, and
-// makes the thread part of it. False: the call is not traced (off, being started by another thread).
+// The slow way into a traced call: the thread's generation is not the gate's. Starts the session if this is the
+// process's first call, and makes the thread part of it. False: the call is not traced (off, being started by another
+// thread).
 bool enter_session();
 
 void switch_off(int reason);

@@ -25,7 +25,8 @@ struct Plan {
   volatile int error;  // written by the children: they share this memory
 };
 
-// The children run on the host's memory while the calling thread sleeps: raw system calls only, nothing that would touch errno or a lock.
+// The children run on the host's memory while the calling thread sleeps: raw system calls only, nothing that would
+// touch errno or a lock.
 [[noreturn]] void leave(int status) {
   for (;;) raw_syscall(SYS_exit, status);
 }
@@ -59,7 +60,8 @@ int become_sidecar(void* data) {
     const char* with_process[] = {"gputrace-sidecar", "--segment-fd", "3", "--process-fd", "4", nullptr};
     const char* without[] = {"gputrace-sidecar", "--segment-fd", "3", nullptr};
     const char* const* arguments = plan.launch->process_fd >= 0 ? with_process : without;
-    error = static_cast<int>(-raw_syscall(SYS_execve, raw_pointer(plan.launch->path), raw_pointer(arguments), raw_pointer(plan.launch->environment)));
+    error = static_cast<int>(-raw_syscall(SYS_execve, raw_pointer(plan.launch->path), raw_pointer(arguments),
+                                          raw_pointer(plan.launch->environment)));
   }
   plan.error = error;
   leave(127);
@@ -74,7 +76,8 @@ int run_middle(void* data) {
 }  // namespace
 
 int start_sidecar(const SidecarLaunch& launch) {
-  const long stacks = raw_syscall(SYS_mmap, 0, 2 * kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const long stacks =
+      raw_syscall(SYS_mmap, 0, 2 * kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stacks < 0 && stacks > -4096) return static_cast<int>(-stacks);
   char* base = reinterpret_cast<char*>(stacks);
   Plan plan{&launch, base + 2 * kStackSize, 0};

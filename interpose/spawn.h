@@ -1,10 +1,12 @@
 // Starting the sidecar without the host noticing.
 //
-//   host ── clone, exit signal 0 ──▶ middle ── clone ──▶ sidecar (own session, every signal blocked, two descriptors, exec)
+//   host ── clone, exit signal 0 ──▶ middle ── clone ──▶ sidecar (own session, every signal blocked, two descriptors,
+//   exec)
 //                 ◀── reaped by us alone (__WALL) ──
 //
-// Both clones share memory and suspend their caller, like vfork: no page table of a 100 GB host is copied. The host sees no SIGCHLD and
-// no child that wait() could return; only a host that is a subreaper or PID 1 becomes the sidecar's parent.
+// Both clones share memory and suspend their caller, like vfork: no page table of a 100 GB host is copied. The host
+// sees no SIGCHLD and no child that wait() could return; only a host that is a subreaper or PID 1 becomes the sidecar's
+// parent.
 #pragma once
 
 #include "base/types.h"
@@ -18,7 +20,8 @@ struct SidecarLaunch {
   char* const* environment;
 };
 
-// Returns 0 once the program runs, else an errno: it could not be started, nothing is left behind. No allocation from the host's heap.
+// Returns 0 once the program runs, else an errno: it could not be started, nothing is left behind. No allocation from
+// the host's heap.
 int start_sidecar(const SidecarLaunch& launch);
 
 }  // namespace gputrace

@@ -15,7 +15,9 @@ constinit thread_local ThreadState thread_state{};
 
 namespace {
 
-BlockHeader* block_at(u32 index) { return reinterpret_cast<BlockHeader*>(producer.blocks + u64{index} * producer.block_size); }
+BlockHeader* block_at(u32 index) {
+  return reinterpret_cast<BlockHeader*>(producer.blocks + u64{index} * producer.block_size);
+}
 u32 index_of(const BlockHeader* block) {
   return static_cast<u32>((reinterpret_cast<const char*>(block) - producer.blocks) / producer.block_size);
 }
@@ -30,12 +32,12 @@ u64 dropped_total(const ThreadSlot& slot) {
 }
 
 bool change_block(u32 index, u64 word, BlockState state) {
-  return producer.block_states[index].compare_exchange_strong(word, next_block_word(word, state), std::memory_order_acq_rel,
-                                                              std::memory_order_relaxed);
+  return producer.block_states[index].compare_exchange_strong(word, next_block_word(word, state),
+                                                              std::memory_order_acq_rel, std::memory_order_relaxed);
 }
 
-// The first kReservedBlocks blocks serve slot 0 alone; it may also take any other. Every eighth search begins at the bottom again: while the
-// sidecar keeps up, the same few blocks go round and stay in the cache.
+// The first kReservedBlocks blocks serve slot 0 alone; it may also take any other. Every eighth search begins at the
+// bottom again: while the sidecar keeps up, the same few blocks go round and stay in the cache.
 u32 claim_free_block(bool for_definitions) {
   const u32 first = for_definitions ? 0 : kReservedBlocks;
   if (first >= producer.block_count) return kNoBlock;
@@ -76,8 +78,8 @@ void hand_over(ThreadState& thread) {
   if (!thread.block) return;
   const u32 index = index_of(thread.block);
   const u64 word = producer.block_states[index].load(std::memory_order_relaxed);
-  // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken. Full first: were the process killed in
-  // between the other way round, the block would belong to nobody.
+  // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken. Full first: were the
+  // process killed in between the other way round, the block would belong to nobody.
   if (block_state(word) == BlockState::Writing) change_block(index, word, BlockState::Full);
   thread.slot->current_block.store(kNoBlock, std::memory_order_release);
   thread.block = nullptr;
@@ -87,7 +89,8 @@ void hand_over(ThreadState& thread) {
 bool take_block(ThreadState& thread, Ticks now) {
   ThreadSlot& slot = *thread.slot;
   u32 index = claim_free_block(&slot == producer.slots);
-  if (index == kNoBlock && producer.header->on_full == OnFull::Overwrite && &slot != producer.slots) index = claim_oldest_full_block();
+  if (index == kNoBlock && producer.header->on_full == OnFull::Overwrite && &slot != producer.slots)
+    index = claim_oldest_full_block();
   if (index == kNoBlock) return false;
   BlockHeader* block = block_at(index);
   block->committed.store(0, std::memory_order_relaxed);
@@ -95,7 +98,8 @@ bool take_block(ThreadState& thread, Ticks now) {
   block->slot = index_of(&slot);
   block->incarnation = slot.incarnation;
   block->sequence = slot.next_sequence++;
-  block->first_record = slot.seen - dropped_total(slot) - 1;  // the record that asks for room is counted as seen already
+  block->first_record =
+      slot.seen - dropped_total(slot) - 1;  // the record that asks for room is counted as seen already
   block->claimed = now;
   slot.current_block.store(index, std::memory_order_release);
   thread.block = block;
@@ -110,7 +114,9 @@ DropReason full_reason(Ticks now) {
   const u32 state = control.consumer_state.load(std::memory_order_relaxed);
   if (state == 3) return DropReason::NoSidecar;
   const u64 beat = control.heartbeat.load(std::memory_order_relaxed);
-  if (beat == 0) return producer.stale_ticks && now - producer.session_begin < producer.stale_ticks ? DropReason::RingFull : DropReason::NoSidecar;
+  if (beat == 0)
+    return producer.stale_ticks && now - producer.session_begin < producer.stale_ticks ? DropReason::RingFull
+                                                                                       : DropReason::NoSidecar;
   return static_cast<u64>(monotonic_nanos()) > beat + 2'000'000'000ull ? DropReason::NoSidecar : DropReason::RingFull;
 }
 
@@ -120,7 +126,8 @@ void count_drop(ThreadSlot& slot, SlotLedger& ledger, Ticks now) {
   ledger.gap_end = now;
 }
 
-// The records of this thread that found no room are told as soon as one finds some. The caller has just taken a fresh block.
+// The records of this thread that found no room are told as soon as one finds some. The caller has just taken a fresh
+// block.
 void write_gap(ThreadState& thread, SlotLedger& ledger) {
   Gap gap{};
   gap.header = {static_cast<u16>(RecordType::Gap), sizeof(Gap), 0, 0, ledger.gap_begin, ledger.gap_end};
@@ -133,9 +140,7 @@ void write_gap(ThreadState& thread, SlotLedger& ledger) {
   thread.block->committed.store(sizeof gap, std::memory_order_release);
 }
 
-bool thread_is_gone(i32 tid) {
-  return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */;
-}
+bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */; }
 
 void end_slot(ThreadSlot& slot, Ticks now) {
   slot.end = now;
@@ -146,12 +151,14 @@ void end_slot(ThreadSlot& slot, Ticks now) {
 void end_slots_of_dead_threads(Ticks now) {
   for (u32 i = 1; i < producer.slot_count; ++i) {
     ThreadSlot& slot = producer.slots[i];
-    if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live) || !thread_is_gone(slot.tid)) continue;
+    if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live) || !thread_is_gone(slot.tid))
+      continue;
     u32 live = static_cast<u32>(SlotState::Live);
     const u32 block = slot.current_block.exchange(kNoBlock, std::memory_order_acq_rel);
     if (block < producer.block_count) {
       const u64 word = producer.block_states[block].load(std::memory_order_relaxed);
-      if (block_state(word) == BlockState::Writing && block_at(block)->slot == i) change_block(block, word, BlockState::Full);
+      if (block_state(word) == BlockState::Writing && block_at(block)->slot == i)
+        change_block(block, word, BlockState::Full);
     }
     slot.end = now;
     slot.state.compare_exchange_strong(live, static_cast<u32>(SlotState::Ended), std::memory_order_acq_rel);
@@ -162,9 +169,11 @@ void end_slots_of_dead_threads(Ticks now) {
 bool retire_ended_slot(ThreadSlot& slot) {
   u32 ended = static_cast<u32>(SlotState::Ended);
   if (full_reason(record_ticks()) != DropReason::NoSidecar) return false;
-  if (!slot.state.compare_exchange_strong(ended, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel)) return false;
+  if (!slot.state.compare_exchange_strong(ended, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel))
+    return false;
   producer.control->retired_seen.fetch_add(slot.seen, std::memory_order_relaxed);
-  for (u32 i = 0; i < kDropReasons; ++i) producer.control->retired_dropped[i].fetch_add(slot.dropped[i], std::memory_order_relaxed);
+  for (u32 i = 0; i < kDropReasons; ++i)
+    producer.control->retired_dropped[i].fetch_add(slot.dropped[i], std::memory_order_relaxed);
   return true;
 }
 
@@ -175,12 +184,14 @@ ThreadSlot* claim_slot() {
     ThreadSlot& slot = producer.slots[1 + (start + i) % span];
     u32 free = static_cast<u32>(SlotState::Free);
     if (slot.state.load(std::memory_order_relaxed) != free) continue;
-    if (slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel)) return &slot;
+    if (slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel))
+      return &slot;
   }
   end_slots_of_dead_threads(record_ticks());
   for (u32 i = 0; i < span; ++i) {
     ThreadSlot& slot = producer.slots[1 + (start + i) % span];
-    if (slot.state.load(std::memory_order_acquire) == static_cast<u32>(SlotState::Ended) && retire_ended_slot(slot)) return &slot;
+    if (slot.state.load(std::memory_order_acquire) == static_cast<u32>(SlotState::Ended) && retire_ended_slot(slot))
+      return &slot;
   }
   return nullptr;
 }
@@ -234,11 +245,13 @@ void leave_session() {
   end_slot(*slot, record_ticks());
 }
 
-// A thread without a slot looks for one again now and then: slots come back as the sidecar drains those of ended threads.
+// A thread without a slot looks for one again now and then: slots come back as the sidecar drains those of ended
+// threads.
 static bool retry_slot(ThreadState& thread, Ticks now) {
   static constinit std::atomic<u64> next_try{0};
   u64 due = next_try.load(std::memory_order_relaxed);
-  if (now < due || !next_try.compare_exchange_strong(due, now + producer.retry_ticks, std::memory_order_relaxed)) return false;
+  if (now < due || !next_try.compare_exchange_strong(due, now + producer.retry_ticks, std::memory_order_relaxed))
+    return false;
   ThreadSlot* slot = claim_slot();
   if (!slot) return false;
   open_slot(*slot);
@@ -281,7 +294,9 @@ bool begin_definition() {
   const u32 self = static_cast<u32>(own_tid());
   for (int spin = 0; spin < 2000; ++spin) {
     u32 free = 0;
-    if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire, std::memory_order_relaxed)) return true;
+    if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire,
+                                                         std::memory_order_relaxed))
+      return true;
     if (free == self) return false;  // a signal handler on top of the holder
     if (spin == 1000 && thread_is_gone(static_cast<i32>(free))) {
       if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire)) {

@@ -1,12 +1,16 @@
 // The producer's side of the segment: what a thread of the traced process does to write a record.
 //
-//   · Only the owning thread writes into its slot and its block. Nothing here locks, allocates, throws or makes a system call;
+//   · Only the owning thread writes into its slot and its block. Nothing here locks, allocates, throws or makes a
+//   system call;
 //     what must (claiming a slot or a block) is in producer.cpp, out of line, at block borders and thread borders only.
-//   · The gate is one word in a page that fork wipes: a thread records while the generation that it joined equals the gate's.
+//   · The gate is one word in a page that fork wipes: a thread records while the generation that it joined equals the
+//   gate's.
 //     A child of fork reads 0 there, a process that is switched off for good reads kGateOff; both leave the hot path.
-//   · A signal handler may interrupt any instruction here and make a traced call itself. `busy` is up from reserve to commit: what the
+//   · A signal handler may interrupt any instruction here and make a traced call itself. `busy` is up from reserve to
+//   commit: what the
 //     handler wanted to write then is dropped and counted (Nested). Counters are bumped by one instruction each.
-//   · A handler may also fork and return into the middle of a write: commit() looks at the gate again, so that the child does not
+//   · A handler may also fork and return into the middle of a write: commit() looks at the gate again, so that the
+//   child does not
 //     publish into its parent's ring.
 #pragma once
 
@@ -29,13 +33,14 @@ struct alignas(4096) Gate {
   std::atomic<u64> generation;
 };
 
-// All the thread-local storage that there is: 64 bytes, so that the library fits into the static TLS that glibc keeps spare.
+// All the thread-local storage that there is: 64 bytes, so that the library fits into the static TLS that glibc keeps
+// spare.
 struct ThreadState {
   u64 generation = ~0ull;  // session that this thread has joined; ~0: none
   char* cursor = nullptr;  // where the next record goes
   char* limit = nullptr;   // end of the block
   BlockHeader* block = nullptr;
-  ThreadSlot* slot = nullptr;  // never null once joined: Producer::sink stands in when no slot was free
+  ThreadSlot* slot = nullptr;     // never null once joined: Producer::sink stands in when no slot was free
   u64 context = kUnknownContext;  // current CUcontext
   u64 frame = 0;                  // stack address of the innermost open call
   u64 busy = 0;                   // 1 between reserve and commit
@@ -44,17 +49,18 @@ static_assert(sizeof(ThreadState) == 64);
 
 // What the producer keeps of a slot outside the segment. Index: slot. The owning thread only.
 struct SlotLedger {
-  u64 gap_count;      // records dropped since the last one that was written
+  u64 gap_count;  // records dropped since the last one that was written
   Ticks gap_begin;
   Ticks gap_end;
   u32 gap_reason;
   u32 reserved;
-  Ticks next_try;     // no search for a free block before this
+  Ticks next_try;  // no search for a free block before this
   u64 unused[3];
 };
 static_assert(sizeof(SlotLedger) == 64);
 
-// One process, one producer. Written while the session starts, constant while its generation is in the gate, unless said otherwise.
+// One process, one producer. Written while the session starts, constant while its generation is in the gate, unless
+// said otherwise.
 struct Producer {
   SegmentHeader* header;
   SegmentControl* control;
@@ -67,10 +73,11 @@ struct Producer {
   ClockKind clock;
   SlotLedger* ledgers;  // slot_count of them, private memory
   Ticks session_begin;
-  Ticks retry_ticks;      // about 20 us
-  Ticks stale_ticks;      // about 2 s; 0: not known
-  ThreadSlot sink;        // stands in for the slot of a thread that found none; its words are written by many and read by nobody
-  ThreadState definitions;  // the writer state of slot 0, under definition_lock
+  Ticks retry_ticks;  // about 20 us
+  Ticks stale_ticks;  // about 2 s; 0: not known
+  ThreadSlot
+      sink;  // stands in for the slot of a thread that found none; its words are written by many and read by nobody
+  ThreadState definitions;           // the writer state of slot 0, under definition_lock
   std::atomic<u32> definition_lock;  // 0, or the tid of the holder
   std::atomic<u32> next_slot;
   std::atomic<u32> next_block;
@@ -102,7 +109,8 @@ inline Ticks record_ticks() { return ticks_of(producer.clock); }
 void join_session(u64 generation);
 // Hands the thread's block over and ends its slot. Later records of the thread join again.
 void leave_session();
-// Room in a fresh block when the present one is full or absent; nullptr: dropped and counted. No record is larger than a block.
+// Room in a fresh block when the present one is full or absent; nullptr: dropped and counted. No record is larger than
+// a block.
 char* reserve_slow(ThreadState& thread, Ticks now);
 void drop_nested();
 
@@ -141,14 +149,16 @@ __attribute__((always_inline)) inline void commit(ThreadState& thread, char* at,
   thread.busy = 0;
 }
 
-// The definitions slot. begin_definition() takes the in-process lock, or gives up after a bounded wait (false: then nothing may be
-// written now). A signal handler that interrupted the holder gets false at once.
+// The definitions slot. begin_definition() takes the in-process lock, or gives up after a bounded wait (false: then
+// nothing may be written now). A signal handler that interrupted the holder gets false at once.
 bool begin_definition();
 void end_definition();
 // Makes slot 0 of a new session ready. Before the gate opens.
 void open_definitions_slot();
 // Under the lock. Same contract as reserve() and commit().
 inline char* reserve_definition(u32 size, Ticks now) { return reserve(producer.definitions, size, now); }
-inline void commit_definition(char* at, u32 size, u64 generation) { commit(producer.definitions, at, size, generation); }
+inline void commit_definition(char* at, u32 size, u64 generation) {
+  commit(producer.definitions, at, size, generation);
+}
 
 }  // namespace gputrace

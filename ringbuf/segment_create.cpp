@@ -13,10 +13,11 @@ namespace gputrace {
 namespace {
 
 constexpr u64 kPage = 4096;
-constexpr u64 kReserveStep = 1u << 20;  // the reservation itself can trigger the OOM killer: small steps give it little to kill for
+constexpr u64 kReserveStep =
+    1u << 20;  // the reservation itself can trigger the OOM killer: small steps give it little to kill for
 constexpr u32 kAllowSealing = 2, kCloseOnExec = 1;
 constexpr int kAddSeals = 1033, kSealSeal = 1, kSealShrink = 2, kSealGrow = 4;
-constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, Linux 5.14
+constexpr int kPopulateWrite = 23;    // MADV_POPULATE_WRITE, Linux 5.14
 constexpr u64 kMaxDescriptor = 1000;  // higher ones cost the process a larger descriptor table
 
 // Blocks small enough that a thousand threads can hold one each, large enough that borders cost nothing.
@@ -123,7 +124,8 @@ int create_segment(const SegmentRequest& request, CreatedSegment& created) {
   int error = 0;
   const int fd = make_sealed_file(plan.segment_size, error);
   if (fd < 0) return error;
-  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(plan.segment_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  const long mapped =
+      raw_syscall(SYS_mmap, 0, static_cast<long>(plan.segment_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped < 0 && mapped > -4096) {
     raw_syscall(SYS_close, fd);
     return static_cast<int>(-mapped);

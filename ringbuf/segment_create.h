@@ -1,5 +1,5 @@
-// Making the segment, in the traced process: a sealed, reserved, pre-faulted memfd, mapped, with its header and texts in place.
-// Cold, once per process. No allocation, no exception; every failure is an errno and leaves nothing behind.
+// Making the segment, in the traced process: a sealed, reserved, pre-faulted memfd, mapped, with its header and texts
+// in place. Cold, once per process. No allocation, no exception; every failure is an errno and leaves nothing behind.
 #pragma once
 
 #include "base/clock.h"
@@ -35,7 +35,8 @@ int create_segment(const SegmentRequest& request, CreatedSegment& created);
 // Fills in the layout for a budget: sizes, counts and offsets. False if it is too small. Pure.
 bool plan_segment(const SegmentRequest& request, SegmentHeader& header);
 
-// Moves a descriptor out of the numbers that the application expects; returns the new one (or the old one when there is no room).
+// Moves a descriptor out of the numbers that the application expects; returns the new one (or the old one when there is
+// no room).
 int move_descriptor_high(int fd);
 
 }  // namespace gputrace

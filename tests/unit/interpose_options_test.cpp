@@ -20,13 +20,16 @@ TEST(ParseSize, TakesBinaryUnits) {
   EXPECT_EQ(bytes, 1536ull << 20);
   EXPECT_TRUE(parse_size("4096", bytes));
   EXPECT_EQ(bytes, 4096u);
-  for (const char* bad : {"", "M", "-1", "16X", "1e3", "16M ", "0x10", "99999999999999999999G"}) EXPECT_FALSE(parse_size(bad, bytes)) << bad;
+  for (const char* bad : {"", "M", "-1", "16X", "1e3", "16M ", "0x10", "99999999999999999999G"})
+    EXPECT_FALSE(parse_size(bad, bytes)) << bad;
 }
 
 TEST(ParseDuration, TakesEveryUnitAndBareSeconds) {
   Nanos nanos = 0;
-  const std::pair<const char*, Nanos> cases[] = {{"30s", 30'000'000'000}, {"500ms", 500'000'000}, {"5m", 300'000'000'000}, {"1h", 3'600'000'000'000},
-                                                 {"10us", 10'000},        {"7ns", 7},            {"2", 2'000'000'000},    {"0.5", 500'000'000}};
+  const std::pair<const char*, Nanos> cases[] = {{"30s", 30'000'000'000}, {"500ms", 500'000'000},
+                                                 {"5m", 300'000'000'000}, {"1h", 3'600'000'000'000},
+                                                 {"10us", 10'000},        {"7ns", 7},
+                                                 {"2", 2'000'000'000},    {"0.5", 500'000'000}};
   for (const auto& [text, expected] : cases) {
     EXPECT_TRUE(parse_duration(text, nanos)) << text;
     EXPECT_EQ(nanos, expected) << text;
@@ -52,8 +55,15 @@ TEST(RankSelected, TakesListsRangesAndLocalRanks) {
 
 // One process, one environment: the copy is taken once, as in the traced process.
 TEST(ReadOptions, WarnsOncePerMistakeAndGoesOnWithDefaults) {
-  const char* variables[] = {"GPUTRACE_BUFFER=lots", "GPUTRACE_BUFER=1M", "GPUTRACE_DURATION=30s", "GPUTRACE_COLLECT=api,counters,nonsense",
-                             "GPUTRACE_CAPTURE=profiler-api", "PATH=/bin", "GPUTRACE_RUN=x", "GPUTRACE_ON_FULL=overwrite", nullptr};
+  const char* variables[] = {"GPUTRACE_BUFFER=lots",
+                             "GPUTRACE_BUFER=1M",
+                             "GPUTRACE_DURATION=30s",
+                             "GPUTRACE_COLLECT=api,counters,nonsense",
+                             "GPUTRACE_CAPTURE=profiler-api",
+                             "PATH=/bin",
+                             "GPUTRACE_RUN=x",
+                             "GPUTRACE_ON_FULL=overwrite",
+                             nullptr};
   copy_environment(const_cast<char* const*>(variables));
   char text[8192];
   InfoText info(text, sizeof text);
@@ -66,7 +76,9 @@ TEST(ReadOptions, WarnsOncePerMistakeAndGoesOnWithDefaults) {
   EXPECT_TRUE(options.enabled);
   EXPECT_TRUE(options.collect_api);
   const std::string told(info.data(), info.size());
-  EXPECT_NE(told.find("GPUTRACE_BUFER is not a variable of gputrace; it is ignored. Nearest: GPUTRACE_BUFFER"), std::string::npos) << told;
+  EXPECT_NE(told.find("GPUTRACE_BUFER is not a variable of gputrace; it is ignored. Nearest: GPUTRACE_BUFFER"),
+            std::string::npos)
+      << told;
   EXPECT_NE(told.find("GPUTRACE_BUFFER=lots cannot be used"), std::string::npos) << told;
   EXPECT_NE(told.find("'nonsense'"), std::string::npos) << told;
   EXPECT_NE(told.find("not_collected\tcounters: not built in this version"), std::string::npos) << told;

@@ -1,4 +1,5 @@
-// The producer over a segment in ordinary memory: what a thread writes, counts and hands over, with the consumer played by the test.
+// The producer over a segment in ordinary memory: what a thread writes, counts and hands over, with the consumer played
+// by the test.
 #include "ringbuf/producer.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +67,9 @@ class ProducerTest : public testing::Test {
     for (u32 i = 0; i < producer.block_count; ++i) count += block_state(producer.block_states[i].load()) == state;
     return count;
   }
-  BlockHeader* block(u32 index) const { return reinterpret_cast<BlockHeader*>(producer.blocks + u64{index} * producer.block_size); }
+  BlockHeader* block(u32 index) const {
+    return reinterpret_cast<BlockHeader*>(producer.blocks + u64{index} * producer.block_size);
+  }
   static u64 dropped(const ThreadSlot& slot) {
     u64 sum = 0;
     for (u64 d : slot.dropped) sum += d;
@@ -113,7 +116,8 @@ TEST_F(ProducerTest, AFullPoolDropsAndCountsAndTellsTheGap) {
   EXPECT_EQ(slot.dropped[static_cast<u32>(DropReason::RingFull)], 10u);
   EXPECT_EQ(blocks_in(BlockState::Free), kReservedBlocks) << "the reserved blocks are not for threads";
 
-  producer.block_states[kReservedBlocks + 1].store(next_block_word(producer.block_states[kReservedBlocks + 1].load(), BlockState::Free));
+  producer.block_states[kReservedBlocks + 1].store(
+      next_block_word(producer.block_states[kReservedBlocks + 1].load(), BlockState::Free));
   ASSERT_TRUE(write(77, 60));
   const BlockHeader* current = block(slot.current_block.load());
   const Gap* gap = reinterpret_cast<const Gap*>(current + 1);
@@ -175,7 +179,8 @@ TEST_F(ProducerTest, SignalsAtAnyInstantLoseNothingUncounted) {
     write(written++);
     for (u32 i = 0; i < producer.block_count; ++i) {  // the consumer: gives every full block back
       const u64 word = producer.block_states[i].load();
-      if (block_state(word) == BlockState::Full) producer.block_states[i].store(next_block_word(word, BlockState::Free));
+      if (block_state(word) == BlockState::Full)
+        producer.block_states[i].store(next_block_word(word, BlockState::Free));
     }
   }
   timer_delete(timer);
@@ -235,7 +240,8 @@ TEST_F(ProducerTest, MoreThreadsThanSlotsAreCountedAsUnslotted) {
   for (u32 i = 1; i < producer.slot_count; ++i) {
     u32 free = 0;
     producer.slots[i].tid = getpid();
-    if (producer.slots[i].state.compare_exchange_strong(free, static_cast<u32>(SlotState::Live))) taken.push_back(&producer.slots[i]);
+    if (producer.slots[i].state.compare_exchange_strong(free, static_cast<u32>(SlotState::Live)))
+      taken.push_back(&producer.slots[i]);
   }
   std::thread([] {
     join_session(kGeneration);
