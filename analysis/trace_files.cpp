@@ -51,6 +51,26 @@ std::optional<std::string> newest_run_here() {
   return newest;
 }
 
+constexpr int kDepth = 4;  // folders that GPUTRACE_OUTPUT=a/%e/%p makes below the one that a user names
+
+// The traces in a directory; where it holds none itself, those of the directories in it. False: it cannot be read.
+bool add_traces_in(const std::string& place, int depth, std::vector<std::string>& files) {
+  const auto names = names_in(place);
+  if (!names) return false;
+  const std::size_t before = files.size();
+  const std::string folder = place == "/" ? place : place + "/";
+  for (const std::string& name : *names) {
+    if (ends_with(name, kSuffix)) files.push_back(folder + name);
+  }
+  if (files.size() != before || depth == 0) return true;
+  for (const std::string& name : *names) {
+    struct stat about;
+    if (name[0] == '.' || lstat((folder + name).c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) continue;
+    add_traces_in(folder + name, depth - 1, files);
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<std::vector<std::string>, InputError> find_trace_files(const std::vector<std::string>& paths) {
@@ -68,12 +88,8 @@ Result<std::vector<std::string>, InputError> find_trace_files(const std::vector<
       files.push_back(place);
       continue;
     }
-    const auto names = names_in(place);
-    if (!names) return Failure{InputError{place + ": " + std::strerror(errno)}};
     const std::size_t before = files.size();
-    for (const std::string& name : *names) {
-      if (ends_with(name, kSuffix)) files.push_back(place == "/" ? place + name : place + "/" + name);
-    }
+    if (!add_traces_in(place, kDepth, files)) return Failure{InputError{place + ": " + std::strerror(errno)}};
     if (files.size() == before) {
       return Failure{InputError{place + ": no trace in this directory (no *.gtrace file): was a CUDA call made? try: gputrace doctor"}};
     }

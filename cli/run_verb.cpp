@@ -57,16 +57,30 @@ std::string read_file(const std::string& path) {
   return content;
 }
 
+// A sidecar, or what becomes one: between its fork and its exec it still goes by the program's name, but holds the segment.
+bool is_sidecar(const std::string& folder) {
+  if (read_file(folder + "/comm").compare(0, 15, "gputrace-sideca") == 0) return true;
+  DIR* files = opendir((folder + "/fd").c_str());
+  if (!files) return false;
+  bool found = false;
+  while (const dirent* entry = found ? nullptr : readdir(files)) {
+    char target[64] = {};
+    found = readlinkat(dirfd(files), entry->d_name, target, sizeof target - 1) > 0 && std::strncmp(target, "/memfd:gputrace", 15) == 0;
+  }
+  closedir(files);
+  return found;
+}
+
 // Is a sidecar of this run at work? It carries the run's name in its environment.
 bool sidecar_at_work(const std::string& run) {
   DIR* processes = opendir("/proc");
   if (!processes) return false;
+  const std::string wanted = std::string(1, '\0') + "GPUTRACE_RUN=" + run;
   bool found = false;
   while (const dirent* entry = found ? nullptr : readdir(processes)) {
     if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
     const std::string folder = std::string("/proc/") + entry->d_name;
-    if (read_file(folder + "/comm").compare(0, 15, "gputrace-sideca") != 0) continue;
-    found = (std::string(1, '\0') + read_file(folder + "/environ")).find(std::string(1, '\0') + "GPUTRACE_RUN=" + run) != std::string::npos;
+    found = (std::string(1, '\0') + read_file(folder + "/environ")).find(wanted) != std::string::npos && is_sidecar(folder);
   }
   closedir(processes);
   return found;
@@ -74,7 +88,11 @@ bool sidecar_at_work(const std::string& run) {
 
 void wait_for_sidecars(const std::string& run) {
   const Nanos until = monotonic_nanos() + kSidecarPatience;
-  while (sidecar_at_work(run) && monotonic_nanos() < until) usleep(5000);
+  // Twice none: in the middle of its exec a sidecar has no environment.
+  for (int none = 0; none < 2 && monotonic_nanos() < until;) {
+    none = sidecar_at_work(run) ? 0 : none + 1;
+    usleep(none == 1 ? 1000 : none == 0 ? 5000 : 0);
+  }
 }
 
 void say_nothing_was_seen(const Arguments& command, const Target& target, const Places& places) {

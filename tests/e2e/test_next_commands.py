@@ -41,6 +41,16 @@ def test_next_command():
     check('21' in err and 'dropped' in err, 'the verdict names launches and drops', err)
 
 
+def test_next_command_though_the_sidecar_starts_late():
+    # Shorter than the sidecar's start: `run` waits for what becomes a sidecar.
+    with open(scratch('late'), 'w', encoding='utf-8') as file:
+        file.write(f'#!/bin/sh\nsleep 0.4\nexec {places.sidecar} "$@"\n')
+    os.chmod(scratch('late'), 0o755)
+    code, out, err = run_here(['--simgpu', '--', program('drv_linked'), 'count=1'], GPUTRACE_SIDECAR=scratch('late'))
+    check_equal(code, 0, err)
+    check_next(err, 'third')
+
+
 def test_next_command_of_odd_directories():
     for output in ('with space', "it's", '-dash', 'semi;colon$HOME', 'deep/er/%e-%p'):
         code, out, err = run_here(['--simgpu', '-o', output, '--', program('drv_linked')])
