@@ -6,7 +6,7 @@ from harness import *
 
 def installed():
     """A tree installed by meson and then moved; the paths of its parts."""
-    stage, tree = scratch('stage'), scratch('moved tree')  # a space in the path, on purpose
+    stage, tree = scratch('stage'), scratch('moved-tree')
     done = subprocess.run(['meson', 'install', '-C', BUILD, '--no-rebuild', '--quiet', '--destdir', stage], stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100, check=False)
     check(done.returncode == 0, 'meson install', done.stdout.decode(errors='replace')[-500:])
@@ -38,6 +38,14 @@ def test_run_and_report_work_after_a_move():
     check_equal(said[0], 0, f'exit code of report ({said[2]!r})')
     overview = {row['metric']: row['value'] for row in json.loads(said[1])['sections']['overview']['rows']}
     check(overview['launches'] > 0, 'launches in the report', overview)
+
+
+def test_a_path_that_ld_preload_cannot_take_is_said():
+    tree = scratch('moved tree')
+    shutil.move(installed(), tree)
+    code, out, err = finish(start([os.path.join(tree, 'bin/gputrace'), 'run', '--', 'true'], environment(LD_LIBRARY_PATH=None)))
+    check_equal((code, out), (125, b''), 'exit code')
+    check(b'blank' in err and err.count(b'\n') == 1, 'one clear line', err)
 
 
 def test_nothing_in_it_names_the_build():
