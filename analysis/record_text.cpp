@@ -141,11 +141,19 @@ void RecordText::key(const std::string& name, std::string& out) {
 }
 
 void RecordText::text(std::string_view value, std::string& out) {
-  if (json_) return append_json(valid_utf8(value), out);
-  const bool plain = !value.empty() && value.find_first_of(" \t=\"") == std::string_view::npos;
-  if (!plain) out += '"';
+  bool ascii = !value.empty(), plain = ascii;
+  for (const char c : value) {
+    ascii = ascii && c >= 0x20 && c < 0x7f;
+    plain = plain && c > 0x20 && c < 0x7f && c != '=' && c != '"';
+  }
+  if (json_) return ascii ? append_json(value, out) : append_json(valid_utf8(value), out);
+  if (plain) {
+    out += value;
+    return;
+  }
+  out += '"';
   out += safe_text(value);
-  if (!plain) out += '"';
+  out += '"';
 }
 
 void RecordText::integer(u64 bits, bool is_signed, u32 size, std::string& out) {
@@ -157,52 +165,70 @@ void RecordText::integer(u64 bits, bool is_signed, u32 size, std::string& out) {
   }
 }
 
-void RecordText::names(std::string_view record, const TraceField& field, u64 value, std::string& out) {
-  if (field.name == "copy_kind" || (record == "Free" && field.name == "kind")) return;
-  std::string_view found;
-  std::string flags;
-  for (const Word& word : kWords) {
-    if (word.field != field.name || (word.record.empty() ? !launch_flags_apply(record) && field.name != "launch_flags" : word.record != record)) continue;
-    if (!word.flag && word.value == value) found = word.word;
-    if (word.flag && (value & word.value)) {
-      if (!flags.empty()) flags += '|';
-      flags += word.word;
+const std::vector<RecordText::FieldWords>& RecordText::words_of(const TraceRecordType& type) {
+  const auto [it, fresh] = words_.try_emplace(type.type);
+  if (!fresh) return it->second;
+  for (const TraceField& field : type.fields) {
+    FieldWords& words = it->second.emplace_back();
+    if (field.unit != "flags" && field.unit != "enum") continue;
+    for (const Word& word : kWords) {
+      const bool here = word.record.empty() ? field.name == "launch_flags" || launch_flags_apply(type.name) : word.record == type.name;
+      if (word.field == field.name && here) words.push_back({word.value, word.word, word.flag});
     }
   }
-  if (flags.empty() && found.empty()) return;
-  key(field.name + "_name", out);
-  text(flags.empty() ? found : flags, out);
+  return it->second;
 }
 
-void RecordText::field(const TraceField& field, const RecordHeader& record, const TraceRecordType& type, std::string& out) {
+void RecordText::names(const TraceField& field, const FieldWords& words, u64 value, std::string& out) {
+  bool any = false;
+  for (const FieldWord& word : words) {
+    if (word.flag ? (value & word.value) == 0 : value != word.value) continue;
+    if (!any) {
+      key(field.name + "_name", out);
+      if (json_) out += '"';
+    } else {
+      out += '|';
+    }
+    out += word.word;
+    any = true;
+  }
+  if (any && json_) out += '"';
+}
+
+void RecordText::field(const TraceField& field, const FieldWords& words, const RecordHeader& record, std::string& out) {
   if (field.size == 0 || field.size > 8 || field.offset + field.size > record.size) return;
   if (field.name.compare(0, 8, "reserved") == 0) return;
   const u64 bits = read_bits(reinterpret_cast<const u8*>(&record) + field.offset, field.size);
+  key(field.name, out);
   if (field.unit == "text") {
-    key(field.name, out);
     const std::string_view value = trace_.texts().find(bits);
     if (value.data() == nullptr && json_) out += "null";
     else text(value, out);
     return;
   }
-  key(field.name, out);
   const bool address = field.unit == "handle" || field.unit == "address";
   if (address && !json_) fmt::format_to(std::back_inserter(out), "0x{:x}", bits);
   else integer(bits, field.type[0] == 'i', field.size, out);
-  if (field.unit == "flags" || field.unit == "enum") names(type.name, field, bits, out);
+  if (!words.empty()) names(field, words, bits, out);
 }
 
 void RecordText::call(u16 id, std::string& out) {
-  const TraceCall* call = id ? trace_.schema().call(id) : nullptr;
-  key("call", out);
-  if (call) text(call->name, out);
-  else if (json_ && id == 0) out += "null";
-  else text(id ? "call " + std::to_string(id) : "-", out);
-  if (!call) return;
-  key("variant", out);
-  text(call->variant, out);
-  key("level", out);
-  text(call->level, out);
+  const auto [it, fresh] = calls_.try_emplace(id);
+  if (fresh) {  // a call always stands behind another key
+    const TraceCall* call = id ? trace_.schema().call(id) : nullptr;
+    std::string& line = it->second;
+    key("call", line);
+    if (call) text(call->name, line);
+    else if (json_ && id == 0) line += "null";
+    else text(id ? "call " + std::to_string(id) : "-", line);
+    if (call) {
+      key("variant", line);
+      text(call->variant, line);
+      key("level", line);
+      text(call->level, line);
+    }
+  }
+  out += it->second;
 }
 
 void RecordText::append(const RecordHeader& record, u32 thread, std::string& out) {
@@ -229,7 +255,8 @@ void RecordText::append(const RecordHeader& record, u32 thread, std::string& out
   key("end_ns", out);
   fmt::format_to(std::back_inserter(out), "{}", end);
   if (type) {
-    for (const TraceField& each : type->fields) field(each, record, *type, out);
+    const std::vector<FieldWords>& words = words_of(*type);
+    for (std::size_t i = 0; i < type->fields.size(); ++i) field(type->fields[i], words[i], record, out);
     if (record.type == static_cast<u16>(RecordType::Text) && record.size > sizeof(Text)) {
       const auto value = decode<Text>(record);
       const u64 room = record.size - sizeof(Text), left = value.total > value.offset ? value.total - value.offset : 0;

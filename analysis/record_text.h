@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/tick_clock.h"
@@ -19,17 +21,27 @@ class RecordText {
   void append(const InFlightCallInfo& open, std::string& out);
 
  private:
+  struct FieldWord {
+    u64 value;
+    std::string_view word;
+    bool flag;
+  };
+  using FieldWords = std::vector<FieldWord>;  // of one field; empty: its values have no names
+
   void key(const std::string& name, std::string& out);
   void text(std::string_view value, std::string& out);
   void integer(u64 bits, bool is_signed, u32 size, std::string& out);
-  void field(const TraceField& field, const RecordHeader& record, const TraceRecordType& type, std::string& out);
-  void names(std::string_view record, const TraceField& field, u64 value, std::string& out);
+  void field(const TraceField& field, const FieldWords& words, const RecordHeader& record, std::string& out);
+  const std::vector<FieldWords>& words_of(const TraceRecordType& type);
+  void names(const TraceField& field, const FieldWords& words, u64 value, std::string& out);
   void call(u16 id, std::string& out);
 
   const TraceReader& trace_;
   TickClock clock_;
   bool json_;
   bool first_ = true;
+  std::unordered_map<u16, std::vector<FieldWords>> words_;  // by record type, then as its fields
+  std::unordered_map<u16, std::string> calls_;              // what is written of a call, by id
 };
 
 }  // namespace gputrace

@@ -178,7 +178,13 @@ class TextRenderer {
       for (std::size_t i = 0; i < layout.columns.size(); ++i) {
         if (!takes_the_rest(table.columns[layout.columns[i]]) || total() <= style_.width) continue;
         const std::size_t over = total() - style_.width;
-        layout.widths[i] = std::max(std::min(layout.widths[i], least), layout.widths[i] - std::min(over, layout.widths[i]));
+        std::size_t floor = std::min(layout.widths[i], least);
+        if (table.columns[layout.columns[i]].hint == Hint::Kernel) {  // without their parameters most names are shorter still
+          std::size_t longest = display_width(heading(table.columns[layout.columns[i]].key));
+          for (const auto& row : cells) longest = std::max(longest, display_width(shorten_signature(row[layout.columns[i]], floor, mark_)));
+          floor = std::min(floor, longest);
+        }
+        layout.widths[i] = std::max(floor, layout.widths[i] - std::min(over, layout.widths[i]));
       }
     };
     shrink_names(kNarrowName);
@@ -199,11 +205,17 @@ class TextRenderer {
     return layout;
   }
 
+  // An instant needs all its digits; a duration does not.
+  static std::string cell_text(const Value& value, const Column& column) {
+    if (column.key != "at_ns" || !std::holds_alternative<i64>(value)) return human(value, column.unit);
+    return fmt::format("{:.6f} s", static_cast<double>(std::get<i64>(value)) / 1e9);
+  }
+
   void grid(const Table& table) {
     std::vector<std::vector<std::string>> cells;
     for (std::size_t r = 0; r < shown_rows(table); ++r) {
       auto& row = cells.emplace_back();
-      for (std::size_t c = 0; c < table.columns.size(); ++c) row.push_back(human(table.rows[r][c], table.columns[c].unit));
+      for (std::size_t c = 0; c < table.columns.size(); ++c) row.push_back(cell_text(table.rows[r][c], table.columns[c]));
     }
     const Layout layout = lay_out(table, cells);
     title(table);
