@@ -1,7 +1,8 @@
-// Self time from intervals: a thread's calls come in the order of their ends, so when a call comes, the calls nested in it have come
-// already and are the newest ones that began after it.
+// Self time from intervals: a thread's calls come in the order of their ends, so when a call comes, the calls nested in
+// it have come already and are the newest ones that began after it.
 //   · One instance per traced thread. Amortized O(1) a call.
-//   · Memory: 16 bytes for each of the last kKeep calls that no other encloses; a call enclosing more than that (none known:
+//   · Memory: 16 bytes for each of the last kKeep calls that no other encloses; a call enclosing more than that (none
+//   known:
 //     a runtime call makes tens of driver calls) would keep the time of the oldest as its own.
 #pragma once
 

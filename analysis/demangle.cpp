@@ -8,8 +8,9 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kPlainBytes = 1024;        // up to here the caller's own stack is deep enough for any nesting
-constexpr std::size_t kDeepStack = 256u << 20;   // virtual; touched only as deep as a name nests: 16 KiB of input, < 8 KiB a level
+constexpr std::size_t kPlainBytes = 1024;  // up to here the caller's own stack is deep enough for any nesting
+constexpr std::size_t kDeepStack =
+    256u << 20;  // virtual; touched only as deep as a name nests: 16 KiB of input, < 8 KiB a level
 constexpr std::size_t kMaxNesting = 4096;
 
 // A cheap upper look at how deep a name nests: opening letters against E, source names skipped.
@@ -23,13 +24,17 @@ bool nests_too_deep(const std::string& symbol) {
         length = length * 10 + static_cast<std::size_t>(symbol[i++] - '0');
         if (length > symbol.size()) return false;  // no valid name: the demangler will say so
       }
-      if (length == 0 || length > symbol.size() - i) --i;
-      else i += length - 1;
+      if (length == 0 || length > symbol.size() - i)
+        --i;
+      else
+        i += length - 1;
       prefixes = 0;
       continue;
     }
-    if (c == 'N' || c == 'I' || c == 'X' || c == 'J' || c == 'F' || c == 'L') ++depth;
-    else if (c == 'E' && depth > 0) --depth;
+    if (c == 'N' || c == 'I' || c == 'X' || c == 'J' || c == 'F' || c == 'L')
+      ++depth;
+    else if (c == 'E' && depth > 0)
+      --depth;
     prefixes = c == 'P' || c == 'K' || c == 'R' || c == 'O' || c == 'A' || c == 'D' ? prefixes + 1 : 0;
     if (depth + prefixes > kMaxNesting) return true;
   }
@@ -70,7 +75,8 @@ void work_on_deep_stack(Job& job) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_t thread;
-  if (pthread_attr_setstacksize(&attributes, kDeepStack) == 0 && pthread_create(&thread, &attributes, work, &job) == 0) {
+  if (pthread_attr_setstacksize(&attributes, kDeepStack) == 0 &&
+      pthread_create(&thread, &attributes, work, &job) == 0) {
     pthread_join(thread, nullptr);
   }
   pthread_attr_destroy(&attributes);

@@ -1,5 +1,6 @@
-// C++ kernel names for people. Names are untrusted input: a length cap, a cap on what comes out, and a stack of its own for long
-// ones, so that no name can exhaust time, memory or the stack. What cannot be demangled within that is shown as it is.
+// C++ kernel names for people. Names are untrusted input: a length cap, a cap on what comes out, and a stack of its own
+// for long ones, so that no name can exhaust time, memory or the stack. What cannot be demangled within that is shown
+// as it is.
 #pragma once
 
 #include <string>

@@ -14,7 +14,7 @@ struct DeviceMemoryTotal {
   u64 peak_bytes = 0;
   Nanos peak_at = 0;
   std::vector<PeakPart> at_peak;  // where several processes shared the device: the parts of each process's own peak
-  bool thinned = false;           // samples are the largest of intervals; with several processes the peak is then within those
+  bool thinned = false;  // samples are the largest of intervals; with several processes the peak is then within those
   std::size_t processes = 0;
 };
 

@@ -1,6 +1,7 @@
 // What one traced process did, as facts that reports read: dense tables of calls, launches, copies, memory, graphs.
 // Made by ProcessBuilder in one pass over the records in time order; constant afterwards.
-// Size is bounded by what is different (functions, shapes, calls), not by how often it happened; times are CLOCK_MONOTONIC ns.
+// Size is bounded by what is different (functions, shapes, calls), not by how often it happened; times are
+// CLOCK_MONOTONIC ns.
 #pragma once
 
 #include <array>
@@ -39,7 +40,8 @@ struct ModuleInstance {
   ModuleWhat what = ModuleWhat::Module;
 };
 
-// A function or kernel object of the driver, from the moment its handle was given this meaning until it was given another.
+// A function or kernel object of the driver, from the moment its handle was given this meaning until it was given
+// another.
 struct Function {
   u64 handle = 0;
   std::string symbol;  // empty: not known
@@ -63,9 +65,9 @@ struct KernelShape {
 };
 struct KernelLaunches {
   KernelShape shape;
-  u64 plain = 0;       // launches outside a capture that succeeded
-  u64 in_graphs = 0;   // graph nodes × replays
-  u64 captured = 0;    // nodes added under capture
+  u64 plain = 0;      // launches outside a capture that succeeded
+  u64 in_graphs = 0;  // graph nodes × replays
+  u64 captured = 0;   // nodes added under capture
 };
 
 enum class HostMemory : u8 { Unknown, Pinned, Pageable, Managed, Device };
@@ -77,8 +79,8 @@ struct CopyGroup {
   i32 device = -1;
   u64 count = 0;
   u64 bytes = 0;
-  u64 call_ns = 0;   // host time in the calls (members of a batch share one call: counted once)
-  u64 in_graphs = 0; // of `count`
+  u64 call_ns = 0;           // host time in the calls (members of a batch share one call: counted once)
+  u64 in_graphs = 0;         // of `count`
   u64 between_launches = 0;  // of `count`: a kernel was launched by the same thread since its last such copy
 };
 
@@ -108,12 +110,14 @@ struct DeviceMemory {
   u64 peak_bytes = 0;
   Nanos peak_at = 0;
   std::vector<PeakPart> at_peak;
-  std::vector<MemorySample> samples;  // after each change; thinned to the largest of an interval once there are too many
+  std::vector<MemorySample>
+      samples;  // after each change; thinned to the largest of an interval once there are too many
   bool thinned = false;
 };
 
 struct AllocationLoop {
-  u64 between_launches = 0;  // cuMemAlloc, managed and host allocations with a launch of the same thread since its last one
+  u64 between_launches =
+      0;  // cuMemAlloc, managed and host allocations with a launch of the same thread since its last one
   Nanos first = 0, last = 0;
 };
 
@@ -142,7 +146,8 @@ struct ThreadFacts {
   u64 seen = 0, stored = 0;
   std::array<u64, kDropReasons> dropped{};
   bool exact = true;
-  bool process_wide = false;  // what belongs to no thread in the file: threads without a slot, or whose slot was reclaimed
+  bool process_wide =
+      false;  // what belongs to no thread in the file: threads without a slot, or whose slot was reclaimed
 };
 
 struct OpenCall {
@@ -168,8 +173,8 @@ struct ProcessIdentity {
   i32 pid = 0;
   u64 random_id = 0;
   std::string end_reason;
-  bool ended = false;    // the End chunk is there
-  bool died = false;     // no exit handler ran
+  bool ended = false;  // the End chunk is there
+  bool died = false;   // no exit handler ran
   i32 driver_version = 0, runtime_version = 0, device_count = -1;
   std::string driver_path, runtime_path;
 };
@@ -211,7 +216,7 @@ struct ProcessTrace {
 
 struct LoadedTrace {
   std::vector<ProcessTrace> processes;
-  std::vector<std::string> unread;  // files that could not be read, with the reason
+  std::vector<std::string> unread;     // files that could not be read, with the reason
   Nanos wall_begin = 0, wall_end = 0;  // over all processes (of one host: one clock)
 };
 

@@ -27,7 +27,8 @@ std::string buffer_fix(const ProcessTrace& process) {
   const auto option = process.options.find("buffer_bytes");
   if (option != process.options.end()) {
     u64 value = 0;
-    for (const char c : option->second) value = c >= '0' && c <= '9' && value < (1ull << 50) ? value * 10 + static_cast<u64>(c - '0') : value;
+    for (const char c : option->second)
+      value = c >= '0' && c <= '9' && value < (1ull << 50) ? value * 10 + static_cast<u64>(c - '0') : value;
     if (value) bytes = value;
   }
   u64 wanted = 1u << 20;
@@ -42,16 +43,21 @@ void dropped_records(const LoadedTrace& trace, Findings& found) {
     finding.id = "dropped-records";
     finding.severity = Severity::Warning;
     finding.section = "quality";
-    finding.text = fmt::format("{} of {} records of {} were dropped ({}): counts and sums below are lower bounds", process.dropped,
-                               process.seen, name_of(process), drop_reasons(process.dropped_by));
+    finding.text = fmt::format("{} of {} records of {} were dropped ({}): counts and sums below are lower bounds",
+                               process.dropped, process.seen, name_of(process), drop_reasons(process.dropped_by));
     const u64 full = process.dropped_by[static_cast<u32>(DropReason::RingFull)];
     const u64 disk = process.dropped_by[static_cast<u32>(DropReason::Disk)];
     const u64 slots = process.dropped_by[static_cast<u32>(DropReason::NoSlot)];
     const u64 most = std::max({full, disk, slots});
-    if (most && most == full) finding.fix = buffer_fix(process) + ", or trace less of it: --duration, --capture profiler-api";
-    else if (most && most == disk) finding.fix = "more room on the disk, or a larger GPUTRACE_MAX_SIZE";
-    else if (most) finding.fix = buffer_fix(process) + " (a larger segment has more thread slots)";
-    finding.evidence = {{"dropped", number(process.dropped)}, {"seen", number(process.seen)}, {"pid", static_cast<i64>(process.who.pid)},
+    if (most && most == full)
+      finding.fix = buffer_fix(process) + ", or trace less of it: --duration, --capture profiler-api";
+    else if (most && most == disk)
+      finding.fix = "more room on the disk, or a larger GPUTRACE_MAX_SIZE";
+    else if (most)
+      finding.fix = buffer_fix(process) + " (a larger segment has more thread slots)";
+    finding.evidence = {{"dropped", number(process.dropped)},
+                        {"seen", number(process.seen)},
+                        {"pid", static_cast<i64>(process.who.pid)},
                         {"reasons", drop_reasons(process.dropped_by)}};
     found.push_back(std::move(finding));
   }
@@ -63,15 +69,23 @@ void damaged_file(const LoadedTrace& trace, Findings& found) {
   }
   for (const ProcessTrace& process : trace.processes) {
     if (!process.damage.empty()) {
-      const std::string more = process.damage.size() > 1 ? fmt::format(" (and {} more, see quality-notes)", process.damage.size() - 1) : "";
-      found.push_back({"damaged-file", Severity::Problem, "quality-notes",
-                       fmt::format("{} is damaged: {}{}", process.who.file, process.damage.front(), more),
-                       "what is intact was used; --strict refuses it",
-                       {{"damages", number(static_cast<u64>(process.damage.size()))}, {"pid", static_cast<i64>(process.who.pid)}}});
+      const std::string more =
+          process.damage.size() > 1 ? fmt::format(" (and {} more, see quality-notes)", process.damage.size() - 1) : "";
+      found.push_back(
+          {"damaged-file",
+           Severity::Problem,
+           "quality-notes",
+           fmt::format("{} is damaged: {}{}", process.who.file, process.damage.front(), more),
+           "what is intact was used; --strict refuses it",
+           {{"damages", number(static_cast<u64>(process.damage.size()))}, {"pid", static_cast<i64>(process.who.pid)}}});
     } else if (!process.who.ended) {
-      found.push_back({"unfinished-file", Severity::Warning, "quality-notes",
-                       fmt::format("the trace of {} has no end: it is still being written, or its sidecar was killed", name_of(process)),
-                       "", {{"pid", static_cast<i64>(process.who.pid)}}});
+      found.push_back({"unfinished-file",
+                       Severity::Warning,
+                       "quality-notes",
+                       fmt::format("the trace of {} has no end: it is still being written, or its sidecar was killed",
+                                   name_of(process)),
+                       "",
+                       {{"pid", static_cast<i64>(process.who.pid)}}});
     }
   }
 }
@@ -84,9 +98,14 @@ void died_inside_call(const LoadedTrace& trace, Findings& found) {
       if (open.tid == deepest->tid && open.depth > deepest->depth) deepest = &open;
     }
     const char* verb = process.who.died ? "died inside" : "ended while still inside";
-    found.push_back({"call-in-flight", process.who.died ? Severity::Problem : Severity::Hint, "quality-notes",
-                     fmt::format("{} {} {} (thread {})", name_of(process), verb, deepest->call, deepest->tid), "",
-                     {{"call", deepest->call}, {"tid", static_cast<i64>(deepest->tid)}, {"pid", static_cast<i64>(process.who.pid)},
+    found.push_back({"call-in-flight",
+                     process.who.died ? Severity::Problem : Severity::Hint,
+                     "quality-notes",
+                     fmt::format("{} {} {} (thread {})", name_of(process), verb, deepest->call, deepest->tid),
+                     "",
+                     {{"call", deepest->call},
+                      {"tid", static_cast<i64>(deepest->tid)},
+                      {"pid", static_cast<i64>(process.who.pid)},
                       {"open_calls", number(static_cast<u64>(process.in_flight.size()))}}});
   }
 }
@@ -98,8 +117,12 @@ void no_cuda_call(const LoadedTrace& trace, Findings& found) {
       if (call.calls) return;
     }
   }
-  found.push_back({"no-cuda-call", Severity::Problem, "api", "no CUDA call is in this trace",
-                   "is this a CPU run, or was the recorded window empty? try: gputrace doctor", {}});
+  found.push_back({"no-cuda-call",
+                   Severity::Problem,
+                   "api",
+                   "no CUDA call is in this trace",
+                   "is this a CPU run, or was the recorded window empty? try: gputrace doctor",
+                   {}});
 }
 
 void call_errors(const LoadedTrace& trace, Findings& found) {
@@ -124,9 +147,16 @@ void call_errors(const LoadedTrace& trace, Findings& found) {
   for (const auto& [key, group] : errors) {
     // A runtime call passes on what the driver call within it said: said once.
     if (driver && group.level == "runtime") continue;
-    found.push_back({"call-errors", key.second == 2 ? Severity::Problem : Severity::Warning, "api",
-                     fmt::format("{} returned {} {} time{}", key.first, result_name(key.second), group.count, group.count == 1 ? "" : "s"),
-                     "", {{"call", key.first}, {"result", static_cast<i64>(key.second)}, {"name", result_name(key.second)}, {"count", number(group.count)}}});
+    found.push_back({"call-errors",
+                     key.second == 2 ? Severity::Problem : Severity::Warning,
+                     "api",
+                     fmt::format("{} returned {} {} time{}", key.first, result_name(key.second), group.count,
+                                 group.count == 1 ? "" : "s"),
+                     "",
+                     {{"call", key.first},
+                      {"result", static_cast<i64>(key.second)},
+                      {"name", result_name(key.second)},
+                      {"count", number(group.count)}}});
   }
 }
 
@@ -144,11 +174,18 @@ void synchronous_copies(const LoadedTrace& trace, Findings& found) {
   if (between < kLoopTimes) return;
   const double wall = seconds(trace);
   const bool costly = static_cast<double>(call_ns) >= kCostlyShare * wall * 1e9;
-  found.push_back({"synchronous-copies", costly ? Severity::Warning : Severity::Hint, "copies",
-                   fmt::format("{} synchronous copies ({}), {} of them between launches, {:.0f} per second: the host waits for each, {} in all",
-                               count, human_bytes(bytes), between, per_second(count, wall), human_nanos(static_cast<Nanos>(call_ns))),
+  found.push_back({"synchronous-copies",
+                   costly ? Severity::Warning : Severity::Hint,
+                   "copies",
+                   fmt::format("{} synchronous copies ({}), {} of them between launches, {:.0f} per second: the host "
+                               "waits for each, {} in all",
+                               count, human_bytes(bytes), between, per_second(count, wall),
+                               human_nanos(static_cast<Nanos>(call_ns))),
                    "copy with cuMemcpyAsync (cudaMemcpyAsync, non_blocking=True) from pinned memory, and wait once",
-                   {{"count", number(count)}, {"between_launches", number(between)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)},
+                   {{"count", number(count)},
+                    {"between_launches", number(between)},
+                    {"bytes", number(bytes)},
+                    {"api_ns", number(call_ns)},
                     {"per_second", per_second(count, wall)}}});
 }
 
@@ -158,15 +195,23 @@ void allocation_in_loop(const LoadedTrace& trace, Findings& found) {
     if (loop.between_launches < kLoopTimes) continue;
     u64 spent = 0;
     for (const CallFacts& call : process.calls) {
-      if (call.level == "driver" && (call.name.compare(0, 8, "cuMemAll") == 0 || call.name.compare(0, 9, "cuMemFree") == 0)) spent += call.self_ns;
+      if (call.level == "driver" &&
+          (call.name.compare(0, 8, "cuMemAll") == 0 || call.name.compare(0, 9, "cuMemFree") == 0))
+        spent += call.self_ns;
     }
     const double span = static_cast<double>(loop.last - loop.first) / 1e9;
-    found.push_back({"allocation-in-loop", Severity::Warning, "memory",
-                     fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per second, {} in allocating and freeing",
-                                 name_of(process), loop.between_launches, per_second(loop.between_launches, span), human_nanos(static_cast<Nanos>(spent))),
+    found.push_back({"allocation-in-loop",
+                     Severity::Warning,
+                     "memory",
+                     fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per "
+                                 "second, {} in allocating and freeing",
+                                 name_of(process), loop.between_launches, per_second(loop.between_launches, span),
+                                 human_nanos(static_cast<Nanos>(spent))),
                      "allocate once before the loop, or use stream-ordered pools (cuMemAllocAsync, cudaMallocAsync)",
-                     {{"between_launches", number(loop.between_launches)}, {"per_second", per_second(loop.between_launches, span)},
-                      {"api_ns", number(spent)}, {"pid", static_cast<i64>(process.who.pid)}}});
+                     {{"between_launches", number(loop.between_launches)},
+                      {"per_second", per_second(loop.between_launches, span)},
+                      {"api_ns", number(spent)},
+                      {"pid", static_cast<i64>(process.who.pid)}}});
   }
 }
 
@@ -182,8 +227,11 @@ void pageable_async_copies(const LoadedTrace& trace, Findings& found) {
   }
   if (count < kLoopTimes && bytes < kPageableBytes) return;
   if (count == 0) return;
-  found.push_back({"pageable-async-copies", bytes >= kPageableBytes ? Severity::Warning : Severity::Hint, "copies",
-                   fmt::format("{} asynchronous copies ({}) are from or to pageable host memory: the driver stages them, and they are not asynchronous",
+  found.push_back({"pageable-async-copies",
+                   bytes >= kPageableBytes ? Severity::Warning : Severity::Hint,
+                   "copies",
+                   fmt::format("{} asynchronous copies ({}) are from or to pageable host memory: the driver stages "
+                               "them, and they are not asynchronous",
                                count, human_bytes(bytes)),
                    "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
                    {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}});
@@ -204,11 +252,12 @@ void option_warnings(const LoadedTrace& trace, Findings& found) {
 
 std::vector<Finding> find_findings(const LoadedTrace& trace) {
   Findings found;
-  for (const auto rule : {damaged_file, dropped_records, died_inside_call, no_cuda_call, call_errors, synchronous_copies,
-                          allocation_in_loop, pageable_async_copies, option_warnings}) {
+  for (const auto rule : {damaged_file, dropped_records, died_inside_call, no_cuda_call, call_errors,
+                          synchronous_copies, allocation_in_loop, pageable_async_copies, option_warnings}) {
     rule(trace, found);
   }
-  std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   return found;
 }
 

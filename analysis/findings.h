@@ -1,4 +1,5 @@
-// What the numbers say: rules over the loaded traces, each with the evidence that it rests on and, where there is one, the fix.
+// What the numbers say: rules over the loaded traces, each with the evidence that it rests on and, where there is one,
+// the fix.
 #pragma once
 
 #include <vector>
@@ -11,7 +12,8 @@ namespace gputrace {
 // Problems first, then warnings, then hints.
 std::vector<Finding> find_findings(const LoadedTrace& trace);
 
-// The documented name of a CUresult ("CUDA_ERROR_OUT_OF_MEMORY"); the runtime's numbers mean the same for these. Else "error N".
+// The documented name of a CUresult ("CUDA_ERROR_OUT_OF_MEMORY"); the runtime's numbers mean the same for these. Else
+// "error N".
 std::string result_name(u16 result);
 
 }  // namespace gputrace

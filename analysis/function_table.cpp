@@ -74,7 +74,8 @@ void FunctionTable::described(const FunctionFacts& facts) {
   const std::string_view symbol = texts_.find(facts.name);
   Function& function = functions_[entry_for(facts.function, symbol, kNone)];
   if (function.symbol.empty()) function.symbol = std::string(symbol);
-  function.registers = facts.registers > 0 ? facts.registers : -1;  // no compiled kernel has 0: PTX that nobody compiled
+  function.registers =
+      facts.registers > 0 ? facts.registers : -1;  // no compiled kernel has 0: PTX that nobody compiled
   function.static_shared = facts.static_shared_bytes;
   function.local_bytes = facts.local_bytes;
   function.max_threads = facts.max_threads;

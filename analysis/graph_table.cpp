@@ -3,8 +3,8 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kUpdate = 1, kUnreadable = 2;          // GraphInstantiate::flags
-constexpr u32 kSetOnExec = 1, kDisabledInExec = 2;   // GraphNode::flags
+constexpr u32 kUpdate = 1, kUnreadable = 2;         // GraphInstantiate::flags
+constexpr u32 kSetOnExec = 1, kDisabledInExec = 2;  // GraphNode::flags
 
 }  // namespace
 
@@ -17,7 +17,8 @@ u32 GraphTable::graph_for(u64 graph) {
 void GraphTable::begin_version(const GraphInstantiate& record) {
   Exec& exec = execs_[record.exec];
   const bool update = record.flags & kUpdate;
-  // An update keeps the graph that the executable one was made from; a new instantiation replaces what had the handle before.
+  // An update keeps the graph that the executable one was made from; a new instantiation replaces what had the handle
+  // before.
   if (!update || exec.graph == kNone) exec.graph = graph_for(record.graph);
   exec.nodes.clear();
   exec.by_handle.clear();

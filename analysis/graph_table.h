@@ -1,5 +1,6 @@
 // Executable graphs: which nodes each one has at each moment of the pass, and how often that version was replayed.
-// Replays are counted per version and multiplied out when the version changes, so a replay costs the same for 1 node or 10,000.
+// Replays are counted per version and multiplied out when the version changes, so a replay costs the same for 1 node or
+// 10,000.
 #pragma once
 
 #include <unordered_map>
@@ -12,7 +13,7 @@ class GraphTable {
  public:
   struct Node {
     u64 handle = 0;
-    u32 kind = 0;  // CUgraphNodeType
+    u32 kind = 0;       // CUgraphNodeType
     KernelShape shape;  // kernel nodes; context not set
     u64 bytes = 0;
     u8 copy_kind = 0;
@@ -22,7 +23,8 @@ class GraphTable {
 
   explicit GraphTable(std::vector<Graph>& graphs) : graphs_(graphs) {}
 
-  // `replayed(node, context, times)` is called for every node of a version that ends, and for all that are left by finish().
+  // `replayed(node, context, times)` is called for every node of a version that ends, and for all that are left by
+  // finish().
   template <typename Replayed>
   void instantiated(const GraphInstantiate& record, Replayed&& replayed) {
     if (record.header.result != 0) return;

@@ -26,8 +26,10 @@ std::string command_line(const std::string& joined) {
     word.clear();
   };
   for (const char c : joined) {
-    if (c == '\x1f') flush();
-    else word += c;
+    if (c == '\x1f')
+      flush();
+    else
+      word += c;
   }
   if (!joined.empty()) flush();
   return line;
@@ -39,7 +41,8 @@ bool records_everything_from_the_start(const ProcessTrace& process) {
     return it == process.options.end() ? std::string() : it->second;
   };
   const std::string delay = option("delay_ns"), capture = option("capture");
-  return (delay.empty() || delay == "0") && (capture.empty() || capture == "all") && process.dropped == 0 && process.damage.empty();
+  return (delay.empty() || delay == "0") && (capture.empty() || capture == "all") && process.dropped == 0 &&
+         process.damage.empty();
 }
 
 }  // namespace
@@ -49,12 +52,18 @@ std::string end_reason(const TraceReader& reader) {
   const EndEntry& end = *reader.end();
   const std::string detail = std::to_string(end.detail);
   switch (end.reason) {
-    case EndReason::Exited: return end.detail ? "exited " + detail : "exited";
-    case EndReason::Vanished: return "vanished";
-    case EndReason::Signalled: return "signal " + detail;
-    case EndReason::Executed: return "exec";
-    case EndReason::Stopped: return "stopped";
-    case EndReason::SidecarError: return "sidecar error " + detail;
+    case EndReason::Exited:
+      return end.detail ? "exited " + detail : "exited";
+    case EndReason::Vanished:
+      return "vanished";
+    case EndReason::Signalled:
+      return "signal " + detail;
+    case EndReason::Executed:
+      return "exec";
+    case EndReason::Stopped:
+      return "stopped";
+    case EndReason::SidecarError:
+      return "sidecar error " + detail;
   }
   return "unknown";
 }
@@ -83,7 +92,8 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
     if (key == "disk_stop") process.notes.push_back("writing stopped: " + value);
     if (key != "not_collected") continue;
     const std::size_t colon = value.find(": ");
-    std::pair<std::string, std::string> entry{value.substr(0, colon), colon == std::string::npos ? "" : value.substr(colon + 2)};
+    std::pair<std::string, std::string> entry{value.substr(0, colon),
+                                              colon == std::string::npos ? "" : value.substr(colon + 2)};
     if (std::find(process.not_collected.begin(), process.not_collected.end(), entry) == process.not_collected.end()) {
       process.not_collected.push_back(std::move(entry));
     }
@@ -127,14 +137,16 @@ void read_damage(const TraceReader& reader, ProcessTrace& process) {
     if (process.damage.size() == kMost) break;
     process.damage.push_back(damage.reason);
   }
-  if (reader.damage().size() > kMost) process.damage.push_back(std::to_string(reader.damage().size() - kMost) + " more");
+  if (reader.damage().size() > kMost)
+    process.damage.push_back(std::to_string(reader.damage().size() - kMost) + " more");
   if (reader.unknown_chunks()) {
-    process.notes.push_back(std::to_string(reader.unknown_chunks()) + " chunks are of a kind that this version does not know (newer writer)");
+    process.notes.push_back(std::to_string(reader.unknown_chunks()) +
+                            " chunks are of a kind that this version does not know (newer writer)");
   }
   for (const InFlightCallInfo& open : reader.in_flight()) {
     const TraceCall* call = open.call <= 0xffff ? reader.schema().call(static_cast<u16>(open.call)) : nullptr;
-    process.in_flight.push_back({open.tid, call ? call->name : "call " + std::to_string(open.call), open.argument, open.depth,
-                                 reader.clock().nanos(open.begin)});
+    process.in_flight.push_back({open.tid, call ? call->name : "call " + std::to_string(open.call), open.argument,
+                                 open.depth, reader.clock().nanos(open.begin)});
   }
   process.ledger_complete = records_everything_from_the_start(process);
 }

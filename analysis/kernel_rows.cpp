@@ -10,7 +10,8 @@ std::string image_key(const ProcessTrace& process, u32 module) {
   if (module == kNone) return "";
   const ModuleInstance& instance = process.modules[module];
   if (instance.hash) return "hash " + std::to_string(instance.hash);
-  if (instance.bytes) return "size " + std::to_string(instance.bytes) + " " + std::to_string(static_cast<u32>(instance.image));
+  if (instance.bytes)
+    return "size " + std::to_string(instance.bytes) + " " + std::to_string(static_cast<u32>(instance.image));
   return "process " + std::to_string(process.who.pid) + " module " + std::to_string(module);
 }
 

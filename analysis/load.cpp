@@ -22,7 +22,8 @@ struct Loaded {
 std::optional<Nanos> first_record(const TraceReader& reader) {
   std::optional<Nanos> first;
   for (const RecordChunk& chunk : reader.record_chunks()) {
-    if (reader.threads()[chunk.thread].tid == 0 || chunk.begin == 0) continue;  // definitions may be older than the first call
+    if (reader.threads()[chunk.thread].tid == 0 || chunk.begin == 0)
+      continue;  // definitions may be older than the first call
     const Nanos at = reader.clock().nanos(chunk.begin);
     if (!first || at < *first) first = at;
   }
@@ -72,7 +73,8 @@ std::vector<Loaded> load_files(const std::vector<std::string>& files, TimeWindow
   return loaded;
 }
 
-// Traces of one `gputrace run` carry its name; without one, processes of a job; without that, processes that were alive together.
+// Traces of one `gputrace run` carry its name; without one, processes of a job; without that, processes that were alive
+// together.
 std::string run_key(const ProcessTrace& process) {
   if (!process.who.run.empty()) return "run " + process.who.run;
   return process.who.job.empty() ? std::string() : "job " + process.who.job;
@@ -177,10 +179,12 @@ Result<LoadedTrace, InputError> load_traces(const LoadRequest& request) {
   std::vector<ProcessTrace> unique;  // a copy of a file under another name is one process
   for (ProcessTrace& process : trace.processes) {
     const bool twice = std::any_of(unique.begin(), unique.end(), [&](const ProcessTrace& known) {
-      return process.who.random_id != 0 && known.who.random_id == process.who.random_id && known.who.pid == process.who.pid;
+      return process.who.random_id != 0 && known.who.random_id == process.who.random_id &&
+             known.who.pid == process.who.pid;
     });
     if (twice) {
-      unique.back().notes.push_back(process.who.file + " is a second copy of a process that is counted already: left out");
+      unique.back().notes.push_back(process.who.file +
+                                    " is a second copy of a process that is counted already: left out");
     } else {
       unique.push_back(std::move(process));
     }

@@ -6,21 +6,30 @@ namespace gputrace {
 namespace {
 
 bool on_device(AllocKind kind) {
-  return kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Pool || kind == AllocKind::VmmCreate ||
-         kind == AllocKind::Array;
+  return kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Pool ||
+         kind == AllocKind::VmmCreate || kind == AllocKind::Array;
 }
 
 const char* pool_name(AllocKind kind) {
   switch (kind) {
-    case AllocKind::Device: return "device";
-    case AllocKind::Managed: return "managed";
-    case AllocKind::Host: return "host";
-    case AllocKind::HostRegistered: return "host-registered";
-    case AllocKind::Pool: return "pool";
-    case AllocKind::VmmCreate: return "vmm";
-    case AllocKind::Array: return "array";
-    case AllocKind::Ipc: return "ipc";
-    default: return "other";
+    case AllocKind::Device:
+      return "device";
+    case AllocKind::Managed:
+      return "managed";
+    case AllocKind::Host:
+      return "host";
+    case AllocKind::HostRegistered:
+      return "host-registered";
+    case AllocKind::Pool:
+      return "pool";
+    case AllocKind::VmmCreate:
+      return "vmm";
+    case AllocKind::Array:
+      return "array";
+    case AllocKind::Ipc:
+      return "ipc";
+    default:
+      return "other";
   }
 }
 
@@ -134,7 +143,8 @@ void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos 
   } else if (alloc.address != 0) {
     const auto old = blocks_.find(alloc.address);
     // Its free was dropped or not seen: the address can have been given out again only after it.
-    if (old != blocks_.end() && old->second.pool != kNone && kind != AllocKind::HostRegistered) count_out(old->second, at, false);
+    if (old != blocks_.end() && old->second.pool != kNone && kind != AllocKind::HostRegistered)
+      count_out(old->second, at, false);
     blocks_[alloc.address] = block;
   }
 }
@@ -164,7 +174,9 @@ void MemoryLedger::unmap(u64 address, u64 bytes, Nanos at) {
 
 void MemoryLedger::freed(const Free& free, Nanos at) {
   const auto kind = static_cast<AllocKind>(free.kind);
-  if (free.header.result != 0 || (free.launch_flags & kLaunchCaptured) || free.address == 0 || kind == AllocKind::VmmReserve) return;
+  if (free.header.result != 0 || (free.launch_flags & kLaunchCaptured) || free.address == 0 ||
+      kind == AllocKind::VmmReserve)
+    return;
   if (kind == AllocKind::VmmMap) return unmap(free.address, free.bytes, at);
   if (kind == AllocKind::VmmCreate) {
     const auto it = physical_.find(free.address);
@@ -224,10 +236,13 @@ MemoryLedger::Place MemoryLedger::find(u64 address) const {
   const Block& block = it->second;
   if (address - it->first >= block.bytes && address != it->first) return {};
   switch (block.kind) {
-    case AllocKind::Managed: return {HostMemory::Managed, block.device};
+    case AllocKind::Managed:
+      return {HostMemory::Managed, block.device};
     case AllocKind::Host:
-    case AllocKind::HostRegistered: return {HostMemory::Pinned, -1};
-    default: return {HostMemory::Device, block.device};
+    case AllocKind::HostRegistered:
+      return {HostMemory::Pinned, -1};
+    default:
+      return {HostMemory::Device, block.device};
   }
 }
 

@@ -1,7 +1,9 @@
 // What is allocated at each moment of the pass: bytes by device and pool, peaks, and what kind of memory an address is.
-//   · Told in time order, frees at their begin and allocations at their end: a freed address may be given to another thread
+//   · Told in time order, frees at their begin and allocations at their end: a freed address may be given to another
+//   thread
 //     before the freeing call returns.
-//   · VMM: physical memory (VmmCreate) counts from its creation until it is released and mapped nowhere; mappings only say what an
+//   · VMM: physical memory (VmmCreate) counts from its creation until it is released and mapped nowhere; mappings only
+//   say what an
 //     address is; reserved address ranges are no memory.
 //   · Memory: O(live allocations) + O(pools) + at most 2 * kMaxSamples samples a device.
 #pragma once
@@ -53,9 +55,9 @@ class MemoryLedger {
   void drop_physical_if_unused(u64 handle, Nanos at);
 
   ProcessTrace& facts_;
-  std::map<u64, Block> blocks_;                    // by address
-  std::unordered_map<u64, Block> arrays_;          // by handle
-  std::unordered_map<u64, Physical> physical_;     // by handle
+  std::map<u64, Block> blocks_;                 // by address
+  std::unordered_map<u64, Block> arrays_;       // by handle
+  std::unordered_map<u64, Physical> physical_;  // by handle
 };
 
 }  // namespace gputrace

@@ -5,15 +5,17 @@
 namespace gputrace {
 namespace {
 
-constexpr u64 kRegisterUnit = 256;     // registers are given out to a warp in this many (capability 3.0 and up)
-constexpr u64 kSubPartitions = 4;      // each with a quarter of the registers (capability 5.0 and up, but for 6.0 with 2)
+constexpr u64 kRegisterUnit = 256;  // registers are given out to a warp in this many (capability 3.0 and up)
+constexpr u64 kSubPartitions = 4;   // each with a quarter of the registers (capability 5.0 and up, but for 6.0 with 2)
 
 u64 shared_unit(u32 capability_major) { return capability_major >= 8 ? 128 : 256; }
 
 }  // namespace
 
 std::optional<double> theoretical_occupancy(const DeviceLimits& device, const KernelDemand& kernel) {
-  if (!device.max_threads_per_sm || !device.max_blocks_per_sm || !device.registers_per_sm || !device.shared_bytes_per_sm) return {};
+  if (!device.max_threads_per_sm || !device.max_blocks_per_sm || !device.registers_per_sm ||
+      !device.shared_bytes_per_sm)
+    return {};
   if (!device.warp_size || kernel.threads == 0 || kernel.threads > device.max_threads_per_sm || kernel.registers < 0 ||
       kernel.static_shared < 0) {
     return {};
@@ -26,8 +28,9 @@ std::optional<double> theoretical_occupancy(const DeviceLimits& device, const Ke
     const u64 warps_by_registers = device.registers_per_sm / kSubPartitions / per_warp * kSubPartitions;
     blocks = std::min(blocks, warps_by_registers / warps);
   }
-  const u64 shared = align_up(static_cast<u64>(kernel.static_shared) + kernel.dynamic_shared + device.reserved_shared_bytes,
-                              shared_unit(device.capability_major));
+  const u64 shared =
+      align_up(static_cast<u64>(kernel.static_shared) + kernel.dynamic_shared + device.reserved_shared_bytes,
+               shared_unit(device.capability_major));
   if (shared > 0) blocks = std::min(blocks, device.shared_bytes_per_sm / shared);
   if (blocks == 0) return {};
   return static_cast<double>(blocks * warps) / static_cast<double>(warps_per_sm);

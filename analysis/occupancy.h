@@ -19,10 +19,10 @@ struct DeviceLimits {
 };
 
 struct KernelDemand {
-  u64 threads = 0;          // per block
-  i32 registers = -1;       // per thread
-  i32 static_shared = -1;   // bytes per block, without the system's reserve
-  u64 dynamic_shared = 0;   // bytes per block
+  u64 threads = 0;         // per block
+  i32 registers = -1;      // per thread
+  i32 static_shared = -1;  // bytes per block, without the system's reserve
+  u64 dynamic_shared = 0;  // bytes per block
 };
 
 // 0…1, or nothing where a limit or a demand is not known or the kernel does not fit.

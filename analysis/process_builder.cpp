@@ -13,12 +13,18 @@ bool is_call_record(RecordType type) { return static_cast<u16>(type) >= 1 && sta
 
 TransferKind transfer_kind(u8 kind) {
   switch (static_cast<CopyKind>(kind)) {
-    case CopyKind::HtoD: return TransferKind::HtoD;
-    case CopyKind::DtoH: return TransferKind::DtoH;
-    case CopyKind::DtoD: return TransferKind::DtoD;
-    case CopyKind::PtoP: return TransferKind::PtoP;
-    case CopyKind::HtoH: return TransferKind::HtoH;
-    default: return TransferKind::Unknown;
+    case CopyKind::HtoD:
+      return TransferKind::HtoD;
+    case CopyKind::DtoH:
+      return TransferKind::DtoH;
+    case CopyKind::DtoD:
+      return TransferKind::DtoD;
+    case CopyKind::PtoP:
+      return TransferKind::PtoP;
+    case CopyKind::HtoH:
+      return TransferKind::HtoH;
+    default:
+      return TransferKind::Unknown;
   }
 }
 
@@ -44,7 +50,8 @@ std::size_t ProcessBuilder::ShapeHash::operator()(const KernelShape& shape) cons
   mix(static_cast<u64>(shape.grid[0]) << 32 | shape.block[0]);
   mix(static_cast<u64>(shape.grid[1]) << 32 | shape.block[1]);
   mix(static_cast<u64>(shape.grid[2]) << 32 | shape.block[2]);
-  mix(static_cast<u64>(shape.dynamic_shared) << 32 | shape.cluster[0] << 20 | shape.cluster[1] << 10 | shape.cluster[2]);
+  mix(static_cast<u64>(shape.dynamic_shared) << 32 | shape.cluster[0] << 20 | shape.cluster[1] << 10 |
+      shape.cluster[2]);
   return hash;
 }
 
@@ -76,6 +83,21 @@ CallFacts& ProcessBuilder::call_facts(u16 id) {
   return made;
 }
 
+// The definitions come from all threads; some of their records tell which. nullptr: not told, so nothing is known of
+// nesting.
+ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& record) {
+  u32 tid = 0;
+  if (record.type == static_cast<u16>(RecordType::ModuleLoad)) tid = decode<ModuleLoad>(record).thread;
+  if (record.type == static_cast<u16>(RecordType::FunctionGet)) tid = decode<FunctionGet>(record).thread;
+  if (tid == 0) return nullptr;
+  for (std::size_t i = threads_.size(); i-- > 0;) {
+    const ThreadInfo& known = reader_.threads()[i];
+    const bool lived = known.begin <= record.end && (known.end == 0 || known.end >= record.begin);
+    if (static_cast<u32>(known.tid) == tid && lived) return &threads_[i];
+  }
+  return nullptr;
+}
+
 void ProcessBuilder::count_call(Moment& at) {
   const RecordHeader& record = at.record;
   if (record.call == 0 || !is_call_record(static_cast<RecordType>(record.type))) {
@@ -83,13 +105,14 @@ void ProcessBuilder::count_call(Moment& at) {
     return;
   }
   ThreadState& thread = at.thread;
-  at.first_of_call = thread.last_call != record.call || thread.last_begin != record.begin || thread.last_end != record.end;
+  at.first_of_call =
+      thread.last_call != record.call || thread.last_begin != record.begin || thread.last_end != record.end;
   thread.last_call = record.call;
   thread.last_begin = record.begin;
   thread.last_end = record.end;
   if (!at.first_of_call) return;
-  // The definitions come from all threads: nothing can be told about nesting among them.
-  const u64 self = at.definitions ? at.duration() : thread.nesting.self_time(at.begin, at.end);
+  ThreadState* caller = at.definitions ? caller_of(record) : &thread;
+  const u64 self = caller ? caller->nesting.self_time(at.begin, at.end) : at.duration();
   if (!at.counted) return;
   if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
   facts_.end = std::max(facts_.end, at.end);
@@ -127,36 +150,57 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
   if (!is_call_record(type)) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
-  Moment at{record, threads_[thread], begin, end, begin >= window_.from && begin < window_.to, true, reader_.threads()[thread].tid == 0};
+  Moment at{record,
+            threads_[thread],
+            begin,
+            end,
+            begin >= window_.from && begin < window_.to,
+            true,
+            reader_.threads()[thread].tid == 0};
   count_call(at);
   switch (type) {
-    case RecordType::KernelLaunch: return on_launch(at);
-    case RecordType::GraphLaunch: return on_graph_launch(at);
+    case RecordType::KernelLaunch:
+      return on_launch(at);
+    case RecordType::GraphLaunch:
+      return on_graph_launch(at);
     case RecordType::GraphInstantiate: {
       const auto value = decode<GraphInstantiate>(record);
-      return graphs_.instantiated(value, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+      return graphs_.instantiated(value,
+                                  [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     }
     case RecordType::GraphNode: {
       const auto value = decode<GraphNode>(record);
       const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
-      return graphs_.node(value, function, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+      return graphs_.node(value, function,
+                          [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     }
-    case RecordType::Copy: return on_copy(at);
-    case RecordType::Memset: return on_memset(at);
-    case RecordType::Alloc: return on_alloc(at);
-    case RecordType::Free: return ledger_.freed(decode<Free>(record), begin);
-    case RecordType::Sync: return on_sync(at);
-    case RecordType::ObjectCall: return on_object(at);
-    case RecordType::ModuleLoad: return on_module(at);
-    case RecordType::FunctionGet: return functions_.named(decode<FunctionGet>(record));
-    default: return;
+    case RecordType::Copy:
+      return on_copy(at);
+    case RecordType::Memset:
+      return on_memset(at);
+    case RecordType::Alloc:
+      return on_alloc(at);
+    case RecordType::Free:
+      return ledger_.freed(decode<Free>(record), begin);
+    case RecordType::Sync:
+      return on_sync(at);
+    case RecordType::ObjectCall:
+      return on_object(at);
+    case RecordType::ModuleLoad:
+      return on_module(at);
+    case RecordType::FunctionGet:
+      return functions_.named(decode<FunctionGet>(record));
+    default:
+      return;
   }
 }
 
 void ProcessBuilder::add_definition(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
-    case RecordType::FunctionFacts: return functions_.described(decode<FunctionFacts>(record));
-    case RecordType::DeviceFacts: return on_device(decode<DeviceFacts>(record));
+    case RecordType::FunctionFacts:
+      return functions_.described(decode<FunctionFacts>(record));
+    case RecordType::DeviceFacts:
+      return on_device(decode<DeviceFacts>(record));
     case RecordType::ContextFacts: {
       const auto value = decode<ContextFacts>(record);
       Context& known = facts_.contexts[context_index(value.context)];
@@ -183,7 +227,8 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
       if (!text.empty() && facts_.notes.size() < 1000) facts_.notes.emplace_back(text);
       return;
     }
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -198,9 +243,9 @@ void ProcessBuilder::on_device(const DeviceFacts& value) {
   std::memcpy(bytes, &value.uuid_low, 8);
   std::memcpy(bytes + 8, &value.uuid_high, 8);
   char text[48];
-  std::snprintf(text, sizeof text, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", bytes[0], bytes[1],
-                bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7], bytes[8], bytes[9], bytes[10], bytes[11], bytes[12],
-                bytes[13], bytes[14], bytes[15]);
+  std::snprintf(text, sizeof text, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", bytes[0],
+                bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7], bytes[8], bytes[9], bytes[10],
+                bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]);
   if (value.uuid_low || value.uuid_high) device.uuid = text;
   device.memory_bytes = value.memory_bytes;
   device.sms = value.sms;
@@ -209,8 +254,9 @@ void ProcessBuilder::on_device(const DeviceFacts& value) {
   device.clock_khz = value.clock_khz;
   device.pci_domain = value.pci_domain;
   device.pci_bus_device = value.pci_bus_device;
-  device.limits = {value.capability_major,    value.max_threads_per_sm,    value.max_blocks_per_sm, value.registers_per_sm,
-                   value.shared_bytes_per_sm, value.reserved_shared_bytes, value.warp_size};
+  device.limits = {value.capability_major, value.max_threads_per_sm,  value.max_blocks_per_sm,
+                   value.registers_per_sm, value.shared_bytes_per_sm, value.reserved_shared_bytes,
+                   value.warp_size};
   facts_.devices.push_back(std::move(device));
 }
 
@@ -281,8 +327,8 @@ void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 tim
 }
 
 CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
-  const u64 key = static_cast<u64>(static_cast<u32>(device)) << 32 | static_cast<u64>(kind) << 16 | static_cast<u64>(memory) << 8 |
-                  static_cast<u64>(asynchronous);
+  const u64 key = static_cast<u64>(static_cast<u32>(device)) << 32 | static_cast<u64>(kind) << 16 |
+                  static_cast<u64>(memory) << 8 | static_cast<u64>(asynchronous);
   const auto known = copies_by_key_.find(key);
   if (known != copies_by_key_.end()) return facts_.copies[known->second];
   copies_by_key_.emplace(key, static_cast<u32>(facts_.copies.size()));
@@ -294,7 +340,8 @@ CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool
   return made;
 }
 
-// What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can have been missed.
+// What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can
+// have been missed.
 MemoryLedger::Place ProcessBuilder::place_of(u8 told, u64 address) const {
   const auto kind = static_cast<MemoryKind>(told);
   if (kind == MemoryKind::Pinned) return {HostMemory::Pinned, -1};
@@ -376,7 +423,8 @@ void ProcessBuilder::on_context(const ObjectCall& value, Nanos at) {
   }
   if (what != ObjectWhat::Destroyed) return;
   for (auto it = contexts_by_handle_.begin(); it != contexts_by_handle_.end();) {
-    const bool meant = value.object != 0 ? it->first == value.object : facts_.contexts[it->second].device == value.value;
+    const bool meant =
+        value.object != 0 ? it->first == value.object : facts_.contexts[it->second].device == value.value;
     if (!meant) {
       ++it;
       continue;
@@ -395,12 +443,16 @@ void ProcessBuilder::on_object(const Moment& at) {
   if (kind == ObjectKind::Context) return on_context(value, at.begin);
   if (static_cast<ObjectWhat>(value.what) != ObjectWhat::Destroyed) return;
   switch (kind) {
-    case ObjectKind::Graph: return graphs_.graph_gone(value.object);
+    case ObjectKind::Graph:
+      return graphs_.graph_gone(value.object);
     case ObjectKind::GraphExec:
-      return graphs_.exec_gone(value.object, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+      return graphs_.exec_gone(value.object,
+                               [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     case ObjectKind::Module:
-    case ObjectKind::Library: return functions_.module_unloaded(value.object);
-    default: return;
+    case ObjectKind::Library:
+      return functions_.module_unloaded(value.object);
+    default:
+      return;
   }
 }
 
@@ -411,20 +463,22 @@ void ProcessBuilder::on_module(const Moment& at) {
   functions_.module_loaded(value);
   if (!at.counted) return;
   for (ModuleLoads& known : facts_.module_loads) {
-    if (known.what != static_cast<ModuleWhat>(value.what) || known.image != static_cast<ImageKind>(value.image)) continue;
+    if (known.what != static_cast<ModuleWhat>(value.what) || known.image != static_cast<ImageKind>(value.image))
+      continue;
     ++known.count;
     known.bytes += value.bytes;
     known.total_ns += at.duration();
     known.max_ns = std::max(known.max_ns, at.duration());
     return;
   }
-  facts_.module_loads.push_back({static_cast<ModuleWhat>(value.what), static_cast<ImageKind>(value.image), value.bytes, 1,
-                                 at.duration(), at.duration()});
+  facts_.module_loads.push_back({static_cast<ModuleWhat>(value.what), static_cast<ImageKind>(value.image), value.bytes,
+                                 1, at.duration(), at.duration()});
 }
 
 void ProcessBuilder::finish() {
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
-  facts_.clock_error = facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;
+  facts_.clock_error =
+      facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;
 }
 
 }  // namespace gputrace

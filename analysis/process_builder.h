@@ -16,7 +16,8 @@
 
 namespace gputrace {
 
-// What of the trace is counted: calls that begin in [from, to). Definitions and allocations are followed from the start.
+// What of the trace is counted: calls that begin in [from, to). Definitions and allocations are followed from the
+// start.
 struct TimeWindow {
   Nanos from = std::numeric_limits<Nanos>::min();
   Nanos to = std::numeric_limits<Nanos>::max();
@@ -45,13 +46,14 @@ class ProcessBuilder {
     const RecordHeader& record;
     ThreadState& thread;
     Nanos begin, end;
-    bool counted;     // in the window
+    bool counted;        // in the window
     bool first_of_call;  // not one more record of a call that was counted already
     bool definitions;    // in the definitions, which threads share
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
 
   CallFacts& call_facts(u16 id);
+  ThreadState* caller_of(const RecordHeader& record);
   void count_call(Moment& at);
   u32 context_index(u64 handle);
   i32 device_of(u32 context) const;

@@ -6,13 +6,20 @@ namespace gputrace {
 
 const char* drop_reason(DropReason reason) {
   switch (reason) {
-    case DropReason::RingFull: return "ring full";
-    case DropReason::NoSlot: return "no slot for the thread";
-    case DropReason::Nested: return "call within a signal handler";
-    case DropReason::NoSidecar: return "no sidecar drained";
-    case DropReason::Overwritten: return "overwritten by newer ones";
-    case DropReason::Disk: return "disk full or size limit";
-    case DropReason::Lost: return "lost with the process or the file";
+    case DropReason::RingFull:
+      return "ring full";
+    case DropReason::NoSlot:
+      return "no slot for the thread";
+    case DropReason::Nested:
+      return "call within a signal handler";
+    case DropReason::NoSidecar:
+      return "no sidecar drained";
+    case DropReason::Overwritten:
+      return "overwritten by newer ones";
+    case DropReason::Disk:
+      return "disk full or size limit";
+    case DropReason::Lost:
+      return "lost with the process or the file";
   }
   return "reason unknown";
 }
@@ -62,10 +69,18 @@ Coverage coverage_of(const LoadedTrace& trace) {
   add("steps, idle, input", "need device timing, which is not built in this version");
   add("ops, libs, comm, io, ranks", "not built in this version");
   add("tensor-cores, categories", "machine code is not collected in this version");
-  if (unsure) coverage.remarks.push_back(std::to_string(unsure) + " launches: whether their stream was capturing is not known; they are counted as launches");
-  if (unmatched) coverage.remarks.push_back(std::to_string(unmatched) + " frees are of memory whose allocation is not in the trace");
-  if (inexact) coverage.remarks.push_back("the last counters of a process are missing: dropped records are a lower bound");
-  if (incomplete_ledger) coverage.remarks.push_back("allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies is not known");
+  if (unsure)
+    coverage.remarks.push_back(
+        std::to_string(unsure) +
+        " launches: whether their stream was capturing is not known; they are counted as launches");
+  if (unmatched)
+    coverage.remarks.push_back(std::to_string(unmatched) + " frees are of memory whose allocation is not in the trace");
+  if (inexact)
+    coverage.remarks.push_back("the last counters of a process are missing: dropped records are a lower bound");
+  if (incomplete_ledger)
+    coverage.remarks.push_back(
+        "allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies "
+        "is not known");
   for (const std::string& unread : trace.unread) coverage.remarks.push_back("not read: " + unread);
   return coverage;
 }

@@ -9,10 +9,14 @@ constexpr u32 kNoLane = 0xffffffffu;
 
 bool gives_back(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
-    case RecordType::Free: return true;
-    case RecordType::ModuleLoad: return decode<ModuleLoad>(record).what == static_cast<u32>(ModuleWhat::Unload);
-    case RecordType::ObjectCall: return decode<ObjectCall>(record).what == static_cast<u32>(ObjectWhat::Destroyed);
-    default: return false;
+    case RecordType::Free:
+      return true;
+    case RecordType::ModuleLoad:
+      return decode<ModuleLoad>(record).what == static_cast<u32>(ModuleWhat::Unload);
+    case RecordType::ObjectCall:
+      return decode<ObjectCall>(record).what == static_cast<u32>(ObjectWhat::Destroyed);
+    default:
+      return false;
   }
 }
 
@@ -141,7 +145,8 @@ bool RecordStream::open_next_chunk(Lane& lane) {
   return false;
 }
 
-// Puts the current lane back among the others, by its next record or, before its next chunk is decoded, by that chunk's begin.
+// Puts the current lane back among the others, by its next record or, before its next chunk is decoded, by that chunk's
+// begin.
 void RecordStream::advance(Lane& lane) {
   if (lane.at == lane.end) {
     if (lane.next_chunk >= lane.chunks->size()) {

@@ -1,7 +1,10 @@
 // All records of a trace in time order: the chunks of each thread, decoded ahead by a second thread, merged.
-//   · A record's place in time is the end of its call, but for what gives a handle or an address back (Free, unload, destroy): that is
-//     its begin, because the handle may be given out again before the call returns. Within a thread the order is always the thread's own.
-//   · Memory: one decoded chunk for each traced thread that has records at the moment, and at most kAheadBytes decoded ahead.
+//   · A record's place in time is the end of its call, but for what gives a handle or an address back (Free, unload,
+//   destroy): that is
+//     its begin, because the handle may be given out again before the call returns. Within a thread the order is always
+//     the thread's own.
+//   · Memory: one decoded chunk for each traced thread that has records at the moment, and at most kAheadBytes decoded
+//   ahead.
 #pragma once
 
 #include <condition_variable>
@@ -24,8 +27,8 @@ class RecordStream {
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
 
-  // Takes all records once, in runs of one thread: `run(begin, end, thread)` with whole records between the pointers and the
-  // thread's index in reader.threads(). It goes on while `run` returns true.
+  // Takes all records once, in runs of one thread: `run(begin, end, thread)` with whole records between the pointers
+  // and the thread's index in reader.threads(). It goes on while `run` returns true.
   template <typename Run>
   void for_each_run(Run&& run) {
     for (Span span; next(span) && run(span.begin, span.end, span.thread);) {
@@ -67,10 +70,10 @@ class RecordStream {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<State> states_;                        // by chunk
-  std::vector<std::unique_ptr<Decoded>> ready_;      // by chunk
+  std::vector<State> states_;                    // by chunk
+  std::vector<std::unique_ptr<Decoded>> ready_;  // by chunk
   std::vector<std::unique_ptr<Decoded>> spare_;
-  std::vector<u32> plan_;                            // chunks in the order in which they will be needed
+  std::vector<u32> plan_;  // chunks in the order in which they will be needed
   u64 ahead_ = 0;
   bool stop_ = false;
   std::thread decoder_;

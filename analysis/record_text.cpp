@@ -114,11 +114,16 @@ void append_json(std::string_view value, std::string& out) {
   out += '"';
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\', out += c;
-    else if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (byte < 0x20 || byte == 0x7f) fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
-    else out += c;
+    if (c == '"' || c == '\\')
+      out += '\\', out += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (byte < 0x20 || byte == 0x7f)
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+    else
+      out += c;
   }
   out += '"';
 }
@@ -172,7 +177,8 @@ const std::vector<RecordText::FieldWords>& RecordText::words_of(const TraceRecor
     FieldWords& words = it->second.emplace_back();
     if (field.unit != "flags" && field.unit != "enum") continue;
     for (const Word& word : kWords) {
-      const bool here = word.record.empty() ? field.name == "launch_flags" || launch_flags_apply(type.name) : word.record == type.name;
+      const bool here = word.record.empty() ? field.name == "launch_flags" || launch_flags_apply(type.name)
+                                            : word.record == type.name;
       if (word.field == field.name && here) words.push_back({word.value, word.word, word.flag});
     }
   }
@@ -202,13 +208,17 @@ void RecordText::field(const TraceField& field, const FieldWords& words, const R
   key(field.name, out);
   if (field.unit == "text") {
     const std::string_view value = trace_.texts().find(bits);
-    if (value.data() == nullptr && json_) out += "null";
-    else text(value, out);
+    if (value.data() == nullptr && json_)
+      out += "null";
+    else
+      text(value, out);
     return;
   }
   const bool address = field.unit == "handle" || field.unit == "address";
-  if (address && !json_) fmt::format_to(std::back_inserter(out), "0x{:x}", bits);
-  else integer(bits, field.type[0] == 'i', field.size, out);
+  if (address && !json_)
+    fmt::format_to(std::back_inserter(out), "0x{:x}", bits);
+  else
+    integer(bits, field.type[0] == 'i', field.size, out);
   if (!words.empty()) names(field, words, bits, out);
 }
 
@@ -218,9 +228,12 @@ void RecordText::call(u16 id, std::string& out) {
     const TraceCall* call = id ? trace_.schema().call(id) : nullptr;
     std::string& line = it->second;
     key("call", line);
-    if (call) text(call->name, line);
-    else if (json_ && id == 0) line += "null";
-    else text(id ? "call " + std::to_string(id) : "-", line);
+    if (call)
+      text(call->name, line);
+    else if (json_ && id == 0)
+      line += "null";
+    else
+      text(id ? "call " + std::to_string(id) : "-", line);
     if (call) {
       key("variant", line);
       text(call->variant, line);
@@ -261,7 +274,8 @@ void RecordText::append(const RecordHeader& record, u32 thread, std::string& out
       const auto value = decode<Text>(record);
       const u64 room = record.size - sizeof(Text), left = value.total > value.offset ? value.total - value.offset : 0;
       key("piece", out);
-      text({reinterpret_cast<const char*>(&record) + sizeof(Text), static_cast<std::size_t>(std::min(room, left))}, out);
+      text({reinterpret_cast<const char*>(&record) + sizeof(Text), static_cast<std::size_t>(std::min(room, left))},
+           out);
     }
   }
   out += json_ ? "}\n" : "\n";

@@ -1,5 +1,5 @@
-// One record as one line: `key=value` text or a JSON object. Fields come from the trace's own schema, so newer records read too.
-// Not thread-safe; fast: no allocation per record once warmed up.
+// One record as one line: `key=value` text or a JSON object. Fields come from the trace's own schema, so newer records
+// read too. Not thread-safe; fast: no allocation per record once warmed up.
 #pragma once
 
 #include <string>

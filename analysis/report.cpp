@@ -21,7 +21,8 @@ void keep_device(Table& table, i64 device) {
 
 // About the process and the collection itself: there whatever was collected.
 bool always_there(const std::string& section) {
-  return section == "overview" || section == "run" || section == "quality" || section == "quality-notes" || section == "devices";
+  return section == "overview" || section == "run" || section == "quality" || section == "quality-notes" ||
+         section == "devices";
 }
 
 }  // namespace
@@ -44,7 +45,8 @@ Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
     const auto& wanted = request.sections;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), entry.section) == wanted.end()) continue;
     if (!api && !always_there(entry.section)) {
-      report.coverage.not_collected.push_back({entry.section, "calls were not collected (GPUTRACE_COLLECT without api)"});
+      report.coverage.not_collected.push_back(
+          {entry.section, "calls were not collected (GPUTRACE_COLLECT without api)"});
       continue;
     }
     Table table = entry.make(trace);

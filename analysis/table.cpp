@@ -6,23 +6,34 @@ namespace gputrace {
 
 const char* unit_name(Unit unit) {
   switch (unit) {
-    case Unit::Text: return "text";
-    case Unit::Nanos: return "ns";
-    case Unit::Bytes: return "bytes";
-    case Unit::Count: return "count";
-    case Unit::Ratio: return "ratio";
-    case Unit::BytesPerSecond: return "bytes/s";
-    case Unit::Boolean: return "bool";
-    case Unit::None: return "none";
+    case Unit::Text:
+      return "text";
+    case Unit::Nanos:
+      return "ns";
+    case Unit::Bytes:
+      return "bytes";
+    case Unit::Count:
+      return "count";
+    case Unit::Ratio:
+      return "ratio";
+    case Unit::BytesPerSecond:
+      return "bytes/s";
+    case Unit::Boolean:
+      return "bool";
+    case Unit::None:
+      return "none";
   }
   return "none";
 }
 
 const char* severity_name(Severity severity) {
   switch (severity) {
-    case Severity::Hint: return "hint";
-    case Severity::Warning: return "warning";
-    case Severity::Problem: return "problem";
+    case Severity::Hint:
+      return "hint";
+    case Severity::Warning:
+      return "warning";
+    case Severity::Problem:
+      return "problem";
   }
   return "hint";
 }

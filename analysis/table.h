@@ -48,7 +48,7 @@ struct Table {
   std::string title;
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::string sort;                // column that the rows are ordered by, largest first; empty: they have an order of their own
+  std::string sort;  // column that the rows are ordered by, largest first; empty: they have an order of their own
   std::vector<std::string> notes;  // denominators, and why a column has no values
   std::size_t total_rows = 0;      // before --top cut them; 0: nothing was cut
 
@@ -78,11 +78,11 @@ struct Coverage {
   u64 records = 0;  // stored and read
   u64 dropped = 0;  // seen and not stored, all reasons
   u64 unknown_records = 0;
-  bool truncated = false;                // a file ends in the middle, lost chunks, or was never ended
-  std::string device_timing = "none";    // "cupti" once device times are collected
+  bool truncated = false;              // a file ends in the middle, lost chunks, or was never ended
+  std::string device_timing = "none";  // "cupti" once device times are collected
   std::vector<NotCollected> not_collected;
-  std::vector<std::string> sources;      // the files
-  std::vector<std::string> remarks;      // what else limits the numbers, one sentence each
+  std::vector<std::string> sources;  // the files
+  std::vector<std::string> remarks;  // what else limits the numbers, one sentence each
 };
 
 struct Report {

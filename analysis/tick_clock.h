@@ -1,5 +1,5 @@
-// Ticks to nanoseconds for a pass in time order: remembers the straight piece of the clock that it is on, so that a conversion is a
-// multiplication. Gives what ClockMap::nanos gives, within 1 ns. One thread.
+// Ticks to nanoseconds for a pass in time order: remembers the straight piece of the clock that it is on, so that a
+// conversion is a multiplication. Gives what ClockMap::nanos gives, within 1 ns. One thread.
 #pragma once
 
 #include <algorithm>

@@ -32,7 +32,9 @@ std::optional<std::vector<std::string>> names_in(const std::string& path) {
   return names;
 }
 
-bool later(const timespec& a, const timespec& b) { return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec; }
+bool later(const timespec& a, const timespec& b) {
+  return a.tv_sec != b.tv_sec ? a.tv_sec > b.tv_sec : a.tv_nsec > b.tv_nsec;
+}
 
 std::optional<std::string> newest_run_here() {
   const auto names = names_in(".");
@@ -77,7 +79,9 @@ Result<std::vector<std::string>, InputError> find_trace_files(const std::vector<
   std::vector<std::string> places = paths;
   if (places.empty()) {
     const auto newest = newest_run_here();
-    if (!newest) return Failure{InputError{"no gputrace-* directory with a trace here; name one, or make one: gputrace run -- CMD"}};
+    if (!newest)
+      return Failure{
+          InputError{"no gputrace-* directory with a trace here; name one, or make one: gputrace run -- CMD"}};
     places.push_back(*newest);
   }
   std::vector<std::string> files;
@@ -91,7 +95,8 @@ Result<std::vector<std::string>, InputError> find_trace_files(const std::vector<
     const std::size_t before = files.size();
     if (!add_traces_in(place, kDepth, files)) return Failure{InputError{place + ": " + std::strerror(errno)}};
     if (files.size() == before) {
-      return Failure{InputError{place + ": no trace in this directory (no *.gtrace file): was a CUDA call made? try: gputrace doctor"}};
+      return Failure{InputError{
+          place + ": no trace in this directory (no *.gtrace file): was a CUDA call made? try: gputrace doctor"}};
     }
   }
   std::vector<std::string> unique;  // a file named twice is one file

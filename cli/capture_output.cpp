@@ -38,7 +38,8 @@ bool drain(int fd, std::string& into) {
 
 }  // namespace
 
-Captured capture_output(const std::vector<std::string>& command, const std::vector<std::pair<std::string, std::string>>& variables, int patience_ms) {
+Captured capture_output(const std::vector<std::string>& command,
+                        const std::vector<std::pair<std::string, std::string>>& variables, int patience_ms) {
   Captured result;
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));

@@ -30,7 +30,9 @@ int dump_file(const std::string& path, bool json, Output& output) {
   for (const InFlightCallInfo& open : trace.in_flight()) writer.append(open, lines);
   output.write(lines);
   for (const Damage& damage : trace.damage()) warn(path + ": " + damage.reason);
-  if (stream.unknown_records()) warn(path + ": " + std::to_string(stream.unknown_records()) + " records are of types that this version does not know");
+  if (stream.unknown_records())
+    warn(path + ": " + std::to_string(stream.unknown_records()) +
+         " records are of types that this version does not know");
   return kOk;
 }
 

@@ -25,7 +25,8 @@ int env_verb(const Arguments& arguments, Globals& globals) {
   Output output("");
   if (!output.open()) return kRuntimeError;
   if (docker) output.write("-v " + shell_word(root + ":" + root + ":ro") + " -v \"$PWD\":/gputrace");
-  for (const auto& [name, value] : trace_variables(options, places, options.output.empty() ? (docker ? "/gputrace/gputrace-%j" : scratch) : options.output)) {
+  for (const auto& [name, value] : trace_variables(
+           options, places, options.output.empty() ? (docker ? "/gputrace/gputrace-%j" : scratch) : options.output)) {
     if (docker) {
       output.write(" -e " + name + "=" + shell_word(value));
     } else if (name == "GPUTRACE_OUTPUT" && options.output.empty() && slurm) {

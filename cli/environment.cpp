@@ -13,13 +13,15 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-const std::vector<std::string> kCollectNames = {"api", "device", "latency", "memory", "nvtx", "stacks", "python", "ops",
-                                                "io",  "waits",  "libs",    "code",   "counters", "all"};
+const std::vector<std::string> kCollectNames = {"api", "device", "latency", "memory", "nvtx", "stacks",   "python",
+                                                "ops", "io",     "waits",   "libs",   "code", "counters", "all"};
 
 std::optional<std::string> check_duration(const char* option, const std::string& value) {
   if (value.empty()) return std::nullopt;
   const auto nanos = parse_duration(value);
-  if (!nanos) return std::string(option) + ": '" + value + "' is no duration: 30s, 500ms, 5m (ns us ms s m h; a bare number is seconds)";
+  if (!nanos)
+    return std::string(option) + ": '" + value +
+           "' is no duration: 30s, 500ms, 5m (ns us ms s m h; a bare number is seconds)";
   return std::nullopt;
 }
 
@@ -28,7 +30,8 @@ std::optional<std::string> check_capture(const std::string& value) {
   if (value == "manual" || value.compare(0, 5, "nvtx:") == 0 || value.compare(0, 6, "steps:") == 0) {
     return "--capture " + value + " is not built in this version: use all or profiler-api";
   }
-  return "--capture: '" + value + "' is none of all, profiler-api" + did_you_mean(value, {"all", "profiler-api", "manual"});
+  return "--capture: '" + value + "' is none of all, profiler-api" +
+         did_you_mean(value, {"all", "profiler-api", "manual"});
 }
 
 std::optional<std::string> check_collect(const std::string& list) {
@@ -52,8 +55,10 @@ std::string put_first(const std::string& first, const std::string& rest) {
 }  // namespace
 
 void add_trace_options(OptionParser& parser, TraceOptions& options) {
-  parser.text("-o,--output", options.output, "directory for the traces (default gputrace-%j; tokens %h %p %r %l %j %e %t %q{ENV} %n)", "DIR");
-  parser.text("-d,--duration", options.duration, "record this long from the first CUDA call; the program goes on", "DUR");
+  parser.text("-o,--output", options.output,
+              "directory for the traces (default gputrace-%j; tokens %h %p %r %l %j %e %t %q{ENV} %n)", "DIR");
+  parser.text("-d,--duration", options.duration, "record this long from the first CUDA call; the program goes on",
+              "DUR");
   parser.text("--delay", options.delay, "begin this long after the first CUDA call", "DUR");
   parser.text("--capture", options.capture, "what to record: all, or profiler-api (cudaProfilerStart to Stop)", "C");
   parser.text("--collect", options.collect, "what to collect, by comma; -x leaves one out", "LIST");
@@ -66,11 +71,14 @@ std::optional<std::string> check_trace_options(const TraceOptions& options, cons
     if (wrong) return wrong;
   }
   if (!options.duration.empty() && *parse_duration(options.duration) == 0) return "--duration: 0 would record nothing";
-  if (places.library.empty()) return "libgputrace.so is not where it belongs (../lib beside " + places.program + "): this installation is incomplete";
+  if (places.library.empty())
+    return "libgputrace.so is not where it belongs (../lib beside " + places.program +
+           "): this installation is incomplete";
   if (places.library.find_first_of(": \t") != std::string::npos) {
     return "the path " + places.library + " holds a blank or a colon, which LD_PRELOAD cannot take: move the tree";
   }
-  if (options.simgpu && places.simgpu.empty()) return "--simgpu: the simulated GPU is not installed with this gputrace (lib/gputrace/simgpu)";
+  if (options.simgpu && places.simgpu.empty())
+    return "--simgpu: the simulated GPU is not installed with this gputrace (lib/gputrace/simgpu)";
   return std::nullopt;
 }
 

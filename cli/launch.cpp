@@ -17,7 +17,8 @@ namespace {
 sigset_t passed_on() {
   sigset_t set;
   sigfillset(&set);
-  for (const int signal : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGTSTP, SIGTTIN, SIGTTOU, SIGPIPE}) {
+  for (const int signal : {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS, SIGTSTP,
+                           SIGTTIN, SIGTTOU, SIGPIPE}) {
     sigdelset(&set, signal);
   }
   return set;
@@ -25,8 +26,10 @@ sigset_t passed_on() {
 
 Ending ending_of(int status) {
   Ending ending;
-  if (WIFSIGNALED(status)) ending.signal = WTERMSIG(status);
-  else ending.exit_code = WEXITSTATUS(status);
+  if (WIFSIGNALED(status))
+    ending.signal = WTERMSIG(status);
+  else
+    ending.exit_code = WEXITSTATUS(status);
   return ending;
 }
 
@@ -46,7 +49,8 @@ Ending wait_for(pid_t child, const sigset_t& signals) {
 
 }  // namespace
 
-Ending launch(const std::vector<std::string>& command, const std::vector<std::pair<std::string, std::string>>& variables) {
+Ending launch(const std::vector<std::string>& command,
+              const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -55,7 +59,8 @@ Ending launch(const std::vector<std::string>& command, const std::vector<std::pa
   const sigset_t signals = passed_on();
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
-  // An inherited SIG_IGN for SIGCHLD would let the kernel reap the child without telling how it ended; the child gets it back.
+  // An inherited SIG_IGN for SIGCHLD would let the kernel reap the child without telling how it ended; the child gets
+  // it back.
   struct sigaction child_action {};
   child_action.sa_handler = SIG_DFL;
   struct sigaction child_before;

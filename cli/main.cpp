@@ -21,15 +21,19 @@ constexpr Verb kVerbs[] = {
 constexpr const char* kPlanned[] = {"export", "start", "stop", "status", "top", "diff", "view", "recover", "anonymize"};
 
 void print_usage(std::FILE* to) {
-  std::fputs("gputrace " GPUTRACE_VERSION ": traces unmodified CUDA programs\n\nusage: gputrace VERB [OPTIONS]\n\n", to);
+  std::fputs("gputrace " GPUTRACE_VERSION ": traces unmodified CUDA programs\n\nusage: gputrace VERB [OPTIONS]\n\n",
+             to);
   for (const Verb& verb : kVerbs) std::fprintf(to, "  %-8s %s\n", verb.name, verb.about);
-  std::fputs("\n  -h, --help     this text, and `gputrace VERB --help`\n  --version      the version\n"
-             "  --color WHEN   auto, always, never\n  -q, -v         say less, say more\n", to);
+  std::fputs(
+      "\n  -h, --help     this text, and `gputrace VERB --help`\n  --version      the version\n"
+      "  --color WHEN   auto, always, never\n  -q, -v         say less, say more\n",
+      to);
 }
 
 int unknown_verb(const std::string& name) {
   for (const char* planned : kPlanned) {
-    if (name == planned) return fail(kUsage, "'" + name + "' is not built in this version (gputrace " GPUTRACE_VERSION ")");
+    if (name == planned)
+      return fail(kUsage, "'" + name + "' is not built in this version (gputrace " GPUTRACE_VERSION ")");
   }
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
@@ -44,18 +48,25 @@ int dispatch(const Arguments& words) {
     const std::string& word = words[at];
     if (word == "-h" || word == "--help") return print_usage(stdout), kOk;
     if (word == "--version") return std::puts("gputrace " GPUTRACE_VERSION), kOk;
-    if (word == "-q" || word == "--quiet") globals.quiet = true;
-    else if (word == "-v" || word == "--verbose") globals.verbose = true;
-    else if (word.compare(0, 8, "--color=") == 0) globals.color = word.substr(8);
-    else if (word == "--color" && at + 1 < words.size()) globals.color = words[++at];
-    else return fail(kUsage, "unknown option '" + word + "'" + did_you_mean(word, {"--help", "--version", "--color", "--quiet", "--verbose"}));
+    if (word == "-q" || word == "--quiet")
+      globals.quiet = true;
+    else if (word == "-v" || word == "--verbose")
+      globals.verbose = true;
+    else if (word.compare(0, 8, "--color=") == 0)
+      globals.color = word.substr(8);
+    else if (word == "--color" && at + 1 < words.size())
+      globals.color = words[++at];
+    else
+      return fail(kUsage, "unknown option '" + word + "'" +
+                              did_you_mean(word, {"--help", "--version", "--color", "--quiet", "--verbose"}));
   }
   if (globals.color != "auto" && globals.color != "always" && globals.color != "never") {
     return fail(kUsage, "--color: '" + globals.color + "' is none of auto, always, never");
   }
   if (at == words.size()) return print_usage(stderr), kUsage;
   for (const Verb& verb : kVerbs) {
-    if (words[at] == verb.name) return verb.run(Arguments(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()), globals);
+    if (words[at] == verb.name)
+      return verb.run(Arguments(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()), globals);
   }
   return unknown_verb(words[at]);
 }

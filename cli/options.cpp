@@ -20,8 +20,10 @@ std::optional<std::pair<double, std::string_view>> leading_number(std::string_vi
     const char c = text[end];
     if (c >= '0' && c <= '9') {
       digit = true;
-      if (point) value += (c - '0') * (scale /= 10);
-      else value = value * 10 + (c - '0');
+      if (point)
+        value += (c - '0') * (scale /= 10);
+      else
+        value = value * 10 + (c - '0');
     } else if (c == '.' && !point) {
       point = true;
     } else {
@@ -61,8 +63,8 @@ std::vector<std::string> option_names(const CLI::App& app) {
 std::optional<Nanos> parse_duration(std::string_view text) {
   const auto number = leading_number(text);
   if (!number) return std::nullopt;
-  static constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1},   {"us", 1e3},  {"ms", 1e6},   {"s", 1e9},
-                                                                   {"", 1e9},   {"m", 60e9},  {"h", 3600e9}};
+  static constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6},  {"s", 1e9},
+                                                                   {"", 1e9}, {"m", 60e9}, {"h", 3600e9}};
   for (const auto& [unit, nanos] : kUnits) {
     if (number->second != unit) continue;
     const double value = number->first * nanos;
@@ -88,7 +90,9 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    if (!word.empty() && candidate.size() > word.size() && candidate.compare(0, word.size(), word) == 0 && word.size() >= 3) return candidate;
+    if (!word.empty() && candidate.size() > word.size() && candidate.compare(0, word.size(), word) == 0 &&
+        word.size() >= 3)
+      return candidate;
     const std::size_t distance = edit_distance(word, candidate);
     if (distance < best_distance) {
       best_distance = distance;
@@ -112,7 +116,9 @@ OptionParser::OptionParser(const std::string& name, const std::string& about, Gl
     : parts_(std::make_unique<Parts>(about, name)) {
   CLI::App& app = parts_->app;
   app.set_help_flag("-h,--help", "print this help and exit");
-  app.add_option("--color", globals.color, "auto, always or never")->check(CLI::IsMember({"auto", "always", "never"}))->type_name("WHEN");
+  app.add_option("--color", globals.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
   app.add_flag("-q,--quiet", globals.quiet, "say less");
   app.add_flag("-v,--verbose", globals.verbose, "say more");
 }
@@ -129,7 +135,9 @@ void OptionParser::number(const char* names, long long& value, const char* help,
 void OptionParser::comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type) {
   parts_->app.add_option(names, values, help)->delimiter(',')->type_name(type);
 }
-void OptionParser::paths(std::vector<std::string>& values, const char* help) { parts_->app.add_option("PATH", values, help); }
+void OptionParser::paths(std::vector<std::string>& values, const char* help) {
+  parts_->app.add_option("PATH", values, help);
+}
 void OptionParser::exclude(const char* option, const char* other) {
   parts_->app.get_option(option)->excludes(parts_->app.get_option(other));
 }

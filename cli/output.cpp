@@ -36,7 +36,8 @@ bool speaks_utf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
     std::string value = variable(name);
     if (value.empty()) continue;
-    std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    std::transform(value.begin(), value.end(), value.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
   }
   return false;
@@ -49,7 +50,8 @@ std::size_t terminal_width(bool terminal) {
     if (value > 0) return static_cast<std::size_t>(std::max(value, 20));
   }
   winsize size{};
-  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::max<std::size_t>(size.ws_col, 20);
+  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return std::max<std::size_t>(size.ws_col, 20);
   return 120;
 }
 
@@ -91,8 +93,10 @@ bool Output::flush() {
   std::string_view rest = buffer_;
   while (!rest.empty() && error_ == 0) {
     const ssize_t wrote = ::write(fd, rest.data(), rest.size());
-    if (wrote >= 0) rest.remove_prefix(static_cast<std::size_t>(wrote));
-    else if (errno != EINTR) error_ = errno;
+    if (wrote >= 0)
+      rest.remove_prefix(static_cast<std::size_t>(wrote));
+    else if (errno != EINTR)
+      error_ = errno;
   }
   buffer_.clear();
   return error_ == 0;
@@ -107,11 +111,14 @@ bool Output::write(std::string_view text) {
 int Output::close() {
   if (error_ == 0) flush();
   if (error_ == 0 && !temporary_.empty()) {
-    if (::close(file_.release()) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0) error_ = errno;
-    else temporary_.clear();
+    if (::close(file_.release()) != 0 || rename(temporary_.c_str(), path_.c_str()) != 0)
+      error_ = errno;
+    else
+      temporary_.clear();
   }
   if (error_ == 0 || error_ == EPIPE) return kOk;
-  return fail(kRuntimeError, (path_.empty() ? std::string("standard output") : path_) + ": cannot be written: " + std::strerror(error_));
+  return fail(kRuntimeError, (path_.empty() ? std::string("standard output") : path_) +
+                                 ": cannot be written: " + std::strerror(error_));
 }
 
 }  // namespace gputrace

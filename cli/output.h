@@ -16,8 +16,8 @@ struct TerminalStyle {
   bool utf8 = false;
   std::size_t width = 0;
 };
-// Of stdout. `color`: auto, always, never; in auto NO_COLOR beats CLICOLOR_FORCE beats CLICOLOR=0 beats TERM=dumb beats isatty.
-// `width`: COLUMNS, else the terminal's, else 120.
+// Of stdout. `color`: auto, always, never; in auto NO_COLOR beats CLICOLOR_FORCE beats CLICOLOR=0 beats TERM=dumb beats
+// isatty. `width`: COLUMNS, else the terminal's, else 120.
 TerminalStyle terminal_style(const std::string& color, bool to_file);
 
 class Output {

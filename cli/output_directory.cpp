@@ -61,9 +61,12 @@ std::string expand(const std::string& wanted) {
     }
     const char token = wanted[++i];
     const std::size_t close = wanted.find('}', i);
-    if (token == 'j') result += job();
-    else if (token == 't') result += utc_now();
-    else if (token == 'h') result += host();
+    if (token == 'j')
+      result += job();
+    else if (token == 't')
+      result += utc_now();
+    else if (token == 'h')
+      result += host();
     else if (token == 'q' && i + 1 < wanted.size() && wanted[i + 1] == '{' && close != std::string::npos) {
       result += file_part(variable(wanted.substr(i + 2, close - i - 2)));
       i = close;
@@ -83,7 +86,8 @@ std::string number(const std::string& path) {
     std::string candidate = path;
     candidate.replace(at, 2, std::to_string(n));
     struct stat about;
-    if (candidate.find('%') != std::string::npos || lstat(candidate.c_str(), &about) != 0 || n == 1000000) return candidate;
+    if (candidate.find('%') != std::string::npos || lstat(candidate.c_str(), &about) != 0 || n == 1000000)
+      return candidate;
   }
 }
 
@@ -97,7 +101,8 @@ void look_below(const std::string& folder, int depth, std::set<std::string>& fou
     struct stat about;
     if (lstat(path.c_str(), &about) != 0) continue;
     if (S_ISDIR(about.st_mode) && depth > 0) look_below(path, depth - 1, found);
-    if (S_ISREG(about.st_mode) && name.size() > 7 && name.compare(name.size() - 7, 7, ".gtrace") == 0) found.insert(path);
+    if (S_ISREG(about.st_mode) && name.size() > 7 && name.compare(name.size() - 7, 7, ".gtrace") == 0)
+      found.insert(path);
   }
   closedir(dir);
 }
@@ -105,7 +110,8 @@ void look_below(const std::string& folder, int depth, std::set<std::string>& fou
 bool is_trace(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   char magic[sizeof kFileMagic];
-  return file && read(file.get(), magic, sizeof magic) == sizeof magic && std::memcmp(magic, kFileMagic, sizeof magic) == 0;
+  return file && read(file.get(), magic, sizeof magic) == sizeof magic &&
+         std::memcmp(magic, kFileMagic, sizeof magic) == 0;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// The output directory of `run`: tokens that are the same for all its processes are resolved here, so that `run` knows where to look.
+// The output directory of `run`: tokens that are the same for all its processes are resolved here, so that `run` knows
+// where to look.
 #pragma once
 
 #include <set>

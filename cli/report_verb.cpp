@@ -23,8 +23,10 @@ struct ReportOptions {
 
 void add_options(OptionParser& parser, ReportOptions& options) {
   parser.paths(options.paths, "traces or directories of traces; none: the newest gputrace-* directory here");
-  parser.comma_list("--section", options.sections, "sections, by comma: overview kernels launches api copies memory memory-timeline "
-                                                "memory-peak sync graphs jit devices run quality quality-notes", "S[,S]");
+  parser.comma_list("--section", options.sections,
+                    "sections, by comma: overview kernels launches api copies memory memory-timeline "
+                    "memory-peak sync graphs jit devices run quality quality-notes",
+                    "S[,S]");
   parser.text("--format", options.format, "text, json or csv", "FORMAT");
   parser.flag("--json", options.json, "the same as --format json");
   parser.text("-o,--output", options.output, "write to FILE", "FILE");
@@ -48,22 +50,27 @@ std::vector<std::string> section_names() {
 
 // What can be said against the options before anything is read. 0: nothing.
 int check_options(const ReportOptions& options) {
-  if (!options.html.empty() || options.format == "html") return fail(kUsage, "the HTML report is not built in this version: use --format text, json or csv");
-  if (!options.steps.empty()) return fail(kUsage, "--steps is not built in this version (steps need device timing): use --from and --to");
+  if (!options.html.empty() || options.format == "html")
+    return fail(kUsage, "the HTML report is not built in this version: use --format text, json or csv");
+  if (!options.steps.empty())
+    return fail(kUsage, "--steps is not built in this version (steps need device timing): use --from and --to");
   const std::vector<std::string> formats = {"text", "json", "csv"};
   if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
-    return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv" + did_you_mean(options.format, formats));
+    return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv" +
+                            did_you_mean(options.format, formats));
   }
   for (const std::string& section : options.sections) {
     if (find_report(section)) continue;
     if (is_planned_section(section)) return fail(kUsage, "section '" + section + "' is not built in this version");
     return fail(kUsage, "unknown section '" + section + "'" + did_you_mean(section, section_names()));
   }
-  if (options.format == "csv" && options.sections.size() != 1) return fail(kUsage, "csv is one section at a time: add --section NAME");
+  if (options.format == "csv" && options.sections.size() != 1)
+    return fail(kUsage, "csv is one section at a time: add --section NAME");
   if (options.top < -1) return fail(kUsage, "--top: a number of rows, 0 or more");
   for (const auto& [name, value] : {std::pair{"--from", &options.from}, std::pair{"--to", &options.to}}) {
     if (!value->empty() && !parse_duration(*value)) {
-      return fail(kUsage, std::string(name) + ": '" + *value + "' is no duration: 500ms, 2s, 1m (ns us ms s m h; a bare number is seconds)");
+      return fail(kUsage, std::string(name) + ": '" + *value +
+                              "' is no duration: 500ms, 2s, 1m (ns us ms s m h; a bare number is seconds)");
     }
   }
   if (!options.from.empty() && !options.to.empty() && *parse_duration(options.from) >= *parse_duration(options.to)) {
@@ -77,11 +84,14 @@ int check_sort(const ReportOptions& options) {
   if (options.sort.empty()) return 0;
   std::vector<std::string> keys;
   for (const ReportEntry& entry : all_reports()) {
-    if (!options.sections.empty() && std::find(options.sections.begin(), options.sections.end(), entry.section) == options.sections.end()) continue;
+    if (!options.sections.empty() &&
+        std::find(options.sections.begin(), options.sections.end(), entry.section) == options.sections.end())
+      continue;
     for (const Column& column : entry.make(LoadedTrace{}).columns) keys.push_back(column.key);
   }
   if (std::find(keys.begin(), keys.end(), options.sort) != keys.end()) return 0;
-  return fail(kUsage, "--sort: no column '" + options.sort + "'" + (options.sections.empty() ? "" : " in these sections") + did_you_mean(options.sort, keys));
+  return fail(kUsage, "--sort: no column '" + options.sort + "'" +
+                          (options.sections.empty() ? "" : " in these sections") + did_you_mean(options.sort, keys));
 }
 
 // On a terminal without --section: what has something to say.
@@ -108,7 +118,8 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   std::string text = render_text(report, style);
   if (options.sections.empty() && !globals.quiet) {
     text += "More: --section NAME (";
-    for (const ReportEntry& entry : all_reports()) text += std::string(entry.section) + (&entry == &all_reports().back() ? "" : " ");
+    for (const ReportEntry& entry : all_reports())
+      text += std::string(entry.section) + (&entry == &all_reports().back() ? "" : " ");
     text += "), --top 0 for all rows, --json\n";
   }
   return text;
@@ -125,7 +136,8 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   ReportOptions options;
   add_options(parser, options);
   if (const auto code = parser.parse(arguments)) return *code;
-  if (options.json && parser.given("--format") && options.format != "json") return fail(kUsage, "--json and --format " + options.format + " exclude each other");
+  if (options.json && parser.given("--format") && options.format != "json")
+    return fail(kUsage, "--json and --format " + options.format + " exclude each other");
   if (options.json) options.format = "json";
   if (const int code = check_options(options)) return code;
   if (const int code = check_sort(options)) return code;

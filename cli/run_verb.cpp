@@ -28,7 +28,8 @@ constexpr int kCannotExecute = 126, kNotFound = 127;
 
 // Our options end at "--" or at the first word that is neither an option nor an option's value.
 std::size_t end_of_options(const Arguments& arguments) {
-  const std::vector<std::string> with_value = {"-o", "--output", "-d", "--duration", "--delay", "--capture", "--collect", "--color"};
+  const std::vector<std::string> with_value = {"-o",      "--output",  "-d",        "--duration",
+                                               "--delay", "--capture", "--collect", "--color"};
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string& word = arguments[i];
     if (word == "--" || word.size() < 2 || word[0] != '-') return i;
@@ -53,11 +54,13 @@ std::string read_file(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::string content;
   char piece[4096];
-  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;) content.append(piece, static_cast<std::size_t>(got));
+  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;)
+    content.append(piece, static_cast<std::size_t>(got));
   return content;
 }
 
-// A sidecar, or what becomes one: between its fork and its exec it still goes by the program's name, but holds the segment.
+// A sidecar, or what becomes one: between its fork and its exec it still goes by the program's name, but holds the
+// segment.
 bool is_sidecar(const std::string& folder) {
   if (read_file(folder + "/comm").compare(0, 15, "gputrace-sideca") == 0) return true;
   DIR* files = opendir((folder + "/fd").c_str());
@@ -65,7 +68,8 @@ bool is_sidecar(const std::string& folder) {
   bool found = false;
   while (const dirent* entry = found ? nullptr : readdir(files)) {
     char target[64] = {};
-    found = readlinkat(dirfd(files), entry->d_name, target, sizeof target - 1) > 0 && std::strncmp(target, "/memfd:gputrace", 15) == 0;
+    found = readlinkat(dirfd(files), entry->d_name, target, sizeof target - 1) > 0 &&
+            std::strncmp(target, "/memfd:gputrace", 15) == 0;
   }
   closedir(files);
   return found;
@@ -80,7 +84,8 @@ bool sidecar_at_work(const std::string& run) {
   while (const dirent* entry = found ? nullptr : readdir(processes)) {
     if (entry->d_name[0] < '0' || entry->d_name[0] > '9') continue;
     const std::string folder = std::string("/proc/") + entry->d_name;
-    found = (std::string(1, '\0') + read_file(folder + "/environ")).find(wanted) != std::string::npos && is_sidecar(folder);
+    found =
+        (std::string(1, '\0') + read_file(folder + "/environ")).find(wanted) != std::string::npos && is_sidecar(folder);
   }
   closedir(processes);
   return found;
@@ -99,11 +104,16 @@ void say_nothing_was_seen(const Arguments& command, const Target& target, const 
   const std::string why = why_unreachable(target);
   std::string line;
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
-  const std::string looked = base_name(target.path) + (target.interpreter.empty() ? "" : " (run by " + target.interpreter + ")");
+  const std::string looked =
+      base_name(target.path) + (target.interpreter.empty() ? "" : " (run by " + target.interpreter + ")");
   std::fputs("gputrace: error: no CUDA call was seen\n", stderr);
-  if (!why.empty()) std::fprintf(stderr, "          %s\n", safe_text(why).c_str());
-  else std::fprintf(stderr, "          looked at: %s and what it started; no trace was written\n", safe_text(looked).c_str());
-  std::fprintf(stderr, "          fix: is this a CPU run? try: %s doctor -- %s\n", own_command(places).c_str(), line.c_str());
+  if (!why.empty())
+    std::fprintf(stderr, "          %s\n", safe_text(why).c_str());
+  else
+    std::fprintf(stderr, "          looked at: %s and what it started; no trace was written\n",
+                 safe_text(looked).c_str());
+  std::fprintf(stderr, "          fix: is this a CPU run? try: %s doctor -- %s\n", own_command(places).c_str(),
+               line.c_str());
 }
 
 int exec_failure(const std::string& command, int error) {
@@ -131,7 +141,8 @@ void report_ending(const Arguments& command, const Target& target, const Places&
   request.files = traces;
   request.shown = output.shown;
   // A directory that held traces before is reported on without them.
-  request.report_command = own_command(places) + " report" + (traces.size() < traces_below(output.root).size() ? " --last" : "");
+  request.report_command =
+      own_command(places) + " report" + (traces.size() < traces_below(output.root).size() ? " --last" : "");
   const std::string text = "\n" + verdict(request);
   std::fputs(text.c_str(), stderr);
 }
@@ -144,7 +155,9 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   bool afresh = false;
   add_trace_options(parser, options);
   parser.flag("-f,--force", afresh, "remove the traces that are in the output directory already");
-  parser.footer("Then: -- CMD [ARGUMENTS]. Exit code and signal are those of CMD; 125: our own failure, 126: CMD cannot be executed, 127: not found.");
+  parser.footer(
+      "Then: -- CMD [ARGUMENTS]. Exit code and signal are those of CMD; 125: our own failure, 126: CMD cannot be "
+      "executed, 127: not found.");
   const std::size_t end = end_of_options(arguments);
   const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(end);
   if (const auto code = parser.parse(Arguments(arguments.begin(), middle), kRunUsage)) return *code;

@@ -33,7 +33,9 @@ void inspect_elf(int fd, const unsigned char* head, Target& target) {
   bool interpreter = false;
   for (unsigned i = 0; i < header.e_phnum && i < kMostHeaders; ++i) {
     Elf64_Phdr part;
-    if (pread(fd, &part, sizeof part, static_cast<off_t>(header.e_phoff + i * sizeof part)) != static_cast<ssize_t>(sizeof part)) return;
+    if (pread(fd, &part, sizeof part, static_cast<off_t>(header.e_phoff + i * sizeof part)) !=
+        static_cast<ssize_t>(sizeof part))
+      return;
     interpreter = interpreter || part.p_type == PT_INTERP;
   }
   target.statically_linked = !interpreter;
@@ -53,7 +55,8 @@ std::string script_interpreter(const char* line, std::size_t size) {
   if (words.empty()) return "";
   std::size_t word = 0;
   if (base_name(words[0]) == "env") {
-    for (word = 1; word < words.size() && (words[word][0] == '-' || words[word].find('=') != std::string::npos);) ++word;
+    for (word = 1; word < words.size() && (words[word][0] == '-' || words[word].find('=') != std::string::npos);)
+      ++word;
   }
   return word < words.size() ? words[word] : words[0];
 }
@@ -66,7 +69,8 @@ void inspect_file(const std::string& path, Target& target, bool follow_script) {
   if (getxattr(path.c_str(), "security.capability", nullptr, 0) > 0) target.secure = true;
   unsigned char head[256] = {};
   const ssize_t size = pread(file.get(), head, sizeof head, 0);
-  if (size >= static_cast<ssize_t>(sizeof(Elf64_Ehdr)) && std::memcmp(head, ELFMAG, SELFMAG) == 0) return inspect_elf(file.get(), head, target);
+  if (size >= static_cast<ssize_t>(sizeof(Elf64_Ehdr)) && std::memcmp(head, ELFMAG, SELFMAG) == 0)
+    return inspect_elf(file.get(), head, target);
   if (!follow_script || size < 3 || head[0] != '#' || head[1] != '!') return;
   target.secure = false;  // the kernel ignores these bits on scripts
   target.interpreter = find_in_path(script_interpreter(reinterpret_cast<char*>(head), static_cast<std::size_t>(size)));
@@ -85,7 +89,8 @@ Target inspect_target(const std::string& command) {
 std::string why_unreachable(const Target& target) {
   const std::string& name = target.interpreter.empty() ? target.path : target.interpreter;
   if (target.statically_linked) return name + " is statically linked: LD_PRELOAD cannot reach it";
-  if (target.secure) return name + " is setuid, setgid or has file capabilities: the loader ignores LD_PRELOAD for it and its children";
+  if (target.secure)
+    return name + " is setuid, setgid or has file capabilities: the loader ignores LD_PRELOAD for it and its children";
   if (target.other_machine) return name + " is built for another machine than this gputrace: it cannot be traced";
   return "";
 }

@@ -6,11 +6,11 @@
 namespace gputrace {
 
 struct Target {
-  std::string path;          // the file that will be executed; empty: not found
-  std::string interpreter;   // of a script; the rest is then about it
+  std::string path;         // the file that will be executed; empty: not found
+  std::string interpreter;  // of a script; the rest is then about it
   bool elf = false;
   bool statically_linked = false;
-  bool secure = false;       // setuid, setgid or file capabilities: the loader ignores LD_PRELOAD
+  bool secure = false;  // setuid, setgid or file capabilities: the loader ignores LD_PRELOAD
   bool other_machine = false;
 };
 

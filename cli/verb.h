@@ -1,4 +1,5 @@
-// The command line: one verb, one file. A verb gets its own arguments (without "gputrace VERB") and returns the exit code.
+// The command line: one verb, one file. A verb gets its own arguments (without "gputrace VERB") and returns the exit
+// code.
 #pragma once
 
 #include <string>
@@ -11,9 +12,9 @@ enum Exit : int {
   kOk = 0,
   kRuntimeError = 1,
   kUsage = 2,
-  kNoInput = 3,      // missing, unreadable, not a trace, a newer major, nothing in it
-  kIncomplete = 4,   // incomplete data under --strict
-  kRunUsage = 125,   // of `run`: our own failure; 126: CMD cannot be executed; 127: CMD not found
+  kNoInput = 3,     // missing, unreadable, not a trace, a newer major, nothing in it
+  kIncomplete = 4,  // incomplete data under --strict
+  kRunUsage = 125,  // of `run`: our own failure; 126: CMD cannot be executed; 127: CMD not found
 };
 
 using Arguments = std::vector<std::string>;

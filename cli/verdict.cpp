@@ -15,7 +15,8 @@
 namespace gputrace {
 namespace {
 
-constexpr u64 kMostBytes = 512u << 20;  // larger traces are not read through at the end of a run: their size is all that is said
+constexpr u64 kMostBytes =
+    512u << 20;  // larger traces are not read through at the end of a run: their size is all that is said
 
 struct Sizes {
   u64 bytes = 0, processes = 0, records = 0, dropped = 0;
@@ -45,7 +46,8 @@ std::string kernels_line(const LoadedTrace& trace) {
     if (metric == "kernels") executions = human(row[1], Unit::Count);
   }
   const Row& top = kernels->rows.front();
-  const std::string name = shorten_signature(human(top[static_cast<std::size_t>(kernels->column("kernel"))], Unit::Text), 60, "...");
+  const std::string name =
+      shorten_signature(human(top[static_cast<std::size_t>(kernels->column("kernel"))], Unit::Text), 60, "...");
   return fmt::format("  kernels     {} executions by {} launch calls; most often {} ({})\n", executions, launches, name,
                      human(top[static_cast<std::size_t>(kernels->column("launches"))], Unit::Count));
 }
@@ -84,14 +86,18 @@ std::string verdict(const VerdictRequest& request) {
     if (bytes > kMostBytes) break;
   }
   const bool like_an_option = !request.shown.empty() && request.shown[0] == '-';
-  const std::string next = fmt::format("\n  next:  {} {}\n", request.report_command, shell_word((like_an_option ? "./" : "") + request.shown));
-  if (bytes > kMostBytes) return fmt::format("gputrace: {} files in {}, too large to sum up here\n{}", request.files.size(), safe_text(request.shown), next);
+  const std::string next = fmt::format("\n  next:  {} {}\n", request.report_command,
+                                       shell_word((like_an_option ? "./" : "") + request.shown));
+  if (bytes > kMostBytes)
+    return fmt::format("gputrace: {} files in {}, too large to sum up here\n{}", request.files.size(),
+                       safe_text(request.shown), next);
   const auto trace = load_traces(load);
   if (!trace) return fmt::format("gputrace: {}\n{}", safe_text(trace.error().message), next);
   const Sizes sizes = sizes_of(trace.value());
-  return fmt::format("gputrace: {} process{}, {}, {} records, {}, {} dropped; in {}\n", sizes.processes, sizes.processes == 1 ? "" : "es",
-                     human_nanos(trace.value().wall_end - trace.value().wall_begin), human_count(sizes.records), human_bytes(sizes.bytes),
-                     human_count(sizes.dropped), safe_text(request.shown)) +
+  return fmt::format("gputrace: {} process{}, {}, {} records, {}, {} dropped; in {}\n", sizes.processes,
+                     sizes.processes == 1 ? "" : "es", human_nanos(trace.value().wall_end - trace.value().wall_begin),
+                     human_count(sizes.records), human_bytes(sizes.bytes), human_count(sizes.dropped),
+                     safe_text(request.shown)) +
          kernels_line(trace.value()) + calls_line(trace.value()) + findings_lines(trace.value()) + next;
 }
 

@@ -51,17 +51,24 @@ std::string human(const Value& value, Unit unit) {
   if (is_null(value)) return "-";
   if (const auto* text = std::get_if<std::string>(&value)) return safe_text(*text);
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "yes" : "no";
-  const double real = std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<i64>(value));
+  const double real =
+      std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<i64>(value));
   const i64 whole = std::holds_alternative<i64>(value) ? std::get<i64>(value) : static_cast<i64>(real);
   switch (unit) {
-    case Unit::Nanos: return human_nanos(whole);
-    case Unit::Bytes: return whole < 0 ? std::to_string(whole) : human_bytes(static_cast<u64>(whole));
-    case Unit::BytesPerSecond: return human_bytes(static_cast<u64>(real < 0 ? 0 : real)) + "/s";
-    case Unit::Ratio: return fmt::format("{:.1f} %", real * 100);
+    case Unit::Nanos:
+      return human_nanos(whole);
+    case Unit::Bytes:
+      return whole < 0 ? std::to_string(whole) : human_bytes(static_cast<u64>(whole));
+    case Unit::BytesPerSecond:
+      return human_bytes(static_cast<u64>(real < 0 ? 0 : real)) + "/s";
+    case Unit::Ratio:
+      return fmt::format("{:.1f} %", real * 100);
     case Unit::Count:
-      if (std::holds_alternative<i64>(value)) return whole < 0 ? std::to_string(whole) : human_count(static_cast<u64>(whole));
+      if (std::holds_alternative<i64>(value))
+        return whole < 0 ? std::to_string(whole) : human_count(static_cast<u64>(whole));
       return fmt::format("{:.1f}", real);
-    default: return std::holds_alternative<i64>(value) ? std::to_string(whole) : fmt::format("{:.3f}", real);
+    default:
+      return std::holds_alternative<i64>(value) ? std::to_string(whole) : fmt::format("{:.3f}", real);
   }
 }
 

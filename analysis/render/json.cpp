@@ -10,23 +10,22 @@ using Json = nlohmann::ordered_json;
 Json as_json(const Value& value) {
   return std::visit(
       [](const auto& held) -> Json {
-        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>) return nullptr;
-        else return held;
+        if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
+          return nullptr;
+        else
+          return held;
       },
       value);
 }
 
 Json as_json(const Coverage& coverage) {
   Json missing = Json::array();
-  for (const NotCollected& entry : coverage.not_collected) missing.push_back({{"what", entry.what}, {"why", entry.why}});
-  return {{"processes", coverage.processes},
-          {"records", coverage.records},
-          {"dropped", coverage.dropped},
-          {"unknown_records", coverage.unknown_records},
-          {"truncated", coverage.truncated},
-          {"device_timing", coverage.device_timing},
-          {"not_collected", missing},
-          {"remarks", coverage.remarks}};
+  for (const NotCollected& entry : coverage.not_collected)
+    missing.push_back({{"what", entry.what}, {"why", entry.why}});
+  return {{"processes", coverage.processes}, {"records", coverage.records},
+          {"dropped", coverage.dropped},     {"unknown_records", coverage.unknown_records},
+          {"truncated", coverage.truncated}, {"device_timing", coverage.device_timing},
+          {"not_collected", missing},        {"remarks", coverage.remarks}};
 }
 
 Json as_json(const Table& table) {
@@ -66,7 +65,10 @@ std::string render_json(const Report& report) {
   for (const Table& table : report.tables) sections[table.section] = as_json(table);
   Json findings = Json::array();
   for (const Finding& finding : report.findings) findings.push_back(as_json(finding));
-  const Json whole = {{"schema", "gputrace-report/1"}, {"coverage", as_json(report.coverage)}, {"sections", sections}, {"findings", findings}};
+  const Json whole = {{"schema", "gputrace-report/1"},
+                      {"coverage", as_json(report.coverage)},
+                      {"sections", sections},
+                      {"findings", findings}};
   return whole.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -30,16 +30,19 @@ Character next_character(std::string_view text) {
 }
 
 bool dangerous(u32 code) {
-  return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0xad || code == 0x61c || (code >= 0x200b && code <= 0x200f) ||
-         (code >= 0x2028 && code <= 0x202e) || (code >= 0x2060 && code <= 0x206f) || code == 0xfeff ||
-         (code >= 0xfff9 && code <= 0xfffb) || (code >= 0xe0000 && code <= 0xe007f);
+  return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0xad || code == 0x61c ||
+         (code >= 0x200b && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
+         (code >= 0x2060 && code <= 0x206f) || code == 0xfeff || (code >= 0xfff9 && code <= 0xfffb) ||
+         (code >= 0xe0000 && code <= 0xe007f);
 }
 
 unsigned columns_of(u32 code) {
   if (code >= 0x300 && code <= 0x36f) return 0;
-  const bool wide = (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) || (code >= 0xac00 && code <= 0xd7a3) ||
-                    (code >= 0xf900 && code <= 0xfaff) || (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
-                    (code >= 0xffe0 && code <= 0xffe6) || (code >= 0x1f300 && code <= 0x1faff) || (code >= 0x20000 && code <= 0x3fffd);
+  const bool wide = (code >= 0x1100 && code <= 0x115f) || (code >= 0x2e80 && code <= 0xa4cf) ||
+                    (code >= 0xac00 && code <= 0xd7a3) || (code >= 0xf900 && code <= 0xfaff) ||
+                    (code >= 0xfe30 && code <= 0xfe6f) || (code >= 0xff00 && code <= 0xff60) ||
+                    (code >= 0xffe0 && code <= 0xffe6) || (code >= 0x1f300 && code <= 0x1faff) ||
+                    (code >= 0x20000 && code <= 0x3fffd);
   return wide ? 2 : 1;
 }
 
@@ -73,8 +76,10 @@ std::string valid_utf8(std::string_view text) {
   valid.reserve(text.size());
   while (!text.empty()) {
     const Character next = next_character(text);
-    if (next.bytes) valid.append(text.substr(0, next.bytes));
-    else valid += "\xef\xbf\xbd";
+    if (next.bytes)
+      valid.append(text.substr(0, next.bytes));
+    else
+      valid += "\xef\xbf\xbd";
     text.remove_prefix(next.bytes ? next.bytes : 1);
   }
   return valid;
@@ -126,13 +131,16 @@ std::string shorten(std::string_view text, std::size_t width, std::string_view m
 std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark) {
   std::string brief(text);
   constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-  for (std::size_t at; display_width(brief) > width && (at = brief.find(kAnonymous)) != std::string::npos;) brief.erase(at, kAnonymous.size());
+  for (std::size_t at; display_width(brief) > width && (at = brief.find(kAnonymous)) != std::string::npos;)
+    brief.erase(at, kAnonymous.size());
   if (display_width(brief) > width && brief.compare(0, 5, "void ") == 0) brief.erase(0, 5);
   if (display_width(brief) > width && !brief.empty() && brief.back() == ')') {
     std::size_t depth = 0, at = brief.size();
     while (at-- > 0) {
-      if (brief[at] == ')') ++depth;
-      else if (brief[at] == '(' && --depth == 0) break;
+      if (brief[at] == ')')
+        ++depth;
+      else if (brief[at] == '(' && --depth == 0)
+        break;
     }
     if (at > 0 && at < brief.size()) brief.resize(at);
   }

@@ -1,4 +1,5 @@
-// Text from traces on its way to a terminal: names are untrusted, so nothing of them may be taken as a command by the terminal.
+// Text from traces on its way to a terminal: names are untrusted, so nothing of them may be taken as a command by the
+// terminal.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,8 @@
 
 namespace gputrace {
 
-// Control characters (C0, DEL, C1), bidirectional and other invisible marks, line separators and bytes that are no UTF-8 come out as \xNN or \uNNNN.
+// Control characters (C0, DEL, C1), bidirectional and other invisible marks, line separators and bytes that are no
+// UTF-8 come out as \xNN or \uNNNN.
 std::string safe_text(std::string_view text);
 
 // Bytes that are no UTF-8 become U+FFFD; all else stays. For JSON.
@@ -19,7 +21,8 @@ std::size_t display_width(std::string_view text);
 // At most `width` columns: what is cut out of the middle is replaced by `mark`. Never cuts a character in two.
 std::string shorten(std::string_view text, std::size_t width, std::string_view mark);
 
-// The same for the signature of a function: "(anonymous namespace)::", the return type and the parameters go before anything else does.
+// The same for the signature of a function: "(anonymous namespace)::", the return type and the parameters go before
+// anything else does.
 std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark);
 
 }  // namespace gputrace

@@ -65,10 +65,10 @@ class TextRenderer {
     const std::string unknown = human_count(coverage.unknown_records) + " of unknown types";
     const std::string whole = coverage.truncated ? "incomplete" : "complete";
     out_ += paint("1", "Coverage") + "  ";
-    out_ += fmt::format("{} process{}, {} records, {}, {}, {}\n", coverage.processes, coverage.processes == 1 ? "" : "es",
-                        human_count(coverage.records), coverage.dropped ? paint("33;1", dropped) : dropped,
-                        coverage.unknown_records ? paint("33;1", unknown) : unknown,
-                        coverage.truncated ? paint("33;1", whole) : whole);
+    out_ += fmt::format(
+        "{} process{}, {} records, {}, {}, {}\n", coverage.processes, coverage.processes == 1 ? "" : "es",
+        human_count(coverage.records), coverage.dropped ? paint("33;1", dropped) : dropped,
+        coverage.unknown_records ? paint("33;1", unknown) : unknown, coverage.truncated ? paint("33;1", whole) : whole);
     for (const std::string& remark : coverage.remarks) paragraph("          ", safe_text(remark), 10);
     std::map<std::string, std::string> by_reason;
     std::vector<std::string> order;
@@ -77,7 +77,8 @@ class TextRenderer {
       if (what.empty()) order.push_back(entry.why);
       what += (what.empty() ? "" : ", ") + entry.what;
     }
-    for (const std::string& why : order) paragraph("          ", safe_text("not collected: " + by_reason[why] + " (" + why + ")"), 12);
+    for (const std::string& why : order)
+      paragraph("          ", safe_text("not collected: " + by_reason[why] + " (" + why + ")"), 12);
     out_ += "\n";
   }
 
@@ -85,7 +86,9 @@ class TextRenderer {
     if (findings.empty()) return;
     out_ += paint("1", "Findings") + "\n";
     for (const Finding& finding : findings) {
-      const char* code = finding.severity == Severity::Problem ? "31;1" : finding.severity == Severity::Warning ? "33;1" : "36";
+      const char* code = finding.severity == Severity::Problem   ? "31;1"
+                         : finding.severity == Severity::Warning ? "33;1"
+                                                                 : "36";
       const std::string label = severity_name(finding.severity);
       const std::size_t before = out_.size();
       paragraph(fmt::format("  {:<8} ", label), safe_text(finding.text), 11);
@@ -97,8 +100,10 @@ class TextRenderer {
 
   // Rows of single numbers: those that are not known are named together, by reason.
   void metrics(const Table& table) {
-    const auto metric = static_cast<std::size_t>(table.column("metric")), value = static_cast<std::size_t>(table.column("value"));
-    const auto unit = static_cast<std::size_t>(table.column("unit")), note = static_cast<std::size_t>(table.column("note"));
+    const auto metric = static_cast<std::size_t>(table.column("metric")),
+               value = static_cast<std::size_t>(table.column("value"));
+    const auto unit = static_cast<std::size_t>(table.column("unit")),
+               note = static_cast<std::size_t>(table.column("note"));
     std::map<std::string, std::string> missing;
     std::size_t widest = 0;
     const auto unit_of = [](const std::string& name) {
@@ -121,7 +126,8 @@ class TextRenderer {
     }
     title(table);
     for (const auto& [name, number, remark] : lines) {
-      paragraph(fmt::format("  {:<14}  {}{}{}", name, std::string(widest - display_width(number), ' '), number, remark.empty() ? "" : "  "),
+      paragraph(fmt::format("  {:<14}  {}{}{}", name, std::string(widest - display_width(number), ' '), number,
+                            remark.empty() ? "" : "  "),
                 remark, 20 + widest);
     }
     for (const auto& [why, names] : missing) paragraph("  ", "not known: " + names + " (" + why + ")", 4);
@@ -131,7 +137,8 @@ class TextRenderer {
   static std::string heading(std::string key) {
     for (const char* suffix : {"_ns", "_bytes", "_ratio"}) {
       const std::string tail = suffix;
-      if (key.size() > tail.size() && key.compare(key.size() - tail.size(), tail.size(), tail) == 0) key.resize(key.size() - tail.size());
+      if (key.size() > tail.size() && key.compare(key.size() - tail.size(), tail.size(), tail) == 0)
+        key.resize(key.size() - tail.size());
     }
     std::replace(key.begin(), key.end(), '_', ' ');
     return key;
@@ -159,7 +166,8 @@ class TextRenderer {
     Layout layout;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       if (table.columns[c].hint == Hint::Detail) continue;
-      const bool any = table.rows.empty() || std::any_of(table.rows.begin(), table.rows.end(), [c](const Row& row) { return !is_null(row[c]); });
+      const bool any = table.rows.empty() || std::any_of(table.rows.begin(), table.rows.end(),
+                                                         [c](const Row& row) { return !is_null(row[c]); });
       if (!any) {
         layout.empty.push_back(heading(table.columns[c].key));
         continue;
@@ -179,16 +187,19 @@ class TextRenderer {
         if (!takes_the_rest(table.columns[layout.columns[i]]) || total() <= style_.width) continue;
         const std::size_t over = total() - style_.width;
         std::size_t floor = std::min(layout.widths[i], least);
-        if (table.columns[layout.columns[i]].hint == Hint::Kernel) {  // without their parameters most names are shorter still
+        if (table.columns[layout.columns[i]].hint ==
+            Hint::Kernel) {  // without their parameters most names are shorter still
           std::size_t longest = display_width(heading(table.columns[layout.columns[i]].key));
-          for (const auto& row : cells) longest = std::max(longest, display_width(shorten_signature(row[layout.columns[i]], floor, mark_)));
+          for (const auto& row : cells)
+            longest = std::max(longest, display_width(shorten_signature(row[layout.columns[i]], floor, mark_)));
           floor = std::min(floor, longest);
         }
         layout.widths[i] = std::max(floor, layout.widths[i] - std::min(over, layout.widths[i]));
       }
     };
     shrink_names(kNarrowName);
-    while (layout.columns.size() > 2 && total() > style_.width) {  // columns go from the right, the ordering one and names stay
+    while (layout.columns.size() > 2 &&
+           total() > style_.width) {  // columns go from the right, the ordering one and names stay
       std::size_t victim = layout.columns.size();
       for (std::size_t i = layout.columns.size(); i-- > 1;) {
         const Column& column = table.columns[layout.columns[i]];
@@ -215,7 +226,8 @@ class TextRenderer {
     std::vector<std::vector<std::string>> cells;
     for (std::size_t r = 0; r < shown_rows(table); ++r) {
       auto& row = cells.emplace_back();
-      for (std::size_t c = 0; c < table.columns.size(); ++c) row.push_back(cell_text(table.rows[r][c], table.columns[c]));
+      for (std::size_t c = 0; c < table.columns.size(); ++c)
+        row.push_back(cell_text(table.rows[r][c], table.columns[c]));
     }
     const Layout layout = lay_out(table, cells);
     title(table);
@@ -226,19 +238,22 @@ class TextRenderer {
     std::string head;
     for (std::size_t i = 0; i < layout.columns.size(); ++i) {
       const Column& column = table.columns[layout.columns[i]];
-      cell(head, heading(column.key) + (column.approximate ? "~" : ""), layout.widths[i], column, i + 1 == layout.columns.size());
+      cell(head, heading(column.key) + (column.approximate ? "~" : ""), layout.widths[i], column,
+           i + 1 == layout.columns.size());
     }
     out_ += std::string(kIndent, ' ') + paint("2", head) + "\n";
     for (const auto& row : cells) {
       std::string line;
       for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-        cell(line, row[layout.columns[i]], layout.widths[i], table.columns[layout.columns[i]], i + 1 == layout.columns.size());
+        cell(line, row[layout.columns[i]], layout.widths[i], table.columns[layout.columns[i]],
+             i + 1 == layout.columns.size());
       }
       out_ += std::string(kIndent, ' ') + line + "\n";
     }
     for (const std::string& note : table.notes) paragraph("  ", safe_text(note), 4);
     if (!layout.empty.empty()) paragraph("  ", "not known here: " + list(layout.empty), 4);
-    if (!layout.narrow.empty()) paragraph("  ", "no room for: " + list(layout.narrow) + " (wider terminal, or --format json)", 4);
+    if (!layout.narrow.empty())
+      paragraph("  ", "no room for: " + list(layout.narrow) + " (wider terminal, or --format json)", 4);
     out_ += "\n";
   }
 
@@ -253,7 +268,8 @@ class TextRenderer {
 
   void cell(std::string& line, const std::string& text, std::size_t width, const Column& column, bool last) {
     const bool left = is_text(column);
-    const std::string fitted = column.hint == Hint::Kernel ? shorten_signature(text, width, mark_) : shorten(text, width, mark_);
+    const std::string fitted =
+        column.hint == Hint::Kernel ? shorten_signature(text, width, mark_) : shorten(text, width, mark_);
     const std::string pad(width - std::min(width, display_width(fitted)), ' ');
     line += left ? fitted + (last ? "" : pad) : pad + fitted;
     if (!last) line += std::string(kGap, ' ');

@@ -28,7 +28,9 @@ Table api_report(const LoadedTrace& trace) {
   table.columns = {{"call", Unit::Text, Hint::Name}, {"level", Unit::Text},     {"calls", Unit::Count},
                    {"errors", Unit::Count},          {"total_ns", Unit::Nanos}, {"self_ns", Unit::Nanos},
                    {"mean_ns", Unit::Nanos},         {"p99_ns", Unit::Nanos},   {"max_ns", Unit::Nanos}};
-  table.notes = {"host time in the calls; self = without calls nested in it (a runtime call contains the driver calls that it makes), so only self adds up"};
+  table.notes = {
+      "host time in the calls; self = without calls nested in it (a runtime call contains the driver calls that it "
+      "makes), so only self adds up"};
   for (const auto& [key, row] : rows) {
     table.rows.push_back({key.first, key.second, number(row.calls), number(row.errors), number(row.durations.sum()),
                           number(row.self_ns), number(row.durations.mean()), number(row.durations.percentile(0.99)),

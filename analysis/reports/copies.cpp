@@ -10,24 +10,36 @@ namespace {
 
 Value kind_name(TransferKind kind) {
   switch (kind) {
-    case TransferKind::HtoD: return "HtoD";
-    case TransferKind::DtoH: return "DtoH";
-    case TransferKind::DtoD: return "DtoD";
-    case TransferKind::PtoP: return "PtoP";
-    case TransferKind::HtoH: return "HtoH";
-    case TransferKind::Memset: return "memset";
-    case TransferKind::Unknown: return {};
+    case TransferKind::HtoD:
+      return "HtoD";
+    case TransferKind::DtoH:
+      return "DtoH";
+    case TransferKind::DtoD:
+      return "DtoD";
+    case TransferKind::PtoP:
+      return "PtoP";
+    case TransferKind::HtoH:
+      return "HtoH";
+    case TransferKind::Memset:
+      return "memset";
+    case TransferKind::Unknown:
+      return {};
   }
   return {};
 }
 
 Value memory_name(HostMemory memory) {
   switch (memory) {
-    case HostMemory::Pinned: return "pinned";
-    case HostMemory::Pageable: return "pageable";
-    case HostMemory::Managed: return "managed";
-    case HostMemory::Device: return "device";
-    case HostMemory::Unknown: return {};
+    case HostMemory::Pinned:
+      return "pinned";
+    case HostMemory::Pageable:
+      return "pageable";
+    case HostMemory::Managed:
+      return "managed";
+    case HostMemory::Device:
+      return "device";
+    case HostMemory::Unknown:
+      return {};
   }
   return {};
 }
@@ -55,15 +67,24 @@ Table copies_report(const LoadedTrace& trace) {
   Table table;
   table.section = "copies";
   table.title = "Copies and memsets by bytes";
-  table.columns = {{"kind", Unit::Text},      {"device", Unit::None},  {"memory", Unit::Text},
-                   {"async", Unit::Boolean},  {"count", Unit::Count},  {"bytes", Unit::Bytes},
-                   {"total_ns", Unit::Nanos}, {"bandwidth", Unit::BytesPerSecond}, {"api_total_ns", Unit::Nanos},
-                   {"in_graphs", Unit::Count, Hint::Detail}};
+  table.columns = {{"kind", Unit::Text},          {"device", Unit::None},
+                   {"memory", Unit::Text},        {"async", Unit::Boolean},
+                   {"count", Unit::Count},        {"bytes", Unit::Bytes},
+                   {"total_ns", Unit::Nanos},     {"bandwidth", Unit::BytesPerSecond},
+                   {"api_total_ns", Unit::Nanos}, {"in_graphs", Unit::Count, Hint::Detail}};
   table.notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls",
                  "total time and bandwidth on the device need device timing, which is not collected in this version"};
   for (const auto& [key, row] : rows) {
-    table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory_name(std::get<2>(key)), std::get<3>(key), number(row.count),
-                          number(row.bytes), {}, {}, number(row.call_ns), number(row.in_graphs)});
+    table.rows.push_back({kind_name(std::get<0>(key)),
+                          row.device,
+                          memory_name(std::get<2>(key)),
+                          std::get<3>(key),
+                          number(row.count),
+                          number(row.bytes),
+                          {},
+                          {},
+                          number(row.call_ns),
+                          number(row.in_graphs)});
   }
   sort_table(table, "bytes");
   return table;

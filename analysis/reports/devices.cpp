@@ -10,8 +10,14 @@ Table devices_report(const LoadedTrace& trace) {
   Table table;
   table.section = "devices";
   table.title = "Devices in use";
-  table.columns = {{"host", Unit::Text}, {"device", Unit::None}, {"name", Unit::Text, Hint::Name}, {"uuid", Unit::Text, Hint::Detail},
-                   {"sms", Unit::Count}, {"capability", Unit::Text}, {"memory_bytes", Unit::Bytes}, {"ordinal", Unit::None, Hint::Detail},
+  table.columns = {{"host", Unit::Text},
+                   {"device", Unit::None},
+                   {"name", Unit::Text, Hint::Name},
+                   {"uuid", Unit::Text, Hint::Detail},
+                   {"sms", Unit::Count},
+                   {"capability", Unit::Text},
+                   {"memory_bytes", Unit::Bytes},
+                   {"ordinal", Unit::None, Hint::Detail},
                    {"pci", Unit::Text, Hint::Detail}};
   table.notes = {"device = the number in all tables; ordinal = what a process calls it"};
   const DeviceMap devices(trace);
@@ -21,7 +27,8 @@ Table devices_report(const LoadedTrace& trace) {
     std::snprintf(pci, sizeof pci, "%04x:%02x:%02x", device.pci_domain & 0xffff, (device.pci_bus_device >> 8) & 0xff,
                   device.pci_bus_device & 0xff);
     table.rows.push_back({entry.host, entry.number, device.name.empty() ? Value() : Value(device.name),
-                          device.uuid.empty() ? Value() : Value(device.uuid), device.sms ? number(static_cast<u64>(device.sms)) : Value(),
+                          device.uuid.empty() ? Value() : Value(device.uuid),
+                          device.sms ? number(static_cast<u64>(device.sms)) : Value(),
                           std::to_string(device.capability_major) + "." + std::to_string(device.capability_minor),
                           device.memory_bytes ? number(device.memory_bytes) : Value(), static_cast<i64>(device.ordinal),
                           std::string(pci)});

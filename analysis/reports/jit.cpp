@@ -8,12 +8,18 @@ namespace {
 
 Value image_name(ImageKind image) {
   switch (image) {
-    case ImageKind::Cubin: return "cubin";
-    case ImageKind::Fatbin: return "fatbin";
-    case ImageKind::Ptx: return "ptx";
-    case ImageKind::File: return "file";
-    case ImageKind::LtoIr: return "lto-ir";
-    case ImageKind::Unknown: return {};
+    case ImageKind::Cubin:
+      return "cubin";
+    case ImageKind::Fatbin:
+      return "fatbin";
+    case ImageKind::Ptx:
+      return "ptx";
+    case ImageKind::File:
+      return "file";
+    case ImageKind::LtoIr:
+      return "lto-ir";
+    case ImageKind::Unknown:
+      return {};
   }
   return {};
 }
@@ -40,12 +46,14 @@ Table jit_report(const LoadedTrace& trace) {
   Table table;
   table.section = "jit";
   table.title = "Loading and compiling machine code";
-  table.columns = {{"what", Unit::Text}, {"image", Unit::Text}, {"bytes", Unit::Bytes}, {"count", Unit::Count},
-                   {"total_ns", Unit::Nanos}, {"max_ns", Unit::Nanos}};
-  table.notes = {"host time in the loading calls; work that the driver puts off until a kernel's first launch is in that launch"};
+  table.columns = {{"what", Unit::Text},   {"image", Unit::Text},     {"bytes", Unit::Bytes},
+                   {"count", Unit::Count}, {"total_ns", Unit::Nanos}, {"max_ns", Unit::Nanos}};
+  table.notes = {
+      "host time in the loading calls; work that the driver puts off until a kernel's first launch is in that launch"};
   for (const auto& [key, row] : rows) {
-    table.rows.push_back({what_name(key.first, key.second), image_name(key.second), row.bytes ? number(row.bytes) : Value(),
-                          number(row.count), number(row.total_ns), number(row.max_ns)});
+    table.rows.push_back({what_name(key.first, key.second), image_name(key.second),
+                          row.bytes ? number(row.bytes) : Value(), number(row.count), number(row.total_ns),
+                          number(row.max_ns)});
   }
   sort_table(table, "total_ns");
   return table;

@@ -36,8 +36,13 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
       const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
       const Value device = devices.number(p, ordinal);
       const std::string name = function.symbol.empty() ? std::to_string(p) + display_name(function) : function.symbol;
-      const Key key{image_key(process, function.module), name, is_null(device) ? -1 : std::get<i64>(device),
-                    triple(group.shape.grid), triple(group.shape.block), triple(group.shape.cluster), group.shape.dynamic_shared};
+      const Key key{image_key(process, function.module),
+                    name,
+                    is_null(device) ? -1 : std::get<i64>(device),
+                    triple(group.shape.grid),
+                    triple(group.shape.block),
+                    triple(group.shape.cluster),
+                    group.shape.dynamic_shared};
       KernelRow& row = rows[key];
       if (!row.function || (row.function->registers < 0 && function.registers >= 0)) row.function = &function;
       if (!row.device_facts) row.device_facts = DeviceMap::facts(process, ordinal);
@@ -48,15 +53,16 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
   }
   std::vector<KernelRow> sorted;
   for (auto& [key, row] : rows) sorted.push_back(row);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) { return a.executions > b.executions; });
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.executions > b.executions; });
   return sorted;
 }
 
 Value occupancy(const KernelRow& row) {
   if (!row.device_facts) return {};
   const u32* block = row.shape.block;
-  const KernelDemand demand{static_cast<u64>(block[0]) * block[1] * block[2], row.function->registers, row.function->static_shared,
-                            row.shape.dynamic_shared};
+  const KernelDemand demand{static_cast<u64>(block[0]) * block[1] * block[2], row.function->registers,
+                            row.function->static_shared, row.shape.dynamic_shared};
   const auto value = theoretical_occupancy(row.device_facts->limits, demand);
   return value ? Value(*value) : Value();
 }
@@ -93,12 +99,16 @@ Table kernels_report(const LoadedTrace& trace) {
                    {"p99_ns", Unit::Nanos},
                    {"share", Unit::Ratio}};
   table.sort = "launches";
-  table.notes = {"launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that a multiprocessor holds",
-                 "kernel times are not known: device timing is not collected in this version; the order is by executions"};
+  table.notes = {
+      "launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that a "
+      "multiprocessor holds",
+      "kernel times are not known: device timing is not collected in this version; the order is by executions"};
   i64 rank = 0;
   for (const KernelRow& row : collect(trace)) {
     Row cells(table.columns.size());
-    const auto set = [&](const char* key, Value value) { cells[static_cast<std::size_t>(table.column(key))] = std::move(value); };
+    const auto set = [&](const char* key, Value value) {
+      cells[static_cast<std::size_t>(table.column(key))] = std::move(value);
+    };
     const auto* cluster = row.shape.cluster;
     set("rank", ++rank);
     set("kernel", display_name(*row.function));

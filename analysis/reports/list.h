@@ -1,4 +1,5 @@
-// All reports. A report is a pure function from the loaded traces to a table: it never prints, and never looks at options.
+// All reports. A report is a pure function from the loaded traces to a table: it never prints, and never looks at
+// options.
 #pragma once
 
 #include <string>

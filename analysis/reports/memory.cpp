@@ -35,18 +35,31 @@ Table memory_report(const LoadedTrace& trace) {
   Table table;
   table.section = "memory";
   table.title = "Memory by peak";
-  table.columns = {{"device", Unit::None},         {"pool", Unit::Text},
-                   {"allocations", Unit::Count},   {"frees", Unit::Count},
-                   {"peak_bytes", Unit::Bytes},    {"peak_at_ns", Unit::Nanos, Hint::Detail},
-                   {"live_at_end_bytes", Unit::Bytes}, {"capacity_bytes", Unit::Bytes},
+  table.columns = {{"device", Unit::None},
+                   {"pool", Unit::Text},
+                   {"allocations", Unit::Count},
+                   {"frees", Unit::Count},
+                   {"peak_bytes", Unit::Bytes},
+                   {"peak_at_ns", Unit::Nanos, Hint::Detail},
+                   {"live_at_end_bytes", Unit::Bytes},
+                   {"capacity_bytes", Unit::Bytes},
                    {"fragmentation", Unit::Ratio}};
-  table.notes = {"bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
-                 "fragmentation cannot be seen from outside the driver"};
-  if (summed) table.notes.push_back("several processes share a pool's row: peak = the sum of their own peaks, not all at one time");
+  table.notes = {
+      "bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
+      "fragmentation cannot be seen from outside the driver"};
+  if (summed)
+    table.notes.push_back(
+        "several processes share a pool's row: peak = the sum of their own peaks, not all at one time");
   for (const auto& [key, row] : rows) {
-    table.rows.push_back({row.device, key.second, number(row.allocations), number(row.frees), number(row.peak_bytes),
-                          row.allocations ? Value(row.peak_at) : Value(), number(row.live),
-                          row.capacity && !is_null(row.device) ? number(row.capacity) : Value(), {}});
+    table.rows.push_back({row.device,
+                          key.second,
+                          number(row.allocations),
+                          number(row.frees),
+                          number(row.peak_bytes),
+                          row.allocations ? Value(row.peak_at) : Value(),
+                          number(row.live),
+                          row.capacity && !is_null(row.device) ? number(row.capacity) : Value(),
+                          {}});
   }
   sort_table(table, "peak_bytes");
   return table;

@@ -9,12 +9,18 @@ namespace {
 
 const char* kind_name(AllocKind kind) {
   switch (kind) {
-    case AllocKind::Device: return "device";
-    case AllocKind::Managed: return "managed";
-    case AllocKind::Pool: return "pool";
-    case AllocKind::VmmCreate: return "vmm";
-    case AllocKind::Array: return "array";
-    default: return "other";
+    case AllocKind::Device:
+      return "device";
+    case AllocKind::Managed:
+      return "managed";
+    case AllocKind::Pool:
+      return "pool";
+    case AllocKind::VmmCreate:
+      return "vmm";
+    case AllocKind::Array:
+      return "array";
+    default:
+      return "other";
   }
 }
 
@@ -24,9 +30,10 @@ Table memory_peak_report(const LoadedTrace& trace) {
   Table table;
   table.section = "memory-peak";
   table.title = "Device memory at its peak";
-  table.columns = {{"device", Unit::None},           {"kind", Unit::Text}, {"site", Unit::Text},          {"op", Unit::Text},
-                   {"bytes", Unit::Bytes},           {"requested_bytes", Unit::Bytes}, {"count", Unit::Count},
-                   {"peak_at_ns", Unit::Nanos, Hint::Detail}};
+  table.columns = {{"device", Unit::None}, {"kind", Unit::Text},
+                   {"site", Unit::Text},   {"op", Unit::Text},
+                   {"bytes", Unit::Bytes}, {"requested_bytes", Unit::Bytes},
+                   {"count", Unit::Count}, {"peak_at_ns", Unit::Nanos, Hint::Detail}};
   table.notes = {"site and op need stacks and framework operations, which are not collected in this version",
                  "requested_bytes: what a framework asked its own allocator for; not collected"};
   for (const DeviceMemoryTotal& memory : device_memory(trace)) {
@@ -36,10 +43,17 @@ Table memory_peak_report(const LoadedTrace& trace) {
       kinds[part.kind].second += part.count;
     }
     if (memory.processes > 1) {
-      table.notes.push_back("several processes shared a device: its rows add up the processes' own peaks, not all at one time");
+      table.notes.push_back(
+          "several processes shared a device: its rows add up the processes' own peaks, not all at one time");
     }
     for (const auto& [kind, sums] : kinds) {
-      table.rows.push_back({memory.device, std::string(kind_name(kind)), {}, {}, number(sums.first), {}, number(sums.second),
+      table.rows.push_back({memory.device,
+                            std::string(kind_name(kind)),
+                            {},
+                            {},
+                            number(sums.first),
+                            {},
+                            number(sums.second),
                             memory.peak_at});
     }
   }

@@ -27,7 +27,8 @@ Sums add_up(const LoadedTrace& trace) {
       sums.errors += call.errors;
       sums.api_self_ns += call.self_ns;
     }
-    for (const Graph& graph : process.graphs) sums.graphs_unread = sums.graphs_unread || (graph.unreadable && graph.launches);
+    for (const Graph& graph : process.graphs)
+      sums.graphs_unread = sums.graphs_unread || (graph.unreadable && graph.launches);
   }
   for (const DeviceMemoryTotal& memory : device_memory(trace)) {
     sums.peak_memory = std::max(sums.peak_memory, memory.peak_bytes);
@@ -42,7 +43,8 @@ Table overview_report(const LoadedTrace& trace) {
   Table table;
   table.section = "overview";
   table.title = "Overview";
-  table.columns = {{"metric", Unit::Text}, {"value", Unit::None}, {"unit", Unit::Text}, {"note", Unit::Text, Hint::Name}};
+  table.columns = {
+      {"metric", Unit::Text}, {"value", Unit::None}, {"unit", Unit::Text}, {"note", Unit::Text, Hint::Name}};
   const Sums sums = add_up(trace);
   const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
     table.rows.push_back({std::string(metric), std::move(value), std::string(unit_name(unit)), std::move(note)});
@@ -52,11 +54,14 @@ Table overview_report(const LoadedTrace& trace) {
   const char* const needs_steps = "needs steps: not found in this version";
   const std::size_t devices = DeviceMap(trace).entries().size();
   const bool any = trace.wall_end > trace.wall_begin;
-  add("wall_ns", any ? Value(trace.wall_end - trace.wall_begin) : Value(), Unit::Nanos, any ? "first to last record, all processes" : "no calls were recorded");
+  add("wall_ns", any ? Value(trace.wall_end - trace.wall_begin) : Value(), Unit::Nanos,
+      any ? "first to last record, all processes" : "no calls were recorded");
   add("processes", number(static_cast<u64>(trace.processes.size())), Unit::Count, "");
   add("devices", number(static_cast<u64>(devices)), Unit::Count, "in use");
   add("launches", number(sums.launches), Unit::Count, "plain launch calls outside captures + graph launches");
-  add("kernels", number(sums.kernels), Unit::Count, sums.graphs_unread ? "executions; kernels of graphs that could not be read are missing" : "executions: plain launches + graph nodes x replays");
+  add("kernels", number(sums.kernels), Unit::Count,
+      sums.graphs_unread ? "executions; kernels of graphs that could not be read are missing"
+                         : "executions: plain launches + graph nodes x replays");
   unknown("gpu_busy_ratio", Unit::Ratio, needs_timing);
   unknown("gpu_idle_ratio", Unit::Ratio, needs_timing);
   unknown("launch_bound_ratio", Unit::Ratio, needs_timing);

@@ -19,14 +19,29 @@ Table run_report(const LoadedTrace& trace) {
   Table table;
   table.section = "run";
   table.title = "Processes";
-  table.columns = {{"host", Unit::Text},        {"pid", Unit::None},         {"rank", Unit::Text},
-                   {"executable", Unit::Text},  {"command", Unit::Text, Hint::Name}, {"begin_ns", Unit::Nanos, Hint::Detail},
-                   {"end_ns", Unit::Nanos, Hint::Detail}, {"end_reason", Unit::Text}, {"devices", Unit::Count},
-                   {"driver", Unit::Text},      {"runtime", Unit::Text},     {"cupti", Unit::Text, Hint::Detail},
-                   {"gputrace", Unit::Text},    {"records", Unit::Count},    {"begin_realtime_ns", Unit::Nanos, Hint::Detail},
-                   {"run", Unit::Text, Hint::Detail}, {"job", Unit::Text, Hint::Detail}, {"file", Unit::Text, Hint::Detail},
-                   {"file_bytes", Unit::Bytes, Hint::Detail}, {"clock_error_ns", Unit::Nanos, Hint::Detail}};
-  table.notes = {"begin, end = CLOCK_MONOTONIC of the host, first and last recorded call; begin_realtime = the wall clock at begin; runtime: - where it is linked in statically"};
+  table.columns = {{"host", Unit::Text},
+                   {"pid", Unit::None},
+                   {"rank", Unit::Text},
+                   {"executable", Unit::Text},
+                   {"command", Unit::Text, Hint::Name},
+                   {"begin_ns", Unit::Nanos, Hint::Detail},
+                   {"end_ns", Unit::Nanos, Hint::Detail},
+                   {"end_reason", Unit::Text},
+                   {"devices", Unit::Count},
+                   {"driver", Unit::Text},
+                   {"runtime", Unit::Text},
+                   {"cupti", Unit::Text, Hint::Detail},
+                   {"gputrace", Unit::Text},
+                   {"records", Unit::Count},
+                   {"begin_realtime_ns", Unit::Nanos, Hint::Detail},
+                   {"run", Unit::Text, Hint::Detail},
+                   {"job", Unit::Text, Hint::Detail},
+                   {"file", Unit::Text, Hint::Detail},
+                   {"file_bytes", Unit::Bytes, Hint::Detail},
+                   {"clock_error_ns", Unit::Nanos, Hint::Detail}};
+  table.notes = {
+      "begin, end = CLOCK_MONOTONIC of the host, first and last recorded call; begin_realtime = the wall clock at "
+      "begin; runtime: - where it is linked in statically"};
   for (const ProcessTrace& process : trace.processes) {
     const ProcessIdentity& who = process.who;
     const std::string& path = who.executable;
@@ -35,12 +50,25 @@ Table run_report(const LoadedTrace& trace) {
     const long long rank = std::strtoll(who.rank.c_str(), &rest, 10);
     const Value rank_value = who.rank.empty() ? Value() : *rest ? Value(who.rank) : Value(static_cast<i64>(rank));
     const bool any = process.end != 0;
-    table.rows.push_back({text_or_null(who.host), static_cast<i64>(who.pid), rank_value, text_or_null(name), text_or_null(who.command),
-                          any ? Value(process.begin) : Value(), any ? Value(process.end) : Value(), who.end_reason,
-                          who.device_count < 0 ? Value() : Value(static_cast<i64>(who.device_count)), version(who.driver_version),
-                          version(who.runtime_version), {}, text_or_null(who.gputrace_version), number(process.records),
-                          process.first_realtime ? Value(process.first_realtime) : Value(), text_or_null(who.run),
-                          text_or_null(who.job), text_or_null(who.file), number(who.file_bytes),
+    table.rows.push_back({text_or_null(who.host),
+                          static_cast<i64>(who.pid),
+                          rank_value,
+                          text_or_null(name),
+                          text_or_null(who.command),
+                          any ? Value(process.begin) : Value(),
+                          any ? Value(process.end) : Value(),
+                          who.end_reason,
+                          who.device_count < 0 ? Value() : Value(static_cast<i64>(who.device_count)),
+                          version(who.driver_version),
+                          version(who.runtime_version),
+                          {},
+                          text_or_null(who.gputrace_version),
+                          number(process.records),
+                          process.first_realtime ? Value(process.first_realtime) : Value(),
+                          text_or_null(who.run),
+                          text_or_null(who.job),
+                          text_or_null(who.file),
+                          number(who.file_bytes),
                           process.clock_error >= 0 ? Value(process.clock_error) : Value()});
   }
   return table;

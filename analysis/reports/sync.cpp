@@ -17,9 +17,14 @@ Table sync_report(const LoadedTrace& trace) {
   Table table;
   table.section = "sync";
   table.title = "Waiting for the device, by total time";
-  table.columns = {{"call", Unit::Text, Hint::Name}, {"site", Unit::Text}, {"count", Unit::Count}, {"total_ns", Unit::Nanos},
+  table.columns = {{"call", Unit::Text, Hint::Name},
+                   {"site", Unit::Text},
+                   {"count", Unit::Count},
+                   {"total_ns", Unit::Nanos},
                    {"gpu_idle_ns", Unit::Nanos}};
-  table.notes = {"host time in the calls; the site needs stacks and gpu_idle needs device timing, which are not collected in this version"};
+  table.notes = {
+      "host time in the calls; the site needs stacks and gpu_idle needs device timing, which are not collected in this "
+      "version"};
   for (const auto& [name, sums] : rows) table.rows.push_back({name, {}, number(sums.first), number(sums.second), {}});
   sort_table(table, "total_ns");
   return table;

@@ -1,4 +1,5 @@
-// Every trace of tests/corpus reads as it did when it was made: one small trace per release, kept for ever. GT_CORPUS names the folder.
+// Every trace of tests/corpus reads as it did when it was made: one small trace per release, kept for ever. GT_CORPUS
+// names the folder.
 #include <cstdlib>
 
 #include "analysis/report.h"

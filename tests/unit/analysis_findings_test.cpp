@@ -11,7 +11,8 @@ namespace {
 using Thread = TraceBuilder::Thread;
 
 const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
-  const auto it = std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == id; });
+  const auto it =
+      std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == id; });
   return it == findings.end() ? nullptr : &*it;
 }
 Value evidence(const Finding& finding, const std::string& key) {
@@ -27,13 +28,14 @@ void launch(TraceBuilder& trace, Thread thread, Nanos at) {
 }
 void copy(TraceBuilder& trace, Thread thread, Nanos at, bool async, u64 bytes) {
   trace.add<Copy>(thread, async ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyHtoD_v2", at, at + 5, [&](auto& r) {
-    r.kind = static_cast<u8>(CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000, r.bytes = bytes, r.asynchronous = async;
+    r.kind = static_cast<u8>(CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000, r.bytes = bytes,
+    r.asynchronous = async;
   });
 }
 void allocate(TraceBuilder& trace, Thread thread, Nanos at, u64 address, AllocKind kind, u16 result = 0) {
-  trace.add<Alloc>(thread, "cuMemAlloc_v2", at, at + 5, [&](auto& r) {
-    r.kind = static_cast<u32>(kind), r.address = address, r.bytes = 64, r.device = 0;
-  }, result);
+  trace.add<Alloc>(
+      thread, "cuMemAlloc_v2", at, at + 5,
+      [&](auto& r) { r.kind = static_cast<u32>(kind), r.address = address, r.bytes = 64, r.device = 0; }, result);
 }
 
 TEST(Findings, NothingIsSaidOfAQuietTrace) {
@@ -124,7 +126,8 @@ TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {
   const auto findings = find_findings(trace.load_all());
   const Finding* finding = find(findings, "call-errors");
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(std::count_if(findings.begin(), findings.end(), [](const Finding& each) { return each.id == "call-errors"; }), 1);
+  EXPECT_EQ(
+      std::count_if(findings.begin(), findings.end(), [](const Finding& each) { return each.id == "call-errors"; }), 1);
   EXPECT_EQ(finding->text, "cuMemAlloc returned CUDA_ERROR_OUT_OF_MEMORY 1 time");
   EXPECT_EQ(finding->severity, Severity::Problem);
 }

@@ -9,10 +9,13 @@ namespace {
 using Thread = TraceBuilder::Thread;
 
 void launch(TraceBuilder& trace, Thread thread, u64 function, Nanos begin, Nanos end, u32 flags = 0, u16 result = 0) {
-  trace.add<KernelLaunch>(thread, "cuLaunchKernel_ptsz", begin, end, [&](auto& r) {
-    r.function = function, r.context = 0xc0, r.flags = flags;
-    r.grid_x = 8, r.grid_y = r.grid_z = 1, r.block_x = 256, r.block_y = r.block_z = 1, r.dynamic_shared_bytes = 512;
-  }, result);
+  trace.add<KernelLaunch>(
+      thread, "cuLaunchKernel_ptsz", begin, end,
+      [&](auto& r) {
+        r.function = function, r.context = 0xc0, r.flags = flags;
+        r.grid_x = 8, r.grid_y = r.grid_z = 1, r.block_x = 256, r.block_y = r.block_z = 1, r.dynamic_shared_bytes = 512;
+      },
+      result);
 }
 
 void allocate(TraceBuilder& trace, Thread thread, AllocKind kind, u64 address, u64 bytes, Nanos begin, Nanos end) {
@@ -21,12 +24,15 @@ void allocate(TraceBuilder& trace, Thread thread, AllocKind kind, u64 address, u
   });
 }
 void give_back(TraceBuilder& trace, Thread thread, AllocKind kind, u64 address, Nanos begin, Nanos end) {
-  trace.add<Free>(thread, "cuMemFree_v2", begin, end, [&](auto& r) { r.kind = static_cast<u32>(kind), r.address = address; });
+  trace.add<Free>(thread, "cuMemFree_v2", begin, end,
+                  [&](auto& r) { r.kind = static_cast<u32>(kind), r.address = address; });
 }
 
-void copy(TraceBuilder& trace, Thread thread, CopyKind kind, u64 destination, u64 source, u64 bytes, Nanos at, bool async) {
+void copy(TraceBuilder& trace, Thread thread, CopyKind kind, u64 destination, u64 source, u64 bytes, Nanos at,
+          bool async) {
   trace.add<Copy>(thread, async ? "cuMemcpyAsync" : "cuMemcpy", at, at + 100, [&](auto& r) {
-    r.kind = static_cast<u8>(kind), r.destination = destination, r.source = source, r.bytes = bytes, r.asynchronous = async, r.context = 0xc0;
+    r.kind = static_cast<u8>(kind), r.destination = destination, r.source = source, r.bytes = bytes,
+    r.asynchronous = async, r.context = 0xc0;
   });
 }
 
@@ -60,7 +66,8 @@ TEST(KernelsReport, CountsExecutionsAndTellsTheFunction) {
   EXPECT_EQ(cell(table, row, "static_shared_bytes"), whole(4096));
   EXPECT_EQ(cell(table, row, "dynamic_shared_bytes"), whole(512));
   EXPECT_EQ(cell(table, row, "local_bytes"), whole(16));
-  EXPECT_EQ(cell(table, row, "occupancy"), Value(1.0));  // 8 blocks of 8 warps: by threads, by registers 8, by shared memory 41
+  EXPECT_EQ(cell(table, row, "occupancy"),
+            Value(1.0));  // 8 blocks of 8 warps: by threads, by registers 8, by shared memory 41
   EXPECT_TRUE(is_null(cell(table, row, "total_ns")));
   EXPECT_TRUE(is_null(cell(table, row, "share")));
   EXPECT_EQ(metric(loaded, "launches"), whole(5));
@@ -151,23 +158,40 @@ TEST(ApiReport, SelfTimeLeavesOutNestedCallsOfTheSameThread) {
   EXPECT_EQ(cell(table, row_with(table, "call", text_value("cuStreamQuery")), "errors"), whole(0));
 }
 
+TEST(ApiReport, ADefinitionIsNestedInTheThreadThatItNames) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  const auto load = [&](Nanos begin, Nanos end, u32 thread) {
+    trace.add<ModuleLoad>(TraceBuilder::definitions(), "cuModuleLoadData", begin, end,
+                          [&](auto& r) { r.module = 0xa0, r.what = 1, r.thread = thread; });
+  };
+  load(1010, 1200, 100);
+  load(1020, 1100, 0);  // of a thread that is not known: in nobody's time
+  trace.add_call(main, "cudaModuleLoad", 1000, 1300);
+  const Table table = api_report(trace.load_all());
+  EXPECT_EQ(cell(table, row_with(table, "call", text_value("cudaModuleLoad")), "self_ns"), whole(110));
+  EXPECT_EQ(cell(table, row_with(table, "call", text_value("cuModuleLoadData")), "self_ns"), whole(270));
+}
+
 TEST(CopiesReport, TellsTheKindOfHostMemoryByAddressAndTime) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
   trace.device(0, 80ull << 30, 0xc0);
   allocate(trace, main, AllocKind::Device, 0x10000, 4096, 1000, 1010);
   allocate(trace, main, AllocKind::Host, 0x20000, 4096, 1020, 1030);
-  copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 64, 2000, true);   // pinned
-  copy(trace, main, CopyKind::HtoD, 0x10000, 0x90000, 32, 2200, true);         // pageable
-  copy(trace, main, CopyKind::Unknown, 0x20000, 0x10000, 16, 2400, false);     // DtoH to pinned, told by addresses
-  copy(trace, main, CopyKind::Unknown, 0x10000, 0x10800, 8, 2600, false);      // DtoD
+  copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 64, 2000, true);  // pinned
+  copy(trace, main, CopyKind::HtoD, 0x10000, 0x90000, 32, 2200, true);        // pageable
+  copy(trace, main, CopyKind::Unknown, 0x20000, 0x10000, 16, 2400, false);    // DtoH to pinned, told by addresses
+  copy(trace, main, CopyKind::Unknown, 0x10000, 0x10800, 8, 2600, false);     // DtoD
   give_back(trace, main, AllocKind::Host, 0x20000, 3000, 3010);
-  copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 4, 4000, true);    // the same address is pageable now
+  copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 4, 4000, true);  // the same address is pageable now
   const LoadedTrace loaded = trace.load_all();
   const Table table = copies_report(loaded);
   const auto find = [&](const char* kind, const char* memory, bool async) -> const Row& {
     for (const Row& row : table.rows) {
-      if (cell(table, row, "kind") == text_value(kind) && cell(table, row, "memory") == text_value(memory) && cell(table, row, "async") == Value(async)) return row;
+      if (cell(table, row, "kind") == text_value(kind) && cell(table, row, "memory") == text_value(memory) &&
+          cell(table, row, "async") == Value(async))
+        return row;
     }
     ADD_FAILURE() << kind << " " << memory;
     return table.rows[0];
@@ -204,7 +228,8 @@ TEST(MemoryReport, FollowsPeaksPoolsAndReuseAcrossThreads) {
   allocate(trace, a, AllocKind::Managed, 0x9000, 20, 1500, 1510);
   give_back(trace, a, AllocKind::Device, 0x1000, 1600, 1610);
   const LoadedTrace loaded = trace.load_all();
-  const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded), peak = memory_peak_report(loaded);
+  const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded),
+              peak = memory_peak_report(loaded);
   const Row& device = row_with(memory, "pool", text_value("device"));
   EXPECT_EQ(cell(memory, device, "allocations"), whole(3));
   EXPECT_EQ(cell(memory, device, "frees"), whole(2));
@@ -233,9 +258,8 @@ TEST(MemoryReport, PhysicalMemoryLivesUntilReleasedAndUnmapped) {
     r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048, r.pool = 0x77, r.device = -1;
   });
   give_back(trace, main, AllocKind::VmmCreate, 0x77, 1300, 1310);  // still mapped: still there
-  trace.add<Free>(main, "cuMemUnmap", 1400, 1410, [](auto& r) {
-    r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048;
-  });
+  trace.add<Free>(main, "cuMemUnmap", 1400, 1410,
+                  [](auto& r) { r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048; });
   const LoadedTrace loaded = trace.load_all();
   const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded);
   ASSERT_EQ(memory.rows.size(), 1u);
@@ -308,7 +332,8 @@ TEST(Report, SeveralProcessesAddUpAndACopyOfAFileCountsOnce) {
     trace.identity(1000 + rank, 5u + static_cast<u32>(rank));
     trace.info("rank", std::to_string(rank));
     trace.name_function(0xf1, "k", 0xa0);
-    for (int i = 0; i <= rank; ++i) launch(trace, main, 0xf1, 1000 + i * 100 + rank * 1000, 1050 + i * 100 + rank * 1000);
+    for (int i = 0; i <= rank; ++i)
+      launch(trace, main, 0xf1, 1000 + i * 100 + rank * 1000, 1050 + i * 100 + rank * 1000);
     trace.write(directory.file("rank" + std::to_string(rank) + ".gtrace"));
     trace.write(directory.file("again" + std::to_string(rank) + ".gtrace"));
   }
@@ -351,7 +376,8 @@ TEST(Report, UnknownIsNullWithAReason) {
   const Table table = kernels_report(loaded);
   ASSERT_EQ(table.rows.size(), 1u);
   EXPECT_EQ(cell(table, table.rows[0], "kernel"), text_value("(function 0xf9)"));
-  for (const char* key : {"symbol", "registers", "static_shared_bytes", "device", "occupancy", "total_ns", "tensor_core"}) {
+  for (const char* key :
+       {"symbol", "registers", "static_shared_bytes", "device", "occupancy", "total_ns", "tensor_core"}) {
     EXPECT_TRUE(is_null(cell(table, table.rows[0], key))) << key;
   }
 }

@@ -76,11 +76,18 @@ TEST(Demangle, LongLegalNamesAndHostileOnes) {
 TEST(SafeText, NothingReachesTheTerminalAsACommand) {
   EXPECT_EQ(safe_text("a\x1b[31mb\r\a\x7f"), "a\\x1b[31mb\\x0d\\x07\\x7f");
   EXPECT_EQ(safe_text("\x1b]52;c;eA==\x07"), "\\x1b]52;c;eA==\\x07");
-  EXPECT_EQ(safe_text("\xe2\x80\xae" "evil"), "\\u202eevil");   // right-to-left override
-  EXPECT_EQ(safe_text("\xc2\x9b" "31m"), "\\x9b31m");           // CSI as one character
-  EXPECT_EQ(safe_text("\xff\xc0\xaf"), "\\xff\\xc0\\xaf");      // no UTF-8, overlong
+  EXPECT_EQ(safe_text("\xe2\x80\xae"
+                      "evil"),
+            "\\u202eevil");  // right-to-left override
+  EXPECT_EQ(safe_text("\xc2\x9b"
+                      "31m"),
+            "\\x9b31m");                                    // CSI as one character
+  EXPECT_EQ(safe_text("\xff\xc0\xaf"), "\\xff\\xc0\\xaf");  // no UTF-8, overlong
   EXPECT_EQ(safe_text("Straße 日本 ✓"), "Straße 日本 ✓");
-  EXPECT_EQ(valid_utf8("a\xff" "b"), "a\xef\xbf\xbd" "b");
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b"),
+            "a\xef\xbf\xbd"
+            "b");
   EXPECT_EQ(display_width("日本"), 4u);
 }
 
@@ -95,10 +102,10 @@ TEST(SafeText, ShortensSignaturesByTheirParameters) {
 TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
   const DeviceLimits h100{9, 2048, 32, 65536, 233472, 1024, 32};
   EXPECT_EQ(theoretical_occupancy(h100, {256, 32, 0, 0}), 1.0);
-  EXPECT_EQ(theoretical_occupancy(h100, {256, 255, 0, 0}), 8.0 / 64);       // registers: 1 block of 8 warps
-  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 100 << 10}), 1.0);    // shared: 2 blocks of 32 warps
-  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 200 << 10}), 0.5);    // shared: 1 block
-  EXPECT_EQ(theoretical_occupancy(h100, {32, 16, 0, 0}), 0.5);              // blocks: 32 of one warp
+  EXPECT_EQ(theoretical_occupancy(h100, {256, 255, 0, 0}), 8.0 / 64);     // registers: 1 block of 8 warps
+  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 100 << 10}), 1.0);  // shared: 2 blocks of 32 warps
+  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 200 << 10}), 0.5);  // shared: 1 block
+  EXPECT_EQ(theoretical_occupancy(h100, {32, 16, 0, 0}), 0.5);            // blocks: 32 of one warp
   EXPECT_FALSE(theoretical_occupancy(h100, {256, -1, 0, 0}));
   EXPECT_FALSE(theoretical_occupancy({}, {256, 32, 0, 0}));
 }
@@ -107,8 +114,13 @@ Report small_report() {
   Table table;
   table.section = "things";
   table.title = "Things";
-  table.columns = {{"name", Unit::Text, Hint::Name}, {"total_ns", Unit::Nanos}, {"bytes", Unit::Bytes}, {"share", Unit::Ratio}, {"none", Unit::Count}};
-  table.rows = {{std::string("a,\"b\"\n\x1b[2J"), i64{1'234'567}, i64{1536}, 0.25, {}}, {std::string("c\xff"), {}, i64{0}, {}, {}}};
+  table.columns = {{"name", Unit::Text, Hint::Name},
+                   {"total_ns", Unit::Nanos},
+                   {"bytes", Unit::Bytes},
+                   {"share", Unit::Ratio},
+                   {"none", Unit::Count}};
+  table.rows = {{std::string("a,\"b\"\n\x1b[2J"), i64{1'234'567}, i64{1536}, 0.25, {}},
+                {std::string("c\xff"), {}, i64{0}, {}, {}}};
   Report report;
   report.coverage.processes = 2;
   report.coverage.records = 1'234'567;
@@ -123,8 +135,8 @@ TEST(Render, TextNamesUnitsAndWhatIsNotKnown) {
   style.width = 80;
   const std::string text = render_text(small_report(), style);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  for (const char* piece : {"2 processes, 1,234,567 records, 3 dropped", "1.235 ms", "1.500 KiB", "25.0 %", "not known here: none",
-                            "not collected: device (not built)", "c\\xff"}) {
+  for (const char* piece : {"2 processes, 1,234,567 records, 3 dropped", "1.235 ms", "1.500 KiB", "25.0 %",
+                            "not known here: none", "not collected: device (not built)", "c\\xff"}) {
     EXPECT_NE(text.find(piece), std::string::npos) << piece << "\n" << text;
   }
   for (const std::size_t width : {20u, 40u, 60u}) {
@@ -166,20 +178,48 @@ TEST(Table, SortsLargestFirstAndNullLast) {
 TEST(Reports, HaveTheirPromisedColumns) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> promised = {
       {"overview", {"metric", "value", "unit"}},
-      {"kernels", {"rank", "kernel", "symbol", "op", "device", "grid", "block", "registers", "static_shared_bytes", "dynamic_shared_bytes",
-                   "local_bytes", "occupancy", "tensor_core", "tensor_core_kind", "tensor_core_eligible", "precision", "launches", "total_ns",
-                   "mean_ns", "median_ns", "min_ns", "max_ns", "p99_ns", "share"}},
-      {"launches", {"kernel", "launches", "api_mean_ns", "api_p99_ns", "queue_mean_ns", "latency_mean_ns", "latency_median_ns",
-                    "latency_p99_ns", "gap_mean_ns", "short"}},
+      {"kernels",
+       {"rank",
+        "kernel",
+        "symbol",
+        "op",
+        "device",
+        "grid",
+        "block",
+        "registers",
+        "static_shared_bytes",
+        "dynamic_shared_bytes",
+        "local_bytes",
+        "occupancy",
+        "tensor_core",
+        "tensor_core_kind",
+        "tensor_core_eligible",
+        "precision",
+        "launches",
+        "total_ns",
+        "mean_ns",
+        "median_ns",
+        "min_ns",
+        "max_ns",
+        "p99_ns",
+        "share"}},
+      {"launches",
+       {"kernel", "launches", "api_mean_ns", "api_p99_ns", "queue_mean_ns", "latency_mean_ns", "latency_median_ns",
+        "latency_p99_ns", "gap_mean_ns", "short"}},
       {"api", {"call", "level", "calls", "errors", "total_ns", "self_ns", "mean_ns", "p99_ns", "max_ns"}},
       {"copies", {"kind", "device", "memory", "async", "count", "bytes", "total_ns", "bandwidth"}},
-      {"memory", {"device", "pool", "allocations", "frees", "peak_bytes", "peak_at_ns", "live_at_end_bytes", "capacity_bytes", "fragmentation"}},
+      {"memory",
+       {"device", "pool", "allocations", "frees", "peak_bytes", "peak_at_ns", "live_at_end_bytes", "capacity_bytes",
+        "fragmentation"}},
       {"memory-timeline", {"at_ns", "device", "allocated_bytes", "reserved_bytes"}},
       {"memory-peak", {"site", "op", "bytes", "requested_bytes", "count", "kind"}},
       {"sync", {"call", "site", "count", "total_ns", "gpu_idle_ns"}},
-      {"graphs", {"graph", "nodes", "kernel_nodes", "instantiations", "updates", "launches", "api_mean_ns", "device_total_ns"}},
+      {"graphs",
+       {"graph", "nodes", "kernel_nodes", "instantiations", "updates", "launches", "api_mean_ns", "device_total_ns"}},
       {"jit", {"what", "image", "bytes", "count", "total_ns", "max_ns"}},
-      {"run", {"host", "pid", "rank", "executable", "command", "begin_ns", "end_ns", "end_reason", "devices", "driver", "runtime", "cupti", "gputrace"}},
+      {"run",
+       {"host", "pid", "rank", "executable", "command", "begin_ns", "end_ns", "end_reason", "devices", "driver",
+        "runtime", "cupti", "gputrace"}},
       {"devices", {"host", "device", "name", "uuid", "sms", "capability", "memory_bytes"}},
       {"quality", {"pid", "tid", "seen", "stored", "dropped", "reason"}},
       {"quality-notes", {"what", "text"}}};

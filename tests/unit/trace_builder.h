@@ -1,4 +1,5 @@
-// Builds small traces from C++ literals, through the real writer. Ticks are nanoseconds: begin and end are what reports must give back.
+// Builds small traces from C++ literals, through the real writer. Ticks are nanoseconds: begin and end are what reports
+// must give back.
 //
 //   TraceBuilder trace;
 //   auto main = trace.thread(100);
@@ -41,20 +42,23 @@ class TraceBuilder {
     std::string name = variant;
     const std::size_t suffix = name.find('_');
     if (suffix != std::string::npos) name.resize(suffix);
-    schema_ += "call " + std::to_string(it->second) + " " + name + (name.compare(0, 4, "cuda") == 0 ? " runtime " : " driver ") + variant + "\n";
+    schema_ += "call " + std::to_string(it->second) + " " + name +
+               (name.compare(0, 4, "cuda") == 0 ? " runtime " : " driver ") + variant + "\n";
     return it->second;
   }
 
   template <typename Record, typename Fill>
   void add(Thread thread, const std::string& variant, Nanos begin, Nanos end, Fill&& fill, u16 result = 0) {
     Record record{};
-    record.header = {static_cast<u16>(Record::kType), sizeof(Record), variant.empty() ? u16{0} : call(variant), result,
-                     static_cast<Ticks>(begin), static_cast<Ticks>(end)};
+    record.header = {
+        static_cast<u16>(Record::kType), sizeof(Record),         variant.empty() ? u16{0} : call(variant), result,
+        static_cast<Ticks>(begin),       static_cast<Ticks>(end)};
     fill(record);
     append(thread, &record, sizeof record);
   }
   void add_call(Thread thread, const std::string& variant, Nanos begin, Nanos end, u16 result = 0) {
-    add<Call>(thread, variant, begin, end, [](auto&) {}, result);
+    add<Call>(
+        thread, variant, begin, end, [](auto&) {}, result);
   }
 
   u64 text(const std::string& value) {
@@ -71,12 +75,14 @@ class TraceBuilder {
   }
   void name_function(u64 function, const std::string& symbol, u64 module, Nanos at = 2) {
     const u64 name = text(symbol);
-    add<FunctionGet>(definitions(), "", at, at, [&](auto& r) { r.function = function, r.module = module, r.name = name; });
+    add<FunctionGet>(definitions(), "", at, at,
+                     [&](auto& r) { r.function = function, r.module = module, r.name = name; });
   }
   void device(i32 ordinal, u64 memory, u64 context) {
     const u64 name = text("Test GPU");
     add<DeviceFacts>(definitions(), "", 2, 2, [&](auto& r) {
-      r.device = ordinal, r.memory_bytes = memory, r.name = name, r.sms = 132, r.capability_major = 9, r.uuid_low = 7u + static_cast<u32>(ordinal);
+      r.device = ordinal, r.memory_bytes = memory, r.name = name, r.sms = 132, r.capability_major = 9,
+      r.uuid_low = 7u + static_cast<u32>(ordinal);
       r.max_threads_per_sm = 2048, r.max_blocks_per_sm = 32, r.registers_per_sm = 65536, r.shared_bytes_per_sm = 233472;
       r.reserved_shared_bytes = 1024, r.warp_size = 32;
     });
@@ -86,7 +92,8 @@ class TraceBuilder {
   void info(const std::string& key, const std::string& value) { info_ += key + "\t" + value + "\n"; }
   void drop(Thread thread, DropReason reason, u64 count) { threads_[thread.index].dropped[reason] += count; }
   void in_flight(Thread thread, const std::string& variant, Nanos begin, u32 depth = 0) {
-    open_.push_back({static_cast<u32>(thread.index), 1, threads_[thread.index].tid, call(variant), static_cast<Ticks>(begin), 0x5ea, depth, 0});
+    open_.push_back({static_cast<u32>(thread.index), 1, threads_[thread.index].tid, call(variant),
+                     static_cast<Ticks>(begin), 0x5ea, depth, 0});
   }
   void end(EndReason reason, i32 detail = 0) { end_ = {reason, detail, 0, 0}; }
   void no_end() { has_end_ = false; }
@@ -166,7 +173,8 @@ class TraceBuilder {
     }
     health.push_back(process);
     writer.append(ChunkKind::Thread, entries.data(), entries.size() * sizeof entries[0]);
-    const Anchor anchors[] = {{1, 1, 1'700'000'000'000'000'001, 2}, {1'000'000'001, 1'000'000'001, 1'700'000'001'000'000'001, 2}};
+    const Anchor anchors[] = {{1, 1, 1'700'000'000'000'000'001, 2},
+                              {1'000'000'001, 1'000'000'001, 1'700'000'001'000'000'001, 2}};
     writer.append(ChunkKind::Anchors, anchors, sizeof anchors);
     for (u32 slot = 0; slot < threads_.size(); ++slot) {
       if (threads_[slot].count) write_records(writer, slot);
