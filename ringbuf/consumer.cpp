@@ -211,9 +211,14 @@ void Consumer::drop_uncertain() {
 
 // Takes what is new of one block; frees it when its owner is done with it.
 u64 Consumer::take(const Candidate& candidate, bool last) {
-  const bool exclusive = last || block_state(candidate.word) == BlockState::Full || owner_has_ended(candidate);
-  if (!exclusive) return take_records(candidate, false);
   u64 word = candidate.word;
+  if (block_state(word) == BlockState::Writing) {
+    // Handed over since the scan: all of it is wanted now, for the same scan may have seen the block that came after.
+    const u64 full = next_block_word(word, BlockState::Full);
+    if (segment_.state(candidate.index).load(std::memory_order_acquire) == full) word = full;
+  }
+  const bool exclusive = last || block_state(word) == BlockState::Full || owner_has_ended(candidate);
+  if (!exclusive) return take_records(candidate, false);
   const u64 reading = next_block_word(word, BlockState::Reading);
   if (!segment_.state(candidate.index).compare_exchange_strong(word, reading, std::memory_order_acq_rel)) return 0;
   const u64 bytes = take_records(read_header(candidate.index, reading), true);

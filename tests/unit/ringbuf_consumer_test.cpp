@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -183,6 +184,51 @@ TEST(Consumer, TakesTheCommittedPartOfAProcessKilledAtRandom) {
     total += process.taken;
   }
   EXPECT_GT(total, 10'000u);
+}
+
+// Calls back while the consumer is in the middle of its scan.
+class MeddlingSink final : public CheckingSink {
+ public:
+  void thread_began(const RingThread& thread) override {
+    CheckingSink::thread_began(thread);
+    if (++began == 3) std::thread([] { emit(1); }).join();  // has a block, but no slot that this pass has seen
+    if (began == 4) meddle();
+  }
+  u32 began = 0;  // slot 0, this thread, a second one; the fourth is found by its block
+  std::function<void()> meddle;
+};
+
+// A block is scanned while it is being written; before the scan ends its thread fills it and goes on in a later one.
+// The scan sees both: all of the first comes before any of the second, and nothing is lost.
+TEST(Consumer, TakesAllOfABlockThatWasHandedOverDuringTheScan) {
+  ProducerProcess producer_process(kMinSegment, OnFull::Drop);
+  MeddlingSink sink;
+  Consumer consumer(view_of(producer_process), sink);
+  producer.claims.store(0);  // blocks are claimed upwards from here: the scan meets them in that order
+  producer.next_block.store(0);
+  u64 last = 0;
+  ASSERT_TRUE(emit(++last));
+  const u32 slot = static_cast<u32>(thread_state.slot - producer.slots);
+  producer.next_slot.store(producer.slot_count - 2);  // the second thread takes the last slot, the third one before it
+  std::thread([] { emit(1); }).join();
+  sink.meddle = [&] {
+    const BlockHeader* first = thread_state.block;
+    while (thread_state.block == first) ASSERT_TRUE(emit(++last));
+    ASSERT_GT(thread_state.block, first) << "the scan must still come to it";
+  };
+  consumer.drain();
+  ASSERT_EQ(sink.began, 4u);
+  ASSERT_GT(last, 2u);
+  leave_session();
+  consumer.drain();
+  consumer.drain_last();
+  u64 calls = 0;
+  for (const auto& [key, seen] : sink.threads) {
+    EXPECT_EQ(seen.info.dropped[kLost], 0u);
+    EXPECT_EQ(seen.skipped, 0u);
+    if (seen.info.slot == slot) calls += seen.calls;
+  }
+  EXPECT_EQ(calls, last);
 }
 
 TEST(Consumer, ASecondOneIsRefusedWhileTheFirstLives) {
