@@ -1,6 +1,7 @@
 // The record clock: the TSC where it is invariant, else CLOCK_MONOTONIC.
 //   · now_ticks() is on the hot path of every intercepted call: no system call, no lock.
-//   · Ticks are turned into nanoseconds by the reader alone, from the anchors that the sidecar writes all through the run.
+//   · Ticks are turned into nanoseconds by the reader alone, from the anchors that the sidecar writes all through the
+//   run.
 #pragma once
 
 #include <time.h>
@@ -24,7 +25,8 @@ inline Nanos clock_nanos(clockid_t clock) {
 inline Nanos monotonic_nanos() { return clock_nanos(CLOCK_MONOTONIC); }
 inline Nanos realtime_nanos() { return clock_nanos(CLOCK_REALTIME); }
 
-// The TSC may serve as a clock only if it neither stops nor changes its rate (CPUID 8000_0007H, EDX bit 8: invariant TSC).
+// The TSC may serve as a clock only if it neither stops nor changes its rate (CPUID 8000_0007H, EDX bit 8: invariant
+// TSC).
 inline ClockKind detect_clock() {
 #if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
@@ -35,7 +37,8 @@ inline ClockKind detect_clock() {
 
 inline Ticks ticks_of(ClockKind kind) {
 #if defined(__x86_64__)
-  if (kind == ClockKind::Tsc) [[likely]] return __rdtsc();
+  if (kind == ClockKind::Tsc) [[likely]]
+    return __rdtsc();
 #endif
   (void)kind;
   return static_cast<Ticks>(monotonic_nanos());

@@ -17,8 +17,9 @@ Failure(E) -> Failure<E>;
 template <typename T, typename E>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}                     // NOLINT: implicit on purpose
-  Result(Failure<E> failure) : state_(std::in_place_index<1>, std::move(failure.error)) {}  // NOLINT: implicit on purpose
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(Failure<E> failure)
+      : state_(std::in_place_index<1>, std::move(failure.error)) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }

@@ -8,7 +8,8 @@
 #include <lttng/tracepoint.h>
 #include <stdint.h>
 LTTNG_UST_TRACEPOINT_EVENT(gputrace_bench, launch,
-                           LTTNG_UST_TP_ARGS(uint64_t, begin, uint64_t, end, uint64_t, function, uint32_t, grid_x, uint32_t, block_x),
+                           LTTNG_UST_TP_ARGS(uint64_t, begin, uint64_t, end, uint64_t, function, uint32_t, grid_x,
+                                             uint32_t, block_x),
                            LTTNG_UST_TP_FIELDS(lttng_ust_field_integer(uint64_t, begin, begin)
                                                    lttng_ust_field_integer(uint64_t, end, end)
                                                        lttng_ust_field_integer(uint64_t, function, function)

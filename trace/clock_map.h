@@ -17,9 +17,10 @@ class ClockMap {
   ClockMap(ClockKind kind, std::vector<Anchor> anchors);
 
   bool known() const;  // false: no usable anchors; nanos() then returns ticks as they are and error_ns() says so
-  Nanos nanos(Ticks ticks) const;     // CLOCK_MONOTONIC of the traced host
+  Nanos nanos(Ticks ticks) const;         // CLOCK_MONOTONIC of the traced host
   Nanos realtime(Nanos monotonic) const;  // CLOCK_REALTIME for a CLOCK_MONOTONIC time; 0: no anchors
-  // |nanos(ticks) - true CLOCK_MONOTONIC| is at most this, if the clock's rate is steady between two anchors; -1: not known.
+  // |nanos(ticks) - true CLOCK_MONOTONIC| is at most this, if the clock's rate is steady between two anchors; -1: not
+  // known.
   Nanos error_ns(Ticks ticks) const;
   // The largest error_ns() within [begin, end]; -1: not known.
   Nanos max_error_ns(Ticks begin, Ticks end) const;

@@ -1,12 +1,16 @@
-// The trace file: FileHeader, then chunks, nothing else. Append-only; readable while written; a torn tail costs only itself.
+// The trace file: FileHeader, then chunks, nothing else. Append-only; readable while written; a torn tail costs only
+// itself.
 //
-//   FileHeader | Chunk | Chunk | ...        each Chunk: ChunkHeader, then stored_size bytes of payload, then zeros up to 8 bytes
+//   FileHeader | Chunk | Chunk | ...        each Chunk: ChunkHeader, then stored_size bytes of payload, then zeros up
+//   to 8 bytes
 //
-//   · Every chunk carries its own length, sequence and checksums: header_check over its header (so a damaged payload still tells whose records are
-//     lost, and how many) and checksum over header fields and stored payload. A reader that meets a bad header looks for the next good one on an
-//     8-byte border and goes on; it reports exactly which sequences are lost.
-//   · A chunk may be transformed and compressed (encoding), never reinterpreted: decoding gives, bit for bit, what the producer wrote.
-//   · Unknown chunk kinds are skipped and counted. A file with a newer major is refused by name; a newer minor is read.
+//   · Every chunk carries its own length, sequence and checksums: header_check over its header (so a damaged payload
+//   still tells whose records are
+//     lost, and how many) and checksum over header fields and stored payload. A reader that meets a bad header looks
+//     for the next good one on an 8-byte border and goes on; it reports exactly which sequences are lost.
+//   · A chunk may be transformed and compressed (encoding), never reinterpreted: decoding gives, bit for bit, what the
+//   producer wrote. · Unknown chunk kinds are skipped and counted. A file with a newer major is refused by name; a
+//   newer minor is read.
 #pragma once
 
 #include "base/clock.h"
@@ -24,25 +28,25 @@ struct FileHeader {
   char magic[8];
   u16 major;
   u16 minor;
-  u32 header_size;    // bytes; the last 8 of them are the checksum, in every version
-  u64 random_id;      // of the traced process: segment identity
-  u64 start_time;     // its start, clock ticks after boot
+  u32 header_size;  // bytes; the last 8 of them are the checksum, in every version
+  u64 random_id;    // of the traced process: segment identity
+  u64 start_time;   // its start, clock ticks after boot
   u64 pid_namespace;
   i32 pid;
   ClockKind clock;
   u8 boot_id[16];
-  u64 checksum;       // XXH3-64 of the bytes before it
+  u64 checksum;  // XXH3-64 of the bytes before it
 };
 
 enum class ChunkKind : u16 {
-  Schema = 1,   // schema text (trace/schema.h)
-  Info = 2,     // "key\tvalue\n" lines about process, host and options; later ones add or replace
-  Thread = 3,   // ThreadEntry[]: threads as they appear
-  Records = 4,  // records of one thread, in its order; the ChunkHeader names thread and first record
-  Anchors = 5,  // Anchor[]
-  Health = 6,   // HealthEntry[]: counters per thread, cumulative, then the process (tid 0); newest wins
-  InFlight = 7, // InFlightEntry[]: calls open when the process ended
-  End = 8,      // EndEntry: how it ended; absent when the sidecar was killed
+  Schema = 1,    // schema text (trace/schema.h)
+  Info = 2,      // "key\tvalue\n" lines about process, host and options; later ones add or replace
+  Thread = 3,    // ThreadEntry[]: threads as they appear
+  Records = 4,   // records of one thread, in its order; the ChunkHeader names thread and first record
+  Anchors = 5,   // Anchor[]
+  Health = 6,    // HealthEntry[]: counters per thread, cumulative, then the process (tid 0); newest wins
+  InFlight = 7,  // InFlightEntry[]: calls open when the process ended
+  End = 8,       // EndEntry: how it ended; absent when the sidecar was killed
 };
 
 enum class Encoding : u16 {
@@ -55,16 +59,16 @@ struct ChunkHeader {
   u32 magic;
   ChunkKind kind;
   Encoding encoding;
-  u64 checksum;      // XXH3-64 over the rest of this header (from `sequence` on) and the stored payload
-  u64 sequence;      // 0, 1, 2 ... in the file
-  u32 stored_size;   // payload bytes in the file, without the padding to 8
-  u32 raw_size;      // payload bytes after decoding
-  u32 slot;          // Records: the thread (slot, incarnation), as in ThreadEntry
+  u64 checksum;     // XXH3-64 over the rest of this header (from `sequence` on) and the stored payload
+  u64 sequence;     // 0, 1, 2 ... in the file
+  u32 stored_size;  // payload bytes in the file, without the padding to 8
+  u32 raw_size;     // payload bytes after decoding
+  u32 slot;         // Records: the thread (slot, incarnation), as in ThreadEntry
   u32 incarnation;
   u64 first_record;  // Records: ordinal of the first one within the thread; a jump means records overwritten or lost
   u32 record_count;  // Records
   u32 header_check;  // low 32 bits of XXH3-64 over this header with checksum and header_check set to 0
-  Ticks begin;       // Records: smallest begin, largest end (0 where empty); other kinds: when it was written, 0 not told
+  Ticks begin;  // Records: smallest begin, largest end (0 where empty); other kinds: when it was written, 0 not told
   Ticks end;
 };
 static_assert(sizeof(ChunkHeader) == 72);
@@ -82,7 +86,7 @@ struct ThreadEntry {
 inline constexpr u32 kProcessSlot = 0xffffffffu;  // HealthEntry of the process as a whole
 
 struct HealthEntry {
-  u32 slot;          // kProcessSlot: the process as a whole, threads without a slot included
+  u32 slot;  // kProcessSlot: the process as a whole, threads without a slot included
   u32 incarnation;
   i32 tid;
   u32 reserved;

@@ -13,10 +13,10 @@
 //     }
 //
 //   · The file is hostile input: every size is checked before it is followed, and capped before it is allocated.
-//   · open() reads the file once and verifies every checksum; memory is O(chunks + threads + definitions), never O(records).
-//   · The file may still be written: what is read is what was there at open.
-//   · After open() a TraceReader never changes: every const member may be called from several threads at once.
-//   · Broken parts are findings (damage()), not errors: open() fails only where nothing can be said.
+//   · open() reads the file once and verifies every checksum; memory is O(chunks + threads + definitions), never
+//   O(records). · The file may still be written: what is read is what was there at open. · After open() a TraceReader
+//   never changes: every const member may be called from several threads at once. · Broken parts are findings
+//   (damage()), not errors: open() fails only where nothing can be said.
 #pragma once
 
 #include <cstring>
@@ -41,10 +41,10 @@ namespace gputrace {
 
 enum class OpenErrorKind {
   NoSuchFile,
-  NotReadable,   // permissions, a directory, an I/O error
-  Empty,         // nothing in it: 0 bytes, or cut before the header ends
-  NotATrace,     // another kind of file
-  NewerMajor,    // written by a later gputrace: major, minor tell
+  NotReadable,  // permissions, a directory, an I/O error
+  Empty,        // nothing in it: 0 bytes, or cut before the header ends
+  NotATrace,    // another kind of file
+  NewerMajor,   // written by a later gputrace: major, minor tell
 };
 
 struct OpenError {
@@ -73,8 +73,8 @@ struct Damage {
   u64 sequence_count = 0;  // 0: not known
   u64 offset = 0;          // bytes of the file: [offset, offset + bytes)
   u64 bytes = 0;
-  u64 records = 0;         // records lost for certain (also in Conservation::lost_in_file)
-  std::string reason;      // one sentence
+  u64 records = 0;     // records lost for certain (also in Conservation::lost_in_file)
+  std::string reason;  // one sentence
 };
 
 // Where the records of one chunk are. The index of a RecordChunk is its place in TraceReader::record_chunks().
@@ -93,10 +93,11 @@ struct RecordChunk {
 
 // What was seen, and what became of it. seen = stored + sum(dropped) holds when `exact`.
 struct Counters {
-  u64 seen = 0;    // records that the thread wanted to write, as far as is known
-  u64 stored = 0;  // records that this reader can give
+  u64 seen = 0;                    // records that the thread wanted to write, as far as is known
+  u64 stored = 0;                  // records that this reader can give
   u64 dropped[kDropReasons] = {};  // by DropReason; Lost also counts what the file itself has lost
-  bool exact = false;  // false: the last counters are missing (sidecar killed, file cut): seen is what is known for certain
+  bool exact =
+      false;  // false: the last counters are missing (sidecar killed, file cut): seen is what is known for certain
 };
 
 struct ThreadInfo {
@@ -159,7 +160,8 @@ class ChunkBuffer {
   std::unique_ptr<Parts> parts_;
 };
 
-// A record as this build's struct: shorter ones (older writers) are zero-extended, longer tails (newer writers) ignored.
+// A record as this build's struct: shorter ones (older writers) are zero-extended, longer tails (newer writers)
+// ignored.
 template <typename T>
 T decode(const RecordHeader& record) {
   T value{};
@@ -177,7 +179,7 @@ class TraceReader {
   const FileHeader& header() const { return header_; }
   u64 file_size() const { return file_size_; }
   const TraceSchema& schema() const { return schema_; }
-  const ClockMap& clock() const { return clock_; }  // ticks → ns
+  const ClockMap& clock() const { return clock_; }   // ticks → ns
   const TextTable& texts() const { return texts_; }  // text ids → strings
 
   // Info lines. info(): the newest value of a key, or nullptr. info_all(): every value, oldest first.

@@ -36,8 +36,8 @@ struct RecordSchema {
 extern const RecordSchema kRecordSchemas[];
 extern const u32 kRecordSchemaCount;
 
-// Writes the record and field lines into `out` (at most `capacity` bytes, no terminating NUL) and returns their full length,
-// which may be more than `capacity`. No allocation: also called in the traced process.
+// Writes the record and field lines into `out` (at most `capacity` bytes, no terminating NUL) and returns their full
+// length, which may be more than `capacity`. No allocation: also called in the traced process.
 std::size_t write_schema_text(char* out, std::size_t capacity);
 
 }  // namespace gputrace

@@ -10,8 +10,8 @@
 
 namespace gputrace {
 
-inline constexpr u32 kMaxTextBytes = 1u << 20;         // of one string
-inline constexpr u64 kMaxTextTotal = 512ull << 20;     // of all strings of one trace
+inline constexpr u32 kMaxTextBytes = 1u << 20;      // of one string
+inline constexpr u64 kMaxTextTotal = 512ull << 20;  // of all strings of one trace
 
 class TextTable {
  public:

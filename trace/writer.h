@@ -1,7 +1,8 @@
 // Writes one trace file: appends whole chunks, never goes back, never overwrites.
 //   · One thread. No exception leaves it: bad allocation aside, a failure is a WriteStop.
-//   · A chunk is in the file wholly or not at all, unless the writer is killed: after a failed write the file is cut back to the last chunk.
-//   · Room for the last chunks (kTailReserve) is kept free below the size limit, and on the disk where the file system can reserve it.
+//   · A chunk is in the file wholly or not at all, unless the writer is killed: after a failed write the file is cut
+//   back to the last chunk. · Room for the last chunks (kTailReserve) is kept free below the size limit, and on the
+//   disk where the file system can reserve it.
 #pragma once
 
 #include <memory>
@@ -32,13 +33,14 @@ class TraceWriter {
   TraceWriter(TraceWriter&&) noexcept;
   TraceWriter& operator=(TraceWriter&&) noexcept;
 
-  // Makes NAME in the directory (O_EXCL | O_NOFOLLOW, 0600) and writes the file header, whose magic, version, size and checksum it fills in.
-  // `limit`: bytes that the file may take, 0 no limit. The error is an errno.
+  // Makes NAME in the directory (O_EXCL | O_NOFOLLOW, 0600) and writes the file header, whose magic, version, size and
+  // checksum it fills in. `limit`: bytes that the file may take, 0 no limit. The error is an errno.
   static Result<TraceWriter, int> create(int directory, const std::string& name, FileHeader header, u64 limit);
   // The same on an empty file that is open for writing already.
   static Result<TraceWriter, int> start(Fd file, FileHeader header, u64 limit);
 
-  // Appends a chunk of anything but records; `at`: the time it speaks of. False: not written, see stop(). Still tried after a stop.
+  // Appends a chunk of anything but records; `at`: the time it speaks of. False: not written, see stop(). Still tried
+  // after a stop.
   bool append(ChunkKind kind, const void* data, std::size_t size, Ticks at = 0);
   // Appends records of one thread, whole records only, at most kMaxChunkRaw bytes. False: not written, see stop();
   // once stopped, every later call returns false at once.

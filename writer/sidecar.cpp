@@ -13,7 +13,7 @@ namespace {
 
 constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kShortestPause = kMillisecond / 2, kLongestPause = 20 * kMillisecond;
-constexpr Nanos kPauseWhenOver = 250 * kMillisecond;  // the window is over: nothing comes any more
+constexpr Nanos kPauseWhenOver = 250 * kMillisecond;    // the window is over: nothing comes any more
 constexpr Nanos kCheckpointEvery = 500 * kMillisecond;  // what is older than a second is in the file
 
 // "8f3a0b12-..." → 16 bytes; zeros where it is no UUID.
@@ -90,9 +90,11 @@ bool Sidecar::open_trace(const SegmentView& segment) {
   directory_ = std::move(opened).value();
   u64 limit = kDefaultMaxSize;
   const std::string limit_text = environment_("GPUTRACE_MAX_SIZE");
-  if (const u64 asked = parse_bytes(limit_text)) limit = asked;
+  if (const u64 asked = parse_bytes(limit_text))
+    limit = asked;
   else if (!limit_text.empty())
-    info_.emplace_back("option_warning", "GPUTRACE_MAX_SIZE=" + limit_text + " cannot be used (expected a size such as 10G); 10G is used");
+    info_.emplace_back("option_warning", "GPUTRACE_MAX_SIZE=" + limit_text +
+                                             " cannot be used (expected a size such as 10G); 10G is used");
   int error = 0;
   for (u32 attempt = 0; attempt < 16; ++attempt) {
     const std::string name = trace_name(names_);

@@ -73,7 +73,8 @@ Allocation told_of(const Array& array) {
   Allocation allocation = record_of(array);
   const CUDA_ARRAY3D_DESCRIPTOR& asked = array.descriptor;
   allocation.address = reinterpret_cast<uint64_t>(handle_of(&array));
-  allocation.bytes = asked.Width * std::max<size_t>(asked.Height, 1) * std::max<size_t>(asked.Depth, 1) * array.element_bytes;
+  allocation.bytes =
+      asked.Width * std::max<size_t>(asked.Height, 1) * std::max<size_t>(asked.Depth, 1) * array.element_bytes;
   return allocation;
 }
 

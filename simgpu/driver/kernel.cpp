@@ -34,7 +34,8 @@ CUresult check_cluster(const KernelLaunch& launch) {
 
 Nanos model_duration(const KernelLaunch& launch) {
   const auto threads = static_cast<uint32_t>(launch.block.count());
-  const uint64_t resident = std::max(1u, blocks_per_multiprocessor_for(*launch.function, threads, launch.dynamic_shared));
+  const uint64_t resident =
+      std::max(1u, blocks_per_multiprocessor_for(*launch.function, threads, launch.dynamic_shared));
   const uint64_t at_once = resident * static_cast<uint64_t>(knobs().sms);
   const uint64_t waves = (launch.grid.count() + at_once - 1) / at_once;
   return kKernelBase + waves * (kWaveBase + kWavePer1024Threads * threads / 1024);
@@ -104,12 +105,14 @@ CUresult check_launch(const KernelLaunch& launch) {
       (launch.block.x != required[0] || launch.block.y != required[1] || launch.block.z != required[2])) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  if (launch.dynamic_shared > attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)) return CUDA_ERROR_INVALID_VALUE;
+  if (launch.dynamic_shared > attribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES))
+    return CUDA_ERROR_INVALID_VALUE;
   if (CUresult result = check_cluster(launch); result != CUDA_SUCCESS) return result;
   if (launch.cooperative) {
     const uint64_t resident =
         blocks_per_multiprocessor_for(*launch.function, static_cast<uint32_t>(threads), launch.dynamic_shared);
-    if (launch.grid.count() > resident * static_cast<uint64_t>(knobs().sms)) return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    if (launch.grid.count() > resident * static_cast<uint64_t>(knobs().sms))
+      return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
   }
   return CUDA_SUCCESS;
 }

@@ -71,7 +71,8 @@ Nanos earliest_start(Stream& stream, Nanos submitted) {
     const Stream* legacy = context.legacy.load(std::memory_order_acquire);
     return legacy == nullptr ? ready : std::max(ready, legacy->end.load(std::memory_order_acquire));
   }
-  if (stream.kind != Stream::Kind::legacy || context.blocking_streams.load(std::memory_order_acquire) == 0) return ready;
+  if (stream.kind != Stream::Kind::legacy || context.blocking_streams.load(std::memory_order_acquire) == 0)
+    return ready;
   std::lock_guard lock(context.mutex);
   for (const Stream* other : context.streams) {
     if (other->waits_for_legacy()) ready = std::max(ready, other->end.load(std::memory_order_acquire));
@@ -105,8 +106,9 @@ void on_worker(Call& call, Stream& stream, std::function<Nanos(Nanos ready)> run
 }
 
 void wait_for_condition(Call& call, Stream& stream, std::function<bool()> condition) {
-  defer(stream, Work{call.begin() + knobs().launch_latency, {}, std::move(condition),
-                     [](Nanos ready) { return ready; }, false});
+  defer(
+      stream,
+      Work{call.begin() + knobs().launch_latency, {}, std::move(condition), [](Nanos ready) { return ready; }, false});
 }
 
 void event_record(Call& call, Stream& stream, Event& event) {

@@ -34,8 +34,8 @@ class TruthFields {
   std::string text_;
 };
 
-// What the lines of one call share. Work that runs after the call returned (queued behind a host function) holds on to it;
-// lines added before the call's end are kept until that end is known.
+// What the lines of one call share. Work that runs after the call returned (queued behind a host function) holds on to
+// it; lines added before the call's end are kept until that end is known.
 class CallStamp {
  public:
   CallStamp(const char* name, const char* variant, uint64_t seq, Nanos begin);
@@ -43,7 +43,8 @@ class CallStamp {
   ~CallStamp();
   CallStamp(const CallStamp&) = delete;
   CallStamp& operator=(const CallStamp&) = delete;
-  // A line may come after the call has returned; if none has come when nobody holds the stamp any more, it is a `call` line.
+  // A line may come after the call has returned; if none has come when nobody holds the stamp any more, it is a `call`
+  // line.
   void promise();
   // Once, when the call returns: writes what was added, or the `call` line.
   void finish(int result, Nanos end);
