@@ -82,6 +82,7 @@ def main():
     for _ in range(ROUNDS):
         keep('stamps', least_ns(run([calls, 'stamps', *arguments[:2], '0'])))
         for driver, folder in drivers.items():
+            keep((driver, 'stamped'), least_ns(run([calls, 'stamped', *arguments], modes(folder, library)['untraced'])))
             for mode, env in modes(folder, library).items():
                 keep((driver, mode), least_ns(run([calls, 'launch', *arguments], env)))
     if built('lttng_event') and shutil.which('lttng-sessiond'):
@@ -101,9 +102,12 @@ def main():
     for driver in drivers:
         plain = best[driver, 'untraced']
         table.add(f'{driver}: untraced', f'{plain:.1f} ns')
+        floor = best[driver, 'stamped'] - plain
+        table.add(f'{driver}: two timestamps around the call, untraced', f'{floor:+.1f} ns')
         off, on, full = (best[driver, mode] - plain for mode in ('off', 'on', 'full'))
         table.add(f'{driver}: off (GPUTRACE=0)', f'{off:+.1f} ns', '<= 2 ns', off <= 2)
         table.add(f'{driver}: on', f'{on:+.1f} ns', f'<= {1.25 * stamps:.1f} ns (1.25 x two timestamps)', on <= 1.25 * stamps)
+        table.add(f'{driver}: on', f'{on / floor:.2f} x two timestamps around the call', '<= 1.25', on <= 1.25 * floor)
         if lttng:
             table.add(f'{driver}: on', f'{on / lttng:.2f} of LTTng', '<= 0.25 of LTTng', on <= lttng / 4)
         table.add(f'{driver}: ring full, no sidecar', f'{full:+.1f} ns')

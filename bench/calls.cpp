@@ -1,6 +1,7 @@
 // Makes CUDA driver calls as fast as it can, in batches with pauses between them, and prints what one call took.
 //   calls launch BATCHES CALLS PAUSE_US    cuLaunchKernel alone            → `NS_MIN NS_MEDIAN` a call
 //   calls stamps BATCHES CALLS PAUSE_US    two timestamps and a record filled on the stack: the floor
+//   calls stamped BATCHES CALLS PAUSE_US   the same around cuLaunchKernel: the floor for a hook on this driver
 //   calls mix BATCHES CALLS PAUSE_US       64 kernels, copies, memsets, events: what traces for the analyzer are made
 //   of
 // The batch fits the ring, and the pause lets the sidecar empty it: what is measured is the hook, not the consumer's
@@ -74,7 +75,9 @@ void mix(int calls) {
   }
 }
 
-// What any tracer must at least do: a stamp before, a stamp after, the facts in memory.
+// What any tracer must at least do: a stamp before, a stamp after, the facts in memory. Around a real call a stamp
+// costs more than alone, because it waits for what the call has begun.
+template <bool kWithLaunch>
 void stamps(int calls) {
   const gputrace::ClockKind clock = gputrace::detect_clock();
   for (int i = 0; i < calls; ++i) {
@@ -83,6 +86,7 @@ void stamps(int calls) {
     record.function = reinterpret_cast<gputrace::u64>(functions[0]);
     record.grid_x = static_cast<gputrace::u32>(i);
     record.block_x = 256;
+    if (kWithLaunch) launch(1);
     record.header.end = gputrace::ticks_of(clock);
     asm volatile("" : : "r"(&record) : "memory");
   }
@@ -97,11 +101,14 @@ double now_ns() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return std::fprintf(stderr, "usage: calls launch|stamps|mix BATCHES CALLS PAUSE_US\n"), 2;
+  if (argc != 5) return std::fprintf(stderr, "usage: calls launch|stamps|stamped|mix BATCHES CALLS PAUSE_US\n"), 2;
   const std::string what = argv[1];
   const int batches = std::atoi(argv[2]), calls = std::atoi(argv[3]), pause_us = std::atoi(argv[4]);
   if (what != "stamps") set_up();
-  void (*work)(int) = what == "stamps" ? stamps : what == "mix" ? mix : launch;
+  void (*work)(int) = what == "stamps"    ? stamps<false>
+                      : what == "stamped" ? stamps<true>
+                      : what == "mix"     ? mix
+                                          : launch;
   std::vector<double> ns;
   for (int b = 0; b < batches; ++b) {
     const double begin = now_ns();
