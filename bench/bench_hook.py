@@ -96,7 +96,7 @@ def main():
 
     table = Table(f'hook: ns per cuLaunchKernel (fastest of {ROUNDS} x {BATCHES} batches of {CALLS} calls)')
     stamps = best['stamps']
-    table.add('two timestamps and a record on the stack', f'{stamps:.1f} ns')
+    table.add('two timestamps and a record in memory', f'{stamps:.1f} ns')
     lttng = best.get('lttng')
     table.add('LTTng-UST event with two timestamps (snapshot session)', f'{lttng:.1f} ns' if lttng else 'not installed')
     for driver in drivers:

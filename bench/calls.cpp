@@ -80,15 +80,27 @@ void mix(int calls) {
 template <bool kWithLaunch>
 void stamps(int calls) {
   const gputrace::ClockKind clock = gputrace::detect_clock();
+  // Filled field by field: zeroing it first with wide stores made a timestamp that follows 10 ns dearer, a floor too
+  // high.
+  static gputrace::KernelLaunch place;
+  volatile gputrace::KernelLaunch& record = place;
+  const gputrace::u64 function = reinterpret_cast<gputrace::u64>(functions[0]);
   for (int i = 0; i < calls; ++i) {
-    gputrace::KernelLaunch record{};
     record.header.begin = gputrace::ticks_of(clock);
-    record.function = reinterpret_cast<gputrace::u64>(functions[0]);
-    record.grid_x = static_cast<gputrace::u32>(i);
-    record.block_x = 256;
     if (kWithLaunch) launch(1);
     record.header.end = gputrace::ticks_of(clock);
-    asm volatile("" : : "r"(&record) : "memory");
+    record.header.call = 1;
+    record.function = function;
+    record.stream = 0;
+    record.context = function;
+    record.grid_x = static_cast<gputrace::u32>(i);
+    record.grid_y = 1;
+    record.grid_z = 1;
+    record.block_x = 256;
+    record.block_y = 1;
+    record.block_z = 1;
+    record.dynamic_shared_bytes = 0;
+    record.flags = 0;
   }
 }
 

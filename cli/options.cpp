@@ -133,7 +133,8 @@ void OptionParser::number(const char* names, long long& value, const char* help,
   parts_->app.add_option(names, value, help)->type_name(type);
 }
 void OptionParser::comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type) {
-  parts_->app.add_option(names, values, help)->delimiter(',')->type_name(type);
+  // One argument each time: what follows it is a PATH.
+  parts_->app.add_option(names, values, help)->delimiter(',')->type_name(type)->allow_extra_args(false);
 }
 void OptionParser::paths(std::vector<std::string>& values, const char* help) {
   parts_->app.add_option("PATH", values, help);

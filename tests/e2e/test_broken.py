@@ -1,5 +1,6 @@
 # meson: timeout=240
 # Broken traces of every kind, and wrong usage: one clear line, the exit code of the interface, never a crash, never a wrong number in silence.
+import json
 import random
 import struct
 
@@ -164,6 +165,15 @@ def test_wrong_usage():
     for arguments in (('--help',), ('--version',), ('report', '--help'), ('run', '-h'), ('dump', '--help'), ('doctor', '--help'), ('env', '--help')):
         code, out, err = gputrace(*arguments, rc=None)
         check(code == 0 and out and not err, f'gputrace {arguments}', code, err)
+
+
+def test_a_path_may_follow_any_option():
+    path, _ = good_trace()
+    code, out, err = gputrace('report', '--json', '--section', 'api', path, rc=None)
+    check(code == 0, 'a path after --section', code, err)
+    check_equal(list(json.loads(out)['sections']), ['api'], 'the section asked for')
+    code, out, err = gputrace('report', '--json', '--section', 'api', '--section', 'sync,run', path, rc=None)
+    check_equal((code, sorted(json.loads(out)['sections'])), (0, ['api', 'run', 'sync']), 'sections of both')
 
 
 def test_a_reader_that_leaves():
