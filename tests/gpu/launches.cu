@@ -1,4 +1,5 @@
-// Launches a number of kernels that it knows, in every way of the runtime API, checks what they computed, and prints the count.
+// Launches a number of kernels that it knows, in every way of the runtime API, checks what they computed, and prints
+// the count.
 //   launches [COST-FILE]     with COST-FILE: also measures what a launch call costs, and writes that number there (ns)
 #include <chrono>
 #include <cstdio>
@@ -8,13 +9,13 @@
 
 #include <cuda_runtime.h>
 
-#define CHECK(call)                                                                                      \
-  do {                                                                                                   \
-    cudaError_t e = (call);                                                                              \
-    if (e != cudaSuccess) {                                                                              \
-      std::printf("%s: %s\n", #call, cudaGetErrorString(e));                                             \
-      std::exit(1);                                                                                      \
-    }                                                                                                    \
+#define CHECK(call)                                          \
+  do {                                                       \
+    cudaError_t e = (call);                                  \
+    if (e != cudaSuccess) {                                  \
+      std::printf("%s: %s\n", #call, cudaGetErrorString(e)); \
+      std::exit(1);                                          \
+    }                                                        \
   } while (0)
 
 __global__ void add_one(int* counters, int n) {
@@ -50,7 +51,8 @@ int main(int argc, char** argv) {
   int n = kSize;
   void* arguments[] = {&counters, &n};
   for (int i = 0; i < kPlain; ++i, ++launches) {
-    CHECK(cudaLaunchKernel(reinterpret_cast<void*>(add_one), dim3((kSize + 255) / 256), dim3(256), arguments, 0, nullptr));
+    CHECK(cudaLaunchKernel(reinterpret_cast<void*>(add_one), dim3((kSize + 255) / 256), dim3(256), arguments, 0,
+                           nullptr));
   }
 
   std::vector<std::thread> threads;
