@@ -106,6 +106,7 @@ struct InFlightEntry {
   u32 reserved;
 };
 
+// Signalled, Stopped and SidecarError are read; the sidecar of this version writes none of them.
 enum class EndReason : u32 {
   Exited = 1,        // exit handlers ran
   Vanished = 2,      // the process is gone and no exit handler ran: _exit, signal, SIGKILL
