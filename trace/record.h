@@ -114,4 +114,98 @@ enum class DropReason : u32 {
 };
 inline constexpr u32 kDropReasons = 8;  // words reserved in the segment and in the file
 
+// ------------------------------------------------------------------ device activity
+enum DeviceKernelFlags : u32 { kDeviceLaunched = 1 };
+enum class DeviceCollection : u32 {
+  Never = 1,    // not collected: not wanted, no library, or it failed at the start
+  On = 2,       // from here on
+  Paused = 3,   // outside the window
+  Yielded = 4,  // another client uses CUPTI
+  Failed = 5,   // a call failed: off for good
+  Ended = 6,    // flushed at the process's end: nothing is missing after this
+};
+enum class DeviceLossReason : u32 {
+  CuptiDropped = 1,  // cuptiActivityGetNumDroppedRecords
+  ZeroTime = 2,      // a start or end of 0
+  Impossible = 3,    // ends before it starts, or lies outside of the process's life
+  NoBuffer = 4,      // our buffers were all in use
+  RingFull = 5,      // the sidecar did not drain in time
+  Unknown = 6,       // a record that could not be read
+};
+
+// ------------------------------------------------------------------ NVTX
+enum class NvtxWhat : u32 { Mark = 1, Push = 2, Pop = 3, Start = 4, End = 5 };
+enum class NvtxNamed : u32 { Domain = 1, Category = 2, Thread = 3, Stream = 4, Event = 5, Context = 6, Device = 7 };
+
+// ------------------------------------------------------------------ machine code
+enum class CodeState : u32 {
+  InFile = 1,      // by reference: path, offset, bytes
+  Copied = 2,      // CodeBytes records hold it
+  OverBudget = 3,  // not kept: the budget for copies was used up
+  Unreadable = 4,  // not kept: its size could not be told, or it could not be read
+};
+enum MmaClass : u64 {  // collection.md 5.2; one bit per mnemonic
+  kHmma = 1,
+  kImma = 2,
+  kBmma = 4,
+  kDmma = 8,
+  kQmma = 16,
+  kOmma = 32,
+  kHgmma = 64,
+  kIgmma = 128,
+  kBgmma = 256,
+  kQgmma = 512,
+  kUtchmma = 1024,
+  kUtcimma = 2048,
+  kUtcqmma = 4096,
+  kUtcomma = 8192,
+  kUtcmma = 16384,  // tcgen05 of a kind that the encoding did not tell
+};
+enum PrecisionBits : u64 {
+  kFp64 = 1,
+  kTf32 = 2,
+  kBf16 = 4,
+  kFp16 = 8,
+  kFp8 = 16,
+  kFp6 = 32,
+  kFp4 = 64,
+  kInt8 = 128,
+  kInt4 = 256,
+  kB1 = 512,
+  kFp32 = 1024,
+};
+enum CodeKernelFlags : u32 {
+  kCodeScanned = 1,        // machine code was read: mma and the counts are facts
+  kCodePtxOnly = 2,        // only PTX: mma is what its text says, the driver compiles it
+  kCodeTma = 4,            // uses the tensor memory accelerator (UBLKCP, UTMALDG ...)
+  kCodeAsyncCopy = 8,      // uses cp.async (LDGSTS)
+  kCodeIncomplete = 16,    // calls through pointers or to functions outside of the image
+  kCodePrecisionPart = 32  // some matrix instructions whose input type could not be told
+};
+
+// ------------------------------------------------------------------ library calls
+enum MatmulFlags : u32 {
+  kTransposeA = 1,
+  kTransposeB = 2,
+  kConjugateA = 4,
+  kConjugateB = 8,
+  kPointerBatch = 16,  // a, b, c are arrays of pointers
+  kStrided = 32,       // a strided batch
+  kSparse = 64,        // one operand is sparse
+  kComplex = 128,
+};
+enum class ConvolutionWhat : u32 { Forward = 1, BackwardData = 2, BackwardFilter = 3, Graph = 4 };
+enum class CollectiveWhat : u32 {
+  AllReduce = 1,
+  Broadcast = 2,
+  Reduce = 3,
+  AllGather = 4,
+  ReduceScatter = 5,
+  Send = 6,
+  Recv = 7,
+  AllToAll = 8,
+  Gather = 9,
+  Scatter = 10,
+};
+
 }  // namespace gputrace
