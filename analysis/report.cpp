@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 #include "analysis/quality.h"
 #include "analysis/reports/list.h"
 

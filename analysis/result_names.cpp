@@ -1,6 +1,6 @@
 #include <string>
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 
 namespace gputrace {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 #include "analysis/load.h"
 #include "analysis/quality.h"
 #include "analysis/render/render.h"

@@ -1,5 +1,5 @@
 // Each finding: a trace that must trigger it, and one that must not.
-#include "analysis/findings.h"
+#include "analysis/findings/findings.h"
 
 #include <algorithm>
 

@@ -1,0 +1,36 @@
+// Allocations in a loop, but not from pools.
+#include <fmt/format.h>
+
+#include "analysis/findings/rules.h"
+#include "analysis/quality.h"
+#include "analysis/render/render.h"
+
+namespace gputrace {
+
+void allocation_in_loop_rule(const LoadedTrace& trace, Findings& found) {
+  for (const ProcessTrace& process : trace.processes) {
+    const AllocationLoop& loop = process.allocation_loop;
+    if (loop.between_launches < kLoopTimes) continue;
+    u64 spent = 0;
+    for (const CallFacts& call : process.calls) {
+      if (call.level == "driver" &&
+          (call.name.compare(0, 8, "cuMemAll") == 0 || call.name.compare(0, 9, "cuMemFree") == 0))
+        spent += call.self_ns;
+    }
+    const double span = static_cast<double>(loop.last - loop.first) / 1e9;
+    found.push_back({"allocation-in-loop",
+                     Severity::Warning,
+                     "memory",
+                     fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per "
+                                 "second, {} in allocating and freeing",
+                                 name_of(process), loop.between_launches, per_second(loop.between_launches, span),
+                                 human_nanos(static_cast<Nanos>(spent))),
+                     "allocate once before the loop, or use stream-ordered pools (cuMemAllocAsync, cudaMallocAsync)",
+                     {{"between_launches", number(loop.between_launches)},
+                      {"per_second", per_second(loop.between_launches, span)},
+                      {"api_ns", number(spent)},
+                      {"pid", static_cast<i64>(process.who.pid)}}});
+  }
+}
+
+}  // namespace gputrace

@@ -1,0 +1,56 @@
+// Records that were seen and are not in the file.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/findings/rules.h"
+#include "analysis/quality.h"
+
+namespace gputrace {
+namespace {
+
+// The next power of two above four times what it was: a ring that was full is rarely full by a little.
+std::string buffer_fix(const ProcessTrace& process) {
+  u64 bytes = 16u << 20;
+  const auto option = process.options.find("buffer_bytes");
+  if (option != process.options.end()) {
+    u64 value = 0;
+    for (const char c : option->second)
+      value = c >= '0' && c <= '9' && value < (1ull << 50) ? value * 10 + static_cast<u64>(c - '0') : value;
+    if (value) bytes = value;
+  }
+  u64 wanted = 1u << 20;
+  while (wanted < bytes * 4) wanted *= 2;
+  return fmt::format("GPUTRACE_BUFFER={}M", wanted >> 20);
+}
+
+}  // namespace
+
+void dropped_records_rule(const LoadedTrace& trace, Findings& found) {
+  for (const ProcessTrace& process : trace.processes) {
+    if (process.dropped == 0) continue;
+    Finding finding;
+    finding.id = "dropped-records";
+    finding.severity = Severity::Warning;
+    finding.section = "quality";
+    finding.text = fmt::format("{} of {} records of {} were dropped ({}): counts and sums below are lower bounds",
+                               process.dropped, process.seen, name_of(process), drop_reasons(process.dropped_by));
+    const u64 full = process.dropped_by[static_cast<u32>(DropReason::RingFull)];
+    const u64 disk = process.dropped_by[static_cast<u32>(DropReason::Disk)];
+    const u64 slots = process.dropped_by[static_cast<u32>(DropReason::NoSlot)];
+    const u64 most = std::max({full, disk, slots});
+    if (most && most == full)
+      finding.fix = buffer_fix(process) + ", or trace less of it: --duration, --capture profiler-api";
+    else if (most && most == disk)
+      finding.fix = "more room on the disk, or a larger GPUTRACE_MAX_SIZE";
+    else if (most)
+      finding.fix = buffer_fix(process) + " (a larger segment has more thread slots)";
+    finding.evidence = {{"dropped", number(process.dropped)},
+                        {"seen", number(process.seen)},
+                        {"pid", static_cast<i64>(process.who.pid)},
+                        {"reasons", drop_reasons(process.dropped_by)}};
+    found.push_back(std::move(finding));
+  }
+}
+
+}  // namespace gputrace

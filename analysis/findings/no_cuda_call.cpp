@@ -1,0 +1,21 @@
+// A trace without a single call.
+#include "analysis/findings/rules.h"
+
+namespace gputrace {
+
+void no_cuda_call_rule(const LoadedTrace& trace, Findings& found) {
+  for (const ProcessTrace& process : trace.processes) {
+    if (!process.damage.empty()) return;  // there may have been calls
+    for (const CallFacts& call : process.calls) {
+      if (call.calls) return;
+    }
+  }
+  found.push_back({"no-cuda-call",
+                   Severity::Problem,
+                   "api",
+                   "no CUDA call is in this trace",
+                   "is this a CPU run, or was the recorded window empty? try: gputrace doctor",
+                   {}});
+}
+
+}  // namespace gputrace

@@ -1,0 +1,37 @@
+// Asynchronous copies that pageable memory makes synchronous.
+#include <fmt/format.h>
+
+#include "analysis/findings/rules.h"
+#include "analysis/render/render.h"
+
+namespace gputrace {
+
+namespace {
+
+constexpr u64 kPageableBytes = 1u << 20;  // less in all is worth a hint, not a warning
+
+}  // namespace
+
+void pageable_async_copies_rule(const LoadedTrace& trace, Findings& found) {
+  u64 count = 0, bytes = 0, call_ns = 0;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const CopyGroup& group : process.copies) {
+      if (!group.asynchronous || group.memory != HostMemory::Pageable) continue;
+      count += group.count;
+      bytes += group.bytes;
+      call_ns += group.call_ns;
+    }
+  }
+  if (count < kLoopTimes && bytes < kPageableBytes) return;
+  if (count == 0) return;
+  found.push_back({"pageable-async-copies",
+                   bytes >= kPageableBytes ? Severity::Warning : Severity::Hint,
+                   "copies",
+                   fmt::format("{} asynchronous copies ({}) are from or to pageable host memory: the driver stages "
+                               "them, and they are not asynchronous",
+                               count, human_bytes(bytes)),
+                   "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
+                   {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}});
+}
+
+}  // namespace gputrace
