@@ -115,7 +115,7 @@ void read_counters(const TraceReader& reader, ProcessTrace& process) {
     facts.tid = thread.tid;
     facts.slot = thread.slot;
     facts.incarnation = thread.incarnation;
-    facts.name = thread.tid == 0 ? "(definitions)" : thread.name;
+    facts.name = thread.slot == kSidecarSlot ? "(sidecar)" : thread.tid == 0 ? "(definitions)" : thread.name;
     facts.seen = thread.counters.seen;
     facts.stored = thread.counters.stored;
     facts.exact = thread.counters.exact;

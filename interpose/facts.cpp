@@ -8,6 +8,7 @@
 #include "interpose/driver_query.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/session.h"
+#include "trace/text_id.h"
 
 namespace gputrace {
 namespace {
@@ -15,7 +16,6 @@ namespace {
 constexpr u32 kKnownTexts = 1u << 14;
 constexpr u32 kKnownContexts = 64;
 constexpr u32 kTextPiece = 2048;
-constexpr u64 kMaxText = 64u << 10;
 
 // Kept under the definition lock; looked at without it, then only to find out whether there is something to ask.
 struct FunctionEntry {
@@ -43,13 +43,6 @@ constinit std::atomic<u64> primary_contexts[64]{};  // by device ordinal, as cuD
 constinit u32 function_count = 0;
 constinit u32 text_count = 0;
 constinit std::atomic<bool> process_told{false};
-
-u64 text_id(const char* text, u64 length) {
-  u64 hash = 14695981039346656037ull;
-  for (u64 i = 0; i < length; ++i) hash = (hash ^ static_cast<unsigned char>(text[i])) * 1099511628211ull;
-  hash ^= hash >> 32;
-  return hash ? hash : 1;
-}
 
 // True: it is in the set already. Else its place, or nullptr when the set is full (then it is defined again each time,
 // which is harmless).
@@ -268,7 +261,7 @@ bool reset_facts() {
 
 u64 define_text(const FinishedCall& call, const char* text, u64 length) {
   if (!length) return 0;
-  if (length > kMaxText) length = kMaxText;
+  if (length > kMaxTextLength) length = kMaxTextLength;
   const u64 id = text_id(text, length);
   u64* place;
   if (known_text(id, place)) return id;

@@ -84,6 +84,7 @@ struct ThreadEntry {
 };
 
 inline constexpr u32 kProcessSlot = 0xffffffffu;  // HealthEntry of the process as a whole
+inline constexpr u32 kSidecarSlot = 0xfffffffeu;  // records that the sidecar wrote itself; tid 0
 
 struct HealthEntry {
   u32 slot;  // kProcessSlot: the process as a whole, threads without a slot included

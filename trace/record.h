@@ -141,8 +141,21 @@ enum class NvtxNamed : u32 { Domain = 1, Category = 2, Thread = 3, Stream = 4, E
 enum class CodeState : u32 {
   InFile = 1,      // by reference: path, offset, bytes
   Copied = 2,      // CodeBytes records hold it
-  OverBudget = 3,  // not kept: the budget for copies was used up
+  OverBudget = 3,  // not kept: the budget for copies was used up, or it is larger than one copy may be
   Unreadable = 4,  // not kept: its size could not be told, or it could not be read
+  NoRoom = 5,      // not kept: the ring had no room for a copy at that moment
+};
+enum class CodeScanState : u32 {
+  Scanned = 1,     // its kernels are known
+  NoMatch = 2,     // it was read: nothing in it runs on the process's devices
+  Broken = 3,      // nothing in it could be read
+  Missing = 4,     // its file could not be opened or read
+  Changed = 5,     // its file is not what was loaded
+  Crashed = 6,     // the scanner died of it
+  TimedOut = 7,    // the scan took too long
+  NotFinished = 8, // the time after the program's end was up
+  PiecesLost = 9,  // pieces of its copy did not arrive
+  TooMany = 10,    // a bound of the scanner was reached: images, kernels or bytes
 };
 enum MmaClass : u64 {  // collection.md 5.2; one bit per mnemonic
   kHmma = 1,
