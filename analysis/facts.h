@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/device_facts.h"
 #include "analysis/distribution.h"
 #include "analysis/occupancy.h"
 #include "base/types.h"
@@ -48,6 +49,7 @@ struct Function {
   u32 module = kNone;  // index in ProcessTrace::modules
   i32 registers = -1, static_shared = -1, local_bytes = -1, max_threads = -1, ptx_version = -1, binary_version = -1;
   Distribution launch_calls;  // durations of plain launches that succeeded
+  LaunchTimes waits;          // of those whose kernel was joined
 };
 
 struct Context {
@@ -68,6 +70,7 @@ struct KernelLaunches {
   u64 plain = 0;      // launches outside a capture that succeeded
   u64 in_graphs = 0;  // graph nodes × replays
   u64 captured = 0;   // nodes added under capture
+  KernelTimes times;  // of the executions that the device reported
 };
 
 enum class HostMemory : u8 { Unknown, Pinned, Pageable, Managed, Device };
@@ -82,6 +85,9 @@ struct CopyGroup {
   u64 call_ns = 0;           // host time in the calls (members of a batch share one call: counted once)
   u64 in_graphs = 0;         // of `count`
   u64 between_launches = 0;  // of `count`: a kernel was launched by the same thread since its last such copy
+  u64 device_count = 0;      // executions that the device reported, and their bytes and time
+  u64 device_bytes = 0;
+  u64 device_ns = 0;
 };
 
 // What allocates: one per (device, kind of memory, explicit pool).
@@ -128,6 +134,7 @@ struct Graph {
   bool unreadable = false;  // its nodes could not be read: their kernels are not counted
   u64 launches = 0;
   Distribution launch_calls;
+  GraphTimes times;  // of the replays that were joined
 };
 
 struct Device {
@@ -203,6 +210,7 @@ struct ProcessTrace {
   std::vector<OpenCall> in_flight;
   std::vector<ModuleLoads> module_loads;
   AllocationLoop allocation_loop;
+  DeviceActivity device;
   bool ledger_complete = false;  // every allocation since the first CUDA call is in the trace
   u64 unmatched_frees = 0;       // of addresses whose allocation was not seen
   u64 plain_launches = 0, graph_launches = 0, launches_unsure = 0;

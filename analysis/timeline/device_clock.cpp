@@ -1,0 +1,131 @@
+#include "analysis/timeline/device_clock.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gputrace {
+namespace {
+
+constexpr double kRateLimit = 1e-3;          // no oscillator is off by that much: a larger difference is a step
+constexpr Nanos kLeastStep = 20'000;         // below that a difference may be noise of the readings
+constexpr Nanos kPatience = 1'000'000'000;   // a wide reading is not waited out for longer than this
+constexpr std::size_t kBaseline = 32;        // knots over which a rate is taken
+
+Nanos scaled(u64 length, double rate) {
+  if (rate == 1) return static_cast<Nanos>(length);
+  return static_cast<Nanos>(std::llround(static_cast<double>(length) * rate));
+}
+
+}  // namespace
+
+void DeviceTimeline::add(u64 device, Nanos before, Nanos after, Nanos likely) {
+  ++readings_;
+  if (after < before) return;
+  const Nanos middle = before + (after - before) / 2;
+  if (knots_.empty()) {
+    Nanos host = middle;
+    if (likely >= before && likely <= after) host = likely;
+    if (static_cast<Nanos>(device) >= before && static_cast<Nanos>(device) <= after) host = static_cast<Nanos>(device);
+    const Nanos error = std::max(host - before, after - host);
+    knots_.push_back({device, host, error, 0, 1, true});
+    worst_ = error;
+    return;
+  }
+  if (before < knots_.back().host - knots_.back().error) return;  // not in the order of time: a reading of no use
+  if (device <= knots_.back().device) {
+    if (before <= knots_.back().host + knots_.back().error && device == knots_.back().device) return;
+    ++restarts_;
+    const Nanos error = (after - before + 1) / 2;
+    knots_.push_back({device, middle, error, 0, rate_, true});
+    worst_ = std::max(worst_, error);
+    return;
+  }
+  follow(device, before, after);
+}
+
+void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
+  const Knot& last = knots_.back();
+  const u64 passed = device - last.device;
+  const Nanos predicted = last.host + scaled(passed, rate_);
+  const Nanos width = after - before;
+  const bool inside = predicted >= before && predicted <= after;
+  if (inside && width > 4 * last.error + 2000 && before - last.host < kPatience) return;  // says less than is known
+  const Nanos middle = before + width / 2;
+  const Nanos off = predicted < before ? before - predicted : predicted > after ? predicted - after : 0;
+  const Nanos allowed =
+      std::max<Nanos>(kLeastStep, static_cast<Nanos>(kRateLimit * static_cast<double>(passed))) + last.error + width;
+  Knot made{device, predicted, std::max(predicted - before, after - predicted), 0, rate_, false};
+  if (off > allowed) {
+    ++steps_;
+    made.host = std::max(middle, last.host);
+    made.error = (width + 1) / 2;
+    made.step = predicted < before ? middle - predicted : predicted - middle;
+    largest_step_ = std::max(largest_step_, made.step);
+  } else if (!inside) {
+    made.host = std::max(predicted < before ? before : after, last.host);
+    made.error = width;
+    // The rate over as long a baseline as there was no jump in.
+    std::size_t first = knots_.size() - 1;
+    while (first > 0 && !knots_[first].epoch && knots_[first].step == 0 && knots_.size() - first < kBaseline) --first;
+    if (knots_[first].step != 0 && first + 1 < knots_.size()) ++first;
+    const Knot& base = knots_[first];
+    const double rate = static_cast<double>(made.host - base.host) / static_cast<double>(device - base.device);
+    rate_ = std::clamp(rate, 1 - kRateLimit, 1 + kRateLimit);
+    made.rate = rate_;
+  }
+  worst_ = std::max(worst_, made.error);
+  knots_.push_back(made);
+}
+
+// The knot before `device`, or the first of its epoch.
+std::size_t DeviceTimeline::find(u64 device, Nanos handled) const {
+  std::size_t end = knots_.size();
+  for (;;) {
+    std::size_t first = end - 1;
+    if (restarts_ == 0) {
+      first = 0;
+    } else {
+      while (!knots_[first].epoch) --first;
+    }
+    const bool older = first > 0;
+    const bool begun = knots_[first].host - knots_[first].error <= handled;
+    if (older && (!begun || device < knots_[first].device)) {
+      end = first;
+      continue;
+    }
+    const auto begin = knots_.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto after = std::upper_bound(begin, knots_.begin() + static_cast<std::ptrdiff_t>(end), device,
+                                        [](u64 time, const Knot& knot) { return time < knot.device; });
+    return after == begin ? first : static_cast<std::size_t>(after - knots_.begin()) - 1;
+  }
+}
+
+Nanos DeviceTimeline::at(std::size_t index, u64 device) {
+  const Knot& knot = knots_[index];
+  here_ = knot.error;
+  if (device < knot.device) return knot.host - scaled(knot.device - device, knot.rate);
+  const u64 passed = device - knot.device;
+  if (index + 1 == knots_.size() || knots_[index + 1].epoch) return knot.host + scaled(passed, knot.rate);
+  const Knot& next = knots_[index + 1];
+  here_ = std::max(knot.error, next.error) + next.step;
+  const u64 between = next.device - knot.device;
+  const Nanos host = next.host - knot.host;
+  if (static_cast<u64>(host) == between) return knot.host + static_cast<Nanos>(passed);
+  return knot.host + scaled(passed, static_cast<double>(host) / static_cast<double>(between));
+}
+
+Nanos DeviceTimeline::nanos(u64 device, Nanos handled) {
+  if (knots_.empty()) return static_cast<Nanos>(device);
+  const bool hinted = restarts_ == 0 && hint_ + 1 < knots_.size() && device >= knots_[hint_].device &&
+                      device < knots_[hint_ + 1].device;
+  if (!hinted) hint_ = find(device, handled);
+  return at(hint_, device);
+}
+
+Nanos DeviceTimeline::length(u64 start, u64 finish) const {
+  if (finish <= start) return 0;
+  const Knot* knot = hint_ < knots_.size() ? &knots_[hint_] : nullptr;
+  return scaled(finish - start, knot ? knot->rate : 1);
+}
+
+}  // namespace gputrace

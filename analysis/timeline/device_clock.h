@@ -1,0 +1,61 @@
+// CUPTI's clock to CLOCK_MONOTONIC, from readings of the one between two readings of the other (DeviceClock records).
+//   · A reading becomes a knot: (device time, host time), the host time where the line so far predicts it, moved into the
+//     window between our two stamps if it lies outside. So a clock that runs as ours does is shifted by a constant, and
+//     lengths are kept to the nanosecond; one that drifts is followed piecewise.
+//   · A jump forward between two knots is told by a rate that no oscillator has: it is counted, and times between the two
+//     knots have the jump in their bound. A clock that goes back (restart) begins a new epoch; a device time that fits
+//     several epochs is taken from the newest one that had begun when the record was handled.
+//   · Knots come in the order of the host's time; times are asked for after the knot that follows them was added, else
+//     they are extrapolated. Memory: 40 bytes a knot.
+#pragma once
+
+#include <vector>
+
+#include "base/types.h"
+
+namespace gputrace {
+
+class DeviceTimeline {
+ public:
+  // The clock was `device` at some moment of [before, after] (host ns; their own error included). `likely`: what the
+  // host's clock was then if CUPTI's clock is one that the host has too; 0: not known.
+  void add(u64 device, Nanos before, Nanos after, Nanos likely = 0);
+
+  bool known() const { return !knots_.empty(); }
+  // `handled`: host time at which the record was there already.
+  Nanos nanos(u64 device, Nanos handled);
+  // A length on the host's clock: never negative.
+  Nanos length(u64 start, u64 finish) const;
+
+  u64 readings() const { return readings_; }
+  u64 steps() const { return steps_; }
+  u64 restarts() const { return restarts_; }
+  Nanos largest_step() const { return largest_step_; }
+  // Outside of steps: |nanos(t) − true| is at most this if the rate is steady between two readings; −1: no readings.
+  Nanos error() const { return known() ? worst_ : -1; }
+  // As error(), for one time, steps included. After nanos() of the same time.
+  Nanos error_here() const { return here_; }
+  u64 newest() const { return knots_.empty() ? 0 : knots_.back().device; }
+
+ private:
+  struct Knot {
+    u64 device = 0;
+    Nanos host = 0;
+    Nanos error = 0;  // of this knot
+    Nanos step = 0;   // jump between this knot and the one before it
+    double rate = 1;  // host ns per device ns from here on, until the next knot says better
+    bool epoch = false;  // the first of an epoch
+  };
+
+  std::size_t find(u64 device, Nanos handled) const;
+  Nanos at(std::size_t knot, u64 device);
+  void follow(u64 device, Nanos before, Nanos after);
+
+  std::vector<Knot> knots_;
+  std::size_t hint_ = 0;
+  double rate_ = 1;
+  u64 readings_ = 0, steps_ = 0, restarts_ = 0;
+  Nanos largest_step_ = 0, worst_ = 0, here_ = 0;
+};
+
+}  // namespace gputrace

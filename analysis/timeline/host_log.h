@@ -1,0 +1,91 @@
+// What each thread did lately in CUDA calls: the outermost calls, in order, kept until no gap can ask for them any more.
+//   · A call comes when it ends; the calls nested in it came before and are replaced by it.
+//   · Memory: 24 bytes a call, at most kMost calls in all threads; beyond that the oldest go and forgotten() counts.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <vector>
+
+#include "base/types.h"
+
+namespace gputrace {
+
+class HostLog {
+ public:
+  // What a call does, as far as it can make a device wait.
+  enum class What : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order };
+  struct Entry {
+    Nanos begin = 0, end = 0;
+    u16 call = 0;          // id of the outermost call
+    u16 inner = 0;         // id of the nested call that gave it its meaning; = call where it has none
+    What what = What::Other;
+    Nanos length() const { return end - begin; }
+  };
+  static constexpr std::size_t kMost = 4u << 20;
+
+  explicit HostLog(std::size_t threads) : threads_(threads) {}
+
+  void add(u32 thread, Nanos begin, Nanos end, u16 call, What what) {
+    auto& log = threads_[thread];
+    Entry made{begin, end, call, call, what};
+    while (!log.empty() && log.back().begin >= begin) {  // nested in the new one
+      const Entry& nested = log.back();
+      if (rank(nested.what) > rank(made.what)) made.what = nested.what, made.inner = nested.inner;
+      log.pop_back();
+      --size_;
+    }
+    log.push_back(made);
+    if (++size_ > kMost) forget_oldest(log);
+  }
+
+  // Calls `visit(entry)` for the thread's outermost calls that overlap [begin, end), in order. Entries may lie partly
+  // outside.
+  template <typename Visit>
+  void between(u32 thread, Nanos begin, Nanos end, Visit&& visit) const {
+    if (thread >= threads_.size()) return;
+    const auto& log = threads_[thread];
+    auto at = std::lower_bound(log.begin(), log.end(), begin, [](const Entry& e, Nanos t) { return e.end <= t; });
+    for (; at != log.end() && at->begin < end; ++at) visit(*at);
+  }
+
+  // No gap that begins before `time` will be asked about any more.
+  void trim(Nanos time) {
+    for (auto& log : threads_) {
+      while (!log.empty() && log.front().end < time) log.pop_front(), --size_;
+    }
+  }
+  u64 forgotten() const { return forgotten_; }
+
+ private:
+  // Which of two meanings a call takes that holds both.
+  static int rank(What what) {
+    switch (what) {
+      case What::Module:
+        return 6;
+      case What::Allocation:
+        return 5;
+      case What::Synchronization:
+        return 4;
+      case What::Copy:
+        return 3;
+      case What::Launch:
+        return 2;
+      case What::Order:
+        return 1;
+      default:
+        return 0;
+    }
+  }
+  void forget_oldest(std::deque<Entry>& log) {
+    log.pop_front();
+    --size_;
+    ++forgotten_;
+  }
+
+  std::vector<std::deque<Entry>> threads_;
+  std::size_t size_ = 0;
+  u64 forgotten_ = 0;
+};
+
+}  // namespace gputrace

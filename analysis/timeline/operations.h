@@ -1,0 +1,57 @@
+// The two sides that the timeline brings together: what the host asked for, and what a device did.
+#pragma once
+
+#include "analysis/facts.h"
+#include "base/types.h"
+
+namespace gputrace {
+
+enum class OperationKind : u8 { Kernel, Copy, Memset, Graph };
+
+// A call that gives work to a device: a plain launch, a copy, a memset, a graph launch. Lives in LaunchWindow.
+struct HostOperation {
+  Nanos begin = 0, end = 0;   // of the call
+  u64 bytes = 0;              // copies and memsets
+  u32 target = kNone;         // index in ProcessTrace::kernels, copies or graphs
+  u32 thread = kNone;         // index in TraceReader::threads()
+  u32 stream = kNone;         // dense number of the host's stream
+  u32 next_in_stream = kNone;  // sequence number of the next operation given to that stream
+  u32 waits = kNone;          // first of the operations that must end before it starts; kNone: none
+  u16 call = 0;               // id of the call
+  OperationKind kind = OperationKind::Kernel;
+  u8 waits_count = 0;
+  bool counted = true;        // in the report's window of time
+  bool batch_member = false;  // not the first record of its call
+  bool answered = false;      // a device operation was joined
+  bool collective = false;    // made by a collective of a communication library
+  Nanos device_end = 0;       // largest end of its device operations; 0: none yet
+};
+
+// One operation on a device, its times on the host's clock.
+struct DeviceOperation {
+  Nanos start = 0, end = 0;
+  u64 detail = 0;        // copies, memsets: bytes; kernels: CUPTI's graph node id (0: none)
+  u32 correlation = 0;
+  u32 stream = kNone;    // index in DeviceActivity::streams
+  u32 shape = kNone;     // kernels: index of its shape; copies, memsets: packed facts
+  u32 device = kNone;    // index in DeviceActivity::devices
+  u32 raw_ns = 0;        // duration on the device's own clock; 0xffffffff: see end − start
+  u32 graph = 0;         // CUPTI id of the executable graph; 0: none
+  OperationKind kind = OperationKind::Kernel;
+  bool collective = false;
+  u16 reserved = 0;
+};
+
+// A gap with all that its cause can be told from. Pointers live during the call only.
+struct GapContext {
+  IdleGap gap;
+  const DeviceOperation& previous;     // the operation that ended last before the gap
+  const HostOperation* previous_call;  // nullptr: not joined, or not remembered
+  const DeviceOperation& next;         // the operation that ended the gap
+  const HostOperation* next_call;      // nullptr: not joined
+  Nanos waited_for = 0;  // end of the last operation that `next` had to wait for (its stream, events); 0: none known
+  u32 queue_depth = 0;   // operations of its stream that had been launched and had not started when `next` was launched
+  Nanos clock_error = 0;
+};
+
+}  // namespace gputrace
