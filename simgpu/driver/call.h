@@ -56,6 +56,7 @@ class Call {
   }
 
   const char* name() const { return name_; }
+  const char* variant() const { return variant_; }
   DefaultStream default_stream() const { return default_stream_; }
 
   // The context current to this thread; null if there is none or it was destroyed (`context_error` tells which).
@@ -72,8 +73,12 @@ class Call {
   void truth(const TruthFields& fields) {
     if (stamp_) stamp_->add(fields);
   }
-  // A number for this call that device records carry; the sequence number when truth is on.
-  uint64_t correlation() const { return stamp_ ? stamp_->seq() : 0; }
+  uint64_t seq() const { return stamp_ ? stamp_->seq() : 0; }  // 0 when truth is off
+  // The number that device records carry, and the one of this call's own record. They differ only inside a runtime
+  // call, and only where those keep their own ids. 0: nobody looks.
+  uint32_t correlation() const { return device_correlation_; }
+  uint32_t own_correlation() const { return correlation_; }
+  uint64_t* client() { return &client_; }  // the observer's, from enter to leave
 
  private:
   static bool fast_mode();
@@ -84,8 +89,12 @@ class Call {
   const char* variant_;
   DefaultStream default_stream_;
   bool slow_ = false;
+  bool shown_ = false;
   int leave_errno_ = 0;
+  uint32_t correlation_ = 0;
+  uint32_t device_correlation_ = 0;
   Nanos begin_ = 0;
+  uint64_t client_ = 0;
   Stamp stamp_;
 };
 
@@ -93,7 +102,7 @@ class Call {
 enum class Mode : uint32_t {
   unknown = 0,  // before cuInit, or the child of a fork
   fast = 1,     // initialized, nothing to do per call
-  slow = 2,     // initialized, with call time, truth or faults
+  slow = 2,     // initialized, with call time, truth, faults or somebody who looks
 };
 extern std::atomic<std::atomic<Mode>*> process_mode;
 CUresult initialize_process();  // cuInit
@@ -108,6 +117,7 @@ struct ThreadState {
   Context* per_thread_context;  // the per-thread default stream used last, and its context
   Stream* per_thread_stream;
   bool in_host_function;  // the driver's worker, while it runs the program's code
+  uint32_t runtime_correlation;  // of the runtime call that this thread is in; 0: none
   int capture_mode;       // cuThreadExchangeStreamCaptureMode; kept by the capture files
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));

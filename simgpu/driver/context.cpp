@@ -71,7 +71,14 @@ Context* make_context(Device& device, bool primary) {
   return context;
 }
 
+namespace {
+constinit std::atomic<uint32_t> activated{0};
+}  // namespace
+
+uint32_t contexts_activated() { return activated.load(); }
+
 void activate_context(Context& context, unsigned flags) {
+  activated.fetch_add(1);
   context.flags = flags;
   context.cache_config = CU_FUNC_CACHE_PREFER_NONE;
   context.shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;

@@ -8,6 +8,7 @@ namespace simgpu {
 
 Context* make_context(Device& device, bool primary);  // not active yet; null: out of memory
 void activate_context(Context& context, unsigned flags);
+uint32_t contexts_activated();  // so far, in the process
 // Ends all that belongs to it: waits for its work, then streams, events' streams, modules, memory go.
 void deactivate_context(Context& context);
 

@@ -5,6 +5,7 @@
 #include "simgpu/driver/context.h"
 #include "simgpu/driver/device.h"
 #include "simgpu/driver/knobs.h"
+#include "simgpu/driver/observe.h"
 #include "simgpu/driver/timeline.h"
 
 using namespace simgpu;
@@ -172,6 +173,7 @@ SIM_API(cuCtxSynchronize, "cuCtxSynchronize", (), ()) {
   if (context == nullptr) return call.context_error();
   if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
   context_wait_host(*context);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::context, *context, nullptr, nullptr);
   call.truth(TruthFields("sync").add("what", "context").add("object", context->id));
   return CUDA_SUCCESS;
 }
@@ -182,6 +184,7 @@ SIM_API(cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext handle), (handle)) {
   if (!context->active.load()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
   context_wait_host(*context);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::context, *context, nullptr, nullptr);
   call.truth(TruthFields("sync").add("what", "context").add("object", context->id));
   return CUDA_SUCCESS;
 }

@@ -267,6 +267,7 @@ Span perform(const Copy& copy, const Origin& origin, Nanos ready) {
   if (copy.kind == CopyKind::HtoD) span = occupy_engine(*copy.device, 0, ready, duration);
   if (copy.kind == CopyKind::DtoH || copy.kind == CopyKind::PtoP)
     span = occupy_engine(*copy.device, 1, ready, duration);
+  if (looked_at(look::device)) show(copy, origin, span);
   if (origin.stamp) {
     TruthFields fields("copy");
     fields.add("kind", text(copy.kind))

@@ -35,7 +35,7 @@ CUresult submit_copy(Call& call, CUstream handle, bool async, const CUDA_MEMCPY3
     if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
   }
   if (copy.bytes() == 0) return CUDA_SUCCESS;
-  const auto run = [copy, origin = Origin{call.stamp(), stream, false, {}, call.correlation()}](Nanos ready) {
+  const auto run = [copy, origin = Origin::of(call, *stream, async)](Nanos ready) {
     origin.stream->last_kernel_start = 0;
     return perform(copy, origin, ready).end;
   };

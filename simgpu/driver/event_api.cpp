@@ -1,6 +1,7 @@
 // cuEvent*: points in the streams' time.
 #include "simgpu/driver/capture.h"
 #include "simgpu/driver/context.h"
+#include "simgpu/driver/observe.h"
 #include "simgpu/driver/timeline.h"
 
 using namespace simgpu;
@@ -93,6 +94,7 @@ SIM_API(cuEventSynchronize, "cuEventSynchronize", (CUevent handle), (handle)) {
   if (CUresult refused = capture_refuses_event(call, *event); refused != CUDA_SUCCESS) return refused;
   retain(event);
   event_wait_host(*event);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::event, *event->context, nullptr, event);
   release(event);
   if (call.stamp())
     call.truth(TruthFields("sync").add("what", "event").add("object", static_cast<const void*>(handle)));

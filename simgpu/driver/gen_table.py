@@ -130,7 +130,7 @@ def main():
     if unknown:
         print('gen_table.py: note: defined but not in these headers, so not exported: ' + ' '.join(unknown), file=sys.stderr)
     write_if_changed(out_table, table_source(rows, exports, modelled & exports))
-    names = ''.join(f'    {n};\n' for n in sorted(exports))
+    names = ''.join(f'    {n};\n' for n in sorted(exports) + ['simgpu_*'])
     write_if_changed(out_map, '{\n  global:\n' + names + '  local:\n    *;\n};\n')
 
 

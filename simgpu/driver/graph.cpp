@@ -79,6 +79,16 @@ CUgraphNodeType type_of(const Payload& payload) {
   return std::visit(Visitor{}, payload);
 }
 
+uint32_t next_graph_id() {
+  static constinit std::atomic<uint32_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+uint64_t next_graph_node_id() {
+  static constinit std::atomic<uint64_t> next{(uint64_t{1} << 32) + 1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
 Graph* make_graph() { return create<Graph>(); }
 
 void release_user_object(UserObject& object, uint64_t count) {

@@ -23,6 +23,10 @@ namespace simgpu {
 struct Graph;
 struct GraphNode;
 
+// As CUPTI numbers them: graphs and executable graphs in one row, nodes in another, that needs 64 bits.
+uint32_t next_graph_id();
+uint64_t next_graph_node_id();
+
 // Held by every exported call that touches graphs or captures. Destructors of user objects are the program's code: they
 // run when the outermost lock of the thread has been given up.
 class GraphLock {
@@ -121,6 +125,7 @@ struct GraphNode : Object {
   using Handle = CUgraphNode;
   Graph* graph = nullptr;
   uint64_t origin = 0;  // the handle, as a number, of the node that this one was cloned from; else its own
+  uint64_t id = next_graph_node_id();
   Payload payload;
   std::vector<Edge> dependencies;
   std::vector<Edge> dependents;
@@ -137,6 +142,7 @@ struct UserObject : Object {
 struct Graph : Object {
   static constexpr uint64_t kTag = object_tag("sgGRAPH ");
   using Handle = CUgraph;
+  uint32_t id = next_graph_id();
   GraphNode* owner = nullptr;     // the child graph node that holds it; null: the program's own
   Graph* cloned_from = nullptr;   // identity only
   bool capture_target = false;    // a capture writes to it
@@ -184,6 +190,7 @@ bool apply_attribute(KernelNode& node, CUlaunchAttributeID id, const CUlaunchAtt
 
 struct ExecNode {
   uint64_t origin = 0;  // the handle, as a number, of the node in the graph that was instantiated
+  uint64_t id = 0;      // its own: instantiation clones nodes
   Payload payload;
   bool enabled = true;
   std::vector<size_t> dependencies;  // indexes into ExecBody::nodes
@@ -200,6 +207,7 @@ struct ExecBody {
 struct GraphExec : Object {
   static constexpr uint64_t kTag = object_tag("sgGREXEC");
   using Handle = CUgraphExec;
+  uint32_t id = next_graph_id();
   uint64_t flags = 0;
   std::shared_ptr<const ExecBody> body;
   std::map<UserObject*, uint64_t> user_objects;

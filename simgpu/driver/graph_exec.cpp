@@ -71,6 +71,7 @@ std::shared_ptr<ExecBody> make_body(const Graph& graph) {
   for (const GraphNode* node : graph.nodes) {
     ExecNode copy;
     copy.origin = reinterpret_cast<uint64_t>(node);
+    copy.id = next_graph_node_id();
     copy.payload = node->payload;
     if (auto* child = std::get_if<ChildNode>(&copy.payload)) {
       child->body = make_body(*child->graph);
@@ -216,6 +217,7 @@ std::shared_ptr<ExecBody> updated_body(const ExecBody& before, const Graph& grap
     }
     if (std::holds_alternative<AllocNode>(now.payload)) now.payload = then.payload;  // the memory is the old one's
     now.origin = then.origin;  // nodes go by the handles of the graph that was instantiated
+    now.id = then.id;
     now.enabled = then.enabled;
   }
   sum_up(*body);

@@ -143,10 +143,12 @@ Nanos run_step(Replay& replay, size_t i) {
   const Nanos start = start_of(replay, i);
   if (node == nullptr || !node->enabled) return start;
   replay.origin.graph.node = node->origin;
+  replay.origin.graph.node_id = node->id;
   return std::visit(Performer{replay, replay.origin, i, start}, node->payload);
 }
 
 void finish(Replay& replay) {
+  if (looked_at(look::device)) show_graph(replay.origin, {replay.begin, replay.end}, replay.node_count);
   if (!replay.origin.stamp) return;
   TruthFields fields("graph_launch");
   fields.add("exec", replay.origin.graph.exec)
@@ -254,11 +256,9 @@ CUresult launch_graph(Call& call, GraphExec& exec, std::shared_ptr<const ExecBod
   }
   auto replay = std::make_shared<Replay>();
   replay->node_count = body->node_count;
-  replay->origin.stamp = call.stamp();
-  replay->origin.stream = &stream;
+  replay->origin = Origin::of(call, stream);
   replay->origin.in_graph = true;
-  replay->origin.graph = {reinterpret_cast<uint64_t>(&exec), 0, call.correlation()};
-  replay->origin.correlation = call.correlation();
+  replay->origin.graph = {reinterpret_cast<uint64_t>(&exec), 0, call.seq(), exec.id, 0};
   flatten(*body, SIZE_MAX, replay->steps);
   replay->ends.resize(replay->steps.size());
   for (const Step& step : replay->steps) replay->waits.push_back(body->needs_host ? waited_for(step) : 0);

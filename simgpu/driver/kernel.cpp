@@ -129,6 +129,7 @@ Nanos kernel_duration(const KernelLaunch& launch) {
 
 Span perform(const KernelLaunch& launch, const Origin& origin, Nanos ready) {
   const Span span{ready, ready + kernel_duration(launch)};
+  if (looked_at(look::device)) show(launch, origin, span);
   if (!origin.stamp) return span;
   TruthFields fields("kernel");
   describe(fields, launch, *origin.stream);

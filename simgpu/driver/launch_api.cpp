@@ -75,7 +75,7 @@ CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& l
     if (CUresult refused = capture_refuses_legacy(call, *stream); refused != CUDA_SUCCESS) return refused;
   }
   const Nanos submitted = call.begin() + knobs().launch_latency;
-  const Origin origin{call.stamp(), stream, false, {}, call.correlation()};
+  const Origin origin = Origin::of(call, *stream);
   if (!deferring(*stream)) [[likely]] {  // what in_order would do, without a copy of the launch
     at_once(*stream, submitted,
             [&](Nanos ready) { return run_kernel(launch, origin, request.at_start, submitted, ready); });

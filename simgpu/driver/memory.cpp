@@ -11,6 +11,7 @@
 #include <shared_mutex>
 
 #include "simgpu/driver/knobs.h"
+#include "simgpu/driver/observe.h"
 
 namespace simgpu {
 
@@ -299,6 +300,7 @@ void give_back_memory(const Allocation& allocation) {
 }
 
 void truth_alloc(Call& call, const char* op, const Allocation& allocation) {
+  if (looked_at(look::memory)) show_memory(call, op[0] == 'a', allocation);
   if (!call.stamp()) return;
   TruthFields fields(op);
   fields.add("memory", alloc_memory_text(allocation.kind))

@@ -64,6 +64,7 @@ Span perform(const Memset& memset, const Origin& origin, Nanos ready) {
   const double bandwidth = knobs().copy_bandwidth * kMemsetBandwidthFactor;
   const Span span{ready,
                   ready + kMemsetBase + static_cast<Nanos>(static_cast<double>(memset.bytes()) / bandwidth * 1e9)};
+  if (looked_at(look::device)) show(memset, origin, span);
   if (origin.stamp) {
     TruthFields fields("memset");
     fields.add("bytes", memset.bytes()).add("memory", copy_memory_text(memset.memory));
@@ -93,7 +94,7 @@ CUresult submit(Call& call, CUstream handle, bool async, Memset memset) {
     if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
   }
   if (memset.bytes() == 0) return CUDA_SUCCESS;
-  in_order(call, *stream, [memset, origin = Origin{call.stamp(), stream, false, {}, call.correlation()}](Nanos ready) {
+  in_order(call, *stream, [memset, origin = Origin::of(call, *stream, async)](Nanos ready) {
     origin.stream->last_kernel_start = 0;
     return perform(memset, origin, ready).end;
   });

@@ -2,7 +2,9 @@
 // performed at once or from a stream's queue, or kept as graph nodes and performed at each replay.
 #pragma once
 
+#include "simgpu/driver/call.h"
 #include "simgpu/driver/memory.h"
+#include "simgpu/driver/observe.h"
 #include "simgpu/driver/state.h"
 #include "simgpu/driver/truth.h"
 
@@ -13,13 +15,21 @@ struct GraphOrigin {
   uint64_t exec = 0;
   uint64_t node = 0;
   uint64_t launch = 0;  // seq of the graph launch
+  uint32_t exec_id = 0;
+  uint64_t node_id = 0;
 };
 struct Origin {
   Stamp stamp;  // null: truth off
   Stream* stream = nullptr;
   bool in_graph = false;
   GraphOrigin graph;
-  uint64_t correlation = 0;
+  uint32_t correlation = 0;
+  Nanos called = 0;  // when the call began
+  bool async = true;
+
+  static Origin of(Call& call, Stream& stream, bool async = true) {
+    return {call.stamp(), &stream, false, {}, call.correlation(), call.begin(), async};
+  }
 };
 // The `graph` field of a device operation's truth line: null outside graphs.
 void add_graph(TruthFields& fields, const Origin& origin);

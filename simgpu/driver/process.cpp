@@ -11,6 +11,7 @@
 #include "simgpu/driver/call.h"
 #include "simgpu/driver/device.h"
 #include "simgpu/driver/knobs.h"
+#include "simgpu/driver/observe.h"
 #include "simgpu/driver/state.h"
 
 namespace simgpu {
@@ -39,7 +40,9 @@ std::atomic<Mode>* mode_page() {
   return new (page) std::atomic<Mode>(Mode::unknown);
 }
 
-bool needs_slow_mode() { return knobs().call_time > 0 || truth_on() || !knobs().faults.empty(); }
+bool needs_slow_mode() {
+  return looked_at(~0u) || knobs().call_time > 0 || truth_on() || !knobs().faults.empty();
+}
 
 // The fault that strikes now, counting this call in every one that names it. What does not end the call is done here.
 CUresult strike(const char* name, int* leave_errno) {
@@ -73,9 +76,17 @@ constinit thread_local ThreadState thread_state{};
 
 bool process_initialized() { return process_mode.load()->load() != Mode::unknown; }
 
+namespace {
+constinit std::mutex life_mutex;
+}  // namespace
+
+void process_mode_changed() {
+  std::lock_guard lock(life_mutex);
+  if (process_initialized()) process_mode.load()->store(needs_slow_mode() ? Mode::slow : Mode::fast);
+}
+
 CUresult initialize_process() {
-  static constinit std::mutex mutex;
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(life_mutex);
   if (process_initialized()) return CUDA_SUCCESS;
   if (initialized_once.load() || forked.load()) return CUDA_ERROR_NOT_INITIALIZED;  // child of an initialized parent
   if (knobs().devices == 0) return CUDA_ERROR_NO_DEVICE;
@@ -93,6 +104,13 @@ CUresult Call::enter_slow(Need need) {
   if (slow_) {
     begin_ = now_ns();
     if (truth_on()) stamp_ = std::make_shared<CallStamp>(name_, variant_, next_sequence.fetch_add(1), begin_);
+    correlation_ = device_correlation_ = draw_correlation();
+    if (const uint32_t outer = thread_state.runtime_correlation; outer != 0) {
+      device_correlation_ = outer;
+      if (!separate_runtime_ids.load(std::memory_order_relaxed)) correlation_ = outer;
+    }
+    shown_ = looked_at(look::calls);
+    if (shown_) show_call(*this, true, 0);
     if (CUresult struck = strike(name_, &leave_errno_); struck != CUDA_SUCCESS) return struck;
   }
   if (need == Need::always) return CUDA_SUCCESS;
@@ -103,6 +121,7 @@ CUresult Call::enter_slow(Need need) {
 
 CUresult Call::leave_slow(CUresult result) {
   if (knobs().call_time > 0) spin_until(begin_ + knobs().call_time);
+  if (shown_) show_call(*this, false, result);
   if (stamp_) stamp_->finish(result, now_ns());
   if (leave_errno_ != 0) errno = leave_errno_;
   return result;

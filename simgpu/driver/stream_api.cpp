@@ -4,6 +4,7 @@
 #include "simgpu/driver/capture.h"
 #include "simgpu/driver/context.h"
 #include "simgpu/driver/memory.h"
+#include "simgpu/driver/observe.h"
 #include "simgpu/driver/timeline.h"
 
 using namespace simgpu;
@@ -128,6 +129,7 @@ SIM_API_PTSZ(cuStreamSynchronize, "cuStreamSynchronize", (CUstream handle), (han
   if (CUresult refused = capture_refuses_sync(call, *stream); refused != CUDA_SUCCESS) return refused;
   retain(stream);
   stream_wait_host(*stream);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::stream, *stream->context, stream, nullptr);
   if (call.stamp()) call.truth(TruthFields("sync").add("what", "stream").add("object", stream->id));
   release(stream);
   return CUDA_SUCCESS;
@@ -143,6 +145,7 @@ SIM_API_PTSZ(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream handle, CUevent e
   if (capturing(*stream) || event_in_capture(*event)) return capture_event_wait(call, *stream, *event, flags);
   if (CUresult refused = capture_refuses_legacy(call, *stream); refused != CUDA_SUCCESS) return refused;
   event_wait(call, *stream, *event);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::stream_wait_event, *stream->context, stream, event);
   return CUDA_SUCCESS;
 }
 
