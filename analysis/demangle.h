@@ -7,8 +7,8 @@
 
 namespace gputrace {
 
-inline constexpr std::size_t kMaxMangledBytes = 16u << 10;
-inline constexpr std::size_t kMaxDemangledBytes = 64u << 10;
+inline constexpr std::size_t kMaxMangledBytes = 64u << 10;
+inline constexpr std::size_t kMaxDemangledBytes = 256u << 10;
 
 // Any thread. Returns `symbol` itself where it is no mangled name, or too long.
 std::string demangle(const std::string& symbol);
