@@ -13,7 +13,15 @@
     .cfi_startproc
     endbr64
     cmpq $1, gputrace_gate(%rip)            // kGateOff
+    .ifc \name, cuLaunchKernel
+    jne gputrace_launch_\name
+    .else
+    .ifc \name, cuLaunchKernel_ptsz
+    jne gputrace_launch_\name
+    .else
     jne gputrace_traced_\name
+    .endif
+    .endif
     movq gputrace_real_functions + gt_id * 8(%rip), %rax
     testq %rax, %rax
     jz gputrace_traced_\name                // finds it, and sees that tracing is off

@@ -42,8 +42,10 @@ void functions_gone(u64 owner);
 inline constexpr u32 kFunctionEntries = 1u << 15;  // a place fits into 16 bits
 extern __attribute__((visibility("hidden"))) u64* described_functions;
 
-GT_HOT u32 function_place(u64 function) { return static_cast<u32>((function * 0x9e3779b97f4a7c15ull) >> 49); }
-static_assert(kFunctionEntries == 1u << (64 - 49));
+inline constexpr u64 kFunctionHash = 0x9e3779b97f4a7c15;
+inline constexpr u32 kFunctionShift = 49;
+GT_HOT u32 function_place(u64 function) { return static_cast<u32>((function * kFunctionHash) >> kFunctionShift); }
+static_assert(kFunctionEntries == 1u << (64 - kFunctionShift));
 
 GT_COLD void describe_function(FinishedCall call, u64 function);
 // After every launch.

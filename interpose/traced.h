@@ -92,7 +92,10 @@ GT_HOT bool open_call(OpenCall& open, u16 id, u64 argument) {
   open.frame = 0;
   if (open.depth != 0) [[unlikely]] {
     open.frame = thread.frame;
-    if (frame > open.frame) open.depth = 0;  // those frames are gone
+    if (frame > open.frame) {  // those frames are gone
+      open.depth = 0;
+      if (thread.busy > kWriting) set_begun_aside(thread);
+    }
   }
   thread.frame = frame;
   slot.depth = open.depth + 1;

@@ -218,7 +218,7 @@ void open_slot(ThreadSlot& slot) {
 
 void join_session(u64 generation) {
   ThreadState& thread = thread_state;
-  thread.busy = 1;  // a signal handler in here drops
+  thread.busy = kWriting;  // a signal handler in here drops
   compiler_barrier();
   thread.cursor = thread.limit = nullptr;
   thread.block = nullptr;
@@ -288,6 +288,42 @@ void drop_nested() {
   if (!slot) return;
   signal_safe_add(slot->seen, 1);
   signal_safe_add(slot->dropped[static_cast<u32>(DropReason::Nested)], 1);
+}
+
+// A begun record is whole while its call is open, that is while the slot shows its stamp as the outermost in flight.
+bool set_begun_aside(ThreadState& thread) {
+  const u64 size = thread.busy;
+  SlotLedger& ledger = producer.ledgers[index_of(thread.slot)];
+  if (size <= kWriting || size > sizeof ledger.set_aside) return false;
+  const auto* begun = reinterpret_cast<const RecordHeader*>(thread.cursor);
+  if (begun->begin != thread.slot->in_flight[0].begin.load(std::memory_order_relaxed)) return false;
+  thread.busy = kWriting;  // a handler from here on drops; one before has done the same as is done here
+  compiler_barrier();
+  std::memcpy(ledger.set_aside, thread.cursor, size);
+  compiler_barrier();
+  thread.busy = 0;
+  return true;
+}
+
+char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now) {
+  char* at = thread.cursor;
+  if (thread.busy == size && reinterpret_cast<const RecordHeader*>(at)->begin == begin) {
+    thread.busy = kWriting;
+    compiler_barrier();
+    signal_safe_add(thread.slot->seen, 1);
+    return at;
+  }
+  if (is_sink(thread.slot)) return reserve(thread, size, now);
+  const SlotLedger& ledger = producer.ledgers[index_of(thread.slot)];
+  RecordHeader header;
+  std::memcpy(&header, ledger.set_aside, sizeof header);
+  if (header.begin != begin) {
+    drop_nested();
+    return nullptr;
+  }
+  at = reserve(thread, size, now);
+  if (at) std::memcpy(at, ledger.set_aside, size);
+  return at;
 }
 
 bool begin_definition() {

@@ -9,6 +9,8 @@
 //   · A signal handler may interrupt any instruction here and make a traced call itself. `busy` is up from reserve to
 //   commit: what the
 //     handler wanted to write then is dropped and counted (Nested). Counters are bumped by one instruction each.
+//   · A record may be begun before its call is made (interpose/launch_x86_64.S): it lies at the cursor, uncounted, and
+//   `busy` holds its size. Who writes a record meanwhile (a callback, a signal handler) sets it aside first.
 //   · A handler may also fork and return into the middle of a write: commit() looks at the gate again, so that the
 //   child does not
 //     publish into its parent's ring.
@@ -43,9 +45,12 @@ struct ThreadState {
   ThreadSlot* slot = nullptr;     // never null once joined: Producer::sink stands in when no slot was free
   u64 context = kUnknownContext;  // current CUcontext
   u64 frame = 0;                  // stack address of the innermost open call
-  u64 busy = 0;                   // 1 between reserve and commit
+  u64 busy = 0;                   // kWriting between reserve and commit; larger: the size of a record that is begun
 };
+inline constexpr u64 kWriting = 1;
 static_assert(sizeof(ThreadState) == 64);
+
+inline constexpr u32 kLargestBegun = 88;  // bytes of the largest record that is begun before its call
 
 // What the producer keeps of a slot outside the segment. Index: slot. The owning thread only.
 struct SlotLedger {
@@ -54,10 +59,10 @@ struct SlotLedger {
   Ticks gap_end;
   u32 gap_reason;
   u32 reserved;
-  Ticks next_try;  // no search for a free block before this
-  u64 unused[3];
+  Ticks next_try;                 // no search for a free block before this
+  char set_aside[kLargestBegun];  // the begun record that gave way to others during its call
 };
-static_assert(sizeof(SlotLedger) == 64);
+static_assert(sizeof(SlotLedger) == 128);
 
 // One process, one producer. Written while the session starts, constant while its generation is in the gate, unless
 // said otherwise.
@@ -113,15 +118,23 @@ void leave_session();
 // a block.
 char* reserve_slow(ThreadState& thread, Ticks now);
 void drop_nested();
+// For a thread whose `busy` is not 0. True: the record that was begun at the cursor is set aside, and the cursor is
+// free. False: one is just being written.
+bool set_begun_aside(ThreadState& thread);
+// Reserves a record that was begun with this stamp, wherever it is by now, with its content; nullptr: it is lost, and
+// counted as Nested.
+char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now);
 
 // Reserves `size` bytes (a multiple of 8) for one record and counts it as seen. nullptr: it was dropped, and counted.
 // Between a non-null return and commit() nothing else may be done than fill the bytes.
 __attribute__((always_inline)) inline char* reserve(ThreadState& thread, u32 size, Ticks now) {
   if (thread.busy) [[unlikely]] {
-    drop_nested();
-    return nullptr;
+    if (!set_begun_aside(thread)) {
+      drop_nested();
+      return nullptr;
+    }
   }
-  thread.busy = 1;
+  thread.busy = kWriting;
   compiler_barrier();
   signal_safe_add(thread.slot->seen, 1);
   char* at = thread.cursor;

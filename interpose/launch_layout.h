@@ -1,0 +1,39 @@
+// Where things lie, in numbers, for launch_x86_64.S. launch_calls.cpp checks every one of them.
+#pragma once
+
+#define GT_THREAD_GENERATION 0
+#define GT_THREAD_CURSOR 8
+#define GT_THREAD_LIMIT 16
+#define GT_THREAD_BLOCK 24
+#define GT_THREAD_SLOT 32
+#define GT_THREAD_CONTEXT 40
+#define GT_THREAD_FRAME 48
+#define GT_THREAD_BUSY 56
+
+#define GT_SLOT_SEEN 0
+#define GT_SLOT_DEPTH 72
+#define GT_SLOT_BEGIN 192
+#define GT_SLOT_ARGUMENT 200
+#define GT_SLOT_CALL 208
+
+#define GT_PRODUCER_CONTROL 8
+#define GT_PRODUCER_CLOCK 52
+#define GT_CLOCK_TSC 1
+#define GT_CONTROL_WINDOW_BEGIN 0
+#define GT_CONTROL_WINDOW_END 8
+#define GT_BLOCK_HEADER 64
+
+#define GT_RECORD_TYPE 2
+#define GT_RECORD_SIZE 88
+#define GT_RECORD_BEGIN 8
+#define GT_RECORD_END 16
+#define GT_RECORD_FUNCTION 24
+#define GT_RECORD_STREAM 32
+#define GT_RECORD_CONTEXT 40
+#define GT_RECORD_GRID 48
+#define GT_RECORD_BLOCK 60
+#define GT_RECORD_SHARED 72
+#define GT_RECORD_CLUSTER 80
+
+#define GT_FUNCTION_HASH 0x9e3779b97f4a7c15
+#define GT_FUNCTION_SHIFT 49
