@@ -1,0 +1,246 @@
+// PTX that nobody compiled yet: the matrix instructions that its text names, by kernel and the functions it calls.
+#include <algorithm>
+#include <unordered_map>
+
+#include "cubin/sass_code.h"
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kMaxReached = 4096;  // functions that one kernel may reach
+
+bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
+         c == '%' || c == '.' || c == ':';
+}
+
+// Words (with their colons: kind::f16) and single signs; comments and strings are skipped. Empty at the end.
+class Words {
+ public:
+  explicit Words(std::string_view text) : text_(text) {}
+
+  std::string_view next() {
+    while (at_ < text_.size() && text_[at_] != '\0') {
+      const char c = text_[at_];
+      if (c == ' ' || (c >= '\t' && c <= '\r')) {
+        ++at_;
+      } else if (c == '"') {
+        at_ = after(text_.find('"', at_ + 1), 1);
+      } else if (text_.substr(at_, 2) == "//") {
+        at_ = after(text_.find('\n', at_), 1);
+      } else if (text_.substr(at_, 2) == "/*") {
+        at_ = after(text_.find("*/", at_ + 2), 2);
+      } else {
+        const std::size_t begin = at_++;
+        while (is_word(c) && at_ < text_.size() && is_word(text_[at_])) ++at_;
+        return text_.substr(begin, at_ - begin);
+      }
+    }
+    return {};
+  }
+
+ private:
+  std::size_t after(std::size_t found, std::size_t length) const {
+    return found == std::string_view::npos ? text_.size() : found + length;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+};
+
+std::uint64_t type_bit(std::string_view part) {
+  struct Row {
+    std::string_view part;
+    std::uint64_t bit;
+  };
+  static constexpr Row kTypes[] = {
+      {"f64", kScanFp64}, {"tf32", kScanTf32}, {"bf16", kScanBf16}, {"f16", kScanFp16}, {"e4m3", kScanFp8},
+      {"e5m2", kScanFp8}, {"e3m2", kScanFp6},  {"e2m3", kScanFp6},  {"e2m1", kScanFp4}, {"s8", kScanInt8},
+      {"u8", kScanInt8},  {"s4", kScanInt4},   {"u4", kScanInt4},   {"b1", kScanB1},    {"f32", kScanFp32},
+      {"s32", 0},
+  };
+  for (const Row& row : kTypes) {
+    if (row.part == part) return row.bit;
+  }
+  return UINT64_MAX;
+}
+
+// The types that an instruction's suffix names, in order (accumulators among them).
+std::vector<std::uint64_t> types_of(std::string_view word) {
+  std::vector<std::uint64_t> types;
+  while (!word.empty()) {
+    const std::size_t dot = word.find('.');
+    const std::uint64_t bit = type_bit(word.substr(0, dot));
+    if (bit != UINT64_MAX) types.push_back(bit);
+    word = dot == std::string_view::npos ? std::string_view{} : word.substr(dot + 1);
+  }
+  return types;
+}
+
+void tcgen05(std::string_view word, CodeFacts& facts) {
+  const std::size_t at = word.find("kind::");
+  const std::string_view kind = at == std::string_view::npos ? word : word.substr(at + 6, word.find('.', at) - at - 6);
+  if (kind == "f16" || kind == "tf32") facts.mma |= kScanUtchmma;
+  if (kind == "i8") facts.mma |= kScanUtcimma;
+  if (kind == "f8f6f4" || kind == "mxf8f6f4") facts.mma |= kScanUtcqmma;
+  if (kind == "mxf4" || kind == "mxf4nvf4") facts.mma |= kScanUtcomma;
+  if (kind == "tf32") {
+    facts.precision |= kScanTf32;
+  } else if (kind == "i8") {
+    facts.precision |= kScanInt8;
+  } else if (starts_with(kind, "mxf4")) {
+    facts.precision |= kScanFp4;
+  } else {
+    facts.flags |= kScanPrecisionPart;  // in a descriptor
+  }
+}
+
+std::uint64_t class_of(std::uint64_t inputs, bool warp_group, bool block_fp4) {
+  if (inputs & kScanFp64) return kScanDmma;
+  if (inputs & kScanB1) return warp_group ? kScanBgmma : kScanBmma;
+  if (inputs & (kScanInt8 | kScanInt4)) return warp_group ? kScanIgmma : kScanImma;
+  if (block_fp4) return kScanOmma;
+  if (inputs & (kScanFp8 | kScanFp6 | kScanFp4)) return warp_group ? kScanQgmma : kScanQmma;
+  return warp_group ? kScanHgmma : kScanHmma;
+}
+
+void matrix(std::string_view word, CodeFacts& facts) {
+  if (starts_with(word, "tcgen05")) return tcgen05(word, facts);
+  const std::vector<std::uint64_t> types = types_of(word);
+  const bool warp_group = starts_with(word, "wgmma");
+  std::uint64_t inputs = 0;
+  if (types.size() >= 3) {
+    inputs = types[1] | types[2];
+  } else if (types.size() == 2) {
+    inputs = kScanFp16;  // wmma names only the accumulators where the inputs are f16
+  }
+  if (inputs == 0 || (inputs & kScanFp32) != 0) {
+    facts.flags |= kScanPrecisionPart;
+    inputs = 0;
+  }
+  facts.mma |= class_of(inputs, warp_group, word.find("kind::mxf4") != std::string_view::npos);
+  facts.precision |= inputs;
+}
+
+void instruction(std::string_view word, CodeFacts& facts) {
+  if (starts_with(word, "mma.") || starts_with(word, "wmma.mma.") || starts_with(word, "wgmma.mma_async.") ||
+      starts_with(word, "tcgen05.mma.")) {
+    matrix(word, facts);
+  } else if (starts_with(word, "cp.async.bulk.") || starts_with(word, "cp.reduce.async.bulk.")) {
+    if (!starts_with(word, "cp.async.bulk.commit") && !starts_with(word, "cp.async.bulk.wait")) {
+      facts.flags |= kScanTma;
+    }
+  } else if (starts_with(word, "cp.async.c")) {  // .ca .cg, and not commit_group
+    if (!starts_with(word, "cp.async.commit")) facts.flags |= kScanAsyncCopy;
+  }
+}
+
+struct Function {
+  std::string_view name;
+  bool kernel = false;
+  bool body = false;
+  CodeFacts facts;
+  std::vector<std::string_view> calls;  // an empty name: through a pointer
+};
+
+class PtxFunctions {
+ public:
+  explicit PtxFunctions(std::string_view text) : words_(text) {}
+
+  std::vector<Function> read() {
+    for (word_ = words_.next(); !word_.empty();) {
+      if (word_ == ".entry" || word_ == ".func") {
+        read_function(word_ == ".entry");
+      } else {
+        word_ = words_.next();
+      }
+    }
+    return std::move(functions_);
+  }
+
+ private:
+  void skip_group() {  // at its '('
+    for (int depth = 0; !word_.empty(); word_ = words_.next()) {
+      if (word_ == "(") ++depth;
+      if (word_ == ")" && --depth == 0) {
+        word_ = words_.next();
+        return;
+      }
+    }
+  }
+
+  void read_function(bool kernel) {
+    Function function;
+    function.kernel = kernel;
+    word_ = words_.next();
+    if (word_ == "(") skip_group();
+    function.name = word_;
+    while (!word_.empty() && word_ != "{" && word_ != ";") word_ = words_.next();
+    if (word_ == "{") {
+      function.body = true;
+      read_body(function);
+    }
+    functions_.push_back(std::move(function));
+  }
+
+  void read_body(Function& function) {
+    int depth = 0;
+    while (!word_.empty()) {
+      if (word_ == "{") ++depth;
+      if (word_ == "}" && --depth == 0) return;
+      if (word_ == "call" || starts_with(word_, "call.")) {
+        word_ = words_.next();
+        if (word_ == "(") {
+          skip_group();
+          if (word_ == ",") word_ = words_.next();
+        }
+        function.calls.push_back(starts_with(word_, "%") ? std::string_view{} : word_);
+        continue;
+      }
+      instruction(word_, function.facts);
+      word_ = words_.next();
+    }
+  }
+
+  Words words_;
+  std::string_view word_;
+  std::vector<Function> functions_;
+};
+
+bool is_system_function(std::string_view name) {
+  return name == "vprintf" || name == "malloc" || name == "free" || name == "__assertfail" ||
+         starts_with(name, "cuda") || starts_with(name, "cnp");
+}
+
+}  // namespace
+
+std::vector<PtxMmaFacts> scan_ptx(std::string_view text) {
+  const std::vector<Function> functions = PtxFunctions(text).read();
+  std::unordered_map<std::string_view, const Function*> bodies;
+  for (const Function& function : functions) {
+    if (function.body) bodies.emplace(function.name, &function);
+  }
+  std::vector<PtxMmaFacts> kernels;
+  for (const Function& kernel : functions) {
+    if (!kernel.kernel || !kernel.body) continue;
+    PtxMmaFacts& result = kernels.emplace_back();
+    result.kernel = kernel.name;
+    std::vector<const Function*> reached{&kernel};
+    for (std::size_t i = 0; i < reached.size(); ++i) {
+      result.facts.add(reached[i]->facts);
+      for (const std::string_view callee : reached[i]->calls) {
+        const auto body = bodies.find(callee);
+        if (body == bodies.end() || reached.size() >= kMaxReached) {
+          result.incomplete |= body != bodies.end() || !is_system_function(callee);
+        } else if (std::find(reached.begin(), reached.end(), body->second) == reached.end()) {
+          reached.push_back(body->second);
+        }
+      }
+    }
+  }
+  return kernels;
+}
+
+}  // namespace gputrace
