@@ -7,11 +7,13 @@
 #define GT_RUNTIME(name, signature, forwarded, record) extern "C" char name[];
 #define GT_ROUTE(name, pfn) extern "C" char name[];
 #include "interpose/api.def"
+#define GT_LIBRARY(name, library, signature, forwarded, record) extern "C" char name[];
+#include "interpose/library.def"
 
 namespace gputrace {
 namespace {
 
-constexpr u16 kHashSize = 2048;  // power of two, at least twice the rows
+constexpr u16 kHashSize = 4096;  // power of two, at least twice the rows
 static_assert(kCallCount * 2 < kHashSize);
 
 constexpr std::size_t length_of(const char* text) {
@@ -31,10 +33,11 @@ constexpr bool is_per_thread(const char* name) {
   return ends_with(name, length_of(name), "_ptsz") || ends_with(name, length_of(name), "_ptds");
 }
 
-// cuMemFreeAsync_ptsz, cuMemAlloc_v2 -> the documented name's length.
+// cuMemFreeAsync_ptsz, cuMemAlloc_v2, cublasSgemm_v2_64 -> the documented name's length.
 constexpr u16 documented_length(const char* name) {
   std::size_t n = length_of(name);
   if (is_per_thread(name)) n -= 5;
+  if (ends_with(name, n, "_64")) n -= 3;
   std::size_t digits = n;
   while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
   if (digits < n && digits > 2 && name[digits - 1] == 'v' && name[digits - 2] == '_') n = digits - 2;
@@ -63,6 +66,8 @@ constexpr const char* kNames[kCallCount] = {
 #define GT_RUNTIME(name, signature, forwarded, record) #name,
 #define GT_ROUTE(name, pfn) #name,
 #include "interpose/api.def"
+#define GT_LIBRARY(name, library, signature, forwarded, record) #name,
+#include "interpose/library.def"
 };
 
 struct NameIndex {
@@ -78,7 +83,7 @@ struct NameIndex {
 constexpr NameIndex kIndex;
 
 // Two rows for one documented name, version and variant would make the ABI a matter of luck.
-constexpr const char* kLevelNames[] = {"", "driver", "runtime", "route"};
+constexpr const char* kLevelNames[] = {"", "driver", "runtime", "route", "library"};
 
 class Lines {
  public:
@@ -113,6 +118,8 @@ const CallInfo kCalls[kCallCount] = {
 #define GT_RUNTIME(name, signature, forwarded, record) GT_ROW(name, 0, CallLevel::Runtime)
 #define GT_ROUTE(name, pfn) GT_ROW(name, since_of(#pfn), CallLevel::Route)
 #include "interpose/api.def"
+#define GT_LIBRARY(name, library, signature, forwarded, record) GT_ROW(name, 0, CallLevel::Library)
+#include "interpose/library.def"
 };
 #undef GT_ROW
 
@@ -133,7 +140,8 @@ u16 find_call(const char* documented, u32 version, bool per_thread) {
   u16 best = kNoCall;
   for (u16 id = 1; id < kCallCount; ++id) {
     const CallInfo& call = kCalls[id];
-    if (call.level == CallLevel::Runtime || call.documented_length != length || call.since > version) continue;
+    if (call.level == CallLevel::Runtime || call.level == CallLevel::Library) continue;
+    if (call.documented_length != length || call.since > version) continue;
     if (std::memcmp(call.name, documented, length) != 0) continue;
     // A name without per-thread variants is the same for both flags.
     const bool fits =

@@ -1,4 +1,4 @@
-// The calls of api.def as ids, names and tables. An id is an index; it means something only together with the schema of
+// The calls of api.def and library.def as ids, names and tables. An id is an index; it means something only together with the schema of
 // its trace.
 #pragma once
 
@@ -15,10 +15,19 @@ enum CallId : u16 {
 #define GT_RUNTIME(name, signature, forwarded, record) kCall_##name,
 #define GT_ROUTE(name, pfn) kCall_##name,
 #include "interpose/api.def"
+#define GT_LIBRARY(name, library, signature, forwarded, record) kCall_##name,
+#include "interpose/library.def"
   kCallCount
 };
 
-enum class CallLevel : u8 { Driver = 1, Runtime = 2, Route = 3 };
+// The rows of library.def, counted from 0.
+enum LibraryIndex : u16 {
+#define GT_LIBRARY(name, library, signature, forwarded, record) kLibrary_##name,
+#include "interpose/library.def"
+  kLibraryCount
+};
+
+enum class CallLevel : u8 { Driver = 1, Runtime = 2, Route = 3, Library = 4 };
 
 struct CallInfo {
   const char* name;  // as exported

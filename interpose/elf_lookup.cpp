@@ -34,6 +34,12 @@ struct Tables {
   const u32* gnu_hash = nullptr;
   const u32* sysv_hash = nullptr;
   const char* soname = nullptr;
+  const u16* versions = nullptr;  // one a symbol
+  const ElfW(Verneed) * needed = nullptr;
+  u64 needed_count = 0;
+  const ElfW(Rela)* relocations = nullptr;
+  const ElfW(Rela)* plt_relocations = nullptr;
+  u64 relocation_bytes = 0, plt_relocation_bytes = 0;
   u64 base = 0, begin = ~0ull, end = 0;
 };
 
@@ -69,6 +75,27 @@ bool read_tables(const dl_phdr_info& info, Tables& tables) {
         break;
       case DT_HASH:
         tables.sysv_hash = pointer_of<u32>(*entry, tables.base);
+        break;
+      case DT_VERSYM:
+        tables.versions = pointer_of<u16>(*entry, tables.base);
+        break;
+      case DT_VERNEED:
+        tables.needed = pointer_of<ElfW(Verneed)>(*entry, tables.base);
+        break;
+      case DT_RELA:
+        tables.relocations = pointer_of<ElfW(Rela)>(*entry, tables.base);
+        break;
+      case DT_RELASZ:
+        tables.relocation_bytes = entry->d_un.d_val;
+        break;
+      case DT_JMPREL:
+        tables.plt_relocations = pointer_of<ElfW(Rela)>(*entry, tables.base);
+        break;
+      case DT_PLTRELSZ:
+        tables.plt_relocation_bytes = entry->d_un.d_val;
+        break;
+      case DT_VERNEEDNUM:
+        tables.needed_count = entry->d_un.d_val;
         break;
       case DT_SONAME:
         soname = entry->d_un.d_val;
@@ -136,12 +163,44 @@ void* find_in(const Tables& tables, const char* name) {
   return tables.sysv_hash ? find_by_sysv_hash(tables, name) : nullptr;
 }
 
+// The undefined symbol `name` that a relocation refers to; 0: none does. (A hash table lists what is defined only.)
+u32 find_undefined(const Tables& tables, const ElfW(Rela) * relocations, u64 bytes, const char* name) {
+  for (u64 i = 0; relocations && i < bytes / sizeof *relocations; ++i) {
+    const u32 index = static_cast<u32>(ELF64_R_SYM(relocations[i].r_info));
+    if (!index) continue;
+    const ElfW(Sym)& symbol = tables.symbols[index];
+    if (symbol.st_shndx == SHN_UNDEF && equal(tables.strings + symbol.st_name, name)) return index;
+  }
+  return 0;
+}
+
+// The version of an undefined symbol; nullptr: none.
+const char* version_of(const Tables& tables, u32 symbol) {
+  if (!tables.versions || !tables.needed) return nullptr;
+  const u16 wanted = tables.versions[symbol] & 0x7fff;
+  const char* entry = reinterpret_cast<const char*>(tables.needed);
+  for (u64 i = 0; i < tables.needed_count; ++i) {
+    const auto& need = *reinterpret_cast<const ElfW(Verneed)*>(entry);
+    const char* at = entry + need.vn_aux;
+    for (u16 j = 0; j < need.vn_cnt; ++j) {
+      const auto& version = *reinterpret_cast<const ElfW(Vernaux)*>(at);
+      if (version.vna_other == wanted) return tables.strings + version.vna_name;
+      at += version.vna_next;
+    }
+    entry += need.vn_next;
+  }
+  return nullptr;
+}
+
 ObjectRole role_of(const char* path, const char* soname) {
   const char* name = soname ? soname : file_name(path);
   if (begins_with(name, "libgputrace.so")) return ObjectRole::Own;
   if (begins_with(name, "libcuda.so")) return ObjectRole::Driver;
   if (begins_with(name, "libcudart.so")) return ObjectRole::Runtime;
   if (begins_with(name, "libcupti.so") || begins_with(name, "libnvperf")) return ObjectRole::Cupti;
+  for (const char* library : {"libcublas.so", "libcublasLt.so", "libcudnn", "libcusparse.so", "libcufft.so", "libnccl.so"}) {
+    if (begins_with(name, library)) return ObjectRole::Library;
+  }
   return ObjectRole::Other;
 }
 
@@ -210,6 +269,29 @@ bool find_functions(ObjectRole role, const char* const* names, void** functions,
     }
     return true;
   });
+}
+
+void* find_function_beside(const void* address, const char* name) {
+  void* found = nullptr;
+  walk([&](const LoadedObject& object, const Tables& tables) {
+    if (!holds(object, address)) return false;
+    found = find_in(tables, name);
+    return true;
+  });
+  return found;
+}
+
+SymbolReference find_reference(const void* address, const char* name) {
+  SymbolReference reference;
+  walk([&](const LoadedObject& object, const Tables& tables) {
+    if (!holds(object, address)) return false;
+    u32 symbol = find_undefined(tables, tables.plt_relocations, tables.plt_relocation_bytes, name);
+    if (!symbol) symbol = find_undefined(tables, tables.relocations, tables.relocation_bytes, name);
+    reference.refers = symbol != 0;
+    if (symbol) reference.version = version_of(tables, symbol);
+    return true;
+  });
+  return reference;
 }
 
 bool find_object(const void* address, LoadedObject& result) {

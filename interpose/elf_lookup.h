@@ -12,6 +12,7 @@ enum class ObjectRole : u32 {
   Driver = 2,   // libcuda.so.1
   Runtime = 3,  // libcudart.so.*
   Cupti = 4,    // libcupti, libnvperf: their own look-ups must not meet our wrappers
+  Library = 5,  // cuBLAS, cuDNN, cuSPARSE, cuFFT, NCCL
 };
 
 struct LoadedObject {
@@ -30,6 +31,14 @@ void* find_libc_function(const char* name);
 // find_function() for many names with one walk: functions[i] is set to what defines names[i], or left alone. Returns
 // whether there is such an object.
 bool find_functions(ObjectRole role, const char* const* names, void** functions, u32 count);
+// The function `name` that the object holding `address` defines.
+void* find_function_beside(const void* address, const char* name);
+// How the object holding `address` refers to a function of another object. Scans its relocations: cold.
+struct SymbolReference {
+  bool refers = false;
+  const char* version = nullptr;  // nullptr: any
+};
+SymbolReference find_reference(const void* address, const char* name);
 // The object that holds an address. False: none does.
 bool find_object(const void* address, LoadedObject& object);
 bool find_object(ObjectRole role, LoadedObject& object);

@@ -35,4 +35,30 @@
 #define GT_ROUTE(name, pfn) .set gt_id, gt_id + 1;
 #include "interpose/api.def"
 
+// The rows of library.def. Off costs a compare, a look whether the caller lies in the object that was resolved first (library_route.h), and
+// a jump: two versions of a library may be loaded, and each object must reach its own.
+    .set gt_row, 0
+
+    .macro gt_library name
+    .globl \name
+    .type \name, @function
+    .p2align 4
+\name:
+    .cfi_startproc
+    endbr64
+    cmpq $1, gputrace_gate + 8(%rip)        // kLibrariesOff
+    jne gputrace_traced_\name
+    movq (%rsp), %rax
+    subq gputrace_library_entries + gt_row * 24(%rip), %rax
+    cmpq gputrace_library_entries + gt_row * 24 + 8(%rip), %rax
+    jae gputrace_traced_\name
+    jmpq *gputrace_library_entries + gt_row * 24 + 16(%rip)
+    .cfi_endproc
+    .size \name, . - \name
+    .set gt_row, gt_row + 1
+    .endm
+
+#define GT_LIBRARY(name, library, signature, forwarded, record) gt_library name;
+#include "interpose/library.def"
+
     .section .note.GNU-stack, "", @progbits

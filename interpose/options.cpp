@@ -17,7 +17,9 @@ constexpr const char* kKnown[] = {"GPUTRACE",         "GPUTRACE_OUTPUT",   "GPUT
 constexpr const char* kParts[] = {"api", "memory", "device", "latency", "nvtx", "stacks",  "python",
                                   "ops", "io",     "waits",  "libs",    "code", "counters"};
 constexpr u32 kPartCount = sizeof kParts / sizeof *kParts;
-constexpr u32 kApi = 1, kMemory = 2, kBuilt = kApi | kMemory;
+constexpr u32 kApi = 1, kMemory = 2, kLibraries = 1u << 10;
+constexpr u32 kNvtx = 1u << 4, kCode = 1u << 11, kDevice = 1u << 2, kLatency = 1u << 3;
+constexpr u32 kBuilt = kApi | kMemory | kNvtx | kCode | kLibraries | kDevice | kLatency;
 constexpr u32 kDefaultParts = kApi | (1u << 2) | (1u << 4) | (1u << 11);  // api,device,nvtx,code
 
 bool equals(const char* text, u64 length, const char* word) {
@@ -84,7 +86,7 @@ void warn_value(InfoText& info, const char* name, const char* value, const char*
 }
 
 // Bits of kParts, or the default with a warning.
-u32 read_parts(InfoText& info, const char* list) {
+u32 read_parts(InfoText* info, const char* list) {
   if (!list || !*list) return kDefaultParts;
   u32 parts = 0;
   bool only_exclusions = true;
@@ -97,12 +99,12 @@ u32 read_parts(InfoText& info, const char* list) {
     const u64 length = static_cast<u64>(end - name);
     u32 bits = equals(name, length, "all") ? (1u << kPartCount) - 1 : 0;
     for (u32 i = 0; i < kPartCount && !bits; ++i) bits = equals(name, length, kParts[i]) ? 1u << i : 0;
-    if (!bits && length) {
+    if (!bits && length && info) {
       Sentence text;
       (text << "GPUTRACE_COLLECT: '").put(name, static_cast<u32>(length))
           << "' is not one of api memory device latency nvtx stacks python ops io waits libs code counters all; it is "
              "ignored";
-      info.add("option_warning", text.text());
+      info->add("option_warning", text.text());
     }
     (exclude ? excluded : parts) |= bits;
     if (!exclude && bits) only_exclusions = false;
@@ -129,23 +131,64 @@ void tell_parts(InfoText& info, u32 parts) {
   info.add("option.collect", in_effect.text());
 }
 
-CaptureMode read_capture(InfoText& info, const char* value) {
-  CaptureMode mode = CaptureMode::All;
+// NAME, NAME@DOMAIN or NAME@*, as nsys has it.
+bool read_capture_range(Options& options, const char* value) {
+  const char* at = std::strrchr(value, '@');
+  options.capture_range = value;
+  options.capture_range_length = static_cast<u32>(at ? static_cast<u64>(at - value) : std::strlen(value));
+  options.capture_domain = at ? at + 1 : "";
+  return options.capture_range_length > 0 && !(at && !at[1]);
+}
+
+void read_capture(InfoText& info, Options& options, const char* value) {
+  options.capture = CaptureMode::All;
+  const char* effective = "all";
   if (!value || !*value || std::strcmp(value, "all") == 0) {
-    mode = CaptureMode::All;
   } else if (std::strcmp(value, "manual") == 0) {
-    mode = CaptureMode::Manual;
+    options.capture = CaptureMode::Manual;
+    effective = "manual";
   } else if (std::strcmp(value, "profiler-api") == 0) {
-    mode = CaptureMode::ProfilerApi;
-  } else if (std::strncmp(value, "nvtx:", 5) == 0 || std::strncmp(value, "steps:", 6) == 0) {
+    options.capture = CaptureMode::ProfilerApi;
+    effective = "profiler-api";
+  } else if (std::strncmp(value, "nvtx:", 5) == 0) {
+    if (!options.collect_nvtx) {
+      warn_value(info, "GPUTRACE_CAPTURE", value, "GPUTRACE_COLLECT leaves nvtx out", "all");
+    } else if (!read_capture_range(options, value + 5)) {
+      warn_value(info, "GPUTRACE_CAPTURE", value, "expected nvtx:NAME, nvtx:NAME@DOMAIN or nvtx:NAME@*", "all");
+    } else {
+      options.capture = CaptureMode::Nvtx;
+      effective = value;
+    }
+  } else if (std::strncmp(value, "steps:", 6) == 0) {
     warn_value(info, "GPUTRACE_CAPTURE", value, "not built in this version", "all");
   } else {
-    warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, manual or profiler-api", "all");
+    warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, manual, profiler-api or nvtx:NAME[@DOMAIN]", "all");
   }
-  info.add("option.capture", mode == CaptureMode::All      ? "all"
-                             : mode == CaptureMode::Manual ? "manual"
-                                                           : "profiler-api");
-  return mode;
+  info.add("option.capture", effective);
+}
+
+void read_device(InfoText& info, Options& options, u32 parts) {
+  options.latency = parts & kLatency;
+  options.collect_device = parts & (kDevice | kLatency);
+  if (!options.collect_device) info.add("not_collected", "device: not asked for (GPUTRACE_COLLECT)");
+  if (const char* value = copied_variable("GPUTRACE_CUPTI"); value && *value && std::strcmp(value, "auto") != 0) {
+    if (std::strcmp(value, "off") == 0) {
+      if (options.collect_device) info.add("not_collected", "device: GPUTRACE_CUPTI=off");
+      options.collect_device = options.latency = false;
+    } else if (*value == '/') {
+      options.cupti = value;
+    } else {
+      warn_value(info, "GPUTRACE_CUPTI", value, "expected auto, off or the absolute path of a libcupti", "auto");
+    }
+  }
+  if (options.collect_device && !options.latency)
+    info.add("not_collected", "latency: not asked for (GPUTRACE_COLLECT): kernels have no queued and submitted stamps");
+  if (const char* value = copied_variable("GPUTRACE_GRAPHS"); value && *value) {
+    options.node_graphs = std::strcmp(value, "node") == 0;
+    if (!options.node_graphs && std::strcmp(value, "launch") != 0)
+      warn_value(info, "GPUTRACE_GRAPHS", value, "expected launch or node", "launch");
+  }
+  info.add("option.graphs", options.node_graphs ? "node" : "launch");
 }
 
 void read_duration(InfoText& info, const char* name, const char* key, Nanos& nanos) {
@@ -224,14 +267,21 @@ bool rank_selected(const char* list, const Rank& rank, bool& valid) {
   return selected;
 }
 
+bool nvtx_is_collected() { return read_parts(nullptr, copied_variable("GPUTRACE_COLLECT")) & kNvtx; }
+
 Options read_options(InfoText& info) {
   Options options;
   visit_copied_variables(warn_unknown, &info);
   read_duration(info, "GPUTRACE_DURATION", "option.duration_ns", options.duration_ns);
   read_duration(info, "GPUTRACE_DELAY", "option.delay_ns", options.delay_ns);
-  options.capture = read_capture(info, copied_variable("GPUTRACE_CAPTURE"));
-  const u32 parts = read_parts(info, copied_variable("GPUTRACE_COLLECT"));
+  const u32 parts = read_parts(&info, copied_variable("GPUTRACE_COLLECT"));
   options.collect_api = parts & kBuilt;
+  options.collect_nvtx = parts & kNvtx;
+  read_capture(info, options, copied_variable("GPUTRACE_CAPTURE"));
+  options.collect_libraries = parts & kLibraries;
+  options.collect_code = parts & kCode;
+  if (!options.collect_code) info.add("not_collected", "code: not asked for (GPUTRACE_COLLECT)");
+  read_device(info, options, parts);
   tell_parts(info, parts);
   if (const char* value = copied_variable("GPUTRACE_BUFFER"); value && *value) {
     if (Bytes bytes; parse_size(value, bytes) && bytes >= (512u << 10) && bytes <= (1ull << 30)) {

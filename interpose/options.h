@@ -9,16 +9,26 @@
 
 namespace gputrace {
 
-enum class CaptureMode : u32 { All = 0, Manual = 1, ProfilerApi = 2 };
+enum class CaptureMode : u32 { All = 0, Manual = 1, ProfilerApi = 2, Nvtx = 3 };
 
 struct Options {
   bool enabled = true;
   Nanos duration_ns = 0;  // 0: no end
   Nanos delay_ns = 0;
   CaptureMode capture = CaptureMode::All;
+  const char* capture_range = nullptr;  // CaptureMode::Nvtx: name of the range, capture_range_length bytes of it
+  u32 capture_range_length = 0;
+  const char* capture_domain = "";  // its domain; "": the default domain; "*": any
   Bytes buffer = 16u << 20;
   OnFull on_full = OnFull::Drop;
   bool collect_api = true;
+  bool collect_nvtx = true;
+  bool collect_code = true;
+  bool collect_device = true;
+  bool latency = false;         // queued and submitted stamps
+  const char* cupti = nullptr;  // path; nullptr: look for one
+  bool node_graphs = false;     // CUDA graphs node by node
+  bool collect_libraries = false;
   bool start_sidecar = true;
   const char* sidecar = nullptr;  // path; nullptr: look beside the library
   const char* ranks = nullptr;    // nullptr: all
@@ -28,6 +38,9 @@ struct Options {
 // Reads the copied variables. Values in effect, warnings and what is not built go to `info` as option.*,
 // option_warning, not_collected.
 Options read_options(InfoText& info);
+
+// Whether GPUTRACE_COLLECT, as copied, has nvtx in it. For the constructor.
+bool nvtx_is_collected();
 
 // Pure; false: not a value of that kind.
 bool parse_size(const char* text, Bytes& bytes);      // 16M, 512K, 1G, 4096

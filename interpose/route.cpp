@@ -8,6 +8,7 @@
 #include "interpose/cuda_api.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/environment.h"
+#include "interpose/library_route.h"
 #include "interpose/session.h"
 #include "interpose/traced.h"
 
@@ -60,7 +61,7 @@ bool build_driver_index() {
   if (state == 1 || !index.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) return false;
   const char* names[kCallCount];
   for (u16 id = 0; id < kCallCount; ++id)
-    names[id] = kCalls[id].level == CallLevel::Runtime || id == 0 ? "" : kCalls[id].name;
+    names[id] = kCalls[id].level == CallLevel::Driver || kCalls[id].level == CallLevel::Route ? kCalls[id].name : "";
   if (!find_functions(ObjectRole::Driver, names, index.addresses, kCallCount)) {
     index.state.store(0, std::memory_order_release);
     return false;
@@ -113,8 +114,12 @@ void* substitute_entry(const char* symbol, void* real, int version, u64 flags, c
 // ------------------------------------------------------------------ dlsym
 
 bool may_be_ours(const char* name) {
-  if (name[0] == 'c')
-    return name[1] == 'u' && ((name[2] >= 'A' && name[2] <= 'Z') || (name[2] == 'd' && name[3] == 'a'));
+  if (name[0] == 'c') {
+    if (name[1] != 'u') return false;
+    const char c = name[2];
+    return (c >= 'A' && c <= 'Z') || (c == 'd' && name[3] == 'a') || c == 'b' || c == 'd' || c == 'f' || c == 's';
+  }
+  if (name[0] == 'n') return name[1] == 'c' && name[2] == 'c' && name[3] == 'l';
   return name[0] == '_' && name[1] == '_' && name[2] == 'c';
 }
 
@@ -220,6 +225,7 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
   const u16 id = find_call(name);
   if (!id) return {nullptr, 0};
   ErrnoGuard guard;
+  if (kCalls[id].level == CallLevel::Library) return answer_library(handle, id, caller);
   if (called_from_cupti(caller)) {
     // By handle it gets the driver's own anyway; by scope it would get ours.
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) return {nullptr, 0};

@@ -1,4 +1,4 @@
-// The entries of dlsym and dlopen. Both end in a jump, not a call: what they look up depends on the return address, and a frame of ours
+// The entries of dlsym, dlopen and getenv. All end in a jump, not a call: what they look up depends on the return address, and a frame of ours
 // between caller and loader would change it.
 
     .text
@@ -13,11 +13,13 @@ dlsym:
     movq gputrace_real_dlsym(%rip), %rax
     testq %rax, %rax
     jz 1f
-    // Names of CUDA begin with "cu" or "__c"; all others leave here.
+    // Names of CUDA begin with "cu", "__c" or (NCCL) "nc"; all others leave here.
     testq %rsi, %rsi
     jz 3f
     movzwl (%rsi), %edx
     cmpl $0x7563, %edx
+    je 1f
+    cmpl $0x636e, %edx
     je 1f
     cmpl $0x5f5f, %edx
     jne 3f
@@ -77,5 +79,28 @@ dlopen:
 3:  jmpq *gputrace_real_dlopen(%rip)
     .cfi_endproc
     .size dlopen, . - dlopen
+
+// char* getenv(const char* name)
+    .globl getenv
+    .type getenv, @function
+    .p2align 4
+getenv:
+    .cfi_startproc
+    endbr64
+    cmpq $0, gputrace_real_getenv(%rip)
+    je 1f
+    // Only NVTX_INJECTION64_PATH is ours to look at; all names that do not begin with "NV" leave here.
+    cmpb $0x4e, (%rdi)
+    jne 2f
+    cmpb $0x56, 1(%rdi)
+    jne 2f
+1:  pushq %rdi
+    .cfi_adjust_cfa_offset 8
+    call gputrace_before_getenv
+    popq %rdi
+    .cfi_adjust_cfa_offset -8
+2:  jmpq *gputrace_real_getenv(%rip)
+    .cfi_endproc
+    .size getenv, . - getenv
 
     .section .note.GNU-stack, "", @progbits

@@ -11,10 +11,13 @@
 
 #include "base/raw_syscall.h"
 #include "interpose/calls.h"
+#include "interpose/code_capture.h"
+#include "interpose/device_collection.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/environment.h"
 #include "interpose/facts.h"
 #include "interpose/info_text.h"
+#include "interpose/nvtx.h"
 #include "interpose/options.h"
 #include "interpose/process_facts.h"
 #include "interpose/spawn.h"
@@ -60,7 +63,10 @@ char* map_private(u64 size) {
 
 // ------------------------------------------------------------------ end of a thread
 
-void thread_ended(void*) { leave_session(); }
+void thread_ended(void*) {
+  nvtx_thread_ended();
+  leave_session();
+}
 
 // A key with a destructor is the one notice of a thread's end that costs no allocation: the first 32 keys live in the
 // thread itself. pthread_* moved between libraries in glibc 2.34, so they are found at run time; without them slots
@@ -188,7 +194,8 @@ void open_window(SegmentControl& control, Ticks now) {
   Ticks begin = options.delay_ns ? ticks_after(now, options.delay_ns) : 0;
   Ticks end = kNever;
   if (options.duration_ns) end = ticks_after(options.delay_ns ? begin : now, options.duration_ns);
-  if (options.capture != CaptureMode::All) begin = kNever;
+  const bool range_is_open = nvtx_session_begins(options, previous_random_id != 0);
+  if (options.capture != CaptureMode::All && !range_is_open) begin = kNever;
   control.window_end.store(end, std::memory_order_relaxed);
   control.window_begin.store(begin, std::memory_order_relaxed);
   const bool waiting = begin != 0;
@@ -262,12 +269,15 @@ int start_with(Texts& texts) {
   char executable[1024];
   describe_process(info, texts.scratch, kScratchSize, executable, sizeof executable);
   options = read_options(info);
+  gate.libraries.store(options.collect_libraries ? kLibrariesOn : kLibrariesOff, std::memory_order_relaxed);
   if (!options.enabled || !options.collect_api) return -1;
   if (options.process && !process_selected(options.process, executable, info)) return -1;
   if (options.ranks && !rank_is_selected(options.ranks, info)) return -1;
 
+  describe_nvtx(info, options);
   SegmentRequest request;
   request.budget = choose_budget(info);
+  configure_device_collection(options, request.budget);
   request.clock = detect_clock();
   request.on_full = options.on_full;
   request.schema = texts.memory;
@@ -284,6 +294,7 @@ int start_with(Texts& texts) {
   int error = adopt_segment(segment);
   SegmentControl& control = *reinterpret_cast<SegmentControl*>(segment.base + segment.header->control_offset);
   if (!error && !reset_facts()) error = ENOMEM;
+  if (!error && !reset_code_capture(options.collect_code)) error = ENOMEM;
   if (!error) {
     prepare_thread_end();
     control.first_call.store(producer.session_begin, std::memory_order_relaxed);
@@ -316,6 +327,7 @@ int start_session() {
 void start_once() {
   const u64 generation = next_generation++;
   if (start_session() != 0) {
+    gate.libraries.store(kLibrariesOff, std::memory_order_relaxed);
     gate.generation.store(kGateOff, std::memory_order_release);
     return;
   }
@@ -331,6 +343,7 @@ ErrnoGuard::~ErrnoGuard() { errno = saved_; }
 bool enter_session() {
   u64 generation = gate.generation.load(std::memory_order_acquire);
   if (generation == kGateOff) return false;
+  if (thread_state.busy == kUntraced) return false;
   if (thread_state.busy) {  // a signal handler on top of this thread's own way in
     if (generation >= kFirstGeneration) producer.control->unslotted.fetch_add(1, std::memory_order_relaxed);
     return false;
@@ -355,12 +368,16 @@ bool enter_session() {
     }
     if (generation < kFirstGeneration) return false;
   }
-  if (thread_state.generation != generation) join_session(generation);
+  if (thread_state.generation != generation) {
+    join_session(generation);
+    nvtx_thread_joined(generation);
+  }
   return true;
 }
 
 void switch_off(int reason) {
   const u64 generation = gate.generation.exchange(kGateOff, std::memory_order_acq_rel);
+  gate.libraries.store(kLibrariesOff, std::memory_order_relaxed);
   if (generation < kFirstGeneration) return;
   producer.control->off_reason.store(static_cast<u32>(reason), std::memory_order_relaxed);
   producer.control->state.store(static_cast<u32>(SessionState::Off), std::memory_order_release);
@@ -369,27 +386,38 @@ void switch_off(int reason) {
 u64 session_generation() { return next_generation - 1; }
 
 void set_profiler_range(bool begin, Ticks now) {
-  if (options.capture != CaptureMode::ProfilerApi || gate_generation() < kFirstGeneration) return;
+  if (options.capture == CaptureMode::ProfilerApi) set_capture_range(begin, now);
+}
+
+void set_capture_range(bool begin, Ticks now) {
+  if (gate_generation() < kFirstGeneration) return;
   SegmentControl& control = *producer.control;
   if (!begin) {
     control.window_end.store(now, std::memory_order_relaxed);
     control.state.store(static_cast<u32>(SessionState::Ended), std::memory_order_release);
+    device_window_moved();
     return;
   }
-  control.window_end.store(options.duration_ns ? ticks_after(now, options.duration_ns) : kNever,
-                           std::memory_order_relaxed);
+  // The begin first: what began before it is not let in by the new end.
   control.window_begin.store(now, std::memory_order_relaxed);
+  control.window_end.store(options.duration_ns ? ticks_after(now, options.duration_ns) : kNever,
+                           std::memory_order_release);
   control.state.store(static_cast<u32>(SessionState::Recording), std::memory_order_release);
+  device_window_moved();
 }
 
 }  // namespace gputrace
 
-// The one constructor. No system call, no allocation: every process of the tree runs it. Wrappers also work before it.
+// The one constructor. No system call (one if the library was named by a relative path), no allocation: every process of
+// the tree runs it. Wrappers also work before it.
 __attribute__((constructor)) static void gputrace_loaded(int, char**, char** variables) {
   gputrace::copy_environment(variables);
+  gputrace::nvtx_prepare_environment();
   const char* enabled = gputrace::copied_variable("GPUTRACE");
-  if (enabled && enabled[0] == '0' && !enabled[1])
+  if (enabled && enabled[0] == '0' && !enabled[1]) {
+    gputrace::gate.libraries.store(gputrace::kLibrariesOff, std::memory_order_relaxed);
     gputrace::gate.generation.store(gputrace::kGateOff, std::memory_order_relaxed);
+  }
 }
 
 // DT_FINI: runs at exit, without a registration that could lock. Only a hint for the sidecar's end_reason.

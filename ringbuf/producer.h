@@ -29,10 +29,21 @@ inline constexpr u64 kGateIdle = 0;  // nothing yet in this process, or a child 
 inline constexpr u64 kGateOff = 1;   // for good
 inline constexpr u64 kFirstGeneration = 2;
 inline constexpr u64 kUnknownContext = ~0ull;
+// ThreadState::busy of a thread whose calls are not the program's: a thread of ours, or one that is inside CUPTI for us.
+inline constexpr u64 kUntraced = 2;
+// Between reserve and commit.
+inline constexpr u64 kWriting = 1;
+inline constexpr u32 kLargestBegun = 88;  // bytes of the largest record that is begun before its call
+
+// Whether calls of vendor libraries are recorded: decided when the session starts.
+inline constexpr u64 kLibrariesUndecided = 0;
+inline constexpr u64 kLibrariesOff = 1;
+inline constexpr u64 kLibrariesOn = 2;
 
 // Alone in a page with MADV_WIPEONFORK.
 struct alignas(4096) Gate {
   std::atomic<u64> generation;
+  std::atomic<u64> libraries;
 };
 
 // All the thread-local storage that there is: 64 bytes, so that the library fits into the static TLS that glibc keeps
@@ -45,12 +56,9 @@ struct ThreadState {
   ThreadSlot* slot = nullptr;     // never null once joined: Producer::sink stands in when no slot was free
   u64 context = kUnknownContext;  // current CUcontext
   u64 frame = 0;                  // stack address of the innermost open call
-  u64 busy = 0;                   // kWriting between reserve and commit; larger: the size of a record that is begun
+  u64 busy = 0;                   // 0, kWriting, kUntraced, or the size of the record that is begun at the cursor
 };
-inline constexpr u64 kWriting = 1;
 static_assert(sizeof(ThreadState) == 64);
-
-inline constexpr u32 kLargestBegun = 88;  // bytes of the largest record that is begun before its call
 
 // What the producer keeps of a slot outside the segment. Index: slot. The owning thread only.
 struct SlotLedger {
@@ -119,11 +127,14 @@ void leave_session();
 char* reserve_slow(ThreadState& thread, Ticks now);
 void drop_nested();
 // For a thread whose `busy` is not 0. True: the record that was begun at the cursor is set aside, and the cursor is
-// free. False: one is just being written.
+// free. False: no record may be written now.
 bool set_begun_aside(ThreadState& thread);
 // Reserves a record that was begun with this stamp, wherever it is by now, with its content; nullptr: it is lost, and
 // counted as Nested.
 char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now);
+// Whether a record of this size would find room just now, as far as can be told without taking it. For a thread of ours
+// that may wait.
+bool room_for(const ThreadState& thread, u32 size);
 
 // Reserves `size` bytes (a multiple of 8) for one record and counts it as seen. nullptr: it was dropped, and counted.
 // Between a non-null return and commit() nothing else may be done than fill the bytes.
@@ -149,6 +160,9 @@ __attribute__((always_inline)) inline char* reserve(ThreadState& thread, u32 siz
   if (!at) __builtin_unreachable();  // spares the caller its second look
   return at;
 }
+
+// Whether a record lies at the cursor that was begun before its call.
+inline bool has_begun(const ThreadState& thread) { return thread.busy >= sizeof(RecordHeader); }
 
 // Publishes what was reserved, unless the process is no longer the one that reserved it.
 __attribute__((always_inline)) inline void commit(ThreadState& thread, char* at, u32 size, u64 generation) {
