@@ -97,6 +97,29 @@ constexpr Word kWords[] = {
     {"ModuleLoad", "what", 2, "library", false},
     {"ModuleLoad", "what", 3, "link", false},
     {"ModuleLoad", "what", 4, "unload", false},
+    {"Nvtx", "what", 1, "mark", false},
+    {"Nvtx", "what", 2, "push", false},
+    {"Nvtx", "what", 3, "pop", false},
+    {"Nvtx", "what", 4, "start", false},
+    {"Nvtx", "what", 5, "end", false},
+    {"Nvtx", "payload_type", 1, "uint64", false},
+    {"Nvtx", "payload_type", 2, "int64", false},
+    {"Nvtx", "payload_type", 3, "double", false},
+    {"Nvtx", "payload_type", 4, "uint32", false},
+    {"Nvtx", "payload_type", 5, "int32", false},
+    {"Nvtx", "payload_type", 6, "float", false},
+    {"Nvtx", "payload_type", 256, "schema", false},
+    {"Nvtx", "flags", kNvtxOpenBefore, "OpenBefore", true},
+    {"Nvtx", "flags", kNvtxMessageNotKept, "MessageNotKept", true},
+    {"NvtxName", "what", 1, "domain", false},
+    {"NvtxName", "what", 2, "category", false},
+    {"NvtxName", "what", 3, "thread", false},
+    {"NvtxName", "what", 4, "stream", false},
+    {"NvtxName", "what", 5, "event", false},
+    {"NvtxName", "what", 6, "context", false},
+    {"NvtxName", "what", 7, "device", false},
+    {"NvtxName", "what", 8, "schema", false},
+    {"NvtxName", "what", 9, "resource", false},
     {"CodeImage", "kind", 1, "cubin", false},
     {"CodeImage", "kind", 2, "fatbin", false},
     {"CodeImage", "kind", 3, "ptx", false},
@@ -119,7 +142,11 @@ constexpr Word kWords[] = {
 };
 
 bool launch_flags_apply(std::string_view record) {
-  return record != "GraphInstantiate" && record != "GraphNode" && record != "ContextFacts" && record != "Alloc";
+  for (const std::string_view prefix :
+       {"GraphInstantiate", "GraphNode", "ContextFacts", "Alloc", "Device", "Nvtx", "Code"}) {
+    if (record.substr(0, prefix.size()) == prefix) return false;
+  }
+  return true;
 }
 
 u64 read_bits(const u8* at, u32 size) {

@@ -27,10 +27,16 @@ std::optional<std::string> check_duration(const char* option, const std::string&
 
 std::optional<std::string> check_capture(const std::string& value) {
   if (value.empty() || value == "all" || value == "profiler-api") return std::nullopt;
-  if (value == "manual" || value.compare(0, 5, "nvtx:") == 0 || value.compare(0, 6, "steps:") == 0) {
-    return "--capture " + value + " is not built in this version: use all or profiler-api";
+  if (value.compare(0, 5, "nvtx:") == 0) {
+    const std::string range = value.substr(5);
+    const std::size_t at = range.rfind('@');
+    if (!range.empty() && at != 0 && at + 1 != range.size()) return std::nullopt;
+    return "--capture: '" + value + "' names no range: nvtx:NAME, nvtx:NAME@DOMAIN or nvtx:NAME@* (any domain)";
   }
-  return "--capture: '" + value + "' is none of all, profiler-api" +
+  if (value == "manual" || value.compare(0, 6, "steps:") == 0) {
+    return "--capture " + value + " is not built in this version: use all, profiler-api or nvtx:NAME[@DOMAIN]";
+  }
+  return "--capture: '" + value + "' is none of all, profiler-api, nvtx:NAME[@DOMAIN]" +
          did_you_mean(value, {"all", "profiler-api", "manual"});
 }
 
@@ -60,7 +66,8 @@ void add_trace_options(OptionParser& parser, TraceOptions& options) {
   parser.text("-d,--duration", options.duration, "record this long from the first CUDA call; the program goes on",
               "DUR");
   parser.text("--delay", options.delay, "begin this long after the first CUDA call", "DUR");
-  parser.text("--capture", options.capture, "what to record: all, or profiler-api (cudaProfilerStart to Stop)", "C");
+  parser.text("--capture", options.capture,
+              "what to record: all, profiler-api (cudaProfilerStart to Stop) or nvtx:NAME[@DOMAIN] (that range)", "C");
   parser.text("--collect", options.collect, "what to collect, by comma; -x leaves one out", "LIST");
   parser.flag("--simgpu", options.simgpu, "run on the simulated GPU");
 }

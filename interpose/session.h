@@ -20,6 +20,9 @@ u64 session_generation();
 
 // cuProfilerStart and cuProfilerStop under GPUTRACE_CAPTURE=profiler-api; nothing otherwise.
 void set_profiler_range(bool begin, Ticks now);
+// A range that rules the window begins or ends, whatever told it: from `now` on records are wanted, or are not. With a
+// duration the window ends by itself.
+void set_capture_range(bool begin, Ticks now);
 
 // Keeps errno as the application knows it.
 class ErrnoGuard {

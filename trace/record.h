@@ -116,6 +116,11 @@ inline constexpr u32 kDropReasons = 8;  // words reserved in the segment and in 
 
 // ------------------------------------------------------------------ device activity
 enum DeviceKernelFlags : u32 { kDeviceLaunched = 1 };
+// DeviceOverhead::kind beyond CUPTI's own: what gputrace itself took. Their sum is its measured cost.
+enum DeviceOverheadOwn : u32 {
+  kOverheadOwnThread = 0x10000,  // CPU time of the collector's thread since the last such record; ends when it was read
+  kOverheadOwnSetup = 0x10001,   // opening and enabling CUPTI, on the program's thread
+};
 enum class DeviceCollection : u32 {
   Never = 1,    // not collected: not wanted, no library, or it failed at the start
   On = 2,       // from here on
@@ -135,7 +140,21 @@ enum class DeviceLossReason : u32 {
 
 // ------------------------------------------------------------------ NVTX
 enum class NvtxWhat : u32 { Mark = 1, Push = 2, Pop = 3, Start = 4, End = 5 };
-enum class NvtxNamed : u32 { Domain = 1, Category = 2, Thread = 3, Stream = 4, Event = 5, Context = 6, Device = 7 };
+enum class NvtxNamed : u32 {
+  Domain = 1,
+  Category = 2,
+  Thread = 3,
+  Stream = 4,
+  Event = 5,
+  Context = 6,
+  Device = 7,
+  Schema = 8,
+  Resource = 9,
+};
+enum NvtxFlags : u32 {
+  kNvtxOpenBefore = 1,      // the range was open already when this thread's part of the trace began: its true begin is not known
+  kNvtxMessageNotKept = 2,  // it had a message, which was one too many to be kept
+};
 
 // ------------------------------------------------------------------ machine code
 enum class CodeState : u32 {

@@ -1,0 +1,441 @@
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "interpose/elf_lookup.h"
+#include "interpose/nvtx.h"
+#include "interpose/nvtx_events.h"
+#include "interpose/session.h"
+
+#if __has_include(<nvtx3/nvToolsExtPayload.h>)
+#define NVTX_NO_IMPL
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
+static_assert(sizeof(nvtxEventAttributes_t) == sizeof(gputrace::nvtx_abi::EventAttributes) &&
+              offsetof(nvtxEventAttributes_t, payload) == offsetof(gputrace::nvtx_abi::EventAttributes, payload) &&
+              offsetof(nvtxEventAttributes_t, message) == offsetof(gputrace::nvtx_abi::EventAttributes, message));
+static_assert(offsetof(nvtxResourceAttributes_t, message) == offsetof(gputrace::nvtx_abi::ResourceAttributes, message));
+static_assert(offsetof(nvtxPayloadSchemaAttr_t, schemaId) == offsetof(gputrace::nvtx_abi::SchemaAttributes, schema) &&
+              offsetof(nvtxPayloadEnumAttr_t, schemaId) == offsetof(gputrace::nvtx_abi::EnumAttributes, schema) &&
+              offsetof(nvtxScopeAttr_t, scopeId) == offsetof(gputrace::nvtx_abi::ScopeAttributes, scope) &&
+              offsetof(nvtxTimeDomainAttr_t, timeDomainId) == offsetof(gputrace::nvtx_abi::TimeDomainAttributes, time_domain));
+static_assert(sizeof(nvtxPayloadData_t) == sizeof(gputrace::nvtx_abi::PayloadData));
+#endif
+
+extern "C" {
+__attribute__((visibility("hidden"))) void* gputrace_real_getenv = nullptr;  // for the assembler
+}
+
+namespace gputrace {
+namespace {
+
+using namespace nvtx_abi;
+
+constexpr char kVariable[] = "NVTX_INJECTION64_PATH";
+
+// ------------------------------------------------------------------ what NVTX calls
+
+u64 length_of(const char* text) { return text ? std::strlen(text) : 0; }
+
+// A text given in either width, as UTF-8.
+struct Utf8 {
+  char wide[kWideCapacity];
+  const char* text;
+  u64 length;
+
+  explicit Utf8(const char* narrow) : text(narrow), length(length_of(narrow)) {}
+  explicit Utf8(const wchar_t* other) : text(wide), length(utf8_of_wide(other, wide, sizeof wide)) {}
+  explicit Utf8(const NvtxMessage& message) : text(""), length(0) {
+    if (!message.text) return;
+    if (message.type == kAscii) {
+      text = static_cast<const char*>(message.text);
+      length = std::strlen(text);
+    } else if (message.type == kUnicode) {
+      text = wide;
+      length = utf8_of_wide(static_cast<const wchar_t*>(message.text), wide, sizeof wide);
+    } else if (const NvtxString* string = message.type == kRegistered ? nvtx_string_of(message.text) : nullptr) {
+      text = string->text;
+      length = string->length;
+    }
+  }
+};
+
+template <typename Char>
+constexpr i32 kMessageOf = sizeof(Char) == 1 ? kAscii : kUnicode;
+
+template <typename Char>
+NvtxEvent plain_event(const Char* message) {
+  NvtxEvent event;
+  event.message = {kMessageOf<Char>, message};
+  return event;
+}
+
+void mark_ex(const EventAttributes* attributes) { nvtx_mark(nvtx_event(nullptr, attributes)); }
+u64 start_ex(const EventAttributes* attributes) { return nvtx_start(nvtx_event(nullptr, attributes)); }
+void end(u64 range) { nvtx_end(range, nullptr, {}); }
+
+// What a push returns without a tool too: its level is not told.
+constexpr int kNoLevel = -2;
+int push_ex(const EventAttributes* attributes) {
+  nvtx_push(nvtx_event(nullptr, attributes));
+  return kNoLevel;
+}
+int pop() {
+  nvtx_pop(nullptr, {});
+  return kNoLevel;
+}
+template <typename Char>
+void mark(const Char* message) {
+  nvtx_mark(plain_event(message));
+}
+template <typename Char>
+u64 start(const Char* message) {
+  return nvtx_start(plain_event(message));
+}
+template <typename Char>
+int push(const Char* message) {
+  nvtx_push(plain_event(message));
+  return kNoLevel;
+}
+template <typename Char>
+void name_category(u32 category, const Char* name) {
+  const Utf8 text(name);
+  nvtx_name(NvtxNamed::Category, nullptr, category, text.text, text.length);
+}
+template <typename Char>
+void name_thread(u32 thread, const Char* name) {
+  const Utf8 text(name);
+  nvtx_name(NvtxNamed::Thread, nullptr, thread, text.text, text.length);
+}
+template <typename Char, NvtxNamed kWhat, typename Handle>
+void name_object(Handle handle, const Char* name) {
+  const Utf8 text(name);
+  nvtx_name(kWhat, nullptr, (u64)handle, text.text, text.length);  // a pointer or an ordinal
+}
+
+void domain_mark(void* domain, const EventAttributes* attributes) { nvtx_mark(nvtx_event(domain, attributes)); }
+u64 domain_start(void* domain, const EventAttributes* attributes) { return nvtx_start(nvtx_event(domain, attributes)); }
+void domain_end(void* domain, u64 range) { nvtx_end(range, domain, {}); }
+int domain_push(void* domain, const EventAttributes* attributes) {
+  nvtx_push(nvtx_event(domain, attributes));
+  return kNoLevel;
+}
+int domain_pop(void* domain) {
+  nvtx_pop(domain, {});
+  return kNoLevel;
+}
+template <typename Char>
+void domain_name_category(void* domain, u32 category, const Char* name) {
+  const Utf8 text(name);
+  nvtx_name(NvtxNamed::Category, domain, category, text.text, text.length);
+}
+template <typename Char>
+void* domain_register_string(void*, const Char* string) {
+  const Utf8 text(string);
+  NvtxString* kept = nvtx_keep(text.text, text.length);
+  return kept ? kept : nvtx_lost_string();
+}
+template <typename Char>
+void* domain_create(const Char* name) {
+  const Utf8 text(name);
+  return nvtx_domain(text.text, text.length);
+}
+void domain_destroy(void*) {}
+void initialize(const void*) {}
+
+// What identifier types of resources mean to us: class in the upper half, index in the lower.
+NvtxNamed resource_kind(i32 type) {
+  switch (type) {
+    case 0x10003:  // native thread id
+      return NvtxNamed::Thread;
+    case 0x40001:
+    case 0x50000:
+      return NvtxNamed::Device;
+    case 0x40002:
+      return NvtxNamed::Context;
+    case 0x40003:
+    case 0x50001:
+      return NvtxNamed::Stream;
+    case 0x40004:
+    case 0x50002:
+      return NvtxNamed::Event;
+    default:
+      return NvtxNamed::Resource;
+  }
+}
+
+void* resource_create(void* domain, const ResourceAttributes* attributes) {
+  if (!attributes || attributes->size < sizeof *attributes) return nullptr;
+  const Utf8 text(NvtxMessage{attributes->message_type, attributes->message});
+  nvtx_name(resource_kind(attributes->identifier_type), domain, attributes->identifier, text.text, text.length);
+  return nvtx_lost_string();  // any address of ours: it is only ever given back
+}
+void resource_destroy(void*) {}
+
+// ------------------------------------------------------------------ extended payloads
+
+constinit std::atomic<u64> next_schema{kFirstDynamicId}, next_scope{kFirstDynamicId}, next_time_domain{kFirstDynamicId};
+
+u64 schema_id(u64 own, bool given) { return given && own ? own : next_schema.fetch_add(1, std::memory_order_relaxed); }
+
+u64 schema_register(void* domain, const SchemaAttributes* attributes) {
+  if (!attributes) return 0;
+  const u64 id = schema_id(attributes->schema, attributes->fields & kSchemaFieldId);
+  if ((attributes->fields & kFieldName) && attributes->name)
+    nvtx_name(NvtxNamed::Schema, domain, id, attributes->name, std::strlen(attributes->name));
+  return id;
+}
+u64 enum_register(void*, const EnumAttributes* attributes) {
+  return attributes ? schema_id(attributes->schema, attributes->fields & kEnumFieldId) : 0;
+}
+u64 scope_register(void*, const ScopeAttributes* attributes) {
+  if (!attributes) return 0;
+  return attributes->scope ? attributes->scope : next_scope.fetch_add(1, std::memory_order_relaxed);
+}
+u64 time_domain_register(void*, const TimeDomainAttributes* attributes) {
+  if (!attributes) return 0;
+  return attributes->time_domain ? attributes->time_domain : next_time_domain.fetch_add(1, std::memory_order_relaxed);
+}
+
+NvtxPayload schema_payload(const PayloadData* data, std::size_t count) {
+  return {0x100, data && count ? data->schema : 0};
+}
+NvtxEvent payload_event(const void* domain, const PayloadData* data, std::size_t count) {
+  NvtxEvent event;
+  event.domain = domain;
+  event.payload = schema_payload(data, count);
+  return event;
+}
+void mark_payload(void* domain, const PayloadData* data, std::size_t count) {
+  nvtx_mark(payload_event(domain, data, count));
+}
+int push_payload(void* domain, const PayloadData* data, std::size_t count) {
+  nvtx_push(payload_event(domain, data, count));
+  return kNoLevel;
+}
+int pop_payload(void* domain, const PayloadData* data, std::size_t count) {
+  nvtx_pop(domain, schema_payload(data, count));
+  return kNoLevel;
+}
+u64 start_payload(void* domain, const PayloadData* data, std::size_t count) {
+  return nvtx_start(payload_event(domain, data, count));
+}
+void end_payload(void* domain, u64 range, const PayloadData* data, std::size_t count) {
+  nvtx_end(range, domain, schema_payload(data, count));
+}
+
+// ------------------------------------------------------------------ the tables
+
+template <typename F>
+Function function(F* callback) {
+  return reinterpret_cast<Function>(callback);
+}
+
+// Index: NVTX's callback id of the module; 0 and what is absent stay no-ops.
+const Function kCoreFunctions[] = {
+    nullptr,
+    function(&mark_ex),
+    function(&mark<char>),
+    function(&mark<wchar_t>),
+    function(&start_ex),
+    function(&start<char>),
+    function(&start<wchar_t>),
+    function(&end),
+    function(&push_ex),
+    function(&push<char>),
+    function(&push<wchar_t>),
+    function(&pop),
+    function(&name_category<char>),
+    function(&name_category<wchar_t>),
+    function(&name_thread<char>),
+    function(&name_thread<wchar_t>),
+};
+const Function kCore2Functions[] = {
+    nullptr,
+    function(&domain_mark),
+    function(&domain_start),
+    function(&domain_end),
+    function(&domain_push),
+    function(&domain_pop),
+    function(&resource_create),
+    function(&resource_destroy),
+    function(&domain_name_category<char>),
+    function(&domain_name_category<wchar_t>),
+    function(&domain_register_string<char>),
+    function(&domain_register_string<wchar_t>),
+    function(&domain_create<char>),
+    function(&domain_create<wchar_t>),
+    function(&domain_destroy),
+    function(&initialize),
+};
+const Function kCudaFunctions[] = {
+    nullptr,
+    function(&name_object<char, NvtxNamed::Device, int>),
+    function(&name_object<wchar_t, NvtxNamed::Device, int>),
+    function(&name_object<char, NvtxNamed::Context, void*>),
+    function(&name_object<wchar_t, NvtxNamed::Context, void*>),
+    function(&name_object<char, NvtxNamed::Stream, void*>),
+    function(&name_object<wchar_t, NvtxNamed::Stream, void*>),
+    function(&name_object<char, NvtxNamed::Event, void*>),
+    function(&name_object<wchar_t, NvtxNamed::Event, void*>),
+};
+const Function kCudartFunctions[] = {
+    nullptr,
+    function(&name_object<char, NvtxNamed::Device, int>),
+    function(&name_object<wchar_t, NvtxNamed::Device, int>),
+    function(&name_object<char, NvtxNamed::Stream, void*>),
+    function(&name_object<wchar_t, NvtxNamed::Stream, void*>),
+    function(&name_object<char, NvtxNamed::Event, void*>),
+    function(&name_object<wchar_t, NvtxNamed::Event, void*>),
+};
+
+template <u32 kCount>
+bool fill(const Callbacks& callbacks, u32 module, const Function (&functions)[kCount]) {
+  Function** slots = nullptr;
+  unsigned size = 0;
+  if (!callbacks.GetModuleFunctionTable(module, &slots, &size) || !slots) return false;
+  for (u32 i = 1; i < kCount && i < size; ++i) {
+    if (slots[i]) *slots[i] = functions[i];
+  }
+  return true;
+}
+
+// ------------------------------------------------------------------ the variable
+
+enum class Route : u32 { NotLooked, Ours, Foreign, Off, NoPath };
+constinit std::atomic<u32> route{0};
+constinit char own_setting[sizeof kVariable + 1024]{};  // NVTX_INJECTION64_PATH=PATH
+constexpr u32 kVariables = 1024;
+constinit char* own_environment[kVariables + 2]{};
+
+const char* variable_now(const char* name, u64 length) {
+  for (char* const* entry = environ; entry && *entry; ++entry) {
+    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+  }
+  return nullptr;
+}
+
+// The absolute path of this library after "NVTX_INJECTION64_PATH=".
+bool write_own_setting() {
+  LoadedObject self;
+  if (!find_object(&own_setting, self) || !self.path || !self.path[0]) return false;
+  std::memcpy(own_setting, kVariable, sizeof kVariable - 1);
+  char* at = own_setting + sizeof kVariable - 1;
+  *at++ = '=';
+  char* const end = own_setting + sizeof own_setting;
+  if (self.path[0] != '/') {
+    const long size = raw_syscall(SYS_getcwd, raw_pointer(at), end - at - 1);
+    if (size <= 1) return false;
+    at += size - 1;
+    *at++ = '/';
+  }
+  const u64 length = std::strlen(self.path);
+  if (length >= static_cast<u64>(end - at)) return false;
+  std::memcpy(at, self.path, length + 1);
+  return true;
+}
+
+// A longer list of the same variables in the place of the old one: setenv would allocate.
+bool append_own_setting() {
+  u32 count = 0;
+  while (environ[count]) ++count;
+  char** list = own_environment;
+  if (count > kVariables) {
+    const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>((count + 2) * sizeof(char*)), PROT_READ | PROT_WRITE,
+                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped < 0 && mapped > -4096) return false;
+    list = reinterpret_cast<char**>(mapped);
+  }
+  std::memcpy(list, environ, count * sizeof(char*));
+  list[count] = own_setting;
+  environ = list;
+  return true;
+}
+
+Route prepare() {
+  copy_environment(environ);
+  const char* enabled = copied_variable("GPUTRACE");
+  if ((enabled && std::strcmp(enabled, "0") == 0) || !nvtx_is_collected()) return Route::Off;
+  if (!is_first_copy()) return Route::Off;
+  if (!write_own_setting()) return Route::NoPath;
+  const char* present = variable_now(kVariable, sizeof kVariable - 1);
+  // A parent under us has set it.
+  if (present) return std::strcmp(present, own_setting + sizeof kVariable) == 0 ? Route::Ours : Route::Foreign;
+  return append_own_setting() ? Route::Ours : Route::NoPath;
+}
+
+}  // namespace
+
+void nvtx_prepare_environment() {
+  u32 not_looked = 0;
+  if (route.load(std::memory_order_relaxed) || !environ) return;
+  // One thread: before or in the constructor.
+  route.compare_exchange_strong(not_looked, static_cast<u32>(prepare()), std::memory_order_relaxed);
+}
+
+void describe_nvtx(InfoText& info, const Options& options) {
+  if (!options.collect_nvtx) return info.add("not_collected", "nvtx: left out by GPUTRACE_COLLECT");
+  switch (static_cast<Route>(route.load(std::memory_order_relaxed))) {
+    case Route::Foreign: {
+      Sentence text;
+      const char* other = variable_now(kVariable, sizeof kVariable - 1);
+      text << "nvtx: " << kVariable << " names another library, which gets the events: " << (other ? other : "");
+      return info.add("not_collected", text.text());
+    }
+    case Route::NoPath:
+      return info.add("not_collected", "nvtx: the path of the library could not be told to the program");
+    case Route::NotLooked:
+    case Route::Off:
+    case Route::Ours:
+      return;
+  }
+}
+
+}  // namespace gputrace
+
+using namespace gputrace;
+
+// For every object of the program that includes the NVTX headers, at its first call. 0: no tool.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(GetExportTable export_table) {
+  if (static_cast<Route>(route.load(std::memory_order_relaxed)) != Route::Ours || !export_table) return 0;
+  const auto* callbacks = static_cast<const Callbacks*>(export_table(kCallbacksTable));
+  if (!callbacks || callbacks->struct_size < sizeof(Callbacks) || !nvtx_open_store()) return 0;
+  const bool core = fill(*callbacks, kCore, kCoreFunctions);
+  fill(*callbacks, kCore2, kCore2Functions);
+  fill(*callbacks, kCuda, kCudaFunctions);
+  fill(*callbacks, kCudart, kCudartFunctions);
+  return core ? 1 : 0;
+}
+
+// For every extension that such an object uses; of them the payloads are known here.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(ExtensionModule* module) {
+  if (static_cast<Route>(route.load(std::memory_order_relaxed)) != Route::Ours || !module || !nvtx_open_store()) return 0;
+  if (module->module != kPayloadModule || module->segment_count < 1 || !module->segments) return 0;
+  const auto set = [&](u32 slot, auto* callback) {
+    if (slot < module->segments->count) module->segments->slots[slot] = reinterpret_cast<std::intptr_t>(callback);
+  };
+  set(kSchemaRegister, &schema_register);
+  set(kEnumRegister, &enum_register);
+  set(kMarkPayload, &mark_payload);
+  set(kRangePushPayload, &push_payload);
+  set(kRangePopPayload, &pop_payload);
+  set(kRangeStartPayload, &start_payload);
+  set(kRangeEndPayload, &end_payload);
+  set(kTimeDomainRegister, &time_domain_register);
+  set(kScopeRegister, &scope_register);
+  return 1;
+}
+
+static char* no_getenv(const char*) { return nullptr; }
+
+// The slow way into getenv (route_x86_64.S): the first time, and for names that begin like ours.
+extern "C" __attribute__((visibility("hidden"))) void gputrace_before_getenv(const char* name) {
+  ErrnoGuard guard;
+  if (!__atomic_load_n(&gputrace_real_getenv, __ATOMIC_ACQUIRE)) {
+    void* real = find_function_after_us("getenv");
+    __atomic_store_n(&gputrace_real_getenv, real ? real : reinterpret_cast<void*>(&no_getenv), __ATOMIC_RELEASE);
+  }
+  if (name && std::strcmp(name, kVariable) == 0) nvtx_prepare_environment();
+}
