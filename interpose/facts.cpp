@@ -5,10 +5,11 @@
 #include <cstring>
 
 #include "base/raw_syscall.h"
+#include "interpose/device_collection.h"
 #include "interpose/driver_query.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/session.h"
-#include "trace/text_id.h"
+#include "trace/string_id.h"
 
 namespace gputrace {
 namespace {
@@ -363,6 +364,7 @@ u64 refresh_context(FinishedCall call) {
   const u64 context = reinterpret_cast<u64>(current);
   process_ready(call);
   if (!context_known(context)) tell_context(call, context);
+  default_stream_used(call, context);
   thread_state.context = context;
   return context;
 }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "interpose/code_capture.h"
 #include "interpose/driver_query.h"
 
 namespace gputrace {
@@ -64,20 +65,6 @@ ImageKind kind_of_input(CUjitInputType type) {
     default:
       return ImageKind::Unknown;
   }
-}
-
-template <typename T>
-T load(const void* at, u64 offset) {
-  T value;
-  std::memcpy(&value, static_cast<const char*>(at) + offset, sizeof value);
-  return value;
-}
-
-// The end of what an ELF image's own headers name.
-u64 elf_size(const void* image) {
-  const u64 sections = load<u64>(image, 40) + u64{load<u16>(image, 58)} * load<u16>(image, 60);
-  const u64 segments = load<u64>(image, 32) + u64{load<u16>(image, 54)} * load<u16>(image, 56);
-  return sections > segments ? sections : segments;
 }
 
 }  // namespace
@@ -222,7 +209,9 @@ void primary_retained(const FinishedCall& call, CUcontext context, CUdevice devi
 
 void driver_initialized(const FinishedCall& call) {
   plain(call, 0);
-  if (call.ok()) process_ready(call);
+  if (!call.ok()) return;
+  process_ready(call);
+  driver_ready(call);
 }
 
 void profiler_range(const FinishedCall& call, bool begin) {
@@ -248,28 +237,29 @@ void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageK
   end_definition();
 }
 
-u64 image_size(const void* image, ImageKind& kind) {
-  constexpr u32 kElf = 0x464c457f, kWrapper = 0x466243b1, kFatbin = 0xba55ed50;
-  kind = ImageKind::Unknown;
-  if (!image) return 0;
-  // Four bytes are there in every image that the driver has just accepted.
-  const u32 magic = load<u32>(image, 0);
-  if (magic == kWrapper) {
-    const void* inner = load<const void*>(image, 8);
-    return inner ? image_size(inner, kind) : 0;
-  }
-  if (magic == kFatbin) {
-    kind = ImageKind::Fatbin;
-    return load<u16>(image, 6) + load<u64>(image, 8);
-  }
-  if (magic == kElf) {
-    kind = ImageKind::Cubin;
-    return elf_size(image);
-  }
-  const unsigned char first = static_cast<unsigned char>(magic & 0xff);
-  if (first != '.' && first != '/' && first != '\n' && first != '\t' && first != ' ' && first != '\r') return 0;
-  kind = ImageKind::Ptx;
-  return std::strlen(static_cast<const char*>(image));
+void image_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const void* image) {
+  ErrnoGuard guard;
+  ImageExtent images[kMaxImagesOfModule];
+  const u32 count = call.ok() ? find_images(image, images) : 0;
+  module_loaded(call, what, module, count ? images[0].kind : ImageKind::Unknown, count ? images[0].bytes : 0, nullptr);
+  capture_images(call, module, images, count);
+}
+
+void file_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const char* path) {
+  module_loaded(call, what, module, ImageKind::File, 0, path);
+  capture_file(call, module, path);
+}
+
+void unloaded(const FinishedCall& call, u64 module) {
+  module_loaded(call, ModuleWhat::Unload, module, ImageKind::Unknown, 0, nullptr);
+  if (!call.ok()) return;
+  functions_gone(module);
+  code_unloaded(module);
+}
+
+void library_module(const FinishedCall& call, CUmodule module, CUlibrary library) {
+  plain(call, library);
+  capture_library_module(call, handle(module), handle(library));
 }
 
 void link_data(const FinishedCall& call, CUlinkState state, CUjitInputType type, u64 bytes, const char* name) {

@@ -1,6 +1,7 @@
 // The words of api.def's record column: one function per shape of record. Hot ones are inline.
 #pragma once
 
+#include "interpose/device_collection.h"
 #include "interpose/facts.h"
 #include "interpose/graphs.h"
 #include "interpose/session.h"
@@ -305,6 +306,10 @@ GT_HOT void object_call(const FinishedCall& call, ObjectKind kind, ObjectWhat wh
   record.what = static_cast<u32>(what);
   emit(call, record);
 }
+inline void stream_call(const FinishedCall& call, CUstream stream, u64 context, i64 value) {
+  object_call(call, ObjectKind::Stream, ObjectWhat::Created, stream, context, value);
+  stream_created(call, stream, context);
+}
 // Every call after which another context may be current.
 void context_call(const FinishedCall& call, ObjectWhat what, u64 context, i64 value = 0);
 void primary_retained(const FinishedCall& call, CUcontext context, CUdevice device);
@@ -313,21 +318,21 @@ void profiler_range(const FinishedCall& call, bool begin);
 
 // ------------------------------------------------------------------ machine code
 void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageKind image, u64 bytes, const char* path);
-u64 image_size(const void* image, ImageKind& kind);
+void image_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const void* image);
+void file_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const char* path);
+void unloaded(const FinishedCall& call, u64 module);
+void library_module(const FinishedCall& call, CUmodule module, CUlibrary library);
 template <typename Module>
 void module_image(const FinishedCall& call, ModuleWhat what, Module module, const void* image) {
-  ImageKind kind = ImageKind::Unknown;
-  const u64 bytes = call.ok() ? image_size(image, kind) : 0;
-  module_loaded(call, what, handle(module), kind, bytes, nullptr);
+  image_loaded(call, what, handle(module), image);
 }
 template <typename Module>
 void module_file(const FinishedCall& call, ModuleWhat what, Module module, const char* path) {
-  module_loaded(call, what, handle(module), ImageKind::File, 0, path);
+  file_loaded(call, what, handle(module), path);
 }
 template <typename Module>
 void module_unloaded(const FinishedCall& call, Module module) {
-  module_loaded(call, ModuleWhat::Unload, handle(module), ImageKind::Unknown, 0, nullptr);
-  if (call.ok()) functions_gone(handle(module));
+  unloaded(call, handle(module));
 }
 void link_data(const FinishedCall& call, CUlinkState state, CUjitInputType type, u64 bytes, const char* name);
 void link_file(const FinishedCall& call, CUlinkState state, CUjitInputType type, const char* path);

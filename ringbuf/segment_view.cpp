@@ -1,5 +1,7 @@
 #include "ringbuf/segment_view.h"
 
+#include <sys/mman.h>
+
 #include <boost/interprocess/mapped_region.hpp>
 
 #include <cstring>
@@ -66,5 +68,7 @@ Result<SegmentView, std::string> SegmentView::over(void* memory, u64 size) {
   if (const char* wrong = what_is_wrong(view.header_, size)) return Failure{std::string(wrong)};
   return view;
 }
+
+void SegmentView::keep_from_children() const { (void)::madvise(base_, header_.segment_size, MADV_DONTFORK); }
 
 }  // namespace gputrace

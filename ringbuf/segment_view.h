@@ -22,6 +22,8 @@ class SegmentView {
   static Result<SegmentView, std::string> over(void* memory, u64 size);
 
   const SegmentHeader& header() const { return header_; }  // the private copy
+  // Processes that are forked from here on do not have the mapping.
+  void keep_from_children() const;
   SegmentControl& control() const { return *reinterpret_cast<SegmentControl*>(base_ + header_.control_offset); }
   // Copies of the texts at the time of the call.
   std::string schema_text() const { return {base_ + header_.text_offset, header_.schema_size}; }

@@ -14,6 +14,7 @@ namespace {
 constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kShortestPause = kMillisecond / 2, kLongestPause = 20 * kMillisecond;
 constexpr Nanos kPauseWhenOver = 250 * kMillisecond;    // the window is over: nothing comes any more
+constexpr Nanos kScanAfterEnd = 30'000 * kMillisecond;  // for machine code that is still to be read then
 constexpr Nanos kCheckpointEvery = 500 * kMillisecond;  // what is older than a second is in the file
 
 // "8f3a0b12-..." → 16 bytes; zeros where it is no UUID.
@@ -37,6 +38,16 @@ FileHeader file_header(const SegmentHeader& segment) {
   header.clock = segment.clock;
   parse_boot_id(boot_id(), header.boot_id);
   return header;
+}
+
+// Whether a part of GPUTRACE_COLLECT is in effect.
+bool collects(const InfoLines& info, std::string_view part) {
+  for (std::string_view left = find_info(info, "option.collect"); !left.empty();) {
+    const std::size_t comma = left.find(',');
+    if (left.substr(0, comma) == part) return true;
+    left.remove_prefix(comma == std::string_view::npos ? left.size() : comma + 1);
+  }
+  return false;
 }
 
 std::string utc_now() { return format_utc(realtime_nanos()); }
@@ -67,7 +78,8 @@ void Sidecar::begin(const SegmentView& segment) {
   redact_info(info_);
   names_ = name_output(info_, segment.header(), environment_);
   open_trace(segment);
-  consumer_ = std::make_unique<Consumer>(segment, *sink_);
+  start_scanner(segment);
+  consumer_ = std::make_unique<Consumer>(segment, watch_code_ ? static_cast<RecordSink&>(*watch_code_) : *sink_);
   watch_ = std::make_unique<ProcessWatch>(std::move(process_fd_), segment.header().pid, segment.header().start_time,
                                           segment_fd_.get());
   (void)!::chdir("/");
@@ -78,6 +90,29 @@ void Sidecar::begin(const SegmentView& segment) {
   sink_->add_info(format_info(info_));
   sink_->add_anchor(segment.header().anchor);
   sink_->add_anchor(take_anchor(clock_));
+}
+
+// Machine code is read by a process of its own, where it is wanted and there is a file to tell it.
+void Sidecar::start_scanner(const SegmentView& segment) {
+  if (!sink_->writer() || !collects(info_, "code")) return;
+  segment.keep_from_children();
+  scanner_ = std::make_unique<CodeScanner>();
+  if (!scanner_->start()) {
+    log_.error(std::string("machine code is not read: ") + std::strerror(errno), "");
+    info_.emplace_back("not_collected", "code: no process could be started to read it");
+    scanner_.reset();
+    return;
+  }
+  watch_code_ = std::make_unique<CodeWatch>(*sink_, *scanner_);
+}
+
+void Sidecar::take_scan(const RecordHeader& record) {
+  alignas(8) u8 copy[std::max(sizeof(CodeKernel), sizeof(CodeScan))];
+  if (record.size > sizeof copy) return;
+  std::memcpy(copy, &record, record.size);
+  auto& header = *reinterpret_cast<RecordHeader*>(copy);
+  header.begin = header.end = ticks_of(clock_);
+  sink_->add_record(header);
 }
 
 bool Sidecar::open_trace(const SegmentView& segment) {
@@ -123,6 +158,7 @@ ProcessWatch::State Sidecar::follow() {
   const SegmentControl& control = consumer_->segment().control();
   while (true) {
     pause = next_pause(pause, consumer_->drain());
+    if (scanner_) scanner_->exchange([this](const RecordHeader& record) { take_scan(record); });
     say_stop();
     if (const Nanos now = monotonic_nanos(); now >= next_checkpoint) {
       next_checkpoint = now + kCheckpointEvery;
@@ -154,6 +190,11 @@ void Sidecar::finish(ProcessWatch::State how) {
   sink_->flush();
   sink_->add_in_flight(open_calls);
   sink_->checkpoint(*consumer_, ticks_of(clock_), true);
+  if (scanner_) {  // everything else is in the file by now: nothing is lost if this is not waited for
+    scanner_->finish(monotonic_nanos() + kScanAfterEnd, [this](const RecordHeader& record) { take_scan(record); });
+    sink_->add_anchor(take_anchor(clock_));
+    sink_->checkpoint(*consumer_, ticks_of(clock_), true);
+  }
   say_stop();
   EndEntry end{};
   const bool exiting = consumer_->segment().control().exiting.load(std::memory_order_relaxed) != 0;

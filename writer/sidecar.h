@@ -8,6 +8,8 @@
 
 #include "base/fd.h"
 #include "base/types.h"
+#include "writer/code_scanner.h"
+#include "writer/code_watch.h"
 #include "writer/host.h"
 #include "writer/log.h"
 #include "writer/process_info.h"
@@ -29,6 +31,8 @@ class Sidecar {
  private:
   bool open_trace(const SegmentView& segment);
   void begin(const SegmentView& segment);
+  void start_scanner(const SegmentView& segment);
+  void take_scan(const RecordHeader& record);
   ProcessWatch::State follow();
   void finish(ProcessWatch::State how);
   void say_stop();
@@ -44,6 +48,9 @@ class Sidecar {
   std::string trace_path_;
   ClockKind clock_ = ClockKind::Monotonic;
   std::unique_ptr<TraceSink> sink_;
+  // Where machine code is collected. The watch stands between the consumer and the sink.
+  std::unique_ptr<CodeScanner> scanner_;
+  std::unique_ptr<CodeWatch> watch_code_;
   std::unique_ptr<Consumer> consumer_;
   std::unique_ptr<ProcessWatch> watch_;
   bool said_stop_ = false;

@@ -115,23 +115,37 @@ HealthEntry TraceSink::health_of(const RingThread& thread, const Stage& stage) c
   return entry;
 }
 
+void TraceSink::add_record(const RecordHeader& record) {
+  if (!own_.seen) {
+    own_.slot = kSidecarSlot;
+    own_.begin = record.begin;
+    std::memcpy(own_.name, "sidecar", sizeof "sidecar");
+    thread_began(own_);
+  }
+  records(own_, own_.seen, 1, reinterpret_cast<const u8*>(&record), record.size);
+  ++own_.seen;
+}
+
+void TraceSink::tell_health(const RingThread& thread, bool last, std::vector<HealthEntry>& entries) {
+  const auto found = stages_.find(key_of(thread));
+  if (found == stages_.end()) return;
+  const HealthEntry entry = health_of(thread, found->second);
+  if (!last && digest(entry) == found->second.told) return;
+  found->second.told = digest(entry);
+  entries.push_back(entry);
+}
+
 void TraceSink::checkpoint(Consumer& consumer, Ticks now, bool last) {
   flush();
   write_anchors(last);
   if (!writer_) return;
   std::vector<HealthEntry> entries;
-  for (const RingThread& thread : consumer.threads()) {
-    const auto found = stages_.find(key_of(thread));
-    if (found == stages_.end()) continue;
-    const HealthEntry entry = health_of(thread, found->second);
-    if (!last && digest(entry) == found->second.told) continue;
-    found->second.told = digest(entry);
-    entries.push_back(entry);
-  }
+  for (const RingThread& thread : consumer.threads()) tell_health(thread, last, entries);
+  tell_health(own_, last, entries);
   const RingThread process = consumer.process();
   HealthEntry all{};
   all.slot = kProcessSlot;
-  all.seen = process.seen;
+  all.seen = process.seen + own_.seen;
   all.stored = stored_;
   std::copy(process.dropped, process.dropped + kDropReasons, all.dropped);
   all.dropped[static_cast<u32>(DropReason::Disk)] += disk_;

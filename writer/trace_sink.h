@@ -27,6 +27,8 @@ class TraceSink final : public RecordSink {
   void records(const RingThread& thread, u64 first_record, u32 count, const u8* data, u32 size) override;
   void thread_ended(const RingThread& thread) override;
 
+  // A record of the sidecar's own, on a thread of its own (kSidecarSlot).
+  void add_record(const RecordHeader& record);
   void add_anchor(const Anchor& anchor) { anchors_.push_back(anchor); }
   void add_info(const std::string& text);
   void add_schema(const std::string& text);
@@ -54,6 +56,7 @@ class TraceSink final : public RecordSink {
 
   void write_stage(Stage& stage);
   void write_threads();
+  void tell_health(const RingThread& thread, bool last, std::vector<HealthEntry>& entries);
   void write_anchors(bool last);
   HealthEntry health_of(const RingThread& thread, const Stage& stage) const;
   static u64 key_of(const RingThread& thread) { return static_cast<u64>(thread.slot) << 32 | thread.incarnation; }
@@ -62,6 +65,7 @@ class TraceSink final : public RecordSink {
   std::unordered_map<u64, Stage> stages_;
   u64 staged_ = 0;  // bytes in all stages
   u64 stored_ = 0, disk_ = 0, told_ = 0;
+  RingThread own_;  // counts what add_record() was given
   std::vector<ThreadEntry> thread_news_;
   std::vector<HealthEntry> ended_;
   std::vector<Anchor> anchors_;

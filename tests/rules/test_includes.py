@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     'ringbuf': {'base', 'trace'},
     'interpose': {'base', 'trace', 'ringbuf', 'cupti'},
     'cupti': {'base', 'trace', 'ringbuf'},
-    'writer': {'base', 'trace', 'ringbuf'},
+    'writer': {'base', 'trace', 'ringbuf', 'cubin'},
     'analysis': {'base', 'trace', 'cubin'},
     'cli': {'base', 'trace', 'analysis'},
     'simgpu': {'base', 'cubin'},

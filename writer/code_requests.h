@@ -1,0 +1,51 @@
+// What the sidecar asks of the code scanner, and in which form it goes there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace gputrace {
+
+inline constexpr u64 kMaxCopiedImage = 8ull << 20;   // of one image whose bytes came through the ring
+inline constexpr u64 kMaxCopiedImages = 64ull << 20;  // of all of them: twice what the library copies
+
+// An image as CodeImage tells it, with what its text ids stand for.
+struct CodeImageRequest {
+  u64 id = 0;
+  u32 kind = 0;  // ImageKind
+  u64 offset = 0, bytes = 0, check = 0;
+  std::string path;      // empty: `content` holds it
+  std::string build_id;  // hex; empty: not known
+  std::vector<u8> content;
+};
+
+class CodeRequests {
+ public:
+  virtual ~CodeRequests() = default;
+  virtual void device(u32 capability) = 0;  // 90 for 9.0
+  virtual void image(CodeImageRequest&& image) = 0;
+  // The facts of one kernel are wanted; `name` is a text id.
+  virtual void kernel(u64 image, u64 name) = 0;
+};
+
+// The pipe carries messages: this, then `size` bytes.
+enum class CodeMessage : u32 { Device = 1, Image = 2, Kernel = 3 };
+struct CodeMessageHeader {
+  CodeMessage what;
+  u32 size;
+};
+struct CodeKernelMessage {
+  u64 image, name;
+};
+// Followed by the path, the build id and the content.
+struct CodeImageMessage {
+  u64 id, offset, bytes, check;
+  u32 kind;
+  u32 path_size, build_id_size, content_size;
+};
+inline constexpr u32 kMaxCodeMessage = (16u << 20);
+// What comes back are records: CodeKernel and CodeScan, their times not filled in.
+
+}  // namespace gputrace
