@@ -1,6 +1,7 @@
 #include "analysis/kernel_rows.h"
 
 #include <cstdio>
+#include <map>
 
 #include "analysis/demangle.h"
 
@@ -22,6 +23,29 @@ std::string display_name(const Function& function) {
   char text[48];
   std::snprintf(text, sizeof text, "(function 0x%llx)", static_cast<unsigned long long>(function.handle));
   return text;
+}
+
+const KernelName& name_of(const Function& function) {
+  static std::map<std::string, KernelName> known;  // the analyzer has one thread
+  const std::string key = function.symbol.empty() ? display_name(function) : function.symbol;
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  return known.emplace(key, parse_kernel_name(key)).first->second;
+}
+
+KernelEvidence evidence_of(const Function&) { return {}; }
+
+Residency residency_of(const Device* device, const Function& function, const KernelShape& shape) {
+  if (!device) return {};
+  const auto threads = static_cast<u64>(shape.block[0]) * shape.block[1] * shape.block[2];
+  const KernelDemand demand{threads, function.registers, function.static_shared, shape.dynamic_shared};
+  Residency residency;
+  residency.occupancy = theoretical_occupancy(device->limits, demand);
+  const bool clusters = shape.cluster[0] > 1 || shape.cluster[1] > 1 || shape.cluster[2] > 1;
+  if (!residency.occupancy || clusters) return residency;
+  const auto blocks = static_cast<u64>(shape.grid[0]) * shape.grid[1] * shape.grid[2];
+  residency.waves = waves_of(blocks, residency.occupancy->blocks_per_sm, device->sms);
+  return residency;
 }
 
 }  // namespace gputrace

@@ -1,9 +1,12 @@
 // What a kernel is called, and which machine code it comes from.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "analysis/categories.h"
 #include "analysis/facts.h"
+#include "analysis/occupancy.h"
 #include "analysis/table.h"
 
 namespace gputrace {
@@ -15,5 +18,18 @@ std::string image_key(const ProcessTrace& process, u32 module);
 Value symbol_of(const Function& function);
 // For people: demangled; the handle where the name is not known.
 std::string display_name(const Function& function);
+
+// What its name says, read once for each symbol; for a kernel without a name `brief` is its handle.
+const KernelName& name_of(const Function& function);
+// What is known of it besides its name.
+KernelEvidence evidence_of(const Function& function);
+
+// How a kernel in one shape sits on its device. What cannot be told is nothing: registers of PTX that nobody compiled,
+// a device without facts, the waves of clusters (they are placed as a whole).
+struct Residency {
+  std::optional<Occupancy> occupancy;
+  std::optional<Waves> waves;
+};
+Residency residency_of(const Device* device, const Function& function, const KernelShape& shape);
 
 }  // namespace gputrace

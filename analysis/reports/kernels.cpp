@@ -58,15 +58,6 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
   return sorted;
 }
 
-Value occupancy(const KernelRow& row) {
-  if (!row.device_facts) return {};
-  const u32* block = row.shape.block;
-  const KernelDemand demand{static_cast<u64>(block[0]) * block[1] * block[2], row.function->registers,
-                            row.function->static_shared, row.shape.dynamic_shared};
-  const auto value = theoretical_occupancy(row.device_facts->limits, demand);
-  return value ? Value(*value) : Value();
-}
-
 }  // namespace
 
 Table kernels_report(const LoadedTrace& trace) {
@@ -74,7 +65,8 @@ Table kernels_report(const LoadedTrace& trace) {
   table.section = "kernels";
   table.title = "Kernels by executions";
   table.columns = {{"rank", Unit::Count},
-                   {"kernel", Unit::Text, Hint::Kernel},
+                   {"name", Unit::Text, Hint::Name},
+                   {"kernel", Unit::Text, Hint::Detail},
                    {"symbol", Unit::Text, Hint::Detail},
                    {"op", Unit::Text},
                    {"device", Unit::None},
@@ -86,6 +78,11 @@ Table kernels_report(const LoadedTrace& trace) {
                    {"dynamic_shared_bytes", Unit::Bytes},
                    {"local_bytes", Unit::Bytes},
                    {"occupancy", Unit::Ratio},
+                   {"occupancy_limit", Unit::Text},
+                   {"blocks_per_sm", Unit::Count},
+                   {"waves", Unit::None},
+                   {"tail", Unit::Ratio},
+                   {"category", Unit::Text},
                    {"tensor_core", Unit::Boolean},
                    {"tensor_core_kind", Unit::Text},
                    {"tensor_core_eligible", Unit::Boolean},
@@ -101,7 +98,8 @@ Table kernels_report(const LoadedTrace& trace) {
   table.sort = "launches";
   table.notes = {
       "launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that a "
-      "multiprocessor holds",
+      "multiprocessor holds; waves = blocks of the grid / blocks that the device holds at once; tail = share of the "
+      "places that the last wave leaves empty",
       "kernel times are not known: device timing is not collected in this version; the order is by executions"};
   i64 rank = 0;
   for (const KernelRow& row : collect(trace)) {
@@ -111,6 +109,7 @@ Table kernels_report(const LoadedTrace& trace) {
     };
     const auto* cluster = row.shape.cluster;
     set("rank", ++rank);
+    set("name", name_of(*row.function).brief);
     set("kernel", display_name(*row.function));
     set("symbol", symbol_of(*row.function));
     set("device", row.device);
@@ -121,7 +120,18 @@ Table kernels_report(const LoadedTrace& trace) {
     set("static_shared_bytes", known(row.function->static_shared));
     set("dynamic_shared_bytes", number(static_cast<u64>(row.shape.dynamic_shared)));
     set("local_bytes", known(row.function->local_bytes));
-    set("occupancy", occupancy(row));
+    const Residency residency = residency_of(row.device_facts, *row.function, row.shape);
+    if (residency.occupancy) {
+      set("occupancy", residency.occupancy->ratio);
+      set("occupancy_limit", std::string(occupancy_limit_name(residency.occupancy->limit)));
+      set("blocks_per_sm", number(residency.occupancy->blocks_per_sm));
+    }
+    if (residency.waves) {
+      set("waves", residency.waves->waves);
+      set("tail", residency.waves->tail);
+    }
+    set("category",
+        std::string(category_name(categorize(name_of(*row.function), evidence_of(*row.function)).category)));
     set("launches", number(row.executions));
     table.rows.push_back(std::move(cells));
   }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr uint32_t kRegisterUnit = 256;  // registers are given to a warp in units of this
 constexpr uint32_t kWarpUnit = 4;        // one per scheduler
-constexpr uint32_t kSharedUnit = 128;
+// Shared memory is given out in units of this many bytes.
+uint32_t shared_unit() { return knobs().cc_major >= 8 ? 128 : 256; }
 
 constexpr uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
 
@@ -28,7 +29,7 @@ uint32_t compute(const Function& function, uint32_t block_threads, uint32_t dyna
     blocks = std::min(blocks, warps_that_fit / warps);
   }
   const uint32_t shared = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) + dynamic_shared;
-  if (const uint32_t taken = round_up(shared + reserved_shared_per_block(), kSharedUnit); taken > 0) {
+  if (const uint32_t taken = round_up(shared + reserved_shared_per_block(), shared_unit()); taken > 0) {
     if (shared > shared_per_block_optin()) return 0;
     blocks = std::min(blocks, shared_per_multiprocessor() / taken);
   }
@@ -144,7 +145,7 @@ SIM_API(cuOccupancyAvailableDynamicSMemPerBlock, "cuOccupancyAvailableDynamicSMe
     return CUDA_ERROR_INVALID_VALUE;
   }
   const uint32_t own = static_cast<uint32_t>(function->attributes[CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES].load());
-  const uint32_t share = shared_per_multiprocessor() / wanted / kSharedUnit * kSharedUnit;
+  const uint32_t share = shared_per_multiprocessor() / wanted / shared_unit() * shared_unit();
   const uint32_t taken = reserved_shared_per_block() + own;
   *shared = std::min(share > taken ? share - taken : 0, shared_per_block_optin() - own);
   return CUDA_SUCCESS;

@@ -1,4 +1,4 @@
-// The small parts: percentiles, names of kernels, text on a terminal, occupancy, tables as text, JSON and CSV.
+// The small parts: percentiles, names of kernels, text on a terminal, tables as text, JSON and CSV.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 
 #include "analysis/demangle.h"
 #include "analysis/distribution.h"
-#include "analysis/occupancy.h"
 #include "analysis/render/render.h"
 #include "analysis/render/safe_text.h"
 #include "analysis/reports/list.h"
@@ -97,17 +96,6 @@ TEST(SafeText, ShortensSignaturesByTheirParameters) {
   EXPECT_EQ(shorten_signature(name, 50, "..."), "void gemm<float>(float const*, float*, int)");
   EXPECT_EQ(shorten_signature(name, 12, "..."), "gemm<float>");
   EXPECT_EQ(display_width(shorten("日本日本日本", 7, "...")), 7u);
-}
-
-TEST(Occupancy, IsLimitedByWhatRunsOutFirst) {
-  const DeviceLimits h100{9, 2048, 32, 65536, 233472, 1024, 32};
-  EXPECT_EQ(theoretical_occupancy(h100, {256, 32, 0, 0}), 1.0);
-  EXPECT_EQ(theoretical_occupancy(h100, {256, 255, 0, 0}), 8.0 / 64);     // registers: 1 block of 8 warps
-  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 100 << 10}), 1.0);  // shared: 2 blocks of 32 warps
-  EXPECT_EQ(theoretical_occupancy(h100, {1024, 32, 0, 200 << 10}), 0.5);  // shared: 1 block
-  EXPECT_EQ(theoretical_occupancy(h100, {32, 16, 0, 0}), 0.5);            // blocks: 32 of one warp
-  EXPECT_FALSE(theoretical_occupancy(h100, {256, -1, 0, 0}));
-  EXPECT_FALSE(theoretical_occupancy({}, {256, 32, 0, 0}));
 }
 
 Report small_report() {
