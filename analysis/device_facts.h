@@ -104,6 +104,7 @@ struct GraphTimes {
   u64 device_ns = 0;   // sum over replays of: first node's begin → last node's end
   u64 nodes = 0;       // node records joined
   u64 latency_ns = 0;  // sum over replays of: call begin → first node's begin
+  u64 gap_ns = 0;      // sum over replays of the true launch gap of the first node
 };
 
 struct JoinCounts {
@@ -130,10 +131,17 @@ struct DeviceOverheadSum {
   u64 count = 0, total_ns = 0;
 };
 
+// What the collector said of itself: began, stopped, failed; the newest last.
+struct DeviceStateChange {
+  DeviceCollection state = DeviceCollection::Never;
+  std::string reason;
+};
+
 struct DeviceActivity {
   bool collected = false;  // device collection was on at some time, or device records are there
   bool incomplete = false;  // it stopped before the process ended, or was never ended properly
   std::string library;      // the sentence of the newest "on" state
+  std::vector<DeviceStateChange> states;
   u32 version = 0;          // cuptiGetVersion; 0: not told
   std::vector<DeviceTimes> devices;
   std::vector<StreamTimes> streams;
@@ -141,7 +149,6 @@ struct DeviceActivity {
   DeviceClockFacts clock;
   std::array<u64, 8> lost{};  // by DeviceLossReason
   std::vector<DeviceOverheadSum> overhead;
-  u64 reordered_window = 0;  // operations that were sorted at once at most
 };
 
 }  // namespace gputrace

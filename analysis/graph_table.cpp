@@ -51,17 +51,25 @@ void GraphTable::put_node(const GraphNode& record, u32 function) {
   exec.nodes.push_back(node);
 }
 
-void GraphTable::launched(u64 handle, u32 context, bool counted, u64 call_ns) {
+u32 GraphTable::launched(u64 handle, u32 context, bool counted, u64 call_ns) {
   Exec& exec = execs_[handle];
   if (exec.graph == kNone) {  // made before the trace began
     exec.graph = static_cast<u32>(graphs_.size());
     graphs_.emplace_back().unreadable = true;
   }
-  if (!counted) return;
+  if (!counted) return exec.graph;
   Graph& graph = graphs_[exec.graph];
   ++graph.launches;
   graph.launch_calls.add(call_ns);
   ++exec.replays[context];
+  return exec.graph;
+}
+
+u32 GraphTable::function_of(u64 handle, u64 node) const {
+  const auto exec = execs_.find(handle);
+  if (exec == execs_.end()) return kNone;
+  const auto known = exec->second.by_handle.find(node);
+  return known == exec->second.by_handle.end() ? kNone : exec->second.nodes[known->second].shape.function;
 }
 
 }  // namespace gputrace

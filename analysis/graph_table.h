@@ -37,8 +37,10 @@ class GraphTable {
     if (record.flags & 1) settle(record.exec, replayed);
     put_node(record, function);
   }
-  // In the window of the report or not: only what is counted has `counted`.
-  void launched(u64 exec, u32 context, bool counted, u64 call_ns);
+  // In the window of the report or not: only what is counted has `counted`. Returns the graph's index.
+  u32 launched(u64 exec, u32 context, bool counted, u64 call_ns);
+  // The function of a kernel node; kNone: not known.
+  u32 function_of(u64 exec, u64 node) const;
   void graph_gone(u64 graph) { by_graph_.erase(graph); }
   template <typename Replayed>
   void exec_gone(u64 exec, Replayed&& replayed) {

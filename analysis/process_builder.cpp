@@ -9,6 +9,7 @@ constexpr u16 kNotReady = 600;  // what a query answers while work is in flight:
 constexpr u32 kBatchMember = 1u << 18;
 
 bool is_call_record(RecordType type) { return static_cast<u16>(type) >= 1 && static_cast<u16>(type) <= 14; }
+bool is_device_record(RecordType type) { return static_cast<u16>(type) >= 64 && static_cast<u16>(type) <= 78; }
 
 TransferKind transfer_kind(u8 kind) {
   switch (static_cast<CopyKind>(kind)) {
@@ -24,6 +25,31 @@ TransferKind transfer_kind(u8 kind) {
       return TransferKind::HtoH;
     default:
       return TransferKind::Unknown;
+  }
+}
+
+// What a call means for a device that waits.
+HostLog::What meaning_of(RecordType type) {
+  switch (type) {
+    case RecordType::KernelLaunch:
+    case RecordType::GraphLaunch:
+      return HostLog::What::Launch;
+    case RecordType::Copy:
+    case RecordType::Memset:
+      return HostLog::What::Copy;
+    case RecordType::Sync:
+      return HostLog::What::Synchronization;
+    case RecordType::Alloc:
+    case RecordType::Free:
+      return HostLog::What::Allocation;
+    case RecordType::ModuleLoad:
+    case RecordType::FunctionGet:
+    case RecordType::GraphInstantiate:
+      return HostLog::What::Module;
+    case RecordType::StreamOrder:
+      return HostLog::What::Order;
+    default:
+      return HostLog::What::Other;
   }
 }
 
@@ -62,7 +88,8 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       functions_(facts.functions, facts.modules, reader.texts()),
       graphs_(facts.graphs),
       ledger_(facts),
-      threads_(reader.threads().size()) {}
+      threads_(reader.threads().size()),
+      timeline_(reader, window, facts, *this) {}
 
 CallFacts& ProcessBuilder::call_facts(u16 id) {
   if (id >= calls_by_id_.size()) calls_by_id_.resize(id + 1u, kNone);
@@ -111,6 +138,10 @@ void ProcessBuilder::count_call(Moment& at) {
   thread.last_end = record.end;
   if (!at.first_of_call) return;
   ThreadState* caller = at.definitions ? caller_of(record) : &thread;
+  if (caller) {
+    timeline_.called(static_cast<u32>(caller - threads_.data()), at.begin, at.end, record.call,
+                     meaning_of(static_cast<RecordType>(record.type)));
+  }
   const u64 self = caller ? caller->nesting.self_time(at.begin, at.end) : at.duration();
   if (!at.counted) return;
   if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
@@ -146,16 +177,20 @@ void ProcessBuilder::foresee(const RecordHeader& record) {
 void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
   ++facts_.records;
   const auto type = static_cast<RecordType>(record.type);
-  if (!is_call_record(type)) return add_definition(record);
+  const bool device = is_device_record(type);
+  if (!is_call_record(type) && !device && type != RecordType::Collective) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
+  if (device) return timeline_.device(record, begin, end);
+  if (type == RecordType::Collective) return timeline_.collective(thread, begin);
   Moment at{record,
             threads_[thread],
             begin,
             end,
             begin >= window_.from && begin < window_.to,
             true,
-            reader_.threads()[thread].tid == 0};
+            reader_.threads()[thread].tid == 0,
+            thread};
   count_call(at);
   switch (type) {
     case RecordType::KernelLaunch:
@@ -183,6 +218,8 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
       return ledger_.freed(decode<Free>(record), begin);
     case RecordType::Sync:
       return on_sync(at);
+    case RecordType::StreamOrder:
+      return on_order(at);
     case RecordType::ObjectCall:
       return on_object(at);
     case RecordType::ModuleLoad:
@@ -202,7 +239,7 @@ KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
   } else {
     last_kernel_ = static_cast<u32>(facts_.kernels.size());
     kernels_by_shape_.emplace(shape, last_kernel_);
-    facts_.kernels.push_back({shape, 0, 0, 0});
+    facts_.kernels.emplace_back().shape = shape;
   }
   return facts_.kernels[last_kernel_];
 }
@@ -215,7 +252,12 @@ void ProcessBuilder::on_launch(const Moment& at) {
     for (bool& launched : at.thread.launched_since_copy) launched = true;
     at.thread.launched_since_allocation = true;
   }
-  if (!at.counted) return;
+  if (!at.counted) {
+    if (!captured)
+      timeline_.operation(operation_of(at, OperationKind::Kernel),
+                          stream_of(at, value.stream, value.context, value.flags));
+    return;
+  }
   KernelShape shape;
   shape.function = functions_.find(value.function);
   shape.context = context_index(value.context);
@@ -232,6 +274,9 @@ void ProcessBuilder::on_launch(const Moment& at) {
   ++facts_.plain_launches;
   if (value.flags & kLaunchCaptureUnknown) ++facts_.launches_unsure;
   facts_.functions[shape.function].launch_calls.add(at.duration());
+  HostOperation operation = operation_of(at, OperationKind::Kernel);
+  operation.target = last_kernel_;
+  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }
 
 void ProcessBuilder::on_graph_launch(const Moment& at) {
@@ -240,7 +285,9 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   for (bool& launched : at.thread.launched_since_copy) launched = true;
   at.thread.launched_since_allocation = true;
   if (at.counted) ++facts_.graph_launches;
-  graphs_.launched(value.exec, context_index(value.context), at.counted, at.duration());
+  HostOperation operation = operation_of(at, OperationKind::Graph);
+  operation.target = graphs_.launched(value.exec, context_index(value.context), at.counted, at.duration());
+  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }
 
 void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 times) {
@@ -299,7 +346,11 @@ void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 byte
 
 void ProcessBuilder::on_copy(const Moment& at) {
   const auto value = decode<Copy>(at.record);
-  if (value.header.result != 0 || (value.flags & kLaunchCaptured) || !at.counted) return;
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
+  HostOperation operation = operation_of(at, OperationKind::Copy);
+  operation.bytes = value.bytes;
+  operation.batch_member = !at.first_of_call;
+  if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
   const auto source = place_of(value.source_memory, value.source);
   const auto destination = place_of(value.destination_memory, value.destination);
   TransferKind kind = transfer_kind(value.kind);
@@ -313,17 +364,28 @@ void ProcessBuilder::on_copy(const Moment& at) {
   }
   i32 device = device_of(context_index(value.context));
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
-  count_transfer(at, copy_group(kind, memory, value.asynchronous != 0, device), value.bytes);
+  CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
+  count_transfer(at, group, value.bytes);
+  if (kind == TransferKind::HtoH || value.bytes == 0) return;  // no work for a device
+  operation.target = static_cast<u32>(&group - facts_.copies.data());
+  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }
 
 void ProcessBuilder::on_memset(const Moment& at) {
   const auto value = decode<Memset>(at.record);
-  if (value.header.result != 0 || (value.flags & kLaunchCaptured) || !at.counted) return;
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
+  HostOperation operation = operation_of(at, OperationKind::Memset);
+  operation.bytes = value.bytes;
+  if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
   const auto place = ledger_.find(value.destination);
   const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
   i32 device = device_of(context_index(value.context));
   if (device < 0) device = place.device;
-  count_transfer(at, copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device), value.bytes);
+  CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
+  count_transfer(at, group, value.bytes);
+  if (value.bytes == 0) return;
+  operation.target = static_cast<u32>(&group - facts_.copies.data());
+  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }
 
 void ProcessBuilder::on_alloc(const Moment& at) {
@@ -350,6 +412,7 @@ void ProcessBuilder::on_sync(const Moment& at) {
 
 void ProcessBuilder::finish() {
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+  timeline_.finish();
   facts_.clock_error =
       facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;
 }

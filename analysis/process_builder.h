@@ -1,7 +1,6 @@
 // Folds the records of one trace file, in time order, into ProcessTrace. One instance per file; one thread.
 #pragma once
 
-#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -12,19 +11,13 @@
 #include "analysis/graph_table.h"
 #include "analysis/memory_ledger.h"
 #include "analysis/tick_clock.h"
+#include "analysis/time_window.h"
+#include "analysis/timeline/timeline.h"
 #include "trace/reader.h"
 
 namespace gputrace {
 
-// What of the trace is counted: calls that begin in [from, to). Definitions and allocations are followed from the
-// start.
-struct TimeWindow {
-  Nanos from = std::numeric_limits<Nanos>::min();
-  Nanos to = std::numeric_limits<Nanos>::max();
-  bool whole() const { return from == std::numeric_limits<Nanos>::min() && to == std::numeric_limits<Nanos>::max(); }
-};
-
-class ProcessBuilder {
+class ProcessBuilder : private FactsDoor {
  public:
   ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts);
 
@@ -49,9 +42,19 @@ class ProcessBuilder {
     bool counted;        // in the window
     bool first_of_call;  // not one more record of a call that was counted already
     bool definitions;    // in the definitions, which threads share
+    u32 lane;            // index of the thread in the trace
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
 
+
+  u32 kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) override;
+  u32 copies_of(const DeviceShape& shape, bool in_graph) override;
+  u32 context_of(u64 handle) override { return context_index(handle); }
+  u32 function_named(const DeviceShape& shape, u64 node, u64 exec);
+  u32 context_on(i32 device);
+  StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
+  HostOperation operation_of(const Moment& at, OperationKind kind) const;
+  void on_order(const Moment& at);
   CallFacts& call_facts(u16 id);
   ThreadState* caller_of(const RecordHeader& record);
   void count_call(Moment& at);
@@ -92,6 +95,7 @@ class ProcessBuilder {
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<u64, u32> copies_by_key_;
   u32 last_kernel_ = kNone;
+  Timeline timeline_;
 };
 
 }  // namespace gputrace

@@ -99,6 +99,7 @@ void ProcessBuilder::on_object(const Moment& at) {
   if (value.header.result != 0) return;
   const auto kind = static_cast<ObjectKind>(value.kind);
   if (kind == ObjectKind::Context) return on_context(value, at.begin);
+  timeline_.object(value);
   if (static_cast<ObjectWhat>(value.what) != ObjectWhat::Destroyed) return;
   switch (kind) {
     case ObjectKind::Graph:

@@ -11,6 +11,7 @@ enum class OperationKind : u8 { Kernel, Copy, Memset, Graph };
 // A call that gives work to a device: a plain launch, a copy, a memset, a graph launch. Lives in LaunchWindow.
 struct HostOperation {
   Nanos begin = 0, end = 0;   // of the call
+  Nanos device_end = 0;       // largest end of its device operations; 0: none yet
   u64 bytes = 0;              // copies and memsets
   u32 target = kNone;         // index in ProcessTrace::kernels, copies or graphs
   u32 thread = kNone;         // index in TraceReader::threads()
@@ -24,7 +25,8 @@ struct HostOperation {
   bool batch_member = false;  // not the first record of its call
   bool answered = false;      // a device operation was joined
   bool collective = false;    // made by a collective of a communication library
-  Nanos device_end = 0;       // largest end of its device operations; 0: none yet
+  bool by_order = false;      // joined by the order in the stream, not by key
+  bool expected = false;      // device records were being collected when it was made
 };
 
 // One operation on a device, its times on the host's clock.
@@ -33,10 +35,10 @@ struct DeviceOperation {
   u64 detail = 0;        // copies, memsets: bytes; kernels: CUPTI's graph node id (0: none)
   u32 correlation = 0;
   u32 stream = kNone;    // index in DeviceActivity::streams
-  u32 shape = kNone;     // kernels: index of its shape; copies, memsets: packed facts
+  u32 shape = kNone;     // index in DeviceShapes
   u32 device = kNone;    // index in DeviceActivity::devices
-  u32 raw_ns = 0;        // duration on the device's own clock; 0xffffffff: see end − start
   u32 graph = 0;         // CUPTI id of the executable graph; 0: none
+  Nanos handled = 0;     // host time at which the collector had its record
   OperationKind kind = OperationKind::Kernel;
   bool collective = false;
   u16 reserved = 0;

@@ -2,35 +2,90 @@
 // and folded into DeviceActivity, into the times of kernels, copies, launches and graphs, and into gaps with causes.
 // One streaming pass in the order of RecordStream; one instance per trace; one thread.
 //
-//   host calls ──▶ LaunchWindow ─────────────┐ (sequence numbers; what each operation waits for)
+//   host calls ──▶ LaunchWindow ─────────────┐ (numbers; what each operation waits for)
 //                                            ▼
-//   device records ──▶ a batch until the clock is known ──▶ ReorderWindow, by start ──▶ join ──▶ DeviceSweep ──▶ facts
+//   device records ──▶ Intake: a batch until the clock is known ──▶ ReorderWindow ──▶ join ──▶ DeviceSweep ──▶ facts
 //
 //   · Device records come late, by another thread's ring, in any order. They are converted when a reading of the clock
 //     that is newer than them is there; they leave the reorder window when it is full, oldest start first.
-//   · Join: by key (DeviceApi in the thread's call → correlation id), else by order in the stream with agreeing kernel
-//     and shape, else not; each is counted.
+//   · Join: by key (DeviceApi within the thread's call → correlation id), else by order in the stream with agreeing
+//     kernel and shape, else not; each is counted.
 //   · Memory: LaunchWindow 2 M operations, ReorderWindow 1 M operations, HostLog 4 M calls at most; what falls out of
 //     them is counted.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "analysis/facts.h"
+#include "analysis/time_window.h"
+#include "analysis/timeline/device_shapes.h"
+#include "analysis/timeline/device_sweep.h"
 #include "analysis/timeline/host_log.h"
+#include "analysis/timeline/intake.h"
+#include "analysis/timeline/launch_window.h"
 #include "analysis/timeline/operations.h"
+#include "analysis/timeline/reorder_window.h"
+#include "analysis/timeline/stream_track.h"
 #include "trace/reader.h"
 
 namespace gputrace {
 
-// Sees every operation once, in the order of their starts, after the join. For reports that need more than the facts.
-class OperationVisitor {
+class Timeline {
  public:
-  virtual ~OperationVisitor() = default;
-  // `call` is nullptr where the operation was not joined; `gap_ns` is its true launch gap (0 for graph nodes but the
-  // first).
-  virtual void on_operation(const DeviceOperation& operation, const HostOperation* call, u64 gap_ns) = 0;
+  Timeline(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, FactsDoor& door);
+
+  // The host's side, in the order of RecordStream.
+  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what);
+  void operation(HostOperation operation, const StreamName& stream);
+  void ordered(const StreamOrder& record, const StreamName& stream);
+  void object(const ObjectCall& record);
+  // The thread's operations since `begin` are a collective of a communication library.
+  void collective(u32 thread, Nanos begin) { window_.mark_collective(thread, begin); }
+
+  // Any record of device activity.
+  void device(const RecordHeader& record, Nanos begin, Nanos end);
+
+  void finish();
+
+ private:
+  struct Joined {
+    HostOperation* call = nullptr;
+    u32 sequence = kNone;
+  };
+  struct DeviceTrack {
+    DeviceSweep sweep;
+    DeviceOperation newest;    // of those that ended last
+    u32 newest_call = kNone;
+  };
+
+  void take(const DeviceOperation& operation);
+  Joined join(const DeviceOperation& operation);
+  Joined join_by_key(const DeviceOperation& operation);
+  u32 join_by_order(const DeviceOperation& operation);
+  u32 agreeing(u32 stream, const DeviceOperation& operation) const;
+  bool agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const;
+  void learn(const HostOperation& call, const DeviceOperation& operation);
+  Nanos waited_for(const HostOperation* call, u32 stream) const;
+  void count_kernel(const DeviceOperation& operation, const Joined& joined);
+  void count_copy(const DeviceOperation& operation, const Joined& joined);
+  void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
+  void count_graph(const DeviceOperation& operation, const HostOperation& call);
+  void find_gap(const DeviceOperation& operation, const Joined& joined, Nanos waited_for, u32 depth);
+  void keep_gap(DeviceTimes& times, const IdleGap& gap);
+  void settle_gaps();
+
+  const TimeWindow report_;
+  ProcessTrace& facts_;
+  DeviceActivity& activity_;
+  FactsDoor& door_;
+  DeviceShapes shapes_;
+  LaunchWindow window_;
+  HostLog log_;
+  Intake intake_;
+  ReorderWindow reorder_;
+  std::vector<DeviceTrack> devices_;     // by index in DeviceActivity::devices
+  std::vector<StreamTrack> tracks_;      // by index in DeviceActivity::streams
+  u64 since_trim_ = 0;
 };
 
 }  // namespace gputrace

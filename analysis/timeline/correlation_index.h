@@ -1,0 +1,69 @@
+// CUPTI's correlation id → sequence number of the host's operation. Open addressing; entries whose operation has left
+// the window are room for new ones. 8 bytes an entry, at most half full. One thread.
+#pragma once
+
+#include <vector>
+
+#include "analysis/facts.h"
+#include "base/types.h"
+
+namespace gputrace {
+
+class CorrelationIndex {
+ public:
+  // `oldest`: operations before it are gone.
+  void put(u32 correlation, u32 sequence, u32 oldest) {
+    if ((used_ + 1) * 2 > slots_.size()) rebuild(oldest);
+    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
+      Slot& slot = slots_[at];
+      const bool free = slot.sequence == kNone;
+      if (!free && slot.correlation != correlation && slot.sequence >= oldest) continue;
+      if (free) ++used_;
+      slot = {correlation, sequence};
+      return;
+    }
+  }
+
+  // kNone: not known, or gone.
+  u32 find(u32 correlation, u32 oldest) const {
+    if (slots_.empty()) return kNone;
+    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
+      const Slot& slot = slots_[at];
+      if (slot.sequence == kNone) return kNone;
+      if (slot.correlation == correlation && slot.sequence >= oldest) return slot.sequence;
+    }
+  }
+
+ private:
+  struct Slot {
+    u32 correlation = 0;
+    u32 sequence = kNone;
+  };
+
+  // Ids are given out in order: the multiplication is for those that are not.
+  std::size_t place(u32 correlation) const { return (correlation ^ (correlation * 0x9e3779b1u >> 20)) & mask_; }
+
+  void rebuild(u32 oldest) {
+    std::vector<Slot> old;
+    old.swap(slots_);
+    std::size_t alive = 0;
+    for (const Slot& slot : old) alive += slot.sequence != kNone && slot.sequence >= oldest;
+    std::size_t size = 1024;
+    while (size < alive * 4 + 4) size *= 2;
+    slots_.assign(size, {});
+    mask_ = size - 1;
+    used_ = 0;
+    for (const Slot& slot : old) {
+      if (slot.sequence == kNone || slot.sequence < oldest) continue;
+      std::size_t at = place(slot.correlation);
+      while (slots_[at].sequence != kNone) at = (at + 1) & mask_;
+      slots_[at] = slot;
+      ++used_;
+    }
+  }
+
+  std::vector<Slot> slots_;
+  std::size_t mask_ = 0, used_ = 0;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,159 @@
+#include "analysis/timeline/device_shapes.h"
+
+namespace gputrace {
+namespace {
+
+// CUpti_ActivityMemcpyKind
+TransferKind transfer_of(u8 kind) {
+  switch (kind) {
+    case 1:
+    case 3:
+      return TransferKind::HtoD;
+    case 2:
+    case 4:
+      return TransferKind::DtoH;
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+      return TransferKind::DtoD;
+    case 9:
+      return TransferKind::HtoH;
+    case 10:
+      return TransferKind::PtoP;
+    default:
+      return TransferKind::Unknown;
+  }
+}
+
+// CUpti_ActivityMemoryKind
+HostMemory memory_of(u32 kind) {
+  switch (kind) {
+    case 1:
+      return HostMemory::Pageable;
+    case 2:
+      return HostMemory::Pinned;
+    case 3:
+    case 4:
+    case 6:
+      return HostMemory::Device;
+    case 5:
+    case 7:
+      return HostMemory::Managed;
+    default:
+      return HostMemory::Unknown;
+  }
+}
+
+}  // namespace
+
+bool is_collective_kernel(std::string_view symbol) {
+  return symbol.find("ncclDevKernel") != std::string_view::npos || symbol.find("ncclKernel") != std::string_view::npos ||
+         symbol.substr(0, 4) == "nccl";
+}
+
+std::size_t DeviceShapes::Hash::operator()(const Key& key) const {
+  u64 hash = 0x9e3779b97f4a7c15ull;
+  for (const u64 word : key.words) {
+    hash = (hash ^ word) * 0xff51afd7ed558ccdull;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
+  fresh = false;
+  if (last_ != kNone && key == last_key_) return shapes_[last_];
+  last_key_ = key;
+  const auto known = known_.find(key);
+  if (known != known_.end()) {
+    last_ = known->second;
+    return shapes_[last_];
+  }
+  fresh = true;
+  last_ = static_cast<u32>(shapes_.size());
+  known_.emplace(key, last_);
+  return shapes_.emplace_back();
+}
+
+u32 DeviceShapes::of(const DeviceKernel& record) {
+  // A cluster of one block is none.
+  const bool clustered = record.cluster_x > 1 || record.cluster_y > 1 || record.cluster_z > 1;
+  const u64 cluster =
+      clustered ? static_cast<u64>(record.cluster_x) << 32 | record.cluster_y << 16 | record.cluster_z : 0;
+  const Key key{{record.name, static_cast<u64>(record.grid_x) << 32 | record.block_x,
+                 static_cast<u64>(record.grid_y) << 32 | record.block_y,
+                 static_cast<u64>(record.grid_z) << 32 | record.block_z,
+                 static_cast<u64>(record.dynamic_shared_bytes) << 32 | record.device, cluster << 2 | 1}};
+  bool fresh = false;
+  DeviceShape& shape = intern(key, fresh);
+  if (!fresh) return last_;
+  shape.kind = OperationKind::Kernel;
+  shape.name = record.name;
+  shape.symbol = texts_.find(record.name);
+  shape.collective = is_collective_kernel(shape.symbol);
+  shape.grid[0] = record.grid_x, shape.grid[1] = record.grid_y, shape.grid[2] = record.grid_z;
+  shape.block[0] = record.block_x, shape.block[1] = record.block_y, shape.block[2] = record.block_z;
+  if (clustered)
+    shape.cluster[0] = record.cluster_x, shape.cluster[1] = record.cluster_y, shape.cluster[2] = record.cluster_z;
+  shape.dynamic_shared = record.dynamic_shared_bytes;
+  shape.static_shared = record.static_shared_bytes;
+  shape.local_bytes = record.local_bytes;
+  shape.registers = record.registers;
+  shape.device = static_cast<i32>(record.device);
+  return last_;
+}
+
+u32 DeviceShapes::of(const DeviceCopy& record) {
+  const Key key{{record.kind, record.source_memory, record.destination_memory, record.asynchronous, record.device, 2}};
+  bool fresh = false;
+  DeviceShape& shape = intern(key, fresh);
+  if (!fresh) return last_;
+  shape.kind = OperationKind::Copy;
+  shape.transfer = transfer_of(record.kind);
+  const HostMemory source = memory_of(record.source_memory), destination = memory_of(record.destination_memory);
+  switch (shape.transfer) {
+    case TransferKind::HtoD:
+    case TransferKind::HtoH:
+      shape.memory = source;
+      break;
+    case TransferKind::DtoH:
+      shape.memory = destination;
+      break;
+    case TransferKind::DtoD:
+    case TransferKind::PtoP:
+      shape.memory = source == HostMemory::Managed || destination == HostMemory::Managed ? HostMemory::Managed
+                                                                                         : HostMemory::Device;
+      break;
+    default:
+      break;
+  }
+  shape.asynchronous = record.asynchronous != 0;
+  shape.device = static_cast<i32>(record.device);
+  return last_;
+}
+
+u32 DeviceShapes::of(const DeviceMemset& record) {
+  const Key key{{record.memory, record.asynchronous, record.device, 0, 0, 3}};
+  bool fresh = false;
+  DeviceShape& shape = intern(key, fresh);
+  if (!fresh) return last_;
+  shape.kind = OperationKind::Memset;
+  shape.transfer = TransferKind::Memset;
+  shape.memory = memory_of(record.memory) == HostMemory::Unknown ? HostMemory::Device : memory_of(record.memory);
+  shape.asynchronous = record.asynchronous != 0;
+  shape.device = static_cast<i32>(record.device);
+  return last_;
+}
+
+u32 DeviceShapes::of_graph(i32 device) {
+  const Key key{{static_cast<u64>(static_cast<u32>(device)), 0, 0, 0, 0, 4}};
+  bool fresh = false;
+  DeviceShape& shape = intern(key, fresh);
+  if (!fresh) return last_;
+  shape.kind = OperationKind::Graph;
+  shape.device = device;
+  return last_;
+}
+
+}  // namespace gputrace

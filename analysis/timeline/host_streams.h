@@ -1,0 +1,73 @@
+// The host's streams, and what an operation that is given to one must wait for: the operation before it, those that an
+// event stands for that the stream was told to wait for, and the rules of the legacy default stream.
+//   · A frontier is the set of operations that must have ended before what comes next may start.
+//   · Handles may be given out again: a destroyed stream's or event's handle means a new one.
+//   · At most kMostWaits operations are kept for one frontier; the oldest go.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/facts.h"
+#include "base/types.h"
+
+namespace gputrace {
+
+// A stream as a call names it.
+struct StreamName {
+  u32 context = kNone;     // index in ProcessTrace::contexts
+  u64 handle = 0;          // as passed: 0 NULL, 1 legacy, 2 per thread
+  bool per_thread = false;  // NULL means the per-thread default stream
+  u32 thread = kNone;
+};
+
+class HostStreams {
+ public:
+  static constexpr std::size_t kMostWaits = 16;
+
+  u32 find(const StreamName& name);
+  void created(u64 handle, bool waits_for_legacy) { independent_[handle] = !waits_for_legacy; }
+  void destroyed(u64 handle);
+
+  // An operation with that number is given to the stream. `waits` is filled with what it waits for.
+  void given(u32 stream, u32 sequence, std::vector<u32>& waits);
+  void event_recorded(u64 event, u32 stream);
+  void event_awaited(u64 event, u32 stream);
+  void event_destroyed(u64 event) { events_.erase(event); }
+
+  u64 handle(u32 stream) const { return streams_[stream].name.handle; }
+  u32 context(u32 stream) const { return streams_[stream].name.context; }
+  std::size_t size() const { return streams_.size(); }
+
+ private:
+  struct Frontier {
+    u32 last = kNone;
+    std::vector<u32> more;
+  };
+  enum class Kind : u8 { Legacy, Blocking, Independent };
+  struct Stream {
+    StreamName name;
+    Kind kind = Kind::Blocking;
+    bool since_legacy = false;      // got work since the legacy stream's last operation
+    u32 legacy_taken = kNone;       // the legacy stream's operation that it waits for already
+    Frontier frontier;
+  };
+  struct LegacyState {
+    u32 last = kNone;           // the legacy stream's newest operation
+    std::vector<u32> since;     // streams that got work since then
+  };
+
+  static void join(Frontier& into, u32 sequence);
+  u32 make(const StreamName& name, Kind kind);
+
+  std::vector<Stream> streams_;
+  std::unordered_map<u64, u32> by_handle_;       // created streams
+  std::unordered_map<u64, u32> default_streams_;  // by context and thread
+  std::unordered_map<u64, bool> independent_;
+  std::unordered_map<u64, Frontier> events_;
+  std::vector<LegacyState> legacy_;  // by context
+  StreamName last_name_;
+  u32 last_ = kNone;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,242 @@
+#include "analysis/timeline/intake.h"
+
+#include <algorithm>
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kMostStates = 32;
+
+u64 stream_key(u32 context, u32 id) { return static_cast<u64>(context) << 32 | id; }
+
+}  // namespace
+
+Intake::Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
+               FactsDoor& door)
+    : reader_(reader), facts_(facts), activity_(facts.device), shapes_(shapes), window_(window), door_(door) {
+  const auto& threads = reader.threads();
+  for (u32 i = 0; i < threads.size(); ++i) {
+    if (threads[i].tid != 0) threads_by_tid_[static_cast<u32>(threads[i].tid)].push_back(i);
+  }
+}
+
+// The thread that had that id then.
+u32 Intake::thread_index(u32 tid, Nanos at) const {
+  const auto known = threads_by_tid_.find(tid);
+  if (known == threads_by_tid_.end()) return kNone;
+  const auto& indexes = known->second;
+  for (std::size_t i = indexes.size(); i-- > 1;) {
+    if (reader_.clock().nanos(reader_.threads()[indexes[i]].begin) <= at) return indexes[i];
+  }
+  return indexes.front();
+}
+
+bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
+  handled_ = end;
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::DeviceKernel:
+      on_kernel(decode<DeviceKernel>(record));
+      break;
+    case RecordType::DeviceCopy:
+      on_copy(decode<DeviceCopy>(record));
+      break;
+    case RecordType::DeviceMemset:
+      on_memset(decode<DeviceMemset>(record));
+      break;
+    case RecordType::DeviceGraph:
+      on_graph(decode<DeviceGraph>(record));
+      break;
+    case RecordType::DeviceApi: {
+      const auto value = decode<DeviceApi>(record);
+      keys_.push_back(
+          {value.start, value.finish, value.correlation, value.thread, value.callback, value.level, handled_});
+      break;
+    }
+    case RecordType::DeviceClock: {
+      const auto value = decode<DeviceClock>(record);
+      const Nanos error = std::max<Nanos>(0, reader_.clock().error_ns(record.begin));
+      const Nanos offset = value.realtime ? reader_.clock().realtime(begin) - begin : 0;
+      clock_.add(value.device, begin - error, end + error, offset ? static_cast<Nanos>(value.device) - offset : 0);
+      return true;
+    }
+    case RecordType::DeviceStream:
+      on_stream(decode<DeviceStream>(record));
+      return false;
+    case RecordType::DeviceGraphNode: {
+      const auto value = decode<DeviceGraphNode>(record);
+      if (value.id) nodes_[value.id] = {value.node, value.exec};
+      return false;
+    }
+    case RecordType::DeviceState:
+      on_state(decode<DeviceState>(record));
+      return false;
+    case RecordType::DeviceLoss: {
+      const auto value = decode<DeviceLoss>(record);
+      activity_.lost[std::min<std::size_t>(value.reason, activity_.lost.size() - 1)] += value.count;
+      return false;
+    }
+    case RecordType::DeviceOverhead:
+      on_overhead(decode<DeviceOverhead>(record));
+      return false;
+    default:
+      return false;
+  }
+  return batch_.size() + keys_.size() >= kMostWaiting;
+}
+
+DeviceOperation& Intake::put(u64 start, u64 finish, OperationKind kind, u32 device, u32 context, u32 stream) {
+  if (!active_) {
+    active_ = activity_.collected = true;
+    window_.set_active();
+    if (!ended_) collecting_ = true;
+  }
+  DeviceOperation& made = batch_.emplace_back();
+  made.start = static_cast<Nanos>(start);
+  made.end = static_cast<Nanos>(finish);
+  made.kind = kind;
+  made.handled = handled_;
+  const i32 ordinal = static_cast<i32>(device);
+  made.device = device_index(ordinal);
+  made.stream = stream_index(ordinal, context, stream);
+  return made;
+}
+
+void Intake::on_kernel(const DeviceKernel& record) {
+  DeviceOperation& made =
+      put(record.start, record.finish, OperationKind::Kernel, record.device, record.context, record.stream);
+  made.detail = record.graph_node;
+  made.correlation = record.correlation;
+  made.graph = record.graph;
+  made.shape = shapes_.of(record);
+  made.collective = shapes_[made.shape].collective;
+}
+
+void Intake::on_copy(const DeviceCopy& record) {
+  DeviceOperation& made =
+      put(record.start, record.finish, OperationKind::Copy, record.device, record.context, record.stream);
+  made.detail = record.bytes;
+  made.correlation = record.correlation;
+  made.graph = record.graph;
+  made.shape = shapes_.of(record);
+}
+
+void Intake::on_memset(const DeviceMemset& record) {
+  DeviceOperation& made =
+      put(record.start, record.finish, OperationKind::Memset, record.device, record.context, record.stream);
+  made.detail = record.bytes;
+  made.correlation = record.correlation;
+  made.graph = record.graph;
+  made.shape = shapes_.of(record);
+}
+
+void Intake::on_graph(const DeviceGraph& record) {
+  DeviceOperation& made =
+      put(record.start, record.finish, OperationKind::Graph, record.device, record.context, record.stream);
+  made.correlation = record.correlation;
+  made.graph = record.graph;
+  made.shape = shapes_.of_graph(static_cast<i32>(record.device));
+}
+
+u32 Intake::device_index(i32 ordinal) {
+  for (u32 i = 0; i < activity_.devices.size(); ++i) {
+    if (activity_.devices[i].device == ordinal) return i;
+  }
+  activity_.devices.emplace_back().device = ordinal;
+  return static_cast<u32>(activity_.devices.size() - 1);
+}
+
+u32 Intake::stream_index(i32 device, u32 context, u32 id) {
+  const u64 key = stream_key(context, id);
+  if (key == last_stream_) return last_stream_index_;
+  last_stream_ = key;
+  const auto known = streams_by_id_.find(key);
+  if (known != streams_by_id_.end()) return last_stream_index_ = known->second;
+  last_stream_index_ = static_cast<u32>(activity_.streams.size());
+  streams_by_id_.emplace(key, last_stream_index_);
+  StreamTimes& made = activity_.streams.emplace_back();
+  made.device = device;
+  made.context = context;
+  made.id = id;
+  const auto host = host_by_id_.find(key);
+  host_streams_.push_back(host == host_by_id_.end() ? kNone : host->second);
+  if (host != host_by_id_.end()) made.handle = window_.streams().handle(host->second);
+  return last_stream_index_;
+}
+
+void Intake::on_stream(const DeviceStream& record) {
+  const StreamName name{door_.context_of(record.context_handle), record.stream, record.per_thread != 0,
+                        thread_index(record.thread, handled_)};
+  const u32 host = window_.streams().find(name);
+  const u64 key = stream_key(record.context, record.id);
+  host_by_id_[key] = host;
+  const auto known = streams_by_id_.find(key);
+  if (known == streams_by_id_.end()) return;
+  host_streams_[known->second] = host;
+  activity_.streams[known->second].handle = record.stream;
+}
+
+bool Intake::taken(u32 host) const {
+  return std::find(host_streams_.begin(), host_streams_.end(), host) != host_streams_.end();
+}
+
+Intake::Node Intake::node(u64 id) const {
+  const auto known = id ? nodes_.find(id) : nodes_.end();
+  return known == nodes_.end() ? Node{} : known->second;
+}
+
+void Intake::on_state(const DeviceState& record) {
+  const auto state = static_cast<DeviceCollection>(record.state);
+  const std::string reason(reader_.texts().find(record.reason));
+  if (record.version) activity_.version = record.version;
+  collecting_ = state == DeviceCollection::On;
+  ended_ = state == DeviceCollection::Ended;
+  if (state == DeviceCollection::On) {
+    activity_.collected = active_ = true;
+    activity_.library = reason;
+    window_.set_active();
+  }
+  if (activity_.states.size() < kMostStates) activity_.states.push_back({state, reason});
+}
+
+void Intake::on_overhead(const DeviceOverhead& record) {
+  if (record.finish < record.start) return;
+  for (DeviceOverheadSum& sum : activity_.overhead) {
+    if (sum.kind != record.kind) continue;
+    ++sum.count;
+    sum.total_ns += record.finish - record.start;
+    return;
+  }
+  activity_.overhead.push_back({record.kind, 1, record.finish - record.start});
+}
+
+void Intake::settle_keys() {
+  for (const Key& key : keys_) {
+    KeyedCall call;
+    call.begin = clock_.nanos(key.start, key.handled);
+    call.end = call.begin + clock_.length(key.start, key.finish);
+    call.correlation = key.correlation;
+    call.thread = thread_index(key.thread, call.begin);
+    call.callback = key.callback;
+    call.runtime = key.level == 2;
+    window_.key(call, std::max<Nanos>(0, clock_.error_here()));
+  }
+  keys_.clear();
+}
+
+void Intake::convert(DeviceOperation& operation) {
+  const u64 start = static_cast<u64>(operation.start), finish = static_cast<u64>(operation.end);
+  operation.start = clock_.nanos(start, operation.handled);
+  operation.end = operation.start + clock_.length(start, finish);
+}
+
+void Intake::finish() {
+  DeviceClockFacts& facts = activity_.clock;
+  facts.anchors = clock_.readings();
+  facts.steps = clock_.steps();
+  facts.restarts = clock_.restarts();
+  facts.largest_step = clock_.largest_step();
+  facts.error = clock_.error();
+  activity_.incomplete = activity_.collected && !ended_;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,94 @@
+// Device records into operations on the host's clock: decodes them, numbers devices, streams and shapes, keeps a batch
+// until the clock is known, and hands the keys of the join to the LaunchWindow.
+//   · Keys of a batch go before its operations.
+//   · Memory: a batch is what came since the newest reading of the clock, at most kMostWaiting records.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/facts.h"
+#include "analysis/timeline/device_clock.h"
+#include "analysis/timeline/device_shapes.h"
+#include "analysis/timeline/facts_door.h"
+#include "analysis/timeline/launch_window.h"
+#include "trace/reader.h"
+
+namespace gputrace {
+
+class Intake {
+ public:
+  static constexpr std::size_t kMostWaiting = 1u << 20;
+
+  Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
+         FactsDoor& door);
+
+  // True: a batch is ready to be taken.
+  bool add(const RecordHeader& record, Nanos begin, Nanos end);
+  // Gives every operation of the batch to `give`, its times on the host's clock.
+  template <typename Give>
+  void drain(Give&& give) {
+    settle_keys();
+    for (DeviceOperation& operation : batch_) {
+      convert(operation);
+      give(operation);
+    }
+    batch_.clear();
+  }
+  void finish();
+
+  bool active() const { return active_; }
+  bool collecting() const { return collecting_; }
+  Nanos clock_error() const { return clock_.error() < 0 ? 0 : clock_.error(); }
+  // The host's stream that a stream of the device is known to be; kNone: not known.
+  u32 host_stream(u32 stream) const { return host_streams_[stream]; }
+  void set_host_stream(u32 stream, u32 host) { host_streams_[stream] = host; }
+  bool taken(u32 host) const;
+  // CUgraphNode and CUgraphExec of CUPTI's id for a node; {0, 0}: not told.
+  struct Node {
+    u64 node = 0, exec = 0;
+  };
+  Node node(u64 id) const;
+
+ private:
+  struct Key {
+    u64 start, finish;
+    u32 correlation, thread, callback, level;
+    Nanos handled;
+  };
+
+  void on_kernel(const DeviceKernel& record);
+  void on_copy(const DeviceCopy& record);
+  void on_memset(const DeviceMemset& record);
+  void on_graph(const DeviceGraph& record);
+  void on_stream(const DeviceStream& record);
+  void on_state(const DeviceState& record);
+  void on_overhead(const DeviceOverhead& record);
+  DeviceOperation& put(u64 start, u64 finish, OperationKind kind, u32 device, u32 context, u32 stream);
+  u32 device_index(i32 ordinal);
+  u32 stream_index(i32 device, u32 context, u32 id);
+  u32 thread_index(u32 tid, Nanos at) const;
+  void settle_keys();
+  void convert(DeviceOperation& operation);
+
+  const TraceReader& reader_;
+  ProcessTrace& facts_;
+  DeviceActivity& activity_;
+  DeviceShapes& shapes_;
+  LaunchWindow& window_;
+  FactsDoor& door_;
+  DeviceTimeline clock_;
+  std::vector<DeviceOperation> batch_;  // times are CUPTI's until they are drained
+  std::vector<Key> keys_;
+  std::vector<u32> host_streams_;  // by index in DeviceActivity::streams
+  std::unordered_map<u64, u32> streams_by_id_;  // CUPTI context and stream id
+  std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation
+  std::unordered_map<u32, std::vector<u32>> threads_by_tid_;
+  std::unordered_map<u64, Node> nodes_;
+  u64 last_stream_ = ~0ull;
+  u32 last_stream_index_ = kNone;
+  Nanos handled_ = 0;
+  bool active_ = false, collecting_ = false, ended_ = false;
+};
+
+}  // namespace gputrace

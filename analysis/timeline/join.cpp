@@ -1,0 +1,132 @@
+// Timeline: which call a device operation belongs to.
+#include <algorithm>
+
+#include "analysis/timeline/timeline.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kLookAhead = 64;     // operations of a stream whose records may be missing
+constexpr u32 kBatchLimit = 4096;  // members of one batch call
+
+bool same_dimensions(const KernelShape& shape, const DeviceShape& device) {
+  if (shape.block[0] == 0) return true;  // cuLaunch: its dimensions were set by other calls
+  return std::equal(shape.grid, shape.grid + 3, device.grid) && std::equal(shape.block, shape.block + 3, device.block) &&
+         shape.dynamic_shared == device.dynamic_shared;
+}
+
+bool same_direction(TransferKind a, TransferKind b) {
+  const auto on_device = [](TransferKind kind) { return kind == TransferKind::DtoD || kind == TransferKind::PtoP; };
+  return a == b || a == TransferKind::Unknown || b == TransferKind::Unknown || (on_device(a) && on_device(b));
+}
+
+}  // namespace
+
+// `strictly`: nothing but this says that they belong together.
+bool Timeline::agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const {
+  if (strictly && (call.answered || call.begin - intake_.clock_error() > operation.start)) return false;
+  const bool of_graph = operation.graph != 0 || operation.kind == OperationKind::Graph;
+  if (call.kind == OperationKind::Graph) return !strictly || of_graph;
+  if (call.kind != operation.kind || (strictly && of_graph)) return false;
+  if (call.target == kNone) return !strictly;
+  const DeviceShape& shape = shapes_[operation.shape];
+  if (operation.kind != OperationKind::Kernel) {
+    if (strictly && call.bytes != operation.detail) return false;
+    return same_direction(facts_.copies[call.target].kind, shape.transfer);
+  }
+  if (call.target == shape.target) return true;
+  const KernelShape& known = facts_.kernels[call.target].shape;
+  if (!same_dimensions(known, shape)) return false;
+  if (known.function == kNone) return true;
+  const std::string& symbol = facts_.functions[known.function].symbol;
+  return symbol.empty() || shape.symbol.empty() || symbol == shape.symbol;
+}
+
+// What a sure join tells about both sides.
+void Timeline::learn(const HostOperation& call, const DeviceOperation& operation) {
+  if (intake_.host_stream(operation.stream) == kNone && call.kind != OperationKind::Graph) {
+    intake_.set_host_stream(operation.stream, call.stream);
+    activity_.streams[operation.stream].handle = window_.streams().handle(call.stream);
+  }
+  if (call.kind != OperationKind::Kernel || call.target == kNone) return;
+  DeviceShape& shape = shapes_[operation.shape];
+  if (shape.target == call.target) return;
+  shape.target = call.target;
+  const u32 function = facts_.kernels[call.target].shape.function;
+  if (function == kNone) return;
+  if (facts_.functions[function].symbol.empty()) facts_.functions[function].symbol = std::string(shape.symbol);
+}
+
+Timeline::Joined Timeline::join_by_key(const DeviceOperation& operation) {
+  const u32 first = operation.correlation ? window_.keyed(operation.correlation) : kNone;
+  HostOperation* const leader = window_.find(first);
+  if (!leader) return {};
+  // A batch gives one operation a member, all under one id.
+  HostOperation* fallback = nullptr;
+  u32 fallback_sequence = kNone;
+  for (u32 i = 0; i < kBatchLimit; ++i) {
+    HostOperation* const call = window_.find(first + i);
+    if (!call || (i > 0 && (!call->batch_member || call->begin != leader->begin || call->thread != leader->thread)))
+      break;
+    if (!agrees(*call, operation, false)) continue;
+    const bool next_alike = call->answered || (call->kind == OperationKind::Copy && call->bytes != operation.detail);
+    if (!next_alike || call->kind == OperationKind::Graph) return {call, first + i};
+    if (!fallback) fallback = call, fallback_sequence = first + i;
+  }
+  if (!fallback) {
+    ++activity_.join.key_mismatch;
+    return {};
+  }
+  return {fallback, fallback_sequence};
+}
+
+// The first operation of the host's stream that agrees; kNone: none among the next ones.
+u32 Timeline::agreeing(u32 stream, const DeviceOperation& operation) const {
+  u32 sequence = window_.first_waiting(stream);
+  for (u32 i = 0; i < kLookAhead; ++i) {
+    const HostOperation* call = window_.find(sequence);
+    if (!call) return kNone;
+    if (agrees(*call, operation, true)) return sequence;
+    sequence = call->next_in_stream;
+  }
+  return kNone;
+}
+
+u32 Timeline::join_by_order(const DeviceOperation& operation) {
+  const u32 known = intake_.host_stream(operation.stream);
+  if (known != kNone) return agreeing(known, operation);
+  u32 found = kNone;
+  for (u32 stream = 0; stream < window_.streams().size(); ++stream) {
+    if (intake_.taken(stream)) continue;
+    const u32 sequence = agreeing(stream, operation);
+    if (sequence == kNone) continue;
+    if (found != kNone) return kNone;  // two streams would do: neither is believed
+    found = sequence;
+  }
+  return found;
+}
+
+Timeline::Joined Timeline::join(const DeviceOperation& operation) {
+  JoinCounts& counts = activity_.join;
+  const bool counted = report_.holds(operation.start);
+  counts.operations += counted;
+  Joined joined = join_by_key(operation);
+  if (!joined.call) {
+    const u32 sequence = join_by_order(operation);
+    if (sequence != kNone) {
+      joined = {window_.find(sequence), sequence};
+      joined.call->by_order = true;
+      window_.tie(operation.correlation, sequence);  // for the other nodes of a graph, the other pieces of a copy
+    }
+  }
+  if (!joined.call) {
+    counts.not_joined += counted;
+    return joined;
+  }
+  (joined.call->by_order ? counts.by_order : counts.by_key) += counted;
+  learn(*joined.call, operation);
+  window_.passed(joined.sequence);
+  return joined;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,161 @@
+#include "analysis/timeline/launch_window.h"
+
+#include <algorithm>
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kLookAhead = 16;   // operations of a thread that a key may have skipped (their keys were lost)
+constexpr u32 kFirstSize = 1024;
+
+// How far the call as CUPTI saw it lies outside of the operation's own call; of the other way round for runtime calls.
+Nanos outside(const KeyedCall& call, const HostOperation& operation) {
+  if (call.runtime)
+    return std::max<Nanos>(0, call.begin - operation.begin) + std::max<Nanos>(0, operation.end - call.end);
+  return std::max<Nanos>(0, operation.begin - call.begin) + std::max<Nanos>(0, call.end - operation.end);
+}
+
+}  // namespace
+
+void LaunchWindow::make_room() {
+  const u32 size = static_cast<u32>(ring_.size());
+  if (next_ - oldest_ < size) return;
+  if (size >= (active_ ? kMost : kMostIdle)) {
+    const HostOperation& gone = ring_[oldest_ & mask_];
+    forgotten_ += active_ && gone.expected && !gone.answered;
+    Head& head = heads_[gone.stream];
+    if (head.first == oldest_) head.first = gone.next_in_stream;
+    ++oldest_;
+    return;
+  }
+  const u32 larger = size ? size * 2 : kFirstSize;
+  std::vector<HostOperation> ring(larger);
+  std::vector<u32> links(larger);
+  for (u32 sequence = oldest_; sequence != next_; ++sequence) {
+    ring[sequence & (larger - 1)] = ring_[sequence & mask_];
+    links[sequence & (larger - 1)] = next_in_thread_[sequence & mask_];
+  }
+  ring_.swap(ring);
+  next_in_thread_.swap(links);
+  mask_ = larger - 1;
+}
+
+u32 LaunchWindow::add(HostOperation operation, u32 stream) {
+  if (next_ == kNone - 1) {  // four thousand million operations: no numbers left
+    ++forgotten_;
+    return kNone;
+  }
+  make_room();
+  const u32 sequence = next_++;
+  operation.stream = stream;
+  streams_.given(stream, sequence, scratch_);
+  operation.waits_count = static_cast<u8>(scratch_.size());
+  if (scratch_.size() == 1) operation.waits = scratch_[0];
+  if (scratch_.size() > 1) {
+    operation.waits = waits_next_;
+    for (const u32 wait : scratch_) {
+      const u32 at = waits_next_++ & (kWaitRing - 1);
+      if (at >= waits_.size()) waits_.resize(std::min<std::size_t>(kWaitRing, at * 2u + 64));
+      waits_[at] = wait;
+    }
+  }
+  ring_[sequence & mask_] = operation;
+  next_in_thread_[sequence & mask_] = kNone;
+  Thread& thread = threads_[operation.thread];
+  if (find(thread.newest)) next_in_thread_[thread.newest & mask_] = sequence;
+  thread.newest = sequence;
+  if (stream >= heads_.size()) heads_.resize(stream + 1u);
+  Head& head = heads_[stream];
+  if (head.first == kNone) head.first = sequence;
+  if (find(head.last)) ring_[head.last & mask_].next_in_stream = sequence;
+  head.last = sequence;
+  return sequence;
+}
+
+void LaunchWindow::mark_collective(u32 thread, Nanos begin) {
+  for (u32 sequence = next_; sequence-- > oldest_;) {
+    HostOperation& operation = ring_[sequence & mask_];
+    if (operation.end < begin) return;
+    if (operation.thread == thread && operation.begin >= begin) operation.collective = true;
+  }
+}
+
+void LaunchWindow::passed(u32 sequence) {
+  const HostOperation* operation = find(sequence);
+  if (!operation) return;
+  Head& head = heads_[operation->stream];
+  if (head.first == kNone || sequence < head.first) return;
+  head.first = operation->next_in_stream;
+}
+
+// Without loss the next operation of the thread is the one. Else: by time.
+u32 LaunchWindow::search(const KeyedCall& call, Nanos error) {
+  const Thread& thread = threads_[call.thread];
+  const int kind = call.runtime ? kUnknownCallback : driver_callback_kind(call.callback);
+  u32 best = kNone;
+  Nanos least = error + 1;
+  u32 sequence = find(thread.keyed) ? next_in_thread_[thread.keyed & mask_] : kNone;
+  for (u32 i = 0; i < kLookAhead && find(sequence); ++i, sequence = next_in_thread_[sequence & mask_]) {
+    const HostOperation& operation = ring_[sequence & mask_];
+    if (operation.begin > call.end + error) break;
+    if (operation.batch_member || (kind >= 0 && static_cast<int>(operation.kind) != kind)) continue;
+    const Nanos off = outside(call, operation);
+    if (off < least) least = off, best = sequence;
+    if (off == 0) return sequence;
+  }
+  return best != kNone ? best : nearest(call, error);
+}
+
+// The whole window is in the order of the calls' ends.
+u32 LaunchWindow::nearest(const KeyedCall& call, Nanos error) {
+  const int kind = call.runtime ? kUnknownCallback : driver_callback_kind(call.callback);
+  const Nanos from = (call.runtime ? call.begin : call.end) - error;
+  u32 low = oldest_, high = next_;
+  while (low < high) {
+    const u32 middle = low + (high - low) / 2;
+    if (ring_[middle & mask_].end < from)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  u32 best = kNone;
+  Nanos least = error + 1;
+  u32 own = 0;
+  for (u32 sequence = low; sequence != next_ && own < 4; ++sequence) {
+    const HostOperation& operation = ring_[sequence & mask_];
+    if (operation.begin > call.end + error && operation.thread == call.thread) break;
+    if (operation.thread != call.thread || operation.batch_member) continue;
+    if (kind >= 0 && static_cast<int>(operation.kind) != kind) continue;
+    ++own;
+    const Nanos off = outside(call, operation);
+    if (off < least) least = off, best = sequence;
+  }
+  return best;
+}
+
+void LaunchWindow::key(const KeyedCall& call, Nanos error) {
+  if (call.thread >= threads_.size() || call.correlation == 0) return;
+  if (!call.runtime && driver_callback_kind(call.callback) == kNothing) return;
+  const u32 sequence = search(call, error);
+  if (sequence == kNone) return;
+  Thread& thread = threads_[call.thread];
+  if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;
+  correlations_.put(call.correlation, sequence, oldest_);
+}
+
+// CUpti_driver_api_trace_cbid of the calls that give work to a device, and of the waits.
+int driver_callback_kind(u32 callback) {
+  const auto within = [callback](u32 first, u32 last) { return callback >= first && callback <= last; };
+  if (callback == 17 || callback == 121 || callback == 126 || callback == 440 || callback == 800) return kNothing;
+  if (within(115, 117) || callback == 307 || callback == 442 || within(477, 480) || within(652, 653))
+    return static_cast<int>(OperationKind::Kernel);
+  if (within(514, 515)) return static_cast<int>(OperationKind::Graph);
+  if (within(71, 82) || within(216, 226) || within(249, 254) || within(411, 416) || within(428, 433))
+    return static_cast<int>(OperationKind::Memset);
+  if (within(43, 69) || callback == 248 || within(276, 293) || within(305, 306) || within(318, 321) ||
+      within(397, 410) || within(418, 427) || within(776, 779) || within(796, 799))
+    return static_cast<int>(OperationKind::Copy);
+  return kUnknownCallback;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,100 @@
+// The newest operations that the host gave to its devices, by sequence number, waiting for their device records.
+//   · Operations come in the order of the ends of their calls.
+//   · At most kMost of them; the oldest leave first, and those that were not answered by then are counted.
+//   · One thread.
+#pragma once
+
+#include <vector>
+
+#include "analysis/timeline/correlation_index.h"
+#include "analysis/timeline/host_streams.h"
+#include "analysis/timeline/operations.h"
+
+namespace gputrace {
+
+// A driver or runtime call as CUPTI numbered it, on the host's clock.
+struct KeyedCall {
+  Nanos begin = 0, end = 0;
+  u32 correlation = 0;
+  u32 thread = kNone;    // index in TraceReader::threads()
+  u32 callback = 0;
+  bool runtime = false;  // it contains the driver call
+};
+
+class LaunchWindow {
+ public:
+  static constexpr u32 kMost = 2u << 20;
+  static constexpr u32 kMostIdle = 64u << 10;  // while no device record came
+
+  explicit LaunchWindow(std::size_t threads) : threads_(threads) {}
+
+  HostStreams& streams() { return streams_; }
+  const HostStreams& streams() const { return streams_; }
+  // `operation.stream` and what it waits for are set here.
+  u32 add(HostOperation operation, u32 stream);
+  // The thread's operations from `begin` on belong to a collective.
+  void mark_collective(u32 thread, Nanos begin);
+
+  HostOperation* find(u32 sequence) {
+    return sequence != kNone && sequence >= oldest_ && sequence < next_ ? &ring_[sequence & mask_] : nullptr;
+  }
+  const HostOperation* find(u32 sequence) const {
+    return sequence != kNone && sequence >= oldest_ && sequence < next_ ? &ring_[sequence & mask_] : nullptr;
+  }
+  template <typename Visit>
+  void for_each_wait(const HostOperation& operation, Visit&& visit) const {
+    if (operation.waits_count == 1) return visit(operation.waits);
+    if (operation.waits_count && waits_next_ - operation.waits > kWaitRing) return;  // overwritten
+    for (u32 i = 0; i < operation.waits_count; ++i) visit(waits_[(operation.waits + i) & (kWaitRing - 1)]);
+  }
+
+  // Ties a correlation id to the operation that lies in that call. `error`: of the two clocks.
+  void key(const KeyedCall& call, Nanos error);
+  void tie(u32 correlation, u32 sequence) {
+    if (correlation) correlations_.put(correlation, sequence, oldest_);
+  }
+  u32 keyed(u32 correlation) const { return correlations_.find(correlation, oldest_); }
+
+  // Operations of a stream in order, for joining by order.
+  u32 first_waiting(u32 stream) const { return stream < heads_.size() ? heads_[stream].first : kNone; }
+  // Everything of that stream up to this operation had its turn.
+  void passed(u32 sequence);
+
+  void set_active() { active_ = true; }
+  u32 oldest() const { return oldest_; }
+  u32 next() const { return next_; }
+  u64 forgotten() const { return forgotten_; }
+
+ private:
+  static constexpr u32 kWaitRing = 4u << 20;
+  struct Thread {
+    u32 newest = kNone;
+    u32 keyed = kNone;  // newest operation that got a key
+  };
+  struct Head {
+    u32 first = kNone, last = kNone;
+  };
+
+  void make_room();
+  u32 search(const KeyedCall& call, Nanos error);
+  u32 nearest(const KeyedCall& call, Nanos error);
+
+  HostStreams streams_;
+  CorrelationIndex correlations_;
+  std::vector<HostOperation> ring_;
+  std::vector<u32> next_in_thread_;
+  std::vector<Thread> threads_;
+  std::vector<Head> heads_;   // by stream
+  std::vector<u32> waits_;    // ring of lists longer than one
+  std::vector<u32> scratch_;
+  u32 waits_next_ = 0;
+  u32 mask_ = 0, oldest_ = 0, next_ = 0;
+  u64 forgotten_ = 0;
+  bool active_ = false;
+};
+
+// What a callback id gives to a device: -1 nothing (a wait), else the kind; kUnknownCallback: not one that we know.
+inline constexpr int kNothing = -1, kUnknownCallback = -2;
+int driver_callback_kind(u32 callback);
+
+}  // namespace gputrace

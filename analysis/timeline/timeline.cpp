@@ -1,0 +1,257 @@
+#include "analysis/timeline/timeline.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "analysis/timeline/gap_cause.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kTrimEvery = 16384;           // operations between two trims of the log
+constexpr u64 kLongCall = 50'000;           // ns: a launch call that long in front of a full queue was held by it
+
+DeviceClass class_of(const DeviceOperation& operation) {
+  if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) return DeviceClass::Copy;
+  return operation.collective ? DeviceClass::Collective : DeviceClass::Compute;
+}
+
+bool longer(const IdleGap& a, const IdleGap& b) { return a.length() > b.length(); }
+
+}  // namespace
+
+Timeline::Timeline(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, FactsDoor& door)
+    : report_(window),
+      facts_(facts),
+      activity_(facts.device),
+      door_(door),
+      shapes_(reader.texts()),
+      window_(reader.threads().size()),
+      log_(reader.threads().size()),
+      intake_(reader, facts, shapes_, window_, door) {}
+
+void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what) {
+  if (intake_.active()) log_.add(thread, begin, end, call, what);
+}
+
+void Timeline::operation(HostOperation operation, const StreamName& stream) {
+  operation.expected = intake_.collecting();
+  window_.add(operation, window_.streams().find(stream));
+}
+
+void Timeline::ordered(const StreamOrder& record, const StreamName& stream) {
+  if (record.header.result != 0 || (record.flags & kLaunchCaptured)) return;
+  HostStreams& streams = window_.streams();
+  if (record.what == static_cast<u32>(OrderWhat::EventRecord))
+    streams.event_recorded(record.object, streams.find(stream));
+  if (record.what == static_cast<u32>(OrderWhat::StreamWaitEvent))
+    streams.event_awaited(record.object, streams.find(stream));
+}
+
+void Timeline::object(const ObjectCall& record) {
+  constexpr i64 kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+  if (record.header.result != 0) return;
+  const auto kind = static_cast<ObjectKind>(record.kind);
+  const bool created = record.what == static_cast<u32>(ObjectWhat::Created);
+  const bool destroyed = record.what == static_cast<u32>(ObjectWhat::Destroyed);
+  HostStreams& streams = window_.streams();
+  if (kind == ObjectKind::Event && destroyed) streams.event_destroyed(record.object);
+  if (kind != ObjectKind::Stream) return;
+  if (created) streams.created(record.object, !(record.value & kNonBlocking));
+  if (destroyed) streams.destroyed(record.object);
+}
+
+void Timeline::device(const RecordHeader& record, Nanos begin, Nanos end) {
+  if (!intake_.add(record, begin, end)) return;
+  intake_.drain([this](const DeviceOperation& operation) {
+    reorder_.add(operation, [this](const DeviceOperation& next) { take(next); });
+  });
+}
+
+void Timeline::finish() {
+  intake_.drain([this](const DeviceOperation& operation) {
+    reorder_.add(operation, [this](const DeviceOperation& next) { take(next); });
+  });
+  reorder_.finish([this](const DeviceOperation& next) { take(next); });
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    DeviceTimes& times = activity_.devices[i];
+    devices_[i].sweep.finish(times);
+    std::sort(times.longest.begin(), times.longest.end(), longer);
+    if (times.last > facts_.end && facts_.end != 0) facts_.end = times.last;
+  }
+  activity_.join.calls_forgotten = window_.forgotten();
+  for (u32 sequence = window_.oldest(); sequence != window_.next(); ++sequence) {
+    const HostOperation* call = window_.find(sequence);
+    activity_.join.calls_unanswered += call->expected && call->counted && !call->answered;
+  }
+  intake_.finish();
+}
+
+// The next operation in the order of starts.
+void Timeline::take(const DeviceOperation& operation) {
+  if (operation.device >= devices_.size()) devices_.resize(operation.device + 1u);
+  if (operation.stream >= tracks_.size()) tracks_.resize(operation.stream + 1u);
+  const Joined joined = join(operation);
+  const bool counted = report_.holds(operation.start);
+  StreamTrack& track = tracks_[operation.stream];
+  HostOperation* const call = joined.call;
+  const Nanos waited = waited_for(call, operation.stream);
+  StreamTimes unused;
+  StreamTimes& stream = counted ? activity_.streams[operation.stream] : unused;
+  u32 depth = 0;
+  if (call && !call->answered) {
+    depth = track.queued(stream, call->begin, operation.start);
+    const Nanos ready = std::max(call->end, waited);
+    const u64 gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
+    if (counted && call->counted) count_wait(operation, *call, gap, depth);
+    if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
+  }
+  if (counted) {
+    find_gap(operation, joined, waited, depth);
+    if (operation.kind == OperationKind::Kernel) count_kernel(operation, joined);
+    if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
+      count_copy(operation, joined);
+    if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
+  }
+  track.ran(stream, operation.start, operation.end);
+  if (call) {
+    call->answered = true;
+    call->device_end = std::max(call->device_end, operation.end);
+  }
+  if (++since_trim_ % kTrimEvery == 0) settle_gaps();
+}
+
+// No gap can begin before the earliest of the devices' ends any more.
+void Timeline::settle_gaps() {
+  Nanos earliest = std::numeric_limits<Nanos>::max();
+  for (const DeviceTrack& device : devices_) earliest = std::min(earliest, device.sweep.end());
+  log_.trim(earliest);
+}
+
+// End of what had to end before the operation could start; 0: nothing known.
+Nanos Timeline::waited_for(const HostOperation* call, u32 stream) const {
+  Nanos last = tracks_[stream].end();
+  if (!call || call->answered) return last;
+  window_.for_each_wait(*call, [&](u32 sequence) {
+    if (const HostOperation* before = window_.find(sequence)) last = std::max(last, before->device_end);
+  });
+  return last;
+}
+
+void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, Nanos waited, u32 depth) {
+  DeviceTimes& times = activity_.devices[operation.device];
+  DeviceTrack& state = devices_[operation.device];
+  const Nanos idle = state.sweep.idle_before(operation.start);
+  if (idle > 0) {
+    IdleGap gap{times.device, state.sweep.end(), operation.start, {}};
+    const GapContext context{gap,    state.newest, window_.find(state.newest_call), operation, joined.call, waited,
+                             depth, intake_.clock_error()};
+    gap.verdict = judge_gap(context, log_);
+    keep_gap(times, gap);
+  }
+  const bool newest = operation.end >= state.sweep.end();
+  if (!state.sweep.add(times, class_of(operation), operation.start, operation.end)) ++activity_.join.late;
+  if (newest) {
+    state.newest = operation;
+    state.newest_call = joined.sequence;
+  }
+}
+
+void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
+  ++times.gaps;
+  IdleSum& sum = times.causes[static_cast<unsigned>(gap.verdict.cause)];
+  ++sum.count;
+  sum.total_ns += gap.length();
+  const auto same = [&](const IdleByCall& known) {
+    return known.call == gap.verdict.call && known.cause == gap.verdict.cause;
+  };
+  auto& by_call = times.causes_by_call;
+  auto known = std::find_if(by_call.begin(), by_call.end(), same);
+  if (known == by_call.end()) known = by_call.insert(known, {gap.verdict.call, gap.verdict.cause, {}});
+  ++known->sum.count;
+  known->sum.total_ns += gap.length();
+  auto& longest = times.longest;  // a heap with the shortest on top
+  if (longest.size() == DeviceTimes::kGapsKept) {
+    if (!longer(gap, longest.front())) return;
+    std::pop_heap(longest.begin(), longest.end(), longer);
+    longest.back() = gap;
+  } else {
+    longest.push_back(gap);
+  }
+  std::push_heap(longest.begin(), longest.end(), longer);
+}
+
+void Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
+  DeviceShape& shape = shapes_[operation.shape];
+  u32 target = kNone;
+  if (joined.call && joined.call->kind == OperationKind::Kernel) target = joined.call->target;
+  if (target == kNone) {
+    const u32 context = joined.call ? window_.streams().context(joined.call->stream) : kNone;
+    if (shape.graph_target == kNone || shape.graph_context != context) {
+      const Intake::Node node = intake_.node(operation.detail);
+      shape.graph_target = door_.kernel_of(shape, context, node.node, node.exec);
+      shape.graph_context = context;
+    }
+    target = shape.graph_target;
+  }
+  ++activity_.devices[operation.device].kernels;
+  if (target == kNone) return;
+  KernelTimes& times = facts_.kernels[target].times;
+  times.durations.add(static_cast<u64>(operation.end - operation.start));
+  times.registers = shape.registers;
+  times.static_shared = shape.static_shared;
+  times.local_bytes = shape.local_bytes;
+}
+
+void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined) {
+  DeviceTimes& times = activity_.devices[operation.device];
+  ++(operation.kind == OperationKind::Memset ? times.memsets : times.copies);
+  DeviceShape& shape = shapes_[operation.shape];
+  u32 target = kNone;
+  const bool in_graph = joined.call && joined.call->kind == OperationKind::Graph;
+  if (joined.call && !in_graph) target = joined.call->target;
+  if (target == kNone) {
+    const u32 context = in_graph ? 1 : 0;
+    if (shape.graph_target == kNone || shape.graph_context != context) {
+      shape.graph_target = door_.copies_of(shape, in_graph);
+      shape.graph_context = context;
+    }
+    target = shape.graph_target;
+  }
+  CopyGroup& group = facts_.copies[target];
+  ++group.device_count;
+  group.device_bytes += operation.detail;
+  group.device_ns += static_cast<u64>(operation.end - operation.start);
+}
+
+void Timeline::count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth) {
+  const u64 api = static_cast<u64>(call.end - call.begin);
+  const u64 latency = operation.start > call.begin ? static_cast<u64>(operation.start - call.begin) : 0;
+  if (call.kind == OperationKind::Graph && call.target != kNone) {
+    GraphTimes& times = facts_.graphs[call.target].times;
+    ++times.replays;
+    times.latency_ns += latency;
+    times.gap_ns += gap;
+  }
+  if (call.kind != OperationKind::Kernel || call.target == kNone) return;
+  LaunchTimes& times = facts_.functions[facts_.kernels[call.target].shape.function].waits;
+  times.latency.add(latency);
+  times.queue_ns += operation.start > call.end ? static_cast<u64>(operation.start - call.end) : 0;
+  times.gap_ns += gap;
+  times.short_kernels += static_cast<u64>(operation.end - operation.start) < api;
+  if (depth >= LaunchTimes::kFullQueue && api > kLongCall) {
+    ++times.blocked;
+    times.blocked_ns += api;
+  }
+}
+
+// Nodes come in the order of their starts, so the first begins the replay.
+void Timeline::count_graph(const DeviceOperation& operation, const HostOperation& call) {
+  if (call.target == kNone) return;
+  GraphTimes& times = facts_.graphs[call.target].times;
+  if (operation.kind != OperationKind::Graph) ++times.nodes;
+  const Nanos from = call.answered ? call.device_end : operation.start;
+  if (operation.end > from) times.device_ns += static_cast<u64>(operation.end - from);
+}
+
+}  // namespace gputrace
