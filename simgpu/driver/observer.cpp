@@ -206,6 +206,8 @@ void show_sync(Call& call, SyncNotice::What what, const Context& context, const 
   notice.context = static_cast<uint32_t>(context.id);
   notice.stream = stream != nullptr ? static_cast<uint32_t>(stream->id) : ~0u;
   notice.event = event != nullptr ? static_cast<uint32_t>(reinterpret_cast<uint64_t>(event) >> 4) : ~0u;
+  notice.context_handle = handle_of(&context);
+  notice.stream_handle = stream != nullptr ? public_handle(stream) : nullptr;
   notice.begin = call.begin();
   notice.end = now_ns();
   observer().sync(notice);

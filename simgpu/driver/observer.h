@@ -74,6 +74,7 @@ struct CopyNotice : OperationNotice {
   bool peer;
   uint32_t source_device;
   uint32_t destination_device;
+  uint32_t destination_context;
 };
 
 struct MemsetNotice : OperationNotice {
@@ -94,6 +95,8 @@ struct SyncNotice {
   uint32_t context;
   uint32_t stream;  // ~0: none
   uint32_t event;   // ~0: none
+  CUcontext context_handle;
+  CUstream stream_handle;
   Nanos begin;
   Nanos end;
 };
@@ -142,6 +145,9 @@ struct ResourceNotice {
   CUgraphNode node;
   CUgraphNode original_node;
   int node_type;
+  uint32_t priority;     // stream
+  uint32_t stream_flag;  // CUpti_ActivityStreamFlag
+  bool compiled;         // module: PTX had to be compiled
   CUgraphExec exec;
   Nanos begin;
   Nanos end;

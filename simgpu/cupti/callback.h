@@ -1,0 +1,15 @@
+// The one subscriber of the callback API.
+#pragma once
+
+#include "simgpu/cupti/headers.h"
+#include "simgpu/driver/observer.h"
+
+namespace simgpu::cupti {
+
+void callback_call(const CallNotice& notice, uint32_t number, bool entering);
+void callback_sync(const SyncNotice& notice);
+void callback_resource(const ResourceNotice& notice);
+uint32_t callback_looks();  // what the subscriber's callbacks need to see
+void forget_subscriber();
+
+}  // namespace simgpu::cupti
