@@ -15,8 +15,6 @@ namespace gputrace {
 // Device times of the executions of one kernel (in one shape).
 struct KernelTimes {
   Distribution durations;  // of the records that were delivered
-  u32 registers = 0;       // as the device records say; 0: not told
-  u32 static_shared = 0, local_bytes = 0;
 };
 
 // Launches of one function whose kernel was joined: how long each waited.
@@ -43,8 +41,9 @@ enum class IdleCause : u8 {
   OtherStream,      // the next operation waited for another stream or device
   GraphInternal,    // between two nodes of one graph replay
   Collection,       // our own or CUPTI's work
+  Dispatch,         // everything was launched in time: the device's own way from one operation to the next
 };
-inline constexpr unsigned kIdleCauses = 11;
+inline constexpr unsigned kIdleCauses = 12;
 struct IdleVerdict {
   IdleCause cause = IdleCause::Unknown;
   u16 call = 0;  // the call that is to blame (id), where there is one

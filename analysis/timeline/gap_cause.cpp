@@ -5,6 +5,16 @@
 namespace gputrace {
 namespace {
 
+// The order decides between equal parts.
+constexpr IdleCause kOrder[] = {IdleCause::OtherStream,     IdleCause::ModuleLoad, IdleCause::Allocation,
+                                IdleCause::Synchronization, IdleCause::Copy,       IdleCause::HostLate,
+                                IdleCause::QueueFull,       IdleCause::Launch,     IdleCause::Dispatch};
+
+bool blocks(HostLog::What what) {
+  return what == HostLog::What::Module || what == HostLog::What::Allocation || what == HostLog::What::Synchronization ||
+         what == HostLog::What::Copy;
+}
+
 IdleCause cause_of(HostLog::What what) {
   switch (what) {
     case HostLog::What::Module:
@@ -16,43 +26,116 @@ IdleCause cause_of(HostLog::What what) {
     case HostLog::What::Copy:
       return IdleCause::Copy;
     case HostLog::What::Launch:
+    case HostLog::What::Order:
       return IdleCause::Launch;
     default:
       return IdleCause::HostLate;
   }
 }
 
+class Parts {
+ public:
+  void add(IdleCause cause, Nanos length, u16 call) {
+    if (length <= 0) return;
+    Part& part = parts_[static_cast<unsigned>(cause)];
+    part.length += length;
+    if (length > part.longest) part.longest = length, part.call = call;
+  }
+  // Unknown where nothing was added.
+  IdleVerdict largest(Nanos gap) const {
+    IdleVerdict verdict;
+    Nanos most = 0;
+    for (const IdleCause cause : kOrder) {
+      const Part& part = parts_[static_cast<unsigned>(cause)];
+      const Nanos length = std::min(part.length, gap);
+      if (length > most) most = length, verdict = {cause, part.call};
+    }
+    return verdict;
+  }
+
+ private:
+  struct Part {
+    Nanos length = 0, longest = 0;
+    u16 call = 0;
+  };
+  Part parts_[kIdleCauses];
+};
+
+// What the thread did from the gap's begin until it called.
+void before_the_call(const GapContext& context, const HostLog& log, Parts& parts) {
+  const Nanos begin = context.gap.begin;
+  const Nanos called = std::clamp(context.next_call->begin, begin, context.gap.end);
+  Nanos in_calls = 0;
+  // A wait returns after what it waited for: one that seems to end just before the gap is off by the clock's error.
+  log.between(context.next_call->thread, begin - context.clock_error, called, [&](const HostLog::Entry& entry) {
+    const Nanos inside = std::max<Nanos>(0, std::min(entry.end, called) - std::max(entry.begin, begin));
+    in_calls += inside;
+    // The call that holds the next operation's own has not returned by then: what it does later is no cause.
+    const bool done = entry.end <= called;
+    parts.add(cause_of(entry.what), done && blocks(entry.what) ? entry.length() : inside, entry.inner);
+  });
+  if (in_calls == 0 && log.forgotten() != 0) return;  // what it did is not remembered
+  parts.add(IdleCause::HostLate, called - begin - in_calls, 0);
+}
+
+// From the call to the start on the device.
+void since_the_call(const GapContext& context, Parts& parts) {
+  const HostOperation& call = *context.next_call;
+  const IdleGap& gap = context.gap;
+  const Nanos called = std::clamp(call.begin, gap.begin, gap.end);
+  const bool waited = context.waited_for > call.end && gap.end - call.begin > kLaunchWay;
+  if (!waited) {
+    const bool copies = call.kind == OperationKind::Copy || call.kind == OperationKind::Memset;
+    const bool full = context.queue_depth >= LaunchTimes::kFullQueue;
+    parts.add(copies ? IdleCause::Copy : full ? IdleCause::QueueFull : IdleCause::Launch, gap.end - called, call.call);
+    return;
+  }
+  const Nanos free = std::clamp(context.waited_for, gap.begin, gap.end);
+  if (free > gap.begin + context.clock_error) parts.add(IdleCause::OtherStream, free - gap.begin, call.call);
+  if (gap.end - free <= kDispatch) parts.add(IdleCause::Dispatch, gap.end - free, 0);
+}
+
 }  // namespace
 
-// The cause with the largest part of the gap: what the launching thread was in before the next operation's call, then
-// that call and its way to the device.
 IdleVerdict judge_gap(const GapContext& context, const HostLog& log) {
   if (!context.next_call) return {};
   const HostOperation& call = *context.next_call;
-  const bool within_graph = context.previous_call == context.next_call && call.kind == OperationKind::Graph;
-  if (within_graph) return {IdleCause::GraphInternal, call.call};
-  const IdleGap& gap = context.gap;
-  const Nanos called = std::clamp(call.begin, gap.begin, gap.end);
-  Nanos parts[kIdleCauses] = {};
-  Nanos longest[kIdleCauses] = {};
-  u16 blamed[kIdleCauses] = {};
-  const auto add = [&](IdleCause cause, Nanos length, u16 id) {
-    const auto index = static_cast<unsigned>(cause);
-    parts[index] += length;
-    if (length > longest[index]) longest[index] = length, blamed[index] = id;
-  };
-  Nanos in_calls = 0;
-  log.between(call.thread, gap.begin, called, [&](const HostLog::Entry& entry) {
-    const Nanos length = std::min(entry.end, called) - std::max(entry.begin, gap.begin);
-    in_calls += length;
-    add(cause_of(entry.what), length, entry.inner);
-  });
-  add(IdleCause::HostLate, called - gap.begin - in_calls, 0);
-  add(IdleCause::Launch, gap.end - called, call.call);
-  const auto* most = std::max_element(std::begin(parts), std::end(parts));
-  if (*most <= 0) return {};
-  const auto index = static_cast<std::size_t>(most - parts);
-  return {static_cast<IdleCause>(index), blamed[index]};
+  if (context.previous_call == context.next_call && call.kind == OperationKind::Graph)
+    return {IdleCause::GraphInternal, call.call};
+  Parts parts;
+  before_the_call(context, log, parts);
+  since_the_call(context, parts);
+  return parts.largest(context.gap.end - context.gap.begin);
+}
+
+const char* idle_cause_name(IdleCause cause) {
+  switch (cause) {
+    case IdleCause::Unknown:
+      return "unknown";
+    case IdleCause::Launch:
+      return "launch-bound";
+    case IdleCause::HostLate:
+      return "host late";
+    case IdleCause::Synchronization:
+      return "synchronization";
+    case IdleCause::Copy:
+      return "copy";
+    case IdleCause::Allocation:
+      return "allocation";
+    case IdleCause::ModuleLoad:
+      return "module load";
+    case IdleCause::QueueFull:
+      return "queue full";
+    case IdleCause::OtherStream:
+      return "other stream";
+    case IdleCause::GraphInternal:
+      return "inside a graph";
+    case IdleCause::Collection:
+      return "profiler";
+    case IdleCause::Dispatch:
+      return "dispatch";
+  }
+  return "unknown";
 }
 
 }  // namespace gputrace
