@@ -151,6 +151,7 @@ void tell_graph(const FinishedCall& call, CUgraph graph, CUgraphExec exec, u32 f
   record.nodes = counts.complete ? counts.nodes : 0;
   record.kernel_nodes = counts.complete ? counts.kernels : 0;
   emit(call, record);
+  exec_created(exec);
   // The same header as the call's own record: the reader counts records of one call that follow each other once.
   walk(graph, 0, [&](CUgraphNode node, CUgraphNodeType type, int nesting) {
     GraphNode out{};
@@ -160,6 +161,7 @@ void tell_graph(const FinishedCall& call, CUgraph graph, CUgraphExec exec, u32 f
     out.flags = nesting ? kNodeInChild : 0u;
     read_node(out, node, type);
     emit(call, out);
+    exec_node_created(exec, node, type);
     if (out.function) function_launched(call, out.function);
   });
 }

@@ -283,6 +283,15 @@ char* reserve_slow(ThreadState& thread, Ticks now) {
   return thread.cursor;
 }
 
+bool room_for(const ThreadState& thread, u32 size) {
+  if (thread.cursor && static_cast<u64>(thread.limit - thread.cursor) >= size) return true;
+  if (is_sink(thread.slot) || producer.header->on_full == OnFull::Overwrite) return true;  // waiting would not help
+  for (u32 index = kReservedBlocks; index < producer.block_count; ++index) {
+    if (block_state(producer.block_states[index].load(std::memory_order_relaxed)) == BlockState::Free) return true;
+  }
+  return false;
+}
+
 void drop_nested() {
   ThreadSlot* slot = thread_state.slot;
   if (!slot) return;
@@ -293,8 +302,8 @@ void drop_nested() {
 // A begun record is whole while its call is open, that is while the slot shows its stamp as the outermost in flight.
 bool set_begun_aside(ThreadState& thread) {
   const u64 size = thread.busy;
+  if (!has_begun(thread) || size > kLargestBegun) return false;
   SlotLedger& ledger = producer.ledgers[index_of(thread.slot)];
-  if (size <= kWriting || size > sizeof ledger.set_aside) return false;
   const auto* begun = reinterpret_cast<const RecordHeader*>(thread.cursor);
   if (begun->begin != thread.slot->in_flight[0].begin.load(std::memory_order_relaxed)) return false;
   thread.busy = kWriting;  // a handler from here on drops; one before has done the same as is done here

@@ -1,0 +1,113 @@
+// The state of device collection in one process, and what its parts do to it. Internal to cupti/.
+//
+//   control lock   held around every call of CUPTI that changes its state, and around flushes; bounded waits only
+//   own thread     flushes, reads buffers, writes records; the only one that touches ring, names, rules
+//   other threads  open and close the window, step aside for other clients; CUPTI's callbacks touch buffers alone
+#pragma once
+
+#include <atomic>
+
+#include "cupti/api.h"
+#include "cupti/buffers.h"
+#include "cupti/library.h"
+#include "cupti/loader.h"
+#include "cupti/names.h"
+#include "cupti/records.h"
+#include "cupti/ring.h"
+#include "trace/record.h"
+
+namespace gputrace {
+
+// Alone in a page that fork wipes: a child reads 0 and leaves everything alone.
+struct alignas(4096) Alive {
+  std::atomic<u32> alive;
+};
+
+struct Collector {
+  DeviceOptions options;
+  DeviceHost host;
+  CuptiApi api;
+  u32 version = 0;
+  Phrase library;  // which, and why
+  i32 pid = 0;
+
+  std::atomic<u32> state{0};  // DeviceCollection; 0: not started. Changed under the lock
+  std::atomic<u32> lock{0};   // tid of the holder
+  u64 kinds = 0;              // that are on; under the lock
+  bool keys = false;          // calls are numbered by DeviceApi records; under the lock
+  bool registered = false;    // our callbacks are CUPTI's; under the lock
+
+  ActivityBuffers buffers;
+  std::atomic<u32> wake{0};      // futex word: counted up to wake the thread
+  std::atomic<u32> stopping{0};  // the process exits
+  std::atomic<u32> stopped{0};   // futex word: the thread has done all that it will
+  std::atomic<bool> thread_runs{false};
+  std::atomic<i32> thread_id{0};
+
+  // Own thread.
+  DeviceRing ring;
+  KernelNames names;
+  RecordRules rules;
+  static constexpr u32 kReasons = 8, kKinds = 64;
+  u64 losses[kReasons][kKinds]{};  // by DeviceLossReason and CUPTI's kind, not told yet
+  bool any_loss = false;
+};
+
+extern Collector collector;
+extern Alive collector_alive;
+
+// Whether this process is the one that started, and CUPTI is still ours to call.
+bool collector_is_ours();
+
+// ------------------------------------------------------------------ control.cpp
+// False: the holder did not let go for two seconds.
+bool lock_control();
+void unlock_control();
+class ControlLock {
+ public:
+  ControlLock() : held_(lock_control()) {}
+  ~ControlLock() {
+    if (held_) unlock_control();
+  }
+  ControlLock(const ControlLock&) = delete;
+  ControlLock& operator=(const ControlLock&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  bool held_;
+};
+
+// All of these: under the lock, on an untraced thread.
+bool switch_on(const char* why);               // registers and enables; false: failed, and told
+void switch_off_kinds();                       // disables what is on; errors are ignored
+void pause_collection();                       // the window is over
+void step_aside(const char* why);              // another client takes over
+void fail_collection(const char* call, CuptiResult result);
+bool checked(const char* call, CuptiResult result);  // false: failed, and told
+// Writes a DeviceState record with this reason.
+void tell_state(DeviceCollection state, const char* reason);
+// Reads CUPTI's clock between two readings of ours. False: it failed.
+bool take_device_anchor(DeviceClock& anchor);
+// Whether the session's window is open now.
+bool window_is_open();
+
+// ------------------------------------------------------------------ thread.cpp
+bool start_thread();
+void wake_thread();
+// CUPTI's callbacks: ours, or, for a buffer that is another client's, theirs.
+void buffer_requested(u8** buffer, std::size_t* size, std::size_t* max_records);
+void buffer_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size);
+// Parses the buffers that have come back.
+void read_buffers();
+void count_loss(DeviceLossReason reason, u64 count, u32 kind);
+
+// ------------------------------------------------------------------ clients.cpp
+// Whether another client uses CUPTI now, as far as its calls passed through us.
+bool client_is_present();
+// Whether the last one that was there is gone, and long enough that it will not come back at once.
+bool client_has_left();
+void client_requested(u8** buffer, std::size_t* size, std::size_t* max_records);
+void client_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size);
+bool client_has_callbacks();
+
+}  // namespace gputrace

@@ -1,0 +1,215 @@
+// On, off, aside: every call that changes CUPTI's state.
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "cupti/collector.h"
+#include "cupti/driver_calls.h"
+#include "cupti/untraced.h"
+
+namespace gputrace {
+
+constinit Collector collector{};
+constinit Alive collector_alive{};
+
+namespace {
+
+constexpr Nanos kLockPatience = 2'000'000'000;
+
+u32 own_tid() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
+
+void sleep_briefly() {
+  const timespec pause{0, 50'000};
+  raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
+}
+
+struct WantedKind {
+  u32 kind;
+  bool required;
+};
+constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},     {kKindMemset, true},
+                                  {kKindMemcpy2, false},         {kKindOverhead, false},  {kKindSynchronization, false},
+                                  {kKindMemoryPool, false},      {kKindJit, false},       {kKindGraphTrace, false}};
+
+const char* result_text(CuptiResult result) {
+  const char* text = nullptr;
+  if (collector.api.cuptiGetResultString && collector.api.cuptiGetResultString(result, &text) == kCuptiSuccess && text)
+    return text;
+  return "no text";
+}
+
+// The driver's calls that put work on a device, one by one: the whole kind would record every call of the program.
+bool enable_keys(bool enable) {
+  const auto set = collector.api.cuptiActivityEnableDriverApi;
+  if (!set) return false;
+  for (const u32 callback : kKeyCallbacks) {
+    // A call that is newer than this CUPTI is not in its table.
+    if (set(callback, enable) != kCuptiSuccess && enable && callback < kFirstNewCallback) return false;
+  }
+  return true;
+}
+
+bool enable_kinds() {
+  for (const WantedKind& wanted : kWanted) {
+    if (wanted.kind == kKindGraphTrace && collector.options.node_graphs) continue;
+    const CuptiResult result = collector.api.cuptiActivityEnable(wanted.kind);
+    if (result == kCuptiSuccess) {
+      collector.kinds |= 1ull << wanted.kind;
+    } else if (wanted.required) {
+      fail_collection("cuptiActivityEnable", result);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool register_callbacks() {
+  if (collector.registered) return true;
+  if (collector.api.cuptiSetThreadIdType) collector.api.cuptiSetThreadIdType(kThreadIdSystem);
+  if (collector.api.cuptiActivitySetAttribute) {
+    // Buffers come back zeroed from our own thread, so CUPTI need not do it on the program's.
+    u8 zeroed = 1;
+    std::size_t size = sizeof zeroed;
+    collector.api.cuptiActivitySetAttribute(kAttributeZeroedBuffers, &size, &zeroed);
+  }
+  if (!checked("cuptiActivityRegisterCallbacks",
+               collector.api.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed)))
+    return false;
+  collector.registered = true;
+  return true;
+}
+
+void probe_callback(void*, u32, u32, const void*) {}
+
+// CUPTI tells of another client in one way only: it refuses a second subscriber. Ours lasts for the time of this
+// question.
+bool somebody_subscribed() {
+  if (!collector.api.cuptiSubscribe || !collector.api.cuptiUnsubscribe) return false;
+  void* subscriber = nullptr;
+  const CuptiResult result = collector.api.cuptiSubscribe(&subscriber, probe_callback, nullptr);
+  if (result == kCuptiSuccess) collector.api.cuptiUnsubscribe(subscriber);
+  return result == kCuptiMultipleSubscribers;
+}
+
+void tell_anchor() {
+  DeviceClock anchor{};
+  if (!take_device_anchor(anchor)) return;
+  collector.host.define(&anchor);
+}
+
+}  // namespace
+
+bool collector_is_ours() { return collector_alive.alive.load(std::memory_order_acquire) == 1; }
+
+bool lock_control() {
+  const u32 self = own_tid();
+  for (const Nanos begin = monotonic_nanos();;) {
+    u32 free = 0;
+    if (collector.lock.compare_exchange_strong(free, self, std::memory_order_acquire, std::memory_order_relaxed))
+      return true;
+    if (free == self || monotonic_nanos() - begin > kLockPatience) return false;
+    sleep_briefly();
+  }
+}
+void unlock_control() { collector.lock.store(0, std::memory_order_release); }
+
+void tell_state(DeviceCollection state, const char* reason) {
+  collector.state.store(static_cast<u32>(state), std::memory_order_release);
+  DeviceState record{};
+  record.header.type = static_cast<u16>(RecordType::DeviceState);
+  record.header.size = sizeof record;
+  record.state = static_cast<u32>(state);
+  record.version = collector.version;
+  record.kinds = collector.kinds;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    record.reason = collector.host.define_text(reason, std::strlen(reason));
+    if ((record.reason || !*reason) && collector.host.define(&record)) return;
+    sleep_briefly();
+  }
+}
+
+bool window_is_open() {
+  const SegmentControl& control = *producer.control;
+  const Ticks now = record_ticks();
+  return now >= control.window_begin.load(std::memory_order_relaxed) &&
+         now < control.window_end.load(std::memory_order_relaxed);
+}
+
+bool take_device_anchor(DeviceClock& best) {
+  u64 width = ~0ull;
+  for (int i = 0; i < 8; ++i) {
+    DeviceClock anchor{};
+    const Ticks begin = record_ticks();
+    const CuptiResult result = collector.api.cuptiGetTimestamp(&anchor.device);
+    const Ticks end = record_ticks();
+    if (!checked("cuptiGetTimestamp", result)) return false;
+    if (end - begin >= width) continue;
+    width = end - begin;
+    anchor.realtime = realtime_nanos();
+    anchor.header = {static_cast<u16>(RecordType::DeviceClock), sizeof anchor, 0, 0, begin, end};
+    best = anchor;
+  }
+  return true;
+}
+
+bool checked(const char* call, CuptiResult result) {
+  if (result == kCuptiSuccess) return true;
+  fail_collection(call, result);
+  return false;
+}
+
+void fail_collection(const char* call, CuptiResult result) {
+  Phrase reason;
+  reason << call << " failed with " << u64{result} << " (" << result_text(result) << "); device collection is off for good; "
+         << collector.library.text();
+  switch_off_kinds();
+  tell_state(DeviceCollection::Failed, reason.text());
+}
+
+void switch_off_kinds() {
+  if (collector.keys) enable_keys(false);
+  collector.keys = false;
+  for (u32 kind = 0; kind < 64; ++kind) {
+    if (collector.kinds >> kind & 1) collector.api.cuptiActivityDisable(kind);
+  }
+  collector.kinds = 0;
+}
+
+bool switch_on(const char* why) {
+  if (somebody_subscribed()) {
+    tell_state(DeviceCollection::Yielded, "another client has subscribed to CUPTI; it keeps it");
+    return false;
+  }
+  if (!register_callbacks() || !enable_kinds()) return false;
+  collector.keys = enable_keys(true);
+  if (!collector.keys) enable_keys(false);
+  Phrase reason;
+  reason << collector.library.text() << why;
+  if (!collector.keys) reason << "; calls are not numbered by this CUPTI: kernels are joined by their order";
+  tell_state(DeviceCollection::On, reason.text());
+  tell_anchor();
+  return collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
+}
+
+void pause_collection() {
+  tell_anchor();
+  if (collector.state.load(std::memory_order_relaxed) != static_cast<u32>(DeviceCollection::On)) return;
+  switch_off_kinds();
+  if (!checked("cuptiActivityFlushAll", collector.api.cuptiActivityFlushAll(0))) return;
+  tell_state(DeviceCollection::Paused, "outside of the window");
+}
+
+void step_aside(const char* why) {
+  const bool was_on = collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
+  if (was_on) tell_anchor();
+  if (!collector_is_ours() || collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::Failed))
+    return;
+  switch_off_kinds();
+  // Forced: what CUPTI still holds of ours must not be given to the other client.
+  if (was_on && !checked("cuptiActivityFlushAll", collector.api.cuptiActivityFlushAll(kFlushForced))) return;
+  tell_state(DeviceCollection::Yielded, why);
+  wake_thread();
+}
+
+}  // namespace gputrace

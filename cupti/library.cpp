@@ -1,0 +1,251 @@
+#include "cupti/library.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kMostLoaded = 512;
+constexpr u32 kMostCandidates = 32;
+
+const char* file_name(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+bool is_cupti_file(const char* path) { return begins_with(file_name(path), "libcupti.so"); }
+
+const char* variable(const char* name) {
+  const u64 length = std::strlen(name);
+  for (char* const* entry = environ; entry && *entry; ++entry) {
+    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
+  }
+  return nullptr;
+}
+
+class Candidates {
+ public:
+  Candidates(LibraryCandidate* out, u32 capacity, u32 newest_major)
+      : out_(out), capacity_(capacity), newest_major_(newest_major) {}
+
+  void add(const char* folder, u64 folder_length, const char* file, const char* reason, bool loaded = false) {
+    const u64 length = std::strlen(file);
+    if (count_ == capacity_ || folder_length + length + 1 > sizeof out_->path) return;
+    LibraryCandidate& candidate = out_[count_];
+    std::memcpy(candidate.path, folder, folder_length);
+    std::memcpy(candidate.path + folder_length, file, length + 1);
+    candidate.reason = reason;
+    candidate.loaded = loaded;
+    for (u32 i = 0; i < count_; ++i) {
+      if (std::strcmp(out_[i].path, candidate.path) == 0) return;
+    }
+    ++count_;
+  }
+  // Both names, the newer first, as far as the driver allows.
+  void add_folder(const char* folder, u64 folder_length, const char* below, const char* reason) {
+    char path[512];
+    const u64 length = std::strlen(below);
+    if (folder_length + length + 1 > sizeof path) return;
+    std::memcpy(path, folder, folder_length);
+    std::memcpy(path + folder_length, below, length);
+    if (newest_major_ >= 13) add(path, folder_length + length, "libcupti.so.13", reason);
+    add(path, folder_length + length, "libcupti.so.12", reason);
+  }
+  u32 count() const { return count_; }
+
+ private:
+  LibraryCandidate* out_;
+  u32 capacity_;
+  u32 newest_major_;
+  u32 count_ = 0;
+};
+
+u64 folder_length(const char* path) { return static_cast<u64>(file_name(path) - path); }
+
+// A driver in a system folder says nothing about CUPTI; one that lies elsewhere may bring its own.
+bool is_system_folder(const char* path) {
+  return begins_with(path, "/usr/") || begins_with(path, "/lib/") || begins_with(path, "/lib64/");
+}
+
+// .../site-packages/nvidia/cuda_runtime/lib/libcudart.so.12, .../torch/lib/libtorch_cuda.so -> .../site-packages/
+u64 packages_root(const char* path) {
+  const char* found = std::strstr(path, "/site-packages/");
+  if (found) return static_cast<u64>(found - path) + std::strlen("/site-packages/");
+  found = std::strstr(path, "/dist-packages/");
+  return found ? static_cast<u64>(found - path) + std::strlen("/dist-packages/") : 0;
+}
+
+struct Loaded {
+  const char* paths[kMostLoaded];
+  u32 count;
+};
+int note_loaded(dl_phdr_info* info, std::size_t, void* data) {
+  Loaded& loaded = *static_cast<Loaded*>(data);
+  if (info->dlpi_name && *info->dlpi_name && loaded.count < kMostLoaded)
+    loaded.paths[loaded.count++] = info->dlpi_name;
+  return 0;
+}
+
+using Dlopen = void* (*)(const char*, int);
+using Dlsym = void* (*)(void*, const char*);
+using Dlerror = char* (*)();
+
+struct Loader {
+  Dlopen open;
+  Dlsym symbol;
+  Dlerror error;
+  int (*close)(void*);
+};
+
+bool bind(const Loader& loader, void* handle, CuptiApi& api, const char*& missing) {
+  missing = nullptr;
+#define GT_CUPTI(name, parameters)                                         \
+  api.name = reinterpret_cast<decltype(api.name)>(loader.symbol(handle, #name)); \
+  if (!api.name && !missing) missing = #name;
+  GT_CUPTI_REQUIRED(GT_CUPTI)
+#undef GT_CUPTI
+#define GT_CUPTI(name, parameters) api.name = reinterpret_cast<decltype(api.name)>(loader.symbol(handle, #name));
+  GT_CUPTI_OPTIONAL(GT_CUPTI)
+#undef GT_CUPTI
+  if (loader.error) loader.error();  // an optional function that is absent is no error of the program's
+  return !missing;
+}
+
+bool exists(const char* path) {
+  return !std::strchr(path, '/') || raw_syscall(SYS_faccessat, -100 /* AT_FDCWD */, raw_pointer(path), R_OK) == 0;
+}
+
+enum class Try { Opened, Absent, Unusable };
+
+Try try_candidate(const Loader& loader, const LibraryCandidate& candidate, CuptiApi& api, Phrase& said) {
+  if (!candidate.loaded && !exists(candidate.path)) return Try::Absent;
+  void* handle = loader.open(candidate.path, RTLD_NOW | RTLD_LOCAL | (candidate.loaded ? RTLD_NOLOAD : 0));
+  if (!handle) {
+    const char* error = loader.error ? loader.error() : nullptr;
+    if (!std::strchr(candidate.path, '/')) return Try::Absent;
+    said << candidate.path << " cannot be opened: " << (error ? error : "no reason given") << "; ";
+    return Try::Unusable;
+  }
+  const char* missing;
+  if (bind(loader, handle, api, missing)) return Try::Opened;
+  said << candidate.path << " has no " << missing << "; ";
+  loader.close(handle);
+  return Try::Unusable;
+}
+
+}  // namespace
+
+Phrase& Phrase::operator<<(const char* text) {
+  while (*text && size_ + 1 < sizeof text_) text_[size_++] = *text++;
+  text_[size_] = 0;
+  return *this;
+}
+Phrase& Phrase::operator<<(u64 number) {
+  char digits[21];
+  u32 n = sizeof digits;
+  digits[--n] = 0;
+  do digits[--n] = static_cast<char>('0' + number % 10);
+  while (number /= 10);
+  return *this << digits + n;
+}
+
+u32 list_candidates(const LibrarySearch& search, LibraryCandidate* out, u32 capacity) {
+  Candidates list(out, capacity, search.newest_major);
+  for (u32 i = 0; i < search.loaded_count; ++i) {
+    if (is_cupti_file(search.loaded[i])) list.add("", 0, search.loaded[i], "the program has loaded it", true);
+  }
+  if (search.driver_path && !is_system_folder(search.driver_path))
+    list.add_folder(search.driver_path, folder_length(search.driver_path), "", "it lies beside the loaded driver");
+  if (search.runtime_path)
+    list.add_folder(search.runtime_path, folder_length(search.runtime_path), "", "it lies beside the loaded runtime");
+  for (u32 i = 0; i < search.loaded_count; ++i) {
+    const u64 root = packages_root(search.loaded[i]);
+    if (!root) continue;
+    list.add_folder(search.loaded[i], root, "nvidia/cu13/lib/", "the Python packages that are loaded bring it");
+    list.add_folder(search.loaded[i], root, "nvidia/cuda_cupti/lib/", "the Python packages that are loaded bring it");
+  }
+  const char* homes[] = {search.cuda_home, "/usr/local/cuda"};
+  for (const char* home : homes) {
+    if (!home || !*home) continue;
+    list.add_folder(home, std::strlen(home), "/extras/CUPTI/lib64/", "it belongs to the toolkit");
+    list.add_folder(home, std::strlen(home), "/lib64/", "it belongs to the toolkit");
+    list.add_folder(home, std::strlen(home), "/lib/", "it belongs to the toolkit");
+  }
+  list.add_folder("", 0, "", "the loader finds it");
+  return list.count();
+}
+
+bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& api, Phrase& said) {
+  const Loader loader{reinterpret_cast<Dlopen>(host.libc_function("dlopen")),
+                      reinterpret_cast<Dlsym>(host.libc_function("dlsym")),
+                      reinterpret_cast<Dlerror>(host.libc_function("dlerror")),
+                      reinterpret_cast<int (*)(void*)>(host.libc_function("dlclose"))};
+  if (!loader.open || !loader.symbol || !loader.close) {
+    said << "libc offers no dlopen";
+    return false;
+  }
+  static constinit LibraryCandidate candidates[kMostCandidates]{};  // one start at a time
+  u32 count = 1;
+  if (options.library) {
+    if (std::strlen(options.library) >= sizeof candidates[0].path) {
+      said << "the path in GPUTRACE_CUPTI is too long";
+      return false;
+    }
+    std::strcpy(candidates[0].path, options.library);
+    candidates[0].reason = "GPUTRACE_CUPTI names it";
+    candidates[0].loaded = false;
+  } else {
+    static constinit Loaded loaded{};
+    loaded.count = 0;
+    dl_iterate_phdr(note_loaded, &loaded);
+    LibrarySearch search;
+    search.loaded = loaded.paths;
+    search.loaded_count = loaded.count;
+    search.driver_path = options.driver_path;
+    search.runtime_path = options.runtime_path;
+    search.cuda_home = variable("CUDA_HOME");
+    search.newest_major = options.driver_version && options.driver_version < 13000 ? 12 : 13;
+    count = list_candidates(search, candidates, kMostCandidates);
+  }
+  for (u32 i = 0; i < count; ++i) {
+    const Try tried = try_candidate(loader, candidates[i], api, said);
+    if (tried == Try::Opened) {
+      said.clear();
+      said << candidates[i].path << " (" << candidates[i].reason << ")";
+      return true;
+    }
+    if (tried == Try::Unusable && candidates[i].loaded) return false;  // a second copy would not help
+  }
+  if (!said.size()) said << "no libcupti was found" << (options.library ? " at GPUTRACE_CUPTI" : "");
+  return false;
+}
+
+const char* find_other_profiler(Phrase& name) {
+  if (const char* injection = variable("CUDA_INJECTION64_PATH"); injection && *injection) {
+    if (!std::strstr(file_name(injection), "libgputrace")) {
+      name << "CUDA_INJECTION64_PATH=" << injection;
+      return name.text();
+    }
+  }
+  static constinit Loaded loaded{};
+  loaded.count = 0;
+  dl_iterate_phdr(note_loaded, &loaded);
+  for (u32 i = 0; i < loaded.count; ++i) {
+    const char* file = file_name(loaded.paths[i]);
+    // Nsight Systems, Nsight Compute.
+    if (begins_with(file, "libToolsInjection") || begins_with(file, "libcuda-injection") ||
+        begins_with(file, "libInterceptorInjectionTarget") || begins_with(file, "libnsys")) {
+      name << loaded.paths[i];
+      return name.text();
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,57 @@
+// Device time from CUPTI: all that the rest of the preloaded library knows of this folder.
+//
+//   · Nothing is opened before device_start(), which the session calls when the program's own cuInit has succeeded (just
+//     before it, only for latency stamps).
+//   · A thread of our own turns CUPTI's buffers into records on a ring of its own. The program's threads never wait for
+//     it, but for a bounded time where they must: at exit, and when another client of CUPTI takes over.
+//   · The first failing call of CUPTI ends device collection for good; the program and the recording of calls go on.
+//   · A child of fork has none of this: what it inherited belongs to its parent and is not touched.
+//   · Every function: any thread, no exceptions; may change errno (the callers guard it).
+#pragma once
+
+#include "base/types.h"
+
+namespace gputrace {
+
+// How this folder reaches what belongs to the session. Set once, constant.
+struct DeviceHost {
+  void* (*libc_function)(const char* name);           // by walking ELF tables; nullptr: there is none
+  u64 (*define_text)(const char* text, u64 length);   // a string definition; 0: no room just now
+  bool (*define)(void* record);                       // a record among the definitions; false: no room just now
+  bool (*is_cupti)(const void* function);             // whether an address lies in a libcupti
+};
+
+struct DeviceOptions {
+  u64 generation = 0;             // of the session
+  const char* library = nullptr;  // GPUTRACE_CUPTI; nullptr: look for one
+  const char* driver_path = nullptr;
+  const char* runtime_path = nullptr;  // nullptr: none loaded
+  i32 driver_version = 0;              // 13000; 0: not known (before cuInit)
+  Bytes buffer_budget = 16u << 20;     // for CUPTI's activity buffers
+  bool latency = false;
+  bool node_graphs = false;  // GPUTRACE_GRAPHS=node
+};
+
+// Opens CUPTI and begins to collect if the window is open; tells why not otherwise. Once per process.
+void device_start(const DeviceOptions& options, const DeviceHost& host);
+
+// The window of the session changed (cuProfilerStart/Stop, an NVTX range): collection follows before this returns.
+void device_window_changed();
+
+// A stream came to be, or a default stream was first used (stream 0; per_thread: the calling thread's own).
+void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread);
+// An executable graph came to be: its id, and that of each of its nodes where nodes are collected.
+void device_graph_seen(u64 exec);
+bool device_wants_nodes();
+void device_graph_node_seen(u64 exec, u64 node);
+
+// ------------------------------------------------------------------ other clients of CUPTI
+// Their calls pass through us: what() before the real call, done() after it.
+enum class CuptiClientCall : u32 { Subscribe, Unsubscribe, Register, Enable, Disable, Finalize };
+void device_client_calls(CuptiClientCall call);
+void device_client_called(CuptiClientCall call, u32 kind, u32 result);
+// CUPTI has one pair of buffer callbacks. Theirs is replaced by one of ours that hands each buffer to whom it belongs.
+// False: leave theirs as it is.
+bool device_client_callbacks(void** requested, void** completed);
+
+}  // namespace gputrace

@@ -1,0 +1,82 @@
+#include "cupti/ring.h"
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kPatience = 2'000'000'000;  // without a sign of life of the sidecar
+
+void pause_briefly() {
+  const timespec pause{0, 1'000'000};
+  raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
+}
+
+}  // namespace
+
+void DeviceRing::join(u64 generation) {
+  generation_ = generation;
+  thread_state = ThreadState{};
+  join_session(generation);
+  state_ = thread_state;
+  thread_state = ThreadState{};
+  thread_state.busy = kUntraced;
+}
+
+void DeviceRing::leave() {
+  if (!state_.slot) return;
+  thread_state = state_;
+  leave_session();
+  state_ = ThreadState{};
+  thread_state = ThreadState{};
+  thread_state.busy = kUntraced;
+}
+
+bool DeviceRing::wait_for_room(u32 size) {
+  const SegmentControl& control = *producer.control;
+  Nanos since = monotonic_nanos();
+  u64 beat = control.heartbeat.load(std::memory_order_relaxed);
+  for (;;) {
+    pause_briefly();
+    if (room_for(state_, size)) return true;
+    if (gate_generation() != generation_ || control.consumer_state.load(std::memory_order_relaxed) == 3) return false;
+    const u64 now_beat = control.heartbeat.load(std::memory_order_relaxed);
+    const Nanos now = monotonic_nanos();
+    if (now_beat != beat) {
+      beat = now_beat;
+      since = now;
+    } else if (now - since > kPatience) {
+      return false;
+    }
+  }
+}
+
+bool DeviceRing::write(RecordHeader& record) {
+  make_room(record.size);
+  record.begin = record.end = record_ticks();
+  return put(record);
+}
+
+bool DeviceRing::write_stamped(const RecordHeader& record) {
+  make_room(record.size);
+  return put(record);
+}
+
+void DeviceRing::make_room(u32 size) {
+  if (room_for(state_, size))
+    patient_ = true;
+  else if (patient_)
+    patient_ = wait_for_room(size);
+}
+
+bool DeviceRing::put(const RecordHeader& record) {
+  char* at = reserve(state_, record.size, record_ticks());
+  if (!at) return false;
+  std::memcpy(at, &record, record.size);
+  commit(state_, at, record.size, generation_);
+  return true;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,364 @@
+// The thread of our own: flushes CUPTI now and then, reads the buffers that come back, writes records.
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "cupti/collector.h"
+#include "cupti/untraced.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kPeriod = 100'000'000;
+constexpr u64 kMargin = 3600ull * 1'000'000'000;  // the wall clock, which CUPTI's is, may be set
+constexpr u32 kIdleRounds = 10;                   // rounds without any call after which a flush is due anyway
+constexpr u64 kStackSize = 1u << 20;
+
+u64 calls_seen() {
+  u64 sum = 0;
+  for (u32 i = 1; i < producer.slot_count; ++i) sum += producer.slots[i].seen;
+  return sum;
+}
+
+DeviceCollection present_state() {
+  return static_cast<DeviceCollection>(collector.state.load(std::memory_order_acquire));
+}
+
+// ------------------------------------------------------------------ what the thread keeps
+struct Rounds {
+  u64 seen = ~0ull;       // calls of the program at the last flush
+  u32 idle = 0;           // rounds since then
+  bool brought = true;    // the last flush returned something
+  Nanos flushed = 0;      // when
+  Nanos cpu_told = 0;     // own CPU time that is in the trace already
+  Nanos next_cost = 0;    // when to tell it again
+  Ticks rate_ticks = 0;   // first reading of both clocks: how fast ticks pass
+  Nanos rate_nanos = 0;
+};
+constinit Rounds rounds{};
+
+void write_record(RecordHeader& record) {
+  if (!collector.ring.write(record)) count_loss(DeviceLossReason::RingFull, 1, 0);
+}
+
+void tell_losses() {
+  const u64 refused = collector.buffers.take_refused();
+  if (refused) count_loss(DeviceLossReason::NoBuffer, refused, 0);
+  if (!collector.any_loss) return;
+  collector.any_loss = false;
+  for (u32 reason = 0; reason < Collector::kReasons; ++reason) {
+    for (u32 kind = 0; kind < Collector::kKinds; ++kind) {
+      u64& count = collector.losses[reason][kind];
+      if (!count) continue;
+      DeviceLoss loss{};
+      loss.header.type = static_cast<u16>(RecordType::DeviceLoss);
+      loss.header.size = sizeof loss;
+      loss.count = count;
+      loss.reason = reason;
+      loss.kind = kind;
+      if (collector.host.define(&loss))
+        count = 0;
+      else
+        collector.any_loss = true;
+    }
+  }
+}
+
+// What CUPTI itself could not keep. Under the lock.
+void count_dropped() {
+  std::size_t dropped = 0;
+  if (!checked("cuptiActivityGetNumDroppedRecords",
+               collector.api.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped)))
+    return;
+  if (dropped) count_loss(DeviceLossReason::CuptiDropped, dropped, 0);
+}
+
+u64 device_now() {
+  u64 now = 0;
+  return collector.api.cuptiGetTimestamp(&now) == kCuptiSuccess ? now : 0;
+}
+
+// Own CPU time since the last such record, as a piece of time that ends now. Under the lock.
+void tell_cost() {
+  const Nanos cpu = clock_nanos(CLOCK_THREAD_CPUTIME_ID);
+  const u64 now = device_now();
+  const u64 spent = static_cast<u64>(cpu - rounds.cpu_told);
+  if (!now || spent >= now) return;
+  DeviceOverhead cost{};
+  cost.header.type = static_cast<u16>(RecordType::DeviceOverhead);
+  cost.header.size = sizeof cost;
+  cost.start = now - spent;
+  cost.finish = now;
+  cost.kind = kOverheadOwnThread;
+  cost.thread = static_cast<u32>(raw_syscall(SYS_gettid));
+  write_record(cost.header);
+  rounds.cpu_told = cpu;
+}
+
+void write_anchor() {
+  DeviceClock anchor{};
+  if (!take_device_anchor(anchor)) return;
+  if (!collector.rules.earliest) collector.rules.earliest = anchor.device > kMargin ? anchor.device - kMargin : 1;
+  collector.rules.latest = anchor.device + kMargin;
+  collector.ring.write_stamped(anchor.header);
+}
+
+// ------------------------------------------------------------------ one round
+bool flush_is_due(Nanos now) {
+  if (now - rounds.flushed < kPeriod / 2) return false;  // woken for a full buffer: it is there already
+  rounds.flushed = now;
+  const u64 seen = calls_seen();
+  if (seen == rounds.seen && !rounds.brought && ++rounds.idle < kIdleRounds) return false;
+  rounds.seen = seen;
+  rounds.idle = 0;
+  return true;
+}
+
+void flush(u32 flag) {
+  if (!checked("cuptiActivityFlushAll", collector.api.cuptiActivityFlushAll(flag))) return;
+  count_dropped();
+}
+
+// Kernels that were still running when the window closed come later; then CUPTI is left alone.
+bool something_is_out() {
+  return present_state() == DeviceCollection::Paused && collector.buffers.held() && rounds.idle < 20;
+}
+
+void follow_window() {
+  const bool open = window_is_open();
+  if (open && present_state() == DeviceCollection::Paused) {
+    switch_on(", the window is open");
+  } else if (!open && present_state() == DeviceCollection::On) {
+    pause_collection();
+    rounds.idle = 0;
+  }
+}
+
+void come_back() {
+  if (!client_has_left() || !window_is_open()) return;
+  switch_on(", the other client has left");
+}
+
+void round() {
+  {
+    ControlLock lock;
+    if (!lock || !collector_is_ours()) return;
+    follow_window();
+    if (present_state() == DeviceCollection::Yielded) come_back();
+    if (present_state() == DeviceCollection::On) {
+      const Nanos now = monotonic_nanos();
+      if (flush_is_due(now)) {
+        write_anchor();
+        if (present_state() == DeviceCollection::On) flush(0);
+      }
+      if (present_state() == DeviceCollection::On && now >= rounds.next_cost) {
+        tell_cost();
+        rounds.next_cost = now + 1'000'000'000;
+      }
+    } else if (something_is_out()) {
+      ++rounds.idle;
+      flush(0);
+    }
+  }
+  read_buffers();
+  tell_losses();
+}
+
+void finish() {
+  ControlLock lock;
+  if (lock && collector_is_ours()) {
+    const DeviceCollection state = present_state();
+    const bool on = state == DeviceCollection::On;
+    if (on) write_anchor();
+    if (on || (state == DeviceCollection::Paused && collector.buffers.held())) {
+      flush(0);
+      read_buffers();
+      // What is not complete now never will be: it comes without times, and is counted.
+      if (collector.state.load(std::memory_order_acquire) == static_cast<u32>(state)) flush(kFlushForced);
+    }
+    read_buffers();
+    if (present_state() == DeviceCollection::On) tell_cost();
+    if (present_state() == DeviceCollection::On) write_anchor();
+    tell_losses();
+    if (present_state() == DeviceCollection::On || present_state() == DeviceCollection::Paused)
+      tell_state(DeviceCollection::Ended, "everything was flushed when the process ended");
+  }
+  collector.ring.leave();
+}
+
+// ------------------------------------------------------------------ when the next round is
+Nanos nanos_until(Ticks boundary) {
+  const Ticks now = record_ticks();
+  if (boundary <= now || boundary == ~0ull) return kPeriod;
+  const Nanos elapsed = monotonic_nanos() - rounds.rate_nanos;
+  if (elapsed < 1'000'000) return 1'000'000;
+  const double ticks_per_nano = static_cast<double>(now - rounds.rate_ticks) / static_cast<double>(elapsed);
+  const double nanos = static_cast<double>(boundary - now) / ticks_per_nano;
+  if (nanos > static_cast<double>(kPeriod)) return kPeriod;
+  return nanos < 100'000.0 ? 100'000 : static_cast<Nanos>(nanos);
+}
+
+Nanos next_pause() {
+  const SegmentControl& control = *producer.control;
+  const Nanos begin = nanos_until(control.window_begin.load(std::memory_order_relaxed));
+  const Nanos end = nanos_until(control.window_end.load(std::memory_order_relaxed));
+  return begin < end ? begin : end;
+}
+
+void wait(u32 seen_wakes) {
+  const Nanos pause = next_pause();
+  const timespec timeout{pause / 1'000'000'000, pause % 1'000'000'000};
+  raw_syscall(SYS_futex, raw_pointer(&collector.wake), FUTEX_WAIT_PRIVATE, seen_wakes, raw_pointer(&timeout));
+}
+
+void* run_thread(void*) {
+  thread_state.busy = kUntraced;
+  collector.thread_id.store(static_cast<i32>(raw_syscall(SYS_gettid)), std::memory_order_relaxed);
+  raw_syscall(SYS_prctl, PR_SET_NAME, raw_pointer("gputrace-cupti"));
+  collector.ring.join(collector.options.generation);
+  rounds = Rounds{};
+  rounds.rate_ticks = record_ticks();
+  rounds.rate_nanos = monotonic_nanos();
+  for (;;) {
+    const u32 wakes = collector.wake.load(std::memory_order_acquire);
+    if (gate_generation() != collector.options.generation) {  // the session is off
+      ControlLock lock;
+      if (lock) switch_off_kinds();
+      break;
+    }
+    if (collector.stopping.load(std::memory_order_acquire)) {
+      finish();
+      break;
+    }
+    round();
+    if (present_state() == DeviceCollection::Failed) {
+      collector.ring.leave();
+      break;
+    }
+    wait(wakes);
+  }
+  collector.thread_runs.store(false, std::memory_order_release);
+  collector.stopped.store(1, std::memory_order_release);
+  raw_syscall(SYS_futex, raw_pointer(&collector.stopped), FUTEX_WAKE_PRIVATE, 1);
+  return nullptr;
+}
+
+}  // namespace
+
+void count_loss(DeviceLossReason reason, u64 count, u32 kind) {
+  collector.losses[static_cast<u32>(reason)][kind < Collector::kKinds ? kind : 0] += count;
+  collector.any_loss = true;
+}
+
+void wake_thread() {
+  collector.wake.fetch_add(1, std::memory_order_release);
+  raw_syscall(SYS_futex, raw_pointer(&collector.wake), FUTEX_WAKE_PRIVATE, 1);
+}
+
+// Signals are for the program's threads: all blocked, but for the two that libc uses among its own (32, 33).
+bool start_thread() {
+  const auto find = collector.host.libc_function;
+  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  const auto create = reinterpret_cast<Create>(find("pthread_create"));
+  const auto init = reinterpret_cast<int (*)(pthread_attr_t*)>(find("pthread_attr_init"));
+  const auto stack = reinterpret_cast<int (*)(pthread_attr_t*, std::size_t)>(find("pthread_attr_setstacksize"));
+  const auto detached = reinterpret_cast<int (*)(pthread_attr_t*, int)>(find("pthread_attr_setdetachstate"));
+  if (!create || !init || !stack || !detached) return false;
+  pthread_attr_t attributes;
+  if (init(&attributes) != 0) return false;
+  stack(&attributes, kStackSize);
+  detached(&attributes, PTHREAD_CREATE_DETACHED);
+  const u64 all = ~(3ull << 31);
+  u64 before = 0;
+  raw_syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, raw_pointer(&all), raw_pointer(&before), sizeof all);
+  pthread_t thread;
+  collector.thread_runs.store(true, std::memory_order_release);
+  const int error = create(&thread, &attributes, run_thread, nullptr);
+  raw_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, raw_pointer(&before), 0, sizeof before);
+  if (error) collector.thread_runs.store(false, std::memory_order_release);
+  return error == 0;
+}
+
+// ------------------------------------------------------------------ CUPTI's callbacks
+void buffer_requested(u8** buffer, std::size_t* size, std::size_t* max_records) {
+  if (max_records) *max_records = 0;
+  if (collector_is_ours() && present_state() != DeviceCollection::Yielded) {
+    u64 bytes = 0;
+    const bool wanted =
+        present_state() != DeviceCollection::Failed && !collector.stopped.load(std::memory_order_relaxed);
+    *buffer = wanted ? collector.buffers.request(bytes) : nullptr;
+    *size = bytes;
+    return;
+  }
+  *buffer = nullptr;
+  *size = 0;
+  client_requested(buffer, size, max_records);
+}
+
+void buffer_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size) {
+  if (!collector.buffers.owns(buffer)) {
+    client_completed(context, stream, buffer, size, valid_size);
+    return;
+  }
+  if (!collector_is_ours()) return;  // a child of fork: its parent's
+  collector.buffers.complete(buffer, valid_size);
+  if (static_cast<i32>(raw_syscall(SYS_gettid)) != collector.thread_id.load(std::memory_order_relaxed)) wake_thread();
+}
+
+// ------------------------------------------------------------------ reading
+namespace {
+
+void read_record(void* record, u64 available) {
+  AnyDeviceRecord out;
+  const char* name = nullptr;
+  switch (parse_activity(record, available, collector.rules, out, name)) {
+    case ParseResult::Record:
+      break;
+    case ParseResult::ZeroTime:
+      return count_loss(DeviceLossReason::ZeroTime, 1, activity_kind(record, available));
+    case ParseResult::Impossible:
+      return count_loss(DeviceLossReason::Impossible, 1, activity_kind(record, available));
+    case ParseResult::Unreadable:
+      return count_loss(DeviceLossReason::Unknown, 1, activity_kind(record, available));
+    case ParseResult::Skipped:
+      return;
+  }
+  if (name) out.kernel.name = collector.names.id_of(name, collector.host.define_text);
+  write_record(out.header);
+}
+
+void read_buffer(const ActivityBuffers::Completed& buffer) {
+  void* record = nullptr;
+  for (;;) {
+    const CuptiResult result = collector.api.cuptiActivityGetNextRecord(buffer.data, buffer.valid, &record);
+    if (result == kCuptiMaxLimitReached) return;
+    const u8* at = static_cast<const u8*>(record);
+    if (result != kCuptiSuccess || at < buffer.data || at >= buffer.data + buffer.valid) {
+      count_loss(DeviceLossReason::Unknown, 1, 0);
+      if (result == kCuptiInvalidKind || result == kCuptiSuccess) return;
+      ControlLock lock;
+      if (collector_is_ours()) checked("cuptiActivityGetNextRecord", result);
+      return;
+    }
+    read_record(record, static_cast<u64>(buffer.data + buffer.valid - at));
+  }
+}
+
+}  // namespace
+
+void read_buffers() {
+  rounds.brought = false;
+  for (;;) {
+    const ActivityBuffers::Completed buffer = collector.buffers.take();
+    if (!buffer.data) return;
+    rounds.brought = true;
+    read_buffer(buffer);
+    std::memset(buffer.data, 0, buffer.valid);
+    collector.buffers.give_back(buffer.data);
+  }
+}
+
+}  // namespace gputrace
