@@ -1,6 +1,7 @@
-// NVTX version 3 by injection: NVTX_INJECTION64_PATH names this library, every object of the program that includes the NVTX
-// headers loads it, hands over its table of functions, and from then on calls us. Nothing is recorded before the first CUDA
-// call, which alone starts a session; ranges that are open then, and names given before, are told at its start.
+// NVTX version 3 by injection: NVTX_INJECTION64_PATH names this library, every object of the program that includes the
+// NVTX headers loads it, hands over its table of functions, and from then on calls us. Nothing is recorded before the
+// first CUDA call, which alone starts a session; ranges that are open then, and names given before, are told at its
+// start.
 #pragma once
 
 #include "interpose/info_text.h"
@@ -8,8 +9,8 @@
 
 namespace gputrace {
 
-// Sets NVTX_INJECTION64_PATH, unless NVTX is not collected or somebody has set it. Once; by the constructor, or by the first
-// getenv of that name before it. No allocation.
+// Sets NVTX_INJECTION64_PATH, unless NVTX is not collected or somebody has set it. Once; by the constructor, or by the
+// first getenv of that name before it. No allocation.
 void nvtx_prepare_environment();
 // What the trace must say about it.
 void describe_nvtx(InfoText& info, const Options& options);

@@ -1,6 +1,6 @@
 // The binary interface between NVTX v3 in a program's own objects and a tool that it loads: the few tables and structs
-// that we touch, written down here so that no toolkit's headers are needed. nvtx_inject.cpp compares them with the headers
-// where those are installed. Stable since NVTX 3.0; extension module 2 (payload) since 3.1.
+// that we touch, written down here so that no toolkit's headers are needed. nvtx_inject.cpp compares them with the
+// headers where those are installed. Stable since NVTX 3.0; extension module 2 (payload) since 3.1.
 #pragma once
 
 #include <cstddef>

@@ -292,11 +292,9 @@ void nvtx_thread_joined(u64 generation) {
   if (!nvtx_store_open()) return;
   FinishedCall call = nvtx_moment(generation, record_ticks());
   const bool first = told_generation.exchange(generation, std::memory_order_relaxed) != generation;
-  if (first) {
-    nvtx_tell_names(call);
-    nvtx_visit_started(write_open, &call);
-  }
+  if (first) nvtx_tell_names(call);
   nvtx_visit_pushed(write_open, &call);
+  if (first) nvtx_visit_started(write_open, &call);
   if (capture_name) return;  // still needed
   if (first) nvtx_forget_started();
   nvtx_forget_pushed();

@@ -20,7 +20,8 @@ static_assert(offsetof(nvtxResourceAttributes_t, message) == offsetof(gputrace::
 static_assert(offsetof(nvtxPayloadSchemaAttr_t, schemaId) == offsetof(gputrace::nvtx_abi::SchemaAttributes, schema) &&
               offsetof(nvtxPayloadEnumAttr_t, schemaId) == offsetof(gputrace::nvtx_abi::EnumAttributes, schema) &&
               offsetof(nvtxScopeAttr_t, scopeId) == offsetof(gputrace::nvtx_abi::ScopeAttributes, scope) &&
-              offsetof(nvtxTimeDomainAttr_t, timeDomainId) == offsetof(gputrace::nvtx_abi::TimeDomainAttributes, time_domain));
+              offsetof(nvtxTimeDomainAttr_t, timeDomainId) ==
+                  offsetof(gputrace::nvtx_abi::TimeDomainAttributes, time_domain));
 static_assert(sizeof(nvtxPayloadData_t) == sizeof(gputrace::nvtx_abi::PayloadData));
 #endif
 
@@ -233,64 +234,6 @@ Function function(F* callback) {
   return reinterpret_cast<Function>(callback);
 }
 
-// Index: NVTX's callback id of the module; 0 and what is absent stay no-ops.
-const Function kCoreFunctions[] = {
-    nullptr,
-    function(&mark_ex),
-    function(&mark<char>),
-    function(&mark<wchar_t>),
-    function(&start_ex),
-    function(&start<char>),
-    function(&start<wchar_t>),
-    function(&end),
-    function(&push_ex),
-    function(&push<char>),
-    function(&push<wchar_t>),
-    function(&pop),
-    function(&name_category<char>),
-    function(&name_category<wchar_t>),
-    function(&name_thread<char>),
-    function(&name_thread<wchar_t>),
-};
-const Function kCore2Functions[] = {
-    nullptr,
-    function(&domain_mark),
-    function(&domain_start),
-    function(&domain_end),
-    function(&domain_push),
-    function(&domain_pop),
-    function(&resource_create),
-    function(&resource_destroy),
-    function(&domain_name_category<char>),
-    function(&domain_name_category<wchar_t>),
-    function(&domain_register_string<char>),
-    function(&domain_register_string<wchar_t>),
-    function(&domain_create<char>),
-    function(&domain_create<wchar_t>),
-    function(&domain_destroy),
-    function(&initialize),
-};
-const Function kCudaFunctions[] = {
-    nullptr,
-    function(&name_object<char, NvtxNamed::Device, int>),
-    function(&name_object<wchar_t, NvtxNamed::Device, int>),
-    function(&name_object<char, NvtxNamed::Context, void*>),
-    function(&name_object<wchar_t, NvtxNamed::Context, void*>),
-    function(&name_object<char, NvtxNamed::Stream, void*>),
-    function(&name_object<wchar_t, NvtxNamed::Stream, void*>),
-    function(&name_object<char, NvtxNamed::Event, void*>),
-    function(&name_object<wchar_t, NvtxNamed::Event, void*>),
-};
-const Function kCudartFunctions[] = {
-    nullptr,
-    function(&name_object<char, NvtxNamed::Device, int>),
-    function(&name_object<wchar_t, NvtxNamed::Device, int>),
-    function(&name_object<char, NvtxNamed::Stream, void*>),
-    function(&name_object<wchar_t, NvtxNamed::Stream, void*>),
-    function(&name_object<char, NvtxNamed::Event, void*>),
-    function(&name_object<wchar_t, NvtxNamed::Event, void*>),
-};
-
 template <u32 kCount>
 bool fill(const Callbacks& callbacks, u32 module, const Function (&functions)[kCount]) {
   Function** slots = nullptr;
@@ -300,6 +243,80 @@ bool fill(const Callbacks& callbacks, u32 module, const Function (&functions)[kC
     if (slots[i]) *slots[i] = functions[i];
   }
   return true;
+}
+
+// The index is NVTX's callback id of the module; 0 and what is absent stay no-ops. Arrays of the stack: the library may
+// have no constructor for such things.
+bool fill_core(const Callbacks& callbacks) {
+  const Function functions[] = {
+      nullptr,
+      function(&mark_ex),
+      function(&mark<char>),
+      function(&mark<wchar_t>),
+      function(&start_ex),
+      function(&start<char>),
+      function(&start<wchar_t>),
+      function(&end),
+      function(&push_ex),
+      function(&push<char>),
+      function(&push<wchar_t>),
+      function(&pop),
+      function(&name_category<char>),
+      function(&name_category<wchar_t>),
+      function(&name_thread<char>),
+      function(&name_thread<wchar_t>),
+  };
+  return fill(callbacks, kCore, functions);
+}
+
+bool fill_core2(const Callbacks& callbacks) {
+  const Function functions[] = {
+      nullptr,
+      function(&domain_mark),
+      function(&domain_start),
+      function(&domain_end),
+      function(&domain_push),
+      function(&domain_pop),
+      function(&resource_create),
+      function(&resource_destroy),
+      function(&domain_name_category<char>),
+      function(&domain_name_category<wchar_t>),
+      function(&domain_register_string<char>),
+      function(&domain_register_string<wchar_t>),
+      function(&domain_create<char>),
+      function(&domain_create<wchar_t>),
+      function(&domain_destroy),
+      function(&initialize),
+  };
+  return fill(callbacks, kCore2, functions);
+}
+
+bool fill_cuda(const Callbacks& callbacks) {
+  const Function functions[] = {
+      nullptr,
+      function(&name_object<char, NvtxNamed::Device, int>),
+      function(&name_object<wchar_t, NvtxNamed::Device, int>),
+      function(&name_object<char, NvtxNamed::Context, void*>),
+      function(&name_object<wchar_t, NvtxNamed::Context, void*>),
+      function(&name_object<char, NvtxNamed::Stream, void*>),
+      function(&name_object<wchar_t, NvtxNamed::Stream, void*>),
+      function(&name_object<char, NvtxNamed::Event, void*>),
+      function(&name_object<wchar_t, NvtxNamed::Event, void*>),
+  };
+  return fill(callbacks, kCuda, functions);
+}
+
+bool fill_cudart(const Callbacks& callbacks) {
+  const Function functions[] = {
+      nullptr,
+      function(&name_object<char, NvtxNamed::Device, int>),
+      function(&name_object<wchar_t, NvtxNamed::Device, int>),
+      function(&name_object<char, NvtxNamed::Stream, void*>),
+      function(&name_object<wchar_t, NvtxNamed::Stream, void*>),
+      function(&name_object<char, NvtxNamed::Event, void*>),
+      function(&name_object<wchar_t, NvtxNamed::Event, void*>),
+  };
+  return fill(callbacks, kCudart, functions);
 }
 
 // ------------------------------------------------------------------ the variable
@@ -402,16 +419,17 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(G
   if (static_cast<Route>(route.load(std::memory_order_relaxed)) != Route::Ours || !export_table) return 0;
   const auto* callbacks = static_cast<const Callbacks*>(export_table(kCallbacksTable));
   if (!callbacks || callbacks->struct_size < sizeof(Callbacks) || !nvtx_open_store()) return 0;
-  const bool core = fill(*callbacks, kCore, kCoreFunctions);
-  fill(*callbacks, kCore2, kCore2Functions);
-  fill(*callbacks, kCuda, kCudaFunctions);
-  fill(*callbacks, kCudart, kCudartFunctions);
+  const bool core = fill_core(*callbacks);
+  fill_core2(*callbacks);
+  fill_cuda(*callbacks);
+  fill_cudart(*callbacks);
   return core ? 1 : 0;
 }
 
 // For every extension that such an object uses; of them the payloads are known here.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(ExtensionModule* module) {
-  if (static_cast<Route>(route.load(std::memory_order_relaxed)) != Route::Ours || !module || !nvtx_open_store()) return 0;
+  if (static_cast<Route>(route.load(std::memory_order_relaxed)) != Route::Ours || !module || !nvtx_open_store())
+    return 0;
   if (module->module != kPayloadModule || module->segment_count < 1 || !module->segments) return 0;
   const auto set = [&](u32 slot, auto* callback) {
     if (slot < module->segments->count) module->segments->slots[slot] = reinterpret_cast<std::intptr_t>(callback);

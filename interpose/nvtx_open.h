@@ -9,12 +9,12 @@
 namespace gputrace {
 
 struct OpenRange {
-  const void* domain;          // handle; nullptr: the default domain
-  const NvtxString* message;   // nullptr: none, or not kept
-  u64 id;                      // start/end: the range id
+  const void* domain;         // handle; nullptr: the default domain
+  const NvtxString* message;  // nullptr: none, or not kept
+  u64 id;                     // start/end: the range id
   u64 payload;
   u32 category, color, payload_type, flags;
-  bool captures;               // it holds the capture window open
+  bool captures;  // it holds the capture window open
 };
 
 void nvtx_range_pushed(const OpenRange& range);

@@ -1,7 +1,7 @@
-// What a program has told NVTX once and refers to later: registered strings, domains, names of things. It lives as long as
-// the process, whether there is a session or not, so that what was said before the first CUDA call is not lost. Mapped
-// when the first of the program's objects asks for a tool; bounded; entries are never freed, and found by content, so that
-// the objects of a program share them. No lock: entries are appended. A child of fork keeps its copy.
+// What a program has told NVTX once and refers to later: registered strings, domains, names of things. It lives as long
+// as the process, whether there is a session or not, so that what was said before the first CUDA call is not lost.
+// Mapped when the first of the program's objects asks for a tool; bounded; entries are never freed, and found by
+// content, so that the objects of a program share them. No lock: entries are appended. A child of fork keeps its copy.
 #pragma once
 
 #include <atomic>
@@ -14,9 +14,9 @@ namespace gputrace {
 
 // Its address is the handle of a registered string.
 struct NvtxString {
-  u64 id;                  // of its Text record: the content's
-  std::atomic<u64> told;   // the session in which that is written
-  const char* text;        // terminated
+  u64 id;                 // of its Text record: the content's
+  std::atomic<u64> told;  // the session in which that is written
+  const char* text;       // terminated
   u32 length;
   u32 reserved;
 };
@@ -29,8 +29,8 @@ struct NvtxDomain {
 bool nvtx_open_store();
 bool nvtx_store_open();
 
-// The kept copy of a text; nullptr: no room. `text` need not be terminated. `passing`: one that nobody refers to later; it
-// leaves half of the room to others.
+// The kept copy of a text; nullptr: no room. `text` need not be terminated. `passing`: one that nobody refers to later;
+// it leaves half of the room to others.
 NvtxString* nvtx_keep(const char* text, u64 length, bool passing = false);
 // What a handle given out stands for; nullptr: it is none of ours.
 NvtxString* nvtx_string_of(const void* handle);

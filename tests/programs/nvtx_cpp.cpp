@@ -1,5 +1,5 @@
-// nvtx_cpp [plugin=FILE]: NVTX as C++ programs use it (nvtx3.hpp), before and after a plugin that has its own copy of the
-// headers. Prints one line "what domain message" per event, in order.
+// nvtx_cpp [plugin=FILE]: NVTX as C++ programs use it (nvtx3.hpp), before and after a plugin that has its own copy of
+// the headers. Prints one line "what domain message" per event, in order.
 #include <dlfcn.h>
 
 #include <cstdio>
