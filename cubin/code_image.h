@@ -35,7 +35,7 @@ struct CodeParameter {
   std::uint32_t size = 0;
 };
 
-struct CodeKernel {
+struct ImageKernel {
   std::string symbol;
   std::optional<std::uint32_t> registers;         // per thread; unknown for PTX that nobody compiled
   std::optional<std::uint32_t> local_bytes;       // per thread; unknown for PTX
@@ -61,7 +61,7 @@ struct CodeModule {
   ImageKind kind = ImageKind::kUnknown;  // kCubin or kPtx
   Sm sm;                                 // of a PTX: its .target
   std::uint32_t const_bytes = 0;         // user constant memory of the module (bank 3 of a cubin, .const of a PTX)
-  std::vector<CodeKernel> kernels;       // in symbol table order
+  std::vector<ImageKernel> kernels;      // in symbol table order
   std::vector<CodeGlobal> globals;
 };
 

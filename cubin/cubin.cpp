@@ -69,10 +69,11 @@ class CubinReader {
       if (symbol.section >= tables_.sections.size() || module_.kernels.size() >= kMaxKernels || !spend(symbol.name))
         return false;
       by_symbol.emplace(static_cast<std::uint32_t>(i), module_.kernels.size());
-      CodeKernel& kernel = module_.kernels.emplace_back();
+      ImageKernel& kernel = module_.kernels.emplace_back();
       kernel.symbol = symbol.name;
       kernel.code = tables_.sections[symbol.section].bytes;
-      if (const ElfSection* shared = find(".nv.shared.", symbol.name)) kernel.static_shared_bytes = shared_bytes(*shared);
+      if (const ElfSection* shared = find(".nv.shared.", symbol.name))
+        kernel.static_shared_bytes = shared_bytes(*shared);
       if (const ElfSection* info = find(".nv.info.", symbol.name)) {
         if (!read_attributes(info->bytes, [&](std::uint8_t a, ByteSpan v) { return apply(kernel, a, v); }))
           return false;
@@ -107,7 +108,7 @@ class CubinReader {
     return true;
   }
 
-  static bool apply(CodeKernel& kernel, std::uint8_t attribute, ByteSpan value) {
+  static bool apply(ImageKernel& kernel, std::uint8_t attribute, ByteSpan value) {
     switch (attribute) {
       case kParameterInfo: {
         const auto where = read_at<std::uint32_t>(value, 4), what = read_at<std::uint32_t>(value, 8);
@@ -143,14 +144,14 @@ class CubinReader {
     for (std::size_t i = 0; i < 3; ++i) out[i] = read_at<std::uint32_t>(value, i * 4).value_or(1);
   }
 
-  static bool set_parameter(CodeKernel& kernel, std::uint32_t ordinal, CodeParameter parameter) {
+  static bool set_parameter(ImageKernel& kernel, std::uint32_t ordinal, CodeParameter parameter) {
     if (ordinal >= kMaxParameters) return false;
     if (kernel.parameters.size() <= ordinal) kernel.parameters.resize(ordinal + 1);
     kernel.parameters[ordinal] = parameter;
     return true;
   }
 
-  static void settle_parameters(CodeKernel& kernel) {
+  static void settle_parameters(ImageKernel& kernel) {
     for (const CodeParameter& p : kernel.parameters) {
       kernel.parameter_bytes = std::max(kernel.parameter_bytes, p.offset + p.size);
     }
@@ -158,7 +159,7 @@ class CubinReader {
 
   // Older assemblers, and the hand-tuned kernels of the vendor's libraries, keep the register count in the section
   // header alone; where .nv.info has it, that wins.
-  static void header_registers(CodeKernel& kernel, const ElfSection& text) {
+  static void header_registers(ImageKernel& kernel, const ElfSection& text) {
     if ((text.info >> 24) != 0) kernel.registers = text.info >> 24;
   }
 
@@ -168,7 +169,7 @@ class CubinReader {
       if (!number || (attribute != kRegisters && attribute != kFrameSize)) return true;
       const auto found = by_symbol.find(*symbol);
       if (found == by_symbol.end()) return true;  // a device function's
-      CodeKernel& kernel = module_.kernels[found->second];
+      ImageKernel& kernel = module_.kernels[found->second];
       (attribute == kRegisters ? kernel.registers : kernel.local_bytes) = *number;
       return true;
     });

@@ -315,7 +315,7 @@ class PtxReader {
 
   bool read_entry() {
     if (in_.at_end() || !is_word(in_.now()[0]) || module_.kernels.size() >= kMaxKernels) return false;
-    CodeKernel kernel;
+    ImageKernel kernel;
     kernel.symbol = in_.take();
     if (in_.accept("(") && !read_parameters(kernel)) return false;
     while (!in_.at_end() && in_.now() != "{" && in_.now() != ";") read_limit(kernel);
@@ -326,7 +326,7 @@ class PtxReader {
     return true;
   }
 
-  bool read_parameters(CodeKernel& kernel) {
+  bool read_parameters(ImageKernel& kernel) {
     while (!in_.accept(")")) {
       if (in_.at_end()) return false;
       if (in_.accept(",")) continue;
@@ -341,7 +341,7 @@ class PtxReader {
     return true;
   }
 
-  void read_limit(CodeKernel& kernel) {
+  void read_limit(ImageKernel& kernel) {
     const std::string_view word = in_.take();
     const bool limit = word == ".maxntid", block = word == ".reqntid", cluster = word == ".reqnctapercluster";
     if (!limit && !block && !cluster) return;
@@ -359,7 +359,7 @@ class PtxReader {
     if (cluster) std::copy(n, n + 3, kernel.required_cluster);
   }
 
-  bool read_body(CodeKernel& kernel) {
+  bool read_body(ImageKernel& kernel) {
     std::uint64_t shared = 0;
     bool external = false;
     const bool whole = skip_block([&](std::string_view token) {

@@ -108,7 +108,7 @@ class CallGraph {
 
 using Found = std::function<void(const KernelScan&)>;
 
-KernelScan described(const CodeModule& module, const CodeKernel& kernel, SmVariant variant) {
+KernelScan described(const CodeModule& module, const ImageKernel& kernel, SmVariant variant) {
   KernelScan scan;
   scan.symbol = kernel.symbol;
   scan.architecture = module.sm.number;
@@ -140,11 +140,11 @@ bool scan_cubin(ByteSpan bytes, SmVariant variant, const Found& found, ScanTotal
   std::vector<std::optional<CodeFacts>> sections(elf->sections.size());
   std::vector<std::uint32_t> reached;
   std::size_t budget = bytes.size() + kExtraScanBytes;  // hostile sections may overlap
-  std::size_t next = 0;  // read_cubin gives kernels in the order of the symbol table
+  std::size_t next = 0;                                 // read_cubin gives kernels in the order of the symbol table
   for (const ElfSymbol& symbol : elf->symbols) {
     if (symbol.type != kElfSymbolFunction || (symbol.other & kElfOtherEntry) == 0) continue;
     if (next >= module->kernels.size()) break;
-    const CodeKernel& kernel = module->kernels[next++];
+    const ImageKernel& kernel = module->kernels[next++];
     KernelScan scan = described(*module, kernel, variant);
     scan.registers = kernel.registers;
     scan.local_bytes = kernel.local_bytes;
@@ -181,7 +181,7 @@ bool scan_ptx_image(ByteSpan bytes, const Found& found, ScanTotals& totals, std:
   std::unordered_map<std::string_view, const PtxMmaFacts*> by_name;
   const std::vector<PtxMmaFacts> scans = scan_ptx(text);
   for (const PtxMmaFacts& scan : scans) by_name.emplace(scan.kernel, &scan);
-  for (const CodeKernel& kernel : module->kernels) {
+  for (const ImageKernel& kernel : module->kernels) {
     KernelScan scan = described(*module, kernel, module->sm.variant);
     scan.flags |= kScanPtxOnly;
     if (const auto facts = by_name.find(kernel.symbol); facts != by_name.end()) {

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "cubin/bytes.h"
+#include "cubin/sass_descriptor.h"
 
 namespace gputrace {
 namespace {
@@ -27,8 +28,10 @@ enum class Kind : std::uint8_t {
   kTcgen05,
   kFp64,
   kFp32,
-  kHalf,        // type in bit 85
-  kHalfMinMax,  // HMNMX2, HSET2, HSETP2: likewise
+  kHalf,      // type in bit 85
+  kHalfAdd,   // likewise; with the zero register it converts or moves
+  kHalfFma,   // likewise
+  kHalfTest,  // type in bit 65
   kTma,
   kAsyncCopy,
   kCallAbsolute,
@@ -43,23 +46,23 @@ struct Opcode {
 };
 constexpr Opcode kExact[] = {
     {0x918, Kind::kNop},
-    {0x236, Kind::kHmma, 70, 75},    // HMMA.884; another instruction since sm_80
-    {0x23c, Kind::kHmma, 75},        // HMMA.1684 .1688 .16816 .SP
-    {0x237, Kind::kImma, 72},        //
-    {0x23d, Kind::kBmma, 75, 90},    //
-    {0x23f, Kind::kDmma, 80},        //
-    {0x27a, Kind::kQmma, 89, 89},    //
-    {0x27a, Kind::kQmma, 120},       //
-    {0x47a, Kind::kQmma, 120},       // with block scales
-    {0x47f, Kind::kOmma, 120},       //
-    {0x9f0, Kind::kHgmma, 90, 90},   // A from shared memory
-    {0xdf0, Kind::kHgmma, 90, 90},   // A from registers
-    {0x9f1, Kind::kIgmma, 90, 90},   //
-    {0xdf1, Kind::kIgmma, 90, 90},   //
-    {0x9f2, Kind::kBgmma, 90, 90},   //
-    {0xdf2, Kind::kBgmma, 90, 90},   //
-    {0x9f3, Kind::kQgmma, 90, 90},   //
-    {0xdf3, Kind::kQgmma, 90, 90},   //
+    {0x236, Kind::kHmma, 70, 75},       // HMMA.884; another instruction since sm_80
+    {0x23c, Kind::kHmma, 75},           // HMMA.1684 .1688 .16816 .SP
+    {0x237, Kind::kImma, 72},           //
+    {0x23d, Kind::kBmma, 75, 90},       //
+    {0x23f, Kind::kDmma, 80},           //
+    {0x27a, Kind::kQmma, 89, 89},       //
+    {0x27a, Kind::kQmma, 120},          //
+    {0x47a, Kind::kQmma, 120},          // with block scales
+    {0x47f, Kind::kOmma, 120},          //
+    {0x9f0, Kind::kHgmma, 90, 90},      // A from shared memory
+    {0xdf0, Kind::kHgmma, 90, 90},      // A from registers
+    {0x9f1, Kind::kIgmma, 90, 90},      //
+    {0xdf1, Kind::kIgmma, 90, 90},      //
+    {0x9f2, Kind::kBgmma, 90, 90},      //
+    {0xdf2, Kind::kBgmma, 90, 90},      //
+    {0x9f3, Kind::kQgmma, 90, 90},      //
+    {0xdf3, Kind::kQgmma, 90, 90},      //
     {0x5ea, Kind::kTcgen05, 100, 119},  // A from shared memory
     {0x9ea, Kind::kTcgen05, 100, 119},  // A from tensor memory
     {0xdea, Kind::kTcgen05, 100, 119},  // with block scales
@@ -74,29 +77,29 @@ constexpr Opcode kExact[] = {
 };
 // An operation (bits 0-8) in every operand form.
 constexpr Opcode kAnyForm[] = {
-    {0x028, Kind::kFp64},              // DMUL
-    {0x029, Kind::kFp64},              // DADD
-    {0x02a, Kind::kFp64},              // DSETP
-    {0x02b, Kind::kFp64},              // DFMA
-    {0x009, Kind::kFp32},              // FMNMX
-    {0x00a, Kind::kFp32},              // FSET
-    {0x00b, Kind::kFp32},              // FSETP
-    {0x020, Kind::kFp32},              // FMUL
-    {0x021, Kind::kFp32},              // FADD
-    {0x022, Kind::kFp32},              // FSWZADD
-    {0x023, Kind::kFp32},              // FFMA
-    {0x049, Kind::kFp32, 100, 119},    // FFMA2
-    {0x04a, Kind::kFp32, 100, 119},    // FMUL2
-    {0x04b, Kind::kFp32, 100, 119},    // FADD2
-    {0x030, Kind::kHalf},              // HADD2
-    {0x031, Kind::kHalf},              // HFMA2
-    {0x032, Kind::kHalf},              // HMUL2
-    {0x035, Kind::kHalf, 75, 99},      // HFMA2.MMA: no matrix instruction, in spite of its name
-    {0x033, Kind::kHalfMinMax},        // HSET2
-    {0x034, Kind::kHalfMinMax},        // HSETP2
-    {0x040, Kind::kHalfMinMax, 80},    // HMNMX2
-    {0x1ae, Kind::kAsyncCopy, 80},     // LDGSTS
-    {0x143, Kind::kCallAbsolute},      // CALL.ABS
+    {0x028, Kind::kFp64},             // DMUL
+    {0x029, Kind::kFp64},             // DADD
+    {0x02a, Kind::kFp64},             // DSETP
+    {0x02b, Kind::kFp64},             // DFMA
+    {0x009, Kind::kFp32},             // FMNMX
+    {0x00a, Kind::kFp32},             // FSET
+    {0x00b, Kind::kFp32},             // FSETP
+    {0x020, Kind::kFp32},             // FMUL
+    {0x021, Kind::kFp32},             // FADD
+    {0x022, Kind::kFp32},             // FSWZADD
+    {0x023, Kind::kFp32},             // FFMA
+    {0x049, Kind::kFp32, 100, 119},   // FFMA2
+    {0x04a, Kind::kFp32, 100, 119},   // FMUL2
+    {0x04b, Kind::kFp32, 100, 119},   // FADD2
+    {0x030, Kind::kHalfAdd},          // HADD2
+    {0x031, Kind::kHalfFma},          // HFMA2
+    {0x032, Kind::kHalf},             // HMUL2
+    {0x035, Kind::kHalfFma, 75, 99},  // HFMA2.MMA: no matrix instruction, in spite of its name
+    {0x033, Kind::kHalfTest},         // HSET2
+    {0x034, Kind::kHalfTest},         // HSETP2
+    {0x040, Kind::kHalf, 80},         // HMNMX2
+    {0x1ae, Kind::kAsyncCopy, 80},    // LDGSTS
+    {0x143, Kind::kCallAbsolute},     // CALL.ABS
 };
 
 KindTable make_table(std::uint32_t sm) {
@@ -234,8 +237,15 @@ class CodeScanner {
         ++facts_.fp32;
         return;
       case Kind::kHalf:
-      case Kind::kHalfMinMax:
-        return half(kind, low, high);
+        return half(bits(high, 21, 1));
+      case Kind::kHalfTest:
+        return half(bits(high, 1, 1));
+      case Kind::kHalfFma:
+        if (bits(low, 24, 8) != kZeroRegister) half(bits(high, 21, 1));
+        return;
+      case Kind::kHalfAdd:
+        if (bits(low, 24, 8) != kZeroRegister && !second_is_zero(low)) half(bits(high, 21, 1));
+        return;
       case Kind::kTma:
         facts_.flags |= kScanTma;
         return;
@@ -251,17 +261,17 @@ class CodeScanner {
     }
   }
 
-  // HADD2 and HFMA2 with the zero register in place of their first operand convert or move: no arithmetic.
-  void half(Kind kind, std::uint64_t low, std::uint64_t high) {
-    if (kind == Kind::kHalf && bits(low, 24, 8) == kZeroRegister) return;
-    ++(bits(high, 21, 1) != 0 ? facts_.bf16 : facts_.fp16);
+  void half(std::uint64_t brain) { ++(brain != 0 ? facts_.bf16 : facts_.fp16); }
+
+  static bool second_is_zero(std::uint64_t low) {  // in the form with two registers
+    return bits(low, 9, 3) == 1 && bits(low, 32, 8) == kZeroRegister;
   }
 
   void tcgen05(std::uint64_t low, std::uint64_t high, std::size_t at) {
     Tcgen05 kind = tcgen05_kind(low, high);
     if (kind.precision == 0) {
-      if (!targets_) targets_ = branch_targets(code_);
-      if (const auto descriptor = instruction_descriptor(code_, at, *targets_)) {
+      if (!descriptors_) descriptors_.emplace(code_);
+      if (const auto descriptor = descriptors_->find(at)) {
         kind.precision = descriptor_types(kind.mma, *descriptor);
       }
     }
@@ -271,7 +281,7 @@ class CodeScanner {
   ByteSpan code_;
   const KindTable& table_;
   CodeFacts facts_;
-  std::optional<std::vector<bool>> targets_;  // made when first needed
+  std::optional<DescriptorFinder> descriptors_;  // made when first needed
 };
 
 // One table per generation in which an opcode begins or ends to mean something.

@@ -22,12 +22,6 @@ inline constexpr std::uint32_t kFirstScannedArchitecture = 70;  // before: anoth
 // `sm` below 70: nothing is scanned. A tail shorter than an instruction is ignored.
 CodeFacts scan_code(ByteSpan code, std::uint32_t sm);
 
-// The instruction descriptor of a tcgen05.mma at instruction `at`, where the code before it tells it: input types are
-// in there, not in the instruction.
-std::optional<std::uint32_t> instruction_descriptor(ByteSpan code, std::size_t at, const std::vector<bool>& targets);
-// By instruction: whether a branch may land there. Empty if that cannot be told.
-std::vector<bool> branch_targets(ByteSpan code);
-
 // What a PTX text says of each of its kernels, by name in text order; class and types as written, no counts.
 struct PtxMmaFacts {
   std::string_view kernel;

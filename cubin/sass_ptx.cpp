@@ -56,10 +56,10 @@ std::uint64_t type_bit(std::string_view part) {
     std::uint64_t bit;
   };
   static constexpr Row kTypes[] = {
-      {"f64", kScanFp64}, {"tf32", kScanTf32}, {"bf16", kScanBf16}, {"f16", kScanFp16}, {"e4m3", kScanFp8},
-      {"e5m2", kScanFp8}, {"e3m2", kScanFp6},  {"e2m3", kScanFp6},  {"e2m1", kScanFp4}, {"s8", kScanInt8},
-      {"u8", kScanInt8},  {"s4", kScanInt4},   {"u4", kScanInt4},   {"b1", kScanB1},    {"f32", kScanFp32},
-      {"s32", 0},
+      {"f64", kScanFp64}, {"tf32", kScanTf32}, {"bf16", kScanBf16}, {"f16", kScanFp16},
+      {"e4m3", kScanFp8}, {"e5m2", kScanFp8},  {"e3m2", kScanFp6},  {"e2m3", kScanFp6},
+      {"e2m1", kScanFp4}, {"s8", kScanInt8},   {"u8", kScanInt8},   {"s4", kScanInt4},
+      {"u4", kScanInt4},  {"b1", kScanB1},     {"f32", kScanFp32},  {"s32", 0},
   };
   for (const Row& row : kTypes) {
     if (row.part == part) return row.bit;

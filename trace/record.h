@@ -152,7 +152,8 @@ enum class NvtxNamed : u32 {
   Resource = 9,
 };
 enum NvtxFlags : u32 {
-  kNvtxOpenBefore = 1,      // the range was open already when this thread's part of the trace began: its true begin is not known
+  kNvtxOpenBefore =
+      1,  // the range was open already when this thread's part of the trace began: its true begin is not known
   kNvtxMessageNotKept = 2,  // it had a message, which was one too many to be kept
 };
 
@@ -165,16 +166,16 @@ enum class CodeState : u32 {
   NoRoom = 5,      // not kept: the ring had no room for a copy at that moment
 };
 enum class CodeScanState : u32 {
-  Scanned = 1,     // its kernels are known
-  NoMatch = 2,     // it was read: nothing in it runs on the process's devices
-  Broken = 3,      // nothing in it could be read
-  Missing = 4,     // its file could not be opened or read
-  Changed = 5,     // its file is not what was loaded
-  Crashed = 6,     // the scanner died of it
-  TimedOut = 7,    // the scan took too long
-  NotFinished = 8, // the time after the program's end was up
-  PiecesLost = 9,  // pieces of its copy did not arrive
-  TooMany = 10,    // a bound of the scanner was reached: images, kernels or bytes
+  Scanned = 1,      // its kernels are known
+  NoMatch = 2,      // it was read: nothing in it runs on the process's devices
+  Broken = 3,       // nothing in it could be read
+  Missing = 4,      // its file could not be opened or read
+  Changed = 5,      // its file is not what was loaded
+  Crashed = 6,      // the scanner died of it
+  TimedOut = 7,     // the scan took too long
+  NotFinished = 8,  // the time after the program's end was up
+  PiecesLost = 9,   // pieces of its copy did not arrive
+  TooMany = 10,     // a bound of the scanner was reached: images, kernels or bytes
 };
 enum MmaClass : u64 {  // collection.md 5.2; one bit per mnemonic
   kHmma = 1,
@@ -207,12 +208,14 @@ enum PrecisionBits : u64 {
   kFp32 = 1024,
 };
 enum CodeKernelFlags : u32 {
-  kCodeScanned = 1,        // machine code was read: mma and the counts are facts
-  kCodePtxOnly = 2,        // only PTX: mma is what its text says, the driver compiles it
-  kCodeTma = 4,            // uses the tensor memory accelerator (UBLKCP, UTMALDG ...)
-  kCodeAsyncCopy = 8,      // uses cp.async (LDGSTS)
-  kCodeIncomplete = 16,    // calls through pointers or to functions outside of the image
-  kCodePrecisionPart = 32  // some matrix instructions whose input type could not be told
+  kCodeScanned = 1,               // machine code was read: mma and the counts are facts
+  kCodePtxOnly = 2,               // only PTX: mma is what its text says, the driver compiles it
+  kCodeTma = 4,                   // uses the tensor memory accelerator (UBLKCP, UTMALDG ...)
+  kCodeAsyncCopy = 8,             // uses cp.async (LDGSTS)
+  kCodeIncomplete = 16,           // calls through pointers or to functions outside of the image
+  kCodePrecisionPart = 32,        // some matrix instructions whose input type could not be told
+  kCodeArchitectureVariant = 64,  // sm_90a: code for exactly that chip
+  kCodeFamilyVariant = 128,       // sm_100f: code for its family
 };
 
 // ------------------------------------------------------------------ library calls

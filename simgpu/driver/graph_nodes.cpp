@@ -38,7 +38,7 @@ CUresult read_extra(void** extra, ExtraBuffer* out) {
 
 CUresult keep_arguments(KernelNode& node, void** params, void** extra) {
   if (params != nullptr && extra != nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const gputrace::CodeKernel& code = *node.launch.function->code;
+  const gputrace::ImageKernel& code = *node.launch.function->code;
   ExtraBuffer buffer;
   if (extra != nullptr) {
     if (const CUresult result = read_extra(extra, &buffer); result != CUDA_SUCCESS) return result;

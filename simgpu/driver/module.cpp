@@ -8,6 +8,7 @@
 
 #include "simgpu/driver/device.h"
 #include "simgpu/driver/memory.h"
+#include "simgpu/driver/observe.h"
 #include "simgpu/driver/timeline.h"
 
 namespace simgpu {
@@ -15,7 +16,7 @@ namespace simgpu {
 namespace {
 
 using gputrace::CodeGlobal;
-using gputrace::CodeKernel;
+using gputrace::ImageKernel;
 
 constexpr size_t kGlobalAlignment = 512;
 
@@ -107,7 +108,7 @@ CUresult place_globals(Module& module) {
 }
 
 CUresult make_functions(Module& module) {
-  const std::vector<CodeKernel>& kernels = module.image->kernels();
+  const std::vector<ImageKernel>& kernels = module.image->kernels();
   module.functions.reserve(kernels.size());
   for (size_t i = 0; i < kernels.size(); ++i) {
     auto* function = create<Function>();
@@ -165,12 +166,14 @@ CUresult load_module(Call& call, Context& context, std::shared_ptr<const Image> 
                    .add("kernels", uint64_t{module->image->kernels().size()}));
   }
   *out = module;
+  if (looked_at(look::resources)) show_module(ResourceNotice::What::module_loaded, *module);
   return CUDA_SUCCESS;
 }
 
 void unload_module(Module& module) {
   Context& context = *module.context;
   if (context.active.load()) context_wait_host(context);
+  if (looked_at(look::resources)) show_module(ResourceNotice::What::module_unloaded, module);
   {
     std::lock_guard lock(context.mutex);
     const auto found = std::find(context.modules.begin(), context.modules.end(), &module);
@@ -192,7 +195,7 @@ void unload_module(Module& module) {
   retire(&module);
 }
 
-void fill_attributes(const CodeKernel& code, const Image& image,
+void fill_attributes(const ImageKernel& code, const Image& image,
                      std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX>& attributes) {
   const auto registers = static_cast<int>(code.registers.value_or(0));
   uint32_t threads = limits::kMaxThreadsPerBlock;

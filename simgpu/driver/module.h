@@ -18,7 +18,7 @@ void unload_module(Module& module);
 Module* module_in(Library& library, Context& context);
 
 // What the image says about a kernel, by CUfunction_attribute.
-void fill_attributes(const gputrace::CodeKernel& code, const Image& image,
+void fill_attributes(const gputrace::ImageKernel& code, const Image& image,
                      std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX>& attributes);
 // cuFuncSetAttribute and cuKernelSetAttribute: CUDA_SUCCESS, or why not.
 CUresult set_attribute(std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX>& attributes, int attribute, int value);

@@ -69,7 +69,7 @@ struct Function : Object {
   Module* module = nullptr;
   Context* context = nullptr;
   Kernel* kernel = nullptr;                    // the library's kernel it came from, or null
-  const gputrace::CodeKernel* code = nullptr;  // owned by the module's image
+  const gputrace::ImageKernel* code = nullptr;  // owned by the module's image
   // By CUfunction_attribute, as cuFuncGetAttribute gives them; and what the legacy launch calls set.
   std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX> attributes{};
   Dim3 legacy_block;
@@ -85,7 +85,7 @@ struct Function : Object {
 struct Image {
   gputrace::LoadedImage loaded;
   size_t image_bytes = 0;  // of what the program passed
-  const std::vector<gputrace::CodeKernel>& kernels() const { return loaded.module.kernels; }
+  const std::vector<gputrace::ImageKernel>& kernels() const { return loaded.module.kernels; }
 };
 
 struct Module : Object {
@@ -105,7 +105,7 @@ struct Kernel : Object {
   static constexpr uint64_t kTag = object_tag("sgKERNEL");
   using Handle = CUkernel;
   Library* library = nullptr;
-  const gputrace::CodeKernel* code = nullptr;
+  const gputrace::ImageKernel* code = nullptr;
   size_t index = 0;                                                  // in the image
   std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX> attributes{};  // new functions of it begin with these
   // Function in the context that used the kernel last: the launch path asks here first.

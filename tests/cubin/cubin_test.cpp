@@ -20,7 +20,7 @@ TEST_P(CubinOf, KernelsAgreeWithPtxas) {
   ASSERT_EQ(facts.size(), 6u);
   ASSERT_EQ(module->kernels.size(), 6u);
   for (const auto& [symbol, fact] : facts) {
-    const CodeKernel* kernel = kernel_named(*module, symbol);
+    const ImageKernel* kernel = kernel_named(*module, symbol);
     ASSERT_NE(kernel, nullptr) << symbol;
     EXPECT_EQ(kernel->registers, fact.registers) << symbol;
     EXPECT_EQ(kernel->local_bytes, fact.stack) << symbol;
@@ -34,7 +34,7 @@ TEST_P(CubinOf, ParametersLimitsAndGlobals) {
   const std::string cubin = slurp("sm" + std::to_string(GetParam()) + ".cubin");
   const auto module = read_cubin(bytes_of(cubin));
   ASSERT_TRUE(module);
-  const CodeKernel* shared = kernel_named(*module, "shared_k");
+  const ImageKernel* shared = kernel_named(*module, "shared_k");
   ASSERT_NE(shared, nullptr);
   EXPECT_EQ(shared->max_threads, 256u);
   EXPECT_EQ(shared->parameter_bytes, 49u);
@@ -76,8 +76,8 @@ TEST(Ptx, SaysWhatTheCubinSays) {
   ASSERT_TRUE(module && cubin);
   EXPECT_EQ(module->sm.number, 90u);
   ASSERT_EQ(module->kernels.size(), cubin->kernels.size());
-  for (const CodeKernel& kernel : module->kernels) {
-    const CodeKernel* other = kernel_named(*cubin, kernel.symbol);
+  for (const ImageKernel& kernel : module->kernels) {
+    const ImageKernel* other = kernel_named(*cubin, kernel.symbol);
     ASSERT_NE(other, nullptr) << kernel.symbol;
     EXPECT_FALSE(kernel.registers.has_value());
     EXPECT_EQ(kernel.static_shared_bytes, other->static_shared_bytes) << kernel.symbol;
@@ -120,7 +120,7 @@ TEST(Ptx, HandWritten) {
   EXPECT_EQ(module->sm.number, 90u);
   EXPECT_EQ(module->sm.variant, SmVariant::kArchitecture);
   ASSERT_EQ(module->kernels.size(), 2u);
-  const CodeKernel& k = module->kernels[0];
+  const ImageKernel& k = module->kernels[0];
   EXPECT_EQ(k.parameters.at(1).offset, 8u);
   EXPECT_EQ(k.parameters.at(1).size, 8u);
   EXPECT_EQ(k.parameter_bytes, 17u);

@@ -38,7 +38,7 @@ void scan_entry(const FatbinEntry& entry, Totals& totals) {
   if (cubin && std::to_integer<int>((*bytes)[8]) < 8) ++totals.abi7;
   totals.kernels += module->kernels.size();
   totals.globals += module->globals.size();
-  for (const CodeKernel& kernel : module->kernels) totals.without_registers += cubin && !kernel.registers ? 1 : 0;
+  for (const ImageKernel& kernel : module->kernels) totals.without_registers += cubin && !kernel.registers ? 1 : 0;
   static const char* kPacked[] = {"raw", "lz4", "zstd"};
   static const char* kVariant[] = {"", "a", "f"};
   ++totals.images[std::string(cubin ? "cubin" : "ptx") + " sm_" + std::to_string(entry.sm.number) +

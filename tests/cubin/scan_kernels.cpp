@@ -21,17 +21,16 @@ std::string words(std::uint64_t bits, const char* const (&names)[N]) {
 }
 
 void print(const char* file, const gputrace::KernelScan& scan) {
-  static const char* const kMma[] = {"HMMA",  "IMMA",  "BMMA",  "DMMA",    "QMMA",    "OMMA",    "HGMMA",  "IGMMA",
+  static const char* const kMma[] = {"HMMA",  "IMMA",  "BMMA",    "DMMA",    "QMMA",    "OMMA",    "HGMMA", "IGMMA",
                                      "BGMMA", "QGMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "UTCMMA"};
   static const char* const kPrecision[] = {"fp64", "tf32", "bf16", "fp16", "fp8", "fp6",
                                            "fp4",  "int8", "int4", "b1",   "fp32"};
-  static const char* const kFlags[] = {"code", "ptx",  "tma", "async", "incomplete", "precision_part",
-                                       "arch", "family"};
-  std::printf("%s %.*s sm=%u mma=%s precision=%s flags=%s n=%u matrix=%u fp64=%u fp32=%u fp16=%u bf16=%u regs=%d\n", file,
-              static_cast<int>(scan.symbol.size()), scan.symbol.data(), scan.architecture, words(scan.mma, kMma).c_str(),
-              words(scan.precision, kPrecision).c_str(), words(scan.flags, kFlags).c_str(), scan.instructions,
-              scan.mma_instructions, scan.fp64, scan.fp32, scan.fp16, scan.bf16,
-              scan.registers ? static_cast<int>(*scan.registers) : -1);
+  static const char* const kFlags[] = {"code", "ptx", "tma", "async", "incomplete", "precision_part", "arch", "family"};
+  std::printf("%s %.*s sm=%u mma=%s precision=%s flags=%s n=%u matrix=%u fp64=%u fp32=%u fp16=%u bf16=%u regs=%d\n",
+              file, static_cast<int>(scan.symbol.size()), scan.symbol.data(), scan.architecture,
+              words(scan.mma, kMma).c_str(), words(scan.precision, kPrecision).c_str(),
+              words(scan.flags, kFlags).c_str(), scan.instructions, scan.mma_instructions, scan.fp64, scan.fp32,
+              scan.fp16, scan.bf16, scan.registers ? static_cast<int>(*scan.registers) : -1);
 }
 
 }  // namespace
@@ -43,9 +42,9 @@ int main(int argc, char** argv) {
     const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
     gputrace::ScanTotals totals;
     const char* file = argv[i];
-    const bool read =
-        gputrace::for_each_kernel_code(std::as_bytes(std::span(bytes.data(), bytes.size())), {},
-                                       [file](const gputrace::KernelScan& scan) { print(file, scan); }, &totals);
+    const bool read = gputrace::for_each_kernel_code(
+        std::as_bytes(std::span(bytes.data(), bytes.size())), {},
+        [file](const gputrace::KernelScan& scan) { print(file, scan); }, &totals);
     if (read && totals.failures == 0) continue;
     std::fprintf(stderr, "%s: %s\n", file, totals.first_failure.c_str());
     good = false;

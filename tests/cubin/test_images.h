@@ -58,8 +58,8 @@ inline std::map<std::string, PtxasFacts> ptxas_facts(const std::string& log) {
   return facts;
 }
 
-inline const CodeKernel* kernel_named(const CodeModule& module, std::string_view name) {
-  for (const CodeKernel& kernel : module.kernels) {
+inline const ImageKernel* kernel_named(const CodeModule& module, std::string_view name) {
+  for (const ImageKernel& kernel : module.kernels) {
     if (kernel.symbol == name) return &kernel;
   }
   return nullptr;

@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
     }
   }
   if (auto module = read_cubin(bytes, &why)) {
-    for (const CodeKernel& kernel : module->kernels) {
+    for (const ImageKernel& kernel : module->kernels) {
       // A span that leaves the image is found by the sanitizer only if somebody reads it.
       volatile unsigned sum = 0;
       for (std::byte b : kernel.code) sum = sum + static_cast<unsigned>(b);

@@ -1,0 +1,121 @@
+// The scan's own rules, on instructions made by hand: what the compiler's tests cannot provoke.
+#include "cubin/sass.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "cubin/sass_code.h"
+#include "cubin/sass_descriptor.h"
+
+namespace gputrace {
+namespace {
+
+struct Word {
+  std::uint64_t low, high;
+};
+
+std::vector<std::byte> code_of(const std::vector<Word>& words) {
+  std::vector<std::byte> code(words.size() * 16);
+  std::memcpy(code.data(), words.data(), code.size());
+  return code;
+}
+
+constexpr Word kHmma{0x000000080404723c, 0x000fde000004180c};  // bf16
+constexpr Word kNop{0x0000000000007918, 0x000fc00000000000};
+constexpr Word kHmma884{0x0000000402087236, 0x004f640000005408};
+constexpr Word kQmma{0x000000080404727a, 0x004ff60000002c0c};
+constexpr Word kMoveZero{0x00000000ff097431, 0x000fcc00000001ff};  // HFMA2 R9, -RZ, RZ, 0, 0
+constexpr Word kTensorMemory{0x00ff0a06040075ea, 0x0001d80008000008};
+constexpr Word kDescriptor{0x08110490000b7882, 0x000fe20000000000};  // UMOV UR11, bf16 x bf16
+constexpr Word kOtherHalf{0x00000000000a7882, 0x000fe20000000000};   // UMOV UR10, 0
+constexpr Word kCall{0x0000000000047944, 0x000fea0003c00000};
+
+Word branch(std::int64_t from, std::int64_t to) {
+  const auto quarter = static_cast<std::uint64_t>((to - from - 1) * 4);
+  return {0x7947 | (quarter & 0xff) << 16 | (quarter >> 8) << 34, (quarter >> 38 & 0x3ffff) | 0x0003800000000000};
+}
+
+TEST(SassTest, CountsNopsOut) {
+  const CodeFacts facts = scan_code(code_of({kHmma, kNop, kHmma, kMoveZero}), 90);
+  EXPECT_EQ(facts.instructions, 3u);
+  EXPECT_EQ(facts.mma_instructions, 2u);
+  EXPECT_EQ(facts.mma, kScanHmma);
+  EXPECT_EQ(facts.precision, kScanBf16);
+  EXPECT_EQ(facts.fp16, 0u);  // a constant moved by an HFMA2 is no arithmetic
+}
+
+TEST(SassTest, OpcodesMeanWhatTheirArchitectureSays) {
+  EXPECT_EQ(scan_code(code_of({kHmma884}), 70).mma, kScanHmma);
+  EXPECT_EQ(scan_code(code_of({kHmma884}), 75).mma, kScanHmma);
+  EXPECT_EQ(scan_code(code_of({kHmma884}), 80).mma, 0u);
+  EXPECT_EQ(scan_code(code_of({kQmma}), 89).mma, kScanQmma);
+  EXPECT_EQ(scan_code(code_of({kQmma}), 90).mma, 0u);
+  EXPECT_EQ(scan_code(code_of({kQmma}), 120).mma, kScanQmma);
+  EXPECT_EQ(scan_code(code_of({kTensorMemory}), 100).mma, kScanUtchmma);
+  EXPECT_EQ(scan_code(code_of({kTensorMemory}), 90).mma, 0u);
+  EXPECT_EQ(scan_code(code_of({kHmma}), 61).instructions, 0u);  // another encoding: nothing is read
+}
+
+TEST(SassTest, DescriptorIsTakenWhereOnlyOnePathLeadsThere) {
+  const auto precision = [](const std::vector<Word>& words) { return scan_code(code_of(words), 100).precision; };
+  EXPECT_EQ(precision({kOtherHalf, kDescriptor, kTensorMemory}), kScanBf16);
+  EXPECT_EQ(precision({kDescriptor, kOtherHalf, kTensorMemory}), kScanBf16);
+  EXPECT_EQ(precision({kTensorMemory}), 0u);
+  EXPECT_EQ(precision({kDescriptor, kCall, kTensorMemory}), 0u);
+  // A loop around it begins behind the write.
+  EXPECT_EQ(precision({kDescriptor, kNop, kTensorMemory, branch(3, 1)}), kScanBf16);
+  // A path around the write leads to it.
+  EXPECT_EQ(precision({branch(0, 2), kDescriptor, kNop, kTensorMemory}), 0u);
+  EXPECT_EQ(precision({kDescriptor, kNop, kTensorMemory, kNop, branch(4, 0)}), kScanBf16);
+  // The loop writes it again, behind.
+  Word other = kDescriptor;
+  other.low ^= std::uint64_t{0x480} << 32;
+  EXPECT_EQ(precision({kDescriptor, kNop, kTensorMemory, other, branch(4, 1)}), 0u);
+}
+
+TEST(SassTest, TailShorterThanAnInstructionIsIgnored) {
+  std::vector<std::byte> code = code_of({kHmma, kHmma});
+  code.resize(code.size() - 1);
+  EXPECT_EQ(scan_code(code, 90).mma_instructions, 1u);
+  EXPECT_EQ(scan_code({}, 90).instructions, 0u);
+}
+
+TEST(SassTest, PtxTextIsReadByKernelAndCalls) {
+  constexpr std::string_view text = R"(.version 9.0
+.target sm_90
+.address_size 64
+.extern .func (.param .b32 r) vprintf (.param .b64 a, .param .b64 b);
+.extern .func elsewhere;
+.func helper () { mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0}, {%r0}, {%r1}, {%f0}; ret; }
+.visible .entry with(.param .u64 p) { .reg .f32 %f; call.uni helper, (); ret; }
+.visible .entry without(.param .u64 p) { // mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 in a comment
+  call (r), vprintf, (a, b); ret; }
+.visible .entry pointer(.param .u64 p) { call (r), %rd1, (a), proto; ret; }
+.visible .entry outside(.param .u64 p) { call elsewhere; wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0}, {%r0}, {%r1}, {%f0}; ret; }
+)";
+  const auto facts = scan_ptx(text);
+  ASSERT_EQ(facts.size(), 4u);
+  EXPECT_EQ(facts[0].kernel, "with");
+  EXPECT_EQ(facts[0].facts.mma, kScanHmma);
+  EXPECT_EQ(facts[0].facts.precision, kScanBf16);
+  EXPECT_FALSE(facts[0].incomplete);
+  EXPECT_EQ(facts[1].facts.mma, 0u);
+  EXPECT_FALSE(facts[1].incomplete);
+  EXPECT_TRUE(facts[2].incomplete);
+  EXPECT_TRUE(facts[3].incomplete);
+  EXPECT_EQ(facts[3].facts.precision, kScanFp16);
+}
+
+TEST(SassTest, WhatIsNoImageIsSaid) {
+  const std::vector<std::byte> bytes(64);
+  ScanTotals totals;
+  EXPECT_FALSE(for_each_kernel_code(
+      bytes, {}, [](const KernelScan&) { FAIL(); }, &totals));
+  EXPECT_EQ(totals.failures, 1u);
+  EXPECT_FALSE(totals.first_failure.empty());
+}
+
+}  // namespace
+}  // namespace gputrace
