@@ -314,6 +314,7 @@ void capture_file(const FinishedCall& call, u64 module, const char* path) {
   }
   if (at + length >= sizeof absolute) return;
   std::memcpy(absolute + at, path, length);
+  absolute[at + length] = 0;
   struct stat about {};
   CodeImage image{};
   image.module = module;
