@@ -82,7 +82,7 @@ struct DeviceTimes {
   std::array<IdleSum, kIdleCauses> causes{};  // sums to `gaps`, `idle_ns`
   std::vector<IdleByCall> causes_by_call;
   std::vector<IdleGap> longest;  // at most kGapsKept, longest first
-  static constexpr std::size_t kGapsKept = 1000;
+  static constexpr std::size_t kGapsKept = 10000;
   u64 span_ns() const { return static_cast<u64>(last - first); }
 };
 
@@ -142,6 +142,7 @@ struct DeviceActivity {
   std::string library;      // the sentence of the newest "on" state
   std::vector<DeviceStateChange> states;
   u32 version = 0;          // cuptiGetVersion; 0: not told
+  u64 kinds = 0;            // CUpti_ActivityKind bits that were on at some time
   std::vector<DeviceTimes> devices;
   std::vector<StreamTimes> streams;
   JoinCounts join;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/device_time.h"
+
 namespace gputrace {
 
 const char* drop_reason(DropReason reason) {
@@ -40,6 +42,33 @@ std::string name_of(const ProcessTrace& process) {
   return path.substr(path.find_last_of('/') + 1) + " (pid " + std::to_string(process.who.pid) + ")";
 }
 
+namespace {
+
+// What limits the device's numbers, for all processes together.
+void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
+  u64 lost = 0, operations = 0, unjoined = 0, late = 0;
+  bool stopped = false;
+  for (const ProcessTrace& process : trace.processes) {
+    const DeviceActivity& device = process.device;
+    for (const u64 count : device.lost) lost += count;
+    operations += device.join.operations;
+    unjoined += device.join.not_joined;
+    late += device.join.late;
+    stopped = stopped || device.incomplete;
+  }
+  const auto remark = [&](u64 count, const std::string& text) {
+    if (count) coverage.remarks.push_back(std::to_string(count) + text);
+  };
+  remark(lost, " device records were lost or had no usable times: device times are lower bounds");
+  remark(unjoined, " of " + std::to_string(operations) + " device operations could not be joined to their call");
+  remark(late, " device operations came so late that busy and idle time may miss parts of them");
+  if (stopped)
+    coverage.remarks.push_back(
+        "device collection was not ended by the process: operations at the end may be missing");
+}
+
+}  // namespace
+
 Coverage coverage_of(const LoadedTrace& trace) {
   Coverage coverage;
   coverage.processes = trace.processes.size();
@@ -65,8 +94,9 @@ Coverage coverage_of(const LoadedTrace& trace) {
     inexact = inexact || !process.counters_exact;
     incomplete_ledger = incomplete_ledger || !process.ledger_complete;
   }
-  if (!device_told) add("device", "device timing is not built in this version");
-  add("steps, idle, input", "need device timing, which is not built in this version");
+  if (device_collected(trace)) coverage.device_timing = "cupti";
+  if (const std::string why = why_no_device_times(trace); !device_told && !why.empty()) add("device", why);
+  add("steps, input", "not built in this version");
   add("ops, libs, comm, io, ranks", "not built in this version");
   add("tensor-cores, categories", "machine code is not collected in this version");
   if (unsure)
@@ -81,6 +111,7 @@ Coverage coverage_of(const LoadedTrace& trace) {
     coverage.remarks.push_back(
         "allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies "
         "is not known");
+  add_device_remarks(trace, coverage);
   for (const std::string& unread : trace.unread) coverage.remarks.push_back("not read: " + unread);
   return coverage;
 }

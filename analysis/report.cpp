@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/findings.h"
+#include "analysis/device_time.h"
 #include "analysis/quality.h"
 #include "analysis/reports/list.h"
 
@@ -37,16 +38,26 @@ bool api_collected(const LoadedTrace& trace) {
   return false;
 }
 
+namespace {
+
+bool needs_device(const std::string& section) { return section == "idle" || section == "idle-causes"; }
+
+}  // namespace
+
 Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
   Report report;
   report.coverage = coverage_of(trace);
-  const bool api = api_collected(trace);
+  const bool api = api_collected(trace), device = device_collected(trace);
   for (const ReportEntry& entry : all_reports()) {
     const auto& wanted = request.sections;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), entry.section) == wanted.end()) continue;
     if (!api && !always_there(entry.section)) {
       report.coverage.not_collected.push_back(
           {entry.section, "calls were not collected (GPUTRACE_COLLECT without api)"});
+      continue;
+    }
+    if (needs_device(entry.section) && !device) {
+      report.coverage.not_collected.push_back({entry.section, "needs device timing: " + why_no_device_times(trace)});
       continue;
     }
     Table table = entry.make(trace);

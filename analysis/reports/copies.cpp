@@ -1,7 +1,10 @@
 // Copies and memsets: by kind, device, memory of the host side, and whether the call takes a stream.
+#include <algorithm>
+#include <cstdio>
 #include <map>
 #include <tuple>
 
+#include "analysis/device_time.h"
 #include "analysis/devices.h"
 #include "analysis/reports/list.h"
 
@@ -44,12 +47,33 @@ Value memory_name(HostMemory memory) {
   return {};
 }
 
+Value bandwidth(u64 bytes, u64 nanos) {
+  if (nanos == 0) return {};
+  return static_cast<i64>(static_cast<double>(bytes) * 1e9 / static_cast<double>(nanos) + 0.5);
+}
+
+void add_time_notes(const LoadedTrace& trace, Table& table) {
+  if (!device_collected(trace)) {
+    table.notes.push_back("total time and bandwidth on the device need device timing: " + why_no_device_times(trace));
+    return;
+  }
+  const DeviceTotals totals = device_totals(trace);
+  table.notes.push_back(
+      "total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported");
+  if (const auto hidden = ratio(totals.copy_ns - totals.exposed_copy_ns, totals.copy_ns)) {
+    char text[128];
+    std::snprintf(text, sizeof text, "%.1f %% of the time in which a copy or memset ran, a kernel ran too", *hidden * 100);
+    table.notes.emplace_back(text);
+  }
+}
+
 }  // namespace
 
 Table copies_report(const LoadedTrace& trace) {
   struct CopyRow {
     Value device;
     u64 count = 0, bytes = 0, call_ns = 0, in_graphs = 0;
+    u64 device_count = 0, device_bytes = 0, device_ns = 0;
   };
   const DeviceMap devices(trace);
   std::map<std::tuple<TransferKind, i64, HostMemory, bool>, CopyRow> rows;
@@ -58,10 +82,13 @@ Table copies_report(const LoadedTrace& trace) {
       const Value device = devices.number(p, group.device);
       CopyRow& row = rows[{group.kind, is_null(device) ? -1 : std::get<i64>(device), group.memory, group.asynchronous}];
       row.device = device;
-      row.count += group.count;
-      row.bytes += group.bytes;
+      row.count += std::max(group.count, group.device_count);
+      row.bytes += group.count >= group.device_count ? group.bytes : group.device_bytes;
       row.call_ns += group.call_ns;
       row.in_graphs += group.in_graphs;
+      row.device_count += group.device_count;
+      row.device_bytes += group.device_bytes;
+      row.device_ns += group.device_ns;
     }
   }
   Table table;
@@ -71,9 +98,10 @@ Table copies_report(const LoadedTrace& trace) {
                    {"memory", Unit::Text},        {"async", Unit::Boolean},
                    {"count", Unit::Count},        {"bytes", Unit::Bytes},
                    {"total_ns", Unit::Nanos},     {"bandwidth", Unit::BytesPerSecond},
-                   {"api_total_ns", Unit::Nanos}, {"in_graphs", Unit::Count, Hint::Detail}};
-  table.notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls",
-                 "total time and bandwidth on the device need device timing, which is not collected in this version"};
+                   {"api_total_ns", Unit::Nanos}, {"in_graphs", Unit::Count, Hint::Detail},
+                   {"timed", Unit::Count, Hint::Detail}};
+  table.notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls"};
+  add_time_notes(trace, table);
   for (const auto& [key, row] : rows) {
     table.rows.push_back({kind_name(std::get<0>(key)),
                           row.device,
@@ -81,10 +109,11 @@ Table copies_report(const LoadedTrace& trace) {
                           std::get<3>(key),
                           number(row.count),
                           number(row.bytes),
-                          {},
-                          {},
+                          row.device_count ? number(row.device_ns) : Value(),
+                          bandwidth(row.device_bytes, row.device_ns),
                           number(row.call_ns),
-                          number(row.in_graphs)});
+                          number(row.in_graphs),
+                          number(row.device_count)});
   }
   sort_table(table, "bytes");
   return table;

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/device_time.h"
 #include "analysis/devices.h"
 #include "analysis/kernel_rows.h"
 #include "analysis/reports/list.h"
@@ -16,6 +17,7 @@ struct KernelRow {
   Value device;
   KernelShape shape;
   u64 executions = 0;
+  Distribution times;
 };
 
 std::string triple(const u32 (&value)[3]) {
@@ -31,7 +33,8 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
     const ProcessTrace& process = trace.processes[p];
     for (const KernelLaunches& group : process.kernels) {
-      if (group.plain + group.in_graphs == 0 || group.shape.function == kNone) continue;
+      const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
+      if (executions == 0 || group.shape.function == kNone) continue;
       const Function& function = process.functions[group.shape.function];
       const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
       const Value device = devices.number(p, ordinal);
@@ -48,14 +51,38 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
       if (!row.device_facts) row.device_facts = DeviceMap::facts(process, ordinal);
       row.device = device;
       row.shape = group.shape;
-      row.executions += group.plain + group.in_graphs;
+      row.executions += executions;
+      row.times.merge(group.times.durations);
     }
   }
   std::vector<KernelRow> sorted;
-  for (auto& [key, row] : rows) sorted.push_back(row);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.executions > b.executions; });
+  for (auto& [key, row] : rows) sorted.push_back(std::move(row));
+  std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return a.times.sum() != b.times.sum() ? a.times.sum() > b.times.sum() : a.executions > b.executions;
+  });
   return sorted;
+}
+
+// What the times are over, and what of them is missing.
+void add_time_notes(const LoadedTrace& trace, const DeviceTotals& totals, const std::vector<KernelRow>& rows,
+                    Table& table) {
+  const std::string why = why_no_device_times(trace);
+  if (!device_collected(trace)) {
+    table.notes.push_back("kernel times are not known: " + why + "; the order is by executions");
+    return;
+  }
+  table.notes.push_back(
+      "times are the device's; share = of the time of all kernels, summed (kernels that ran at the same time count "
+      "each)");
+  u64 executions = 0;
+  for (const KernelRow& row : rows) executions += row.executions;
+  if (executions > totals.kernels) {
+    table.notes.push_back("the device reported " + std::to_string(totals.kernels) + " of " +
+                          std::to_string(executions) +
+                          " executions: times are over those (replays of graphs that are seen as a whole have no times "
+                          "by kernel: GPUTRACE_GRAPHS=node)");
+  }
+  if (!why.empty()) table.notes.push_back("times of some processes are missing: " + why);
 }
 
 }  // namespace
@@ -63,9 +90,18 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
 Table kernels_report(const LoadedTrace& trace) {
   Table table;
   table.section = "kernels";
-  table.title = "Kernels by executions";
+  const bool timed = device_collected(trace);
+  table.title = timed ? "Kernels by total time" : "Kernels by executions";
   table.columns = {{"rank", Unit::Count},
                    {"name", Unit::Text, Hint::Name},
+                   {"total_ns", Unit::Nanos},
+                   {"share", Unit::Ratio},
+                   {"launches", Unit::Count},
+                   {"mean_ns", Unit::Nanos},
+                   {"median_ns", Unit::Nanos},
+                   {"min_ns", Unit::Nanos},
+                   {"max_ns", Unit::Nanos},
+                   {"p99_ns", Unit::Nanos},
                    {"kernel", Unit::Text, Hint::Detail},
                    {"symbol", Unit::Text, Hint::Detail},
                    {"op", Unit::Text},
@@ -87,22 +123,18 @@ Table kernels_report(const LoadedTrace& trace) {
                    {"tensor_core_kind", Unit::Text},
                    {"tensor_core_eligible", Unit::Boolean},
                    {"precision", Unit::Text},
-                   {"launches", Unit::Count},
-                   {"total_ns", Unit::Nanos},
-                   {"mean_ns", Unit::Nanos},
-                   {"median_ns", Unit::Nanos},
-                   {"min_ns", Unit::Nanos},
-                   {"max_ns", Unit::Nanos},
-                   {"p99_ns", Unit::Nanos},
-                   {"share", Unit::Ratio}};
-  table.sort = "launches";
+                   {"wall_share", Unit::Ratio, Hint::Detail}};
+  table.sort = timed ? "total_ns" : "launches";
+  const DeviceTotals totals = device_totals(trace);
   table.notes = {
       "launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that a "
       "multiprocessor holds; waves = blocks of the grid / blocks that the device holds at once; tail = share of the "
-      "places that the last wave leaves empty",
-      "kernel times are not known: device timing is not collected in this version; the order is by executions"};
+      "places that the last wave leaves empty"};
+  const std::vector<KernelRow> rows = collect(trace);
+  add_time_notes(trace, totals, rows, table);
+  const u64 wall = static_cast<u64>(trace.wall_end - trace.wall_begin);
   i64 rank = 0;
-  for (const KernelRow& row : collect(trace)) {
+  for (const KernelRow& row : rows) {
     Row cells(table.columns.size());
     const auto set = [&](const char* key, Value value) {
       cells[static_cast<std::size_t>(table.column(key))] = std::move(value);
@@ -133,6 +165,20 @@ Table kernels_report(const LoadedTrace& trace) {
     set("category",
         std::string(category_name(categorize(name_of(*row.function), evidence_of(*row.function)).category)));
     set("launches", number(row.executions));
+    if (row.times.count()) {
+      set("total_ns", number(row.times.sum()));
+      set("mean_ns", number(row.times.mean()));
+      set("median_ns", number(row.times.percentile(0.5)));
+      set("min_ns", number(row.times.min()));
+      set("max_ns", number(row.times.max()));
+      set("p99_ns", number(row.times.percentile(0.99)));
+      if (const auto share = ratio(row.times.sum(), totals.kernel_ns)) set("share", *share);
+      if (const auto share = ratio(row.times.sum(), wall)) set("wall_share", *share);
+      if (row.times.approximate()) {
+        for (const char* key : {"median_ns", "p99_ns"})
+          table.columns[static_cast<std::size_t>(table.column(key))].approximate = true;
+      }
+    }
     table.rows.push_back(std::move(cells));
   }
   return table;

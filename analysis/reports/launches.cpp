@@ -2,10 +2,73 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/device_time.h"
 #include "analysis/kernel_rows.h"
 #include "analysis/reports/list.h"
 
 namespace gputrace {
+namespace {
+
+struct LaunchRow {
+  std::string name;
+  Distribution calls, latency;
+  u64 queue_ns = 0, gap_ns = 0, short_kernels = 0, blocked = 0, blocked_ns = 0;
+};
+
+std::vector<LaunchRow> collect(const LoadedTrace& trace) {
+  std::map<std::string, LaunchRow> rows;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const Function& function : process.functions) {
+      if (function.launch_calls.count() == 0) continue;
+      LaunchRow& row = rows[display_name(function)];
+      row.calls.merge(function.launch_calls);
+      row.latency.merge(function.waits.latency);
+      row.queue_ns += function.waits.queue_ns;
+      row.gap_ns += function.waits.gap_ns;
+      row.short_kernels += function.waits.short_kernels;
+      row.blocked += function.waits.blocked;
+      row.blocked_ns += function.waits.blocked_ns;
+    }
+  }
+  std::vector<LaunchRow> sorted;
+  for (auto& [name, row] : rows) {
+    row.name = name;
+    sorted.push_back(std::move(row));
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return a.calls.count() > b.calls.count(); });
+  return sorted;
+}
+
+void add_notes(const LoadedTrace& trace, Table& table) {
+  table.notes = {"launches = plain launch calls that succeeded, outside captures; api = time in the call on the host"};
+  if (!device_collected(trace)) {
+    table.notes.push_back("queue, latency, gap and short need device timing: " + why_no_device_times(trace));
+    return;
+  }
+  table.notes.push_back(
+      "over the launches whose kernel was found: latency = call begin to kernel start; queue = call end to kernel "
+      "start, 0 where it began before; gap = what of that the launch itself cost: from the call's end or the end of "
+      "what the kernel had to wait for (its stream, events), the later, to its start; short = kernels that ran shorter "
+      "than their own launch call; blocked = launch calls above 50 us behind 512 or more waiting operations");
+  u64 launches = 0, joined = 0;
+  Nanos error = 0;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const Function& function : process.functions) {
+      launches += function.launch_calls.count();
+      joined += function.waits.latency.count();
+    }
+    error = std::max(error, process.device.clock.error);
+  }
+  if (joined < launches) {
+    table.notes.push_back(std::to_string(joined) + " of " + std::to_string(launches) +
+                          " launches were joined to their kernel");
+  }
+  if (error > 0)
+    table.notes.push_back("host and device clocks are tied to within " + std::to_string(error) + " ns");
+}
+
+}  // namespace
 
 Table launches_report(const LoadedTrace& trace) {
   Table table;
@@ -21,33 +84,32 @@ Table launches_report(const LoadedTrace& trace) {
                    {"latency_median_ns", Unit::Nanos},
                    {"latency_p99_ns", Unit::Nanos},
                    {"gap_mean_ns", Unit::Nanos},
-                   {"short", Unit::Count}};
+                   {"short", Unit::Count},
+                   {"joined", Unit::Count, Hint::Detail},
+                   {"blocked", Unit::Count},
+                   {"blocked_ns", Unit::Nanos, Hint::Detail}};
   table.sort = "launches";
-  table.notes = {"launches = plain launch calls that succeeded, outside captures; api = time in the call on the host",
-                 "queue, latency, gap and short need device timing, which is not collected in this version"};
-  std::map<std::string, Distribution> kernels;
-  for (const ProcessTrace& process : trace.processes) {
-    for (const Function& function : process.functions) {
-      if (function.launch_calls.count()) kernels[display_name(function)].merge(function.launch_calls);
-    }
-  }
-  std::vector<std::pair<std::string, const Distribution*>> sorted;
-  for (const auto& [name, calls] : kernels) sorted.emplace_back(name, &calls);
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const auto& a, const auto& b) { return a.second->count() > b.second->count(); });
-  for (const auto& [name, calls] : sorted) {
-    table.rows.push_back({name,
-                          number(calls->count()),
-                          number(calls->mean()),
-                          number(calls->percentile(0.99)),
-                          number(calls->sum()),
-                          {},
-                          {},
-                          {},
-                          {},
-                          {},
-                          {}});
-    if (calls->approximate()) table.columns[3].approximate = true;
+  add_notes(trace, table);
+  for (const LaunchRow& row : collect(trace)) {
+    const u64 joined = row.latency.count();
+    const auto mean = [joined](u64 sum) { return joined ? number((sum + joined / 2) / joined) : Value(); };
+    const auto when_joined = [joined](u64 value) { return joined ? number(value) : Value(); };
+    table.rows.push_back({row.name,
+                          number(row.calls.count()),
+                          number(row.calls.mean()),
+                          number(row.calls.percentile(0.99)),
+                          number(row.calls.sum()),
+                          mean(row.queue_ns),
+                          when_joined(row.latency.mean()),
+                          when_joined(row.latency.percentile(0.5)),
+                          when_joined(row.latency.percentile(0.99)),
+                          mean(row.gap_ns),
+                          when_joined(row.short_kernels),
+                          when_joined(joined),
+                          when_joined(row.blocked),
+                          when_joined(row.blocked_ns)});
+    if (row.calls.approximate()) table.columns[3].approximate = true;
+    if (row.latency.approximate()) table.columns[7].approximate = table.columns[8].approximate = true;
   }
   return table;
 }

@@ -1,7 +1,9 @@
 // Overview: single numbers, each with what it is counted over, or why it is not known.
 #include <algorithm>
+#include <optional>
 
 #include "analysis/device_memory.h"
+#include "analysis/device_time.h"
 #include "analysis/reports/list.h"
 
 namespace gputrace {
@@ -16,11 +18,11 @@ Sums add_up(const LoadedTrace& trace) {
   Sums sums;
   for (const ProcessTrace& process : trace.processes) {
     sums.launches += process.plain_launches + process.graph_launches;
-    for (const KernelLaunches& group : process.kernels) sums.kernels += group.plain + group.in_graphs;
+    for (const KernelLaunches& group : process.kernels) sums.kernels += std::max(group.plain + group.in_graphs, group.times.durations.count());
     for (const CopyGroup& group : process.copies) {
       if (group.kind == TransferKind::Memset) continue;
-      sums.copies += group.count;
-      sums.copy_bytes += group.bytes;
+      sums.copies += std::max(group.count, group.device_count);
+      sums.copy_bytes += group.count >= group.device_count ? group.bytes : group.device_bytes;
     }
     for (const CallFacts& call : process.calls) {
       sums.calls += call.calls;
@@ -37,6 +39,31 @@ Sums add_up(const LoadedTrace& trace) {
   return sums;
 }
 
+std::string why_no_ratios(const LoadedTrace& trace) {
+  if (!device_collected(trace)) return "needs device timing: " + why_no_device_times(trace);
+  return "the devices reported no work";
+}
+
+const char* busy_note(const DeviceTotals& totals) {
+  if (totals.shared_device)
+    return "kernels, copies, memsets over first to last activity; of a device that processes share, each one's own";
+  if (totals.devices > 1) return "kernels, copies, memsets over first to last activity, devices by their spans";
+  return "kernels, copies, memsets over first to last activity";
+}
+
+// What the span consists of: compute + exposed collectives + exposed copies + idle.
+template <typename Add>
+void add_classes(const DeviceTotals& totals, const Add& add) {
+  add("gpu_span_ns", number(totals.span_ns), Unit::Nanos, "first to last activity of each device, summed");
+  add("gpu_compute_ns", number(totals.compute_ns), Unit::Nanos, "of it: a kernel ran that is no collective");
+  add("gpu_exposed_collective_ns", number(totals.exposed_collective_ns), Unit::Nanos,
+      "of it: a collective ran and no other kernel");
+  add("gpu_exposed_copy_ns", number(totals.exposed_copy_ns), Unit::Nanos,
+      "of it: a copy or memset ran and no kernel");
+  add("gpu_idle_ns", number(totals.idle_ns), Unit::Nanos, "of it: the rest");
+  add("kernel_ns", number(totals.kernel_ns), Unit::Nanos, "sum over kernel executions: the whole of `share`");
+}
+
 }  // namespace
 
 Table overview_report(const LoadedTrace& trace) {
@@ -49,8 +76,8 @@ Table overview_report(const LoadedTrace& trace) {
   const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
     table.rows.push_back({std::string(metric), std::move(value), std::string(unit_name(unit)), std::move(note)});
   };
-  const auto unknown = [&add](const char* metric, Unit unit, const char* why) { add(metric, {}, unit, why); };
-  const char* const needs_timing = "needs device timing: not collected in this version";
+  const auto unknown = [&add](const char* metric, Unit unit, const std::string& why) { add(metric, {}, unit, why); };
+  const std::string needs_timing = why_no_ratios(trace);
   const char* const needs_steps = "needs steps: not found in this version";
   const std::size_t devices = DeviceMap(trace).entries().size();
   const bool any = trace.wall_end > trace.wall_begin;
@@ -62,9 +89,17 @@ Table overview_report(const LoadedTrace& trace) {
   add("kernels", number(sums.kernels), Unit::Count,
       sums.graphs_unread ? "executions; kernels of graphs that could not be read are missing"
                          : "executions: plain launches + graph nodes x replays");
-  unknown("gpu_busy_ratio", Unit::Ratio, needs_timing);
-  unknown("gpu_idle_ratio", Unit::Ratio, needs_timing);
-  unknown("launch_bound_ratio", Unit::Ratio, needs_timing);
+  const DeviceTotals totals = device_totals(trace);
+  const auto of_span = [&](const char* metric, u64 part, const char* what) {
+    const auto value = ratio(part, totals.span_ns);
+    if (value)
+      add(metric, *value, Unit::Ratio, what);
+    else
+      add(metric, {}, Unit::Ratio, needs_timing);
+  };
+  of_span("gpu_busy_ratio", totals.busy_ns, busy_note(totals));
+  of_span("gpu_idle_ratio", totals.idle_ns, "1 - busy: of the same span");
+  of_span("launch_bound_ratio", totals.launch_idle_ns, "idle because of the launch, of the span");
   unknown("tensor_core_time_ratio", Unit::Ratio, needs_timing);
   unknown("steps", Unit::Count, needs_steps);
   unknown("step_mean_ns", Unit::Nanos, needs_steps);
@@ -75,9 +110,16 @@ Table overview_report(const LoadedTrace& trace) {
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
   add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
-  unknown("overhead_ratio", Unit::Ratio, "not measured in this version");
+  const auto overhead = totals.overhead_known
+                            ? ratio(totals.overhead_ns, static_cast<u64>(trace.wall_end - trace.wall_begin))
+                            : std::nullopt;
+  if (overhead)
+    add("overhead_ratio", *overhead, Unit::Ratio, "CUPTI's own overhead records over wall; the hooks' cost is not in it");
+  else
+    unknown("overhead_ratio", Unit::Ratio, "not measured: needs CUPTI's overhead records");
   add("calls", number(sums.calls), Unit::Count, "intercepted, every level");
   add("errors", number(sums.errors), Unit::Count, "calls that returned an error");
+  if (totals.span_ns) add_classes(totals, add);
   add("api_ns", number(sums.api_self_ns), Unit::Nanos, "host time in CUDA calls, summed over threads");
   return table;
 }

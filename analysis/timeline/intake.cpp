@@ -193,6 +193,7 @@ void Intake::on_state(const DeviceState& record) {
   if (state == DeviceCollection::On) {
     activity_.collected = active_ = true;
     activity_.library = reason;
+    activity_.kinds |= record.kinds;
     window_.set_active();
   }
   if (activity_.states.size() < kMostStates) activity_.states.push_back({state, reason});

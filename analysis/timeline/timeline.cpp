@@ -99,19 +99,21 @@ void Timeline::take(const DeviceOperation& operation) {
   StreamTimes unused;
   StreamTimes& stream = counted ? activity_.streams[operation.stream] : unused;
   u32 depth = 0;
+  u64 gap = 0;
   if (call && !call->answered) {
     depth = track.queued(stream, call->begin, operation.start);
     const Nanos ready = std::max(call->end, waited);
-    const u64 gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
+    gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
     if (counted && call->counted) count_wait(operation, *call, gap, depth);
     if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
   }
   if (counted) {
     find_gap(operation, joined, waited, depth);
-    if (operation.kind == OperationKind::Kernel) count_kernel(operation, joined);
+    const u32 kernel = operation.kind == OperationKind::Kernel ? count_kernel(operation, joined) : kNone;
     if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
       count_copy(operation, joined);
     if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
+    if (visitor_) visitor_->on_operation(operation, kernel, call, gap);
   }
   track.ran(stream, operation.start, operation.end);
   if (call) {
@@ -181,7 +183,7 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   std::push_heap(longest.begin(), longest.end(), longer);
 }
 
-void Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
+u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
   DeviceShape& shape = shapes_[operation.shape];
   u32 target = kNone;
   if (joined.call && joined.call->kind == OperationKind::Kernel) target = joined.call->target;
@@ -195,12 +197,17 @@ void Timeline::count_kernel(const DeviceOperation& operation, const Joined& join
     target = shape.graph_target;
   }
   ++activity_.devices[operation.device].kernels;
-  if (target == kNone) return;
-  KernelTimes& times = facts_.kernels[target].times;
-  times.durations.add(static_cast<u64>(operation.end - operation.start));
-  times.registers = shape.registers;
-  times.static_shared = shape.static_shared;
-  times.local_bytes = shape.local_bytes;
+  if (target == kNone) return kNone;
+  facts_.kernels[target].times.durations.add(static_cast<u64>(operation.end - operation.start));
+  if (shape.registers == 0) return target;
+  // What runs was compiled: of PTX the function's own facts may not tell.
+  const u32 function = facts_.kernels[target].shape.function;
+  if (function != kNone && facts_.functions[function].registers < 0) {
+    facts_.functions[function].registers = static_cast<i32>(shape.registers);
+    if (facts_.functions[function].local_bytes < 0)
+      facts_.functions[function].local_bytes = static_cast<i32>(shape.local_bytes);
+  }
+  return target;
 }
 
 void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined) {

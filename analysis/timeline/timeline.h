@@ -30,6 +30,15 @@
 
 namespace gputrace {
 
+// Sees every operation that the report counts once, in the order of their starts, after the join.
+class OperationVisitor {
+ public:
+  virtual ~OperationVisitor() = default;
+  // `kernel`: index in ProcessTrace::kernels; kNone for what is no kernel. `call`: nullptr where it was not joined; for
+  // a graph's node the launch of the graph. `gap_ns`: true launch gap; 0 for the nodes after the first.
+  virtual void on_operation(const DeviceOperation& operation, u32 kernel, const HostOperation* call, u64 gap_ns) = 0;
+};
+
 class Timeline {
  public:
   Timeline(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, FactsDoor& door);
@@ -46,6 +55,8 @@ class Timeline {
   void device(const RecordHeader& record, Nanos begin, Nanos end);
 
   void finish();
+  // At most one; it must outlive the pass.
+  void set_visitor(OperationVisitor* visitor) { visitor_ = visitor; }
 
  private:
   struct Joined {
@@ -66,7 +77,7 @@ class Timeline {
   bool agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const;
   void learn(const HostOperation& call, const DeviceOperation& operation);
   Nanos waited_for(const HostOperation* call, u32 stream) const;
-  void count_kernel(const DeviceOperation& operation, const Joined& joined);
+  u32 count_kernel(const DeviceOperation& operation, const Joined& joined);
   void count_copy(const DeviceOperation& operation, const Joined& joined);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
@@ -85,6 +96,7 @@ class Timeline {
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;     // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;      // by index in DeviceActivity::streams
+  OperationVisitor* visitor_ = nullptr;
   u64 since_trim_ = 0;
 };
 
