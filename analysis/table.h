@@ -30,6 +30,7 @@ enum class Hint {
   Normal,
   Name,    // long text: takes the width that is left, and is shortened first
   Kernel,  // such a text that is a function's signature: its parameters go first
+  Tree,    // takes the width too; set in by the row's "level"
   Detail,  // not in the terminal table; in JSON and CSV always
   Handle,  // a number or text that sorts as text
 };

@@ -222,12 +222,20 @@ class TextRenderer {
     return fmt::format("{:.6f} s", static_cast<double>(std::get<i64>(value)) / 1e9);
   }
 
+  static std::string indent_of(const Table& table, const Row& row) {
+    const int level = table.column("level");
+    const auto* steps = level < 0 ? nullptr : std::get_if<i64>(&row[static_cast<std::size_t>(level)]);
+    return std::string(steps ? 2 * static_cast<std::size_t>(*steps) : 0, ' ');
+  }
+
   void grid(const Table& table) {
     std::vector<std::vector<std::string>> cells;
     for (std::size_t r = 0; r < shown_rows(table); ++r) {
       auto& row = cells.emplace_back();
-      for (std::size_t c = 0; c < table.columns.size(); ++c)
-        row.push_back(cell_text(table.rows[r][c], table.columns[c]));
+      for (std::size_t c = 0; c < table.columns.size(); ++c) {
+        const std::string before = table.columns[c].hint == Hint::Tree ? indent_of(table, table.rows[r]) : "";
+        row.push_back(before + cell_text(table.rows[r][c], table.columns[c]));
+      }
     }
     const Layout layout = lay_out(table, cells);
     title(table);
@@ -257,7 +265,9 @@ class TextRenderer {
     out_ += "\n";
   }
 
-  static bool takes_the_rest(const Column& column) { return column.hint == Hint::Name || column.hint == Hint::Kernel; }
+  static bool takes_the_rest(const Column& column) {
+    return column.hint == Hint::Name || column.hint == Hint::Kernel || column.hint == Hint::Tree;
+  }
   static bool is_text(const Column& column) { return column.unit == Unit::Text || column.unit == Unit::Boolean; }
 
   static std::string list(const std::vector<std::string>& words) {

@@ -1,32 +1,55 @@
 // Synchronization: calls that wait for the device, at driver level (a runtime call that waits contains one of them).
+// What a wait costs is not how long it took but how long a device had nothing to do because of it.
 #include <map>
 
+#include "analysis/device_time.h"
 #include "analysis/reports/list.h"
 
 namespace gputrace {
 
 Table sync_report(const LoadedTrace& trace) {
-  std::map<std::string, std::pair<u64, u64>> rows;
+  struct Sum {
+    u64 waits = 0, total_ns = 0, gaps = 0, idle_ns = 0;
+  };
+  std::map<std::string, Sum> rows;
+  const bool timed = device_collected(trace);
   for (const ProcessTrace& process : trace.processes) {
+    std::map<u16, std::string> names;
     for (const CallFacts& call : process.calls) {
+      names[call.id] = call.name;
       if (call.waits == 0) continue;
-      rows[call.name].first += call.waits;
-      rows[call.name].second += call.wait_ns;
+      rows[call.name].waits += call.waits;
+      rows[call.name].total_ns += call.wait_ns;
+    }
+    for (const DeviceTimes& device : process.device.devices) {
+      for (const IdleByCall& each : device.causes_by_call) {
+        if (each.cause != IdleCause::Synchronization || names.count(each.call) == 0) continue;
+        rows[names[each.call]].gaps += each.sum.count;
+        rows[names[each.call]].idle_ns += each.sum.total_ns;
+      }
     }
   }
   Table table;
   table.section = "sync";
-  table.title = "Waiting for the device, by total time";
-  table.columns = {{"call", Unit::Text, Hint::Name},
-                   {"site", Unit::Text},
-                   {"count", Unit::Count},
-                   {"total_ns", Unit::Nanos},
-                   {"gpu_idle_ns", Unit::Nanos}};
+  table.title = timed ? "Waiting for the device, by the idle time it caused" : "Waiting for the device, by total time";
+  table.columns = {{"call", Unit::Text, Hint::Name}, {"site", Unit::Text},         {"count", Unit::Count},
+                   {"total_ns", Unit::Nanos},        {"gpu_idle_ns", Unit::Nanos}, {"gaps", Unit::Count}};
   table.notes = {
-      "host time in the calls; the site needs stacks and gpu_idle needs device timing, which are not collected in this "
-      "version"};
-  for (const auto& [name, sums] : rows) table.rows.push_back({name, {}, number(sums.first), number(sums.second), {}});
+      "total = host time in the calls; gpu idle = idle time of devices that would not be there without the wait, in "
+      "that "
+      "many gaps; the site needs stacks"};
+  if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(trace));
+  for (const auto& [name, sum] : rows) {
+    table.rows.push_back({name,
+                          {},
+                          number(sum.waits),
+                          number(sum.total_ns),
+                          timed ? number(sum.idle_ns) : Value(),
+                          timed ? number(sum.gaps) : Value()});
+  }
   sort_table(table, "total_ns");
+  if (timed) sort_table(table, "gpu_idle_ns");
+  table.sort = timed ? "gpu_idle_ns" : "total_ns";
   return table;
 }
 
