@@ -138,8 +138,8 @@ bool write_piece(const FinishedCall& call, u64 image, u64 address, u64 offset, u
 
 struct Place {
   bool in_file = false;
-  u64 offset = 0;    // of the image in the file
-  u64 room = 0;      // bytes of the file behind it that are mapped
+  u64 offset = 0;  // of the image in the file
+  u64 room = 0;    // bytes of the file behind it that are mapped
   u64 path = 0, build_id = 0;
 };
 

@@ -107,9 +107,9 @@ class LineReader {
       std::memmove(buffer_, buffer_ + at_, filled_ - at_);
       filled_ -= at_;
       at_ = 0;
-      const long got =
-          fd_ < 0 ? 0
-                  : raw_syscall(SYS_read, fd_, raw_pointer(buffer_ + filled_), static_cast<long>(sizeof buffer_ - filled_));
+      const long got = fd_ < 0 ? 0
+                               : raw_syscall(SYS_read, fd_, raw_pointer(buffer_ + filled_),
+                                             static_cast<long>(sizeof buffer_ - filled_));
       if (got == -4 /* EINTR */) continue;
       if (got <= 0) return nullptr;
       filled_ += static_cast<u64>(got);
@@ -252,8 +252,8 @@ u64 readable_bytes(u64 address, u64 bytes) {
     for (u64 next = at; count < kProbes && next < end; next = (next / kPage + 1) * kPage)
       probes[count++] = {reinterpret_cast<void*>(next), 1};
     const iovec to{byte, count};
-    const long got = raw_syscall(SYS_process_vm_readv, self, raw_pointer(&to), 1, raw_pointer(probes),
-                                 static_cast<long>(count), 0);
+    const long got =
+        raw_syscall(SYS_process_vm_readv, self, raw_pointer(&to), 1, raw_pointer(probes), static_cast<long>(count), 0);
     if (got < 0 && got != -14) break;  // not allowed to us
     const u64 good = got < 0 ? 0 : static_cast<u64>(got);
     if (good < count) {

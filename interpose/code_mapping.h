@@ -11,7 +11,7 @@ struct Mapping {
   u64 offset = 0;          // of `begin` in the file
   u64 elf_base = 0;        // where the beginning of the same file is mapped; 0: nowhere that was seen
   bool readable = false;
-  bool in_file = false;    // read-only bytes of a file that still has a name: the file can be read instead
+  bool in_file = false;  // read-only bytes of a file that still has a name: the file can be read instead
   char path[1024] = "";
   char build_id[65] = "";  // hex; only where the kernel told it
 };

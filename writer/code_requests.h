@@ -8,7 +8,7 @@
 
 namespace gputrace {
 
-inline constexpr u64 kMaxCopiedImage = 8ull << 20;   // of one image whose bytes came through the ring
+inline constexpr u64 kMaxCopiedImage = 8ull << 20;    // of one image whose bytes came through the ring
 inline constexpr u64 kMaxCopiedImages = 64ull << 20;  // of all of them: twice what the library copies
 
 // An image as CodeImage tells it, with what its text ids stand for.

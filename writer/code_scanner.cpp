@@ -56,7 +56,8 @@ void keep_only(int first, int second) {
 CodeScanner::~CodeScanner() {
   to_.reset();
   from_.reset();
-  if (child_ > 0) (void)::waitpid(child_, nullptr, done_ ? 0 : WNOHANG);  // one that has said its last word ends at once
+  if (child_ > 0)
+    (void)::waitpid(child_, nullptr, done_ ? 0 : WNOHANG);  // one that has said its last word ends at once
 }
 
 bool CodeScanner::start() {

@@ -60,11 +60,11 @@ struct Pipe {
 
 struct ServedImage {
   CodeImageRequest request;
-  bool known = false;              // the request has come
-  bool queued = false;             // waits for a worker, or has one
-  std::size_t devices = 0;         // how many of the process's devices it was scanned for
+  bool known = false;               // the request has come
+  bool queued = false;              // waits for a worker, or has one
+  std::size_t devices = 0;          // how many of the process's devices it was scanned for
   std::vector<CodeKernel> kernels;  // sorted by name
-  std::unordered_set<u64> asked;   // names
+  std::unordered_set<u64> asked;    // names
 };
 
 class Server {
@@ -154,8 +154,12 @@ class Server {
     if (images_.size() >= kMaxServedImages) return fail(message.id, CodeScanState::TooMany);
     const char* text = reinterpret_cast<const char*>(data) + sizeof message;
     ServedImage& image = images_[message.id];
-    image.request = {message.id,    message.kind, message.offset, message.bytes,
-                     message.check, std::string(text, message.path_size),
+    image.request = {message.id,
+                     message.kind,
+                     message.offset,
+                     message.bytes,
+                     message.check,
+                     std::string(text, message.path_size),
                      std::string(text + message.path_size, message.build_id_size),
                      std::vector<u8>(data + sizeof message + texts, data + size)};
     image.known = true;

@@ -21,9 +21,8 @@ T take(const RecordHeader& record) {
 // Paths and build ids are the only texts that are looked for.
 bool may_be_wanted(const char* text, std::size_t length) {
   if (length && text[0] == '/') return true;
-  return length >= 16 && length <= 64 && std::all_of(text, text + length, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
+  return length >= 16 && length <= 64 &&
+         std::all_of(text, text + length, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
 }  // namespace
@@ -126,9 +125,11 @@ void CodeWatch::on_image(const RecordHeader& record) {
   if (state == CodeState::InFile) {
     const auto path = texts_.find(image.path);
     request.path = path == texts_.end() ? "/" : path->second;  // a directory: Missing
-    if (const auto build_id = texts_.find(image.build_id); build_id != texts_.end()) request.build_id = build_id->second;
+    if (const auto build_id = texts_.find(image.build_id); build_id != texts_.end())
+      request.build_id = build_id->second;
   } else if (const auto copy = copies_.find(image.image); copy != copies_.end()) {
-    if (copy->second.whole && copy->second.bytes.size() == copy->second.total) request.content = std::move(copy->second.bytes);
+    if (copy->second.whole && copy->second.bytes.size() == copy->second.total)
+      request.content = std::move(copy->second.bytes);
     copies_.erase(copy);
   }
   requests_.image(std::move(request));

@@ -155,7 +155,6 @@ bool Sidecar::open_trace(const SegmentView& segment) {
 ProcessWatch::State Sidecar::follow() {
   Nanos pause = kMillisecond;
   Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery;
-  const SegmentControl& control = consumer_->segment().control();
   while (true) {
     pause = next_pause(pause, consumer_->drain());
     if (scanner_) scanner_->exchange([this](const RecordHeader& record) { take_scan(record); });
@@ -165,7 +164,7 @@ ProcessWatch::State Sidecar::follow() {
       sink_->add_anchor(take_anchor(clock_));
       sink_->checkpoint(*consumer_, ticks_of(clock_), false);
     }
-    const auto state = watch_->wait(pause, control.exec_pending.load(std::memory_order_relaxed) != 0);
+    const auto state = watch_->wait(pause);
     if (state != ProcessWatch::State::Running) return state;
   }
 }

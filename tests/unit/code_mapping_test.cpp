@@ -50,7 +50,8 @@ TEST_F(MadeUpMaps, FileByReference) {
   EXPECT_TRUE(mapping_.in_file);
   EXPECT_STREQ(mapping_.path, "/lib/libbig.so.1");
   EXPECT_EQ(mapping_.begin, 0x70008000u);
-  EXPECT_EQ(mapping_.end, 0x70200000u) << "goes on where the next mapping continues the file, and stops at what can be written";
+  EXPECT_EQ(mapping_.end, 0x70200000u)
+      << "goes on where the next mapping continues the file, and stops at what can be written";
   EXPECT_EQ(mapping_.offset, 0x8000u);
   EXPECT_EQ(mapping_.elf_base, 0x70000000u);
 }

@@ -38,9 +38,12 @@ class Scanner : public ::testing::Test {
   }
   void finish(Nanos wait = 20 * kSecond) { scanner_.finish(monotonic_nanos() + wait, sink_); }
   void exchange_for(Nanos time) {
-    for (const Nanos until = monotonic_nanos() + time; monotonic_nanos() < until; ::usleep(2000)) scanner_.exchange(sink_);
+    for (const Nanos until = monotonic_nanos() + time; monotonic_nanos() < until; ::usleep(2000))
+      scanner_.exchange(sink_);
   }
-  CodeScanState state(u64 image) { return scans_.count(image) ? static_cast<CodeScanState>(scans_[image].state) : CodeScanState{}; }
+  CodeScanState state(u64 image) {
+    return scans_.count(image) ? static_cast<CodeScanState>(scans_[image].state) : CodeScanState{};
+  }
   // The newest child of this process.
   static pid_t child() {
     std::ifstream file("/proc/self/task/" + std::to_string(::getpid()) + "/children");
@@ -53,7 +56,8 @@ class Scanner : public ::testing::Test {
   std::vector<CodeKernel> kernels_;
   std::map<u64, CodeScan> scans_;
   CodeScanner::Sink sink_ = [this](const RecordHeader& record) {
-    if (record.type == static_cast<u16>(RecordType::CodeKernel)) kernels_.push_back(reinterpret_cast<const CodeKernel&>(record));
+    if (record.type == static_cast<u16>(RecordType::CodeKernel))
+      kernels_.push_back(reinterpret_cast<const CodeKernel&>(record));
     if (record.type == static_cast<u16>(RecordType::CodeScan)) {
       const auto& scan = reinterpret_cast<const CodeScan&>(record);
       scans_[scan.image] = scan;
@@ -108,7 +112,10 @@ TEST_F(Scanner, BadImagesAreSaid) {
   scanner_.device(90);
   give(1, "");
   give(2, std::string(5000, '\xee'));
-  give(3, std::string("\x7f" "ELF", 4) + std::string(200, '\xff'));
+  give(3, std::string("\x7f"
+                      "ELF",
+                      4) +
+              std::string(200, '\xff'));
   CodeImageRequest file;
   file.id = 4;
   file.bytes = 10;

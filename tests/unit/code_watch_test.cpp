@@ -183,7 +183,7 @@ TEST_F(Watch, RandomRecordsDoNoHarm) {
     for (u8& byte : bytes) byte = static_cast<u8>(random() % 4 ? random() % 3 : random());
     RecordHeader header;
     std::memcpy(&header, bytes.data(), sizeof header);
-    static constexpr RecordType kTypes[] = {RecordType::Text,      RecordType::CodeBytes,   RecordType::CodeImage,
+    static constexpr RecordType kTypes[] = {RecordType::Text,       RecordType::CodeBytes,   RecordType::CodeImage,
                                             RecordType::ModuleLoad, RecordType::FunctionGet, RecordType::DeviceFacts};
     header.type = static_cast<u16>(kTypes[random() % 6]);
     header.size = static_cast<u16>(random() % 8 ? bytes.size() : random());
