@@ -88,8 +88,7 @@ struct alignas(64) SegmentControl {
   std::atomic<u64> unslotted;          // records seen by threads that found no slot (all dropped: NoSlot)
   std::atomic<u64> retired_seen;       // sums over threads whose slots were reclaimed while nobody drained
   std::atomic<u64> retired_dropped[kDropReasons];
-  std::atomic<u32> exiting;       // 1: exit handlers run (a hint; nothing depends on it)
-  std::atomic<u32> exec_pending;  // 1: look for an exec at once; no producer sets it yet
+  std::atomic<u32> exiting;  // 1: exit handlers run (a hint; nothing depends on it)
   // Consumer.
   alignas(64) std::atomic<u64> heartbeat;  // CLOCK_MONOTONIC ns of the last drain; 0: no consumer yet
   std::atomic<i32> consumer_pid;           // as the consumer sees itself; 0: none

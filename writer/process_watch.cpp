@@ -42,7 +42,7 @@ ProcessWatch::ProcessWatch(Fd pidfd, i32 pid, u64 start_time, int segment)
   image_ = image();
 }
 
-ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns, bool exec_pending) {
+ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns) {
   const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000),
                          static_cast<long>(timeout_ns % 1'000'000'000)};
   if (pidfd_) {
@@ -54,10 +54,10 @@ ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns, bool exec_pending) {
     ::nanosleep(&shorter, nullptr);
   }
   const Nanos now = monotonic_nanos();
-  if (now < next_look_ && !exec_pending) return State::Running;
+  if (now < next_look_) return State::Running;
   next_look_ = now + kLookEvery;
   if (!pidfd_ && gone()) return State::Gone;
-  return executed(exec_pending) ? State::Executed : State::Running;
+  return executed() ? State::Executed : State::Running;
 }
 
 bool ProcessWatch::gone() const {
@@ -66,10 +66,10 @@ bool ProcessWatch::gone() const {
 }
 
 // A changed image is the sign; that the segment is mapped no more is the proof.
-bool ProcessWatch::executed(bool exec_pending) {
+bool ProcessWatch::executed() {
   if (image_.empty()) return false;
   const std::string now = image();
-  if (now.empty() || (now == image_ && !exec_pending)) return false;
+  if (now.empty() || now == image_) return false;
   if (maps_segment()) {
     image_ = now;  // it was renamed, or moved its own vectors; still the one that writes here
     return false;

@@ -17,11 +17,11 @@ class ProcessWatch {
   ProcessWatch(Fd pidfd, i32 pid, u64 start_time, int segment);
 
   // Waits up to `timeout_ns` for the process to end. Never blocks longer; returns at once when it is gone.
-  State wait(Nanos timeout_ns, bool exec_pending);
+  State wait(Nanos timeout_ns);
 
  private:
   bool gone() const;
-  bool executed(bool exec_pending);
+  bool executed();
   std::string image() const;
   bool maps_segment() const;
 
