@@ -4,6 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cubin/sass_code.h"
@@ -115,6 +120,81 @@ TEST(SassTest, WhatIsNoImageIsSaid) {
       bytes, {}, [](const KernelScan&) { FAIL(); }, &totals));
   EXPECT_EQ(totals.failures, 1u);
   EXPECT_FALSE(totals.first_failure.empty());
+}
+
+struct OldKernel {
+  std::uint32_t sm;
+  const char* name;
+  std::uint64_t mma, precision;
+  std::uint32_t matrix, fp64, fp32, fp16, bf16;
+};
+// As CUDA 11.8's disassembler shows them.
+constexpr OldKernel kOldKernels[] = {
+    {70, "plain_f16x2", 0, 0, 0, 0, 0, 3, 0},
+    {70, "plain_f32", 0, 0, 0, 0, 4, 0, 0},
+    {70, "plain_f64", 0, 0, 0, 4, 0, 0, 0},
+    {70, "mma_f16_m8n8k4_f32", kScanHmma, kScanFp16, 4, 0, 0, 0, 0},
+    {70, "wmma_f16", kScanHmma, kScanFp16, 16, 0, 0, 0, 0},
+    {70, "calls", 0, 0, 0, 0, 1, 0, 0},
+    {72, "wmma_s8", kScanImma, kScanInt8, 4, 0, 0, 0, 0},
+    {72, "wmma_f16", kScanHmma, kScanFp16, 16, 0, 0, 0, 0},
+    {75, "mma_s4_s4_m8n8k32", kScanImma, kScanInt4, 1, 0, 0, 0, 0},
+    {75, "mma_b1_m8n8k128_xor", kScanBmma, kScanB1, 1, 0, 0, 0, 0},
+    {80, "mma_bf16_m16n8k16", kScanHmma, kScanBf16, 1, 0, 0, 0, 0},
+    {80, "mma_tf32_m16n8k8", kScanHmma, kScanTf32, 1, 0, 0, 0, 0},
+    {80, "mma_f64_m8n8k4", kScanDmma, kScanFp64, 1, 0, 0, 0, 0},
+    {80, "mma_f16_m8n8k4_f32", 0, 0, 0, 0, 12, 0, 0},
+    {80, "plain_bf16", 0, 0, 0, 0, 0, 0, 2},
+    {90, "mma_s4_s4_m8n8k32", kScanImma, kScanInt8, 2, 0, 0, 0, 0},
+    {90, "mma_f64_m16n8k8", kScanDmma, kScanFp64, 1, 0, 0, 0, 0},
+};
+
+TEST(SassTest, OldCompilersAndChipsAreRead) {
+  std::ifstream in(std::string(CUBIN_CORPUS) + "/cuda-11.8.fatbin", std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  ASSERT_FALSE(bytes.empty());
+  const auto image = std::as_bytes(std::span(bytes.data(), bytes.size()));
+  std::map<std::pair<std::uint32_t, std::string>, KernelScan> found;
+  ScanTotals totals;
+  for_each_kernel_code(
+      image, {},
+      [&](const KernelScan& scan) {
+        if (scan.flags & kScanMachineCode) found[{scan.architecture, std::string(scan.symbol)}] = scan;
+      },
+      &totals);
+  EXPECT_EQ(totals.failures, 0u);
+  EXPECT_EQ(totals.images, 6u);
+  EXPECT_EQ(totals.kernels, 57u);
+  for (const OldKernel& kernel : kOldKernels) {
+    SCOPED_TRACE(std::to_string(kernel.sm) + " " + kernel.name);
+    const auto scan = found.find({kernel.sm, kernel.name});
+    ASSERT_NE(scan, found.end());
+    EXPECT_EQ(scan->second.mma, kernel.mma);
+    EXPECT_EQ(scan->second.precision, kernel.precision);
+    EXPECT_EQ(scan->second.mma_instructions, kernel.matrix);
+    EXPECT_EQ(scan->second.fp64, kernel.fp64);
+    EXPECT_EQ(scan->second.fp32, kernel.fp32);
+    EXPECT_EQ(scan->second.fp16, kernel.fp16);
+    EXPECT_EQ(scan->second.bf16, kernel.bf16);
+    EXPECT_TRUE(scan->second.registers.has_value());
+  }
+}
+
+TEST(SassTest, DevicesChooseAmongTheEntries) {
+  std::ifstream in(std::string(CUBIN_CORPUS) + "/cuda-11.8.fatbin", std::ios::binary);
+  const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto image = std::as_bytes(std::span(bytes.data(), bytes.size()));
+  const auto chips = [&](std::vector<std::uint32_t> devices) {
+    std::set<std::pair<std::uint32_t, bool>> found;
+    for_each_kernel_code(image, devices, [&](const KernelScan& scan) {
+      found.emplace(scan.architecture, (scan.flags & kScanPtxOnly) != 0);
+    });
+    return found;
+  };
+  using Chips = std::set<std::pair<std::uint32_t, bool>>;
+  EXPECT_EQ(chips({86}), (Chips{{80, false}}));
+  EXPECT_EQ(chips({90, 75}), (Chips{{90, false}, {75, false}}));
+  EXPECT_EQ(chips({120}), (Chips{{70, true}}));  // nothing but PTX runs there
 }
 
 }  // namespace
