@@ -10,8 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "analysis/code_coverage.h"
 #include "analysis/device_facts.h"
 #include "analysis/distribution.h"
+#include "analysis/launch_loops.h"
+#include "analysis/library_facts.h"
 #include "analysis/occupancy.h"
 #include "base/types.h"
 #include "trace/record.h"
@@ -209,12 +212,15 @@ struct ProcessTrace {
   std::vector<ThreadFacts> threads;
   std::vector<OpenCall> in_flight;
   std::vector<ModuleLoads> module_loads;
+  LibraryFacts library;
   AllocationLoop allocation_loop;
+  LaunchLoopFacts loops;
   DeviceActivity device;
   bool ledger_complete = false;  // every allocation since the first CUDA call is in the trace
   u64 unmatched_frees = 0;       // of addresses whose allocation was not seen
   u64 plain_launches = 0, graph_launches = 0, launches_unsure = 0;
 
+  CodeCoverage code_coverage;
   std::vector<std::string> notes;     // what the library and the sidecar said, one sentence each
   std::vector<std::string> warnings;  // options that were not understood
   std::vector<std::string> damage;    // what is wrong with the file

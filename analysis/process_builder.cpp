@@ -5,10 +5,14 @@
 namespace gputrace {
 namespace {
 
+constexpr u16 kNcclInProgress = 7;  // of a communicator that does not block
 constexpr u16 kNotReady = 600;  // what a query answers while work is in flight: an answer, no error
 constexpr u32 kBatchMember = 1u << 18;
 
-bool is_call_record(RecordType type) { return static_cast<u16>(type) >= 1 && static_cast<u16>(type) <= 14; }
+bool is_library_record(RecordType type) { return type >= RecordType::Matmul && type <= RecordType::Collective; }
+bool is_call_record(RecordType type) {
+  return (static_cast<u16>(type) >= 1 && static_cast<u16>(type) <= 14) || is_library_record(type);
+}
 bool is_device_record(RecordType type) { return static_cast<u16>(type) >= 64 && static_cast<u16>(type) <= 78; }
 
 TransferKind transfer_kind(u8 kind) {
@@ -88,8 +92,15 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       functions_(facts.functions, facts.modules, reader.texts()),
       graphs_(facts.graphs),
       ledger_(facts),
+      loops_(reader.threads().size()),
       threads_(reader.threads().size()),
-      timeline_(reader, window, facts, *this) {}
+      timeline_(reader, window, facts, *this),
+      libraries_(reader.threads().size(), facts.library) {
+  const auto collect = facts.options.find("collect");
+  facts.library.collected =
+      collect != facts.options.end() && ("," + collect->second + ",").find(",libs,") != std::string::npos;
+  if (facts.library.collected) timeline_.set_visitor(this);
+}
 
 CallFacts& ProcessBuilder::call_facts(u16 id) {
   if (id >= calls_by_id_.size()) calls_by_id_.resize(id + 1u, kNone);
@@ -152,7 +163,8 @@ void ProcessBuilder::count_call(Moment& at) {
   call.durations.add(at.duration());
   if (record.result == 0) return;
   ++call.results[record.result];
-  if (record.result != kNotReady) ++call.errors;
+  const bool begun = record.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
+  if (record.result != kNotReady && !begun) ++call.errors;
 }
 
 // Look-ups come before insertions throughout: emplace makes a node first, and most handles are known.
@@ -178,11 +190,11 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
   ++facts_.records;
   const auto type = static_cast<RecordType>(record.type);
   const bool device = is_device_record(type);
-  if (!is_call_record(type) && !device && type != RecordType::Collective) return add_definition(record);
+  if (!is_call_record(type) && !device) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
   if (device) return timeline_.device(record, begin, end);
-  if (type == RecordType::Collective) return timeline_.collective(thread, begin);
+  if (type == RecordType::Collective) timeline_.collective(thread, begin);
   Moment at{record,
             threads_[thread],
             begin,
@@ -192,6 +204,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
             reader_.threads()[thread].tid == 0,
             thread};
   count_call(at);
+  if (facts_.library.collected && is_library_call(record.call)) return on_library_call(at);
   switch (type) {
     case RecordType::KernelLaunch:
       return on_launch(at);
@@ -256,6 +269,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
     if (!captured)
       timeline_.operation(operation_of(at, OperationKind::Kernel),
                           stream_of(at, value.stream, value.context, value.flags));
+    libraries_.launched(at.lane, at.begin, kNone, captured, false);
     return;
   }
   KernelShape shape;
@@ -266,6 +280,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   shape.dynamic_shared = value.dynamic_shared_bytes;
   shape.cluster[0] = value.cluster_x, shape.cluster[1] = value.cluster_y, shape.cluster[2] = value.cluster_z;
   KernelLaunches& group = kernel(shape);
+  libraries_.launched(at.lane, at.begin, last_kernel_, captured, true);
   if (captured) {
     ++group.captured;
     return;
@@ -274,6 +289,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   ++facts_.plain_launches;
   if (value.flags & kLaunchCaptureUnknown) ++facts_.launches_unsure;
   facts_.functions[shape.function].launch_calls.add(at.duration());
+  loops_.launched(at.lane, last_kernel_, value.stream, at.duration());
   HostOperation operation = operation_of(at, OperationKind::Kernel);
   operation.target = last_kernel_;
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
@@ -285,6 +301,7 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   for (bool& launched : at.thread.launched_since_copy) launched = true;
   at.thread.launched_since_allocation = true;
   if (at.counted) ++facts_.graph_launches;
+  loops_.spoiled(at.lane);
   HostOperation operation = operation_of(at, OperationKind::Graph);
   operation.target = graphs_.launched(value.exec, context_index(value.context), at.counted, at.duration());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
@@ -364,6 +381,7 @@ void ProcessBuilder::on_copy(const Moment& at) {
   }
   i32 device = device_of(context_index(value.context));
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
+  if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
   if (kind == TransferKind::HtoH || value.bytes == 0) return;  // no work for a device
@@ -395,6 +413,7 @@ void ProcessBuilder::on_alloc(const Moment& at) {
   const auto kind = static_cast<AllocKind>(value.kind);
   const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;
   if (!costly || value.header.result != 0 || !at.counted) return;
+  loops_.spoiled(at.lane);
   if (at.thread.launched_since_allocation) {
     AllocationLoop& loop = facts_.allocation_loop;
     if (loop.between_launches++ == 0) loop.first = at.begin;
@@ -408,11 +427,14 @@ void ProcessBuilder::on_sync(const Moment& at) {
   CallFacts& call = call_facts(at.record.call);
   ++call.waits;
   call.wait_ns += at.duration();
+  loops_.waited(at.lane);
 }
 
 void ProcessBuilder::finish() {
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   timeline_.finish();
+  facts_.loops = loops_.finish();
+  libraries_.finish();
   facts_.clock_error =
       facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;
 }

@@ -9,6 +9,8 @@
 #include "analysis/facts.h"
 #include "analysis/function_table.h"
 #include "analysis/graph_table.h"
+#include "analysis/library_calls.h"
+#include "analysis/launch_loops.h"
 #include "analysis/memory_ledger.h"
 #include "analysis/tick_clock.h"
 #include "analysis/time_window.h"
@@ -17,7 +19,7 @@
 
 namespace gputrace {
 
-class ProcessBuilder : private FactsDoor {
+class ProcessBuilder : private FactsDoor, private OperationVisitor {
  public:
   ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts);
 
@@ -55,6 +57,9 @@ class ProcessBuilder : private FactsDoor {
   StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
   HostOperation operation_of(const Moment& at, OperationKind kind) const;
   void on_order(const Moment& at);
+  bool is_library_call(u16 id);
+  void on_library_call(const Moment& at);
+  void on_operation(const DeviceOperation& operation, u32 kernel, const HostOperation* call, u64 gap_ns) override;
   CallFacts& call_facts(u16 id);
   ThreadState* caller_of(const RecordHeader& record);
   void count_call(Moment& at);
@@ -88,6 +93,7 @@ class ProcessBuilder : private FactsDoor {
   FunctionTable functions_;
   GraphTable graphs_;
   MemoryLedger ledger_;
+  LaunchLoops loops_;
   std::vector<ThreadState> threads_;
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;
@@ -96,6 +102,8 @@ class ProcessBuilder : private FactsDoor {
   std::unordered_map<u64, u32> copies_by_key_;
   u32 last_kernel_ = kNone;
   Timeline timeline_;
+  LibraryCalls libraries_;
+  std::vector<u8> library_ids_;  // by call id: 0 not known yet, 1 another level, 2 a library call
 };
 
 }  // namespace gputrace

@@ -11,6 +11,8 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::FunctionFacts:
       return functions_.described(decode<FunctionFacts>(record));
+    case RecordType::Communicator:
+      return libraries_.communicator(decode<Communicator>(record));
     case RecordType::DeviceFacts:
       return on_device(decode<DeviceFacts>(record));
     case RecordType::ContextFacts: {
@@ -34,6 +36,10 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
       facts_.who.runtime_path = std::string(reader_.texts().find(value.runtime_path));
       return;
     }
+    case RecordType::CodeImage:
+      return facts_.code_coverage.add(decode<CodeImage>(record));
+    case RecordType::CodeScan:
+      return facts_.code_coverage.add(decode<CodeScan>(record));
     case RecordType::Note: {
       const auto text = reader_.texts().find(decode<Note>(record).text);
       if (!text.empty() && facts_.notes.size() < 1000) facts_.notes.emplace_back(text);

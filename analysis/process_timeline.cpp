@@ -21,6 +21,34 @@ StreamName ProcessBuilder::stream_of(const Moment& at, u64 handle, u64 context, 
   return {context_index(context), handle, (flags & kLaunchPerThread) != 0, at.lane};
 }
 
+bool ProcessBuilder::is_library_call(u16 id) {
+  if (id >= library_ids_.size()) library_ids_.resize(id + 1u, 0);
+  u8& known = library_ids_[id];
+  if (!known) {
+    const TraceCall* call = reader_.schema().call(id);
+    known = call && call->level == "library" ? 2 : 1;
+  }
+  return known == 2;
+}
+
+void ProcessBuilder::on_library_call(const Moment& at) {
+  LibraryCalls::Ended call;
+  call.thread = at.lane;
+  call.call = at.record.call;
+  call.name = reader_.schema().call(at.record.call)->name;
+  call.result = at.record.result;
+  call.begin = at.begin;
+  call.end = at.end;
+  call.counted = at.counted;
+  call.first_of_call = at.first_of_call;
+  libraries_.ended(call, at.record);
+}
+
+void ProcessBuilder::on_operation(const DeviceOperation& operation, u32, const HostOperation* call, u64) {
+  if (operation.kind == OperationKind::Kernel && call && call->kind == OperationKind::Kernel)
+    libraries_.executed(call->thread, call->begin, static_cast<u64>(operation.end - operation.start));
+}
+
 void ProcessBuilder::on_order(const Moment& at) {
   const auto value = decode<StreamOrder>(at.record);
   timeline_.ordered(value, stream_of(at, value.stream, value.context, value.flags));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "analysis/findings/findings.h"
+#include "analysis/library_rows.h"
 #include "analysis/device_time.h"
 #include "analysis/quality.h"
 #include "analysis/reports/list.h"
@@ -40,6 +41,7 @@ bool api_collected(const LoadedTrace& trace) {
 
 namespace {
 
+bool needs_libraries(const std::string& section) { return section == "libs" || section == "comm"; }
 bool needs_device(const std::string& section) { return section == "idle" || section == "idle-causes"; }
 
 }  // namespace
@@ -58,6 +60,11 @@ Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
     }
     if (needs_device(entry.section) && !device) {
       report.coverage.not_collected.push_back({entry.section, "needs device timing: " + why_no_device_times(trace)});
+      continue;
+    }
+    if (needs_libraries(entry.section) && !libraries_collected(trace)) {
+      report.coverage.not_collected.push_back(
+          {entry.section, "calls of vendor libraries were not collected (GPUTRACE_COLLECT without libs)"});
       continue;
     }
     Table table = entry.make(trace);
