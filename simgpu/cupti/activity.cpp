@@ -54,11 +54,11 @@ thread_local std::vector<External>* external = nullptr;
 constexpr CUpti_ActivityKind kModelled[] = {
     CUPTI_ACTIVITY_KIND_MEMCPY,          CUPTI_ACTIVITY_KIND_MEMSET,          CUPTI_ACTIVITY_KIND_KERNEL,
     CUPTI_ACTIVITY_KIND_DRIVER,          CUPTI_ACTIVITY_KIND_RUNTIME,         CUPTI_ACTIVITY_KIND_DEVICE,
-    CUPTI_ACTIVITY_KIND_CONTEXT,         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_NAME,
+    CUPTI_ACTIVITY_KIND_CONTEXT,         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
     CUPTI_ACTIVITY_KIND_OVERHEAD,        CUPTI_ACTIVITY_KIND_ENVIRONMENT,     CUPTI_ACTIVITY_KIND_MEMCPY2,
     CUPTI_ACTIVITY_KIND_STREAM,          CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
     CUPTI_ACTIVITY_KIND_MEMORY2,         CUPTI_ACTIVITY_KIND_MEMORY_POOL,     CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
-    CUPTI_ACTIVITY_KIND_JIT,             CUPTI_ACTIVITY_KIND_CUDA_EVENT,
+    CUPTI_ACTIVITY_KIND_JIT,
 };
 
 bool modelled(CUpti_ActivityKind kind) {
@@ -138,6 +138,10 @@ void on_memory(const MemoryNotice& n) {
   if (kind_on(CUPTI_ACTIVITY_KIND_MEMORY2, n.context)) record_memory(n);
 }
 
+void on_pool(const PoolNotice& n) {
+  if (kind_on(CUPTI_ACTIVITY_KIND_MEMORY_POOL)) record_pool(n);
+}
+
 void on_enter(const CallNotice& n) { callback_call(n, number_of(n.variant, n.runtime), true); }
 
 void on_leave(const CallNotice& n) {
@@ -165,8 +169,8 @@ void on_resource(const ResourceNotice& n) {
   callback_resource(n);
 }
 
-constexpr Observer kObserver = {on_enter, on_leave, on_kernel, on_copy,    on_memset,
-                                on_graph, on_sync,  on_memory, on_resource};
+constexpr Observer kObserver = {on_enter, on_leave,  on_kernel, on_copy,    on_memset, on_graph,
+                                on_sync,  on_memory, on_pool,   on_resource};
 
 bool any_call() {
   return kind_on(CUPTI_ACTIVITY_KIND_DRIVER) || kind_on(CUPTI_ACTIVITY_KIND_RUNTIME) || kinds().single_calls.load() > 0;

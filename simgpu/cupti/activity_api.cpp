@@ -83,8 +83,6 @@ size_t size_of(const CUpti_Activity& record) {
       return l.pool;
     case CUPTI_ACTIVITY_KIND_JIT:
       return l.jit;
-    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-      return l.event;
     case CUPTI_ACTIVITY_KIND_DEVICE:
       return l.device;
     case CUPTI_ACTIVITY_KIND_CONTEXT:
@@ -98,8 +96,6 @@ size_t size_of(const CUpti_Activity& record) {
       return sizeof(CUpti_ActivityStream);
     case CUPTI_ACTIVITY_KIND_ENVIRONMENT:
       return sizeof(CUpti_ActivityEnvironment);
-    case CUPTI_ACTIVITY_KIND_NAME:
-      return sizeof(CUpti_ActivityName);
     default:
       return 0;
   }

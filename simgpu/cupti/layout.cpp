@@ -27,7 +27,6 @@ Layout newest(const char* cuda, uint32_t api_version) {
           sizeof(CUpti_ActivityMemory4),
           sizeof(CUpti_ActivityMemoryPool3),
           sizeof(CUpti_ActivityJit2),
-          sizeof(CUpti_ActivityCudaEvent2),
           sizeof(CUpti_ActivityDevice5),
           sizeof(CUpti_ActivityContext3)};
 }
@@ -42,7 +41,6 @@ Layout cuda_12_4(const char* cuda, uint32_t api_version) {
   Layout layout = cuda_12_8(cuda, api_version);
   layout.copy = sizeof(CUpti_ActivityMemcpy5);
   layout.sync = sizeof(CUpti_ActivitySynchronization);
-  layout.event = sizeof(CUpti_ActivityCudaEvent);
   layout.overhead = sizeof(CUpti_ActivityOverhead2);
   layout.memory = sizeof(CUpti_ActivityMemory3);
   layout.pool = sizeof(CUpti_ActivityMemoryPool2);

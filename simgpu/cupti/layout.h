@@ -21,7 +21,6 @@ struct Layout {
   size_t memory;
   size_t pool;
   size_t jit;
-  size_t event;
   size_t device;
   size_t context;
 };

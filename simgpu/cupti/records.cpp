@@ -189,7 +189,7 @@ void record_peer_copy(const CopyNotice& n) {
   fill_copy(record, n);
   record.srcDeviceId = n.source_device;
   record.dstDeviceId = n.destination_device;
-  record.srcContextId = n.context;
+  record.srcContextId = n.source_context;
   record.dstContextId = n.destination_context;
   add(&record, sizeof record, layout().peer_copy, device_kind<CUpti_ActivityMemcpyPtoP4>(n));
 }
@@ -274,6 +274,23 @@ void record_memory(const MemoryNotice& n) {
   record.memoryPoolConfig.address = n.pool;
   if (n.pool != 0) record.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
   add(&record, sizeof record, layout().memory, {});
+}
+
+void record_pool(const PoolNotice& n) {
+  CUpti_ActivityMemoryPool3 record{};
+  record.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL;
+  record.memoryPoolOperationType = static_cast<CUpti_ActivityMemoryPoolOperationType>(n.what);
+  record.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
+  record.correlationId = n.correlation;
+  record.processId = static_cast<uint32_t>(getpid());
+  record.deviceId = n.device;
+  record.minBytesToKeep = n.keep;
+  record.address = n.pool;
+  record.size = n.reserved;
+  record.releaseThreshold = n.threshold;
+  record.timestamp = device_time(n.at);
+  record.utilizedSize = n.used;
+  add(&record, sizeof record, layout().pool, {});
 }
 
 void record_buffer_flush(Nanos begin, Nanos end, uint32_t thread) {

@@ -15,6 +15,7 @@ void record_call(const CallNotice& notice, uint32_t number, uint32_t thread);
 void record_external(CUpti_ExternalCorrelationKind kind, uint64_t id, uint32_t correlation);
 void record_sync(const SyncNotice& notice, int result);
 void record_memory(const MemoryNotice& notice);
+void record_pool(const PoolNotice& notice);
 // The driver has emptied a device buffer of its own.
 void record_buffer_flush(Nanos begin, Nanos end, uint32_t thread);
 void record_device(uint32_t device, const DeviceFacts& facts);

@@ -72,6 +72,7 @@ std::shared_ptr<ExecBody> make_body(const Graph& graph) {
     ExecNode copy;
     copy.origin = reinterpret_cast<uint64_t>(node);
     copy.id = next_graph_node_id();
+    if (looked_at(look::resources)) show_exec_node(*node, copy.id);
     copy.payload = node->payload;
     if (auto* child = std::get_if<ChildNode>(&copy.payload)) {
       child->body = make_body(*child->graph);

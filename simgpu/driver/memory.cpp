@@ -299,8 +299,8 @@ void give_back_memory(const Allocation& allocation) {
   }
 }
 
-void truth_alloc(Call& call, const char* op, const Allocation& allocation) {
-  if (looked_at(look::memory)) show_memory(call, op[0] == 'a', allocation);
+void truth_alloc(Call& call, const char* op, const Allocation& allocation, const Stream* stream) {
+  if (looked_at(look::memory)) show_memory(call, op[0] == 'a', allocation, stream);
   if (!call.stamp()) return;
   TruthFields fields(op);
   fields.add("memory", alloc_memory_text(allocation.kind))

@@ -68,6 +68,7 @@ void give_back_memory(const Allocation& allocation);
 // cuMemFree of memory that came from a pool; in the pool files. The allocation is still registered.
 CUresult free_pool_memory(Call& call, const Allocation& allocation);
 
-void truth_alloc(Call& call, const char* op, const Allocation& allocation);  // op: "alloc" or "free"
+// op: "alloc" or "free"; stream: of the asynchronous calls
+void truth_alloc(Call& call, const char* op, const Allocation& allocation, const Stream* stream = nullptr);
 
 }  // namespace simgpu

@@ -177,6 +177,11 @@ void show(const Copy& copy, const Origin& origin, const Span& span) {
   notice.peer = copy.kind == CopyKind::PtoP;
   notice.source_device = ordinal(copy.src);
   notice.destination_device = ordinal(copy.dst);
+  const auto context = [&](const CopySide& side) {
+    return side.device != nullptr ? static_cast<uint32_t>(side.device->primary->id) : notice.context;
+  };
+  notice.source_context = context(copy.src);
+  notice.destination_context = context(copy.dst);
   observer().copy(notice);
 }
 
@@ -213,7 +218,7 @@ void show_sync(Call& call, SyncNotice::What what, const Context& context, const 
   observer().sync(notice);
 }
 
-void show_memory(Call& call, bool allocation, const Allocation& what) {
+void show_memory(Call& call, bool allocation, const Allocation& what, const Stream* stream) {
   if (call.correlation() == 0) return;
   MemoryNotice notice{};
   notice.allocation = allocation;
@@ -221,8 +226,9 @@ void show_memory(Call& call, bool allocation, const Allocation& what) {
   notice.correlation = call.own_correlation();
   notice.device = what.device != nullptr ? static_cast<uint32_t>(what.device->ordinal) : 0;
   notice.context = what.context != nullptr ? static_cast<uint32_t>(what.context->id) : 0;
-  notice.stream = ~0u;
-  notice.async = what.kind == MemoryKind::pool;
+  notice.stream = stream != nullptr ? static_cast<uint32_t>(stream->id) : ~0u;
+  notice.async = stream != nullptr;
+  if (what.kind == MemoryKind::pool) notice.pool = reinterpret_cast<uint64_t>(what.owner);
   notice.address = what.address;
   notice.bytes = what.bytes;
   notice.at = call.begin();
@@ -248,7 +254,50 @@ void show_call(Call& call, bool entering, int result) {
   observer().leave(notice);
 }
 
+namespace {
+
+void show_runtime(RuntimeCall& call, bool entering, int result) {
+  if (!looked_at(look::calls)) return;
+  CallNotice notice{};
+  const Context* context = current_context();
+  notice.name = notice.variant = call.name;
+  notice.runtime = true;
+  notice.correlation = call.correlation;
+  notice.context = context != nullptr ? static_cast<uint32_t>(context->id) : 0;
+  notice.context_handle = context != nullptr ? handle_of(context) : nullptr;
+  notice.begin = call.begin;
+  notice.client = &call.client;
+  if (entering) {
+    observer().enter(notice);
+    return;
+  }
+  notice.end = now_ns();
+  notice.result = result;
+  observer().leave(notice);
+}
+
+void enter_runtime(RuntimeCall* call) {
+  call->correlation = 0;
+  if (thread_state.runtime_correlation != 0) return;
+  call->begin = now_ns();
+  call->client = 0;
+  thread_state.runtime_correlation = call->correlation = draw_correlation();
+  show_runtime(*call, true, 0);
+}
+
+void leave_runtime(RuntimeCall* call, int result) {
+  if (call->correlation == 0) return;
+  thread_state.runtime_correlation = 0;
+  show_runtime(*call, false, result);
+}
+
+constexpr RuntimeDoor kRuntimeDoor = {&looks, enter_runtime, leave_runtime};
+
+}  // namespace
+
 }  // namespace simgpu
+
+extern "C" const simgpu::RuntimeDoor* simgpu_runtime_door() { return &simgpu::kRuntimeDoor; }
 
 extern "C" const simgpu::DriverSide* simgpu_cupti_attach(const simgpu::Observer* observer) {
   simgpu::attached.store(observer, std::memory_order_release);

@@ -11,6 +11,7 @@
 
 #include "simgpu/driver/clock.h"
 #include "simgpu/driver/cuda_api.h"
+#include "simgpu/driver/runtime_door.h"
 
 namespace simgpu {
 
@@ -74,6 +75,7 @@ struct CopyNotice : OperationNotice {
   bool peer;
   uint32_t source_device;
   uint32_t destination_device;
+  uint32_t source_context;  // of the devices' primary contexts
   uint32_t destination_context;
 };
 
@@ -112,6 +114,19 @@ struct MemoryNotice {
   uint64_t address;
   uint64_t bytes;
   uint64_t pool;  // handle; 0: none
+  Nanos at;
+};
+
+struct PoolNotice {
+  enum class What : uint8_t { created = 1, destroyed = 2, trimmed = 3 };  // CUPTI's numbers
+  What what;
+  uint32_t correlation;
+  uint32_t device;
+  uint64_t pool;  // handle
+  uint64_t reserved;
+  uint64_t used;
+  uint64_t threshold;
+  uint64_t keep;  // trimmed: bytes to keep
   Nanos at;
 };
 
@@ -163,6 +178,7 @@ struct Observer {
   void (*graph)(const GraphNotice&);
   void (*sync)(const SyncNotice&);
   void (*memory)(const MemoryNotice&);
+  void (*pool)(const PoolNotice&);
   void (*resource)(const ResourceNotice&);
 };
 
@@ -191,19 +207,11 @@ struct DriverSide {
   bool (*device_facts)(uint32_t device, DeviceFacts* facts);
 };
 
-// The runtime's door: `simgpu_runtime_enter` gives the call its number, which the driver calls inside it share.
-struct RuntimeCall {
-  const char* name;
-  uint32_t correlation;
-  uint32_t outer;  // of the runtime call around this one
-  Nanos begin;
-  uint64_t client;
-};
-
 extern constinit std::atomic<uint32_t> looks;
 inline bool looked_at(uint32_t bits) { return (looks.load(std::memory_order_relaxed) & bits) != 0; }
 const Observer& observer();  // only where looked_at
 
 }  // namespace simgpu
 
+extern "C" const simgpu::RuntimeDoor* simgpu_runtime_door();
 extern "C" const simgpu::DriverSide* simgpu_cupti_attach(const simgpu::Observer* observer);

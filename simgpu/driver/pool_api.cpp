@@ -25,7 +25,7 @@ CUresult allocate(Call& call, CUdeviceptr* out, size_t bytes, Pool* pool, CUstre
   Allocation allocation;
   const CUresult result = pool_allocate(*pool, bytes, *stream, &allocation);
   if (result != CUDA_SUCCESS) return result;
-  truth_alloc(call, "alloc", allocation);
+  truth_alloc(call, "alloc", allocation, stream);
   *out = allocation.address;
   return CUDA_SUCCESS;
 }
@@ -42,7 +42,7 @@ CUresult free_async(Call& call, CUdeviceptr address, CUstream handle) {
   }
   if (is_graph_memory(*allocation)) return free_graph_memory(call, address);
   if (!remove_allocation(address)) return CUDA_ERROR_INVALID_VALUE;
-  truth_alloc(call, "free", *allocation);
+  truth_alloc(call, "free", *allocation, stream);
   release_pool_allocation(*allocation, stream);
   return CUDA_SUCCESS;
 }
@@ -147,12 +147,15 @@ SIM_API(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool * out, const CUmemPool
   if (handles != CU_MEM_HANDLE_TYPE_NONE && handles != CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
-  return tell_pool(make_pool(*device, *props), out);
+  Pool* pool = make_pool(*device, *props);
+  if (pool != nullptr && looked_at(look::memory)) show_pool(call, PoolNotice::What::created, *pool, 0);
+  return tell_pool(pool, out);
 }
 
 SIM_API(cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool handle), (handle)) {
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
+  if (looked_at(look::memory)) show_pool(call, PoolNotice::What::destroyed, *pool, 0);
   pool_destroy(*pool);
   return CUDA_SUCCESS;
 }
@@ -161,6 +164,7 @@ SIM_API(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool handle, size_t keep), 
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   pool_trim(*pool, keep);
+  if (looked_at(look::memory)) show_pool(call, PoolNotice::What::trimmed, *pool, keep);
   return CUDA_SUCCESS;
 }
 

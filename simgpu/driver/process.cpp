@@ -109,6 +109,8 @@ CUresult Call::enter_slow(Need need) {
       device_correlation_ = outer;
       if (!separate_runtime_ids.load(std::memory_order_relaxed)) correlation_ = outer;
     }
+    thread_state.call_correlation = correlation_;
+    thread_state.call_begin = begin_;
     shown_ = looked_at(look::calls);
     if (shown_) show_call(*this, true, 0);
     if (CUresult struck = strike(name_, &leave_errno_); struck != CUDA_SUCCESS) return struck;

@@ -19,12 +19,14 @@ CUresult make_stream(Call& call, CUstream* out, unsigned flags, int priority) {
   Stream* stream = create_stream(*context, Stream::Kind::created, flags, kept);
   if (stream == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = handle_of(stream);
+  if (looked_at(look::resources)) show_stream(ResourceNotice::What::stream_created, *stream);
   return CUDA_SUCCESS;
 }
 
 CUresult destroy(CUstream handle) {
   auto* stream = live<Stream>(handle);
   if (stream == nullptr || stream->kind != Stream::Kind::created) return CUDA_ERROR_INVALID_HANDLE;
+  if (looked_at(look::resources)) show_stream(ResourceNotice::What::stream_destroyed, *stream);
   destroy_stream(*stream);
   return CUDA_SUCCESS;
 }

@@ -49,27 +49,51 @@ cudaError_t last_error(bool clear);
 
 constexpr CUresult as_result(cudaError_t error) { return static_cast<CUresult>(error); }
 
+// A runtime call as a CUPTI sees it, from its first to its last statement; inside another one it is nothing.
+class Seen {
+ public:
+  explicit Seen(const char* name) : call_{name, 0, 0, 0} {
+    const RuntimeDoor* door = runtime_door();
+    if (door == nullptr || door->looks->load(std::memory_order_relaxed) == 0) return;
+    door_ = door;
+    door->enter(&call_);
+  }
+  Seen(const Seen&) = delete;
+  Seen& operator=(const Seen&) = delete;
+  cudaError_t left(cudaError_t result) {
+    if (door_ != nullptr) door_->leave(&call_, static_cast<int>(result));
+    return result;
+  }
+
+ private:
+  const RuntimeDoor* door_ = nullptr;
+  RuntimeCall call_;
+};
+
 // Runs a call that needs a current context; the numbers of cudaError_t and CUresult are the same.
+// The name is that of the exported function, which calls this itself.
 template <typename Call>
-cudaError_t run(Call&& call) {
+cudaError_t run(Call&& call, const char* name = __builtin_FUNCTION()) {
+  Seen seen(name);
   if (const cudaError_t error = ready(); error != cudaSuccess) {
-    return record(error);
+    return seen.left(record(error));
   }
   CUresult result = call();
   if (result == CUDA_ERROR_INVALID_CONTEXT && context_was_lost() && bind_context() == cudaSuccess) {
     result = call();
   }
-  return result == CUDA_SUCCESS ? cudaSuccess : record(result);
+  return seen.left(result == CUDA_SUCCESS ? cudaSuccess : record(result));
 }
 
 // Runs a call that needs an initialized driver only.
 template <typename Call>
-cudaError_t run_without_context(Call&& call) {
+cudaError_t run_without_context(Call&& call, const char* name = __builtin_FUNCTION()) {
+  Seen seen(name);
   if (const cudaError_t error = start_driver(); error != cudaSuccess) {
-    return record(error);
+    return seen.left(record(error));
   }
   const CUresult result = call();
-  return result == CUDA_SUCCESS ? cudaSuccess : record(result);
+  return seen.left(result == CUDA_SUCCESS ? cudaSuccess : record(result));
 }
 
 inline CUdeviceptr device_pointer(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }

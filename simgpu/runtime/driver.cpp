@@ -66,6 +66,16 @@ CUresult find_driver_entry(const char* name, void** function, int version, cuuin
   return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
 
+const RuntimeDoor* runtime_door() {
+  static const RuntimeDoor* const the_door = [] {
+    const auto open = gate().library == nullptr ? nullptr
+                                                : reinterpret_cast<const RuntimeDoor* (*)()>(
+                                                      dlsym(gate().library, "simgpu_runtime_door"));
+    return open != nullptr ? open() : nullptr;
+  }();
+  return the_door;
+}
+
 void* EntryBase::resolve() {
   void* found = nullptr;
   if (gate().library == nullptr) {

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cstddef>
 
+#include "simgpu/driver/runtime_door.h"
+
 namespace simgpu::runtime {
 
 // Which default stream a call means by stream 0: the legacy one, or the calling thread's own.
@@ -91,5 +93,8 @@ bool driver_present();
 // The driver's answer to cuGetProcAddress, for cudaGetDriverEntryPoint.
 CUresult find_driver_entry(const char* name, void** function, int version, cuuint64_t flags,
                            CUdriverProcAddressQueryResult* status);
+
+// Where runtime calls are told; null: this driver has no such door, or there is none.
+const RuntimeDoor* runtime_door();
 
 }  // namespace simgpu::runtime

@@ -161,10 +161,12 @@ extern "C" cudaError_t __cudaGetKernel(cudaKernel_t* kernel, const void* symbol)
 
 extern "C" cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** args, size_t shared_bytes,
                                           cudaStream_t stream) {
-  return launch_registered(Mode::legacy, kernel, grid, block, args, shared_bytes, stream);
+  Seen seen("__cudaLaunchKernel");
+  return seen.left(launch_registered(Mode::legacy, kernel, grid, block, args, shared_bytes, stream));
 }
 
 extern "C" cudaError_t __cudaLaunchKernel_ptsz(cudaKernel_t kernel, dim3 grid, dim3 block, void** args,
                                                size_t shared_bytes, cudaStream_t stream) {
-  return launch_registered(Mode::per_thread, kernel, grid, block, args, shared_bytes, stream);
+  Seen seen("__cudaLaunchKernel_ptsz");
+  return seen.left(launch_registered(Mode::per_thread, kernel, grid, block, args, shared_bytes, stream));
 }

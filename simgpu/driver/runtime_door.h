@@ -1,0 +1,24 @@
+// Through this simgpu's runtime tells simgpu's driver of its calls, so that a CUPTI may see them. `simgpu_runtime_door`
+// is looked up in the loaded driver; any other driver does not have it, and then there is nothing to tell.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace simgpu {
+
+// One call of the runtime API, on its thread's stack.
+struct RuntimeCall {
+  const char* name;      // a literal: cudaMalloc, cudaMemcpyAsync_ptsz
+  uint64_t begin;        // CLOCK_MONOTONIC, ns
+  uint64_t client;       // the observer's
+  uint32_t correlation;  // its number, which the driver calls inside it share; 0: inside another runtime call
+};
+
+struct RuntimeDoor {
+  const std::atomic<uint32_t>* looks;  // 0: nobody looks, and neither function needs to be called
+  void (*enter)(RuntimeCall* call);
+  void (*leave)(RuntimeCall* call, int result);
+};
+
+}  // namespace simgpu
