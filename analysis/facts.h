@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/code_coverage.h"
+#include "analysis/code_facts.h"
 #include "analysis/device_facts.h"
 #include "analysis/distribution.h"
 #include "analysis/launch_loops.h"
@@ -42,6 +43,7 @@ struct ModuleInstance {
   std::string path;
   ImageKind image = ImageKind::Unknown;
   ModuleWhat what = ModuleWhat::Module;
+  std::vector<u64> images;  // ids of the images that hold its code
 };
 
 // A function or kernel object of the driver, from the moment its handle was given this meaning until it was given
@@ -53,6 +55,7 @@ struct Function {
   i32 registers = -1, static_shared = -1, local_bytes = -1, max_threads = -1, ptx_version = -1, binary_version = -1;
   Distribution launch_calls;  // durations of plain launches that succeeded
   LaunchTimes waits;          // of those whose kernel was joined
+  std::vector<KernelCode> code;  // for each chip that its module has code for; see code_on()
 };
 
 struct Context {

@@ -95,7 +95,8 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       loops_(reader.threads().size()),
       threads_(reader.threads().size()),
       timeline_(reader, window, facts, *this),
-      libraries_(reader.threads().size(), facts.library) {
+      libraries_(reader.threads().size(), facts.library),
+      code_(reader.texts()) {
   const auto collect = facts.options.find("collect");
   facts.library.collected =
       collect != facts.options.end() && ("," + collect->second + ",").find(",libs,") != std::string::npos;
@@ -228,6 +229,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
     case RecordType::Alloc:
       return on_alloc(at);
     case RecordType::Free:
+      if (at.counted && decode<Free>(record).kind != static_cast<u32>(AllocKind::Pool)) loops_.spoiled(thread);
       return ledger_.freed(decode<Free>(record), begin);
     case RecordType::Sync:
       return on_sync(at);

@@ -103,6 +103,7 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   u32 last_kernel_ = kNone;
   Timeline timeline_;
   LibraryCalls libraries_;
+  CodeTable code_;
   std::vector<u8> library_ids_;  // by call id: 0 not known yet, 1 another level, 2 a library call
 };
 

@@ -1,6 +1,7 @@
 // Allocations in a loop, but not from pools.
 #include <fmt/format.h>
 
+#include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
 #include "analysis/quality.h"
 #include "analysis/render/render.h"
@@ -18,18 +19,20 @@ void allocation_in_loop_rule(const LoadedTrace& trace, Findings& found) {
         spent += call.self_ns;
     }
     const double span = static_cast<double>(loop.last - loop.first) / 1e9;
-    found.push_back({"allocation-in-loop",
-                     Severity::Warning,
-                     "memory",
-                     fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per "
-                                 "second, {} in allocating and freeing",
-                                 name_of(process), loop.between_launches, per_second(loop.between_launches, span),
-                                 human_nanos(static_cast<Nanos>(spent))),
-                     "allocate once before the loop, or use stream-ordered pools (cuMemAllocAsync, cudaMallocAsync)",
-                     {{"between_launches", number(loop.between_launches)},
-                      {"per_second", per_second(loop.between_launches, span)},
-                      {"api_ns", number(spent)},
-                      {"pid", static_cast<i64>(process.who.pid)}}});
+    Finding finding{"allocation-in-loop",
+                    Severity::Warning,
+                    "memory",
+                    fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per "
+                                "second, {} in allocating and freeing",
+                                name_of(process), loop.between_launches, per_second(loop.between_launches, span),
+                                human_nanos(static_cast<Nanos>(spent))),
+                    "allocate once before the loop, or use stream-ordered pools (cuMemAllocAsync, cudaMallocAsync)",
+                    {{"between_launches", number(loop.between_launches)},
+                     {"per_second", per_second(loop.between_launches, span)},
+                     {"api_ns", number(spent)},
+                     {"pid", static_cast<i64>(process.who.pid)}}};
+    finding.gain_ns = idle_of(process, IdleCause::Allocation).total_ns;
+    found.push_back(std::move(finding));
   }
 }
 

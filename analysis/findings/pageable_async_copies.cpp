@@ -1,6 +1,7 @@
 // Asynchronous copies that pageable memory makes synchronous.
 #include <fmt/format.h>
 
+#include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
 #include "analysis/render/render.h"
 
@@ -24,14 +25,16 @@ void pageable_async_copies_rule(const LoadedTrace& trace, Findings& found) {
   }
   if (count < kLoopTimes && bytes < kPageableBytes) return;
   if (count == 0) return;
-  found.push_back({"pageable-async-copies",
-                   bytes >= kPageableBytes ? Severity::Warning : Severity::Hint,
-                   "copies",
-                   fmt::format("{} asynchronous copies ({}) are from or to pageable host memory: the driver stages "
-                               "them, and they are not asynchronous",
-                               count, human_bytes(bytes)),
-                   "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
-                   {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}});
+  Finding finding{"pageable-async-copies",
+                  bytes >= kPageableBytes ? Severity::Warning : Severity::Hint,
+                  "copies",
+                  fmt::format("{} asynchronous copies ({}) are from or to pageable host memory: the driver stages "
+                              "them, and they are not asynchronous",
+                              count, human_bytes(bytes)),
+                  "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
+                  {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}};
+  finding.gain_ns = idle_of(trace, IdleCause::Copy, is_async_call).total_ns;
+  found.push_back(std::move(finding));
 }
 
 }  // namespace gputrace

@@ -1,6 +1,9 @@
 // Synchronous copies in a loop.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
 #include "analysis/render/render.h"
 
@@ -19,20 +22,23 @@ void synchronous_copies_rule(const LoadedTrace& trace, Findings& found) {
   }
   if (between < kLoopTimes) return;
   const double wall = wall_seconds(trace);
-  const bool costly = static_cast<double>(call_ns) >= kCostlyShare * wall * 1e9;
-  found.push_back({"synchronous-copies",
-                   costly ? Severity::Warning : Severity::Hint,
-                   "copies",
-                   fmt::format("{} synchronous copies ({}), {} of them between launches, {:.0f} per second: the host "
-                               "waits for each, {} in all",
-                               count, human_bytes(bytes), between, per_second(count, wall),
-                               human_nanos(static_cast<Nanos>(call_ns))),
-                   "copy with cuMemcpyAsync (cudaMemcpyAsync, non_blocking=True) from pinned memory, and wait once",
-                   {{"count", number(count)},
-                    {"between_launches", number(between)},
-                    {"bytes", number(bytes)},
-                    {"api_ns", number(call_ns)},
-                    {"per_second", per_second(count, wall)}}});
+  const IdleShare idle = idle_of(trace, IdleCause::Copy, is_blocking_call);
+  const bool costly = static_cast<double>(std::max(call_ns, idle.total_ns)) >= kCostlyShare * wall * 1e9;
+  Finding finding{"synchronous-copies",
+                  costly ? Severity::Warning : Severity::Hint,
+                  "copies",
+                  fmt::format("{} synchronous copies ({}), {} of them between launches, {:.0f} per second: the host "
+                              "waits for each, {} in all",
+                              count, human_bytes(bytes), between, per_second(count, wall),
+                              human_nanos(static_cast<Nanos>(call_ns))),
+                  "copy with cuMemcpyAsync (cudaMemcpyAsync, non_blocking=True) from pinned memory, and wait once",
+                  {{"count", number(count)},
+                   {"between_launches", number(between)},
+                   {"bytes", number(bytes)},
+                   {"api_ns", number(call_ns)},
+                   {"per_second", per_second(count, wall)}}};
+  finding.gain_ns = idle.total_ns;
+  found.push_back(std::move(finding));
 }
 
 }  // namespace gputrace

@@ -1,0 +1,65 @@
+// Single long times in which a device had nothing to do.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "analysis/findings/device_idle.h"
+#include "analysis/findings/rules.h"
+#include "analysis/render/render.h"
+#include "analysis/timeline/gap_cause.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kLongNs = 1'000'000;       // what users set nsys's 500 ms to
+constexpr double kMuchOfTheSpan = 0.10;  // below it a hint
+
+}  // namespace
+
+void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
+  u64 count = 0, total = 0, longest = 0;
+  bool more = false;
+  std::array<u64, kIdleCauses> causes{};
+  for (const ProcessTrace& process : trace.processes) {
+    for (const DeviceTimes& device : process.device.devices) {
+      u64 here = 0;
+      for (const IdleGap& gap : device.longest) {
+        if (gap.length() < kLongNs) continue;
+        ++here;
+        total += gap.length();
+        longest = std::max(longest, gap.length());
+        causes[static_cast<unsigned>(gap.verdict.cause)] += gap.length();
+      }
+      count += here;
+      more = more || here == DeviceTimes::kGapsKept;
+    }
+  }
+  if (count == 0) return;
+  const auto most = std::max_element(causes.begin(), causes.end());
+  const std::string cause = idle_cause_name(static_cast<IdleCause>(most - causes.begin()));
+  const u64 span = device_span_ns(trace);
+  const double share = span ? static_cast<double>(total) / static_cast<double>(span) : 0;
+  Finding finding{
+      "idle-gaps",
+      share >= kMuchOfTheSpan ? Severity::Warning : Severity::Hint,
+      "idle",
+      fmt::format("{}{} gaps of 1 ms or more, {} in all ({:.0f} % of the device time), the longest {}; most "
+                  "of it: {}",
+                  more ? "at least " : "", human_count(count), human_nanos(static_cast<Nanos>(total)), share * 100,
+                  human_nanos(static_cast<Nanos>(longest)), cause),
+      "",
+      {{"threshold_ns", number(kLongNs)},
+       {"count", number(count)},
+       {"total_ns", number(total)},
+       {"longest_ns", number(longest)},
+       {"cause", cause},
+       {"share", share},
+       {"all_counted", !more}}};
+  if (*most * 2 < total)
+    finding.evidence.emplace_back("cause_share", static_cast<double>(*most) / static_cast<double>(total));
+  finding.gain_ns = total;
+  found.push_back(std::move(finding));
+}
+
+}  // namespace gputrace

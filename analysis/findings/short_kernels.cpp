@@ -1,0 +1,74 @@
+// Kernels that run shorter than their own launch call takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/findings/device_idle.h"
+#include "analysis/findings/rules.h"
+#include "analysis/kernel_rows.h"
+#include "analysis/render/render.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kManyLaunches = 100;   // fewer are no pattern (the gate of nsys-ai)
+constexpr double kMostOfThem = 0.1;  // share of the launches that are timed
+
+struct Short {
+  u64 launches = 0, timed = 0, excess_ns = 0, worst_ns = 0, worst_mean = 0, worst_call = 0;
+  std::string worst;
+};
+
+// Launch time beyond the kernels' own: what the launches of a function cost more than they give.
+void add_process(const ProcessTrace& process, Short& sum) {
+  std::vector<u64> counts(process.functions.size()), times(process.functions.size());
+  for (const KernelLaunches& group : process.kernels) {
+    if (group.shape.function == kNone || group.plain == 0) continue;
+    counts[group.shape.function] += group.times.durations.count();
+    times[group.shape.function] += group.times.durations.sum();
+  }
+  for (std::size_t f = 0; f < process.functions.size(); ++f) {
+    const Function& function = process.functions[f];
+    sum.timed += function.waits.latency.count();
+    sum.launches += function.waits.short_kernels;
+    if (counts[f] == 0 || function.launch_calls.count() == 0) continue;
+    const u64 mean = times[f] / counts[f], call = function.launch_calls.mean();
+    if (call <= mean) continue;
+    const u64 excess = (call - mean) * function.launch_calls.count();
+    sum.excess_ns += excess;
+    if (excess <= sum.worst_ns) continue;
+    sum.worst_ns = excess, sum.worst_mean = mean, sum.worst_call = call;
+    sum.worst = name_of(function).brief;
+  }
+}
+
+}  // namespace
+
+void short_kernels_rule(const LoadedTrace& trace, Findings& found) {
+  Short sum;
+  for (const ProcessTrace& process : trace.processes) add_process(process, sum);
+  if (sum.launches < kManyLaunches || sum.worst.empty()) return;
+  if (static_cast<double>(sum.launches) < kMostOfThem * static_cast<double>(sum.timed)) return;
+  // Where the device was not waiting for launches, faster ones save nothing.
+  const u64 gain = std::min(sum.excess_ns, idle_of(trace, IdleCause::Launch).total_ns);
+  const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(trace) * 1e9;
+  Finding finding{
+      "short-kernels",
+      costly ? Severity::Warning : Severity::Hint,
+      "launches",
+      fmt::format("{} of {} launches took longer than the kernel they launched; most of it {} ({} on the device, {} to "
+                  "launch)",
+                  human_count(sum.launches), human_count(sum.timed), sum.worst,
+                  human_nanos(static_cast<Nanos>(sum.worst_mean)), human_nanos(static_cast<Nanos>(sum.worst_call))),
+      "fuse small operations (torch.compile), batch them, or replay them from a CUDA graph",
+      {{"short", number(sum.launches)},
+       {"launches", number(sum.timed)},
+       {"excess_ns", number(sum.excess_ns)},
+       {"kernel", sum.worst},
+       {"kernel_mean_ns", number(sum.worst_mean)},
+       {"launch_mean_ns", number(sum.worst_call)}}};
+  finding.gain_ns = gain;
+  found.push_back(std::move(finding));
+}
+
+}  // namespace gputrace
