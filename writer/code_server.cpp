@@ -224,7 +224,9 @@ class Server {
     answers_.reset();
     from_worker_.reset();
     limit(RLIMIT_CPU, kWorkerSeconds);
+#ifndef __SANITIZE_ADDRESS__  // its shadow is larger
     limit(RLIMIT_DATA, kWorkerMemory);
+#endif
     limit(RLIMIT_CORE, 0);
     limit(RLIMIT_FSIZE, 0);
     confine();

@@ -362,4 +362,31 @@ def test_a_large_library_costs_neither_memory_nor_time():
     check(medians['traced'] < medians['plain'] + 5e6, 'time of the load', medians)
 
 
+def test_the_toolkit_s_largest_library():
+    """Fatbins of libcublasLt as they lie in its file: nothing copied, each kernel that was asked for has its code."""
+    library = os.path.join(CUDA, 'lib64', 'libcublasLt.so')
+    readelf = shutil.which('readelf')
+    if not os.path.exists(library) or not readelf:
+        skip('no libcublasLt.so, or no readelf')
+    library = os.path.realpath(library)
+    sections = subprocess.run([readelf, '-SW', library], stdout=subprocess.PIPE, timeout=60, check=True).stdout.decode().splitlines()
+    words = [line.split(']')[1].split() for line in sections if '.nv_fatbin ' in line][0]
+    command = [sys.executable, os.path.join(os.path.dirname(LOADS), 'code_library.py'), library, str(int(words[3], 16)), str(int(words[4], 16)), '120']
+    plain, run = untraced(command), traced(command)
+    loaded, kernels, megabytes, _, _ = map(float, plain.stdout.split())
+    check_equal(list(map(float, run.stdout.split()))[:3], [loaded, kernels, megabytes], 'what was loaded')
+    took, memory = ([float(out.stdout.split()[i]) for out in (plain, run)] for i in (3, 4))
+    code = Code(run)
+    check_equal(code.bytes, [], 'copies')
+    check_equal({number(image['state']) for image in code.images}, {IN_FILE}, 'states')
+    check_equal({number(scan['state']) for scan in code.scans}, {SCANNED}, 'scans')
+    wanted = {record['name'] for record in code.of('FunctionGet')}
+    check_equal(wanted - {kernel['name'] for kernel in code.kernels}, set(), 'kernels without code')
+    check(wanted, 'kernels')
+    print(f'  {loaded:.0f} fatbins of libcublasLt, {megabytes:.0f} MB, {len(wanted)} kernels: load {took[0] / 1e3:.0f} us without, {took[1] / 1e3:.0f} us with '
+          f'(medians); anonymous memory {memory[0] / 1024:.1f} MB, {memory[1] / 1024:.1f} MB; scan {sum(scan["took_us"] for scan in code.scans) / 1e3:.0f} ms')
+    check(memory[1] < memory[0] + 12 * 1024, 'memory of the host', memory)
+    check(took[1] < took[0] + 2e6, 'time of a load', took)
+
+
 main()
