@@ -6,6 +6,7 @@
 
 #include "interpose/calls.h"
 #include "interpose/cuda_api.h"
+#include "interpose/cupti_calls.h"
 #include "interpose/elf_lookup.h"
 #include "interpose/environment.h"
 #include "interpose/library_route.h"
@@ -117,7 +118,8 @@ bool may_be_ours(const char* name) {
   if (name[0] == 'c') {
     if (name[1] != 'u') return false;
     const char c = name[2];
-    return (c >= 'A' && c <= 'Z') || (c == 'd' && name[3] == 'a') || c == 'b' || c == 'd' || c == 'f' || c == 's';
+    return (c >= 'A' && c <= 'Z') || (c == 'd' && name[3] == 'a') || c == 'b' || c == 'd' || c == 'f' || c == 'p' ||
+           c == 's';
   }
   if (name[0] == 'n') return name[1] == 'c' && name[2] == 'c' && name[3] == 'l';
   return name[0] == '_' && name[1] == '_' && name[2] == 'c';
@@ -222,6 +224,7 @@ extern "C" int gputrace_dlopen_flags(int flags) {
 
 extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* caller) {
   if (!name || !may_be_ours(name) || !is_first_copy()) return {nullptr, 0};
+  if (name[2] == 'p') return answer_cupti(handle, name, caller);
   const u16 id = find_call(name);
   if (!id) return {nullptr, 0};
   ErrnoGuard guard;

@@ -10,7 +10,10 @@ from check import SOURCE, Elf, artefact, check, finish, skip  # noqa: E402
 
 # Names that are no row of a table: what the routes to the driver go through, and how NVTX finds an injected library.
 ROUTES = {'dlsym', 'dlopen', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cudaGetDriverEntryPoint',
-          'cudaGetDriverEntryPointByVersion', 'InitializeInjectionNvtx2', 'InitializeInjectionNvtxExtension', 'getenv'}
+          'cudaGetDriverEntryPointByVersion', 'InitializeInjectionNvtx2', 'InitializeInjectionNvtxExtension', 'getenv',
+          # By which another client of CUPTI comes and goes.
+          'cuptiSubscribe', 'cuptiSubscribe_v2', 'cuptiUnsubscribe', 'cuptiFinalize', 'cuptiActivityRegisterCallbacks',
+          'cuptiActivityEnable', 'cuptiActivityDisable'}
 # A row of interpose/*.def; PTSZ and PTDS rows are two names.
 ROW = re.compile(r'^\s*GT_(?:API|RUNTIME|ROUTE|LIBRARY|GEMM(?:_[A-Z]+)*)(_PTSZ|_PTDS)?\(\s*(\w+)\s*,', re.M)
 LOADER = {'libc.so.6', 'ld-linux-x86-64.so.2'}

@@ -1,0 +1,159 @@
+#include "interpose/cupti_calls.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+
+#include "cupti/loader.h"
+#include "interpose/elf_lookup.h"
+#include "interpose/session.h"
+
+namespace gputrace {
+namespace {
+
+using Result = u32;
+constexpr Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is no CUPTI behind the name
+
+enum Entry : u32 { kSubscribe, kSubscribe2, kUnsubscribe, kFinalize, kRegister, kEnable, kDisable, kEntries };
+constexpr const char* kNames[kEntries] = {
+    "cuptiSubscribe",       "cuptiSubscribe_v2",   "cuptiUnsubscribe", "cuptiFinalize", "cuptiActivityRegisterCallbacks",
+    "cuptiActivityEnable", "cuptiActivityDisable",
+};
+constinit std::atomic<void*> reals[kEntries]{};
+
+template <typename Function>
+Function real_of(Entry entry) {
+  void* real = reals[entry].load(std::memory_order_relaxed);
+  if (!real) {
+    ErrnoGuard guard;
+    real = find_function(ObjectRole::Cupti, kNames[entry]);
+    if (real) reals[entry].store(real, std::memory_order_relaxed);
+  }
+  return reinterpret_cast<Function>(real);
+}
+
+// A call of ours, or one that CUPTI makes to itself.
+bool is_internal(const void* caller) {
+  if (thread_state.busy == kUntraced) return true;
+  ErrnoGuard guard;
+  LoadedObject object;
+  return find_object(caller, object) && object.role == ObjectRole::Cupti;
+}
+
+void coming(CuptiClientCall call) {
+  ErrnoGuard guard;
+  device_client_calls(call);
+}
+void done(CuptiClientCall call, u32 kind, Result result) {
+  ErrnoGuard guard;
+  device_client_called(call, kind, result);
+}
+
+template <typename... Parameters>
+Result pass(Entry entry, CuptiClientCall call, u32 kind, const void* caller, Parameters... arguments) {
+  const auto real = real_of<Result (*)(Parameters...)>(entry);
+  if (!real) return kNotInitialized;
+  if (is_internal(caller)) return real(arguments...);
+  coming(call);
+  const Result result = real(arguments...);
+  done(call, kind, result);
+  return result;
+}
+
+void* libc_dlsym(void* handle, const char* name) {
+  const auto ask = reinterpret_cast<void* (*)(void*, const char*)>(find_libc_function("dlsym"));
+  return ask ? ask(handle, name) : nullptr;
+}
+
+}  // namespace
+}  // namespace gputrace
+
+#define GT_EXPORT extern "C" __attribute__((visibility("default")))
+#define GT_CALLER __builtin_return_address(0)
+
+GT_EXPORT gputrace::Result cuptiSubscribe(void** subscriber, void* callback, void* user) {
+  using namespace gputrace;
+  return pass(kSubscribe, CuptiClientCall::Subscribe, 0, GT_CALLER, subscriber, callback, user);
+}
+GT_EXPORT gputrace::Result cuptiSubscribe_v2(void** subscriber, void* callback, void* user, void* parameters) {
+  using namespace gputrace;
+  return pass(kSubscribe2, CuptiClientCall::Subscribe, 0, GT_CALLER, subscriber, callback, user, parameters);
+}
+GT_EXPORT gputrace::Result cuptiUnsubscribe(void* subscriber) {
+  using namespace gputrace;
+  return pass(kUnsubscribe, CuptiClientCall::Unsubscribe, 0, GT_CALLER, subscriber);
+}
+GT_EXPORT gputrace::Result cuptiFinalize() {
+  using namespace gputrace;
+  return pass(kFinalize, CuptiClientCall::Finalize, 0, GT_CALLER);
+}
+GT_EXPORT gputrace::Result cuptiActivityRegisterCallbacks(void* requested, void* completed) {
+  using namespace gputrace;
+  const auto real = real_of<Result (*)(void*, void*)>(kRegister);
+  if (!real) return kNotInitialized;
+  if (is_internal(GT_CALLER)) return real(requested, completed);
+  coming(CuptiClientCall::Register);
+  {
+    ErrnoGuard guard;
+    device_client_callbacks(&requested, &completed);
+  }
+  const Result result = real(requested, completed);
+  done(CuptiClientCall::Register, 0, result);
+  return result;
+}
+GT_EXPORT gputrace::Result cuptiActivityEnable(gputrace::u32 kind) {
+  using namespace gputrace;
+  return pass(kEnable, CuptiClientCall::Enable, kind, GT_CALLER, kind);
+}
+GT_EXPORT gputrace::Result cuptiActivityDisable(gputrace::u32 kind) {
+  using namespace gputrace;
+  return pass(kDisable, CuptiClientCall::Disable, kind, GT_CALLER, kind);
+}
+
+namespace gputrace {
+namespace {
+
+void* wrapper_of(u32 entry) {
+  switch (entry) {
+    case kSubscribe:
+      return reinterpret_cast<void*>(::cuptiSubscribe);
+    case kSubscribe2:
+      return reinterpret_cast<void*>(::cuptiSubscribe_v2);
+    case kUnsubscribe:
+      return reinterpret_cast<void*>(::cuptiUnsubscribe);
+    case kFinalize:
+      return reinterpret_cast<void*>(::cuptiFinalize);
+    case kRegister:
+      return reinterpret_cast<void*>(::cuptiActivityRegisterCallbacks);
+    case kEnable:
+      return reinterpret_cast<void*>(::cuptiActivityEnable);
+    default:
+      return reinterpret_cast<void*>(::cuptiActivityDisable);
+  }
+}
+
+// Two libcuptis in one process: a wrapper reaches one. The other one's functions are handed out as they are.
+void* substitute(u32 entry, void* real) {
+  void* known = nullptr;
+  if (!reals[entry].compare_exchange_strong(known, real, std::memory_order_relaxed) && known != real) return real;
+  return wrapper_of(entry);
+}
+
+}  // namespace
+
+DlsymAnswer answer_cupti(void* handle, const char* name, void* caller) {
+  u32 entry = 0;
+  while (entry < kEntries && std::strcmp(kNames[entry], name) != 0) ++entry;
+  if (entry == kEntries) return {nullptr, 0};
+  ErrnoGuard guard;
+  LoadedObject object;
+  const bool by_cupti = find_object(caller, object) && object.role == ObjectRole::Cupti;
+  const bool global = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
+  void* real = libc_dlsym(global ? RTLD_NEXT : handle, name);
+  if (real && is_ours(real)) real = libc_dlsym(RTLD_NEXT, name);
+  if (!real) return {nullptr, 1};  // as it would be without us, dlerror() included
+  if (by_cupti || !find_object(real, object) || object.role != ObjectRole::Cupti) return {real, 1};
+  return {substitute(entry, real), 1};
+}
+
+}  // namespace gputrace
