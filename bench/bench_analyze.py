@@ -39,6 +39,30 @@ def measured_report(output):
     return best
 
 
+DEVICE_SIZES = {'1 M': 333_333, '10 M': 3_333_333}  # launches: three records each
+
+
+def device_reports(table):
+    """The same with device records: launches, their keys and their kernels, from a trace that is made up."""
+    seconds = []
+    for name, launches in DEVICE_SIZES.items():
+        output = os.path.join(scratch.name, 'device ' + name)
+        os.makedirs(output)
+        subprocess.run([built('device_trace'), os.path.join(output, 'made-up.gtrace'), str(launches)], check=True, timeout=600)
+        told = harness.report(output)
+        records = told['coverage']['records']
+        kernels = sum(row['launches'] for row in told['sections']['kernels']['rows'])
+        if kernels != launches or told['coverage']['device_timing'] != 'cupti':
+            sys.exit(f'bench: {kernels} kernels where {launches} were launched')
+        took, cpu, memory = measured_report(output)
+        seconds.append(cpu / records)
+        goal = records / GOAL_RECORDS_PER_S
+        table.add(f'{name}: time', f'{took:.2f} s', f'<= {goal:.2f} s (100 M in 5 s)', took <= goal)
+        table.add(f'{name}: CPU time, records per CPU second', f'{cpu:.2f} s, {records / cpu / 1e6:.1f} M')
+        table.add(f'{name}: peak memory', f'{memory / 2**20:.0f} MiB', '<= 2048 MiB', memory <= 2 << 30)
+    table.add('linear: CPU time a record, 10 M over 1 M', f'{seconds[1] / seconds[0]:.2f}', '<= 1.05', seconds[1] / seconds[0] <= 1.05)
+
+
 def size_of(folder):
     return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(folder) for name in names if name.endswith('.gtrace'))
 
@@ -66,8 +90,11 @@ def main():
     coverage = harness.report(output)['coverage']
     share = coverage['dropped'] / max(1, coverage['dropped'] + coverage['records'])
     drain.add('2 M calls flat out into 16 MiB: dropped, counted', f'{100 * share:.1f} %')
+    device = Table('analyze: gputrace report with device records (launch, key, kernel), all sections, as JSON')
+    device_reports(device)
     drain.show()
     report.show()
+    device.show()
 
 
 main()

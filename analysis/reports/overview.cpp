@@ -54,13 +54,13 @@ const char* busy_note(const DeviceTotals& totals) {
 // What the span consists of: compute + exposed collectives + exposed copies + idle.
 template <typename Add>
 void add_classes(const DeviceTotals& totals, const Add& add) {
-  add("gpu_span_ns", number(totals.span_ns), Unit::Nanos, "first to last activity of each device, summed");
-  add("gpu_compute_ns", number(totals.compute_ns), Unit::Nanos, "of it: a kernel ran that is no collective");
-  add("gpu_exposed_collective_ns", number(totals.exposed_collective_ns), Unit::Nanos,
+  add("device_span_ns", number(totals.span_ns), Unit::Nanos, "first to last activity of each device, summed");
+  add("compute_ns", number(totals.compute_ns), Unit::Nanos, "of it: a kernel ran that is no collective");
+  add("exposed_collective_ns", number(totals.exposed_collective_ns), Unit::Nanos,
       "of it: a collective ran and no other kernel");
-  add("gpu_exposed_copy_ns", number(totals.exposed_copy_ns), Unit::Nanos,
+  add("exposed_copy_ns", number(totals.exposed_copy_ns), Unit::Nanos,
       "of it: a copy or memset ran and no kernel");
-  add("gpu_idle_ns", number(totals.idle_ns), Unit::Nanos, "of it: the rest");
+  add("idle_ns", number(totals.idle_ns), Unit::Nanos, "of it: the rest");
   add("kernel_ns", number(totals.kernel_ns), Unit::Nanos, "sum over kernel executions: the whole of `share`");
 }
 
@@ -78,6 +78,7 @@ Table overview_report(const LoadedTrace& trace) {
   };
   const auto unknown = [&add](const char* metric, Unit unit, const std::string& why) { add(metric, {}, unit, why); };
   const std::string needs_timing = why_no_ratios(trace);
+  const std::string needs_code = device_collected(trace) ? "needs the machine code of the kernels" : needs_timing;
   const char* const needs_steps = "needs steps: not found in this version";
   const std::size_t devices = DeviceMap(trace).entries().size();
   const bool any = trace.wall_end > trace.wall_begin;
@@ -100,13 +101,13 @@ Table overview_report(const LoadedTrace& trace) {
   of_span("gpu_busy_ratio", totals.busy_ns, busy_note(totals));
   of_span("gpu_idle_ratio", totals.idle_ns, "1 - busy: of the same span");
   of_span("launch_bound_ratio", totals.launch_idle_ns, "idle because of the launch, of the span");
-  unknown("tensor_core_time_ratio", Unit::Ratio, needs_timing);
+  unknown("tensor_core_time_ratio", Unit::Ratio, needs_code);
   unknown("steps", Unit::Count, needs_steps);
   unknown("step_mean_ns", Unit::Nanos, needs_steps);
   unknown("step_median_ns", Unit::Nanos, needs_steps);
   unknown("step_p99_ns", Unit::Nanos, needs_steps);
-  unknown("time_16bit_ratio", Unit::Ratio, needs_timing);
-  unknown("time_32bit_ratio", Unit::Ratio, needs_timing);
+  unknown("time_16bit_ratio", Unit::Ratio, needs_code);
+  unknown("time_32bit_ratio", Unit::Ratio, needs_code);
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
   add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");

@@ -1,6 +1,8 @@
 // What every reader of the numbers must know: damage, calls that never returned, options that were not understood,
 // notes of the collection.
 #include <cstdio>
+#include <set>
+#include <string>
 #include <string>
 
 #include "analysis/quality.h"
@@ -46,11 +48,10 @@ const char* state_name(DeviceCollection state) {
   return "changed";
 }
 
-// "12 joined by key, 3 by order, 1 not at all".
 std::string join_text(const JoinCounts& join) {
-  std::string text = std::to_string(join.operations) + " device operations: " + std::to_string(join.by_key) +
-                     " joined to their calls by correlation id, " + std::to_string(join.by_order) +
-                     " by their order in the stream, " + std::to_string(join.not_joined) + " not joined";
+  std::string text = std::to_string(join.operations) + " device operations joined to their calls: " +
+                     std::to_string(join.by_key) + " by correlation id, " + std::to_string(join.by_order) +
+                     " by order, " + std::to_string(join.not_joined) + " not";
   if (join.calls_unanswered + join.calls_forgotten)
     text += "; " + std::to_string(join.calls_unanswered + join.calls_forgotten) + " calls have no device record";
   if (join.key_mismatch)
@@ -124,6 +125,7 @@ Table quality_notes_report(const LoadedTrace& trace) {
     device_notes(process, note);
     for (const std::string& warning : process.warnings) note("option", warning);
     for (const std::string& text : process.code_coverage.sentences()) note("code", text);
+    if (const std::string text = without_code(process); !text.empty()) note("code", text);
     for (const std::string& text : process.notes) note("note", text);
   }
   return table;

@@ -1,0 +1,113 @@
+// The device's clock on the host's: constant, drifting, noisy, jumping, set back.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "analysis/timeline/device_clock.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kSecond = 1'000'000'000;
+constexpr Nanos kEvery = 100'000'000;
+
+TEST(DeviceClock, AClockThatRunsAsOursIsShiftedAndLengthsStay) {
+  std::mt19937_64 random(1);
+  DeviceTimeline clock;
+  const Nanos offset = 1'700'000'000'000'000'123;
+  for (int i = 0; i < 50; ++i) {
+    const Nanos at = kSecond + i * kEvery;
+    const Nanos before = at - static_cast<Nanos>(random() % 400), after = at + 1 + static_cast<Nanos>(random() % 400);
+    clock.add(static_cast<u64>(at + offset), before, after);
+  }
+  EXPECT_EQ(clock.steps(), 0u);
+  EXPECT_LE(clock.error(), 800);
+  for (int i = 0; i < 2000; ++i) {
+    const Nanos at = kSecond + static_cast<Nanos>(random() % (49 * kEvery));
+    const u64 device = static_cast<u64>(at + offset);
+    EXPECT_LE(std::abs(clock.nanos(device, 100 * kSecond) - at), clock.error());
+    EXPECT_EQ(clock.length(device, device + 12345), 12345);
+  }
+}
+
+TEST(DeviceClock, OurOwnClockIsTakenAsItIs) {
+  DeviceTimeline clock;
+  for (int i = 0; i < 20; ++i) {
+    const Nanos at = kSecond + i * kEvery;
+    clock.add(static_cast<u64>(at), at - 700, at + 90);
+  }
+  EXPECT_EQ(clock.nanos(1'234'567'891, 5 * kSecond), 1'234'567'891);
+  EXPECT_EQ(clock.nanos(2 * kSecond + 7, 5 * kSecond), 2 * kSecond + 7);
+}
+
+TEST(DeviceClock, AHostClockThatTheDeviceUsesIsTakenFromTheHost) {
+  DeviceTimeline clock;
+  const Nanos offset = 555'000'000'000;
+  for (int i = 0; i < 20; ++i) {
+    const Nanos at = kSecond + i * kEvery;
+    clock.add(static_cast<u64>(at + offset), at - 700, at + 90, at);
+  }
+  EXPECT_EQ(clock.nanos(static_cast<u64>(2 * kSecond + 7 + offset), 5 * kSecond), 2 * kSecond + 7);
+}
+
+TEST(DeviceClock, DriftAndNoiseStayWithinTheBound) {
+  for (const double rate : {1 + 1e-4, 1 - 1e-4}) {
+    std::mt19937_64 random(7);
+    const auto device = [&](Nanos at) {  // 100 ppm and 1 us of noise
+      return static_cast<u64>(5'000'000'000 + std::llround(static_cast<double>(at) * rate) +
+                              static_cast<Nanos>(random() % 2001) - 1000);
+    };
+    DeviceTimeline clock;
+    for (Nanos at = kSecond; at < 30 * kSecond; at += kEvery) {
+      clock.add(device(at), at - 200 - static_cast<Nanos>(random() % 300), at + 200 + static_cast<Nanos>(random() % 300));
+    }
+    EXPECT_EQ(clock.steps(), 0u);
+    EXPECT_EQ(clock.restarts(), 0u);
+    Nanos worst = 0;
+    for (int i = 0; i < 5000; ++i) {
+      const Nanos at = kSecond + static_cast<Nanos>(random() % (28 * kSecond));
+      worst = std::max(worst, std::abs(clock.nanos(device(at), 100 * kSecond) - at));
+    }
+    EXPECT_LE(worst, clock.error() + 1000) << "beyond the noise of the time itself";
+    EXPECT_LE(clock.error(), 5000);
+    EXPECT_NEAR(static_cast<double>(clock.length(10'000'000'000, 11'000'000'000)), 1e9 / rate, 2e4);
+  }
+}
+
+TEST(DeviceClock, AJumpIsCountedAndWidensTheBoundThereOnly) {
+  DeviceTimeline clock;
+  const auto device = [](Nanos at) { return static_cast<u64>(at + (at >= 2 * kSecond + 50'000'000 ? 1'000'000 : 0)); };
+  for (Nanos at = kSecond; at <= 4 * kSecond; at += kEvery) clock.add(device(at), at - 100, at + 100);
+  EXPECT_EQ(clock.steps(), 1u);
+  EXPECT_NEAR(static_cast<double>(clock.largest_step()), 1e6, 1000);
+  for (Nanos at = kSecond; at <= 4 * kSecond; at += 1'234'567) {
+    const Nanos error = std::abs(clock.nanos(device(at), 10 * kSecond) - at);
+    EXPECT_LE(error, clock.error_here());
+    if (at < 2 * kSecond || at > 2 * kSecond + kEvery) {
+      EXPECT_LE(error, 200);
+    }
+  }
+  EXPECT_EQ(clock.length(device(2 * kSecond), device(2 * kSecond) + 5000), 5000);
+}
+
+TEST(DeviceClock, AClockThatIsSetBackIsReadByWhenTheRecordWasHandled) {
+  DeviceTimeline clock;
+  for (Nanos at = kSecond; at < 2 * kSecond; at += kEvery) clock.add(static_cast<u64>(at + 9 * kSecond), at - 50, at + 50);
+  for (Nanos at = 2 * kSecond; at < 4 * kSecond; at += kEvery) clock.add(static_cast<u64>(at + 8 * kSecond), at - 50, at + 50);
+  EXPECT_EQ(clock.restarts(), 1u);
+  // 10.5 s stood for 1.5 s, and again for 2.5 s.
+  EXPECT_NEAR(static_cast<double>(clock.nanos(10'500'000'000, 1'600'000'000)), 1.5e9, 60);
+  EXPECT_NEAR(static_cast<double>(clock.nanos(10'500'000'000, 3 * kSecond)), 2.5e9, 60);
+  EXPECT_NEAR(static_cast<double>(clock.nanos(11'500'000'000, 4 * kSecond)), 3.5e9, 60);
+}
+
+TEST(DeviceClock, WithoutReadingsNothingIsKnown) {
+  DeviceTimeline clock;
+  EXPECT_FALSE(clock.known());
+  EXPECT_EQ(clock.error(), -1);
+  EXPECT_EQ(clock.length(10, 5), 0);
+}
+
+}  // namespace
+}  // namespace gputrace

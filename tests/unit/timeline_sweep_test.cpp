@@ -1,0 +1,133 @@
+// Unions, gaps and queues against a reference that looks at every nanosecond.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "analysis/timeline/device_sweep.h"
+#include "analysis/timeline/reorder_window.h"
+#include "analysis/timeline/stream_track.h"
+
+namespace gputrace {
+namespace {
+
+struct Interval {
+  DeviceClass what;
+  Nanos start, end;
+};
+
+std::vector<Interval> random_intervals(std::mt19937_64& random, std::size_t count, Nanos range) {
+  std::vector<Interval> made;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Nanos start = static_cast<Nanos>(random() % static_cast<u64>(range));
+    made.push_back({static_cast<DeviceClass>(random() % 3), start, start + static_cast<Nanos>(random() % 40)});
+  }
+  std::sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
+  return made;
+}
+
+TEST(DeviceSweep, AgreesWithEveryNanosecondOfRandomPrograms) {
+  std::mt19937_64 random(42);
+  for (int round = 0; round < 300; ++round) {
+    const Nanos range = 50 + static_cast<Nanos>(random() % 3000);
+    const auto intervals = random_intervals(random, 1 + random() % 120, range);
+    DeviceSweep sweep;
+    DeviceTimes times;
+    std::vector<std::pair<Nanos, Nanos>> gaps;
+    for (const Interval& each : intervals) {
+      if (const Nanos idle = sweep.idle_before(each.start)) gaps.emplace_back(each.start - idle, each.start);
+      EXPECT_TRUE(sweep.add(times, each.what, each.start, each.end));
+    }
+    sweep.finish(times);
+    u64 busy = 0, compute = 0, collective = 0, copy = 0, bare_collective = 0, bare_copy = 0;
+    std::vector<std::pair<Nanos, Nanos>> expected;
+    for (Nanos t = times.first; t < times.last; ++t) {
+      bool on[3] = {};
+      for (const Interval& each : intervals)
+        if (each.start <= t && t < each.end) on[static_cast<unsigned>(each.what)] = true;
+      busy += on[0] || on[1] || on[2];
+      compute += on[0];
+      collective += on[1];
+      copy += on[2];
+      bare_collective += on[1] && !on[0];
+      bare_copy += on[2] && !on[0] && !on[1];
+      if (on[0] || on[1] || on[2]) continue;
+      if (!expected.empty() && expected.back().second == t)
+        ++expected.back().second;
+      else
+        expected.emplace_back(t, t + 1);
+    }
+    EXPECT_EQ(times.busy_ns, busy);
+    EXPECT_EQ(times.compute_ns, compute);
+    EXPECT_EQ(times.collective_ns, collective);
+    EXPECT_EQ(times.copy_ns, copy);
+    EXPECT_EQ(times.exposed_collective_ns, bare_collective);
+    EXPECT_EQ(times.exposed_copy_ns, bare_copy);
+    EXPECT_EQ(times.busy_ns + times.idle_ns, times.span_ns());
+    EXPECT_EQ(times.compute_ns + times.exposed_collective_ns + times.exposed_copy_ns + times.idle_ns, times.span_ns());
+    // An operation of no length within a gap cuts it in two: the sums are the same.
+    u64 idle = 0, listed = 0;
+    for (const auto& [begin, end] : expected) idle += static_cast<u64>(end - begin);
+    for (const auto& [begin, end] : gaps) listed += static_cast<u64>(end - begin);
+    EXPECT_EQ(listed, idle);
+    EXPECT_GE(gaps.size(), expected.size());
+  }
+}
+
+TEST(DeviceSweep, WhatComesTooLateIsSaidAndNeverCountedTwice) {
+  DeviceSweep sweep;
+  DeviceTimes times;
+  EXPECT_TRUE(sweep.add(times, DeviceClass::Compute, 100, 200));
+  EXPECT_TRUE(sweep.add(times, DeviceClass::Compute, 300, 310));
+  EXPECT_FALSE(sweep.add(times, DeviceClass::Copy, 150, 400));  // 310..400 is still to be counted
+  sweep.finish(times);
+  EXPECT_EQ(times.busy_ns, 100u + 10u + 90u);
+  EXPECT_EQ(times.idle_ns, 100u);
+  EXPECT_EQ(times.span_ns(), 300u);
+}
+
+TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 200; ++round) {
+    StreamTrack track;
+    StreamTimes times;
+    std::vector<Nanos> launched, started;
+    Nanos launch = 0, start = 0;
+    const std::size_t count = 1 + random() % 300;
+    u32 deepest = 0;
+    u64 waited = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      launch += static_cast<Nanos>(random() % 20);
+      start = std::max(start, launch) + static_cast<Nanos>(random() % 22);
+      launched.push_back(launch);
+      started.push_back(start);
+      u32 expected = 1;
+      for (std::size_t k = 0; k < i; ++k) expected += started[k] > launch;
+      EXPECT_EQ(track.queued(times, launch, start), expected);
+      track.ran(times, start, start + 1);
+      deepest = std::max(deepest, expected);
+      waited += static_cast<u64>(start - launch);
+    }
+    EXPECT_EQ(times.deepest, deepest);
+    EXPECT_EQ(times.waited_ns, waited);
+    EXPECT_EQ(times.joined, count);
+  }
+}
+
+TEST(ReorderWindow, GivesEverythingOnceAndInOrderAsFarAsItReaches) {
+  std::mt19937_64 random(5);
+  ReorderWindow window(64);
+  std::vector<Nanos> given;
+  const auto give = [&given](const DeviceOperation& operation) { given.push_back(operation.start); };
+  for (Nanos i = 0; i < 1000; ++i) {
+    DeviceOperation operation;
+    operation.start = i * 10 + static_cast<Nanos>(random() % 300);  // at most 30 places out of order
+    window.add(operation, give);
+  }
+  window.finish(give);
+  EXPECT_EQ(given.size(), 1000u);
+  EXPECT_TRUE(std::is_sorted(given.begin(), given.end()));
+}
+
+}  // namespace
+}  // namespace gputrace
