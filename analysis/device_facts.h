@@ -136,6 +136,13 @@ struct DeviceStateChange {
   std::string reason;
 };
 
+// What the driver compiled, or took from its cache, of one kind.
+struct DeviceJitSum {
+  u32 kind = 0;       // CUpti_ActivityJitEntryType
+  u32 operation = 0;  // CUpti_ActivityJitOperationType
+  u64 count = 0, bytes = 0, total_ns = 0, max_ns = 0;
+};
+
 struct DeviceActivity {
   bool collected = false;  // device collection was on at some time, or device records are there
   bool incomplete = false;  // it stopped before the process ended, or was never ended properly
@@ -149,6 +156,7 @@ struct DeviceActivity {
   DeviceClockFacts clock;
   std::array<u64, 8> lost{};  // by DeviceLossReason
   std::vector<DeviceOverheadSum> overhead;
+  std::vector<DeviceJitSum> jit;
 };
 
 }  // namespace gputrace

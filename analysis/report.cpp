@@ -42,7 +42,7 @@ bool api_collected(const LoadedTrace& trace) {
 namespace {
 
 bool needs_libraries(const std::string& section) { return section == "libs" || section == "comm"; }
-bool needs_device(const std::string& section) { return section == "idle" || section == "idle-causes"; }
+bool needs_device(const std::string& section) { return section == "idle" || section == "idle-causes" || section == "streams"; }
 
 }  // namespace
 

@@ -33,7 +33,7 @@ Sizes sizes_of(const LoadedTrace& trace) {
   return sizes;
 }
 
-// "kernels  4,000 executions by 120 calls, most often flash_fwd (3,100)".
+// "kernels  4,000 executions by 120 calls, most time in flash_fwd (1.2 s, 45 %)".
 std::string kernels_line(const LoadedTrace& trace) {
   const Report report = make_report(trace, {{"overview", "kernels"}, {}, "", 0});
   const Table* overview = report.table("overview");
@@ -46,10 +46,13 @@ std::string kernels_line(const LoadedTrace& trace) {
     if (metric == "kernels") executions = human(row[1], Unit::Count);
   }
   const Row& top = kernels->rows.front();
-  const std::string name =
-      shorten_signature(human(top[static_cast<std::size_t>(kernels->column("kernel"))], Unit::Text), 60, "...");
-  return fmt::format("  kernels     {} executions by {} launch calls; most often {} ({})\n", executions, launches, name,
-                     human(top[static_cast<std::size_t>(kernels->column("launches"))], Unit::Count));
+  const auto at = [&](const char* column) { return top[static_cast<std::size_t>(kernels->column(column))]; };
+  const std::string name = shorten(human(at("name"), Unit::Text), 60, "...");
+  const std::string counts = fmt::format("  kernels     {} executions by {} launch calls; ", executions, launches);
+  if (is_null(at("share")))
+    return counts + fmt::format("most often {} ({})\n", name, human(at("launches"), Unit::Count));
+  return counts + fmt::format("most time in {} ({}, {})\n", name, human(at("total_ns"), Unit::Nanos),
+                              human(at("share"), Unit::Ratio));
 }
 
 std::string calls_line(const LoadedTrace& trace) {
@@ -69,6 +72,9 @@ std::string findings_lines(const LoadedTrace& trace) {
   const std::vector<Finding> findings = find_findings(trace);
   if (findings.empty()) return "";
   std::string text = fmt::format("  look first  {}\n", safe_text(findings.front().text));
+  if (findings.front().gain_ns)
+    text += fmt::format("              worth up to {} of device time\n",
+                        human_nanos(static_cast<Nanos>(findings.front().gain_ns)));
   if (!findings.front().fix.empty()) text += fmt::format("              fix: {}\n", safe_text(findings.front().fix));
   if (findings.size() > 1) text += fmt::format("              and {} more in the report\n", findings.size() - 1);
   return text;

@@ -93,6 +93,10 @@ class TextRenderer {
       const std::size_t before = out_.size();
       paragraph(fmt::format("  {:<8} ", label), safe_text(finding.text), 11);
       if (style_.color) out_.replace(before + 2, label.size(), paint(code, label));
+      if (finding.gain_ns) {
+        const std::string worth = human_nanos(static_cast<Nanos>(finding.gain_ns));
+        paragraph(std::string(11, ' ') + "worth ", "up to " + worth + " of device time", 17);
+      }
       if (!finding.fix.empty()) paragraph(std::string(11, ' ') + "fix: ", safe_text(finding.fix), 16);
     }
     out_ += "\n";
@@ -218,7 +222,7 @@ class TextRenderer {
 
   // An instant needs all its digits; a duration does not.
   static std::string cell_text(const Value& value, const Column& column) {
-    if (column.key != "at_ns" || !std::holds_alternative<i64>(value)) return human(value, column.unit);
+    if ((column.key != "at_ns" && column.key != "begin_ns") || !std::holds_alternative<i64>(value)) return human(value, column.unit);
     return fmt::format("{:.6f} s", static_cast<double>(std::get<i64>(value)) / 1e9);
   }
 

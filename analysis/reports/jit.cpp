@@ -1,4 +1,5 @@
 // Loading of machine code: modules, libraries, links; PTX is compiled by the driver within the load.
+#include <algorithm>
 #include <map>
 
 #include "analysis/reports/list.h"
@@ -30,6 +31,36 @@ std::string what_name(ModuleWhat what, ImageKind image) {
   return what == ModuleWhat::Library ? "library" : "module";
 }
 
+// CUpti_ActivityJitOperationType, CUpti_ActivityJitEntryType.
+std::string operation_name(u32 operation) {
+  static constexpr const char* kNames[] = {"jit", "cache load", "cache store", "compile"};
+  return kNames[operation < 4 ? operation : 0];
+}
+Value entry_name(u32 kind) {
+  if (kind == 1) return std::string("ptx to cubin");
+  if (kind == 2) return std::string("nvvm ir to ptx");
+  return {};
+}
+
+// What the driver did within those calls, as CUPTI tells it.
+void add_driver_rows(const LoadedTrace& trace, Table& table) {
+  std::map<std::pair<u32, u32>, DeviceJitSum> rows;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const DeviceJitSum& sum : process.device.jit) {
+      DeviceJitSum& row = rows[{sum.operation, sum.kind}];
+      row.count += sum.count, row.bytes += sum.bytes, row.total_ns += sum.total_ns;
+      row.max_ns = std::max(row.max_ns, sum.max_ns);
+    }
+  }
+  for (const auto& [key, row] : rows) {
+    table.rows.push_back({operation_name(key.first), entry_name(key.second), row.bytes ? number(row.bytes) : Value(),
+                          number(row.count), number(row.total_ns), number(row.max_ns)});
+  }
+  if (!rows.empty())
+    table.notes.push_back(
+        "compile, cache load, cache store: the driver's own work, within the calls of the other rows");
+}
+
 }  // namespace
 
 Table jit_report(const LoadedTrace& trace) {
@@ -55,6 +86,7 @@ Table jit_report(const LoadedTrace& trace) {
                           row.bytes ? number(row.bytes) : Value(), number(row.count), number(row.total_ns),
                           number(row.max_ns)});
   }
+  add_driver_rows(trace, table);
   sort_table(table, "total_ns");
   return table;
 }

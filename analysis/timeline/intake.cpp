@@ -6,6 +6,9 @@ namespace gputrace {
 namespace {
 
 constexpr std::size_t kMostStates = 32;
+constexpr u64 kFarAway = 1ull << 61;  // ns: no clock stands there, and sums of two such times still fit
+constexpr Nanos kMargin = 10'000'000'000;
+constexpr Nanos kLongest = 400ll * 86'400 * 1'000'000'000;
 
 u64 stream_key(u32 context, u32 id) { return static_cast<u64>(context) << 32 | id; }
 
@@ -54,6 +57,7 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
     }
     case RecordType::DeviceClock: {
       const auto value = decode<DeviceClock>(record);
+      if (value.device == 0 || value.device >= kFarAway) return true;
       const Nanos error = std::max<Nanos>(0, reader_.clock().error_ns(record.begin));
       const Nanos offset = value.realtime ? reader_.clock().realtime(begin) - begin : 0;
       clock_.add(value.device, begin - error, end + error, offset ? static_cast<Nanos>(value.device) - offset : 0);
@@ -77,6 +81,9 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
     }
     case RecordType::DeviceOverhead:
       on_overhead(decode<DeviceOverhead>(record));
+      return false;
+    case RecordType::DeviceJit:
+      on_jit(decode<DeviceJit>(record));
       return false;
     default:
       return false;
@@ -210,8 +217,23 @@ void Intake::on_overhead(const DeviceOverhead& record) {
   activity_.overhead.push_back({record.kind, 1, record.finish - record.start});
 }
 
+void Intake::on_jit(const DeviceJit& record) {
+  if (record.finish < record.start) return;
+  const u64 length = record.finish - record.start;
+  DeviceJitSum* found = nullptr;
+  for (DeviceJitSum& sum : activity_.jit) {
+    if (sum.kind == record.kind && sum.operation == record.operation) found = &sum;
+  }
+  if (!found) found = &activity_.jit.emplace_back(DeviceJitSum{record.kind, record.operation, 0, 0, 0, 0});
+  ++found->count;
+  found->bytes += record.bytes;
+  found->total_ns += length;
+  found->max_ns = std::max(found->max_ns, length);
+}
+
 void Intake::settle_keys() {
   for (const Key& key : keys_) {
+    if (key.start >= kFarAway || key.finish >= kFarAway) continue;
     KeyedCall call;
     call.begin = clock_.nanos(key.start, key.handled);
     call.end = call.begin + clock_.length(key.start, key.finish);
@@ -224,10 +246,19 @@ void Intake::settle_keys() {
   keys_.clear();
 }
 
-void Intake::convert(DeviceOperation& operation) {
+// False: no device did that. An operation has ended when its record is handled, and began in the life of the process;
+// both with a margin for clocks that jump.
+bool Intake::convert(DeviceOperation& operation) {
   const u64 start = static_cast<u64>(operation.start), finish = static_cast<u64>(operation.end);
-  operation.start = clock_.nanos(start, operation.handled);
-  operation.end = operation.start + clock_.length(start, finish);
+  const bool sane = start != 0 && start <= finish && finish < kFarAway;
+  if (sane) {
+    operation.start = clock_.nanos(start, operation.handled);
+    operation.end = operation.start + clock_.length(start, finish);
+    if (!clock_.known()) return true;
+    if (operation.end <= operation.handled + kMargin && operation.start >= operation.handled - kLongest) return true;
+  }
+  ++activity_.lost[static_cast<std::size_t>(DeviceLossReason::Impossible)];
+  return false;
 }
 
 void Intake::finish() {

@@ -30,8 +30,7 @@ class Intake {
   void drain(Give&& give) {
     settle_keys();
     for (DeviceOperation& operation : batch_) {
-      convert(operation);
-      give(operation);
+      if (convert(operation)) give(operation);
     }
     batch_.clear();
   }
@@ -64,12 +63,13 @@ class Intake {
   void on_stream(const DeviceStream& record);
   void on_state(const DeviceState& record);
   void on_overhead(const DeviceOverhead& record);
+  void on_jit(const DeviceJit& record);
   DeviceOperation& put(u64 start, u64 finish, OperationKind kind, u32 device, u32 context, u32 stream);
   u32 device_index(i32 ordinal);
   u32 stream_index(i32 device, u32 context, u32 id);
   u32 thread_index(u32 tid, Nanos at) const;
   void settle_keys();
-  void convert(DeviceOperation& operation);
+  bool convert(DeviceOperation& operation);
 
   const TraceReader& reader_;
   ProcessTrace& facts_;
