@@ -1,5 +1,7 @@
 #include "analysis/function_table.h"
 
+#include <algorithm>
+
 namespace gputrace {
 
 void FunctionTable::module_loaded(const ModuleLoad& load) {
@@ -12,6 +14,22 @@ void FunctionTable::module_loaded(const ModuleLoad& load) {
   module.what = static_cast<ModuleWhat>(load.what);
   modules_by_handle_[load.module] = static_cast<u32>(modules_.size());
   modules_.push_back(std::move(module));
+}
+
+// A module that nobody loaded by a call of its own (cuLibraryGetModule) gets its entry here.
+void FunctionTable::has_image(const CodeImage& image) {
+  if (image.module == 0) return;
+  if (module_of(image.module) == kNone) {
+    modules_by_handle_[image.module] = static_cast<u32>(modules_.size());
+    ModuleInstance module;
+    module.handle = image.module;
+    module.bytes = image.bytes;
+    module.path = std::string(texts_.find(image.path));
+    module.image = static_cast<ImageKind>(image.kind);
+    modules_.push_back(std::move(module));
+  }
+  std::vector<u64>& images = modules_[module_of(image.module)].images;
+  if (std::find(images.begin(), images.end(), image.image) == images.end()) images.push_back(image.image);
 }
 
 void FunctionTable::module_unloaded(u64 module) {

@@ -17,6 +17,7 @@ class FunctionTable {
 
   void module_loaded(const ModuleLoad& load);
   void module_unloaded(u64 module);
+  void has_image(const CodeImage& image);
   void named(const FunctionGet& get);
   void described(const FunctionFacts& facts);
   // Index of the function that the handle means now.

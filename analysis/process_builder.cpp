@@ -437,6 +437,7 @@ void ProcessBuilder::finish() {
   timeline_.finish();
   facts_.loops = loops_.finish();
   libraries_.finish();
+  code_.link(facts_.modules, facts_.functions);
   facts_.clock_error =
       facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;
 }

@@ -37,7 +37,10 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
       return;
     }
     case RecordType::CodeImage:
+      functions_.has_image(decode<CodeImage>(record));
       return facts_.code_coverage.add(decode<CodeImage>(record));
+    case RecordType::CodeKernel:
+      return code_.kernel(decode<CodeKernel>(record));
     case RecordType::CodeScan:
       return facts_.code_coverage.add(decode<CodeScan>(record));
     case RecordType::Note: {

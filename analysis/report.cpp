@@ -7,6 +7,7 @@
 #include "analysis/device_time.h"
 #include "analysis/quality.h"
 #include "analysis/reports/list.h"
+#include "analysis/tensor_cores.h"
 
 namespace gputrace {
 namespace {
@@ -42,6 +43,7 @@ bool api_collected(const LoadedTrace& trace) {
 namespace {
 
 bool needs_libraries(const std::string& section) { return section == "libs" || section == "comm"; }
+bool needs_code(const std::string& section) { return section == "tensor-cores" || section == "tensor-core-misses"; }
 bool needs_device(const std::string& section) { return section == "idle" || section == "idle-causes" || section == "streams"; }
 
 }  // namespace
@@ -60,6 +62,10 @@ Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
     }
     if (needs_device(entry.section) && !device) {
       report.coverage.not_collected.push_back({entry.section, "needs device timing: " + why_no_device_times(trace)});
+      continue;
+    }
+    if (needs_code(entry.section) && !code_collected(trace)) {
+      report.coverage.not_collected.push_back({entry.section, why_no_code(trace)});
       continue;
     }
     if (needs_libraries(entry.section) && !libraries_collected(trace)) {

@@ -7,6 +7,7 @@
 #include "analysis/devices.h"
 #include "analysis/kernel_rows.h"
 #include "analysis/reports/list.h"
+#include "analysis/tensor_cores.h"
 
 namespace gputrace {
 namespace {
@@ -16,6 +17,8 @@ struct KernelRow {
   const Device* device_facts = nullptr;
   Value device;
   KernelShape shape;
+  TensorCoreVerdict tensor_cores;
+  bool judged = false;
   u64 executions = 0;
   Distribution times;
 };
@@ -32,7 +35,8 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
   std::map<Key, KernelRow> rows;
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
     const ProcessTrace& process = trace.processes[p];
-    for (const KernelLaunches& group : process.kernels) {
+    for (u32 k = 0; k < process.kernels.size(); ++k) {
+      const KernelLaunches& group = process.kernels[k];
       const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
       if (executions == 0 || group.shape.function == kNone) continue;
       const Function& function = process.functions[group.shape.function];
@@ -49,6 +53,10 @@ std::vector<KernelRow> collect(const LoadedTrace& trace) {
       KernelRow& row = rows[key];
       if (!row.function || (row.function->registers < 0 && function.registers >= 0)) row.function = &function;
       if (!row.device_facts) row.device_facts = DeviceMap::facts(process, ordinal);
+      if (!row.judged || (!row.tensor_cores.used && !function.code.empty())) {
+        row.tensor_cores = tensor_core_verdict(process, k, DeviceMap::facts(process, ordinal));
+        row.judged = true;
+      }
       row.device = device;
       row.shape = group.shape;
       row.executions += executions;
@@ -123,6 +131,7 @@ Table kernels_report(const LoadedTrace& trace) {
                    {"tensor_core_kind", Unit::Text},
                    {"tensor_core_eligible", Unit::Boolean},
                    {"precision", Unit::Text},
+                   {"tensor_core_reason", Unit::Text, Hint::Detail},
                    {"wall_share", Unit::Ratio, Hint::Detail}};
   table.sort = timed ? "total_ns" : "launches";
   const DeviceTotals totals = device_totals(trace);
@@ -132,6 +141,12 @@ Table kernels_report(const LoadedTrace& trace) {
       "places that the last wave leaves empty"};
   const std::vector<KernelRow> rows = collect(trace);
   add_time_notes(trace, totals, rows, table);
+  const std::string no_code = why_no_code(trace);
+  table.notes.push_back(
+      no_code.empty()
+          ? "tensor_core = its machine code has matrix instructions; precision = input type of those (the widest), else of "
+            "most floating-point instructions, else of the library call"
+          : "tensor_core and precision are not told: " + no_code);
   const u64 wall = static_cast<u64>(trace.wall_end - trace.wall_begin);
   i64 rank = 0;
   for (const KernelRow& row : rows) {
@@ -164,6 +179,12 @@ Table kernels_report(const LoadedTrace& trace) {
     }
     set("category",
         std::string(category_name(categorize(name_of(*row.function), evidence_of(*row.function)).category)));
+    const TensorCoreVerdict& verdict = row.tensor_cores;
+    if (verdict.used) set("tensor_core", *verdict.used);
+    if (!verdict.kind.empty()) set("tensor_core_kind", verdict.kind);
+    if (verdict.eligible) set("tensor_core_eligible", *verdict.eligible);
+    if (!verdict.reason.empty()) set("tensor_core_reason", verdict.reason);
+    if (!verdict.precision.empty()) set("precision", verdict.precision);
     set("launches", number(row.executions));
     if (row.times.count()) {
       set("total_ns", number(row.times.sum()));

@@ -19,7 +19,7 @@ const ReportEntry* find_report(const std::string& section) {
 
 bool is_planned_section(const std::string& section) {
   for (const char* planned : {"steps", "ops", "idle-causes", "input", "input-ops", "ranks",
-                              "tensor-cores", "tensor-core-misses", "io"}) {
+                              "io"}) {
     if (section == planned) return true;
   }
   return false;

@@ -5,6 +5,7 @@
 #include "analysis/device_memory.h"
 #include "analysis/device_time.h"
 #include "analysis/reports/list.h"
+#include "analysis/tensor_cores.h"
 
 namespace gputrace {
 namespace {
@@ -64,6 +65,62 @@ void add_classes(const DeviceTotals& totals, const Add& add) {
   add("kernel_ns", number(totals.kernel_ns), Unit::Nanos, "sum over kernel executions: the whole of `share`");
 }
 
+std::string percent(u64 part, u64 whole) {
+  const double share = whole ? static_cast<double>(part) * 100 / static_cast<double>(whole) : 0;
+  return std::to_string(static_cast<u64>(share + 0.5)) + " %";
+}
+
+// Why ratios by machine code cannot be given; empty: they can.
+std::string why_no_code_ratios(const LoadedTrace& trace, const DeviceTotals& totals, u64 known,
+                               const std::string& needs_timing) {
+  if (totals.kernel_ns == 0) return needs_timing;
+  if (known > 0) return "";
+  const std::string why = why_no_code(trace);
+  return why.empty() ? "no kernel's code tells" : why;
+}
+
+template <typename Add>
+void add_tensor_core_ratio(const LoadedTrace& trace, const DeviceTotals& totals, const PrecisionTimes& times,
+                           const std::string& needs_timing, const Add& add) {
+  const std::string why = why_no_code_ratios(trace, totals, times.judged_ns, needs_timing);
+  if (!why.empty()) return add("tensor_core_time_ratio", {}, Unit::Ratio, why);
+  std::string note = "time in kernels that have matrix instructions, of kernel time";
+  if (times.judged_ns < totals.kernel_ns)
+    note += "; not known of " + percent(totals.kernel_ns - times.judged_ns, totals.kernel_ns) + " of it";
+  add("tensor_core_time_ratio", *ratio(times.tensor_core_ns, totals.kernel_ns), Unit::Ratio, note);
+}
+
+// 16 bits: fp16 and bf16; 32 bits: fp32 and tf32; then each type under its own name, where there is any of it.
+template <typename Add>
+void add_precision_ratios(const LoadedTrace& trace, const DeviceTotals& totals, const PrecisionTimes& times,
+                          const std::string& needs_timing, const Add& add) {
+  const std::string why = why_no_code_ratios(trace, totals, times.known_ns, needs_timing);
+  if (!why.empty()) {
+    add("time_16bit_ratio", {}, Unit::Ratio, why);
+    return add("time_32bit_ratio", {}, Unit::Ratio, why);
+  }
+  const auto sum = [&times](std::initializer_list<const char*> words) {
+    u64 total = 0;
+    for (const char* word : words) {
+      const auto found = times.by_precision.find(word);
+      if (found != times.by_precision.end()) total += found->second;
+    }
+    return total;
+  };
+  std::string note = "of kernel time, by input type of the dominant arithmetic";
+  if (times.known_ns < totals.kernel_ns)
+    note += "; not known of " + percent(totals.kernel_ns - times.known_ns, totals.kernel_ns) + " of it";
+  add("time_16bit_ratio", *ratio(sum({"fp16", "bf16"}), totals.kernel_ns), Unit::Ratio, "fp16 and bf16: " + note);
+  add("time_32bit_ratio", *ratio(sum({"fp32", "tf32"}), totals.kernel_ns), Unit::Ratio, "fp32 and tf32");
+  for (const auto& [word, nanos] : times.by_precision) {
+    add(("time_" + word + "_ratio").c_str(), *ratio(nanos, totals.kernel_ns), Unit::Ratio, "");
+  }
+  if (times.none_ns) {
+    add("time_no_float_ratio", *ratio(times.none_ns, totals.kernel_ns), Unit::Ratio,
+        "kernels without floating-point and matrix instructions");
+  }
+}
+
 }  // namespace
 
 Table overview_report(const LoadedTrace& trace) {
@@ -78,7 +135,7 @@ Table overview_report(const LoadedTrace& trace) {
   };
   const auto unknown = [&add](const char* metric, Unit unit, const std::string& why) { add(metric, {}, unit, why); };
   const std::string needs_timing = why_no_ratios(trace);
-  const std::string needs_code = device_collected(trace) ? "needs the machine code of the kernels" : needs_timing;
+  const PrecisionTimes precision = precision_times(trace);
   const char* const needs_steps = "needs steps: not found in this version";
   const std::size_t devices = DeviceMap(trace).entries().size();
   const bool any = trace.wall_end > trace.wall_begin;
@@ -101,13 +158,12 @@ Table overview_report(const LoadedTrace& trace) {
   of_span("gpu_busy_ratio", totals.busy_ns, busy_note(totals));
   of_span("gpu_idle_ratio", totals.idle_ns, "1 - busy: of the same span");
   of_span("launch_bound_ratio", totals.launch_idle_ns, "idle because of the launch, of the span");
-  unknown("tensor_core_time_ratio", Unit::Ratio, needs_code);
+  add_tensor_core_ratio(trace, totals, precision, needs_timing, add);
   unknown("steps", Unit::Count, needs_steps);
   unknown("step_mean_ns", Unit::Nanos, needs_steps);
   unknown("step_median_ns", Unit::Nanos, needs_steps);
   unknown("step_p99_ns", Unit::Nanos, needs_steps);
-  unknown("time_16bit_ratio", Unit::Ratio, needs_code);
-  unknown("time_32bit_ratio", Unit::Ratio, needs_code);
+  add_precision_ratios(trace, totals, precision, needs_timing, add);
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
   add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
