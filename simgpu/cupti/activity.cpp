@@ -36,8 +36,8 @@ struct Kinds {
   std::vector<ContextRule> rules;
   std::atomic<bool> latency{false};
   std::atomic<int> thread_ids{CUPTI_ACTIVITY_THREAD_ID_TYPE_DEFAULT};
-  std::atomic<uint64_t> device_buffer{0};    // bytes; 0: the knob's
-  std::atomic<uint64_t> device_bytes{0};     // in the buffer that fills now
+  std::atomic<uint64_t> device_buffer{0};  // bytes; 0: the knob's
+  std::atomic<uint64_t> device_bytes{0};   // in the buffer that fills now
 };
 
 Kinds& kinds() {
@@ -52,13 +52,15 @@ struct External {
 thread_local std::vector<External>* external = nullptr;
 
 constexpr CUpti_ActivityKind kModelled[] = {
-    CUPTI_ACTIVITY_KIND_MEMCPY,          CUPTI_ACTIVITY_KIND_MEMSET,          CUPTI_ACTIVITY_KIND_KERNEL,
-    CUPTI_ACTIVITY_KIND_DRIVER,          CUPTI_ACTIVITY_KIND_RUNTIME,         CUPTI_ACTIVITY_KIND_DEVICE,
+    CUPTI_ACTIVITY_KIND_MEMCPY,          CUPTI_ACTIVITY_KIND_MEMSET,
+    CUPTI_ACTIVITY_KIND_KERNEL,          CUPTI_ACTIVITY_KIND_DRIVER,
+    CUPTI_ACTIVITY_KIND_RUNTIME,         CUPTI_ACTIVITY_KIND_DEVICE,
     CUPTI_ACTIVITY_KIND_CONTEXT,         CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-    CUPTI_ACTIVITY_KIND_OVERHEAD,        CUPTI_ACTIVITY_KIND_ENVIRONMENT,     CUPTI_ACTIVITY_KIND_MEMCPY2,
-    CUPTI_ACTIVITY_KIND_STREAM,          CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
-    CUPTI_ACTIVITY_KIND_MEMORY2,         CUPTI_ACTIVITY_KIND_MEMORY_POOL,     CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
-    CUPTI_ACTIVITY_KIND_JIT,
+    CUPTI_ACTIVITY_KIND_OVERHEAD,        CUPTI_ACTIVITY_KIND_ENVIRONMENT,
+    CUPTI_ACTIVITY_KIND_MEMCPY2,         CUPTI_ACTIVITY_KIND_STREAM,
+    CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
+    CUPTI_ACTIVITY_KIND_MEMORY2,         CUPTI_ACTIVITY_KIND_MEMORY_POOL,
+    CUPTI_ACTIVITY_KIND_GRAPH_TRACE,     CUPTI_ACTIVITY_KIND_JIT,
 };
 
 bool modelled(CUpti_ActivityKind kind) {
@@ -169,8 +171,8 @@ void on_resource(const ResourceNotice& n) {
   callback_resource(n);
 }
 
-constexpr Observer kObserver = {on_enter, on_leave,  on_kernel, on_copy,    on_memset, on_graph,
-                                on_sync,  on_memory, on_pool,   on_resource};
+constexpr Observer kObserver = {on_enter, on_leave, on_kernel, on_copy, on_memset,
+                                on_graph, on_sync,  on_memory, on_pool, on_resource};
 
 bool any_call() {
   return kind_on(CUPTI_ACTIVITY_KIND_DRIVER) || kind_on(CUPTI_ACTIVITY_KIND_RUNTIME) || kinds().single_calls.load() > 0;
@@ -186,11 +188,10 @@ CUptiResult enable_kind(CUpti_ActivityKind kind, uint32_t context, bool on) {
   Kinds& k = kinds();
   {
     std::lock_guard lock(k.mutex);
-    k.rules.erase(std::remove_if(k.rules.begin(), k.rules.end(),
-                                 [&](const ContextRule& r) {
-                                   return r.kind == kind && (context == 0 || r.context == context);
-                                 }),
-                  k.rules.end());
+    k.rules.erase(
+        std::remove_if(k.rules.begin(), k.rules.end(),
+                       [&](const ContextRule& r) { return r.kind == kind && (context == 0 || r.context == context); }),
+        k.rules.end());
     if (context != 0) k.rules.push_back({context, kind, on});
     k.has_rules.store(!k.rules.empty());
   }
@@ -236,8 +237,8 @@ void looks_changed() {
   uint32_t bits = callback_looks();
   if (any_call()) bits |= look::calls;
   if (wanted(CUPTI_ACTIVITY_KIND_KERNEL) || wanted(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ||
-      wanted(CUPTI_ACTIVITY_KIND_MEMCPY) || wanted(CUPTI_ACTIVITY_KIND_MEMCPY2) ||
-      wanted(CUPTI_ACTIVITY_KIND_MEMSET) || wanted(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
+      wanted(CUPTI_ACTIVITY_KIND_MEMCPY) || wanted(CUPTI_ACTIVITY_KIND_MEMCPY2) || wanted(CUPTI_ACTIVITY_KIND_MEMSET) ||
+      wanted(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
     bits |= look::device;
   }
   if (wanted(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION)) bits |= look::syncs;

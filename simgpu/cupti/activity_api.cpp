@@ -51,10 +51,10 @@ struct Attribute {
   uint64_t value;
 };
 Attribute* attribute_of(CUpti_ActivityAttribute number) {
-  static Attribute kept[] = {{sizeof(size_t), 0},         {sizeof(size_t), 8 << 20}, {sizeof(size_t), 250},
-                             {sizeof(size_t), 25'000},    {sizeof(size_t), 250},     {sizeof(uint8_t), 0},
-                             {sizeof(size_t), 3},         {sizeof(size_t), 3},       {sizeof(uint8_t), 0},
-                             {sizeof(uint8_t), 1},        {sizeof(size_t), 1 << 20}};
+  static Attribute kept[] = {{sizeof(size_t), 0},      {sizeof(size_t), 8 << 20}, {sizeof(size_t), 250},
+                             {sizeof(size_t), 25'000}, {sizeof(size_t), 250},     {sizeof(uint8_t), 0},
+                             {sizeof(size_t), 3},      {sizeof(size_t), 3},       {sizeof(uint8_t), 0},
+                             {sizeof(uint8_t), 1},     {sizeof(size_t), 1 << 20}};
   const auto index = static_cast<size_t>(number);
   return index < std::size(kept) ? &kept[index] : nullptr;
 }
@@ -111,7 +111,8 @@ CUPTI_SIM(cuptiActivityRegisterCallbacks, driver,
   return CUPTI_SUCCESS;
 }
 
-CUPTI_SIM(cuptiActivityRegisterTimestampCallback, driver, ([[maybe_unused]] CUpti_TimestampCallbackFunc function), (function)) {
+CUPTI_SIM(cuptiActivityRegisterTimestampCallback, driver, ([[maybe_unused]] CUpti_TimestampCallbackFunc function),
+          (function)) {
   return CUPTI_ERROR_NOT_SUPPORTED;
 }
 
@@ -164,7 +165,9 @@ CUPTI_SIM(cuptiActivityFlushAll, driver, (uint32_t flag), (flag)) {
   return flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
 }
 
-CUPTI_SIM(cuptiActivityFlush, driver, ([[maybe_unused]] CUcontext context, [[maybe_unused]] uint32_t stream, uint32_t flag), (context, stream, flag)) {
+CUPTI_SIM(cuptiActivityFlush, driver,
+          ([[maybe_unused]] CUcontext context, [[maybe_unused]] uint32_t stream, uint32_t flag),
+          (context, stream, flag)) {
   if (!has_buffer_callbacks()) return CUPTI_ERROR_INVALID_OPERATION;
   return flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0) ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_OPERATION;
 }
@@ -191,7 +194,8 @@ CUPTI_SIM(cuptiActivityGetNextRecord, nothing, (uint8_t * buffer, size_t bytes, 
 }
 
 // One queue for all contexts and streams.
-CUPTI_SIM(cuptiActivityGetNumDroppedRecords, driver, ([[maybe_unused]] CUcontext context, [[maybe_unused]] uint32_t stream, size_t* dropped),
+CUPTI_SIM(cuptiActivityGetNumDroppedRecords, driver,
+          ([[maybe_unused]] CUcontext context, [[maybe_unused]] uint32_t stream, size_t* dropped),
           (context, stream, dropped)) {
   if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   *dropped = take_dropped();

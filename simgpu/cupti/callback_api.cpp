@@ -173,7 +173,8 @@ void callback_resource(const ResourceNotice& n) {
   CUpti_ResourceData data{};
   data.context = n.context;
   data.resourceHandle.stream = n.stream;
-  const bool of_module = n.what == ResourceNotice::What::module_loaded || n.what == ResourceNotice::What::module_unloaded;
+  const bool of_module =
+      n.what == ResourceNotice::What::module_loaded || n.what == ResourceNotice::What::module_unloaded;
   const bool of_graph = n.what >= ResourceNotice::What::graph_created;
   data.resourceDescriptor = of_module ? static_cast<void*>(&module) : of_graph ? static_cast<void*>(&graph) : nullptr;
   call_back(CUPTI_CB_DOMAIN_RESOURCE, number, &data);
@@ -228,8 +229,7 @@ CUPTI_SIM(cuptiEnableCallback, driver,
   return CUPTI_SUCCESS;
 }
 
-CUPTI_SIM(cuptiEnableDomain, driver,
-          (uint32_t enable, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain),
+CUPTI_SIM(cuptiEnableDomain, driver, (uint32_t enable, CUpti_SubscriberHandle subscriber, CUpti_CallbackDomain domain),
           (enable, subscriber, domain)) {
   if (!is_the_one(subscriber) || numbers_in(domain) == 0) return CUPTI_ERROR_INVALID_PARAMETER;
   for (uint32_t i = 1; i < numbers_in(domain); ++i) the().enabled[domain][i].store(enable != 0);

@@ -18,8 +18,8 @@ constinit std::array<Slot, 4096> remembered;
 
 uint32_t find(const char* exported, const CallNumber* begin, unsigned count) {
   const CallNumber* const end = begin + count;
-  const CallNumber* found =
-      std::lower_bound(begin, end, exported, [](const CallNumber& a, const char* b) { return std::strcmp(a.name, b) < 0; });
+  const CallNumber* found = std::lower_bound(
+      begin, end, exported, [](const CallNumber& a, const char* b) { return std::strcmp(a.name, b) < 0; });
   return found != end && std::strcmp(found->name, exported) == 0 ? found->number : 0;
 }
 
@@ -27,9 +27,8 @@ uint32_t find(const char* exported, const CallNumber* begin, unsigned count) {
 uint32_t find_runtime(const char* exported) {
   const size_t length = std::strlen(exported);
   const CallNumber* const end = kRuntimeCalls + kRuntimeCallCount;
-  const CallNumber* found = std::lower_bound(kRuntimeCalls, end, exported, [](const CallNumber& a, const char* b) {
-    return std::strcmp(a.name, b) < 0;
-  });
+  const CallNumber* found = std::lower_bound(
+      kRuntimeCalls, end, exported, [](const CallNumber& a, const char* b) { return std::strcmp(a.name, b) < 0; });
   for (; found != end && std::strncmp(found->name, exported, length) == 0; ++found) {
     const char* rest = found->name + length;
     if (rest[0] == '_' && rest[1] == 'v' && std::strspn(rest + 2, "0123456789") == std::strlen(rest + 2))

@@ -20,8 +20,8 @@ namespace simgpu::cupti {
 
 namespace {
 
-constexpr size_t kWakeBytes = 1u << 20;       // of incoming records: the worker is rung
-constexpr Nanos kOwnPeriod = 20'000'000;      // between the worker's rounds, unless the client sets a period
+constexpr size_t kWakeBytes = 1u << 20;   // of incoming records: the worker is rung
+constexpr Nanos kOwnPeriod = 20'000'000;  // between the worker's rounds, unless the client sets a period
 
 struct Header {
   RecordKind kind;

@@ -20,10 +20,10 @@ namespace simgpu::cupti {
 
 // What the collector must know about a record beside its bytes.
 struct RecordKind {
-  Nanos known_at = 0;           // when its operation has ended, on the truth's clock; 0: it has
-  bool device = false;          // drop=, zero= and late concern these
-  uint32_t stream = 0;          // device records: their place when they come late
-  uint16_t start_offset = 0;    // of the stamps in the record; 0: none
+  Nanos known_at = 0;         // when its operation has ended, on the truth's clock; 0: it has
+  bool device = false;        // drop=, zero= and late concern these
+  uint32_t stream = 0;        // device records: their place when they come late
+  uint16_t start_offset = 0;  // of the stamps in the record; 0: none
   uint16_t end_offset = 0;
   uint16_t completed_offset = 0;
   Nanos start = 0;

@@ -19,10 +19,10 @@ const DriverSide* driver();
 
 }  // namespace simgpu::cupti
 
-#define CUPTI_SIM(exported, wants, params, args)                                                    \
-  static CUptiResult body_##exported params;                                                        \
-  extern "C" __attribute__((visibility("default"))) CUptiResult CUPTIAPI exported params {         \
-    const CUptiResult refused = ::simgpu::cupti::enter(#exported, ::simgpu::cupti::Wants::wants);   \
-    return ::simgpu::cupti::leave(refused != CUPTI_SUCCESS ? refused : body_##exported args);       \
-  }                                                                                                 \
+#define CUPTI_SIM(exported, wants, params, args)                                                  \
+  static CUptiResult body_##exported params;                                                      \
+  extern "C" __attribute__((visibility("default"))) CUptiResult CUPTIAPI exported params {        \
+    const CUptiResult refused = ::simgpu::cupti::enter(#exported, ::simgpu::cupti::Wants::wants); \
+    return ::simgpu::cupti::leave(refused != CUPTI_SUCCESS ? refused : body_##exported args);     \
+  }                                                                                               \
   static CUptiResult body_##exported params

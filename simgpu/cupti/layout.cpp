@@ -74,10 +74,10 @@ Layout cuda_13_2(const char* cuda, uint32_t api_version) {
 Layout find_layout() {
   const std::string& wanted = knobs().layout;
   const Layout known[] = {
-      cuda_11_8("11.8", 18), cuda_12_0("12.0", 19), cuda_12_0("12.1", 19), cuda_12_0("12.2", 20), cuda_12_4("12.3", 21),
-      cuda_12_4("12.4", 22), cuda_12_4("12.5", 23), cuda_12_4("12.6", 24), cuda_12_8("12.8", 26),
-      cuda_12_8("12.9", 28), newest("13.0", 130001), newest("13.1", 130100), cuda_13_2("13.2", 130200),
-      cuda_13_2("13.3", 130300),
+      cuda_11_8("11.8", 18),     cuda_12_0("12.0", 19),     cuda_12_0("12.1", 19),  cuda_12_0("12.2", 20),
+      cuda_12_4("12.3", 21),     cuda_12_4("12.4", 22),     cuda_12_4("12.5", 23),  cuda_12_4("12.6", 24),
+      cuda_12_8("12.8", 26),     cuda_12_8("12.9", 28),     newest("13.0", 130001), newest("13.1", 130100),
+      cuda_13_2("13.2", 130200), cuda_13_2("13.3", 130300),
   };
   for (const Layout& layout : known) {
     if (wanted == layout.cuda) return layout;

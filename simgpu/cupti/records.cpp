@@ -259,8 +259,8 @@ void record_sync(const SyncNotice& n, int result) {
 void record_memory(const MemoryNotice& n) {
   CUpti_ActivityMemory4 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMORY2;
-  record.memoryOperationType = n.allocation ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION
-                                            : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
+  record.memoryOperationType =
+      n.allocation ? CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION : CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
   record.memoryKind = static_cast<CUpti_ActivityMemoryKind>(n.memory);
   record.correlationId = n.correlation;
   record.address = n.address;

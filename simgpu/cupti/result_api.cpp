@@ -12,7 +12,8 @@ struct ResultText {
   const char* message;
 };
 
-#define GT_RESULT(name, message) {name, #name, message}
+#define GT_RESULT(name, message) \
+  { name, #name, message }
 constexpr ResultText kResults[] = {
     GT_RESULT(CUPTI_SUCCESS, "No error"),
     GT_RESULT(CUPTI_ERROR_INVALID_PARAMETER, "One or more of the parameters is invalid"),

@@ -96,9 +96,9 @@ bool device_facts(uint32_t ordinal, DeviceFacts* facts) {
   return true;
 }
 
-constexpr DriverSide kDriverSide = {set_looks,     process_initialized, contexts_activated, context_id,   device_id,
-                                    stream_id,     graph_id,            graph_exec_id,      graph_node_id, device_count,
-                                    device_facts};
+constexpr DriverSide kDriverSide = {set_looks,     process_initialized, contexts_activated, context_id,
+                                    device_id,     stream_id,           graph_id,           graph_exec_id,
+                                    graph_node_id, device_count,        device_facts};
 
 SeenMemory seen(MemoryKind kind) {
   switch (kind) {

@@ -34,8 +34,8 @@ struct CallNotice {
   uint32_t context;  // id of the current context; 0: none
   CUcontext context_handle;
   Nanos begin;
-  Nanos end;   // when the call is left
-  int result;  // likewise
+  Nanos end;         // when the call is left
+  int result;        // likewise
   uint64_t* client;  // kept from enter to leave
 };
 
@@ -149,7 +149,7 @@ struct ResourceNotice {
   What what;
   uint32_t correlation;
   uint32_t device;
-  uint32_t id;         // of the context, stream, module, graph or executable graph
+  uint32_t id;  // of the context, stream, module, graph or executable graph
   uint32_t context_id;
   CUcontext context;
   CUstream stream;

@@ -68,9 +68,9 @@ CUresult find_driver_entry(const char* name, void** function, int version, cuuin
 
 const RuntimeDoor* runtime_door() {
   static const RuntimeDoor* const the_door = [] {
-    const auto open = gate().library == nullptr ? nullptr
-                                                : reinterpret_cast<const RuntimeDoor* (*)()>(
-                                                      dlsym(gate().library, "simgpu_runtime_door"));
+    const auto open = gate().library == nullptr
+                          ? nullptr
+                          : reinterpret_cast<const RuntimeDoor* (*)()>(dlsym(gate().library, "simgpu_runtime_door"));
     return open != nullptr ? open() : nullptr;
   }();
   return the_door;

@@ -6,14 +6,14 @@ using simgpu::runtime::Seen;
 namespace streamed = simgpu::runtime::streamed;
 
 #define GT_ARGUMENTS(...) __VA_ARGS__
-#define GT_STREAMED(name, suffix, arguments, ...)                                                           \
-  extern "C" cudaError_t name(__VA_ARGS__) {                                                                \
-    Seen seen(#name);                                                                                       \
-    return seen.left(streamed::name(Mode::legacy, GT_ARGUMENTS arguments));                                 \
-  }                                                                                                         \
-  extern "C" cudaError_t name##_##suffix(__VA_ARGS__) {                                                     \
-    Seen seen(#name "_" #suffix);                                                                           \
-    return seen.left(streamed::name(Mode::per_thread, GT_ARGUMENTS arguments));                             \
+#define GT_STREAMED(name, suffix, arguments, ...)                               \
+  extern "C" cudaError_t name(__VA_ARGS__) {                                    \
+    Seen seen(#name);                                                           \
+    return seen.left(streamed::name(Mode::legacy, GT_ARGUMENTS arguments));     \
+  }                                                                             \
+  extern "C" cudaError_t name##_##suffix(__VA_ARGS__) {                         \
+    Seen seen(#name "_" #suffix);                                               \
+    return seen.left(streamed::name(Mode::per_thread, GT_ARGUMENTS arguments)); \
   }
 #include "simgpu/runtime/streamed.def"
 #undef GT_STREAMED

@@ -13,7 +13,8 @@ TEST(CuptiActivity, KernelRecordsAreTheTruth) {
     CUstream stream = nullptr;
     ASSERT_EQ(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     const CUfunction function = loaded.function("shared_user");
-    for (unsigned i = 0; i < 50; ++i) ASSERT_EQ(launch(function, 1 + i, 64, i % 2 ? stream : nullptr, 128), CUDA_SUCCESS);
+    for (unsigned i = 0; i < 50; ++i)
+      ASSERT_EQ(launch(function, 1 + i, 64, i % 2 ? stream : nullptr, 128), CUDA_SUCCESS);
     finish_client();
     const std::vector<CUpti_ActivityKernel10> records = client().kernels();
     auto truth = by_correlation(truth_so_far("kernel"));

@@ -270,9 +270,9 @@ TEST(CuptiCallbacks, CallsResourcesAndTheOneSlot) {
     ASSERT_EQ(cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
               CUPTI_SUCCESS);
     uint32_t on = 0;
-    ASSERT_EQ(cuptiGetCallbackState(&on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
-                                    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
-              CUPTI_SUCCESS);
+    ASSERT_EQ(
+        cuptiGetCallbackState(&on, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel),
+        CUPTI_SUCCESS);
     EXPECT_EQ(on, 1u);
     const char* name = nullptr;
     ASSERT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, &name),
@@ -286,7 +286,9 @@ TEST(CuptiCallbacks, CallsResourcesAndTheOneSlot) {
     finish_client();
     EXPECT_EQ(heard.calls, (std::vector<std::string>{">cuLaunchKernel", "<cuLaunchKernel"}));
     EXPECT_EQ(heard.carried, 77u);
-    const auto count = [](uint32_t number) { return std::count(heard.resources.begin(), heard.resources.end(), number); };
+    const auto count = [](uint32_t number) {
+      return std::count(heard.resources.begin(), heard.resources.end(), number);
+    };
     EXPECT_EQ(count(CUPTI_CBID_RESOURCE_CONTEXT_CREATED), 1);
     EXPECT_EQ(count(CUPTI_CBID_RESOURCE_MODULE_LOADED), 1);
     EXPECT_EQ(count(CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED), 3);

@@ -183,22 +183,24 @@ TEST(CuptiLayout, EveryVersionWritesItsOwnSizes) {
 }
 
 TEST(CuptiFailures, AnyCallFailsAtItsTurn) {
-  run_child({{"SIMGPU_CUPTI", "error=cuptiActivityEnable:2:35,error=cuptiGetTimestamp:1:999,error=cuptiActivityFlushAll:1:13"}}, [] {
-    ASSERT_EQ(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), CUPTI_SUCCESS);
-    EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
-    EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
-    EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
-    EXPECT_EQ(cuptiGetLastError(), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
-    EXPECT_EQ(cuptiGetLastError(), CUPTI_SUCCESS);
-    uint64_t now = 0;
-    EXPECT_EQ(cuptiGetTimestamp(&now), CUPTI_ERROR_UNKNOWN);
-    EXPECT_EQ(cuptiGetTimestamp(&now), CUPTI_SUCCESS);
-    EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_ERROR_NOT_READY);
-    EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
-    const char* text = nullptr;
-    ASSERT_EQ(cuptiGetResultString(CUPTI_ERROR_NOT_READY, &text), CUPTI_SUCCESS);
-    EXPECT_STREQ(text, "CUPTI_ERROR_NOT_READY");
-  });
+  run_child({{"SIMGPU_CUPTI",
+              "error=cuptiActivityEnable:2:35,error=cuptiGetTimestamp:1:999,error=cuptiActivityFlushAll:1:13"}},
+            [] {
+              ASSERT_EQ(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), CUPTI_SUCCESS);
+              EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+              EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+              EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMCPY), CUPTI_SUCCESS);
+              EXPECT_EQ(cuptiGetLastError(), CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+              EXPECT_EQ(cuptiGetLastError(), CUPTI_SUCCESS);
+              uint64_t now = 0;
+              EXPECT_EQ(cuptiGetTimestamp(&now), CUPTI_ERROR_UNKNOWN);
+              EXPECT_EQ(cuptiGetTimestamp(&now), CUPTI_SUCCESS);
+              EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_ERROR_NOT_READY);
+              EXPECT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
+              const char* text = nullptr;
+              ASSERT_EQ(cuptiGetResultString(CUPTI_ERROR_NOT_READY, &text), CUPTI_SUCCESS);
+              EXPECT_STREQ(text, "CUPTI_ERROR_NOT_READY");
+            });
 }
 
 TEST(CuptiFailures, BusyRefusesWhateverNeedsTheSlot) {

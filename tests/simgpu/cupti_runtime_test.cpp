@@ -29,9 +29,9 @@ void check(bool separate) {
   finish_client();
   const auto copies = client().of<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
   const auto runtime = calls_of(CUPTI_ACTIVITY_KIND_RUNTIME, {CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020,
-                                                             CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020});
-  const auto driver = calls_of(CUPTI_ACTIVITY_KIND_DRIVER, {CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2,
-                                                           CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2});
+                                                              CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020});
+  const auto driver = calls_of(CUPTI_ACTIVITY_KIND_DRIVER,
+                               {CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2});
   auto truth = by_correlation(truth_so_far("copy"));
   ASSERT_EQ(copies.size(), 2u);
   ASSERT_EQ(runtime.size(), 2u);
