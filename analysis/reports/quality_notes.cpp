@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <set>
 #include <string>
-#include <string>
 
 #include "analysis/quality.h"
 #include "analysis/reports/list.h"
@@ -90,6 +89,22 @@ void device_notes(const ProcessTrace& process, const Note& note) {
     note("device", std::to_string(device.join.late) +
                        " operations came after later ones had been counted: what lies before those is missing from "
                        "busy time");
+}
+
+// Launched kernels of which no machine code is known, where it was collected.
+std::string without_code(const ProcessTrace& process) {
+  const auto collected = process.options.find("collect");
+  if (collected == process.options.end() || ("," + collected->second + ",").find(",code,") == std::string::npos)
+    return {};
+  std::set<u32> launched, without;
+  for (const KernelLaunches& kernel : process.kernels) {
+    if (kernel.shape.function >= process.functions.size()) continue;
+    launched.insert(kernel.shape.function);
+    if (process.functions[kernel.shape.function].code.empty()) without.insert(kernel.shape.function);
+  }
+  if (without.empty()) return {};
+  return "machine code: it is not known of " + std::to_string(without.size()) + " of " +
+         std::to_string(launched.size()) + " launched kernels";
 }
 
 }  // namespace

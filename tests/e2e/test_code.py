@@ -299,8 +299,13 @@ def test_over_budget():
         text = file.read()
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text + '\n// ' + 'x' * (9 << 20) + '\n')
-    code = Code(loads(f'data:{path}:saxpy', f'data:{images()["sm90.cubin"]}:saxpy'))
+    run = loads(f'data:{path}:saxpy', f'data:{images()["sm90.cubin"]}:saxpy')
+    code = Code(run)
     check_equal([number(image['state']) for image in code.images], [OVER_BUDGET, COPIED], 'states')
+    said = [row['text'] for row in rows(run, 'quality-notes') if row['what'] == 'code']
+    check_equal(said, ['machine code: 2 images loaded, 0 by reference, 1 by copy; of 1 whose kernels were asked for 1 could be read',
+                       'machine code: 1 image was not kept: more than is copied (8 MiB an image, 32 MiB a process)',
+                       'machine code: it is not known of 1 of 2 launched kernels'], 'the report says so')
     check_equal(len([launch for launch in code.launches if code.of_launch(launch)]), 1, 'launches with code')
 
 
