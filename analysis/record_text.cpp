@@ -139,11 +139,33 @@ constexpr Word kWords[] = {
     {"CodeScan", "state", 8, "not-finished", false},
     {"CodeScan", "state", 9, "pieces-lost", false},
     {"CodeScan", "state", 10, "too-many", false},
+    {"Matmul", "flags", kTransposeA, "TransposeA", true},
+    {"Matmul", "flags", kTransposeB, "TransposeB", true},
+    {"Matmul", "flags", kConjugateA, "ConjugateA", true},
+    {"Matmul", "flags", kConjugateB, "ConjugateB", true},
+    {"Matmul", "flags", kPointerBatch, "PointerBatch", true},
+    {"Matmul", "flags", kStrided, "Strided", true},
+    {"Matmul", "flags", kSparse, "Sparse", true},
+    {"Matmul", "flags", kComplex, "Complex", true},
+    {"Convolution", "what", 1, "forward", false},
+    {"Convolution", "what", 2, "backward-data", false},
+    {"Convolution", "what", 3, "backward-filter", false},
+    {"Convolution", "what", 4, "graph", false},
+    {"Collective", "what", 1, "all-reduce", false},
+    {"Collective", "what", 2, "broadcast", false},
+    {"Collective", "what", 3, "reduce", false},
+    {"Collective", "what", 4, "all-gather", false},
+    {"Collective", "what", 5, "reduce-scatter", false},
+    {"Collective", "what", 6, "send", false},
+    {"Collective", "what", 7, "recv", false},
+    {"Collective", "what", 8, "all-to-all", false},
+    {"Collective", "what", 9, "gather", false},
+    {"Collective", "what", 10, "scatter", false},
 };
 
 bool launch_flags_apply(std::string_view record) {
   for (const std::string_view prefix :
-       {"GraphInstantiate", "GraphNode", "ContextFacts", "Alloc", "Device", "Nvtx", "Code"}) {
+       {"GraphInstantiate", "GraphNode", "ContextFacts", "Alloc", "Device", "Nvtx", "Code", "Matmul"}) {
     if (record.substr(0, prefix.size()) == prefix) return false;
   }
   return true;

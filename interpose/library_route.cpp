@@ -132,8 +132,9 @@ DlsymAnswer answer_library(void* handle, u16 id, void* address) {
   const Loader loader;
   if (!loader.dlsym) return {nullptr, 0};
   if (handle == RTLD_NEXT) {
-    if (find_function(ObjectRole::Other, name)) return {nullptr, 0};
-    return {loader.dlsym(RTLD_NEXT, name), 1};  // finds nothing and says so: dlerror() is as it would be
+    // Nothing behind us in the global scope: a caller before us would find our export and take the library for loaded.
+    void* behind = loader.dlsym(RTLD_NEXT, name);
+    return behind ? DlsymAnswer{nullptr, 0} : DlsymAnswer{nullptr, 1};  // dlerror() is as it would be
   }
   const Caller caller(address);
   void* real = handle == RTLD_DEFAULT ? nullptr : loader.dlsym(handle, name);

@@ -103,7 +103,7 @@ Table comm_report(const LoadedTrace& trace) {
     const double seconds = static_cast<double>(moving_ns(sum)) * 1e-9;
     const auto largest = best.find({key.process, key.communicator});
     std::optional<double> expected;
-    if (largest != best.end() && sum.sized)
+    if (largest != best.end() && sum.sized && bus_factor(key.what, facts.ranks) > 0)
       expected = static_cast<double>(sum.bytes) * bus_factor(key.what, facts.ranks) / largest->second * 1e9;
     waits = waits || matched;
     const auto whole = [](double value) { return Value(static_cast<i64>(std::llround(value))); };

@@ -76,7 +76,8 @@ Table libs_report(const LoadedTrace& trace) {
   table.columns = {{"library", Unit::Text},        {"call", Unit::Text, Hint::Name}, {"shape", Unit::Text},
                    {"dtype", Unit::Text},          {"count", Unit::Count},           {"flops", Unit::Count},
                    {"total_ns", Unit::Nanos},      {"flops_per_s", Unit::Count},     {"peak_ratio", Unit::Ratio},
-                   {"arithmetic", Unit::Text},     {"kernels", Unit::Count},         {"host_ns", Unit::Nanos, Hint::Detail},
+                   {"arithmetic", Unit::Text},     {"kernels", Unit::Count, Hint::Detail},
+                   {"host_ns", Unit::Nanos, Hint::Detail},
                    {"captured", Unit::Count, Hint::Detail}};
   const auto words = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
   for (const auto& [key, sum] : rows) {
