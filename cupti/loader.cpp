@@ -112,6 +112,13 @@ bool is_on() {
   return state == DeviceCollection::On || state == DeviceCollection::Paused;
 }
 
+// Ids stay what they are while another client collects: they are asked for then too, for when it has left.
+bool may_ask() {
+  if (!collector_is_ours()) return false;
+  const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_acquire));
+  return is_on() || (state == DeviceCollection::Yielded && collector.thread_runs.load(std::memory_order_relaxed));
+}
+
 }  // namespace
 
 void device_start(const DeviceOptions& options, const DeviceHost& host) {
@@ -144,7 +151,7 @@ void device_window_changed() {
 }
 
 void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread) {
-  if (!is_on() || !context) return;
+  if (!may_ask() || !context) return;
   const CuptiApi& api = collector.api;
   if (!api.cuptiGetContextId || !api.cuptiGetStreamIdEx) return;
   UntracedScope untraced;
@@ -160,10 +167,10 @@ void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread) {
   tell(record);
 }
 
-bool device_wants_nodes() { return is_on() && collector.options.node_graphs && collector.api.cuptiGetGraphNodeId; }
+bool device_wants_nodes() { return may_ask() && collector.options.node_graphs && collector.api.cuptiGetGraphNodeId; }
 
 void device_graph_seen(u64 exec) {
-  if (!is_on() || !collector.api.cuptiGetGraphExecId) return;
+  if (!may_ask() || !collector.api.cuptiGetGraphExecId) return;
   UntracedScope untraced;
   DeviceGraphNode record{};
   record.exec = exec;

@@ -1,0 +1,143 @@
+# meson: timeout=240
+# Another client of CUPTI in the program: it gets all that it would get without us, we are out of its way while it is there and
+# back when it has left, and the trace says when.
+from harness import *
+
+CLIENT = r'''
+#include <cuda.h>
+#include <cupti.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#define MUST(call) do { int r = (call); if (r) { fprintf(stderr, "%s: %d\n", #call, r); exit(70); } } while (0)
+#if LINKED
+#define CUPTI(name) name
+#else
+static void* library;
+#define CUPTI(name) ((__typeof__(&name))dlsym(library, #name))
+#endif
+static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry step() { ret; }\n";
+static long kernels, foreign;
+static void requested(uint8_t** buffer, size_t* size, size_t* count) { *size = 65536; *count = 0; *buffer = malloc(*size); }
+static void completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t size, size_t valid) {
+  CUpti_Activity* record = 0;
+  while (!CUPTI(cuptiActivityGetNextRecord)(buffer, valid, &record)) {
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ++kernels; else ++foreign;
+  }
+  free(buffer);  /* of a buffer that is not its own this would be the end */
+}
+static void callback(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {}
+static CUpti_SubscriberHandle subscriber;
+static void come(int subscribe) {
+  if (subscribe) MUST(CUPTI(cuptiSubscribe)(&subscriber, callback, 0));
+  MUST(CUPTI(cuptiActivityRegisterCallbacks)(requested, completed));
+  MUST(CUPTI(cuptiActivityEnable)(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+}
+static void leave(int subscribe) {
+  MUST(CUPTI(cuptiActivityFlushAll)(1));
+  MUST(CUPTI(cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+  if (subscribe) MUST(CUPTI(cuptiUnsubscribe)(subscriber));
+}
+static CUfunction step;
+static void launch(int count) {
+  for (int i = 0; i < count; ++i) MUST(cuLaunchKernel(step, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0));
+  MUST(cuCtxSynchronize());
+}
+int main(int argc, char** argv) {
+  int early = !strcmp(argv[1], "early"), subscribe = !strcmp(argv[2], "subscribe"), stay = !strcmp(argv[3], "stay");
+#if !LINKED
+  library = dlopen("libcupti.so.13", RTLD_NOW);
+  if (!library) { fprintf(stderr, "%s\n", dlerror()); return 71; }
+#endif
+  if (early) come(subscribe);
+  CUcontext context; CUmodule module;
+  MUST(cuInit(0));
+  MUST(cuDevicePrimaryCtxRetain(&context, 0));
+  MUST(cuCtxSetCurrent(context));
+  MUST(cuModuleLoadData(&module, ptx));
+  MUST(cuModuleGetFunction(&step, module, "step"));
+  if (!early) { launch(30); come(subscribe); }
+  launch(7);
+  if (!stay) { leave(subscribe); usleep(3500000); launch(20); }
+  if (stay) MUST(CUPTI(cuptiActivityFlushAll)(1));
+  printf("client kernels %ld others %ld\n", kernels, foreign);
+  return 0;
+}
+'''
+
+
+def client(linked):
+    include = '/usr/local/cuda/extras/CUPTI/include'
+    flags = ['-lcuda', '-ldl', f'-DLINKED={int(linked)}', '-I', include, '-Wno-unused']
+    if linked:
+        flags += ['-L', places.simgpu, '-l:libcupti.so.13', '-Wl,--allow-shlib-undefined']
+    return compiled(f'client{int(linked)}.c', CLIENT, *flags)
+
+
+def has_simulated_cupti():
+    if not os.path.exists(os.path.join(places.simgpu, 'libcupti.so.13')):
+        skip('not built: simgpu/libcupti.so.13')
+
+
+STATE = {'never': 1, 'on': 2, 'paused': 3, 'yielded': 4, 'failed': 5, 'ended': 6}
+
+
+def states(run):
+    return [record['state'] for record in sorted(records(run, 'DeviceState'), key=lambda record: record['begin_ns'])]
+
+
+def is_state(value, word):
+    return value == STATE[word] or value == word
+
+
+def check_states(run, *wanted):
+    found = states(run)
+    check(len(found) == len(wanted) and all(map(is_state, found, wanted)), 'states of device collection', found, wanted)
+
+
+def both(command, seen_by_client, ours):
+    plain = untraced(command)
+    check_equal(plain.returncode, 0, plain.stderr)
+    check_equal(plain.stdout.decode().strip(), f'client kernels {seen_by_client} others 0', 'without us')
+    forget_run()
+    run = traced(command)
+    same_output(plain, run)
+    check_equal(len(records(run, 'DeviceKernel')), ours, 'kernels in the trace')
+    check_equal(len(records(run, 'KernelLaunch')), len([1 for line in run.truth_of('kernel')]), 'calls are recorded throughout')
+    return run
+
+
+def test_client_that_comes_later_and_leaves():
+    has_simulated_cupti()
+    for linked in (False, True):
+        for how in ('subscribe', 'register'):
+            run = both([client(linked), 'late', how, 'leave'], 7, 50)
+            check_states(run, 'on', 'yielded', 'on', 'ended')
+
+
+def test_client_that_comes_later_and_stays():
+    has_simulated_cupti()
+    run = both([client(True), 'late', 'subscribe', 'stay'], 7, 30)
+    check_states(run, 'on', 'yielded')
+
+
+def test_client_that_was_there_first():
+    has_simulated_cupti()
+    run = both([client(True), 'early', 'subscribe', 'stay'], 7, 0)
+    check_states(run, 'yielded')
+    run = both([client(False), 'early', 'register', 'leave'], 7, 20)
+    check_states(run, 'yielded', 'on', 'ended')
+
+
+def test_other_profilers_variable():
+    has_simulated_cupti()
+    forget_run()
+    run = traced([program('drv_linked')], {'CUDA_INJECTION64_PATH': '/opt/other/libother.so'})
+    check_states(run, 'yielded')
+    check_equal(len(records(run, 'DeviceKernel')), 0, 'device records')
+    check_equal(len(records(run, 'KernelLaunch')), 21, 'launches')
+
+
+main()

@@ -1,0 +1,125 @@
+// Buffers lent to CUPTI: bounded, in order, never lent twice, never lost.
+#include "cupti/buffers.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <thread>
+#include <vector>
+
+namespace gputrace {
+namespace {
+
+TEST(ActivityBuffers, SizesFollowTheBudget) {
+  const auto size_of = [](u64 budget) {
+    ActivityBuffers buffers;
+    buffers.configure(budget);
+    return buffers.size();
+  };
+  EXPECT_EQ(size_of(32u << 20), 1u << 20);
+  EXPECT_EQ(size_of(2u << 20), 256u << 10);
+  EXPECT_EQ(size_of(1024), 64u << 10) << "the smallest";
+}
+
+TEST(ActivityBuffers, RefusesAndCountsWhenAllAreLent) {
+  ActivityBuffers buffers;
+  buffers.configure(512u << 10);  // eight of 64 KiB
+  std::set<u8*> lent;
+  u64 size = 0;
+  while (u8* data = buffers.request(size)) {
+    EXPECT_EQ(size, 64u << 10);
+    EXPECT_TRUE(lent.insert(data).second) << "lent twice";
+    data[0] = data[size - 1] = 1;
+  }
+  EXPECT_EQ(lent.size(), 8u);
+  EXPECT_EQ(size, 0u);
+  EXPECT_EQ(buffers.held(), 8u);
+  EXPECT_EQ(buffers.request(size), nullptr);
+  EXPECT_EQ(buffers.take_refused(), 2u);
+  EXPECT_EQ(buffers.take_refused(), 0u);
+
+  u8* first = *lent.begin();
+  EXPECT_TRUE(buffers.complete(first, 100));
+  EXPECT_EQ(buffers.request(size), nullptr) << "completed, not free yet";
+  const ActivityBuffers::Completed taken = buffers.take();
+  EXPECT_EQ(taken.data, first);
+  EXPECT_EQ(taken.valid, 100u);
+  buffers.give_back(first);
+  EXPECT_EQ(buffers.request(size), first);
+}
+
+TEST(ActivityBuffers, ComeBackInTheOrderOfTheirCompletion) {
+  ActivityBuffers buffers;
+  buffers.configure(8u << 20);
+  u64 size;
+  u8* a = buffers.request(size);
+  u8* b = buffers.request(size);
+  u8* c = buffers.request(size);
+  EXPECT_TRUE(buffers.complete(c, 1));
+  EXPECT_TRUE(buffers.complete(a, 2));
+  EXPECT_TRUE(buffers.complete(b, 3));
+  EXPECT_EQ(buffers.take().data, c);
+  EXPECT_EQ(buffers.take().data, a);
+  EXPECT_EQ(buffers.take().data, b);
+  EXPECT_EQ(buffers.take().data, nullptr);
+}
+
+TEST(ActivityBuffers, KnowsForeignAndRepeatedBuffers) {
+  ActivityBuffers buffers;
+  buffers.configure(8u << 20);
+  u64 size;
+  u8 other[64];
+  EXPECT_FALSE(buffers.complete(other, 64));
+  EXPECT_FALSE(buffers.complete(nullptr, 64));
+  EXPECT_FALSE(buffers.owns(other));
+  u8* own = buffers.request(size);
+  EXPECT_TRUE(buffers.owns(own));
+  EXPECT_TRUE(buffers.complete(own, size + 4096)) << "more than it holds";
+  EXPECT_TRUE(buffers.complete(own, 8)) << "ours, though given back already";
+  const ActivityBuffers::Completed taken = buffers.take();
+  EXPECT_EQ(taken.valid, size);
+  EXPECT_EQ(buffers.take().data, nullptr) << "once";
+}
+
+TEST(ActivityBuffers, ManyThreadsNeverShareOne) {
+  ActivityBuffers buffers;
+  buffers.configure(2u << 20);
+  std::atomic<u64> errors{0}, completed{0};
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 20'000; ++i) {
+        u64 size;
+        u8* data = buffers.request(size);
+        if (!data) continue;
+        if (data[0]) ++errors;
+        data[0] = static_cast<u8>(t + 1);
+        if (data[0] != t + 1) ++errors;
+        buffers.complete(data, 1);
+        ++completed;
+      }
+    });
+  }
+  u64 taken = 0;
+  std::thread reader([&] {
+    for (;;) {
+      const bool last = stop;
+      while (u8* data = buffers.take().data) {
+        data[0] = 0;
+        buffers.give_back(data);
+        ++taken;
+      }
+      if (last) return;
+    }
+  });
+  for (std::thread& thread : threads) thread.join();
+  stop = true;
+  reader.join();
+  EXPECT_EQ(errors, 0u);
+  EXPECT_EQ(taken, completed);
+  EXPECT_EQ(buffers.held(), 0u);
+}
+
+}  // namespace
+}  // namespace gputrace
