@@ -36,6 +36,7 @@ void DeviceTimeline::add(u64 device, Nanos before, Nanos after, Nanos likely) {
     if (before <= knots_.back().host + knots_.back().error && device == knots_.back().device) return;
     ++restarts_;
     const Nanos error = (after - before + 1) / 2;
+    epoch_ = knots_.size();
     knots_.push_back({device, middle, error, 0, rate_, true});
     worst_ = std::max(worst_, error);
     return;
@@ -63,7 +64,9 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
     largest_step_ = std::max(largest_step_, made.step);
   } else if (!inside) {
     made.host = std::max(predicted < before ? before : after, last.host);
-    made.error = width;
+    // Once the rate is known, what a reading is off by is noise of the readings: times have it too.
+    const std::size_t settled = 4;
+    made.error = width + (knots_.size() - epoch_ >= settled ? off : 0);
     // The rate over as long a baseline as there was no jump in.
     std::size_t first = knots_.size() - 1;
     while (first > 0 && !knots_[first].epoch && knots_[first].step == 0 && knots_.size() - first < kBaseline) --first;

@@ -52,7 +52,7 @@ class DeviceTimeline {
   void follow(u64 device, Nanos before, Nanos after);
 
   std::vector<Knot> knots_;
-  std::size_t hint_ = 0;
+  std::size_t hint_ = 0, epoch_ = 0;  // the knot that was used last, the first of the newest epoch
   double rate_ = 1;
   u64 readings_ = 0, steps_ = 0, restarts_ = 0;
   Nanos largest_step_ = 0, worst_ = 0, here_ = 0;

@@ -69,7 +69,7 @@ class Timeline {
     u32 newest_call = kNone;
   };
 
-  void take(const DeviceOperation& operation);
+  void take(DeviceOperation operation);
   Joined join(const DeviceOperation& operation);
   Joined join_by_key(const DeviceOperation& operation);
   u32 join_by_order(const DeviceOperation& operation);
