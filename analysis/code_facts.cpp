@@ -16,7 +16,8 @@ constexpr PrecisionWord kWords[] = {{kFp64, "fp64"}, {kFp32, "fp32"}, {kTf32, "t
                                     {kFp16, "fp16"}, {kFp8, "fp8"},   {kFp6, "fp6"},   {kFp4, "fp4"},
                                     {kInt8, "int8"}, {kInt4, "int4"}, {kB1, "b1"}};
 
-// As a driver picks: exactly this chip's own code, its family's, the nearest of its generation, else PTX. 0: not at all.
+// As a driver picks: exactly this chip's own code, its family's, the nearest of its generation, else PTX. 0: not at
+// all.
 u32 fitness(const KernelCode& code, u32 device) {
   const bool generation = code.architecture / 10 == device / 10;
   if (code.flags & kCodePtxOnly) {
@@ -110,8 +111,9 @@ std::optional<bool> uses_tensor_cores(const KernelCode* code) {
 }
 
 std::string tensor_core_kind(const KernelCode* code) {
-  static constexpr const char* kKinds[] = {"HMMA",  "IMMA",  "BMMA",    "DMMA",    "QMMA",    "OMMA",    "HGMMA", "IGMMA",
-                                           "BGMMA", "QGMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "UTCMMA"};
+  static constexpr const char* kKinds[] = {"HMMA",    "IMMA",    "BMMA",    "DMMA",    "QMMA",
+                                           "OMMA",    "HGMMA",   "IGMMA",   "BGMMA",   "QGMMA",
+                                           "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "UTCMMA"};
   std::string kinds;
   for (std::size_t i = std::size(kKinds); code != nullptr && i-- > 0;) {  // the newer generation's first
     if ((code->mma >> i & 1) == 0) continue;

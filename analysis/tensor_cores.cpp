@@ -69,7 +69,8 @@ void judge_by_call(const LibraryShape& shape, const Device& device, TensorCoreVe
   verdict.eligible = verdict.used == true ? std::optional<bool>(true) : advice.eligible;
   if (verdict.used != false || advice.eligible != true) return;
   verdict.reason = advice.reason;
-  verdict.gain = matrix_gain(device, verdict.precision.empty() ? arithmetic_of(shape) : verdict.precision, advice.target);
+  verdict.gain =
+      matrix_gain(device, verdict.precision.empty() ? arithmetic_of(shape) : verdict.precision, advice.target);
 }
 
 }  // namespace
@@ -149,22 +150,29 @@ TensorCoreVerdict tensor_core_verdict(const ProcessTrace& process, u32 kernel, c
   return verdict;
 }
 
-PrecisionTimes precision_times(const LoadedTrace& trace) {
-  PrecisionTimes times;
+void for_each_judged(const LoadedTrace& trace, const std::function<void(const JudgedKernel&)>& visit) {
   for (const ProcessTrace& process : trace.processes) {
     for (u32 k = 0; k < process.kernels.size(); ++k) {
       const KernelLaunches& group = process.kernels[k];
-      const u64 nanos = group.times.durations.sum();
-      if (nanos == 0) continue;
+      const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
+      if (executions == 0 || group.shape.function == kNone) continue;
       const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
-      const TensorCoreVerdict verdict = tensor_core_verdict(process, k, DeviceMap::facts(process, ordinal));
-      if (verdict.used) times.judged_ns += nanos;
-      if (verdict.used == true) times.tensor_core_ns += nanos;
-      if (verdict.no_arithmetic) times.none_ns += nanos;
-      if (!verdict.precision.empty()) times.by_precision[verdict.precision] += nanos;
-      if (verdict.no_arithmetic || !verdict.precision.empty()) times.known_ns += nanos;
+      const Device* device = DeviceMap::facts(process, ordinal);
+      visit({process, k, device, executions, group.times.durations.sum(), tensor_core_verdict(process, k, device)});
     }
   }
+}
+
+PrecisionTimes precision_times(const LoadedTrace& trace) {
+  PrecisionTimes times;
+  for_each_judged(trace, [&times](const JudgedKernel& each) {
+    if (each.nanos == 0) return;
+    if (each.verdict.used) times.judged_ns += each.nanos;
+    if (each.verdict.used == true) times.tensor_core_ns += each.nanos;
+    if (each.verdict.no_arithmetic) times.none_ns += each.nanos;
+    if (!each.verdict.precision.empty()) times.by_precision[each.verdict.precision] += each.nanos;
+    if (each.verdict.no_arithmetic || !each.verdict.precision.empty()) times.known_ns += each.nanos;
+  });
   return times;
 }
 

@@ -3,6 +3,7 @@
 // from what kind of work its name and code show. What cannot be told is nothing.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -13,8 +14,8 @@ namespace gputrace {
 
 struct TensorCoreVerdict {
   std::optional<bool> used;
-  std::string kind;       // mnemonics of its matrix instructions
-  std::string precision;  // input type of the dominant arithmetic; "": not known, or none
+  std::string kind;                // mnemonics of its matrix instructions
+  std::string precision;           // input type of the dominant arithmetic; "": not known, or none
   bool no_arithmetic = false;      // its code was read whole and has no floating-point and no matrix instruction
   bool precision_by_call = false;  // the code did not tell; the library call did
   std::optional<bool> eligible;
@@ -39,6 +40,16 @@ u32 dimension_unit(const std::string& arithmetic);
 
 // Share of the time that would be saved at most by matrix units of `target` instead of ordinary arithmetic.
 double matrix_gain(const Device& device, const std::string& arithmetic, const std::string& target);
+
+// Each kernel that ran, with its executions' device time (0: not known) and the device it ran on (or nullptr).
+struct JudgedKernel {
+  const ProcessTrace& process;
+  u32 kernel;  // index in process.kernels
+  const Device* device;
+  u64 executions, nanos;
+  TensorCoreVerdict verdict;
+};
+void for_each_judged(const LoadedTrace& trace, const std::function<void(const JudgedKernel&)>& visit);
 
 // Time of all kernels by what it was spent on, over all processes; the shares are of kernel_ns of device_totals.
 struct PrecisionTimes {

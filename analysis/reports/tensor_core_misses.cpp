@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "analysis/device_time.h"
-#include "analysis/devices.h"
 #include "analysis/kernel_rows.h"
 #include "analysis/reports/list.h"
 #include "analysis/tensor_cores.h"
@@ -18,26 +17,25 @@ Table tensor_core_misses_report(const LoadedTrace& trace) {
     std::string precision;
   };
   std::map<std::tuple<std::string, std::string, std::string>, Sum> sums;
-  for (const ProcessTrace& process : trace.processes) {
-    for (u32 k = 0; k < process.kernels.size(); ++k) {
-      const KernelLaunches& group = process.kernels[k];
-      const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
-      if (executions == 0 || group.shape.function == kNone) continue;
-      const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
-      const TensorCoreVerdict verdict = tensor_core_verdict(process, k, DeviceMap::facts(process, ordinal));
-      if (verdict.used != false || verdict.eligible != true) continue;
-      Sum& sum = sums[{display_name(process.functions[group.shape.function]), verdict.call, verdict.reason}];
-      sum.launches += executions;
-      sum.total_ns += group.times.durations.sum();
-      sum.gain_ns += static_cast<double>(group.times.durations.sum()) * verdict.gain;
-      sum.precision = verdict.precision;
-    }
-  }
+  for_each_judged(trace, [&sums](const JudgedKernel& each) {
+    const TensorCoreVerdict& verdict = each.verdict;
+    if (verdict.used != false || verdict.eligible != true) return;
+    const Function& function = each.process.functions[each.process.kernels[each.kernel].shape.function];
+    Sum& sum = sums[{display_name(function), verdict.call, verdict.reason}];
+    sum.launches += each.executions;
+    sum.total_ns += each.nanos;
+    sum.gain_ns += static_cast<double>(each.nanos) * verdict.gain;
+    sum.precision = verdict.precision;
+  });
   Table table;
   table.section = "tensor-core-misses";
   table.title = "Could use tensor cores and do not";
-  table.columns = {{"kernel", Unit::Text, Hint::Kernel}, {"call", Unit::Text},      {"reason", Unit::Text},
-                   {"precision", Unit::Text},            {"launches", Unit::Count}, {"total_ns", Unit::Nanos},
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel},
+                   {"call", Unit::Text},
+                   {"reason", Unit::Text},
+                   {"precision", Unit::Text},
+                   {"launches", Unit::Count},
+                   {"total_ns", Unit::Nanos},
                    {"gain_ns", Unit::Nanos}};
   const bool timed = device_collected(trace);
   const auto text = [](const std::string& value) { return value.empty() ? Value() : Value(value); };
@@ -48,9 +46,11 @@ Table tensor_core_misses_report(const LoadedTrace& trace) {
                           known ? number(static_cast<i64>(std::llround(sum.gain_ns))) : Value()});
   }
   table.notes = {
-      "gain = at most, for a kernel bound by arithmetic: its time x (1 - ordinary rate / matrix rate of the device, dense)",
+      "gain = at most, for a kernel bound by arithmetic: its time x (1 - ordinary rate / matrix rate of the device, "
+      "dense)",
       "reason: math mode = the call does not allow it (tf32, or pedantic); precision = it computes in fp32; dimension, "
-      "alignment = sizes or leading dimensions are no multiples of 16 bytes; layout = 8-bit operands not transposed as needed"};
+      "alignment = sizes or leading dimensions are no multiples of 16 bytes; layout = 8-bit operands not transposed as "
+      "needed"};
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
   sort_table(table, timed ? "gain_ns" : "launches");
   return table;

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "analysis/device_time.h"
-#include "analysis/devices.h"
 #include "analysis/kernel_rows.h"
 #include "analysis/reports/list.h"
 
@@ -25,21 +24,15 @@ Value text(const std::string& value) { return value.empty() ? Value() : Value(va
 Table tensor_cores_report(const LoadedTrace& trace) {
   using Key = std::tuple<int, std::string, std::string>;  // with, without, not known; kind; precision
   std::map<Key, Sum> sums;
-  for (const ProcessTrace& process : trace.processes) {
-    for (u32 k = 0; k < process.kernels.size(); ++k) {
-      const KernelLaunches& group = process.kernels[k];
-      const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
-      if (executions == 0 || group.shape.function == kNone) continue;
-      const Function& function = process.functions[group.shape.function];
-      const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
-      const TensorCoreVerdict verdict = tensor_core_verdict(process, k, DeviceMap::facts(process, ordinal));
-      const int state = !verdict.used ? 2 : *verdict.used ? 0 : 1;
-      Sum& sum = sums[{state, state == 1 ? "none" : verdict.kind, verdict.precision}];
-      sum.kernels.emplace(image_key(process, function.module), display_name(function));
-      sum.launches += executions;
-      sum.total_ns += group.times.durations.sum();
-    }
-  }
+  for_each_judged(trace, [&sums](const JudgedKernel& each) {
+    const Function& function = each.process.functions[each.process.kernels[each.kernel].shape.function];
+    const TensorCoreVerdict& verdict = each.verdict;
+    const int state = !verdict.used ? 2 : *verdict.used ? 0 : 1;
+    Sum& sum = sums[{state, state == 1 ? "none" : verdict.kind, verdict.precision}];
+    sum.kernels.emplace(image_key(each.process, function.module), display_name(function));
+    sum.launches += each.executions;
+    sum.total_ns += each.nanos;
+  });
   Table table;
   table.section = "tensor-cores";
   table.title = "Tensor cores: time by matrix instruction and input type";
@@ -50,10 +43,12 @@ Table tensor_cores_report(const LoadedTrace& trace) {
   for (const auto& [key, sum] : sums) {
     const auto share = timed ? ratio(sum.total_ns, totals.kernel_ns) : std::nullopt;
     table.rows.push_back({text(std::get<1>(key)), text(std::get<2>(key)), number(static_cast<u64>(sum.kernels.size())),
-                          number(sum.launches), timed ? number(sum.total_ns) : Value(), share ? Value(*share) : Value()});
+                          number(sum.launches), timed ? number(sum.total_ns) : Value(),
+                          share ? Value(*share) : Value()});
   }
   table.notes = {
-      "kind = matrix instructions in the kernel's machine code (\"none\": it has none; empty: its code is not known); an "
+      "kind = matrix instructions in the kernel's machine code (\"none\": it has none; empty: its code is not known); "
+      "an "
       "instruction that is there need not be executed"};
   if (const std::string why = why_no_code(trace); !why.empty()) table.notes.push_back("kinds are not told: " + why);
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));

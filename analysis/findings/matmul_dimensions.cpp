@@ -1,0 +1,61 @@
+// Products whose sizes are no multiples of what tensor cores take at a time (16 bytes: 8 elements of 16 bits, 16 of 8).
+#include <fmt/format.h>
+
+#include <set>
+
+#include "analysis/device_time.h"
+#include "analysis/findings/rules.h"
+#include "analysis/library_rows.h"
+#include "analysis/render/render.h"
+#include "analysis/tensor_cores.h"
+
+namespace gputrace {
+namespace {
+
+u64 rounded_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
+
+}  // namespace
+
+void matmul_dimensions_rule(const LoadedTrace& trace, Findings& found) {
+  u64 calls = 0, nanos = 0, worst_ns = 0, shapes = 0;
+  std::string worst, worst_call, advice;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const LibraryRow& row : process.library.rows) {
+      const std::string arithmetic = arithmetic_of(row.shape);
+      const u64 unit = dimension_unit(arithmetic);
+      const LibraryShape& shape = row.shape;
+      if (shape.kind != LibraryKind::Matmul || arithmetic == "fp32" || unit == 0) continue;
+      if (shape.m <= 1 || shape.n <= 1) continue;  // a matrix-vector product: no sizes make it one of matrices
+      const bool even = shape.m % unit == 0 && shape.n % unit == 0 && shape.k % unit == 0;
+      u64 time = 0;
+      if (even || !device_time_of(row, time)) continue;
+      ++shapes;
+      calls += row.calls;
+      nanos += time;
+      if (!worst.empty() && time <= worst_ns) continue;
+      worst_ns = time;
+      worst = shape_text(shape);
+      worst_call = library_call_name(process, row);
+      advice = fmt::format("pad to multiples of {} elements: {}×{}×{}", unit, rounded_up(shape.m, unit),
+                           rounded_up(shape.n, unit), rounded_up(shape.k, unit));
+    }
+  }
+  const auto share = ratio(nanos, device_totals(trace).kernel_ns);
+  if (!share || *share < kCostlyShare) return;
+  found.push_back(
+      {"matmul-dimensions",
+       Severity::Warning,
+       "libs",
+       fmt::format("{} shapes of products have sizes that tensor cores cannot take whole: {} calls, {} ({:.0f} % of "
+                   "kernel time), most of it {} {}",
+                   shapes, human_count(calls), human_nanos(static_cast<Nanos>(nanos)), *share * 100, worst_call, worst),
+       advice,
+       {{"shapes", number(shapes)},
+        {"calls", number(calls)},
+        {"total_ns", number(nanos)},
+        {"share", *share},
+        {"call", worst_call},
+        {"shape", worst}}});
+}
+
+}  // namespace gputrace

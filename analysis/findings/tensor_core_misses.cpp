@@ -1,0 +1,73 @@
+// Products and convolutions that could run on tensor cores and do not: fp32 that may not be rounded to tf32, and 16-bit
+// (or narrower) types whose kernel has no matrix instruction.
+#include <fmt/format.h>
+
+#include <map>
+
+#include "analysis/device_time.h"
+#include "analysis/findings/rules.h"
+#include "analysis/kernel_rows.h"
+#include "analysis/render/render.h"
+#include "analysis/tensor_cores.h"
+
+namespace gputrace {
+namespace {
+
+struct Missed {
+  u64 executions = 0, nanos = 0, worst_ns = 0;
+  double gain_ns = 0;
+  std::string worst, call, reason;
+
+  void add(const JudgedKernel& each) {
+    executions += each.executions;
+    nanos += each.nanos;
+    gain_ns += static_cast<double>(each.nanos) * each.verdict.gain;
+    if (!worst.empty() && each.nanos <= worst_ns) return;
+    worst_ns = each.nanos;
+    worst = name_of(each.process.functions[each.process.kernels[each.kernel].shape.function]).brief;
+    call = each.verdict.call;
+    reason = each.verdict.reason;
+  }
+};
+
+void tell(const char* id, const std::string& what, const std::string& fix, const Missed& missed, u64 kernel_ns,
+          Findings& found) {
+  const auto share = ratio(missed.nanos, kernel_ns);
+  if (!share || *share < kCostlyShare) return;
+  Finding finding{id,
+                  Severity::Warning,
+                  "tensor-core-misses",
+                  fmt::format("{}: {} executions, {} ({:.0f} % of kernel time), most of it {}", what,
+                              human_count(missed.executions), human_nanos(static_cast<Nanos>(missed.nanos)),
+                              *share * 100, missed.worst),
+                  fix,
+                  {{"executions", number(missed.executions)},
+                   {"total_ns", number(missed.nanos)},
+                   {"share", *share},
+                   {"kernel", missed.worst},
+                   {"call", missed.call.empty() ? Value() : Value(missed.call)},
+                   {"reason", missed.reason}}};
+  finding.gain_ns = static_cast<u64>(missed.gain_ns);
+  found.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void tensor_core_misses_rule(const LoadedTrace& trace, Findings& found) {
+  Missed single, narrow;
+  for_each_judged(trace, [&](const JudgedKernel& each) {
+    const TensorCoreVerdict& verdict = each.verdict;
+    if (verdict.used != false || verdict.eligible != true || each.nanos == 0) return;
+    const bool fp32 = verdict.reason == "math mode" ? verdict.precision == "fp32" : verdict.reason == "precision";
+    (fp32 ? single : narrow).add(each);
+  });
+  const u64 kernel_ns = device_totals(trace).kernel_ns;
+  tell("fp32-matmul", "products in fp32 outside of the tensor cores, which would take them as tf32",
+       "allow tf32 (torch.set_float32_matmul_precision('high'), CUBLAS_TF32_TENSOR_OP_MATH), or use bf16", single,
+       kernel_ns, found);
+  tell("no-tensor-cores", "products in types that tensor cores take, by kernels without matrix instructions",
+       "see the reason: make sizes and leading dimensions multiples of 16 bytes, take another layout or math mode",
+       narrow, kernel_ns, found);
+}
+
+}  // namespace gputrace
