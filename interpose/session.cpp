@@ -344,6 +344,8 @@ bool enter_session() {
   u64 generation = gate.generation.load(std::memory_order_acquire);
   if (generation == kGateOff) return false;
   if (thread_state.busy == kUntraced) return false;
+  // Begun in the ring of the process that this one was forked from, by a handler or a callback within the call.
+  if (generation == kGateIdle && has_begun(thread_state)) thread_state.busy = 0;
   if (thread_state.busy) {  // a signal handler on top of this thread's own way in
     if (generation >= kFirstGeneration) producer.control->unslotted.fetch_add(1, std::memory_order_relaxed);
     return false;

@@ -400,7 +400,9 @@ std::vector<Consumer::OpenCall> Consumer::open_calls() const {
   for (u32 i = 0; i < segment_.header().slot_count; ++i) {
     const ThreadSlot& slot = segment_.slot(i);
     if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live)) continue;
-    for (u32 depth = 0; depth < kInFlightDepth; ++depth) {
+    // What an exception or a longjmp left open lies deeper than the thread is now.
+    const u32 open = std::min(peek(slot.depth), kInFlightDepth);
+    for (u32 depth = 0; depth < open; ++depth) {
       const InFlightCall& call = slot.in_flight[depth];
       const u64 begin = call.begin.load(std::memory_order_acquire);
       if (!begin) continue;

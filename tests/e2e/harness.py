@@ -18,7 +18,8 @@ Each test_* gets a fresh scratch folder. A check that fails ends its test_* func
 line that a file prints is `CASES passed failed skipped`; its exit code is 0, 1 when something failed, 77 when all was skipped.
 No process outlives a test: what is left after the time limit is killed, and that fails the test.
 
-By hand: GT_BUILD=DIR python3 tests/e2e/test_x.py [test_name...]; GT_KEEP=1 keeps the scratch folders and prints them.
+By hand: GT_BUILD=DIR python3 tests/e2e/test_x.py [test_name...]; GT_KEEP=1 keeps the scratch folders and prints them; GT_FULL=1
+raises the counts of the sweeps (1000 kills, 10,000 forks, 300 processes at once, every allocation).
 """
 import collections
 import ctypes
@@ -38,6 +39,7 @@ import traceback
 SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 BUILD = os.path.abspath(os.environ.get('GT_BUILD', os.path.join(SOURCE, 'build', 'debug')))
 TIMEOUT = 60            # seconds for one program
+FULL = os.environ.get('GT_FULL') == '1'  # the large sweeps, by hand: hours, not minutes
 SIDECAR_TIMEOUT = 20    # seconds for the sidecar to end after the program has
 
 

@@ -115,7 +115,7 @@ def test_the_child_inherits_no_descriptor():
 
 
 def test_parallel_processes_in_one_directory():
-    count = 12
+    count = 300 if FULL else 12
     processes = [start([program('drv_linked'), 'count=5'], traced_environment()) for _ in range(count)]
     for process in processes:
         check_equal(finish(process)[0], 0, 'exit code')

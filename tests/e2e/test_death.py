@@ -5,7 +5,7 @@ import random
 
 from against_truth import *
 
-ROUNDS, THREADS = 60, 8
+ROUNDS, THREADS = 1000 if FULL else 60, 8
 LOOP = {'SIMGPU_CALL_TIME': '0', 'SIMGPU_TRUTH': None}
 
 

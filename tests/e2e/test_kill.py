@@ -5,7 +5,7 @@ import struct
 
 from harness import *
 
-ROUNDS, THREADS = 40, 4
+ROUNDS, THREADS = 1000 if FULL else 40, 4
 
 
 def start_loop(name, **env):

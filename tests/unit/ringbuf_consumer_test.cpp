@@ -249,6 +249,7 @@ TEST(Consumer, ShowsCallsInFlight) {
   Consumer consumer(view_of(producer_process), sink);
   emit(1);
   ThreadSlot& slot = *thread_state.slot;
+  slot.depth = 3;
   slot.in_flight[0].call = 12;
   slot.in_flight[0].argument = 0xbeef;
   slot.in_flight[0].begin.store(777);
