@@ -47,10 +47,9 @@ void add_notes(const LoadedTrace& trace, Table& table) {
     return;
   }
   table.notes.push_back(
-      "over the launches whose kernel was found: latency = call begin to kernel start; queue = call end to kernel "
-      "start, 0 where it began before; gap = what of that the launch itself cost: from the call's end or the end of "
-      "what the kernel had to wait for (its stream, events), the later, to its start; short = kernels that ran shorter "
-      "than their own launch call; blocked = launch calls above 50 us behind 512 or more waiting operations");
+      "latency = call begin to kernel start; queue = call end to kernel start; gap = the part of that which the launch "
+      "itself cost: from its call's end, or from the end of what the kernel waited for (stream, events), to its start; "
+      "short = kernels shorter than their own launch call; blocked = calls above 50 us behind 512 waiting operations");
   u64 launches = 0, joined = 0;
   Nanos error = 0;
   for (const ProcessTrace& process : trace.processes) {
@@ -62,7 +61,7 @@ void add_notes(const LoadedTrace& trace, Table& table) {
   }
   if (joined < launches) {
     table.notes.push_back(std::to_string(joined) + " of " + std::to_string(launches) +
-                          " launches were joined to their kernel");
+                          " launches were joined to their kernel: the times are over those");
   }
   if (error > 0)
     table.notes.push_back("host and device clocks are tied to within " + std::to_string(error) + " ns");
@@ -77,16 +76,16 @@ Table launches_report(const LoadedTrace& trace) {
   table.columns = {{"kernel", Unit::Text, Hint::Kernel},
                    {"launches", Unit::Count},
                    {"api_mean_ns", Unit::Nanos},
-                   {"api_p99_ns", Unit::Nanos},
-                   {"api_total_ns", Unit::Nanos},
-                   {"queue_mean_ns", Unit::Nanos},
                    {"latency_mean_ns", Unit::Nanos},
-                   {"latency_median_ns", Unit::Nanos},
-                   {"latency_p99_ns", Unit::Nanos},
                    {"gap_mean_ns", Unit::Nanos},
                    {"short", Unit::Count},
-                   {"joined", Unit::Count, Hint::Detail},
+                   {"queue_mean_ns", Unit::Nanos},
+                   {"latency_median_ns", Unit::Nanos},
+                   {"latency_p99_ns", Unit::Nanos},
+                   {"api_p99_ns", Unit::Nanos},
+                   {"api_total_ns", Unit::Nanos},
                    {"blocked", Unit::Count},
+                   {"joined", Unit::Count, Hint::Detail},
                    {"blocked_ns", Unit::Nanos, Hint::Detail}};
   table.sort = "launches";
   add_notes(trace, table);
@@ -97,19 +96,22 @@ Table launches_report(const LoadedTrace& trace) {
     table.rows.push_back({row.name,
                           number(row.calls.count()),
                           number(row.calls.mean()),
-                          number(row.calls.percentile(0.99)),
-                          number(row.calls.sum()),
-                          mean(row.queue_ns),
                           when_joined(row.latency.mean()),
-                          when_joined(row.latency.percentile(0.5)),
-                          when_joined(row.latency.percentile(0.99)),
                           mean(row.gap_ns),
                           when_joined(row.short_kernels),
-                          when_joined(joined),
+                          mean(row.queue_ns),
+                          when_joined(row.latency.percentile(0.5)),
+                          when_joined(row.latency.percentile(0.99)),
+                          number(row.calls.percentile(0.99)),
+                          number(row.calls.sum()),
                           when_joined(row.blocked),
+                          when_joined(joined),
                           when_joined(row.blocked_ns)});
-    if (row.calls.approximate()) table.columns[3].approximate = true;
-    if (row.latency.approximate()) table.columns[7].approximate = table.columns[8].approximate = true;
+    const auto approximate = [&table](const char* key) {
+      table.columns[static_cast<std::size_t>(table.column(key))].approximate = true;
+    };
+    if (row.calls.approximate()) approximate("api_p99_ns");
+    if (row.latency.approximate()) approximate("latency_median_ns"), approximate("latency_p99_ns");
   }
   return table;
 }

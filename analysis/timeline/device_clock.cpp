@@ -64,17 +64,18 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
     largest_step_ = std::max(largest_step_, made.step);
   } else if (!inside) {
     made.host = std::max(predicted < before ? before : after, last.host);
-    // Once the rate is known, what a reading is off by is noise of the readings: times have it too.
-    const std::size_t settled = 4;
-    made.error = width + (knots_.size() - epoch_ >= settled ? off : 0);
-    // The rate over as long a baseline as there was no jump in.
+    // The rate over as long a baseline as there was no jump in. What the knots between are off that line is noise of
+    // the readings: times have it too.
     std::size_t first = knots_.size() - 1;
     while (first > 0 && !knots_[first].epoch && knots_[first].step == 0 && knots_.size() - first < kBaseline) --first;
-    if (knots_[first].step != 0 && first + 1 < knots_.size()) ++first;
     const Knot& base = knots_[first];
     const double rate = static_cast<double>(made.host - base.host) / static_cast<double>(device - base.device);
     rate_ = std::clamp(rate, 1 - kRateLimit, 1 + kRateLimit);
     made.rate = rate_;
+    Nanos noise = 0;
+    for (std::size_t i = first + 1; i < knots_.size(); ++i)
+      noise = std::max(noise, std::abs(base.host + scaled(knots_[i].device - base.device, rate) - knots_[i].host));
+    made.error = width + noise;
   }
   worst_ = std::max(worst_, made.error);
   knots_.push_back(made);

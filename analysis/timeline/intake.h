@@ -4,6 +4,7 @@
 //   · Memory: a batch is what came since the newest reading of the clock, at most kMostWaiting records.
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -38,7 +39,8 @@ class Intake {
 
   bool active() const { return active_; }
   bool collecting() const { return collecting_; }
-  Nanos clock_error() const { return clock_.error() < 0 ? 0 : clock_.error(); }
+  // Jumps included, whose moment is not known.
+  Nanos clock_error() const { return std::max<Nanos>(0, clock_.error()) + clock_.largest_step(); }
   // The host's stream that a stream of the device is known to be; kNone: not known.
   u32 host_stream(u32 stream) const { return host_streams_[stream]; }
   void set_host_stream(u32 stream, u32 host) { host_streams_[stream] = host; }

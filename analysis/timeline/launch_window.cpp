@@ -6,6 +6,7 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kLookAhead = 16;   // operations of a thread that a key may have skipped (their keys were lost)
+constexpr Nanos kBlurred = 50'000;  // a clock that is off by more cannot tell neighbours apart: their order can
 constexpr u32 kFirstSize = 1024;
 
 // How far the call as CUPTI saw it lies outside of the operation's own call; of the other way round for runtime calls.
@@ -101,7 +102,7 @@ u32 LaunchWindow::search(const KeyedCall& call, Nanos error) {
     if (operation.batch_member || (kind >= 0 && static_cast<int>(operation.kind) != kind)) continue;
     const Nanos off = outside(call, operation);
     if (off < least) least = off, best = sequence;
-    if (off == 0) return sequence;
+    if (off == 0 || (best != kNone && error > kBlurred)) return best;
   }
   return best != kNone ? best : nearest(call, error);
 }

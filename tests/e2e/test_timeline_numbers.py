@@ -6,6 +6,7 @@ NODES = {'GPUTRACE_GRAPHS': 'node'}
 
 
 def check_program(command, env=None, whole_graphs=False):
+    env = {'SIMGPU_CLOCK': 'monotonic', **(env or {})}
     run = traced(command, env)
     same_output(untraced(command, env), run)
     return run, check_timeline(run, whole_graphs)
@@ -39,6 +40,55 @@ def test_the_training_program():
 
 def test_several_devices():
     check_program([program('streams_shared')], {**NODES, 'SIMGPU_DEVICES': '2'})
+
+
+def test_on_a_clock_of_its_own():
+    run = traced([program('streams_shared')], {**NODES, 'SIMGPU_CLOCK': 'exact'})
+    operations = check_lengths(run)
+    check_equal(joined(run), (len(operations), len(operations), 0, 0), 'operations, by key, by order, not joined')
+    check(clock_error(run) < 1_000_000, 'a bound that says something', clock_error(run))
+
+
+def test_on_a_clock_that_drifts_and_trembles():
+    run = traced([program('streams_shared')], {**NODES, 'SIMGPU_CLOCK': 'skew=100ppm,jitter=1us'})
+    operations = device_operations(run, False)
+    check_equal(joined(run)[0::3], (len(operations), 0), 'operations, not joined')
+    said, wanted = metrics(run), overview_of(operations)
+    check_equal(said['compute_ns'] + said['exposed_copy_ns'] + said['exposed_collective_ns'] + said['idle_ns'], said['device_span_ns'], 'identity')
+    check(abs(said['device_span_ns'] - wanted['device_span_ns']) <= 2 * clock_error(run) + 4000, 'span', said, wanted)
+
+
+def _check_delivered(**knobs):
+    """What arrives is joined, what does not is counted."""
+    env = {**NODES, 'SIMGPU_CLOCK': 'monotonic', **knobs}
+    run = traced([program('streams_shared')], env)
+    same_output(untraced([program('streams_shared')], env), run)
+    delivered, by_key, by_order, lost = joined(run)
+    check_equal((by_key + by_order, lost), (delivered, 0), 'everything that was delivered is joined')
+    return run, delivered, len(device_operations(run, False))
+
+
+def test_late_records():
+    _, delivered, ran = _check_delivered(SIMGPU_CUPTI='late')
+    check_equal(delivered, ran, 'operations')
+
+
+def test_small_buffers():
+    _, delivered, ran = _check_delivered(SIMGPU_CUPTI='buffer=4096')
+    check_equal(delivered, ran, 'operations')
+
+
+def test_dropped_records():
+    run, delivered, ran = _check_delivered(SIMGPU_CUPTI='drop=7')
+    check(delivered < ran, 'some were dropped', delivered, ran)
+    check(any(row['what'] == 'device-loss' for row in rows(run, 'quality-notes')), 'the loss is said', rows(run, 'quality-notes'))
+
+
+def test_zero_timestamps():
+    run, delivered, ran = _check_delivered(SIMGPU_CUPTI='zero=5')
+    check(delivered < ran, 'some had no times', delivered, ran)
+    check(all(row['min_ns'] is None or row['min_ns'] > 0 for row in rows(run, 'kernels')), 'none of them is shown as time')
+    check(any(row['what'] == 'device-loss' and 'without a start' in row['text'] for row in rows(run, 'quality-notes')), 'the loss is said')
 
 
 def test_without_cupti_the_reason_is_said():

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "analysis/render/render.h"
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "tests/unit/device_builder.h"
@@ -170,8 +171,8 @@ TEST(Timeline, TheNodesOfAReplayBelongToItsLaunch) {
   EXPECT_EQ(process.device.devices[0].causes[static_cast<unsigned>(IdleCause::GraphInternal)].total_ns, 100u);
 }
 
-TEST(Timeline, TheReportsTellTheTimesAndWhatIsMissing) {
-  DeviceBuilder trace;
+// 2000 first 3000, 2500 collective 4000, 3500 copy 5000, idle, 7000 first 8000 (launched by nobody that we know).
+void small_program(DeviceBuilder& trace) {
   const Thread main = trace.thread(100);
   trace.name_function(0xf1, "first", 0xa0);
   trace.name_function(0xf2, "ncclDevKernel_AllReduce", 0xa0);
@@ -196,6 +197,49 @@ TEST(Timeline, TheReportsTellTheTimesAndWhatIsMissing) {
   trace.add<DeviceOverhead>(trace.collector(), "", 9200, 9200, [](auto& r) { r.start = 100, r.finish = 180, r.kind = 1u << 16; });
   trace.reading(9500, 30);
   trace.state(DeviceCollection::Ended, "", 9600);
+}
+
+TEST(Timeline, TheTextOfItIsAsItWasReviewed) {
+  DeviceBuilder trace;
+  small_program(trace);
+  ReportRequest request;
+  request.sections = {"launches", "copies", "idle"};
+  TextStyle style;
+  style.width = 110;
+  std::string text = render_text(make_report(trace.load_all(), request), style);
+  text.erase(0, text.find("Launch calls by kernel"));
+  EXPECT_EQ(text, R"(Launch calls by kernel
+  kernel                   launches  api mean  latency mean  gap mean  short  queue mean  latency median
+  first                           1    100 ns      1.000 us    900 ns      0      900 ns        1.000 us
+  ncclDevKernel_AllReduce         1    100 ns      1.300 us  1.200 us      0    1.200 us        1.300 us
+  launches = plain launch calls that succeeded, outside captures; api = time in the call on the host
+  latency = call begin to kernel start; queue = call end to kernel start; gap = the part of that which the
+    launch itself cost: from its call's end, or from the end of what the kernel waited for (stream, events), to
+    its start; short = kernels shorter than their own launch call; blocked = calls above 50 us behind 512
+    waiting operations
+  host and device clocks are tied to within 30 ns
+  no room for: blocked, api total, api p99, latency p99 (wider terminal, or --format json)
+
+Copies and memsets by bytes
+  kind  device  memory  async  count      bytes     total    bandwidth  api total
+  HtoD       0  pinned  yes        1  5.859 KiB  1.500 us  3.725 GiB/s     100 ns
+  memory = of the host side; async = the call takes a stream; api_total = host time in the calls
+  total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported
+  33.3 % of the time in which a copy or memset ran, a kernel ran too
+
+Idle gaps of the devices, longest first
+  device       begin  duration  cause
+       0  0.000005 s  2.000 us  unknown
+  a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin =
+    CLOCK_MONOTONIC; call = what is to blame for it; the site needs stacks
+  not known here: call, site
+
+)");
+}
+
+TEST(Timeline, TheReportsTellTheTimesAndWhatIsMissing) {
+  DeviceBuilder trace;
+  small_program(trace);
   const LoadedTrace loaded = trace.load_all();
   const Report report = make_report(loaded, {});
   EXPECT_EQ(report.coverage.device_timing, "cupti");
