@@ -394,4 +394,5 @@ def test_the_toolkit_s_largest_library():
     check(took[1] < took[0] + 2e6, 'time of a load', took)
 
 
-main()
+if __name__ == '__main__':
+    main()
