@@ -25,8 +25,7 @@ constexpr std::size_t kMaxQueue = 96u << 20;
 // Nothing of the sidecar's but the two pipes and the standard descriptors.
 void keep_only(int first, int second) {
   const int a = ::fcntl(first, F_DUPFD, 64), b = ::fcntl(second, F_DUPFD, 64);
-  ::dup2(a, 3);
-  ::dup2(b, 4);
+  if (::dup2(a, 3) != 3 || ::dup2(b, 4) != 4) ::_exit(1);
   if (::syscall(SYS_close_range, 5, ~0u, 0) == 0) return;
   for (int fd = 5; fd < 4096; ++fd) ::close(fd);
 }

@@ -170,12 +170,12 @@ class Server {
     if (!images_.count(message.image) && images_.size() >= kMaxServedImages) return;
     ServedImage& image = images_[message.image];
     if (!image.asked.insert(message.name).second) return;
-    tell(image, message.name, image.kernels);
+    tell(message.name, image.kernels);
     enqueue(message.image, image);
   }
 
   // What is known of a name, out of kernels that are sorted by it.
-  void tell(ServedImage&, u64 name, const std::vector<CodeKernel>& kernels) {
+  void tell(u64 name, const std::vector<CodeKernel>& kernels) {
     auto at = std::lower_bound(kernels.begin(), kernels.end(), name,
                                [](const CodeKernel& kernel, u64 wanted) { return kernel.name < wanted; });
     for (; at != kernels.end() && at->name == name; ++at) answer(*at);
@@ -289,7 +289,7 @@ class Server {
     image.queued = false;
     if (finished_) {
       std::sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-      for (const u64 name : image.asked) tell(image, name, found_);
+      for (const u64 name : image.asked) tell(name, found_);
       served_ += found_.size();
       image.kernels.insert(image.kernels.end(), found_.begin(), found_.end());
       std::stable_sort(image.kernels.begin(), image.kernels.end(),

@@ -28,7 +28,10 @@ u64 id_of(const std::string& name) { return text_id(name.data(), name.size()); }
 
 class Scanner : public ::testing::Test {
  protected:
-  Scanner() { EXPECT_TRUE(scanner_.start()); }
+  Scanner() {
+    ::signal(SIGPIPE, SIG_IGN);  // the sidecar has every signal blocked
+    EXPECT_TRUE(scanner_.start());
+  }
   void give(u64 id, const std::string& text) {
     CodeImageRequest image;
     image.id = id;
