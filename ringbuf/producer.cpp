@@ -62,11 +62,14 @@ u32 claim_oldest_full_block() {
     u64 oldest_claimed = ~0ull;
     for (u32 index = kReservedBlocks; index < producer.block_count; ++index) {
       const u64 word = producer.block_states[index].load(std::memory_order_acquire);
-      const BlockHeader& block = *block_at(index);
-      if (block_state(word) != BlockState::Full || block.slot == 0 || block.claimed >= oldest_claimed) continue;
+      BlockHeader& block = *block_at(index);
+      // Another thread may take the block and write these meanwhile: then the word below has changed.
+      const u64 claimed = std::atomic_ref(block.claimed).load(std::memory_order_relaxed);
+      const u32 slot = std::atomic_ref(block.slot).load(std::memory_order_relaxed);
+      if (block_state(word) != BlockState::Full || slot == 0 || claimed >= oldest_claimed) continue;
       oldest = index;
       oldest_word = word;
-      oldest_claimed = block.claimed;
+      oldest_claimed = claimed;
     }
     if (oldest == kNoBlock) return kNoBlock;
     if (change_block(oldest, oldest_word, BlockState::Writing)) return oldest;
@@ -95,12 +98,12 @@ bool take_block(ThreadState& thread, Ticks now) {
   BlockHeader* block = block_at(index);
   block->committed.store(0, std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);  // a consumer that sees the new owner's words also sees the 0
-  block->slot = index_of(&slot);
+  std::atomic_ref(block->slot).store(index_of(&slot), std::memory_order_relaxed);
   block->incarnation = slot.incarnation;
   block->sequence = slot.next_sequence++;
   block->first_record =
       slot.seen - dropped_total(slot) - 1;  // the record that asks for room is counted as seen already
-  block->claimed = now;
+  std::atomic_ref(block->claimed).store(now, std::memory_order_relaxed);
   slot.current_block.store(index, std::memory_order_release);
   thread.block = block;
   thread.cursor = reinterpret_cast<char*>(block + 1);
