@@ -1,4 +1,5 @@
-// NVTX calls as fast as they can be made, in batches with pauses; prints what one push and pop took: `NS_MIN NS_MEDIAN`.
+// NVTX calls as fast as they can be made, in batches with pauses; prints what one push and pop took: `NS_MIN
+// NS_MEDIAN`.
 //   nvtx_calls ascii|registered|distinct|mark BATCHES PAIRS PAUSE_US
 // distinct: 64 messages in turn. mark: one nvtxMark, no pair.
 #include <cuda.h>

@@ -410,8 +410,8 @@ void set_capture_range(bool begin, Ticks now) {
 
 }  // namespace gputrace
 
-// The one constructor. No system call (one if the library was named by a relative path), no allocation: every process of
-// the tree runs it. Wrappers also work before it.
+// The one constructor. No system call (one if the library was named by a relative path), no allocation: every process
+// of the tree runs it. Wrappers also work before it.
 __attribute__((constructor)) static void gputrace_loaded(int, char**, char** variables) {
   gputrace::copy_environment(variables);
   gputrace::nvtx_prepare_environment();

@@ -254,6 +254,55 @@ def test_a_signal_handler_that_forks_in_the_hook():
         check_equal([r['grid_x'] for r in rows_of_parent], [1 + n % 7 for n in range(launched)], 'each launch is what it was, in order')
 
 
+SIGNALS = r'''
+#define _GNU_SOURCE
+#include <cuda.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static volatile long counts[65], elsewhere; static pid_t self;
+static void on_signal(int number) { ++counts[number]; if (gettid() != self) ++elsewhere; }
+int main(void) {
+  CUdevice device; CUcontext context; CUmodule module; CUfunction function; CUstream stream; long interrupted = 0, installed = 0, refused = 0;
+  self = gettid();
+  struct sigaction action; memset(&action, 0, sizeof action); action.sa_handler = on_signal;
+  for (int n = 1; n <= 64; ++n) installed += n != SIGKILL && n != SIGSTOP && sigaction(n, &action, 0) == 0;
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+      cuModuleLoadData(&module, ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry third() { ret; }\n") ||
+      cuModuleGetFunction(&function, module, "third") || cuStreamCreate(&stream, 1)) return 70;
+  for (int i = 0; i < 2000; ++i) refused += cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0) != CUDA_SUCCESS;
+  cuStreamSynchronize(stream);
+  const struct timespec nap = {0, 2000000};
+  for (int i = 0; i < 50; ++i) interrupted += nanosleep(&nap, 0) != 0;
+  long uncalled = 0;
+  for (int n = 1; n <= 64; ++n) uncalled += counts[n];
+  // Blocked here: a thread that did not block them would run the handler now.
+  sigset_t all, before; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, &before);
+  for (int n = 1; n <= 64; ++n) if (n != SIGKILL && n != SIGSTOP && n != 32 && n != 33) kill(getpid(), n);
+  for (int i = 0; i < 20; ++i) { nanosleep(&nap, 0); cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, 0, 0); }
+  long early = 0, late = 0;
+  for (int n = 1; n <= 64; ++n) early += counts[n];
+  sigprocmask(SIG_SETMASK, &before, 0);
+  for (int n = 1; n <= 64; ++n) late += counts[n];
+  printf("installed %ld refused %ld interrupted %ld uncalled %ld early %ld late %ld elsewhere %ld\n", installed, refused, interrupted, uncalled, early, late, elsewhere);
+  return 3;
+}
+'''
+
+
+def test_all_signals_are_the_programs():
+    command = [compiled('signals.c', SIGNALS, '-lcuda')]
+    plain, run = untraced(command), traced(command)
+    same_output(plain, run)
+    # 59: of SIGCONT and the stop signals, the later ones take SIGCONT back.
+    check(plain.stdout.endswith(b'refused 0 interrupted 0 uncalled 0 early 0 late 59 elsewhere 0\n'), 'what the program saw', plain.stdout)
+    check_equal(metrics(run)['launches'], 2020, 'launches')
+
+
 ALLOCATOR = r'''
 #define _GNU_SOURCE
 #include <dlfcn.h>
