@@ -156,7 +156,8 @@ void LibraryCalls::launched(u32 thread, Nanos begin, u32 kernel, bool captured, 
 }
 
 LibraryUse& LibraryCalls::use(u32 kernel, u32 row) {
-  const auto [at, added] = uses_.try_emplace(static_cast<u64>(kernel) << 32 | row, static_cast<u32>(facts_.uses.size()));
+  const auto [at, added] =
+      uses_.try_emplace(static_cast<u64>(kernel) << 32 | row, static_cast<u32>(facts_.uses.size()));
   if (added) facts_.uses.push_back({kernel, row, 0, 0});
   return facts_.uses[at->second];
 }

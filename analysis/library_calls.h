@@ -1,7 +1,9 @@
-// Which library call caused each kernel. One instance per trace file; one thread; one pass in the order of RecordStream,
-// which per thread is the order of the calls' ends: when a library call comes, the launches nested in it have come already.
+// Which library call caused each kernel. One instance per trace file; one thread; one pass in the order of
+// RecordStream, which per thread is the order of the calls' ends: when a library call comes, the launches nested in it
+// have come already.
 //
-//   · A launch belongs to the innermost library call of its thread that contains it in time. What is launched at the end of
+//   · A launch belongs to the innermost library call of its thread that contains it in time. What is launched at the
+//   end of
 //     an NCCL group belongs to the operations of that group, in the ratio of their bytes.
 //   · Device times come from the timeline, before or after the call's end is seen, by thread and begin of the launch.
 //   · Memory: 40 bytes for each of the last kKeep launches of a thread; beyond them, counted and forgotten.
@@ -69,8 +71,8 @@ class LibraryCalls {
   struct Thread {
     std::deque<Launch> launches;
     u32 group_depth = 0;
-    std::vector<Part> group;    // operations of the open NCCL group
-    u32 grouped = kNobody;      // group of the grouped product that this thread told last
+    std::vector<Part> group;  // operations of the open NCCL group
+    u32 grouped = kNobody;    // group of the grouped product that this thread told last
   };
   struct Claimed {
     u64 plain = 0, captured = 0;

@@ -7,17 +7,19 @@ namespace {
 
 // cudaDataType (library_types.h).
 const char* cuda_type(i32 type) {
-  static const char* const names[] = {"fp32",  "fp64",  "fp16",   "int8",  "complex32", "complex64", "complex16", "complex-int8", "uint8",
-                                      "complex-uint8", "int32", "complex-int32", "uint32", "complex-uint32", "bf16", "complex-bf16", "int4",
-                                      "complex-int4", "uint4", "complex-uint4", "int16", "complex-int16", "uint16", "complex-uint16", "int64",
-                                      "complex-int64", "uint64", "complex-uint64", "fp8e4m3", "fp8e5m2", "fp8ue8m0", "fp6e2m3", "fp6e3m2",
-                                      "fp4e2m1"};
+  static const char* const names[] = {
+      "fp32",      "fp64",           "fp16",    "int8",           "complex32", "complex64",
+      "complex16", "complex-int8",   "uint8",   "complex-uint8",  "int32",     "complex-int32",
+      "uint32",    "complex-uint32", "bf16",    "complex-bf16",   "int4",      "complex-int4",
+      "uint4",     "complex-uint4",  "int16",   "complex-int16",  "uint16",    "complex-uint16",
+      "int64",     "complex-int64",  "uint64",  "complex-uint64", "fp8e4m3",   "fp8e5m2",
+      "fp8ue8m0",  "fp6e2m3",        "fp6e3m2", "fp4e2m1"};
   return type >= 0 && type < static_cast<i32>(sizeof names / sizeof *names) ? names[type] : nullptr;
 }
 
 // cudnnDataType_t.
 const char* cudnn_type(i32 type) {
-  static const char* const names[] = {"fp32", "fp64",  "fp16",    "int8",    "int32", "int8x4",  "uint8",  "uint8x4",
+  static const char* const names[] = {"fp32",    "fp64", "fp16",  "int8",    "int32",   "int8x4",  "uint8",   "uint8x4",
                                       "int8x32", "bf16", "int64", "boolean", "fp8e4m3", "fp8e5m2", "fast-fp8"};
   return type >= 0 && type < static_cast<i32>(sizeof names / sizeof *names) ? names[type] : nullptr;
 }
@@ -28,8 +30,9 @@ struct NcclType {
   u32 bytes;
 };
 NcclType nccl_type(i32 type) {
-  static const NcclType types[] = {{"int8", 1},   {"uint8", 1}, {"int32", 4}, {"uint32", 4}, {"int64", 8},   {"uint64", 8},
-                                   {"fp16", 2},   {"fp32", 4},  {"fp64", 8},  {"bf16", 2},   {"fp8e4m3", 1}, {"fp8e5m2", 1}};
+  static const NcclType types[] = {{"int8", 1},  {"uint8", 1},  {"int32", 4},   {"uint32", 4},
+                                   {"int64", 8}, {"uint64", 8}, {"fp16", 2},    {"fp32", 4},
+                                   {"fp64", 8},  {"bf16", 2},   {"fp8e4m3", 1}, {"fp8e5m2", 1}};
   return type >= 0 && type < static_cast<i32>(sizeof types / sizeof *types) ? types[type] : NcclType{nullptr, 0};
 }
 
@@ -130,7 +133,8 @@ std::string arithmetic_of(const LibraryShape& shape) {
     if (type == "fp32") return shape.math_mode == 3 ? "fp32" : "";
     return type == "fp16" || type == "bf16" || type == "fp64" ? type : "";
   }
-  if (shape.kind == LibraryKind::Fft) return (shape.type_a & 0xf0) == 0x60 ? "fp64" : (shape.type_a & 0xf0) == 0x20 ? "fp32" : "";
+  if (shape.kind == LibraryKind::Fft)
+    return (shape.type_a & 0xf0) == 0x60 ? "fp64" : (shape.type_a & 0xf0) == 0x20 ? "fp32" : "";
   if (shape.kind != LibraryKind::Matmul || (shape.flags & kSparse)) return "";
   if (shape.type_a != shape.type_b) {
     const bool fp8 = (shape.type_a == 28 || shape.type_a == 29) && (shape.type_b == 28 || shape.type_b == 29);
@@ -232,7 +236,7 @@ double bus_factor(u32 what, i32 ranks) {
 }
 
 const char* collective_name(u32 what) {
-  static const char* const names[] = {"",     "AllReduce", "Broadcast", "Reduce",  "AllGather", "ReduceScatter",
+  static const char* const names[] = {"",     "AllReduce", "Broadcast", "Reduce", "AllGather", "ReduceScatter",
                                       "Send", "Recv",      "AllToAll",  "Gather", "Scatter"};
   return what < sizeof names / sizeof *names ? names[what] : "";
 }

@@ -1,5 +1,5 @@
-// What a process's calls of vendor libraries were: one row per call, shape and types, with the kernels that they caused.
-// Made by LibraryCalls; constant afterwards.
+// What a process's calls of vendor libraries were: one row per call, shape and types, with the kernels that they
+// caused. Made by LibraryCalls; constant afterwards.
 #pragma once
 
 #include <string>
@@ -36,13 +36,13 @@ struct LibraryRow {
   LibraryShape shape;
   u32 communicator = 0xffffffffu;  // Collective: index in LibraryFacts::communicators
   u64 calls = 0;
-  u64 captured_calls = 0;   // of `calls`: recorded into a graph, nothing ran
-  u64 kernels = 0;          // launches that the calls made, outside captures
+  u64 captured_calls = 0;  // of `calls`: recorded into a graph, nothing ran
+  u64 kernels = 0;         // launches that the calls made, outside captures
   u64 captured_kernels = 0;
-  u64 timed_kernels = 0;    // of `kernels`, those whose device times are known
-  u64 timed_calls = 0;      // Collective, grouped products: calls whose device time is known whole
-  u64 device_ns = 0;        // sum of those times
-  u64 host_ns = 0;          // in the calls, nested calls included
+  u64 timed_kernels = 0;  // of `kernels`, those whose device times are known
+  u64 timed_calls = 0;    // Collective, grouped products: calls whose device time is known whole
+  u64 device_ns = 0;      // sum of those times
+  u64 host_ns = 0;        // in the calls, nested calls included
 };
 
 // A kernel (index in ProcessTrace::kernels) as a library row launched it.
@@ -63,7 +63,7 @@ struct CommunicatorFacts {
 struct CollectiveInstance {
   u32 communicator = 0;  // index
   u32 row = 0;
-  u32 number = 0;        // of this communicator's collectives in this process, from 0 (send and receive have none)
+  u32 number = 0;  // of this communicator's collectives in this process, from 0 (send and receive have none)
   u64 device_ns = 0;
   bool timed = false;
 };
@@ -75,7 +75,7 @@ struct LibraryFacts {
   std::vector<CommunicatorFacts> communicators;
   std::vector<CollectiveInstance> collectives;  // at most kCollectivesKept
   u64 collectives_not_kept = 0;
-  u64 launches = 0;         // launches of the process that a library call made
+  u64 launches = 0;            // launches of the process that a library call made
   u64 launches_forgotten = 0;  // of calls whose end came too late, or device times that did
   static constexpr std::size_t kCollectivesKept = 500'000;
 };

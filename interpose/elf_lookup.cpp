@@ -37,8 +37,8 @@ struct Tables {
   const u16* versions = nullptr;  // one a symbol
   const ElfW(Verneed) * needed = nullptr;
   u64 needed_count = 0;
-  const ElfW(Rela)* relocations = nullptr;
-  const ElfW(Rela)* plt_relocations = nullptr;
+  const ElfW(Rela) * relocations = nullptr;
+  const ElfW(Rela) * plt_relocations = nullptr;
   u64 relocation_bytes = 0, plt_relocation_bytes = 0;
   u64 base = 0, begin = ~0ull, end = 0;
 };
@@ -198,7 +198,8 @@ ObjectRole role_of(const char* path, const char* soname) {
   if (begins_with(name, "libcuda.so")) return ObjectRole::Driver;
   if (begins_with(name, "libcudart.so")) return ObjectRole::Runtime;
   if (begins_with(name, "libcupti.so") || begins_with(name, "libnvperf")) return ObjectRole::Cupti;
-  for (const char* library : {"libcublas.so", "libcublasLt.so", "libcudnn", "libcusparse.so", "libcufft.so", "libnccl.so"}) {
+  for (const char* library :
+       {"libcublas.so", "libcublasLt.so", "libcudnn", "libcusparse.so", "libcufft.so", "libnccl.so"}) {
     if (begins_with(name, library)) return ObjectRole::Library;
   }
   return ObjectRole::Other;

@@ -5,8 +5,8 @@
 namespace gputrace {
 namespace {
 
-// What a wrapper returns when there is no library: a program that calls one directly is linked against it, so this needs
-// an object that promised the function and does not have it.
+// What a wrapper returns when there is no library: a program that calls one directly is linked against it, so this
+// needs an object that promised the function and does not have it.
 enum : int {
   kAbsent_cublas = 1,    // CUBLAS_STATUS_NOT_INITIALIZED
   kAbsent_cublasLt = 1,  // the same
@@ -59,9 +59,9 @@ GT_HOT bool open_library_call(OpenCall& open, u16 id, u64 argument) {
 
 // x86-64: entries_x86_64.S.
 #if !defined(__x86_64__)
-#define GT_LIBRARY(name, library, signature, forwarded, record)                 \
-  extern "C" __attribute__((visibility("default"))) int name signature {        \
-    return gputrace::gputrace_traced_##name forwarded;                          \
+#define GT_LIBRARY(name, library, signature, forwarded, record)          \
+  extern "C" __attribute__((visibility("default"))) int name signature { \
+    return gputrace::gputrace_traced_##name forwarded;                   \
   }
 #include "interpose/library.def"
 #endif

@@ -1,5 +1,5 @@
-// cuFFT plans, remembered by their handle: an execution names the plan alone. cuFFT numbers its plans from 1, so a table
-// of places handle % kPlans forgets nothing until a process keeps more of them.
+// cuFFT plans, remembered by their handle: an execution names the plan alone. cuFFT numbers its plans from 1, so a
+// table of places handle % kPlans forgets nothing until a process keeps more of them.
 #include "interpose/library_records.h"
 #include "interpose/session.h"
 
@@ -8,8 +8,8 @@ namespace {
 
 constexpr u32 kPlans = 1024;
 
-// Written by calls that the application must not make beside an execution of the same plan. `key` goes first to 0 and last
-// to the handle + 1, so that a reader of a place that changes hands sees no mixture.
+// Written by calls that the application must not make beside an execution of the same plan. `key` goes first to 0 and
+// last to the handle + 1, so that a reader of a place that changes hands sees no mixture.
 struct Plan {
   std::atomic<u64> key;
   std::atomic<u64> stream;

@@ -1,6 +1,6 @@
 // NCCL: operations, and what is known of communicators. A communicator is told once, as a definition; one that appears
-// without having been told (made before the session, or by a split) is asked for rank and size before its first operation
-// is recorded, when it must be ready anyway.
+// without having been told (made before the session, or by a split) is asked for rank and size before its first
+// operation is recorded, when it must be ready anyway.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -14,8 +14,8 @@ namespace {
 
 u64 bits(const void* pointer) { return reinterpret_cast<u64>(pointer); }
 
-// Communicators that were told, by handle; a place is taken over by who comes later, which then is told again at its next
-// operation.
+// Communicators that were told, by handle; a place is taken over by who comes later, which then is told again at its
+// next operation.
 struct Told {
   std::atomic<u64> communicator;
   std::atomic<u64> generation;  // of the session that it was told to
@@ -120,7 +120,8 @@ void communicator_split(const LibraryCall& did, void* parent, int color, void* c
   ErrnoGuard guard;
   object(did, child);
   if (!did.ok_or_begun()) return;
-  // Every rank splits its communicator the same number of times: parent, number and color name the child on all of them.
+  // Every rank splits its communicator the same number of times: parent, number and color name the child on all of
+  // them.
   Told& place = place_of(parent);
   u64 id = 0;
   if (place.communicator.load(std::memory_order_relaxed) == bits(parent)) {

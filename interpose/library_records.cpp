@@ -26,7 +26,8 @@ u32 operation_flags(int op_a, int op_b) {
   return flags;
 }
 
-// cudaDataType: the complex twin of a real type is odd-numbered from the pair's view; listed, because it is not one bit.
+// cudaDataType: the complex twin of a real type is odd-numbered from the pair's view; listed, because it is not one
+// bit.
 bool is_complex(int type) {
   switch (type) {
     case 4:   // C_32F
@@ -211,8 +212,8 @@ Shape tensor_shape(const LibraryCall& did, void* descriptor) {
   static constinit LibraryGetter get{"cudnnGetTensorNdDescriptor", {0}, {0}, {nullptr}};
   Shape shape;
   int strides[kMaxDims]{};
-  const bool known = descriptor && ask(get, did, descriptor, kMaxDims, &shape.type, &shape.count, &shape.dims[0],
-                                       &strides[0]);
+  const bool known =
+      descriptor && ask(get, did, descriptor, kMaxDims, &shape.type, &shape.count, &shape.dims[0], &strides[0]);
   return known && shape.count <= kMaxDims ? shape : Shape{};
 }
 
@@ -220,8 +221,8 @@ Shape filter_shape(const LibraryCall& did, void* descriptor) {
   static constinit LibraryGetter get{"cudnnGetFilterNdDescriptor", {0}, {0}, {nullptr}};
   Shape shape;
   int format = 0;
-  const bool known = descriptor && ask(get, did, descriptor, kMaxDims, &shape.type, &format, &shape.count,
-                                       &shape.dims[0]);
+  const bool known =
+      descriptor && ask(get, did, descriptor, kMaxDims, &shape.type, &format, &shape.count, &shape.dims[0]);
   return known && shape.count <= kMaxDims ? shape : Shape{};
 }
 

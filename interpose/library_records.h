@@ -1,6 +1,6 @@
 // The words of library.def's record column. None of them is hot: a library call costs microseconds. What a call's
-// arguments do not tell is asked of the library's own getters after the call; they are host functions that change nothing,
-// and they are called only while library calls are recorded.
+// arguments do not tell is asked of the library's own getters after the call; they are host functions that change
+// nothing, and they are called only while library calls are recorded.
 #pragma once
 
 #include <cstddef>

@@ -85,7 +85,9 @@ constinit CallSite call_sites[kCallSites]{};
 u32 place_of(u64 key) { return static_cast<u32>((key * 0x9e3779b97f4a7c15ull) >> 53); }
 static_assert(kCallSites == 1u << (64 - 53));
 
-u64 key_of(u16 id, const void* caller) { return reinterpret_cast<u64>(caller) ^ u64{id} << 48; }
+u64 key_of(u16 id, const void* caller) {
+  return reinterpret_cast<u64>(caller) ^ u64 { id } << 48;
+}
 
 void remember(u64 key, LibraryTarget target) {
   for (u32 i = 0; i < kProbes; ++i) {

@@ -1,6 +1,6 @@
-// The ways to a vendor library's function: from an exported wrapper to what its caller would have reached without us, and
-// from dlsym to a wrapper. Several versions of one library may be loaded (RTLD_LOCAL, symbol versions), and a handle of one
-// must never reach another: so every calling object has its own answer.
+// The ways to a vendor library's function: from an exported wrapper to what its caller would have reached without us,
+// and from dlsym to a wrapper. Several versions of one library may be loaded (RTLD_LOCAL, symbol versions), and a
+// handle of one must never reach another: so every calling object has its own answer.
 #pragma once
 
 #include "interpose/calls.h"
@@ -16,8 +16,8 @@ struct LibraryEntry {
   std::atomic<void*> real;
 };
 static_assert(sizeof(LibraryEntry) == 24);
-extern __attribute__((visibility("hidden"))) LibraryEntry library_entries[kLibraryCount] asm(
-    "gputrace_library_entries");
+extern __attribute__((visibility("hidden")))
+LibraryEntry library_entries[kLibraryCount] asm("gputrace_library_entries");
 
 struct LibraryTarget {
   void* function;  // nullptr: there is none
@@ -32,8 +32,8 @@ LibraryTarget find_library_function(u16 id, u16 row, void* caller);
 // dlsym(handle, name of `id`) called from `caller`.
 DlsymAnswer answer_library(void* handle, u16 id, void* caller);
 
-// A function of the library that `real` belongs to: how its own getters are found. One of these a getter; holds the answer
-// for the first library object, others are looked up each time.
+// A function of the library that `real` belongs to: how its own getters are found. One of these a getter; holds the
+// answer for the first library object, others are looked up each time.
 struct LibraryGetter {
   const char* name;
   std::atomic<u64> begin;

@@ -75,13 +75,20 @@ Table comm_report(const LoadedTrace& trace) {
   Table table;
   table.section = "comm";
   table.title = "Communication by communicator and operation";
-  table.columns = {{"communicator", Unit::Text, Hint::Handle}, {"op", Unit::Text},
-                   {"dtype", Unit::Text},                      {"count", Unit::Count},
-                   {"bytes", Unit::Bytes},                     {"total_ns", Unit::Nanos},
-                   {"algo_bandwidth", Unit::BytesPerSecond},   {"bus_bandwidth", Unit::BytesPerSecond},
-                   {"wait_ns", Unit::Nanos},                   {"transfer_ns", Unit::Nanos},
-                   {"exposed_ns", Unit::Nanos},                {"expected_ns", Unit::Nanos},
-                   {"rank", Unit::Count},                      {"ranks", Unit::Count},
+  table.columns = {{"communicator", Unit::Text, Hint::Handle},
+                   {"op", Unit::Text},
+                   {"dtype", Unit::Text},
+                   {"count", Unit::Count},
+                   {"bytes", Unit::Bytes},
+                   {"total_ns", Unit::Nanos},
+                   {"algo_bandwidth", Unit::BytesPerSecond},
+                   {"bus_bandwidth", Unit::BytesPerSecond},
+                   {"wait_ns", Unit::Nanos},
+                   {"transfer_ns", Unit::Nanos},
+                   {"exposed_ns", Unit::Nanos},
+                   {"expected_ns", Unit::Nanos},
+                   {"rank", Unit::Count},
+                   {"ranks", Unit::Count},
                    {"pid", Unit::None, Hint::Detail}};
   std::map<Key, Sum> sums = sums_of(trace);
   std::map<std::pair<std::size_t, u32>, double> best;  // bus bandwidth of a communicator
@@ -107,28 +114,33 @@ Table comm_report(const LoadedTrace& trace) {
       expected = static_cast<double>(sum.bytes) * bus_factor(key.what, facts.ranks) / largest->second * 1e9;
     waits = waits || matched;
     const auto whole = [](double value) { return Value(static_cast<i64>(std::llround(value))); };
-    table.rows.push_back({name_of(facts), std::string(collective_name(key.what)),
-                          key.dtype.empty() ? Value() : Value(key.dtype), number(sum.calls),
-                          sum.sized ? number(sum.bytes) : Value(), sum.timed ? number(sum.device_ns) : Value(),
-                          rate ? whole(static_cast<double>(sum.bytes) / seconds) : Value(),
-                          sum.bus_bandwidth > 0 ? whole(sum.bus_bandwidth) : Value(),
-                          matched ? number(sum.wait_ns) : Value(), matched ? number(sum.transfer_ns) : Value(),
-                          Value(), expected ? whole(*expected) : Value(),
-                          facts.rank >= 0 ? Value(static_cast<i64>(facts.rank)) : Value(),
-                          facts.ranks >= 0 ? Value(static_cast<i64>(facts.ranks)) : Value(),
-                          static_cast<i64>(trace.processes[key.process].who.pid)});
+    table.rows.push_back(
+        {name_of(facts), std::string(collective_name(key.what)), key.dtype.empty() ? Value() : Value(key.dtype),
+         number(sum.calls), sum.sized ? number(sum.bytes) : Value(), sum.timed ? number(sum.device_ns) : Value(),
+         rate ? whole(static_cast<double>(sum.bytes) / seconds) : Value(),
+         sum.bus_bandwidth > 0 ? whole(sum.bus_bandwidth) : Value(), matched ? number(sum.wait_ns) : Value(),
+         matched ? number(sum.transfer_ns) : Value(), Value(), expected ? whole(*expected) : Value(),
+         facts.rank >= 0 ? Value(static_cast<i64>(facts.rank)) : Value(),
+         facts.ranks >= 0 ? Value(static_cast<i64>(facts.ranks)) : Value(),
+         static_cast<i64>(trace.processes[key.process].who.pid)});
   }
   table.notes = {
-      "bytes: of the larger buffer of one rank; bus = algorithm bandwidth × 2(n-1)/n for AllReduce, (n-1)/n for AllGather, "
+      "bytes: of the larger buffer of one rank; bus = algorithm bandwidth × 2(n-1)/n for AllReduce, (n-1)/n for "
+      "AllGather, "
       "ReduceScatter, AllToAll, Gather, Scatter, 1 else (the convention of nccl-tests)",
-      "total = device time; what one group launches together is shared out by bytes; expected = at the best bus bandwidth that this "
+      "total = device time; what one group launches together is shared out by bytes; expected = at the best bus "
+      "bandwidth that this "
       "communicator reached in any row"};
   if (!waits)
     table.notes.push_back("wait and transfer need the traces of all ranks of a communicator, each with device times");
   else
-    table.notes.push_back("transfer = shortest duration of the same collective over all ranks, wait = the rest; bandwidths are over transfer");
-  if (!table.rows.empty()) table.notes.push_back("exposed: not told per operation; overview and idle have it per device");
-  if (const std::string why = why_no_device_times(trace); !why.empty()) table.notes.push_back("no device times: " + why);
+    table.notes.push_back(
+        "transfer = shortest duration of the same collective over all ranks, wait = the rest; bandwidths are over "
+        "transfer");
+  if (!table.rows.empty())
+    table.notes.push_back("exposed: not told per operation; overview and idle have it per device");
+  if (const std::string why = why_no_device_times(trace); !why.empty())
+    table.notes.push_back("no device times: " + why);
   sort_table(table, "total_ns");
   return table;
 }

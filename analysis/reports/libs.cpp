@@ -51,9 +51,7 @@ void add(Sum& sum, const ProcessTrace& process, u32 index, const std::string& ar
   if (peak <= 0 && nanos > 0) sum.peak_known = false;
 }
 
-Value rounded(long double value) {
-  return value < 9.2e18L ? Value(static_cast<i64>(std::llround(value))) : Value();
-}
+Value rounded(long double value) { return value < 9.2e18L ? Value(static_cast<i64>(std::llround(value))) : Value(); }
 
 }  // namespace
 
@@ -66,17 +64,25 @@ Table libs_report(const LoadedTrace& trace) {
       if (!is_shown(row)) continue;
       const std::string& call = library_call_name(process, row);
       const std::string arithmetic = arithmetic_of(row.shape);
-      add(rows[{library_of(call), call, shape_text(row.shape), dtype_text(row.shape), arithmetic}], process, i, arithmetic);
+      add(rows[{library_of(call), call, shape_text(row.shape), dtype_text(row.shape), arithmetic}], process, i,
+          arithmetic);
       graphs += row.captured_calls;
     }
   }
   Table table;
   table.section = "libs";
   table.title = "Calls of vendor libraries by shape";
-  table.columns = {{"library", Unit::Text},        {"call", Unit::Text, Hint::Name}, {"shape", Unit::Text},
-                   {"dtype", Unit::Text},          {"count", Unit::Count},           {"flops", Unit::Count},
-                   {"total_ns", Unit::Nanos},      {"flops_per_s", Unit::Count},     {"peak_ratio", Unit::Ratio},
-                   {"arithmetic", Unit::Text},     {"kernels", Unit::Count, Hint::Detail},
+  table.columns = {{"library", Unit::Text},
+                   {"call", Unit::Text, Hint::Name},
+                   {"shape", Unit::Text},
+                   {"dtype", Unit::Text},
+                   {"count", Unit::Count},
+                   {"flops", Unit::Count},
+                   {"total_ns", Unit::Nanos},
+                   {"flops_per_s", Unit::Count},
+                   {"peak_ratio", Unit::Ratio},
+                   {"arithmetic", Unit::Text},
+                   {"kernels", Unit::Count, Hint::Detail},
                    {"host_ns", Unit::Nanos, Hint::Detail},
                    {"captured", Unit::Count, Hint::Detail}};
   const auto words = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
@@ -93,11 +99,14 @@ Table libs_report(const LoadedTrace& trace) {
                           number(sum.kernels), number(sum.host_ns), number(sum.captured)});
   }
   table.notes = {
-      "shape: m×n×k of a product, input * filters of a convolution, size of a transform, elements of a collective; flops = 2 mnk, "
+      "shape: m×n×k of a product, input * filters of a convolution, size of a transform, elements of a collective; "
+      "flops = 2 mnk, "
       "complex 8 mnk, sparse 2 nonzeros n; transforms 5 N log2 N, real ones half",
-      "total = device time of the kernels that the calls launched; peak_ratio: of SMs × largest clock × dense operations per cycle "
+      "total = device time of the kernels that the calls launched; peak_ratio: of SMs × largest clock × dense "
+      "operations per cycle "
       "in that arithmetic"};
-  if (const std::string why = why_no_device_times(trace); !why.empty()) table.notes.push_back("no device times: " + why);
+  if (const std::string why = why_no_device_times(trace); !why.empty())
+    table.notes.push_back("no device times: " + why);
   if (graphs) table.notes.push_back("calls under capture ran nothing: they are counted, without operations and time");
   sort_table(table, "total_ns");
   return table;

@@ -154,25 +154,29 @@ def test_collectives_of_one_rank():
 
 
 def test_ranks_are_matched():
-    ranks, output = 4, scratch('trace')
+    ranks, rounds, output = 4, 10, scratch('trace')
     program_path = libs_program('libs_collectives')
     for rank in range(ranks):  # the later a rank comes, the shorter its kernel
         time = 100 - 20 * rank
-        (run := traced([program_path, f'ranks={ranks}', f'rank={rank}', 'rounds=2'], with_standins(
-            {**LIBS, 'RANK': str(rank), 'SIMGPU_KERNEL_TIME': f'AllReduce={time}us,AllGather=30us,Broadcast=5us,SendRecv=16us'}), output=output))
-    table = report([output], 'comm')['sections']['comm']['rows']
+        run = traced([program_path, f'ranks={ranks}', f'rank={rank}', f'rounds={rounds}'], with_standins(
+            {**LIBS, 'RANK': str(rank), 'SIMGPU_KERNEL_TIME': f'AllReduce={time}us,AllGather=30us,Broadcast=5us,SendRecv=16us'}), output=output)
+    whole = report([output])
+    table = whole['sections']['comm']['rows']
     check_equal(len(table), ranks * 7, 'a row a rank, operation and type')
     for row in table:
         if (row['op'], row['dtype']) != ('AllReduce', 'fp32'):
             continue
-        own = 2 * (100 - 20 * row['rank']) * US
-        close(row['total_ns'], own, f'rank {row["rank"]}: total')
-        close(row['transfer_ns'], 2 * 40 * US, f'rank {row["rank"]}: transfer = the shortest')
-        close(row['wait_ns'], own - 80 * US, f'rank {row["rank"]}: wait')
-        bytes_moved = 2 * 4 << 20
+        own = rounds * (100 - 20 * row['rank']) * US
+        close(row['total_ns'], own, f'rank {row["rank"]}: total', 4 * rounds)
+        close(row['transfer_ns'], rounds * 40 * US, f'rank {row["rank"]}: transfer = the shortest', 4 * rounds)
+        close(row['wait_ns'], own - rounds * 40 * US, f'rank {row["rank"]}: wait', 8 * rounds)
+        bytes_moved = rounds * 4 << 20
         algorithm = bytes_moved / (row['transfer_ns'] * 1e-9)
         check(abs(row['algo_bandwidth'] - algorithm) <= algorithm * 1e-9 + 1, 'algorithm bandwidth', row)
         check(abs(row['bus_bandwidth'] - algorithm * 1.5) <= algorithm * 1e-9 + 2, 'bus bandwidth: 2(n-1)/n', row)
+    waits = [finding for finding in whole['findings'] if finding['id'] == 'collective-wait']
+    check_equal([finding['evidence']['last_rank'] for finding in waits], [3], 'who comes last')
+    close(waits[0]['evidence']['wait_ns'], (rounds + 1) * (60 + 40 + 20) * US, 'what the others wait, the group included', 200)
     gather = [row for row in table if row['op'] == 'AllGather']
     check_equal({(row['bytes'], row['wait_ns']) for row in gather}, {(4096 * 2 * 4, 0)}, 'the split communicator is the same on all ranks')
     check(all(row['wait_ns'] is None for row in table if row['op'] in ('Send', 'Recv')), 'point to point has no i-th on every rank')

@@ -41,7 +41,8 @@ struct GemmGroups {
 };
 template <typename I>
 void gemm_groups(const Did&, const GemmGroups<I>& g) {
-  launch("cublas_grouped_gemm_kernel", static_cast<const Handle*>(g.handle)->stream, static_cast<unsigned>(g.groups), 256);
+  launch("cublas_grouped_gemm_kernel", static_cast<const Handle*>(g.handle)->stream, static_cast<unsigned>(g.groups),
+         256);
 }
 
 }  // namespace standin

@@ -74,7 +74,8 @@ GT_EXPORT int cublasLtMatmulDescSetAttribute(void* description, int attribute, c
   static_cast<Attributes*>(description)->values[attribute].assign(static_cast<const char*>(value), size);
   return 0;
 }
-GT_EXPORT int cublasLtMatmulDescGetAttribute(void* description, int attribute, void* out, size_t size, size_t* written) {
+GT_EXPORT int cublasLtMatmulDescGetAttribute(void* description, int attribute, void* out, size_t size,
+                                             size_t* written) {
   return static_cast<Attributes*>(description)->get(attribute, out, size, written);
 }
 GT_EXPORT int cublasLtMatrixLayoutCreate(void** made, int type, u64 rows, u64 columns, long long ld) {

@@ -16,16 +16,18 @@ struct ConvolutionCall {
   void *handle, *input, *filter, *output, *convolution;
 };
 static void convolution(const Did&, const ConvolutionCall& c) {
-  static const char* const names[] = {"", "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nchw_tilesize128x128x32",
-                                      "sm80_xmma_dgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x64x32",
-                                      "sm80_xmma_wgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize64x64x32"};
+  static const char* const names[] = {
+      "", "sm80_xmma_fprop_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nchw_tilesize128x128x32",
+      "sm80_xmma_dgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize128x64x32",
+      "sm80_xmma_wgrad_implicit_gemm_f16f16_f16f32_f32_nhwckrsc_nhwc_tilesize64x64x32"};
   const auto& handle = *static_cast<const Handle*>(c.handle);
   const auto& input = *static_cast<const Description*>(c.input);
   if (input.format == 0) launch("cudnn_nchwToNhwcKernel", handle.stream, 64, 256);
   launch(names[static_cast<int>(c.what)], handle.stream, 128, 128);
 }
 static void backend_execute(const Did&, void* handle) {
-  launch("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7", static_cast<Handle*>(handle)->stream, 256, 384);
+  launch("cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7", static_cast<Handle*>(handle)->stream,
+         256, 384);
 }
 
 }  // namespace standin
@@ -100,8 +102,8 @@ GT_EXPORT int cudnnGetFilterNdDescriptor(void* d, int room, int* type, int* form
   *count = static_cast<int>(of(d).dims.size());
   return copy(of(d).dims, room, dims);
 }
-GT_EXPORT int cudnnSetConvolutionNdDescriptor(void* d, int count, const int* pad, const int* stride, const int* dilation,
-                                              int mode, int compute) {
+GT_EXPORT int cudnnSetConvolutionNdDescriptor(void* d, int count, const int* pad, const int* stride,
+                                              const int* dilation, int mode, int compute) {
   of(d).pad.assign(pad, pad + count);
   of(d).strides.assign(stride, stride + count);
   of(d).dilation.assign(dilation, dilation + count);

@@ -17,7 +17,9 @@ template <typename I>
 void fft_plan_many(const Did& did, int plan, int rank, const I* n, int type, long long batch) {
   fft_plan(did, plan, {n[0], rank > 1 ? n[1] : 1, rank > 2 ? n[2] : 1, batch, type});
 }
-constexpr int fft_type(int input, int output) { return input == output ? (input == kC64F ? kFftZ2Z : kFftC2C) : kFftR2C; }
+constexpr int fft_type(int input, int output) {
+  return input == output ? (input == kC64F ? kFftZ2Z : kFftC2C) : kFftR2C;
+}
 static void fft_stream(const Did&, int plan, void* stream) { plans[plan].stream = stream; }
 static void fft_gone(const Did&, int) {}
 // One pass a dimension.

@@ -44,8 +44,8 @@ GT_EXPORT int cusparseGetStream(void* handle, void** stream) {
   *stream = static_cast<Handle*>(handle)->stream;
   return 0;
 }
-GT_EXPORT int cusparseCreateCsr(void** made, long long rows, long long columns, long long nonzeros, void*, void*, void* values,
-                                int, int, int, int type) {
+GT_EXPORT int cusparseCreateCsr(void** made, long long rows, long long columns, long long nonzeros, void*, void*,
+                                void* values, int, int, int, int type) {
   *made = new Matrix{rows, columns, nonzeros, 0, values, type, 0};
   return 0;
 }
@@ -64,8 +64,8 @@ GT_EXPORT int cusparseSpMatGetSize(const void* m, long long* rows, long long* co
   *nonzeros = of(m).nonzeros;
   return 0;
 }
-GT_EXPORT int cusparseDnMatGet(const void* m, long long* rows, long long* columns, long long* ld, void** values, int* type,
-                               int* order) {
+GT_EXPORT int cusparseDnMatGet(const void* m, long long* rows, long long* columns, long long* ld, void** values,
+                               int* type, int* order) {
   *rows = of(m).rows;
   *columns = of(m).columns;
   *ld = of(m).ld;

@@ -1,4 +1,5 @@
-// Shared by the programs that call vendor libraries: the driver's part, and the list of what was called, one JSON line each.
+// Shared by the programs that call vendor libraries: the driver's part, and the list of what was called, one JSON line
+// each.
 #pragma once
 
 #include <cuda.h>

@@ -18,7 +18,8 @@ int word(int count, char** words, const char* name, int otherwise) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int ranks = word(argc, argv, "ranks", 1), rank = word(argc, argv, "rank", 0), rounds = word(argc, argv, "rounds", 3);
+  const int ranks = word(argc, argv, "ranks", 1), rank = word(argc, argv, "rank", 0),
+            rounds = word(argc, argv, "rounds", 3);
   const CUstream driver_stream = begin_program();
   const auto stream = reinterpret_cast<cudaStream_t>(driver_stream);
   ncclUniqueId id;

@@ -27,12 +27,12 @@ void convolutions(CUstream stream) {
   MUST(cudnnSetConvolutionGroupCount(c, 2));
   MUST(cudnnSetConvolutionMathType(c, CUDNN_TENSOR_OP_MATH));
   const float one = 1, zero = 0;
-  MUST(cudnnConvolutionForward(handle, &one, x, nullptr, w, nullptr, c, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, nullptr,
-                               0, &zero, y, nullptr));
-  MUST(cudnnConvolutionBackwardData(handle, &one, w, nullptr, y, nullptr, c, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, nullptr, 0,
-                                    &zero, x, nullptr));
-  MUST(cudnnConvolutionBackwardFilter(handle, &one, x, nullptr, y, nullptr, c, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, nullptr, 0,
-                                      &zero, w, nullptr));
+  MUST(cudnnConvolutionForward(handle, &one, x, nullptr, w, nullptr, c,
+                               CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, nullptr, 0, &zero, y, nullptr));
+  MUST(cudnnConvolutionBackwardData(handle, &one, w, nullptr, y, nullptr, c, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, nullptr,
+                                    0, &zero, x, nullptr));
+  MUST(cudnnConvolutionBackwardFilter(handle, &one, x, nullptr, y, nullptr, c, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1,
+                                      nullptr, 0, &zero, w, nullptr));
   MUST(cudnnBackendExecute(handle, nullptr, nullptr));
   MUST(cudnnDestroy(handle));
 }

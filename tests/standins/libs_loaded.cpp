@@ -1,5 +1,5 @@
-// The same libraries found by dlopen and dlsym, as Python's bindings find them; and the questions that a program asks to
-// learn whether a library is there, whose answers must be what they are without us.
+// The same libraries found by dlopen and dlsym, as Python's bindings find them; and the questions that a program asks
+// to learn whether a library is there, whose answers must be what they are without us.
 #include <cublas_v2.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -23,9 +23,10 @@ F function(void* library, const char* name) {
 
 void probe(const char* when) {
   void* self = dlopen(nullptr, RTLD_LAZY);
-  for (const char* name : {"ncclCommInitRank", "cublasSgemm_v2", "cudnnConvolutionForward", "cufftExecC2C", "cusparseSpMM"})
-    std::printf("%s %s: %s %s %s\n", when, name, dlsym(RTLD_DEFAULT, name) ? "yes" : "no", dlsym(RTLD_NEXT, name) ? "yes" : "no",
-                dlsym(self, name) ? "yes" : "no");
+  for (const char* name :
+       {"ncclCommInitRank", "cublasSgemm_v2", "cudnnConvolutionForward", "cufftExecC2C", "cusparseSpMM"})
+    std::printf("%s %s: %s %s %s\n", when, name, dlsym(RTLD_DEFAULT, name) ? "yes" : "no",
+                dlsym(RTLD_NEXT, name) ? "yes" : "no", dlsym(self, name) ? "yes" : "no");
 }
 
 }  // namespace
@@ -45,13 +46,14 @@ int main(int argc, char** argv) {
   const float one = 1;
   MUST(FUNCTION(blas, cublasCreate_v2)(&handle));
   MUST(FUNCTION(blas, cublasSetStream_v2)(handle, reinterpret_cast<cudaStream_t>(stream)));
-  MUST(FUNCTION(blas, cublasSgemm_v2)(handle, CUBLAS_OP_N, CUBLAS_OP_N, 256, 128, 64, &one, nullptr, 256, nullptr, 64, &one, nullptr,
-                                      256));
+  MUST(FUNCTION(blas, cublasSgemm_v2)(handle, CUBLAS_OP_N, CUBLAS_OP_N, 256, 128, 64, &one, nullptr, 256, nullptr, 64,
+                                      &one, nullptr, 256));
   ncclUniqueId id;
   ncclComm_t world = nullptr;
   MUST(FUNCTION(nccl, ncclGetUniqueId)(&id));
   MUST(FUNCTION(nccl, ncclCommInitRank)(&world, 1, id, 0));
-  MUST(FUNCTION(nccl, ncclAllReduce)(nullptr, nullptr, 4096, ncclFloat, ncclSum, world, reinterpret_cast<cudaStream_t>(stream)));
+  MUST(FUNCTION(nccl, ncclAllReduce)(nullptr, nullptr, 4096, ncclFloat, ncclSum, world,
+                                     reinterpret_cast<cudaStream_t>(stream)));
   MUST(FUNCTION(nccl, ncclCommDestroy)(world));
   MUST(FUNCTION(blas, cublasDestroy_v2)(handle));
   return end_program(stream);

@@ -10,8 +10,8 @@
 namespace {
 
 void say(const char* call, long long m, long long n, long long k, long long batch, int kernels) {
-  std::printf("{\"call\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, \"kernels\": %d}\n", call, m, n, k,
-              batch, kernels);
+  std::printf("{\"call\": \"%s\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"batch\": %lld, \"kernels\": %d}\n", call, m,
+              n, k, batch, kernels);
 }
 
 void products(cublasHandle_t handle) {
@@ -33,13 +33,13 @@ void products(cublasHandle_t handle) {
   cuComplex* c = nullptr;
   MUST(cublasCgemm(handle, N, CUBLAS_OP_C, 40, 41, 42, &complex, c, 40, c, 41, &complex, c, 40));
   say("cublasCgemm", 40, 41, 42, 1, 1);
-  MUST(cublasGemmEx(handle, T, N, 4096, 2048, 1024, &one, v, CUDA_R_16F, 1024, v, CUDA_R_16F, 1024, &one, v, CUDA_R_16F, 4096,
-                    CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  MUST(cublasGemmEx(handle, T, N, 4096, 2048, 1024, &one, v, CUDA_R_16F, 1024, v, CUDA_R_16F, 1024, &one, v, CUDA_R_16F,
+                    4096, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   say("cublasGemmEx", 4096, 2048, 1024, 1, 1);
   MUST(cublasSgemmStridedBatched(handle, N, N, 48, 24, 12, &one, f, 48, 576, f, 12, 288, &one, f, 48, 1152, 7));
   say("cublasSgemmStridedBatched", 48, 24, 12, 7, 1);
-  MUST(cublasGemmStridedBatchedEx(handle, T, N, 128, 64, 64, &one, v, CUDA_R_16BF, 64, 8192, v, CUDA_R_16BF, 64, 4096, &one, v,
-                                  CUDA_R_16BF, 128, 8192, 12, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  MUST(cublasGemmStridedBatchedEx(handle, T, N, 128, 64, 64, &one, v, CUDA_R_16BF, 64, 8192, v, CUDA_R_16BF, 64, 4096,
+                                  &one, v, CUDA_R_16BF, 128, 8192, 12, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
   say("cublasGemmStridedBatchedEx", 128, 64, 64, 12, 1);
   MUST(cublasSgemmBatched(handle, N, N, 16, 8, 4, &one, nullptr, 16, nullptr, 4, &one, nullptr, 16, 5));
   say("cublasSgemmBatched", 16, 8, 4, 5, 1);
@@ -60,8 +60,8 @@ void light_products(CUstream stream) {
   for (cublasLtMatrixLayout_t layout : {a, b, d})
     MUST(cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch));
   const float one = 1;
-  MUST(cublasLtMatmul(handle, description, &one, nullptr, a, nullptr, b, &one, nullptr, d, nullptr, d, nullptr, nullptr, 0,
-                      reinterpret_cast<cudaStream_t>(stream)));
+  MUST(cublasLtMatmul(handle, description, &one, nullptr, a, nullptr, b, &one, nullptr, d, nullptr, d, nullptr, nullptr,
+                      0, reinterpret_cast<cudaStream_t>(stream)));
   say("cublasLtMatmul", 640, 160, 320, 2, 1);
   MUST(cublasLtDestroy(handle));
 }

@@ -29,7 +29,18 @@ enum : int { kR32F = 0, kR64F = 1, kR16F = 2, kC32F = 4, kC64F = 5, kC16F = 6 };
 enum : int { kFftR2C = 0x2a, kFftC2R = 0x2c, kFftC2C = 0x29, kFftD2Z = 0x6a, kFftZ2D = 0x6c, kFftZ2Z = 0x69 };
 enum : unsigned { kPointerBatch = 16, kStrided = 32 };
 enum class ConvolutionWhat { Forward = 1, BackwardData, BackwardFilter };
-enum class CollectiveWhat { AllReduce = 1, Broadcast, Reduce, AllGather, ReduceScatter, Send, Recv, AllToAll, Gather, Scatter };
+enum class CollectiveWhat {
+  AllReduce = 1,
+  Broadcast,
+  Reduce,
+  AllGather,
+  ReduceScatter,
+  Send,
+  Recv,
+  AllToAll,
+  Gather,
+  Scatter
+};
 struct NcclId {
   char internal[128];
 };
@@ -62,7 +73,8 @@ inline void launch(const std::string& name, void* stream, unsigned grid, unsigne
   const CUfunction function = kernel(name);
   std::uint64_t argument = 0;
   void* arguments[] = {&argument};
-  must(cuLaunchKernel(function, grid ? grid : 1, 1, 1, block, 1, 1, 0, static_cast<CUstream>(stream), arguments, nullptr),
+  must(cuLaunchKernel(function, grid ? grid : 1, 1, 1, block, 1, 1, 0, static_cast<CUstream>(stream), arguments,
+                      nullptr),
        "cuLaunchKernel");
 }
 

@@ -92,7 +92,8 @@ struct Scene {
   Scene() { facts.collected = true; }
 
   template <typename Record>
-  void end(std::string_view name, u16 id, Nanos begin, Nanos at, Record record, bool first = true, u32 thread = 0, u16 result = 0) {
+  void end(std::string_view name, u16 id, Nanos begin, Nanos at, Record record, bool first = true, u32 thread = 0,
+           u16 result = 0) {
     record.header.type = static_cast<u16>(Record::kType);
     record.header.size = sizeof record;
     record.header.call = id;

@@ -1,5 +1,5 @@
-// Every row of interpose/library.def against the vendor's header, where the toolkit has it: as many parameters, each of the
-// same kind and size as the calling convention sees them, and an enum as result.
+// Every row of interpose/library.def against the vendor's header, where the toolkit has it: as many parameters, each of
+// the same kind and size as the calling convention sees them, and an enum as result.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -108,16 +108,20 @@ struct Alike<int (*)(A...), R (*)(B...)> {
 
 // The attributes and types that interpose/library_records.cpp asks for and writes by their number.
 #ifdef GT_HAVE_cublasLt
-static_assert(CUBLASLT_MATRIX_LAYOUT_TYPE == 0 && CUBLASLT_MATRIX_LAYOUT_ROWS == 2 && CUBLASLT_MATRIX_LAYOUT_COLS == 3 &&
-              CUBLASLT_MATRIX_LAYOUT_LD == 4 && CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT == 5);
-static_assert(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE == 0 && CUBLASLT_MATMUL_DESC_TRANSA == 3 && CUBLASLT_MATMUL_DESC_TRANSB == 4);
+static_assert(CUBLASLT_MATRIX_LAYOUT_TYPE == 0 && CUBLASLT_MATRIX_LAYOUT_ROWS == 2 &&
+              CUBLASLT_MATRIX_LAYOUT_COLS == 3 && CUBLASLT_MATRIX_LAYOUT_LD == 4 &&
+              CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT == 5);
+static_assert(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE == 0 && CUBLASLT_MATMUL_DESC_TRANSA == 3 &&
+              CUBLASLT_MATMUL_DESC_TRANSB == 4);
 #endif
 #ifdef GT_HAVE_cublas
-static_assert(CUDA_R_32F == 0 && CUDA_R_64F == 1 && CUDA_R_16F == 2 && CUDA_C_32F == 4 && CUDA_C_64F == 5 && CUDA_R_16BF == 14);
+static_assert(CUDA_R_32F == 0 && CUDA_R_64F == 1 && CUDA_R_16F == 2 && CUDA_C_32F == 4 && CUDA_C_64F == 5 &&
+              CUDA_R_16BF == 14);
 static_assert(CUDA_R_8F_E4M3 == 28 && CUDA_R_8F_E5M2 == 29 && CUDA_R_8I == 3 && CUDA_R_4F_E2M1 == 33);
 static_assert(CUBLAS_OP_N == 0 && CUBLAS_OP_T == 1 && CUBLAS_OP_C == 2);
 static_assert(CUBLAS_COMPUTE_32F == 68 && CUBLAS_COMPUTE_32F_PEDANTIC == 69 && CUBLAS_COMPUTE_32F_FAST_16F == 74 &&
-              CUBLAS_COMPUTE_32F_FAST_16BF == 75 && CUBLAS_COMPUTE_32F_FAST_TF32 == 77 && CUBLAS_TF32_TENSOR_OP_MATH == 3);
+              CUBLAS_COMPUTE_32F_FAST_16BF == 75 && CUBLAS_COMPUTE_32F_FAST_TF32 == 77 &&
+              CUBLAS_TF32_TENSOR_OP_MATH == 3);
 #endif
 #ifdef GT_HAVE_cufft
 static_assert(CUFFT_R2C == 0x2a && CUFFT_C2R == 0x2c && CUFFT_C2C == 0x29 && CUFFT_D2Z == 0x6a && CUFFT_Z2D == 0x6c &&
