@@ -209,7 +209,7 @@ TEST(DeviceFindings, OfOneSeverityTheLargestGainComesFirst) {
   const auto findings = find_findings(script.load());
   ASSERT_GE(findings.size(), 2u);
   EXPECT_EQ(findings[0].id, "idle-gaps");
-  EXPECT_EQ(findings[1].id, "launch-bound");
+  EXPECT_EQ(findings[1].id, "short-kernels");  // launch-bound is a hint here: 7 % of the span
 }
 
 TEST(IdleCauses, AddUpToAllIdleTime) {

@@ -210,7 +210,18 @@ TEST(Reports, HaveTheirPromisedColumns) {
         "runtime", "cupti", "gputrace"}},
       {"devices", {"host", "device", "name", "uuid", "sms", "capability", "memory_bytes"}},
       {"quality", {"pid", "tid", "seen", "stored", "dropped", "reason"}},
-      {"quality-notes", {"what", "text"}}};
+      {"quality-notes", {"what", "text"}},
+      {"categories", {"category", "kernels", "launches", "total_ns", "share", "rule"}},
+      {"category-tree", {"what", "level", "symbol", "total_ns", "share", "launches", "rule"}},
+      {"tensor-cores", {"kind", "precision", "kernels", "launches", "total_ns", "share"}},
+      {"tensor-core-misses", {"kernel", "call", "reason", "total_ns", "gain_ns"}},
+      {"idle", {"device", "begin_ns", "duration_ns", "cause", "site"}},
+      {"idle-causes", {"cause", "count", "total_ns", "share"}},
+      {"libs", {"library", "call", "shape", "dtype", "count", "flops", "total_ns", "flops_per_s", "peak_ratio"}},
+      {"comm",
+       {"communicator", "op", "dtype", "count", "bytes", "total_ns", "algo_bandwidth", "bus_bandwidth", "wait_ns",
+        "transfer_ns", "exposed_ns"}},
+      {"streams", {"device", "stream", "operations", "busy_ns", "queue_mean", "queue_deepest"}}};
   EXPECT_EQ(all_reports().size(), promised.size());
   for (const auto& [section, columns] : promised) {
     const ReportEntry* entry = find_report(section);
