@@ -334,6 +334,26 @@ def test_no_room_in_the_ring():
     check_equal(check_conservation(run)[2], 0, 'no record is dropped for it')
 
 
+def test_older_kernels_and_filters():
+    """Without PROCMAP_QUERY (before Linux 6.11), and where process_vm_readv is refused, the table of mappings does."""
+    strace = shutil.which('strace') or skip('no strace')
+    if subprocess.run([strace, '-qq', '-e', 'inject=ioctl:error=ENOTTY', '-e', 'trace=ioctl', 'true'], stderr=subprocess.DEVNULL, check=False).returncode:
+        skip('strace cannot inject')
+    words = [f'{how}:{images()[image]}:{",".join(NAMES)}' for how, image in
+             (('mmap', 'sm90.cubin'), ('data', 'zstd.fatbin'), ('data', 'sm90.cubin'), ('data', 'k.ptx'), ('lib', 'k.ptx'))]
+    for calls in (['ioctl:error=ENOTTY'], ['process_vm_readv:error=EPERM'], ['ioctl:error=ENOTTY', 'process_vm_readv:error=ENOSYS']):
+        command = [strace, '-qq', '-o', '/dev/null', '-e', 'trace=ioctl,process_vm_readv']
+        for call in calls:
+            command += ['-e', 'inject=' + call]
+        run = traced([*command, sys.executable, LOADS, *words])
+        check_equal(run.returncode, 0, run.stderr)
+        code = Code(run)
+        check_equal(len([launch for launch in code.launches if code.of_launch(launch)]), 15, f'{calls}: launches with code')
+        check_equal(sorted(number(image['state']) for image in code.images), [IN_FILE] + [COPIED] * 4, f'{calls}: states')
+        check_equal(len({image['image'] for image in code.images}), 4, f'{calls}: the same text has one id')
+        forget_run()
+
+
 def test_off():
     run = loads(f'data:{images()["sm90.cubin"]}:saxpy', env={'GPUTRACE_COLLECT': 'api'})
     code = Code(run)
