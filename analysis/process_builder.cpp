@@ -386,7 +386,8 @@ void ProcessBuilder::on_copy(const Moment& at) {
   if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
-  if (kind == TransferKind::HtoH || value.bytes == 0) return;  // no work for a device
+  if (value.bytes == 0) return;  // no work for a device
+  operation.expected = kind != TransferKind::HtoH;
   operation.target = static_cast<u32>(&group - facts_.copies.data());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }

@@ -26,7 +26,7 @@ struct HostOperation {
   bool answered = false;      // a device operation was joined
   bool collective = false;    // made by a collective of a communication library
   bool by_order = false;      // joined by the order in the stream, not by key
-  bool expected = false;      // device records were being collected when it was made
+  bool expected = true;       // a device record must come
 };
 
 // One operation on a device, its times on the host's clock.

@@ -35,7 +35,7 @@ void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Wha
 }
 
 void Timeline::operation(HostOperation operation, const StreamName& stream) {
-  operation.expected = intake_.collecting();
+  operation.expected = operation.expected && intake_.collecting();
   window_.add(operation, window_.streams().find(stream));
 }
 
@@ -109,7 +109,7 @@ void Timeline::take(DeviceOperation operation) {
     if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
   }
   if (counted) {
-    find_gap(operation, joined, waited, depth);
+    if (on_device(operation)) find_gap(operation, joined, waited, depth);
     const u32 kernel = operation.kind == OperationKind::Kernel ? count_kernel(operation, joined) : kNone;
     if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
       count_copy(operation, joined);
@@ -122,6 +122,11 @@ void Timeline::take(DeviceOperation operation) {
     call->device_end = std::max(call->device_end, operation.end);
   }
   if (++since_trim_ % kTrimEvery == 0) settle_gaps();
+}
+
+// A copy from host to host is reported like the others, but is no device's work.
+bool Timeline::on_device(const DeviceOperation& operation) const {
+  return operation.kind != OperationKind::Copy || shapes_[operation.shape].transfer != TransferKind::HtoH;
 }
 
 // No gap can begin before the earliest of the devices' ends any more.

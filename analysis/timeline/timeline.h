@@ -45,6 +45,7 @@ class Timeline {
 
   // The host's side, in the order of RecordStream.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what);
+  // `expected` false: a device record may come, and need not.
   void operation(HostOperation operation, const StreamName& stream);
   void ordered(const StreamOrder& record, const StreamName& stream);
   void object(const ObjectCall& record);
@@ -70,6 +71,7 @@ class Timeline {
   };
 
   void take(DeviceOperation operation);
+  bool on_device(const DeviceOperation& operation) const;
   Joined join(const DeviceOperation& operation);
   Joined join_by_key(const DeviceOperation& operation);
   u32 join_by_order(const DeviceOperation& operation);

@@ -20,12 +20,17 @@ def device_operations(run, whole_graphs):
             found.append({'kind': 'graph', 'start': line['start_ns'], 'end': line['end_ns'], 'line': line})
         if line['op'] not in ('kernel', 'copy', 'memset') or (in_graph and whole_graphs):
             continue
-        if line['op'] != 'kernel' and (line.get('kind') == 'HtoH' or line['bytes'] == 0):
+        if line['op'] != 'kernel' and line['bytes'] == 0:
             continue
         found.append({'kind': line['op'], 'start': line['start_ns'], 'end': line['end_ns'], 'line': line})
     for operation in found:
         operation['device'] = operation['line'].get('device', 0)
     return sorted(found, key=lambda operation: operation['start'])
+
+
+def on_a_device(operations):
+    """Without copies from host to host, which CUPTI reports like the others."""
+    return [o for o in operations if o['kind'] != 'copy' or o['line']['kind'] != 'HtoH']
 
 
 def union(intervals):
@@ -45,7 +50,7 @@ def length(intervals):
 
 def gaps(operations):
     """(device, begin, duration) of every time between a device's first and last activity in which it did nothing."""
-    found = []
+    found, operations = [], on_a_device(operations)
     for device in {operation['device'] for operation in operations}:
         busy = union([(o['start'], o['end']) for o in operations if o['device'] == device])
         found += [(device, a[1], b[0] - a[1]) for a, b in zip(busy, busy[1:])]
@@ -54,7 +59,7 @@ def gaps(operations):
 
 def overview_of(operations):
     """Of every device, by its span: what the overview's device metrics must be."""
-    sums = collections.Counter()
+    sums, operations = collections.Counter(), on_a_device(operations)
     for device in {operation['device'] for operation in operations}:
         own = [o for o in operations if o['device'] == device]
         compute = [(o['start'], o['end']) for o in own if o['kind'] in ('kernel', 'graph')]

@@ -37,6 +37,13 @@ class DeviceBuilder : public TraceBuilder {
     add<DeviceStream>(definitions(), "", at, at,
                       [&](auto& r) { r.stream = handle, r.context_handle = 0xc0, r.context = 1, r.id = id; });
   }
+  // A stream that does not wait for the legacy default stream.
+  void independent(u64 handle) {
+    add<ObjectCall>(definitions(), "cuStreamCreate", 4, 4, [&](auto& r) {
+      r.object = handle, r.value = 1, r.kind = static_cast<u32>(ObjectKind::Stream);
+      r.what = static_cast<u32>(ObjectWhat::Created);
+    });
+  }
   void key(i32 tid, u32 correlation, Nanos begin, Nanos end, Nanos handled, u32 callback = 307, u32 level = 1) {
     add<DeviceApi>(collector_, "", handled, handled, [&](auto& r) {
       r.start = on_device(begin), r.finish = on_device(end), r.correlation = correlation;

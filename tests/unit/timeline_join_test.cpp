@@ -177,6 +177,8 @@ void small_program(DeviceBuilder& trace) {
   trace.name_function(0xf1, "first", 0xa0);
   trace.name_function(0xf2, "ncclDevKernel_AllReduce", 0xa0);
   const u64 first = trace.text("first"), reduce = trace.text("ncclDevKernel_AllReduce");
+  trace.independent(0x51);
+  trace.independent(0x52);
   trace.reading(500, 20);
   trace.launch(main, 0xf1, 1000, 1100);
   trace.launch(main, 0xf2, 1200, 1300, 0x51);
@@ -214,8 +216,8 @@ TEST(Timeline, TheTextOfItIsAsItWasReviewed) {
   ncclDevKernel_AllReduce         1    100 ns      1.300 us  1.200 us      0    1.200 us        1.300 us
   launches = plain launch calls that succeeded, outside captures; api = time in the call on the host
   latency = call begin to kernel start; queue = call end to kernel start; gap = the part of that which the
-    launch itself cost: from its call's end, or from the end of what the kernel waited for (stream, events), to
-    its start; short = kernels shorter than their own launch call; blocked = calls above 50 us behind 512
+    launch itself cost: from its call's end, or from the end of what the kernel waited for (stream, events),
+    to its start; short = kernels shorter than their own launch call; blocked = calls above 50 us behind 512
     waiting operations
   host and device clocks are tied to within 30 ns
   no room for: blocked, api total, api p99, latency p99 (wider terminal, or --format json)
@@ -350,10 +352,7 @@ void write(DeviceBuilder& trace, const Program& program, u32 threads, u32 functi
   for (u32 t = 0; t < threads; ++t) lanes.push_back(trace.thread(static_cast<i32>(100 + t)));
   for (u32 s = 0; s < 8; ++s) {
     trace.stream(0x500 + s, 20 + s);
-    trace.add<ObjectCall>(TraceBuilder::definitions(), "cuStreamCreate", 4, 4, [&](auto& r) {
-      r.object = 0x500 + s, r.value = 1, r.kind = static_cast<u32>(ObjectKind::Stream),
-      r.what = static_cast<u32>(ObjectWhat::Created);
-    });
+    trace.independent(0x500 + s);
   }
   trace.reading(5000);
   std::vector<std::size_t> order(program.launches.size());
