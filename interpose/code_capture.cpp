@@ -40,6 +40,7 @@ struct CaptureMemory {
   KnownModule modules[kKnownModules];
   KnownRange ranges[kKnownRanges];
   u32 image_count, module_count, range_count;
+  u32 free_module;  // no place before it is free
   u32 next_image;
   u64 copied;
 };
@@ -96,12 +97,11 @@ void remember_image(u64 key, u32 image) {
 }
 
 void remember_module(const CodeImage& image, u64 library) {
-  for (u32 i = 0; i < memory->module_count; ++i) {
-    if (memory->modules[i].image.module != 0) continue;
-    memory->modules[i] = {image, library};
-    return;
-  }
-  if (memory->module_count < kKnownModules) memory->modules[memory->module_count++] = {image, library};
+  u32& at = memory->free_module;
+  while (at < memory->module_count && memory->modules[at].image.module != 0) ++at;
+  if (at == kKnownModules) return;
+  if (at == memory->module_count) ++memory->module_count;
+  memory->modules[at++] = {image, library};
 }
 
 void tell(const FinishedCall& call, const CodeImage& image, u64 library = 0) {
@@ -353,7 +353,9 @@ void code_unloaded(u64 module) {
   if (!lock.held()) return;
   for (u32 i = 0; i < memory->module_count; ++i) {
     KnownModule& known = memory->modules[i];
-    if (known.image.module == module || known.library == module) known = {};
+    if (known.image.module != module && known.library != module) continue;
+    known = {};
+    if (i < memory->free_module) memory->free_module = i;
   }
 }
 
