@@ -36,8 +36,8 @@ enum CuptiConstants : u32 {
   kFlushForced = 1,             // CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
 };
 
-// cuptiGetVersion: 18 is 12.0, 28 is 12.9, from 13.0 on major * 10000 + minor * 100 + patch.
-inline constexpr u32 kCupti12_0 = 18;
+// cuptiGetVersion: 19 is 12.0 and 28 is 12.9; from 13.0 on major * 10000 + minor * 100 + patch.
+inline constexpr u32 kCupti12_0 = 19;
 inline constexpr u32 kCupti13_0 = 130000;
 
 using CuptiBufferRequested = void (*)(u8** buffer, std::size_t* size, std::size_t* max_records);
@@ -45,27 +45,27 @@ using CuptiBufferCompleted = void (*)(void* context, u32 stream, u8* buffer, std
 using CuptiCallback = void (*)(void* user, u32 domain, u32 callback, const void* data);
 
 // Functions that every CUPTI from 12.0 on has.
-#define GT_CUPTI_REQUIRED(X)                                                     \
-  X(cuptiGetVersion, (u32 * version))                                            \
-  X(cuptiGetTimestamp, (u64 * nanos))                                            \
-  X(cuptiActivityEnable, (u32 kind))                                             \
-  X(cuptiActivityDisable, (u32 kind))                                            \
+#define GT_CUPTI_REQUIRED(X)                                                      \
+  X(cuptiGetVersion, (u32 * version))                                             \
+  X(cuptiGetTimestamp, (u64 * nanos))                                             \
+  X(cuptiActivityEnable, (u32 kind))                                              \
+  X(cuptiActivityDisable, (u32 kind))                                             \
   X(cuptiActivityRegisterCallbacks, (CuptiBufferRequested, CuptiBufferCompleted)) \
-  X(cuptiActivityFlushAll, (u32 flag))                                           \
-  X(cuptiActivityGetNextRecord, (u8 * buffer, std::size_t size, void** record))  \
+  X(cuptiActivityFlushAll, (u32 flag))                                            \
+  X(cuptiActivityGetNextRecord, (u8 * buffer, std::size_t size, void** record))   \
   X(cuptiActivityGetNumDroppedRecords, (void* context, u32 stream, std::size_t* dropped))
 // Null where this CUPTI does not have them.
-#define GT_CUPTI_OPTIONAL(X)                                                             \
-  X(cuptiSubscribe, (void** subscriber, CuptiCallback callback, void* user))             \
-  X(cuptiUnsubscribe, (void* subscriber))                                                \
-  X(cuptiGetResultString, (CuptiResult result, const char** text))                       \
-  X(cuptiSetThreadIdType, (u32 type))                                                    \
-  X(cuptiActivitySetAttribute, (u32 attribute, std::size_t* value_size, void* value))    \
-  X(cuptiActivityEnableLatencyTimestamps, (u8 enable))                                   \
-  X(cuptiActivityEnableDriverApi, (u32 callback, u8 enable))                             \
-  X(cuptiGetContextId, (void* context, u32* id))                                         \
-  X(cuptiGetStreamIdEx, (void* context, void* stream, u8 per_thread, u32* id))           \
-  X(cuptiGetGraphNodeId, (void* node, u64* id))                                          \
+#define GT_CUPTI_OPTIONAL(X)                                                           \
+  X(cuptiSubscribe, (void** subscriber, CuptiCallback callback, void* user))           \
+  X(cuptiUnsubscribe, (void* subscriber))                                              \
+  X(cuptiGetResultString, (CuptiResult result, const char** text))                     \
+  X(cuptiSetThreadIdType, (u32 type))                                                  \
+  X(cuptiActivitySetAttribute, (u32 attribute, std::size_t * value_size, void* value)) \
+  X(cuptiActivityEnableLatencyTimestamps, (u8 enable))                                 \
+  X(cuptiActivityEnableDriverApi, (u32 callback, u8 enable))                           \
+  X(cuptiGetContextId, (void* context, u32* id))                                       \
+  X(cuptiGetStreamIdEx, (void* context, void* stream, u8 per_thread, u32* id))         \
+  X(cuptiGetGraphNodeId, (void* node, u64* id))                                        \
   X(cuptiGetGraphExecId, (void* exec, u32* id))
 
 struct CuptiApi {

@@ -78,10 +78,10 @@ class ControlLock {
 };
 
 // All of these: under the lock, on an untraced thread.
-bool switch_on(const char* why);               // registers and enables; false: failed, and told
-void switch_off_kinds();                       // disables what is on; errors are ignored
-void pause_collection();                       // the window is over
-void step_aside(const char* why);              // another client takes over
+bool switch_on(const char* why);   // registers and enables; false: failed, and told
+void switch_off_kinds();           // disables what is on; errors are ignored
+void pause_collection();           // the window is over
+void step_aside(const char* why);  // another client takes over
 void fail_collection(const char* call, CuptiResult result);
 bool checked(const char* call, CuptiResult result);  // false: failed, and told
 // Writes a DeviceState record with this reason.

@@ -28,9 +28,9 @@ struct WantedKind {
   u32 kind;
   bool required;
 };
-constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},     {kKindMemset, true},
-                                  {kKindMemcpy2, false},         {kKindOverhead, false},  {kKindSynchronization, false},
-                                  {kKindMemoryPool, false},      {kKindJit, false},       {kKindGraphTrace, false}};
+constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},    {kKindMemset, true},
+                                  {kKindMemcpy2, false},         {kKindOverhead, false}, {kKindSynchronization, false},
+                                  {kKindMemoryPool, false},      {kKindJit, false},      {kKindGraphTrace, false}};
 
 const char* result_text(CuptiResult result) {
   const char* text = nullptr;
@@ -161,8 +161,8 @@ bool checked(const char* call, CuptiResult result) {
 
 void fail_collection(const char* call, CuptiResult result) {
   Phrase reason;
-  reason << call << " failed with " << u64{result} << " (" << result_text(result) << "); device collection is off for good; "
-         << collector.library.text();
+  reason << call << " failed with " << u64{result} << " (" << result_text(result)
+         << "); device collection is off for good; " << collector.library.text();
   switch_off_kinds();
   tell_state(DeviceCollection::Failed, reason.text());
 }
@@ -203,7 +203,8 @@ void pause_collection() {
 void step_aside(const char* why) {
   const bool was_on = collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
   if (was_on) tell_anchor();
-  if (!collector_is_ours() || collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::Failed))
+  if (!collector_is_ours() ||
+      collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::Failed))
     return;
   switch_off_kinds();
   // Forced: what CUPTI still holds of ours must not be given to the other client.

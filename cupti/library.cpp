@@ -87,8 +87,7 @@ struct Loaded {
 };
 int note_loaded(dl_phdr_info* info, std::size_t, void* data) {
   Loaded& loaded = *static_cast<Loaded*>(data);
-  if (info->dlpi_name && *info->dlpi_name && loaded.count < kMostLoaded)
-    loaded.paths[loaded.count++] = info->dlpi_name;
+  if (info->dlpi_name && *info->dlpi_name && loaded.count < kMostLoaded) loaded.paths[loaded.count++] = info->dlpi_name;
   return 0;
 }
 
@@ -105,7 +104,7 @@ struct Loader {
 
 bool bind(const Loader& loader, void* handle, CuptiApi& api, const char*& missing) {
   missing = nullptr;
-#define GT_CUPTI(name, parameters)                                         \
+#define GT_CUPTI(name, parameters)                                               \
   api.name = reinterpret_cast<decltype(api.name)>(loader.symbol(handle, #name)); \
   if (!api.name && !missing) missing = #name;
   GT_CUPTI_REQUIRED(GT_CUPTI)

@@ -126,7 +126,8 @@ void device_start(const DeviceOptions& options, const DeviceHost& host) {
     if (collector_is_ours() || collector.pid == own_pid()) return;
     collector.host = host;
     collector.kinds = 0;
-    tell_state(DeviceCollection::Never, "forked from a process that had begun to use CUPTI; what is inherited is left alone");
+    tell_state(DeviceCollection::Never,
+               "forked from a process that had begun to use CUPTI; what is inherited is left alone");
     return;
   }
   if (raw_syscall(SYS_madvise, raw_pointer(&collector_alive), sizeof collector_alive, kWipeOnFork) != 0) return;

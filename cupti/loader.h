@@ -1,6 +1,7 @@
 // Device time from CUPTI: all that the rest of the preloaded library knows of this folder.
 //
-//   · Nothing is opened before device_start(), which the session calls when the program's own cuInit has succeeded (just
+//   · Nothing is opened before device_start(), which the session calls when the program's own cuInit has succeeded
+//   (just
 //     before it, only for latency stamps).
 //   · A thread of our own turns CUPTI's buffers into records on a ring of its own. The program's threads never wait for
 //     it, but for a bounded time where they must: at exit, and when another client of CUPTI takes over.
@@ -15,10 +16,10 @@ namespace gputrace {
 
 // How this folder reaches what belongs to the session. Set once, constant.
 struct DeviceHost {
-  void* (*libc_function)(const char* name);           // by walking ELF tables; nullptr: there is none
-  u64 (*define_text)(const char* text, u64 length);   // a string definition; 0: no room just now
-  bool (*define)(void* record);                       // a record among the definitions; false: no room just now
-  bool (*is_cupti)(const void* function);             // whether an address lies in a libcupti
+  void* (*libc_function)(const char* name);          // by walking ELF tables; nullptr: there is none
+  u64 (*define_text)(const char* text, u64 length);  // a string definition; 0: no room just now
+  bool (*define)(void* record);                      // a record among the definitions; false: no room just now
+  bool (*is_cupti)(const void* function);            // whether an address lies in a libcupti
 };
 
 struct DeviceOptions {

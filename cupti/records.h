@@ -8,8 +8,8 @@ namespace gputrace {
 
 // What is known when a buffer is read.
 struct RecordRules {
-  u32 version = 0;          // cuptiGetVersion
-  bool latency = false;     // queued and submitted were asked for; without, CUPTI leaves what it likes in them
+  u32 version = 0;       // cuptiGetVersion
+  bool latency = false;  // queued and submitted were asked for; without, CUPTI leaves what it likes in them
   // Times outside of these cannot be: both on CUPTI's clock.
   u64 earliest = 0;
   u64 latest = ~0ull;

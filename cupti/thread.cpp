@@ -29,13 +29,13 @@ DeviceCollection present_state() {
 
 // ------------------------------------------------------------------ what the thread keeps
 struct Rounds {
-  u64 seen = ~0ull;       // calls of the program at the last flush
-  u32 idle = 0;           // rounds since then
-  bool brought = true;    // the last flush returned something
-  Nanos flushed = 0;      // when
-  Nanos cpu_told = 0;     // own CPU time that is in the trace already
-  Nanos next_cost = 0;    // when to tell it again
-  Ticks rate_ticks = 0;   // first reading of both clocks: how fast ticks pass
+  u64 seen = ~0ull;      // calls of the program at the last flush
+  u32 idle = 0;          // rounds since then
+  bool brought = true;   // the last flush returned something
+  Nanos flushed = 0;     // when
+  Nanos cpu_told = 0;    // own CPU time that is in the trace already
+  Nanos next_cost = 0;   // when to tell it again
+  Ticks rate_ticks = 0;  // first reading of both clocks: how fast ticks pass
   Nanos rate_nanos = 0;
 };
 constinit Rounds rounds{};

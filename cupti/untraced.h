@@ -1,5 +1,5 @@
-// While one of these lives on a thread, calls of that thread are not the program's: they pass through unrecorded. Around
-// everything that may make the vendor's libraries call the driver.
+// While one of these lives on a thread, calls of that thread are not the program's: they pass through unrecorded.
+// Around everything that may make the vendor's libraries call the driver.
 #pragma once
 
 #include "ringbuf/producer.h"

@@ -16,8 +16,13 @@ constexpr Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is
 
 enum Entry : u32 { kSubscribe, kSubscribe2, kUnsubscribe, kFinalize, kRegister, kEnable, kDisable, kEntries };
 constexpr const char* kNames[kEntries] = {
-    "cuptiSubscribe",       "cuptiSubscribe_v2",   "cuptiUnsubscribe", "cuptiFinalize", "cuptiActivityRegisterCallbacks",
-    "cuptiActivityEnable", "cuptiActivityDisable",
+    "cuptiSubscribe",
+    "cuptiSubscribe_v2",
+    "cuptiUnsubscribe",
+    "cuptiFinalize",
+    "cuptiActivityRegisterCallbacks",
+    "cuptiActivityEnable",
+    "cuptiActivityDisable",
 };
 constinit std::atomic<void*> reals[kEntries]{};
 

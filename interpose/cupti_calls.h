@@ -1,5 +1,5 @@
-// The few calls of CUPTI by which another client comes and goes: they pass through us, so that device collection can step
-// aside before they happen. Not recorded.
+// The few calls of CUPTI by which another client comes and goes: they pass through us, so that device collection can
+// step aside before they happen. Not recorded.
 #pragma once
 
 #include "interpose/route.h"

@@ -20,8 +20,8 @@ struct Wanted {
 constinit Wanted wanted{};
 constinit std::atomic<u64> started_generation{0};
 
-// Default streams that were told: by context, and by thread where each has its own. Full: the rest is not told, and their
-// records are matched without it.
+// Default streams that were told: by context, and by thread where each has its own. Full: the rest is not told, and
+// their records are matched without it.
 constexpr u32 kDefaultStreams = 1024;
 constinit std::atomic<u64> told_streams[kDefaultStreams]{};
 

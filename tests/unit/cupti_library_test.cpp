@@ -13,7 +13,8 @@ std::vector<std::string> paths(const LibrarySearch& search) {
   std::vector<LibraryCandidate> candidates(32);
   const u32 count = list_candidates(search, candidates.data(), 32);
   std::vector<std::string> found;
-  for (u32 i = 0; i < count; ++i) found.push_back(candidates[i].path + std::string(candidates[i].loaded ? " loaded" : ""));
+  for (u32 i = 0; i < count; ++i)
+    found.push_back(candidates[i].path + std::string(candidates[i].loaded ? " loaded" : ""));
   return found;
 }
 
@@ -53,7 +54,8 @@ TEST(ListCandidates, ThenDriverRuntimePackagesToolkitLoader) {
                                "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13",
                                "libcupti.so.13",
                                "libcupti.so.12"};
-  for (std::size_t i = 1; i < std::size(order); ++i) EXPECT_LT(place(all, order[i - 1]), place(all, order[i])) << order[i];
+  for (std::size_t i = 1; i < std::size(order); ++i)
+    EXPECT_LT(place(all, order[i - 1]), place(all, order[i])) << order[i];
 }
 
 TEST(ListCandidates, ADriverOfTheSystemSaysNothing) {

@@ -19,7 +19,7 @@ struct Version {
   u64 kernel, copy, peer, memset, sync, graph, jit, pool, overhead;  // sizes of that version's records
 };
 // 12.0, 12.4, 12.8, 13.0, and one that adds 64 bytes everywhere.
-constexpr Version kVersions[] = {{18, 200, 80, 88, 80, 40, 40, 56, 72, 40},
+constexpr Version kVersions[] = {{19, 200, 80, 88, 80, 40, 40, 56, 72, 40},
                                  {22, 208, 88, 96, 88, 40, 48, 64, 72, 48},
                                  {26, 208, 88, 96, 88, 56, 48, 64, 80, 48},
                                  {130001, 216, 96, 96, 88, 56, 56, 72, 80, 56},
@@ -121,7 +121,7 @@ TEST(ParseActivity, CountsTimesThatAreNone) {
     cupti_layout::Kernel kernel = a_kernel();
     kernel.start = start;
     kernel.end = end;
-    return parse_activity(&kernel, sizeof kernel, rules_of(18), out, name);
+    return parse_activity(&kernel, sizeof kernel, rules_of(19), out, name);
   };
   EXPECT_EQ(result(0, kNow), ParseResult::ZeroTime);
   EXPECT_EQ(result(kNow, 0), ParseResult::ZeroTime);
@@ -145,7 +145,8 @@ TEST(ParseActivity, ReadsTheOtherKindsOfEveryVersion) {
     cupti_layout::Memcpy copy{};
     copy.kind = kKindMemcpy;
     copy.copy_kind = 1, copy.source_kind = 2, copy.destination_kind = 3, copy.flags = 1;
-    copy.bytes = 4096, copy.start = kNow, copy.end = kNow + 10, copy.correlation = 17, copy.graph_node = 5, copy.graph = 6;
+    copy.bytes = 4096, copy.start = kNow, copy.end = kNow + 10, copy.correlation = 17, copy.graph_node = 5,
+    copy.graph = 6;
     ASSERT_EQ(parse(copy, version.copy), ParseResult::Record);
     EXPECT_EQ(out.copy.bytes, 4096u);
     EXPECT_EQ(out.copy.correlation, 17u);
@@ -166,7 +167,8 @@ TEST(ParseActivity, ReadsTheOtherKindsOfEveryVersion) {
 
     cupti_layout::Memset memset{};
     memset.kind = kKindMemset;
-    memset.bytes = 77, memset.start = kNow, memset.end = kNow + 10, memset.correlation = 19, memset.flags = 1, memset.memory_kind = 3;
+    memset.bytes = 77, memset.start = kNow, memset.end = kNow + 10, memset.correlation = 19, memset.flags = 1,
+    memset.memory_kind = 3;
     ASSERT_EQ(parse(memset, version.memset), ParseResult::Record);
     EXPECT_EQ(out.memset.bytes, 77u);
     EXPECT_EQ(out.memset.correlation, 19u);
@@ -246,7 +248,7 @@ TEST(ParseActivity, SkipsKindsThatAreNotKept) {
   std::memcpy(bytes.data(), &kind, sizeof kind);
   AnyDeviceRecord out;
   const char* name;
-  EXPECT_EQ(parse_activity(bytes.data(), bytes.size(), rules_of(18), out, name), ParseResult::Skipped);
+  EXPECT_EQ(parse_activity(bytes.data(), bytes.size(), rules_of(19), out, name), ParseResult::Skipped);
 }
 
 }  // namespace
