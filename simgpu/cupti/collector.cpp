@@ -155,7 +155,18 @@ void ended(Collector& c, Waiting&& record, bool device) {
   }
 }
 
-// Everything whose operation has ended by `now` goes on. Under drain_mutex.
+// What waits and has ended by then goes on. Under drain_mutex.
+void release_waiting(Collector& c, Nanos until) {
+  while (!c.waiting.empty() && c.waiting.top().known_at <= until) {
+    Waiting record = std::move(const_cast<Waiting&>(c.waiting.top()));  // popped at once
+    c.waiting.pop();
+    Header header;
+    std::memcpy(&header, record.record.data(), sizeof header);
+    ended(c, std::move(record), header.kind.device);
+  }
+}
+
+// Everything whose operation has ended by `now` goes on, in the order of each stream. Under drain_mutex.
 void drain(Collector& c, Nanos now) {
   Bytes records;
   {
@@ -170,18 +181,13 @@ void drain(Collector& c, Nanos now) {
     const char* record = records.data() + at;
     at += whole;
     if (header.kind.known_at <= now && !(knobs().late && header.kind.device)) {
+      release_waiting(c, header.kind.known_at);  // of the same stream, maybe
       put(c, record + sizeof header, header.size);
       continue;
     }
     c.waiting.push({header.kind.known_at, ++c.order, Bytes(record, record + whole)});
   }
-  while (!c.waiting.empty() && c.waiting.top().known_at <= now) {
-    Waiting record = std::move(const_cast<Waiting&>(c.waiting.top()));  // popped at once
-    c.waiting.pop();
-    Header header;
-    std::memcpy(&header, record.record.data(), sizeof header);
-    ended(c, std::move(record), header.kind.device);
-  }
+  release_waiting(c, now);
 }
 
 // One stream after the other, the last first: as far from the order in time as a client must expect.
