@@ -1,5 +1,5 @@
 // Reads every image of every fatbin in the given files and prints one line of totals per file; exit 1 if any image
-// that is PTX or a cubin cannot be read, or a cubin's kernel has no register count.
+// that is PTX or a cubin cannot be read or scanned, or a cubin's kernel has no register count.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 #include <map>
 
 #include "cubin/code_image.h"
+#include "cubin/sass.h"
 
 namespace gputrace {
 namespace {
@@ -34,6 +35,14 @@ void scan_entry(const FatbinEntry& entry, Totals& totals) {
     return;
   }
   const bool cubin = entry.kind == ImageKind::kCubin;
+  std::size_t scanned = 0;
+  const bool told = for_each_kernel_code(*bytes, {}, [&scanned](const KernelScan& scan) {
+    scanned += (scan.flags & (kScanMachineCode | kScanPtxOnly)) != 0 ? 1 : 0;
+  });
+  if (!told || scanned != module->kernels.size()) {
+    ++totals.failures;
+    std::printf("  failed: sm_%u: %zu of %zu kernels scanned\n", entry.sm.number, scanned, module->kernels.size());
+  }
   ++(cubin ? totals.cubins : totals.ptx);
   if (cubin && std::to_integer<int>((*bytes)[8]) < 8) ++totals.abi7;
   totals.kernels += module->kernels.size();
