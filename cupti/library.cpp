@@ -221,7 +221,10 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
     }
     if (tried == Try::Unusable && candidates[i].loaded) return false;  // a second copy would not help
   }
-  if (!said.size()) said << "no libcupti was found" << (options.library ? " at GPUTRACE_CUPTI" : "");
+  if (!said.size()) {
+    said << "no libcupti was found";
+    if (options.library) said << " at GPUTRACE_CUPTI=" << options.library;
+  }
   return false;
 }
 
