@@ -109,7 +109,7 @@ class TextRenderer {
     const auto unit = static_cast<std::size_t>(table.column("unit")),
                note = static_cast<std::size_t>(table.column("note"));
     std::map<std::string, std::string> missing;
-    std::size_t widest = 0;
+    std::size_t widest = 0, named = 14;  // columns of the numbers, of the names
     const auto unit_of = [](const std::string& name) {
       for (const Unit known : {Unit::Nanos, Unit::Bytes, Unit::Count, Unit::Ratio, Unit::BytesPerSecond}) {
         if (name == unit_name(known)) return known;
@@ -127,12 +127,13 @@ class TextRenderer {
       }
       lines.push_back({heading(name), human(row[value], unit_of(human(row[unit], Unit::Text))), remark});
       widest = std::max(widest, display_width(lines.back()[1]));
+      named = std::max(named, display_width(lines.back()[0]));
     }
     title(table);
     for (const auto& [name, number, remark] : lines) {
-      paragraph(fmt::format("  {:<14}  {}{}{}", name, std::string(widest - display_width(number), ' '), number,
+      paragraph(fmt::format("  {:<{}}  {}{}{}", name, named, std::string(widest - display_width(number), ' '), number,
                             remark.empty() ? "" : "  "),
-                remark, 20 + widest);
+                remark, named + 6 + widest);
     }
     for (const auto& [why, names] : missing) paragraph("  ", "not known: " + names + " (" + why + ")", 4);
     out_ += "\n";

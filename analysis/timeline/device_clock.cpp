@@ -81,26 +81,27 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
   knots_.push_back(made);
 }
 
-// The knot before `device`, or the first of its epoch.
+// The knot before `device`, or the first of its epoch. An epoch may have begun as early as the last knot of the one
+// before it, and none of its times lies after the record was handled.
 std::size_t DeviceTimeline::find(u64 device, Nanos handled) const {
   std::size_t end = knots_.size();
   for (;;) {
-    std::size_t first = end - 1;
-    if (restarts_ == 0) {
-      first = 0;
-    } else {
-      while (!knots_[first].epoch) --first;
+    std::size_t first = restarts_ == 0 ? 0 : end - 1;
+    while (!knots_[first].epoch) --first;
+    const Knot& begin = knots_[first];
+    if (first > 0) {
+      const Nanos reach = begin.host - knots_[first - 1].host + begin.error;
+      const Nanos host = begin.host + static_cast<Nanos>(device - begin.device);
+      const bool before = device < begin.device && begin.device - device > static_cast<u64>(reach);
+      if (before || host > handled + begin.error) {
+        end = first;
+        continue;
+      }
     }
-    const bool older = first > 0;
-    const bool begun = knots_[first].host - knots_[first].error <= handled;
-    if (older && (!begun || device < knots_[first].device)) {
-      end = first;
-      continue;
-    }
-    const auto begin = knots_.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto after = std::upper_bound(begin, knots_.begin() + static_cast<std::ptrdiff_t>(end), device,
+    const auto from = knots_.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto after = std::upper_bound(from, knots_.begin() + static_cast<std::ptrdiff_t>(end), device,
                                         [](u64 time, const Knot& knot) { return time < knot.device; });
-    return after == begin ? first : static_cast<std::size_t>(after - knots_.begin()) - 1;
+    return after == from ? first : static_cast<std::size_t>(after - knots_.begin()) - 1;
   }
 }
 

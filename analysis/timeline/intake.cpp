@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kMostStates = 32;
 constexpr u64 kFarAway = 1ull << 61;  // ns: no clock stands there, and sums of two such times still fit
+constexpr Nanos kKeyNoise = 1000;  // CUPTI's stamps of a call may be that much off its clock
 constexpr Nanos kMargin = 10'000'000'000;
 constexpr Nanos kLongest = 400ll * 86'400 * 1'000'000'000;
 
@@ -241,7 +242,7 @@ void Intake::settle_keys() {
     call.thread = thread_index(key.thread, call.begin);
     call.callback = key.callback;
     call.runtime = key.level == 2;
-    window_.key(call, std::max<Nanos>(0, clock_.error_here()));
+    window_.key(call, std::max<Nanos>(0, clock_.error_here()) + kKeyNoise);
   }
   keys_.clear();
 }
@@ -267,7 +268,7 @@ void Intake::finish() {
   facts.steps = clock_.steps();
   facts.restarts = clock_.restarts();
   facts.largest_step = clock_.largest_step();
-  facts.error = clock_.error();
+  facts.error = clock_.known() ? std::max(clock_.error(), window_.farthest()) : -1;
   activity_.incomplete = activity_.collected && !ended_;
 }
 

@@ -139,6 +139,7 @@ void LaunchWindow::key(const KeyedCall& call, Nanos error) {
   if (!call.runtime && driver_callback_kind(call.callback) == kNothing) return;
   const u32 sequence = search(call, error);
   if (sequence == kNone) return;
+  if (error <= kBlurred) farthest_ = std::max(farthest_, outside(call, ring_[sequence & mask_]));
   Thread& thread = threads_[call.thread];
   if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;
   correlations_.put(call.correlation, sequence, oldest_);

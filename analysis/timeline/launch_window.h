@@ -64,6 +64,8 @@ class LaunchWindow {
   u32 oldest() const { return oldest_; }
   u32 next() const { return next_; }
   u64 forgotten() const { return forgotten_; }
+  // How far a call as CUPTI timed it lay outside of ours at most: what the two clocks are off at least.
+  Nanos farthest() const { return farthest_; }
 
  private:
   static constexpr u32 kWaitRing = 4u << 20;
@@ -90,6 +92,7 @@ class LaunchWindow {
   u32 waits_next_ = 0;
   u32 mask_ = 0, oldest_ = 0, next_ = 0;
   u64 forgotten_ = 0;
+  Nanos farthest_ = 0;
   bool active_ = false;
 };
 

@@ -102,6 +102,15 @@ TEST(DeviceClock, AClockThatIsSetBackIsReadByWhenTheRecordWasHandled) {
   EXPECT_NEAR(static_cast<double>(clock.nanos(11'500'000'000, 4 * kSecond)), 3.5e9, 60);
 }
 
+TEST(DeviceClock, BetweenTheReadingsAroundASetbackTheTimeOfHandlingTellsTheSide) {
+  DeviceTimeline clock;  // set back by 1 s at 2.05 s, between two readings
+  for (Nanos at = kSecond; at <= 2 * kSecond; at += kEvery) clock.add(static_cast<u64>(at + 9 * kSecond), at - 50, at + 50);
+  for (Nanos at = 2 * kSecond + kEvery; at < 4 * kSecond; at += kEvery)
+    clock.add(static_cast<u64>(at + 8 * kSecond), at - 50, at + 50);
+  EXPECT_NEAR(static_cast<double>(clock.nanos(10'070'000'000, 2'200'000'000)), 2.07e9, 60);
+  EXPECT_NEAR(static_cast<double>(clock.nanos(11'030'000'000, 2'200'000'000)), 2.03e9, 60);
+}
+
 TEST(DeviceClock, WithoutReadingsNothingIsKnown) {
   DeviceTimeline clock;
   EXPECT_FALSE(clock.known());
