@@ -87,11 +87,10 @@ GT_HOT u64 message_id(const FinishedCall& call, const NvtxMessage& message, u32&
   if (!message.text) return 0;
   if (message.type == kRegistered) [[likely]] {
     NvtxString* string = nvtx_string_of(message.text);
-    if (!string || !string->length) {
+    const u64 id = string ? nvtx_text_id(call, *string) : 0;
+    if (!id) [[unlikely]]
       flags |= kNvtxMessageNotKept;
-      return 0;
-    }
-    return nvtx_text_id(call, *string);
+    return id;
   }
   if (message.type == kAscii) {
     const char* text = static_cast<const char*>(message.text);
@@ -176,7 +175,7 @@ void write_open(OpenRange& range, void* data) {
   record.payload_type = range.payload_type;
   record.category = range.category;
   record.color = range.color;
-  record.flags = range.flags | kNvtxOpenBefore;
+  record.flags = range.flags | kNvtxOpenBefore | (range.message && !record.message ? kNvtxMessageNotKept : 0u);
   emit(call, record);
 }
 

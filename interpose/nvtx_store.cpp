@@ -104,30 +104,21 @@ bool same(const NvtxString& string, const char* text, u64 length) {
   return string.length == length && std::memcmp(string.text, text, length) == 0;
 }
 
-// The text as a definition, on slot 0, or on this thread's own ring while another thread keeps that for long.
-bool tell(const FinishedCall& call, u64 id, const char* text, u64 length) {
-  if (begin_definition()) {
-    const bool told = define_text(call, text, length) != 0;
-    end_definition();
-    return told;
+// The holder of the lock of slot 0 may have lost its processor: worth a wait, here, where a text is told for the first
+// time.
+bool begin_telling() {
+  for (int i = 0; i < 64; ++i) {
+    if (begin_definition()) return true;
+    raw_syscall(SYS_sched_yield);
   }
-  constexpr u64 kPiece = 2048;
-  ThreadState& thread = thread_state;
-  for (u64 offset = 0; offset < length; offset += kPiece) {
-    const u64 piece = length - offset < kPiece ? length - offset : kPiece;
-    const u32 size = static_cast<u32>(sizeof(Text) + align_up(piece, 8));
-    char* at = reserve(thread, size, call.end);
-    if (!at) return false;
-    std::memset(at, 0, size);
-    Text& out = *reinterpret_cast<Text*>(at);
-    out.header = {static_cast<u16>(RecordType::Text), static_cast<u16>(size), 0, 0, call.end, call.end};
-    out.id = id;
-    out.offset = static_cast<u32>(offset);
-    out.total = static_cast<u32>(length);
-    std::memcpy(at + sizeof(Text), text + offset, piece);
-    commit(thread, at, size, call.generation);
-  }
-  return true;
+  return false;
+}
+
+bool tell(const FinishedCall& call, const char* text, u64 length) {
+  if (!begin_telling()) return false;
+  const bool told = define_text(call, text, length) != 0;
+  end_definition();
+  return told;
 }
 
 void tell_name(const FinishedCall& call, Named& named, NvtxString& name) {
@@ -137,7 +128,7 @@ void tell_name(const FinishedCall& call, Named& named, NvtxString& name) {
   record.name = nvtx_text_id(call, name);
   record.object = named.object;
   record.what = static_cast<u32>(named.what);
-  if (!begin_definition()) return emit(call, record);
+  if (!begin_telling()) return;  // told with the next session's, or never: names are hints
   if (named.told.exchange(call.generation, std::memory_order_relaxed) != call.generation) define(call, record);
   end_definition();
 }
@@ -151,12 +142,11 @@ bool in_session(u64& generation) {
 // Cold: the first use of a message in a session.
 __attribute__((noinline)) u64 new_message(const FinishedCall& call, const char* text, u64 length, u64 key, u32& flags) {
   Store& all = store();
-  const u64 id = text_id(text, length);
-  if (all.message_count.load(std::memory_order_relaxed) >= kMostMessages) {
+  if (all.message_count.load(std::memory_order_relaxed) >= kMostMessages || !tell(call, text, length)) {
     flags |= kNvtxMessageNotKept;
     return 0;
   }
-  if (!tell(call, id, text, length)) return id;  // tried again with its next use
+  const u64 id = text_id(text, length);
   for (u32 at = static_cast<u32>(key % kMessages);; at = (at + 1) % kMessages) {
     u64 there = 0;
     if (!all.messages[at].key.compare_exchange_strong(there, key, std::memory_order_relaxed)) {
@@ -267,9 +257,10 @@ void nvtx_tell_names(const FinishedCall& call) {
 }
 
 u64 nvtx_text_id(const FinishedCall& call, NvtxString& string) {
-  if (string.told.load(std::memory_order_relaxed) != call.generation && string.length &&
-      tell(call, string.id, string.text, string.length))
+  if (string.told.load(std::memory_order_relaxed) != call.generation) {
+    if (!string.length || !tell(call, string.text, string.length)) return 0;
     string.told.store(call.generation, std::memory_order_relaxed);
+  }
   return string.id;
 }
 
@@ -277,7 +268,9 @@ u64 nvtx_domain_id(const FinishedCall& call, const void* domain) {
   if (!domain) return 0;
   const NvtxDomain* known = nvtx_domain_of(domain);
   NvtxString* name = known ? known->name.load(std::memory_order_acquire) : nullptr;
-  return name ? nvtx_text_id(call, *name) : 0;
+  if (!name) return 0;
+  nvtx_text_id(call, *name);
+  return name->id;  // in any case: without its name it is still not the default domain
 }
 
 u64 nvtx_message_id(const FinishedCall& call, const char* text, u64 length, u32& flags) {

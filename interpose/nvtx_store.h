@@ -44,10 +44,12 @@ void nvtx_name(NvtxNamed what, const void* domain, u64 object, const char* name,
 // Every name kept so far, once a session.
 void nvtx_tell_names(const FinishedCall& call);
 
-// Id of the text, which is defined in this session when this returns, or will be with the next use.
+// Id of the text, which is defined in this session when this returns; 0: it could not be.
 u64 nvtx_text_id(const FinishedCall& call, NvtxString& string);
+// 0: the default domain.
 u64 nvtx_domain_id(const FinishedCall& call, const void* domain);
-// The same for a text that is not kept. 0 and kNvtxMessageNotKept: there are too many different ones.
+// The same for a text that is not kept. 0 and kNvtxMessageNotKept: there are too many different ones, or it could not
+// be.
 u64 nvtx_message_id(const FinishedCall& call, const char* text, u64 length, u32& flags);
 // A new session: messages are unknown again. Before the gate opens.
 void nvtx_forget_messages();

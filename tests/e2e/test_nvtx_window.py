@@ -75,6 +75,17 @@ def test_events_of_the_window():
     check_equal(rows(run, 'launches')[0]['launches'] if rows(run, 'launches') else 0, 1, 'of two kernels one launch each')
 
 
+def test_device_collection_follows():
+    if not os.path.exists(os.path.join(places.simgpu, 'libcupti.so.13')):
+        skip('not built: libcupti.so.13')
+    got, run = grids(None, 'nvtx:step', 'cuda 1 ~200 +step 2 3 -step ~300 4 ~200 +step 5 -step ~300 6')
+    check_equal(got, [2, 3, 5], 'launches')
+    kernels = sorted(record['grid_x'] for record in records(run, 'DeviceKernel'))
+    check_equal(kernels, [2, 3, 5], 'kernels, as CUPTI gave them')
+    states = [record['reason'] for record in records(run, 'DeviceState')]
+    check(sum('the window is open' in reason for reason in states) == 2, 'switched on twice', states)
+
+
 def test_values_that_cannot_be_used():
     for value, why in (('nvtx:', 'expected'), ('nvtx:@app', 'expected'), ('nvtx:a@', 'expected')):
         got, run = grids(None, value, 'cuda 1 +step 2 -step 3')
