@@ -35,8 +35,8 @@ class LaunchLoops {
   void waited(u32 thread);
   // A copy to the host: whatever wait came before it was needed. A synchronous one waits itself.
   void copied_to_host(u32 thread, bool synchronous);
-  // An allocation, a free, a replay of a graph: what cannot be captured, or is captured already.
-  void spoiled(u32 thread) { threads_[thread].spoiled = true; }
+  // An allocation, a free, a replay of a graph: what cannot be captured, or is captured already, among its launches.
+  void spoiled(u32 thread) { threads_[thread].spoiled = threads_[thread].launches != 0; }
   LaunchLoopFacts finish();
 
  private:

@@ -97,8 +97,7 @@ Coverage coverage_of(const LoadedTrace& trace) {
   if (device_collected(trace)) coverage.device_timing = "cupti";
   if (const std::string why = why_no_device_times(trace); !device_told && !why.empty()) add("device", why);
   add("steps, input", "not built in this version");
-  add("ops, libs, comm, io, ranks", "not built in this version");
-  add("tensor-cores, categories", "machine code is not collected in this version");
+  add("ops, io, ranks", "not built in this version");
   if (unsure)
     coverage.remarks.push_back(
         std::to_string(unsure) +

@@ -14,7 +14,11 @@ std::vector<Finding> find_findings(const LoadedTrace& trace) {
     if (finding.gain_ns) finding.evidence.emplace_back("gain_ns", number(finding.gain_ns));
   }
   std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) {
-    return a.severity != b.severity ? a.severity > b.severity : a.gain_ns > b.gain_ns;
+    if (a.severity != b.severity) return a.severity > b.severity;
+    // What says what to do comes before what only says how much.
+    const bool gains = a.gain_ns && b.gain_ns;
+    if (gains && a.fix.empty() != b.fix.empty()) return b.fix.empty();
+    return a.gain_ns > b.gain_ns;
   });
   return found;
 }

@@ -15,6 +15,12 @@ namespace {
 constexpr u64 kLongNs = 1'000'000;       // what users set nsys's 500 ms to
 constexpr double kMuchOfTheSpan = 0.10;  // below it a hint
 
+// Other causes have findings of their own.
+std::string fix_of(IdleCause cause) {
+  if (cause != IdleCause::HostLate) return "";
+  return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch)";
+}
+
 }  // namespace
 
 void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
