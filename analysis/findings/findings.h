@@ -9,8 +9,8 @@
 
 namespace gputrace {
 
-// Problems first, then warnings, then hints; of one severity the largest gain first, those with a fix before
-// those without.
+// Problems first, then warnings, then hints; of one severity what the numbers rest on first, then the largest
+// gain, those with a fix before those without.
 std::vector<Finding> find_findings(const LoadedTrace& trace);
 
 // The documented name of a CUresult ("CUDA_ERROR_OUT_OF_MEMORY"); the runtime's numbers mean the same for these. Else
