@@ -39,7 +39,7 @@ void finish(const FinishedCall& call) {
   ThreadState& thread = thread_state;
   const u64 context = call.context();
   if (!call.in_window()) {
-    if (thread.busy > kWriting) thread.busy = 0;
+    if (has_begun(thread)) thread.busy = 0;
     return;
   }
   char* at = reserve_begun(thread, sizeof(KernelLaunch), call.begin, call.end);

@@ -94,7 +94,7 @@ GT_HOT bool open_call(OpenCall& open, u16 id, u64 argument) {
     open.frame = thread.frame;
     if (frame > open.frame) {  // those frames are gone
       open.depth = 0;
-      if (thread.busy > kWriting) set_begun_aside(thread);
+      if (has_begun(thread)) set_begun_aside(thread);
     }
   }
   thread.frame = frame;
