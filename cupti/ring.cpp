@@ -47,7 +47,7 @@ bool DeviceRing::wait_for_room(u32 size) {
     if (now_beat != beat) {
       beat = now_beat;
       since = now;
-    } else if (now - since > kPatience) {
+    } else if (now - since > (beat ? kPatience : kPatience / 8)) {  // no beat at all: there is no sidecar
       return false;
     }
   }
@@ -65,10 +65,13 @@ bool DeviceRing::write_stamped(const RecordHeader& record) {
 }
 
 void DeviceRing::make_room(u32 size) {
-  if (room_for(state_, size))
-    patient_ = true;
-  else if (patient_)
-    patient_ = wait_for_room(size);
+  if (state_.cursor && static_cast<u64>(state_.limit - state_.cursor) >= size) return;
+  if (!patient_) {  // nobody drains: a look now and then is enough
+    const Nanos now = monotonic_nanos();
+    if (now < next_look_) return;
+    next_look_ = now + 1'000'000;
+  }
+  patient_ = room_for(state_, size) || (patient_ && wait_for_room(size));
 }
 
 bool DeviceRing::put(const RecordHeader& record) {

@@ -25,6 +25,7 @@ class DeviceRing {
   ThreadState state_{};
   u64 generation_ = 0;
   bool patient_ = true;  // false: nobody drains; no more waiting until there is room again
+  Nanos next_look_ = 0;
 };
 
 }  // namespace gputrace

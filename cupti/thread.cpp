@@ -32,6 +32,7 @@ struct Rounds {
   u64 seen = ~0ull;      // calls of the program at the last flush
   u32 idle = 0;          // rounds since then
   bool brought = true;   // the last flush returned something
+  bool refused = false;  // a buffer, since CUPTI last told of drops
   Nanos flushed = 0;     // when
   Nanos cpu_told = 0;    // own CPU time that is in the trace already
   Nanos next_cost = 0;   // when to tell it again
@@ -45,8 +46,6 @@ void write_record(RecordHeader& record) {
 }
 
 void tell_losses() {
-  const u64 refused = collector.buffers.take_refused();
-  if (refused) count_loss(DeviceLossReason::NoBuffer, refused, 0);
   if (!collector.any_loss) return;
   collector.any_loss = false;
   for (u32 reason = 0; reason < Collector::kReasons; ++reason) {
@@ -69,11 +68,15 @@ void tell_losses() {
 
 // What CUPTI itself could not keep. Under the lock.
 void count_dropped() {
+  // Each lost record is counted once: for want of a buffer of ours where one was refused, else for CUPTI's own reasons.
+  if (collector.buffers.take_refused()) rounds.refused = true;
   std::size_t dropped = 0;
   if (!checked("cuptiActivityGetNumDroppedRecords",
                collector.api.cuptiActivityGetNumDroppedRecords(nullptr, 0, &dropped)))
     return;
-  if (dropped) count_loss(DeviceLossReason::CuptiDropped, dropped, 0);
+  if (!dropped) return;
+  count_loss(rounds.refused ? DeviceLossReason::NoBuffer : DeviceLossReason::CuptiDropped, dropped, 0);
+  rounds.refused = false;
 }
 
 u64 device_now() {

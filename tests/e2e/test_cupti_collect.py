@@ -176,6 +176,21 @@ def test_delay_and_duration_bound_collection():
     check_equal(len(records(run, 'DeviceKernel')), 12 + 13, 'kernels in the window')
 
 
+def test_every_record_is_delivered_or_counted():
+    has_simulated_cupti()
+    forget_run()
+    calls = 300_000
+    run = traced([program('drv_loop'), f'calls={calls}'], {'SIMGPU_CALL_TIME': 0, 'SIMGPU_LAUNCH_LATENCY': 0, 'SIMGPU_KERNEL_TIME': '.*=1us',
+                                                           'GPUTRACE_BUFFER': '512K', 'SIMGPU_TRUTH': None})
+    check_equal(run.returncode, 0, run.stderr)
+    found = collections.Counter(record['record'] for record in dump(run))
+    lost = sum(record['count'] for record in records(run, 'DeviceLoss'))
+    synchronizations = found['DeviceSync']
+    check(found['DeviceKernel'] <= calls and found['DeviceApi'] <= calls + synchronizations + 8, 'none twice', found)
+    missing = calls - found['DeviceKernel'] + max(0, calls - found['DeviceApi'])
+    check(lost >= missing - 8 and (lost == 0) == (missing <= 0), 'what is missing is counted', found, lost, missing)
+
+
 def test_every_failing_call_leaves_the_program_alone():
     has_simulated_cupti()
     plain = untraced([program('drv_linked')])
