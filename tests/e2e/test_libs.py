@@ -209,6 +209,41 @@ def test_probes_are_answered_as_without_us():
             forget_run()
 
 
+def test_two_versions_in_one_process():
+    """Two cuBLAS, each opened with the plugin that is linked against it: a call must reach its own, traced or not."""
+    os.makedirs(scratch('b'))
+    for version in ('12', '13'):
+        with open(scratch(f'map{version}'), 'w', encoding='utf-8') as file:
+            file.write(f'libcublas.so.{version} {{ global: *; }};\n')
+        library = compiled(f'libcublas{version}.c', '#include <stdio.h>\nint cublasSgemm_v2() { puts("version %s"); return 0; }\n' % version, '-shared',
+                           '-fPIC', f'-Wl,-soname,libcublas.so.{version}', f'-Wl,--version-script={scratch("map" + version)}')
+        os.rename(library, scratch('b', f'libcublas.so.{version}'))
+        compiled(f'plugin{version}.c', 'int cublasSgemm_v2(void*, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);'
+                 f'int run(void) {{ return cublasSgemm_v2(0, 0, 0, {version}, 2, 3, 0, 0, 1, 0, 1, 0, 0, 1); }}', '-shared', '-fPIC',
+                 scratch('b', f'libcublas.so.{version}'))
+    main_program = compiled('two.c', """
+        #include <dlfcn.h>
+        #include <stdio.h>
+        int main(int count, char** files) {
+          int (*run[2])(void);
+          for (int i = 1; i < 3; ++i) {
+            void* plugin = dlopen(files[i], RTLD_NOW | RTLD_LOCAL);
+            if (!plugin) return puts(dlerror()), 72;
+            run[i - 1] = (int (*)(void))dlsym(plugin, "run");
+          }
+          for (int i = 0; i < 6; ++i) run[i % 2]();
+          return 5;
+        }""", '-ldl')
+    command = [main_program, scratch('plugin12.so'), scratch('plugin13.so')]
+    env = {'LD_LIBRARY_PATH': scratch('b') + ':' + places.simgpu}
+    plain = untraced(command, env)
+    check_equal((plain.returncode, plain.stdout), (5, b'version 12\nversion 13\n' * 3), 'without us')
+    for collect in ('api', 'api,libs'):
+        run = traced(command, {**env, 'GPUTRACE_COLLECT': collect})
+        same_output(plain, run)
+    check_equal([record['m'] for record in records(run, 'Matmul')], [12, 13] * 3, 'each call once')
+
+
 def test_off_is_absent_and_said():
     for env in ({}, {'GPUTRACE_COLLECT': 'api,device'}, {'GPUTRACE_COLLECT': 'all,-libs'}):
         run = run_libs('libs_products', env={'GPUTRACE_COLLECT': None, **env})
