@@ -171,7 +171,8 @@ Table overview_report(const LoadedTrace& trace) {
                             ? ratio(totals.overhead_ns, static_cast<u64>(trace.wall_end - trace.wall_begin))
                             : std::nullopt;
   if (overhead)
-    add("overhead_ratio", *overhead, Unit::Ratio, "CUPTI's own overhead records over wall; the hooks' cost is not in it");
+    add("overhead_ratio", *overhead, Unit::Ratio,
+        "CUPTI's overhead records and CPU time of the thread that collects, over wall; the hooks' cost is not in it");
   else
     unknown("overhead_ratio", Unit::Ratio, "not measured: needs CUPTI's overhead records");
   add("calls", number(sums.calls), Unit::Count, "intercepted, every level");
