@@ -23,6 +23,8 @@ struct Stream;
 
 uint32_t draw_correlation();
 extern constinit std::atomic<bool> separate_runtime_ids;
+// Not in the child of a fork: whoever looked is in its parent, and may have been forked with its locks held.
+bool may_be_shown();
 void process_mode_changed();  // whether calls take the slow way is to be judged again
 
 void show(const KernelLaunch& launch, const Origin& origin, const Span& span);

@@ -257,7 +257,7 @@ void show_call(Call& call, bool entering, int result) {
 namespace {
 
 void show_runtime(RuntimeCall& call, bool entering, int result) {
-  if (!looked_at(look::calls)) return;
+  if (!looked_at(look::calls) || !may_be_shown()) return;
   CallNotice notice{};
   const Context* context = current_context();
   notice.name = notice.variant = call.name;

@@ -80,6 +80,8 @@ namespace {
 constinit std::mutex life_mutex;
 }  // namespace
 
+bool may_be_shown() { return process_initialized() || !initialized_once.load(); }
+
 void process_mode_changed() {
   std::lock_guard lock(life_mutex);
   if (process_initialized()) process_mode.load()->store(needs_slow_mode() ? Mode::slow : Mode::fast);
@@ -111,7 +113,7 @@ CUresult Call::enter_slow(Need need) {
     }
     thread_state.call_correlation = correlation_;
     thread_state.call_begin = begin_;
-    shown_ = looked_at(look::calls);
+    shown_ = looked_at(look::calls) && may_be_shown();
     if (shown_) show_call(*this, true, 0);
     if (CUresult struck = strike(name_, &leave_errno_); struck != CUDA_SUCCESS) return struck;
   }

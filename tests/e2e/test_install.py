@@ -18,7 +18,8 @@ def installed():
 
 def test_the_tree_has_its_parts_and_nothing_else():
     tree = installed()
-    for part in ('bin/gputrace', 'lib/libgputrace.so', 'libexec/gputrace/gputrace-sidecar', 'lib/gputrace/simgpu/libcuda.so.1'):
+    for part in ('bin/gputrace', 'lib/libgputrace.so', 'libexec/gputrace/gputrace-sidecar', 'lib/gputrace/simgpu/libcuda.so.1',
+                 'lib/gputrace/simgpu/libcupti.so.13'):
         check(os.path.exists(os.path.join(tree, part)), f'{part} is installed')
     tops = set(os.listdir(tree)) - {'bin', 'lib', 'libexec', 'share'}
     check(not tops, 'nothing else is at the top', tops)
