@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kMostStates = 32;
 constexpr u64 kFarAway = 1ull << 61;  // ns: no clock stands there, and sums of two such times still fit
+constexpr u32 kMostDevices = 1024;
 constexpr Nanos kKeyNoise = 1000;  // CUPTI's stamps of a call may be that much off its clock
 constexpr Nanos kMargin = 10'000'000'000;
 constexpr Nanos kLongest = 400ll * 86'400 * 1'000'000'000;
@@ -149,6 +150,7 @@ u32 Intake::device_index(i32 ordinal) {
   for (u32 i = 0; i < activity_.devices.size(); ++i) {
     if (activity_.devices[i].device == ordinal) return i;
   }
+  if (activity_.devices.size() == kMostDevices) return kMostDevices - 1;  // a damaged file: no host has as many
   activity_.devices.emplace_back().device = ordinal;
   return static_cast<u32>(activity_.devices.size() - 1);
 }
