@@ -54,7 +54,7 @@ void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
                   "of it: {}",
                   more ? "at least " : "", human_count(count), human_nanos(static_cast<Nanos>(total)), share * 100,
                   human_nanos(static_cast<Nanos>(longest)), cause),
-      "",
+      fix_of(static_cast<IdleCause>(most - causes.begin())),
       {{"threshold_ns", number(kLongNs)},
        {"count", number(count)},
        {"total_ns", number(total)},
