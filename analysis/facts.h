@@ -56,6 +56,7 @@ struct Function {
   Distribution launch_calls;  // durations of plain launches that succeeded
   LaunchTimes waits;          // of those whose kernel was joined
   std::vector<KernelCode> code;  // for each chip that its module has code for; see code_on()
+  std::string caller;            // library whose call launched it, in the words of categories.def; empty: none seen
 };
 
 struct Context {

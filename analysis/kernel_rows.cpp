@@ -33,7 +33,9 @@ const KernelName& name_of(const Function& function) {
   return known.emplace(key, parse_kernel_name(key)).first->second;
 }
 
-KernelEvidence evidence_of(const Function&) { return {}; }
+KernelEvidence evidence_of(const Function& function) {
+  return {function.caller, uses_tensor_cores(code_on(function, nullptr)).value_or(false)};
+}
 
 Residency residency_of(const Device* device, const Function& function, const KernelShape& shape) {
   if (!device) return {};

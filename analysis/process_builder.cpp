@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/library_rows.h"
+
 namespace gputrace {
 namespace {
 
@@ -433,11 +435,26 @@ void ProcessBuilder::on_sync(const Moment& at) {
   loops_.waited(at.lane);
 }
 
+// Which library launched a kernel: evidence for its category where its name tells nothing.
+void ProcessBuilder::name_callers() {
+  for (const LibraryUse& use : facts_.library.uses) {
+    const LibraryRow& row = facts_.library.rows[use.row];
+    const u32 function = facts_.kernels[use.kernel].shape.function;
+    if (function == kNone || use.launches == 0) continue;
+    const std::string& call = library_call_name(facts_, row);
+    facts_.functions[function].caller = row.shape.kind == LibraryKind::Convolution ? "cudnn convolution"
+                                        : call.rfind("cublas", 0) == 0             ? "cublas"
+                                        : call.rfind("nccl", 0) == 0               ? "nccl"
+                                                                                   : "";
+  }
+}
+
 void ProcessBuilder::finish() {
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   timeline_.finish();
   facts_.loops = loops_.finish();
   libraries_.finish();
+  name_callers();
   code_.link(facts_.modules, facts_.functions);
   facts_.clock_error =
       facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;

@@ -29,6 +29,7 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   void finish();
 
  private:
+  void name_callers();
   struct ThreadState {
     CallNesting nesting;
     Ticks last_begin = 0, last_end = 0;

@@ -21,12 +21,19 @@ struct ReportOptions {
   long long top = -1, device = -1;
 };
 
+template <typename Wanted>
+std::string words_of_sections(Wanted&& wanted) {
+  std::string words;
+  for (const ReportEntry& entry : all_reports()) {
+    if (wanted(entry.section)) words += (words.empty() ? "" : " ") + std::string(entry.section);
+  }
+  return words;
+}
+
 void add_options(OptionParser& parser, ReportOptions& options) {
   parser.paths(options.paths, "traces or directories of traces; none: the newest gputrace-* directory here");
-  parser.comma_list("--section", options.sections,
-                    "sections, by comma: overview kernels launches api copies memory memory-timeline "
-                    "memory-peak sync graphs jit devices run quality quality-notes",
-                    "S[,S]");
+  const std::string sections = "sections, by comma: " + words_of_sections([](const std::string&) { return true; });
+  parser.comma_list("--section", options.sections, sections.c_str(), "S[,S]");
   parser.text("--format", options.format, "text, json or csv", "FORMAT");
   parser.flag("--json", options.json, "the same as --format json");
   parser.text("-o,--output", options.output, "write to FILE", "FILE");
@@ -53,7 +60,7 @@ int check_options(const ReportOptions& options) {
   if (!options.html.empty() || options.format == "html")
     return fail(kUsage, "the HTML report is not built in this version: use --format text, json or csv");
   if (!options.steps.empty())
-    return fail(kUsage, "--steps is not built in this version (steps need device timing): use --from and --to");
+    return fail(kUsage, "--steps is not built in this version: use --from and --to");
   const std::vector<std::string> formats = {"text", "json", "csv"};
   if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
     return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv" +
@@ -117,10 +124,11 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   if (options.sections.empty()) keep_what_is_shown(report);
   std::string text = render_text(report, style);
   if (options.sections.empty() && !globals.quiet) {
-    text += "More: --section NAME (";
-    for (const ReportEntry& entry : all_reports())
-      text += std::string(entry.section) + (&entry == &all_reports().back() ? "" : " ");
-    text += "), --top 0 for all rows, --json\n";
+    const auto& absent = report.coverage.not_collected;
+    const auto there = [&absent](const std::string& section) {
+      return std::none_of(absent.begin(), absent.end(), [&section](const auto& item) { return item.what == section; });
+    };
+    text += "More: --section NAME (" + words_of_sections(there) + "), --top 0 for all rows, --json\n";
   }
   return text;
 }
@@ -165,6 +173,12 @@ int report_verb(const Arguments& arguments, Globals& globals) {
       if (table.column("metric") >= 0 || table.rows.size() <= kTerminalRows) continue;
       table.total_rows = table.rows.size();
       table.rows.resize(kTerminalRows);
+    }
+  }
+  if (options.format == "csv" && report.tables.empty()) {
+    const std::string& section = options.sections.front();
+    for (const auto& [what, why] : report.coverage.not_collected) {
+      if (what == section) return fail(kNoInput, "section '" + section + "' is not in this trace: " + why);
     }
   }
   const bool strict_fails = options.strict && incomplete(report);

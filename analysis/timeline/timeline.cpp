@@ -85,6 +85,10 @@ void Timeline::finish() {
     activity_.join.calls_unanswered += call->expected && call->counted && !call->answered;
   }
   intake_.finish();
+  // Nothing came before a call of CUPTI failed for good: that is no device timing, and the reason is in the states.
+  if (activity_.join.operations == 0 && !activity_.states.empty() &&
+      activity_.states.back().state == DeviceCollection::Failed)
+    activity_.collected = false;
 }
 
 // The next operation in the order of starts.

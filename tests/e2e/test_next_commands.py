@@ -101,6 +101,9 @@ def test_text_of_the_report_names_options_that_work():
         for form in ('text', 'json', 'csv'):
             out = gputrace('report', run.output, '--section', section, '--format', form)[0]
             check(out.strip(), f'{section} as {form}')
+    code, out, err = gputrace('report', run.output, '--section', 'libs', '--format', 'csv', rc=None)
+    check_equal((code, out), (3, ''), 'a section that was not collected has no csv')
+    check('GPUTRACE_COLLECT without libs' in err, 'and says why', err)
     check(gputrace('report', run.output, '--top', '0')[0].count('\n') >= text.count('\n') - 1, '--top 0')
 
 

@@ -180,6 +180,7 @@ TEST(Sidecar, SurvivesTheDeathOfTheProgramAtRandom) {
     Pair pair(process, temporary.path(), [] {
       producer.slots[5].state.store(static_cast<u32>(SlotState::Live));
       producer.slots[5].tid = 55;
+      producer.slots[5].depth = 1;
       producer.slots[5].in_flight[0].call = 3;
       producer.slots[5].in_flight[0].begin.store(record_ticks());
       record_from_two_threads(~0ull);
