@@ -20,7 +20,8 @@ def modes(driver, library):
     """name → environment; the driver is a folder with a libcuda.so.1."""
     base = {'LD_LIBRARY_PATH': driver, 'SIMGPU_CALL_TIME': '0'}
     output = os.path.join(scratch.name, 'hook-%n')
-    traced = {**base, 'LD_PRELOAD': library, 'GPUTRACE_OUTPUT': output}
+    # The hook alone: what device collection adds is `bench device`.
+    traced = {**base, 'LD_PRELOAD': library, 'GPUTRACE_OUTPUT': output, 'GPUTRACE_COLLECT': 'api'}
     return {'untraced': base, 'off': {**traced, 'GPUTRACE': '0'}, 'on': traced, 'full': {**traced, **FULL}}
 
 

@@ -6,6 +6,8 @@
 
     .macro gt_driver name
     .set gt_id, gt_id + 1
+    .ifnc \name, cuLaunchKernel             // launch_x86_64.S
+    .ifnc \name, cuLaunchKernel_ptsz
     .globl \name
     .type \name, @function
     .p2align 4
@@ -13,21 +15,15 @@
     .cfi_startproc
     endbr64
     cmpq $1, gputrace_gate(%rip)            // kGateOff
-    .ifc \name, cuLaunchKernel
-    jne gputrace_launch_\name
-    .else
-    .ifc \name, cuLaunchKernel_ptsz
-    jne gputrace_launch_\name
-    .else
     jne gputrace_traced_\name
-    .endif
-    .endif
     movq gputrace_real_functions + gt_id * 8(%rip), %rax
     testq %rax, %rax
     jz gputrace_traced_\name                // finds it, and sees that tracing is off
     jmpq *%rax
     .cfi_endproc
     .size \name, . - \name
+    .endif
+    .endif
     .endm
 
 #define GT_API(name, pfn, signature, forwarded, record) gt_driver name;

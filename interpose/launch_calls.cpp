@@ -18,8 +18,8 @@ static_assert(offsetof(ThreadSlot, seen) == GT_SLOT_SEEN && offsetof(ThreadSlot,
 static_assert(offsetof(ThreadSlot, in_flight) + offsetof(InFlightCall, begin) == GT_SLOT_BEGIN);
 static_assert(offsetof(ThreadSlot, in_flight) + offsetof(InFlightCall, argument) == GT_SLOT_ARGUMENT);
 static_assert(offsetof(ThreadSlot, in_flight) + offsetof(InFlightCall, call) == GT_SLOT_CALL);
-static_assert(offsetof(Producer, control) == GT_PRODUCER_CONTROL && offsetof(Producer, clock) == GT_PRODUCER_CLOCK);
-static_assert(static_cast<int>(ClockKind::Tsc) == GT_CLOCK_TSC);
+static_assert(offsetof(Gate, generation) == 0 && offsetof(Gate, launch) == GT_GATE_LAUNCH);
+static_assert(offsetof(Producer, control) == GT_PRODUCER_CONTROL);
 static_assert(offsetof(SegmentControl, window_begin) == GT_CONTROL_WINDOW_BEGIN);
 static_assert(offsetof(SegmentControl, window_end) == GT_CONTROL_WINDOW_END);
 static_assert(sizeof(BlockHeader) == GT_BLOCK_HEADER && offsetof(BlockHeader, committed) == 0);

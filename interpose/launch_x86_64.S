@@ -2,6 +2,7 @@
 // ordinary. It does what traced.h does around every call, in the same order, with one difference: the arguments go into
 // the record, at the ring's cursor, before the call is made, so that none has to be kept across it (decision 13).
 //
+//   · The exported entry itself: the gate's launch word is the session's generation where this way may be gone.
 //   · Before the call: any doubt, and gputrace_traced_NAME takes over with the arguments untouched.
 //   · After the call: any doubt, and gputrace_launch_finished (launch_calls.cpp) takes over. Nothing is emitted by then.
 //   · `busy` holds the record's size from before the cursor is read until it is committed: see producer.h.
@@ -13,23 +14,20 @@
     .set gt_id, 0
 
     .macro gt_launch name per_thread
-    .globl gputrace_launch_\name
-    .hidden gputrace_launch_\name
-    .type gputrace_launch_\name, @function
-    .p2align 5
-gputrace_launch_\name:
+    .globl \name
+    .type \name, @function
+    .p2align 6
+\name:
     .cfi_startproc
     endbr64
     movq _ZN8gputrace12thread_stateE@GOTTPOFF(%rip), %rax
-    movq gputrace_gate(%rip), %r10
+    movq gputrace_gate + GT_GATE_LAUNCH(%rip), %r10
     cmpq %r10, %fs:GT_THREAD_GENERATION(%rax)
-    jne gputrace_traced_\name
+    jne 5f
     movq %fs:GT_THREAD_SLOT(%rax), %r11
     cmpl $0, GT_SLOT_DEPTH(%r11)
     jne gputrace_traced_\name
     cmpq $0, %fs:GT_THREAD_BUSY(%rax)
-    jne gputrace_traced_\name
-    cmpl $GT_CLOCK_TSC, _ZN8gputrace8producerE+GT_PRODUCER_CLOCK(%rip)
     jne gputrace_traced_\name
     cmpq $0, gputrace_real_functions + gt_id * 8(%rip)
     je gputrace_traced_\name
@@ -164,8 +162,14 @@ gputrace_launch_\name:
     .cfi_adjust_cfa_offset -8
     .cfi_restore %rbx
     jmp gputrace_traced_\name
+5:  cmpq $1, gputrace_gate(%rip)            // kGateOff: as the other entries
+    jne gputrace_traced_\name
+    movq gputrace_real_functions + gt_id * 8(%rip), %rax
+    testq %rax, %rax
+    jz gputrace_traced_\name
+    jmpq *%rax
     .cfi_endproc
-    .size gputrace_launch_\name, . - gputrace_launch_\name
+    .size \name, . - \name
     .endm
 
     .macro gt_row name

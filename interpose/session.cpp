@@ -333,6 +333,7 @@ void start_once() {
   }
   producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
+  if (producer.clock == ClockKind::Tsc) gate.launch.store(generation, std::memory_order_release);
 }
 
 }  // namespace
@@ -378,6 +379,7 @@ bool enter_session() {
 }
 
 void switch_off(int reason) {
+  gate.launch.store(kGateOff, std::memory_order_release);
   const u64 generation = gate.generation.exchange(kGateOff, std::memory_order_acq_rel);
   gate.libraries.store(kLibrariesOff, std::memory_order_relaxed);
   if (generation < kFirstGeneration) return;

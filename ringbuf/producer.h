@@ -44,6 +44,7 @@ inline constexpr u64 kLibrariesOn = 2;
 struct alignas(4096) Gate {
   std::atomic<u64> generation;
   std::atomic<u64> libraries;
+  std::atomic<u64> launch;  // the generation, where the clock is the TSC: interpose/launch_x86_64.S may be gone
 };
 
 // All the thread-local storage that there is: 64 bytes, so that the library fits into the static TLS that glibc keeps
