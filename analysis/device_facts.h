@@ -21,7 +21,7 @@ struct KernelTimes {
 struct LaunchTimes {
   Distribution latency;  // call begin → kernel start
   u64 queue_ns = 0;      // sum of max(0, start − call end)
-  u64 gap_ns = 0;        // sum of true launch gaps: max(0, start − max(call end, last end of what it had to wait for))
+  u64 gap_ns = 0;  // sum of true launch gaps: max(0, start − max(call end, last end of what it had to wait for))
   u64 short_kernels = 0;  // ran shorter than their own launch call
   u64 blocked = 0;        // calls of more than 50 us made while at least kFullQueue operations waited in the stream
   u64 blocked_ns = 0;     // host time in those calls
@@ -69,12 +69,12 @@ struct IdleByCall {
 // busy + idle = span; compute + exposed_copy + exposed_collective + idle = span.
 struct DeviceTimes {
   i32 device = -1;
-  Nanos first = 0, last = 0;   // begin of the first, end of the last operation
-  u64 busy_ns = 0;             // union of all operations
-  u64 idle_ns = 0;             // sum of the gaps
-  u64 compute_ns = 0;          // union of kernels that are no collectives, and of graphs that are seen as a whole
-  u64 collective_ns = 0;       // union of collective kernels
-  u64 copy_ns = 0;             // union of copies and memsets
+  Nanos first = 0, last = 0;      // begin of the first, end of the last operation
+  u64 busy_ns = 0;                // union of all operations
+  u64 idle_ns = 0;                // sum of the gaps
+  u64 compute_ns = 0;             // union of kernels that are no collectives, and of graphs that are seen as a whole
+  u64 collective_ns = 0;          // union of collective kernels
+  u64 copy_ns = 0;                // union of copies and memsets
   u64 exposed_collective_ns = 0;  // collectives while no other kernel ran
   u64 exposed_copy_ns = 0;        // copies while no kernel ran
   u64 kernels = 0, copies = 0, memsets = 0, graphs = 0;  // operations
@@ -92,8 +92,8 @@ struct StreamTimes {
   u64 handle = 0;           // CUstream where it is known; 0: the NULL stream or not known
   Nanos first = 0, last = 0;
   u64 operations = 0;
-  u64 busy_ns = 0;  // union; idle is span − busy
-  u64 joined = 0;   // operations with a known launch; the following are over these
+  u64 busy_ns = 0;    // union; idle is span − busy
+  u64 joined = 0;     // operations with a known launch; the following are over these
   u64 waited_ns = 0;  // sum of call begin → start: over the span that is the mean depth of the queue
   u32 deepest = 0;    // most operations that were launched and had not started
 };
@@ -107,15 +107,15 @@ struct GraphTimes {
 };
 
 struct JoinCounts {
-  u64 operations = 0;      // kernels, copies, memsets and graph replays that the device reported
-  u64 by_key = 0;          // joined by correlation id
-  u64 by_order = 0;        // joined by the order in the stream, with agreeing kernel and shape
-  u64 not_joined = 0;      // neither decided
-  u64 key_mismatch = 0;    // of the others: the key led to a call of another kernel, and was not believed
+  u64 operations = 0;        // kernels, copies, memsets and graph replays that the device reported
+  u64 by_key = 0;            // joined by correlation id
+  u64 by_order = 0;          // joined by the order in the stream, with agreeing kernel and shape
+  u64 not_joined = 0;        // neither decided
+  u64 key_mismatch = 0;      // of the others: the key led to a call of another kernel, and was not believed
   u64 calls_unanswered = 0;  // calls that should have had a device record and got none
-  u64 before_call = 0;     // joined, but starting before the call began by more than the clock error: times kept
-  u64 late = 0;            // came so late that busy and idle time were already counted
-  u64 calls_forgotten = 0;  // calls that left the window before their device record came
+  u64 before_call = 0;       // joined, but starting before the call began by more than the clock error: times kept
+  u64 late = 0;              // came so late that busy and idle time were already counted
+  u64 calls_forgotten = 0;   // calls that left the window before their device record came
 };
 
 struct DeviceClockFacts {
@@ -144,12 +144,12 @@ struct DeviceJitSum {
 };
 
 struct DeviceActivity {
-  bool collected = false;  // device collection was on at some time, or device records are there
+  bool collected = false;   // device collection was on at some time, or device records are there
   bool incomplete = false;  // it stopped before the process ended, or was never ended properly
   std::string library;      // the sentence of the newest "on" state
   std::vector<DeviceStateChange> states;
-  u32 version = 0;          // cuptiGetVersion; 0: not told
-  u64 kinds = 0;            // CUpti_ActivityKind bits that were on at some time
+  u32 version = 0;  // cuptiGetVersion; 0: not told
+  u64 kinds = 0;    // CUpti_ActivityKind bits that were on at some time
   std::vector<DeviceTimes> devices;
   std::vector<StreamTimes> streams;
   JoinCounts join;

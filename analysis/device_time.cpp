@@ -7,8 +7,8 @@
 namespace gputrace {
 namespace {
 
-// CUpti_ActivityOverheadKind, and ours: what tracing itself causes. The driver's own work (compiling, loading, a full command
-// buffer) is not.
+// CUpti_ActivityOverheadKind, and ours: what tracing itself causes. The driver's own work (compiling, loading, a full
+// command buffer) is not.
 bool of_collection(u32 kind) {
   constexpr u32 kBufferFlush = 1u << 16, kInstrumentation = 2u << 16, kResource = 3u << 16, kBufferRequest = 7u << 16;
   return kind == kBufferFlush || kind == kInstrumentation || kind == kResource || kind == kBufferRequest ||

@@ -10,7 +10,8 @@ namespace gputrace {
 
 // Device records were collected in any of the processes.
 bool device_collected(const LoadedTrace& trace);
-// Why (part of) the device times are missing, in a sentence without a full stop; empty: nothing is missing that we know of.
+// Why (part of) the device times are missing, in a sentence without a full stop; empty: nothing is missing that we know
+// of.
 std::string why_no_device_times(const LoadedTrace& trace);
 
 struct DeviceTotals {

@@ -53,8 +53,8 @@ struct Function {
   std::string symbol;  // empty: not known
   u32 module = kNone;  // index in ProcessTrace::modules
   i32 registers = -1, static_shared = -1, local_bytes = -1, max_threads = -1, ptx_version = -1, binary_version = -1;
-  Distribution launch_calls;  // durations of plain launches that succeeded
-  LaunchTimes waits;          // of those whose kernel was joined
+  Distribution launch_calls;     // durations of plain launches that succeeded
+  LaunchTimes waits;             // of those whose kernel was joined
   std::vector<KernelCode> code;  // for each chip that its module has code for; see code_on()
   std::string caller;            // library whose call launched it, in the words of categories.def; empty: none seen
 };

@@ -9,8 +9,8 @@
 #include "analysis/facts.h"
 #include "analysis/function_table.h"
 #include "analysis/graph_table.h"
-#include "analysis/library_calls.h"
 #include "analysis/launch_loops.h"
+#include "analysis/library_calls.h"
 #include "analysis/memory_ledger.h"
 #include "analysis/tick_clock.h"
 #include "analysis/time_window.h"
@@ -48,7 +48,6 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
     u32 lane;            // index of the thread in the trace
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
-
 
   u32 kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) override;
   u32 copies_of(const DeviceShape& shape, bool in_graph) override;

@@ -63,8 +63,7 @@ void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
   remark(unjoined, " of " + std::to_string(operations) + " device operations could not be joined to their call");
   remark(late, " device operations came so late that busy and idle time may miss parts of them");
   if (stopped)
-    coverage.remarks.push_back(
-        "device collection was not ended by the process: operations at the end may be missing");
+    coverage.remarks.push_back("device collection was not ended by the process: operations at the end may be missing");
 }
 
 }  // namespace

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "analysis/device_time.h"
 #include "analysis/findings/findings.h"
 #include "analysis/library_rows.h"
-#include "analysis/device_time.h"
 #include "analysis/quality.h"
 #include "analysis/reports/list.h"
 #include "analysis/tensor_cores.h"
@@ -44,7 +44,9 @@ namespace {
 
 bool needs_libraries(const std::string& section) { return section == "libs" || section == "comm"; }
 bool needs_code(const std::string& section) { return section == "tensor-cores" || section == "tensor-core-misses"; }
-bool needs_device(const std::string& section) { return section == "idle" || section == "idle-causes" || section == "streams"; }
+bool needs_device(const std::string& section) {
+  return section == "idle" || section == "idle-causes" || section == "streams";
+}
 
 }  // namespace
 

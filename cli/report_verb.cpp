@@ -59,8 +59,7 @@ std::vector<std::string> section_names() {
 int check_options(const ReportOptions& options) {
   if (!options.html.empty() || options.format == "html")
     return fail(kUsage, "the HTML report is not built in this version: use --format text, json or csv");
-  if (!options.steps.empty())
-    return fail(kUsage, "--steps is not built in this version: use --from and --to");
+  if (!options.steps.empty()) return fail(kUsage, "--steps is not built in this version: use --from and --to");
   const std::vector<std::string> formats = {"text", "json", "csv"};
   if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
     return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv" +

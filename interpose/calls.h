@@ -1,5 +1,5 @@
-// The calls of api.def and library.def as ids, names and tables. An id is an index; it means something only together with the schema of
-// its trace.
+// The calls of api.def and library.def as ids, names and tables. An id is an index; it means something only together
+// with the schema of its trace.
 #pragma once
 
 #include <atomic>

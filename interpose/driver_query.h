@@ -9,10 +9,11 @@ namespace gputrace {
 #define GT_QUERIES(X)                                                                                                 \
   X(cuCtxGetCurrent)                                                                                                  \
   X(cuCtxGetDevice)                                                                                                   \
-  X(cuDriverGetVersion) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem_v2)              \
-      X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxGetState) X(cuFuncGetAttribute) X(cuKernelGetAttribute)             \
-          X(cuFuncGetName) X(cuKernelGetName) X(cuFuncGetModule) X(cuStreamIsCapturing) X(cuStreamIsCapturing_ptsz)   \
-              X(cuGraphGetNodes) X(cuGraphNodeGetType) X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeGetParams_v2) \
+  X(cuDriverGetVersion)                                                                                               \
+  X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute)            \
+      X(cuDevicePrimaryCtxGetState) X(cuFuncGetAttribute) X(cuKernelGetAttribute) X(cuFuncGetName) X(cuKernelGetName) \
+          X(cuFuncGetModule) X(cuStreamIsCapturing) X(cuStreamIsCapturing_ptsz) X(cuGraphGetNodes)                    \
+              X(cuGraphNodeGetType) X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeGetParams_v2)                    \
                   X(cuGraphMemcpyNodeGetParams) X(cuGraphMemsetNodeGetParams) X(cuGraphMemAllocNodeGetParams)         \
                       X(cuGraphChildGraphNodeGetGraph) X(cuModuleGetFunctionCount) X(cuLibraryGetKernelCount)
 

@@ -29,7 +29,8 @@ inline constexpr u64 kGateIdle = 0;  // nothing yet in this process, or a child 
 inline constexpr u64 kGateOff = 1;   // for good
 inline constexpr u64 kFirstGeneration = 2;
 inline constexpr u64 kUnknownContext = ~0ull;
-// ThreadState::busy of a thread whose calls are not the program's: a thread of ours, or one that is inside CUPTI for us.
+// ThreadState::busy of a thread whose calls are not the program's: a thread of ours, or one that is inside CUPTI for
+// us.
 inline constexpr u64 kUntraced = 2;
 // Between reserve and commit.
 inline constexpr u64 kWriting = 1;

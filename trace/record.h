@@ -118,8 +118,9 @@ inline constexpr u32 kDropReasons = 8;  // words reserved in the segment and in 
 enum DeviceKernelFlags : u32 { kDeviceLaunched = 1 };
 // DeviceOverhead::kind beyond CUPTI's own: what gputrace itself took. Their sum is its measured cost.
 enum DeviceOverheadOwn : u32 {
-  kOverheadOwnThread = 0x40000000,  // CPU time of the collector's thread since the last such record; ends when it was read
-  kOverheadOwnSetup = 0x40000001,   // opening and enabling CUPTI, on the program's thread
+  kOverheadOwnThread =
+      0x40000000,  // CPU time of the collector's thread since the last such record; ends when it was read
+  kOverheadOwnSetup = 0x40000001,  // opening and enabling CUPTI, on the program's thread
 };
 enum class DeviceCollection : u32 {
   Never = 1,    // not collected: not wanted, no library, or it failed at the start

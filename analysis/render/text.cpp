@@ -223,7 +223,8 @@ class TextRenderer {
 
   // An instant needs all its digits; a duration does not.
   static std::string cell_text(const Value& value, const Column& column) {
-    if ((column.key != "at_ns" && column.key != "begin_ns") || !std::holds_alternative<i64>(value)) return human(value, column.unit);
+    if ((column.key != "at_ns" && column.key != "begin_ns") || !std::holds_alternative<i64>(value))
+      return human(value, column.unit);
     return fmt::format("{:.6f} s", static_cast<double>(std::get<i64>(value)) / 1e9);
   }
 

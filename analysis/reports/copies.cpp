@@ -62,7 +62,8 @@ void add_time_notes(const LoadedTrace& trace, Table& table) {
       "total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported");
   if (const auto hidden = ratio(totals.copy_ns - totals.exposed_copy_ns, totals.copy_ns)) {
     char text[128];
-    std::snprintf(text, sizeof text, "%.1f %% of the time in which a copy or memset ran, a kernel ran too", *hidden * 100);
+    std::snprintf(text, sizeof text, "%.1f %% of the time in which a copy or memset ran, a kernel ran too",
+                  *hidden * 100);
     table.notes.emplace_back(text);
   }
 }
@@ -94,25 +95,23 @@ Table copies_report(const LoadedTrace& trace) {
   Table table;
   table.section = "copies";
   table.title = "Copies and memsets by bytes";
-  table.columns = {{"kind", Unit::Text},          {"device", Unit::None},
-                   {"memory", Unit::Text},        {"async", Unit::Boolean},
-                   {"count", Unit::Count},        {"bytes", Unit::Bytes},
-                   {"total_ns", Unit::Nanos},     {"bandwidth", Unit::BytesPerSecond},
-                   {"api_total_ns", Unit::Nanos}, {"in_graphs", Unit::Count, Hint::Detail},
+  table.columns = {{"kind", Unit::Text},
+                   {"device", Unit::None},
+                   {"memory", Unit::Text},
+                   {"async", Unit::Boolean},
+                   {"count", Unit::Count},
+                   {"bytes", Unit::Bytes},
+                   {"total_ns", Unit::Nanos},
+                   {"bandwidth", Unit::BytesPerSecond},
+                   {"api_total_ns", Unit::Nanos},
+                   {"in_graphs", Unit::Count, Hint::Detail},
                    {"timed", Unit::Count, Hint::Detail}};
   table.notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls"};
   add_time_notes(trace, table);
   for (const auto& [key, row] : rows) {
-    table.rows.push_back({kind_name(std::get<0>(key)),
-                          row.device,
-                          memory_name(std::get<2>(key)),
-                          std::get<3>(key),
-                          number(row.count),
-                          number(row.bytes),
-                          row.device_count ? number(row.device_ns) : Value(),
-                          bandwidth(row.device_bytes, row.device_ns),
-                          number(row.call_ns),
-                          number(row.in_graphs),
+    table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory_name(std::get<2>(key)), std::get<3>(key),
+                          number(row.count), number(row.bytes), row.device_count ? number(row.device_ns) : Value(),
+                          bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs),
                           number(row.device_count)});
   }
   sort_table(table, "bytes");

@@ -142,11 +142,10 @@ Table kernels_report(const LoadedTrace& trace) {
   const std::vector<KernelRow> rows = collect(trace);
   add_time_notes(trace, totals, rows, table);
   const std::string no_code = why_no_code(trace);
-  table.notes.push_back(
-      no_code.empty()
-          ? "tensor_core = its machine code has matrix instructions; precision = input type of those (the widest), else of "
-            "most floating-point instructions, else of the library call"
-          : "tensor_core and precision are not told: " + no_code);
+  table.notes.push_back(no_code.empty() ? "tensor_core = its machine code has matrix instructions; precision = input "
+                                          "type of those (the widest), else of "
+                                          "most floating-point instructions, else of the library call"
+                                        : "tensor_core and precision are not told: " + no_code);
   const u64 wall = static_cast<u64>(trace.wall_end - trace.wall_begin);
   i64 rank = 0;
   for (const KernelRow& row : rows) {

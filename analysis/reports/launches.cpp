@@ -63,8 +63,7 @@ void add_notes(const LoadedTrace& trace, Table& table) {
     table.notes.push_back(std::to_string(joined) + " of " + std::to_string(launches) +
                           " launches were joined to their kernel: the times are over those");
   }
-  if (error > 0)
-    table.notes.push_back("host and device clocks are tied to within " + std::to_string(error) + " ns");
+  if (error > 0) table.notes.push_back("host and device clocks are tied to within " + std::to_string(error) + " ns");
 }
 
 }  // namespace
@@ -73,40 +72,24 @@ Table launches_report(const LoadedTrace& trace) {
   Table table;
   table.section = "launches";
   table.title = "Launch calls by kernel";
-  table.columns = {{"kernel", Unit::Text, Hint::Kernel},
-                   {"launches", Unit::Count},
-                   {"api_mean_ns", Unit::Nanos},
-                   {"latency_mean_ns", Unit::Nanos},
-                   {"gap_mean_ns", Unit::Nanos},
-                   {"short", Unit::Count},
-                   {"queue_mean_ns", Unit::Nanos},
-                   {"latency_median_ns", Unit::Nanos},
-                   {"latency_p99_ns", Unit::Nanos},
-                   {"api_p99_ns", Unit::Nanos},
-                   {"api_total_ns", Unit::Nanos},
-                   {"blocked", Unit::Count},
-                   {"joined", Unit::Count, Hint::Detail},
-                   {"blocked_ns", Unit::Nanos, Hint::Detail}};
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel},  {"launches", Unit::Count},
+                   {"api_mean_ns", Unit::Nanos},          {"latency_mean_ns", Unit::Nanos},
+                   {"gap_mean_ns", Unit::Nanos},          {"short", Unit::Count},
+                   {"queue_mean_ns", Unit::Nanos},        {"latency_median_ns", Unit::Nanos},
+                   {"latency_p99_ns", Unit::Nanos},       {"api_p99_ns", Unit::Nanos},
+                   {"api_total_ns", Unit::Nanos},         {"blocked", Unit::Count},
+                   {"joined", Unit::Count, Hint::Detail}, {"blocked_ns", Unit::Nanos, Hint::Detail}};
   table.sort = "launches";
   add_notes(trace, table);
   for (const LaunchRow& row : collect(trace)) {
     const u64 joined = row.latency.count();
     const auto mean = [joined](u64 sum) { return joined ? number((sum + joined / 2) / joined) : Value(); };
     const auto when_joined = [joined](u64 value) { return joined ? number(value) : Value(); };
-    table.rows.push_back({row.name,
-                          number(row.calls.count()),
-                          number(row.calls.mean()),
-                          when_joined(row.latency.mean()),
-                          mean(row.gap_ns),
-                          when_joined(row.short_kernels),
-                          mean(row.queue_ns),
-                          when_joined(row.latency.percentile(0.5)),
-                          when_joined(row.latency.percentile(0.99)),
-                          number(row.calls.percentile(0.99)),
-                          number(row.calls.sum()),
-                          when_joined(row.blocked),
-                          when_joined(joined),
-                          when_joined(row.blocked_ns)});
+    table.rows.push_back(
+        {row.name, number(row.calls.count()), number(row.calls.mean()), when_joined(row.latency.mean()),
+         mean(row.gap_ns), when_joined(row.short_kernels), mean(row.queue_ns), when_joined(row.latency.percentile(0.5)),
+         when_joined(row.latency.percentile(0.99)), number(row.calls.percentile(0.99)), number(row.calls.sum()),
+         when_joined(row.blocked), when_joined(joined), when_joined(row.blocked_ns)});
     const auto approximate = [&table](const char* key) {
       table.columns[static_cast<std::size_t>(table.column(key))].approximate = true;
     };

@@ -19,7 +19,8 @@ Sums add_up(const LoadedTrace& trace) {
   Sums sums;
   for (const ProcessTrace& process : trace.processes) {
     sums.launches += process.plain_launches + process.graph_launches;
-    for (const KernelLaunches& group : process.kernels) sums.kernels += std::max(group.plain + group.in_graphs, group.times.durations.count());
+    for (const KernelLaunches& group : process.kernels)
+      sums.kernels += std::max(group.plain + group.in_graphs, group.times.durations.count());
     for (const CopyGroup& group : process.copies) {
       if (group.kind == TransferKind::Memset) continue;
       sums.copies += std::max(group.count, group.device_count);
@@ -59,8 +60,7 @@ void add_classes(const DeviceTotals& totals, const Add& add) {
   add("compute_ns", number(totals.compute_ns), Unit::Nanos, "of it: a kernel ran that is no collective");
   add("exposed_collective_ns", number(totals.exposed_collective_ns), Unit::Nanos,
       "of it: a collective ran and no other kernel");
-  add("exposed_copy_ns", number(totals.exposed_copy_ns), Unit::Nanos,
-      "of it: a copy or memset ran and no kernel");
+  add("exposed_copy_ns", number(totals.exposed_copy_ns), Unit::Nanos, "of it: a copy or memset ran and no kernel");
   add("idle_ns", number(totals.idle_ns), Unit::Nanos, "of it: the rest");
   add("kernel_ns", number(totals.kernel_ns), Unit::Nanos, "sum over kernel executions: the whole of `share`");
 }

@@ -48,9 +48,9 @@ const char* state_name(DeviceCollection state) {
 }
 
 std::string join_text(const JoinCounts& join) {
-  std::string text = std::to_string(join.operations) + " device operations joined to their calls: " +
-                     std::to_string(join.by_key) + " by correlation id, " + std::to_string(join.by_order) +
-                     " by order, " + std::to_string(join.not_joined) + " not";
+  std::string text =
+      std::to_string(join.operations) + " device operations joined to their calls: " + std::to_string(join.by_key) +
+      " by correlation id, " + std::to_string(join.by_order) + " by order, " + std::to_string(join.not_joined) + " not";
   if (join.calls_unanswered + join.calls_forgotten)
     text += "; " + std::to_string(join.calls_unanswered + join.calls_forgotten) + " calls have no device record";
   if (join.key_mismatch)
@@ -78,7 +78,8 @@ void device_notes(const ProcessTrace& process, const Note& note) {
                        std::to_string(clock.anchors) + " readings of both clocks";
     if (clock.steps)
       text += "; the device's clock jumped " + std::to_string(clock.steps) + " times, by " +
-              std::to_string(clock.largest_step) + " ns at most: times between the readings around a jump may be off by it";
+              std::to_string(clock.largest_step) +
+              " ns at most: times between the readings around a jump may be off by it";
     if (clock.restarts) text += "; it was set back " + std::to_string(clock.restarts) + " times";
     note("clock", text);
   }

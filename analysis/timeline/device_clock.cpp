@@ -6,10 +6,10 @@
 namespace gputrace {
 namespace {
 
-constexpr double kRateLimit = 1e-3;          // no oscillator is off by that much: a larger difference is a step
-constexpr Nanos kLeastStep = 20'000;         // below that a difference may be noise of the readings
-constexpr Nanos kPatience = 1'000'000'000;   // a wide reading is not waited out for longer than this
-constexpr std::size_t kBaseline = 32;        // knots over which a rate is taken
+constexpr double kRateLimit = 1e-3;         // no oscillator is off by that much: a larger difference is a step
+constexpr Nanos kLeastStep = 20'000;        // below that a difference may be noise of the readings
+constexpr Nanos kPatience = 1'000'000'000;  // a wide reading is not waited out for longer than this
+constexpr std::size_t kBaseline = 32;       // knots over which a rate is taken
 
 Nanos scaled(u64 length, double rate) {
   if (rate == 1) return static_cast<Nanos>(length);

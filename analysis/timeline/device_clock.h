@@ -1,8 +1,10 @@
 // CUPTI's clock to CLOCK_MONOTONIC, from readings of the one between two readings of the other (DeviceClock records).
-//   · A reading becomes a knot: (device time, host time), the host time where the line so far predicts it, moved into the
+//   · A reading becomes a knot: (device time, host time), the host time where the line so far predicts it, moved into
+//   the
 //     window between our two stamps if it lies outside. So a clock that runs as ours does is shifted by a constant, and
 //     lengths are kept to the nanosecond; one that drifts is followed piecewise.
-//   · A jump forward between two knots is told by a rate that no oscillator has: it is counted, and times between the two
+//   · A jump forward between two knots is told by a rate that no oscillator has: it is counted, and times between the
+//   two
 //     knots have the jump in their bound. A clock that goes back (restart) begins a new epoch; a device time that fits
 //     several epochs is taken from the newest one that had begun when the record was handled.
 //   · Knots come in the order of the host's time; times are asked for after the knot that follows them was added, else
@@ -41,9 +43,9 @@ class DeviceTimeline {
   struct Knot {
     u64 device = 0;
     Nanos host = 0;
-    Nanos error = 0;  // of this knot
-    Nanos step = 0;   // jump between this knot and the one before it
-    double rate = 1;  // host ns per device ns from here on, until the next knot says better
+    Nanos error = 0;     // of this knot
+    Nanos step = 0;      // jump between this knot and the one before it
+    double rate = 1;     // host ns per device ns from here on, until the next knot says better
     bool epoch = false;  // the first of an epoch
   };
 

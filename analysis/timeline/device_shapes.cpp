@@ -48,8 +48,8 @@ HostMemory memory_of(u32 kind) {
 }  // namespace
 
 bool is_collective_kernel(std::string_view symbol) {
-  return symbol.find("ncclDevKernel") != std::string_view::npos || symbol.find("ncclKernel") != std::string_view::npos ||
-         symbol.substr(0, 4) == "nccl";
+  return symbol.find("ncclDevKernel") != std::string_view::npos ||
+         symbol.find("ncclKernel") != std::string_view::npos || symbol.substr(0, 4) == "nccl";
 }
 
 std::size_t DeviceShapes::Hash::operator()(const Key& key) const {

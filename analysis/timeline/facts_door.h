@@ -1,4 +1,5 @@
-// Where facts are that device records alone do not lead to. ProcessBuilder answers; asked once for each shape or handle.
+// Where facts are that device records alone do not lead to. ProcessBuilder answers; asked once for each shape or
+// handle.
 #pragma once
 
 #include "analysis/timeline/device_shapes.h"

@@ -1,4 +1,5 @@
-// What each thread did lately in CUDA calls: the outermost calls, in order, kept until no gap can ask for them any more.
+// What each thread did lately in CUDA calls: the outermost calls, in order, kept until no gap can ask for them any
+// more.
 //   · A call comes when it ends; the calls nested in it came before and are replaced by it.
 //   · Memory: 24 bytes a call, at most kMost calls in all threads; beyond that the oldest go and forgotten() counts.
 #pragma once
@@ -17,8 +18,8 @@ class HostLog {
   enum class What : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order };
   struct Entry {
     Nanos begin = 0, end = 0;
-    u16 call = 0;          // id of the outermost call
-    u16 inner = 0;         // id of the nested call that gave it its meaning; = call where it has none
+    u16 call = 0;   // id of the outermost call
+    u16 inner = 0;  // id of the nested call that gave it its meaning; = call where it has none
     What what = What::Other;
     Nanos length() const { return end - begin; }
   };

@@ -15,8 +15,8 @@ namespace gputrace {
 
 // A stream as a call names it.
 struct StreamName {
-  u32 context = kNone;     // index in ProcessTrace::contexts
-  u64 handle = 0;          // as passed: 0 NULL, 1 legacy, 2 per thread
+  u32 context = kNone;      // index in ProcessTrace::contexts
+  u64 handle = 0;           // as passed: 0 NULL, 1 legacy, 2 per thread
   bool per_thread = false;  // NULL means the per-thread default stream
   u32 thread = kNone;
 };
@@ -48,20 +48,20 @@ class HostStreams {
   struct Stream {
     StreamName name;
     Kind kind = Kind::Blocking;
-    bool since_legacy = false;      // got work since the legacy stream's last operation
-    u32 legacy_taken = kNone;       // the legacy stream's operation that it waits for already
+    bool since_legacy = false;  // got work since the legacy stream's last operation
+    u32 legacy_taken = kNone;   // the legacy stream's operation that it waits for already
     Frontier frontier;
   };
   struct LegacyState {
-    u32 last = kNone;           // the legacy stream's newest operation
-    std::vector<u32> since;     // streams that got work since then
+    u32 last = kNone;        // the legacy stream's newest operation
+    std::vector<u32> since;  // streams that got work since then
   };
 
   static void join(Frontier& into, u32 sequence);
   u32 make(const StreamName& name, Kind kind);
 
   std::vector<Stream> streams_;
-  std::unordered_map<u64, u32> by_handle_;       // created streams
+  std::unordered_map<u64, u32> by_handle_;        // created streams
   std::unordered_map<u64, u32> default_streams_;  // by context and thread
   std::unordered_map<u64, bool> independent_;
   std::unordered_map<u64, Frontier> events_;

@@ -21,8 +21,7 @@ class Intake {
  public:
   static constexpr std::size_t kMostWaiting = 1u << 20;
 
-  Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
-         FactsDoor& door);
+  Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window, FactsDoor& door);
 
   // True: a batch is ready to be taken.
   bool add(const RecordHeader& record, Nanos begin, Nanos end);
@@ -82,7 +81,7 @@ class Intake {
   DeviceTimeline clock_;
   std::vector<DeviceOperation> batch_;  // times are CUPTI's until they are drained
   std::vector<Key> keys_;
-  std::vector<u32> host_streams_;  // by index in DeviceActivity::streams
+  std::vector<u32> host_streams_;               // by index in DeviceActivity::streams
   std::unordered_map<u64, u32> streams_by_id_;  // CUPTI context and stream id
   std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation
   std::unordered_map<u32, std::vector<u32>> threads_by_tid_;

@@ -11,8 +11,8 @@ constexpr u32 kBatchLimit = 4096;  // members of one batch call
 
 bool same_dimensions(const KernelShape& shape, const DeviceShape& device) {
   if (shape.block[0] == 0) return true;  // cuLaunch: its dimensions were set by other calls
-  return std::equal(shape.grid, shape.grid + 3, device.grid) && std::equal(shape.block, shape.block + 3, device.block) &&
-         shape.dynamic_shared == device.dynamic_shared;
+  return std::equal(shape.grid, shape.grid + 3, device.grid) &&
+         std::equal(shape.block, shape.block + 3, device.block) && shape.dynamic_shared == device.dynamic_shared;
 }
 
 bool same_direction(TransferKind a, TransferKind b) {

@@ -5,7 +5,7 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kLookAhead = 16;   // operations of a thread that a key may have skipped (their keys were lost)
+constexpr u32 kLookAhead = 16;      // operations of a thread that a key may have skipped (their keys were lost)
 constexpr Nanos kBlurred = 50'000;  // a clock that is off by more cannot tell neighbours apart: their order can
 constexpr u32 kFirstSize = 1024;
 

@@ -16,7 +16,7 @@ namespace gputrace {
 struct KeyedCall {
   Nanos begin = 0, end = 0;
   u32 correlation = 0;
-  u32 thread = kNone;    // index in TraceReader::threads()
+  u32 thread = kNone;  // index in TraceReader::threads()
   u32 callback = 0;
   bool runtime = false;  // it contains the driver call
 };
@@ -86,8 +86,8 @@ class LaunchWindow {
   std::vector<HostOperation> ring_;
   std::vector<u32> next_in_thread_;
   std::vector<Thread> threads_;
-  std::vector<Head> heads_;   // by stream
-  std::vector<u32> waits_;    // ring of lists longer than one
+  std::vector<Head> heads_;  // by stream
+  std::vector<u32> waits_;   // ring of lists longer than one
   std::vector<u32> scratch_;
   u32 waits_next_ = 0;
   u32 mask_ = 0, oldest_ = 0, next_ = 0;

@@ -10,15 +10,15 @@ enum class OperationKind : u8 { Kernel, Copy, Memset, Graph };
 
 // A call that gives work to a device: a plain launch, a copy, a memset, a graph launch. Lives in LaunchWindow.
 struct HostOperation {
-  Nanos begin = 0, end = 0;   // of the call
-  Nanos device_end = 0;       // largest end of its device operations; 0: none yet
-  u64 bytes = 0;              // copies and memsets
-  u32 target = kNone;         // index in ProcessTrace::kernels, copies or graphs
-  u32 thread = kNone;         // index in TraceReader::threads()
-  u32 stream = kNone;         // dense number of the host's stream
+  Nanos begin = 0, end = 0;    // of the call
+  Nanos device_end = 0;        // largest end of its device operations; 0: none yet
+  u64 bytes = 0;               // copies and memsets
+  u32 target = kNone;          // index in ProcessTrace::kernels, copies or graphs
+  u32 thread = kNone;          // index in TraceReader::threads()
+  u32 stream = kNone;          // dense number of the host's stream
   u32 next_in_stream = kNone;  // sequence number of the next operation given to that stream
-  u32 waits = kNone;          // first of the operations that must end before it starts; kNone: none
-  u16 call = 0;               // id of the call
+  u32 waits = kNone;           // first of the operations that must end before it starts; kNone: none
+  u16 call = 0;                // id of the call
   OperationKind kind = OperationKind::Kernel;
   u8 waits_count = 0;
   bool counted = true;        // in the report's window of time
@@ -32,13 +32,13 @@ struct HostOperation {
 // One operation on a device, its times on the host's clock.
 struct DeviceOperation {
   Nanos start = 0, end = 0;
-  u64 detail = 0;        // copies, memsets: bytes; kernels: CUPTI's graph node id (0: none)
+  u64 detail = 0;  // copies, memsets: bytes; kernels: CUPTI's graph node id (0: none)
   u32 correlation = 0;
-  u32 stream = kNone;    // index in DeviceActivity::streams
-  u32 shape = kNone;     // index in DeviceShapes
-  u32 device = kNone;    // index in DeviceActivity::devices
-  u32 graph = 0;         // CUPTI id of the executable graph; 0: none
-  Nanos handled = 0;     // host time at which the collector had its record
+  u32 stream = kNone;  // index in DeviceActivity::streams
+  u32 shape = kNone;   // index in DeviceShapes
+  u32 device = kNone;  // index in DeviceActivity::devices
+  u32 graph = 0;       // CUPTI id of the executable graph; 0: none
+  Nanos handled = 0;   // host time at which the collector had its record
   OperationKind kind = OperationKind::Kernel;
   bool collective = false;
   u16 reserved = 0;

@@ -45,8 +45,9 @@ class ReorderWindow {
   void sort() {
     places_.resize(waiting_.size());
     for (u32 i = 0; i < places_.size(); ++i) places_[i] = {waiting_[i].start, i};
-    std::sort(places_.begin(), places_.end(),
-              [](const Place& a, const Place& b) { return a.start != b.start ? a.start < b.start : a.index < b.index; });
+    std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
+      return a.start != b.start ? a.start < b.start : a.index < b.index;
+    });
     sorted_.resize(waiting_.size());
     for (std::size_t i = 0; i < places_.size(); ++i) sorted_[i] = waiting_[places_[i].index];
     waiting_.swap(sorted_);

@@ -8,8 +8,8 @@
 namespace gputrace {
 namespace {
 
-constexpr u64 kTrimEvery = 16384;           // operations between two trims of the log
-constexpr u64 kLongCall = 50'000;           // ns: a launch call that long in front of a full queue was held by it
+constexpr u64 kTrimEvery = 16384;  // operations between two trims of the log
+constexpr u64 kLongCall = 50'000;  // ns: a launch call that long in front of a full queue was held by it
 
 DeviceClass class_of(const DeviceOperation& operation) {
   if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) return DeviceClass::Copy;
@@ -115,8 +115,7 @@ void Timeline::take(DeviceOperation operation) {
   if (counted) {
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
     const u32 kernel = operation.kind == OperationKind::Kernel ? count_kernel(operation, joined) : kNone;
-    if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
-      count_copy(operation, joined);
+    if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) count_copy(operation, joined);
     if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
     if (visitor_) visitor_->on_operation(operation, kernel, call, gap);
   }
@@ -156,8 +155,9 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
   const Nanos idle = state.sweep.idle_before(operation.start);
   if (idle > 0) {
     IdleGap gap{times.device, state.sweep.end(), operation.start, {}};
-    const GapContext context{gap,    state.newest, window_.find(state.newest_call), operation, joined.call, waited,
-                             depth, intake_.clock_error()};
+    const GapContext context{gap,       state.newest,         window_.find(state.newest_call),
+                             operation, joined.call,          waited,
+                             depth,     intake_.clock_error()};
     gap.verdict = judge_gap(context, log_);
     keep_gap(times, gap);
   }

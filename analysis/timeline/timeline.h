@@ -66,7 +66,7 @@ class Timeline {
   };
   struct DeviceTrack {
     DeviceSweep sweep;
-    DeviceOperation newest;    // of those that ended last
+    DeviceOperation newest;  // of those that ended last
     u32 newest_call = kNone;
   };
 
@@ -96,8 +96,8 @@ class Timeline {
   HostLog log_;
   Intake intake_;
   ReorderWindow reorder_;
-  std::vector<DeviceTrack> devices_;     // by index in DeviceActivity::devices
-  std::vector<StreamTrack> tracks_;      // by index in DeviceActivity::streams
+  std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
+  std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
   OperationVisitor* visitor_ = nullptr;
   u64 since_trim_ = 0;
 };

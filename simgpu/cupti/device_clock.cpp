@@ -57,7 +57,8 @@ uint64_t device_time(Nanos host) {
   int64_t passed = static_cast<int64_t>(host) - static_cast<int64_t>(from.host);
   const Knobs& k = knobs();
   const bool stepped = k.step != 0 && passed >= static_cast<int64_t>(k.step_at);
-  passed += std::llround(static_cast<double>(passed) * k.skew);  // also before the first use: a kernel may have begun then
+  passed +=
+      std::llround(static_cast<double>(passed) * k.skew);  // also before the first use: a kernel may have begun then
   if (stepped) passed += k.step;
   if (k.wrap != 0 && passed > 0) passed %= static_cast<int64_t>(k.wrap);
   return static_cast<uint64_t>(static_cast<int64_t>(from.host) + passed + from.offset);

@@ -116,11 +116,11 @@ struct ThreadState {
   uint32_t below_capacity;
   Context* per_thread_context;  // the per-thread default stream used last, and its context
   Stream* per_thread_stream;
-  bool in_host_function;  // the driver's worker, while it runs the program's code
+  bool in_host_function;         // the driver's worker, while it runs the program's code
   uint32_t runtime_correlation;  // of the runtime call that this thread is in; 0: none
   uint32_t call_correlation;     // of the last call of this thread that took the slow way, and when it began
   Nanos call_begin;
-  int capture_mode;       // cuThreadExchangeStreamCaptureMode; kept by the capture files
+  int capture_mode;  // cuThreadExchangeStreamCaptureMode; kept by the capture files
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

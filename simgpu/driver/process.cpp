@@ -40,9 +40,7 @@ std::atomic<Mode>* mode_page() {
   return new (page) std::atomic<Mode>(Mode::unknown);
 }
 
-bool needs_slow_mode() {
-  return looked_at(~0u) || knobs().call_time > 0 || truth_on() || !knobs().faults.empty();
-}
+bool needs_slow_mode() { return looked_at(~0u) || knobs().call_time > 0 || truth_on() || !knobs().faults.empty(); }
 
 // The fault that strikes now, counting this call in every one that names it. What does not end the call is done here.
 CUresult strike(const char* name, int* leave_errno) {

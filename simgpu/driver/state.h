@@ -68,7 +68,7 @@ struct Function : Object {
   using Handle = CUfunction;
   Module* module = nullptr;
   Context* context = nullptr;
-  Kernel* kernel = nullptr;                    // the library's kernel it came from, or null
+  Kernel* kernel = nullptr;                     // the library's kernel it came from, or null
   const gputrace::ImageKernel* code = nullptr;  // owned by the module's image
   // By CUfunction_attribute, as cuFuncGetAttribute gives them; and what the legacy launch calls set.
   std::array<std::atomic<int>, CU_FUNC_ATTRIBUTE_MAX> attributes{};

@@ -60,7 +60,8 @@ TEST(DeviceClock, DriftAndNoiseStayWithinTheBound) {
     };
     DeviceTimeline clock;
     for (Nanos at = kSecond; at < 30 * kSecond; at += kEvery) {
-      clock.add(device(at), at - 200 - static_cast<Nanos>(random() % 300), at + 200 + static_cast<Nanos>(random() % 300));
+      clock.add(device(at), at - 200 - static_cast<Nanos>(random() % 300),
+                at + 200 + static_cast<Nanos>(random() % 300));
     }
     EXPECT_EQ(clock.steps(), 0u);
     EXPECT_EQ(clock.restarts(), 0u);
@@ -93,8 +94,10 @@ TEST(DeviceClock, AJumpIsCountedAndWidensTheBoundThereOnly) {
 
 TEST(DeviceClock, AClockThatIsSetBackIsReadByWhenTheRecordWasHandled) {
   DeviceTimeline clock;
-  for (Nanos at = kSecond; at < 2 * kSecond; at += kEvery) clock.add(static_cast<u64>(at + 9 * kSecond), at - 50, at + 50);
-  for (Nanos at = 2 * kSecond; at < 4 * kSecond; at += kEvery) clock.add(static_cast<u64>(at + 8 * kSecond), at - 50, at + 50);
+  for (Nanos at = kSecond; at < 2 * kSecond; at += kEvery)
+    clock.add(static_cast<u64>(at + 9 * kSecond), at - 50, at + 50);
+  for (Nanos at = 2 * kSecond; at < 4 * kSecond; at += kEvery)
+    clock.add(static_cast<u64>(at + 8 * kSecond), at - 50, at + 50);
   EXPECT_EQ(clock.restarts(), 1u);
   // 10.5 s stood for 1.5 s, and again for 2.5 s.
   EXPECT_NEAR(static_cast<double>(clock.nanos(10'500'000'000, 1'600'000'000)), 1.5e9, 60);
@@ -104,7 +107,8 @@ TEST(DeviceClock, AClockThatIsSetBackIsReadByWhenTheRecordWasHandled) {
 
 TEST(DeviceClock, BetweenTheReadingsAroundASetbackTheTimeOfHandlingTellsTheSide) {
   DeviceTimeline clock;  // set back by 1 s at 2.05 s, between two readings
-  for (Nanos at = kSecond; at <= 2 * kSecond; at += kEvery) clock.add(static_cast<u64>(at + 9 * kSecond), at - 50, at + 50);
+  for (Nanos at = kSecond; at <= 2 * kSecond; at += kEvery)
+    clock.add(static_cast<u64>(at + 9 * kSecond), at - 50, at + 50);
   for (Nanos at = 2 * kSecond + kEvery; at < 4 * kSecond; at += kEvery)
     clock.add(static_cast<u64>(at + 8 * kSecond), at - 50, at + 50);
   EXPECT_NEAR(static_cast<double>(clock.nanos(10'070'000'000, 2'200'000'000)), 2.07e9, 60);

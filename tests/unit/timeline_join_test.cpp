@@ -1,5 +1,5 @@
-// Device records joined to calls: by key, by order, not at all; what each launch waited for; with records late, reordered
-// and lost. Numbers by hand, and against a reference for random programs.
+// Device records joined to calls: by key, by order, not at all; what each launch waited for; with records late,
+// reordered and lost. Numbers by hand, and against a reference for random programs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,11 +32,11 @@ TEST(Timeline, TheTrueLaunchGapLeavesOutWhatTheKernelHadToWaitFor) {
   trace.name_function(0xf3, "third", 0xa0);
   const u64 first = trace.text("first"), second = trace.text("second"), third = trace.text("third");
   trace.reading(500);
-  trace.launch(main, 0xf1, 1000, 1100);                          // waits for nothing: gap 1400 - 1100
-  trace.launch(main, 0xf2, 1200, 1300);                          // behind it in the stream: 3050 - 3000
-  trace.order(main, OrderWhat::EventRecord, 0xe1, 0, 1400);      // after the second
+  trace.launch(main, 0xf1, 1000, 1100);                      // waits for nothing: gap 1400 - 1100
+  trace.launch(main, 0xf2, 1200, 1300);                      // behind it in the stream: 3050 - 3000
+  trace.order(main, OrderWhat::EventRecord, 0xe1, 0, 1400);  // after the second
   trace.order(main, OrderWhat::StreamWaitEvent, 0xe1, 0x51, 1500);
-  trace.launch(main, 0xf3, 1600, 1700, 0x51);                    // another stream, behind the event: 4070 - 4000
+  trace.launch(main, 0xf3, 1600, 1700, 0x51);  // another stream, behind the event: 4070 - 4000
   trace.key(100, 11, 1010, 1090, 5000);
   trace.key(100, 12, 1210, 1290, 5000);
   trace.key(100, 13, 1610, 1690, 5000);
@@ -140,9 +140,8 @@ TEST(Timeline, TheNodesOfAReplayBelongToItsLaunch) {
   trace.name_function(0xf1, "node", 0xa0);
   const u64 node = trace.text("node");
   trace.reading(500);
-  trace.add<GraphInstantiate>(main, "cuGraphInstantiate", 600, 700, [](auto& r) {
-    r.graph = 0x61, r.exec = 0x62, r.nodes = 2, r.kernel_nodes = 2;
-  });
+  trace.add<GraphInstantiate>(main, "cuGraphInstantiate", 600, 700,
+                              [](auto& r) { r.graph = 0x61, r.exec = 0x62, r.nodes = 2, r.kernel_nodes = 2; });
   for (u64 i = 0; i < 2; ++i) {
     trace.add<GraphNode>(main, "cuGraphInstantiate", 600, 700, [&](auto& r) {
       r.exec = 0x62, r.node = 0x70 + i, r.function = 0xf1, r.grid_x = 8, r.grid_y = r.grid_z = 1, r.block_x = 256;
@@ -196,7 +195,8 @@ void small_program(DeviceBuilder& trace) {
   trace.add<DeviceLoss>(TraceBuilder::definitions(), "", 9100, 9100, [](auto& r) {
     r.count = 3, r.reason = static_cast<u32>(DeviceLossReason::ZeroTime), r.kind = 10;
   });
-  trace.add<DeviceOverhead>(trace.collector(), "", 9200, 9200, [](auto& r) { r.start = 100, r.finish = 180, r.kind = 1u << 16; });
+  trace.add<DeviceOverhead>(trace.collector(), "", 9200, 9200,
+                            [](auto& r) { r.start = 100, r.finish = 180, r.kind = 1u << 16; });
   trace.reading(9500, 30);
   trace.state(DeviceCollection::Ended, "", 9600);
 }
@@ -323,7 +323,8 @@ Program random_program(std::mt19937_64& random, u32 threads, u32 streams, u32 fu
     free_at[made.thread] = made.end + 20;
     program.launches.push_back(made);
   }
-  std::sort(program.launches.begin(), program.launches.end(), [](const auto& a, const auto& b) { return a.end < b.end; });
+  std::sort(program.launches.begin(), program.launches.end(),
+            [](const auto& a, const auto& b) { return a.end < b.end; });
   for (Launched& made : program.launches) {
     const Nanos before = stream_end[made.stream];
     made.start = std::max(before, made.begin + 5000) + static_cast<Nanos>(random() % 700);
