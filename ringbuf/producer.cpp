@@ -302,28 +302,33 @@ void drop_nested() {
   signal_safe_add(slot->dropped[static_cast<u32>(DropReason::Nested)], 1);
 }
 
+// Whether the cursor points at a record of this size that was begun with this stamp. `busy` alone does not say so: a
+// handler may come before the record is begun, when there may be no room at the cursor, or nothing.
+static bool begun_at_cursor(const ThreadState& thread, u64 size, Ticks begin) {
+  if (begin == 0 || static_cast<u64>(thread.limit - thread.cursor) < size) return false;
+  return reinterpret_cast<const RecordHeader*>(thread.cursor)->begin == begin;
+}
+
 // A begun record is whole while its call is open, that is while the slot shows its stamp as the outermost in flight.
 bool set_begun_aside(ThreadState& thread) {
-  const u64 size = thread.busy;
-  if (!has_begun(thread) || size > kLargestBegun) return false;
-  SlotLedger& ledger = producer.ledgers[index_of(thread.slot)];
-  const auto* begun = reinterpret_cast<const RecordHeader*>(thread.cursor);
-  if (begun->begin != thread.slot->in_flight[0].begin.load(std::memory_order_relaxed)) return false;
-  thread.busy = kWriting;  // a handler from here on drops; one before has done the same as is done here
+  if (!has_begun(thread)) return false;
+  // One instruction: a handler before it has set the record aside itself, and left 0; one after it drops.
+  const u64 size = __atomic_exchange_n(&thread.busy, kWriting, __ATOMIC_RELAXED);
   compiler_barrier();
-  std::memcpy(ledger.set_aside, thread.cursor, size);
+  const Ticks open_since = thread.slot->in_flight[0].begin.load(std::memory_order_relaxed);
+  const bool begun = size <= kLargestBegun && begun_at_cursor(thread, size, open_since);
+  if (begun && size) std::memcpy(producer.ledgers[index_of(thread.slot)].set_aside, thread.cursor, size);
   compiler_barrier();
-  thread.busy = 0;
-  return true;
+  thread.busy = begun ? 0 : size;
+  return thread.busy == 0;
 }
 
 char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now) {
-  char* at = thread.cursor;
-  if (thread.busy == size && reinterpret_cast<const RecordHeader*>(at)->begin == begin) {
+  if (thread.busy == size && begun_at_cursor(thread, size, begin)) {  // its call has ended: handlers drop
     thread.busy = kWriting;
     compiler_barrier();
     signal_safe_add(thread.slot->seen, 1);
-    return at;
+    return thread.cursor;
   }
   if (is_sink(thread.slot)) return reserve(thread, size, now);
   const SlotLedger& ledger = producer.ledgers[index_of(thread.slot)];
@@ -333,7 +338,7 @@ char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now) {
     drop_nested();
     return nullptr;
   }
-  at = reserve(thread, size, now);
+  char* at = reserve(thread, size, now);
   if (at) std::memcpy(at, ledger.set_aside, size);
   return at;
 }

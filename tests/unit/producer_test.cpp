@@ -160,6 +160,52 @@ TEST_F(ProducerTest, ASignalHandlerInTheMiddleOfAWriteIsDroppedAsNested) {
   EXPECT_EQ(thread_state.slot->dropped[static_cast<u32>(DropReason::Nested)], 1u);
 }
 
+// A handler may come when a launch has raised `busy` and has not begun its record: with no room at the cursor, or with
+// whatever lies there.
+TEST_F(ProducerTest, AHandlerBeforeTheRecordIsBegunIsDroppedWithoutALookAtTheCursor) {
+  thread_state.busy = sizeof(KernelLaunch);
+  ASSERT_EQ(thread_state.cursor, nullptr);  // no block yet, or none to be had
+  EXPECT_FALSE(write(1));
+  EXPECT_EQ(thread_state.busy, sizeof(KernelLaunch));
+  thread_state.busy = 0;
+  ASSERT_TRUE(write(2));
+  thread_state.cursor = thread_state.limit;  // in the last block this is the end of the mapping
+  thread_state.busy = sizeof(KernelLaunch);
+  EXPECT_FALSE(write(3));
+  EXPECT_EQ(thread_state.slot->dropped[static_cast<u32>(DropReason::Nested)], 2u);
+  EXPECT_EQ(thread_state.slot->seen, 3u);
+}
+
+TEST_F(ProducerTest, UntouchedMemoryAtTheCursorIsNotABegunRecord) {
+  ASSERT_TRUE(write(1));
+  char* const cursor = thread_state.cursor;
+  ASSERT_EQ(reinterpret_cast<RecordHeader*>(cursor)->begin, 0u);
+  ASSERT_EQ(thread_state.slot->in_flight[0].begin.load(), 0u);
+  thread_state.busy = sizeof(KernelLaunch);
+  EXPECT_FALSE(write(2));
+  EXPECT_EQ(thread_state.cursor, cursor);
+  EXPECT_EQ(thread_state.busy, sizeof(KernelLaunch));
+  EXPECT_EQ(thread_state.slot->dropped[static_cast<u32>(DropReason::Nested)], 1u);
+}
+
+TEST_F(ProducerTest, ABegunRecordGivesWayAndComesBackWhole) {
+  ASSERT_TRUE(write(1));
+  auto* begun = reinterpret_cast<KernelLaunch*>(thread_state.cursor);
+  begun->header.begin = 50;
+  begun->function = 0xf00d;
+  thread_state.slot->in_flight[0].begin.store(50);
+  thread_state.busy = sizeof(KernelLaunch);
+  ASSERT_TRUE(write(2, 51));
+  thread_state.slot->in_flight[0].begin.store(0);
+  char* at = reserve_begun(thread_state, sizeof(KernelLaunch), 50, 52);
+  ASSERT_NE(at, nullptr);
+  EXPECT_NE(at, reinterpret_cast<char*>(begun));
+  EXPECT_EQ(reinterpret_cast<KernelLaunch*>(at)->function, 0xf00du);
+  commit(thread_state, at, sizeof(KernelLaunch), kGeneration);
+  EXPECT_EQ(thread_state.slot->seen, 3u);
+  EXPECT_EQ(dropped(*thread_state.slot), 0u);
+}
+
 TEST_F(ProducerTest, SignalsAtAnyInstantLoseNothingUncounted) {
   static u64 handled = 0;
   handled = 0;
