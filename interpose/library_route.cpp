@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "interpose/elf_lookup.h"
-#include "interpose/environment.h"
+#include "interpose/options.h"
 #include "interpose/session.h"
 #include "interpose/traced.h"
 
@@ -174,10 +174,8 @@ void* LibraryGetter::find(const void* real) {
 
 bool enter_library_session() {
   if (gate.libraries.load(std::memory_order_relaxed) == kLibrariesOff || gate_generation() == kGateOff) return false;
-  // A library call begins a session only where library calls are asked for: read_options() decides.
-  const char* parts = copied_variable("GPUTRACE_COLLECT");
-  if (!parts || (!std::strstr(parts, "libs") && !std::strstr(parts, "all"))) return false;
-  return enter_session() && gate.libraries.load(std::memory_order_relaxed) == kLibrariesOn;
+  // A library call begins a session only where library calls are asked for.
+  return libraries_are_collected() && enter_session() && gate.libraries.load(std::memory_order_relaxed) == kLibrariesOn;
 }
 
 }  // namespace gputrace

@@ -13,14 +13,33 @@ constexpr const char* kKnown[] = {"GPUTRACE",         "GPUTRACE_OUTPUT",   "GPUT
                                   "GPUTRACE_SHM",     "GPUTRACE_SIGNAL",   "GPUTRACE_METRICS",
                                   "GPUTRACE_LOG",     "GPUTRACE_CONFIG",   "GPUTRACE_KEEP_DEEPBIND",
                                   "GPUTRACE_RUN"};
-// Parts of GPUTRACE_COLLECT. Built in this version: api, memory.
-constexpr const char* kParts[] = {"api", "memory", "device", "latency", "nvtx", "stacks",  "python",
-                                  "ops", "io",     "waits",  "libs",    "code", "counters"};
-constexpr u32 kPartCount = sizeof kParts / sizeof *kParts;
-constexpr u32 kApi = 1, kMemory = 2, kLibraries = 1u << 10;
-constexpr u32 kNvtx = 1u << 4, kCode = 1u << 11, kDevice = 1u << 2, kLatency = 1u << 3;
-constexpr u32 kBuilt = kApi | kMemory | kNvtx | kCode | kLibraries | kDevice | kLatency;
-constexpr u32 kDefaultParts = kApi | (1u << 2) | (1u << 4) | (1u << 11);  // api,device,nvtx,code
+// Parts of GPUTRACE_COLLECT.
+enum : u32 {
+  kApi = 1u << 0,
+  kMemory = 1u << 1,
+  kDevice = 1u << 2,
+  kLatency = 1u << 3,
+  kNvtx = 1u << 4,
+  kStacks = 1u << 5,
+  kPython = 1u << 6,
+  kOps = 1u << 7,
+  kIo = 1u << 8,
+  kWaits = 1u << 9,
+  kLibraries = 1u << 10,
+  kCode = 1u << 11,
+  kCounters = 1u << 12,
+};
+struct Part {
+  u32 bit;
+  const char* name;
+};
+constexpr Part kParts[] = {
+    {kApi, "api"},        {kMemory, "memory"}, {kDevice, "device"},    {kLatency, "latency"}, {kNvtx, "nvtx"},
+    {kStacks, "stacks"},  {kPython, "python"}, {kOps, "ops"},          {kIo, "io"},           {kWaits, "waits"},
+    {kLibraries, "libs"}, {kCode, "code"},     {kCounters, "counters"}};
+constexpr u32 kAll = (kCounters << 1) - 1;
+constexpr u32 kBuilt = kApi | kMemory | kDevice | kLatency | kNvtx | kLibraries | kCode;
+constexpr u32 kDefaultParts = kApi | kDevice | kNvtx | kCode;
 
 bool equals(const char* text, u64 length, const char* word) {
   return std::strlen(word) == length && std::memcmp(text, word, length) == 0;
@@ -85,47 +104,53 @@ void warn_value(InfoText& info, const char* name, const char* value, const char*
   info.add("option_warning", text.text());
 }
 
-// Bits of kParts, or the default with a warning.
+// The bit of a part, all bits for "all"; 0: there is none of that name.
+u32 part_of(const char* name, u64 length) {
+  if (equals(name, length, "all")) return kAll;
+  for (const Part& part : kParts) {
+    if (equals(name, length, part.name)) return part.bit;
+  }
+  return 0;
+}
+
+void warn_part(InfoText& info, const char* name, u64 length) {
+  Sentence text;
+  (text << "GPUTRACE_COLLECT: '").put(name, static_cast<u32>(length)) << "' is not one of";
+  for (const Part& part : kParts) text << " " << part.name;
+  text << " all; it is ignored";
+  info.add("option_warning", text.text());
+}
+
+// The parts that a list asks for. A list of exclusions alone leaves out of the default. `info` may be nullptr.
 u32 read_parts(InfoText* info, const char* list) {
   if (!list || !*list) return kDefaultParts;
-  u32 parts = 0;
-  bool only_exclusions = true;
-  u32 excluded = 0;
+  u32 included = 0, excluded = 0;
   for (const char* word = list; *word;) {
     const char* end = std::strchr(word, ',');
     if (!end) end = word + std::strlen(word);
     const bool exclude = *word == '-';
     const char* name = word + exclude;
     const u64 length = static_cast<u64>(end - name);
-    u32 bits = equals(name, length, "all") ? (1u << kPartCount) - 1 : 0;
-    for (u32 i = 0; i < kPartCount && !bits; ++i) bits = equals(name, length, kParts[i]) ? 1u << i : 0;
-    if (!bits && length && info) {
-      Sentence text;
-      (text << "GPUTRACE_COLLECT: '").put(name, static_cast<u32>(length))
-          << "' is not one of api memory device latency nvtx stacks python ops io waits libs code counters all; it is "
-             "ignored";
-      info->add("option_warning", text.text());
-    }
-    (exclude ? excluded : parts) |= bits;
-    if (!exclude && bits) only_exclusions = false;
+    const u32 bits = part_of(name, length);
+    if (!bits && length && info) warn_part(*info, name, length);
+    (exclude ? excluded : included) |= bits;
     word = *end ? end + 1 : end;
   }
-  if (only_exclusions) parts = kDefaultParts;
-  return parts & ~excluded;
+  return (included ? included : kDefaultParts) & ~excluded;
 }
 
 void tell_parts(InfoText& info, u32 parts) {
   Sentence in_effect;
   bool first = true;
-  for (u32 i = 0; i < kPartCount; ++i) {
-    if (!(parts & (1u << i))) continue;
-    if ((1u << i) & kBuilt) {
-      in_effect << (first ? "" : ",") << kParts[i];
+  for (const Part& part : kParts) {
+    if (!(parts & part.bit)) continue;
+    if (part.bit & kBuilt) {
+      in_effect << (first ? "" : ",") << part.name;
       first = false;
       continue;
     }
     Sentence text;
-    text << kParts[i] << ": not built in this version";
+    text << part.name << ": not built in this version";
     info.add("not_collected", text.text());
   }
   info.add("option.collect", in_effect.text());
@@ -268,6 +293,7 @@ bool rank_selected(const char* list, const Rank& rank, bool& valid) {
 }
 
 bool nvtx_is_collected() { return read_parts(nullptr, copied_variable("GPUTRACE_COLLECT")) & kNvtx; }
+bool libraries_are_collected() { return read_parts(nullptr, copied_variable("GPUTRACE_COLLECT")) & kLibraries; }
 
 Options read_options(InfoText& info) {
   Options options;
@@ -275,7 +301,7 @@ Options read_options(InfoText& info) {
   read_duration(info, "GPUTRACE_DURATION", "option.duration_ns", options.duration_ns);
   read_duration(info, "GPUTRACE_DELAY", "option.delay_ns", options.delay_ns);
   const u32 parts = read_parts(&info, copied_variable("GPUTRACE_COLLECT"));
-  options.collect_api = parts & kBuilt;
+  options.collect_any = parts & kBuilt;
   options.collect_nvtx = parts & kNvtx;
   read_capture(info, options, copied_variable("GPUTRACE_CAPTURE"));
   options.collect_libraries = parts & kLibraries;

@@ -21,7 +21,7 @@ struct Options {
   const char* capture_domain = "";  // its domain; "": the default domain; "*": any
   Bytes buffer = 16u << 20;
   OnFull on_full = OnFull::Drop;
-  bool collect_api = true;
+  bool collect_any = true;  // false: nothing that this version has was asked for
   bool collect_nvtx = true;
   bool collect_code = true;
   bool collect_device = true;
@@ -39,8 +39,9 @@ struct Options {
 // option_warning, not_collected.
 Options read_options(InfoText& info);
 
-// Whether GPUTRACE_COLLECT, as copied, has nvtx in it. For the constructor.
+// Whether GPUTRACE_COLLECT, as copied, has nvtx or libs in it: for what must know before there is a session.
 bool nvtx_is_collected();
+bool libraries_are_collected();
 
 // Pure; false: not a value of that kind.
 bool parse_size(const char* text, Bytes& bytes);      // 16M, 512K, 1G, 4096

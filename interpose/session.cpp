@@ -270,7 +270,7 @@ int start_with(Texts& texts) {
   describe_process(info, texts.scratch, kScratchSize, executable, sizeof executable);
   options = read_options(info);
   gate.libraries.store(options.collect_libraries ? kLibrariesOn : kLibrariesOff, std::memory_order_relaxed);
-  if (!options.enabled || !options.collect_api) return -1;
+  if (!options.enabled || !options.collect_any) return -1;
   if (options.process && !process_selected(options.process, executable, info)) return -1;
   if (options.ranks && !rank_is_selected(options.ranks, info)) return -1;
 

@@ -74,7 +74,7 @@ TEST(ReadOptions, WarnsOncePerMistakeAndGoesOnWithDefaults) {
   EXPECT_EQ(options.capture, CaptureMode::ProfilerApi);
   EXPECT_EQ(options.on_full, OnFull::Overwrite);
   EXPECT_TRUE(options.enabled);
-  EXPECT_TRUE(options.collect_api);
+  EXPECT_TRUE(options.collect_any);
   const std::string told(info.data(), info.size());
   EXPECT_NE(told.find("GPUTRACE_BUFER is not a variable of gputrace; it is ignored. Nearest: GPUTRACE_BUFFER"),
             std::string::npos)
