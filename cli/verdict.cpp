@@ -33,7 +33,7 @@ Sizes sizes_of(const LoadedTrace& trace) {
   return sizes;
 }
 
-// "kernels  4,000 executions by 120 calls, most time in flash_fwd (1.2 s, 45 %)".
+// "kernels  4,000 executions by 120 calls, most time in flash_fwd (1.2 s, 45 % of kernel time)".
 std::string kernels_line(const LoadedTrace& trace) {
   const Report report = make_report(trace, {{"overview", "kernels"}, {}, "", 0});
   const Table* overview = report.table("overview");
@@ -51,7 +51,7 @@ std::string kernels_line(const LoadedTrace& trace) {
   const std::string counts = fmt::format("  kernels     {} executions by {} launch calls; ", executions, launches);
   if (is_null(at("share")))
     return counts + fmt::format("most often {} ({})\n", name, human(at("launches"), Unit::Count));
-  return counts + fmt::format("most time in {} ({}, {})\n", name, human(at("total_ns"), Unit::Nanos),
+  return counts + fmt::format("most time in {} ({}, {} of kernel time)\n", name, human(at("total_ns"), Unit::Nanos),
                               human(at("share"), Unit::Ratio));
 }
 
