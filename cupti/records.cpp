@@ -18,19 +18,42 @@ ParseResult check_times(u64 start, u64 end, const RecordRules& rules) {
   return ParseResult::Record;
 }
 
-template <typename Layout>
-bool read_layout(const void* record, u64 available, Layout& out) {
-  if (available < sizeof(Layout)) return false;
-  std::memcpy(&out, record, sizeof out);
-  return true;
-}
-
-template <typename Record>
-Record& begin_record(AnyDeviceRecord& out, Record& record) {
+// Copies an activity out of CUPTI's buffer, checks its times and makes our record of it: times here, the rest by
+// `fill`.
+template <typename Layout, typename Record>
+ParseResult parse(const void* activity, u64 available, const RecordRules& rules, AnyDeviceRecord& out, Record& record,
+                  void (*fill)(const Layout& in, Record& record)) {
+  Layout in;
+  if (available < sizeof in) return ParseResult::Unreadable;
+  std::memcpy(&in, activity, sizeof in);
+  constexpr bool kLasts = requires { in.start; };
+  ParseResult times;
+  if constexpr (kLasts)
+    times = check_times(in.start, in.end, rules);
+  else
+    times = check_times(in.timestamp, in.timestamp, rules);
+  if (times != ParseResult::Record) return times;
   std::memset(static_cast<void*>(&out), 0, sizeof out);
   out.header.type = static_cast<u16>(Record::kType);
   out.header.size = sizeof(Record);
-  return record;
+  if constexpr (kLasts) {
+    record.start = in.start;
+    record.finish = in.end;
+  } else {
+    record.at = in.timestamp;
+  }
+  fill(in, record);
+  return ParseResult::Record;
+}
+
+// What all work on a device has.
+template <typename Layout, typename Record>
+void fill_place(const Layout& in, Record& record) {
+  record.correlation = in.correlation;
+  record.graph = in.graph;
+  record.device = in.device;
+  record.context = in.context;
+  record.stream = in.stream;
 }
 
 u16 small(u32 value) { return value > 0xffff ? u16{0xffff} : static_cast<u16>(value); }
@@ -41,23 +64,11 @@ u64 stamp_before(u64 stamp, u64 start, const RecordRules& rules) {
   return rules.latency && stamp >= rules.earliest && stamp <= start ? stamp : 0;
 }
 
-ParseResult parse_kernel(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out,
-                         const char*& name) {
-  cupti_layout::Kernel in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceKernel& kernel = begin_record(out, out.kernel);
-  kernel.start = in.start;
-  kernel.finish = in.end;
-  kernel.queued = stamp_before(in.queued, in.start, rules);
-  kernel.submitted = stamp_before(in.submitted, in.start, rules);
+void fill_kernel(const cupti_layout::Kernel& in, DeviceKernel& kernel) {
+  kernel.queued = in.queued;
+  kernel.submitted = in.submitted;
   kernel.graph_node = in.graph_node;
-  kernel.correlation = in.correlation;
-  kernel.graph = in.graph;
-  kernel.device = in.device;
-  kernel.context = in.context;
-  kernel.stream = in.stream;
+  fill_place(in, kernel);
   kernel.grid_x = count_of(in.grid[0]);
   kernel.grid_y = count_of(in.grid[1]);
   kernel.grid_z = count_of(in.grid[2]);
@@ -72,185 +83,93 @@ ParseResult parse_kernel(const void* record, u64 available, const RecordRules& r
   kernel.cluster_x = small(in.cluster[0]);
   kernel.cluster_y = small(in.cluster[1]);
   kernel.cluster_z = small(in.cluster[2]);
+}
+
+// A kernel has more to it than its layout: optional stamps, a name, what later versions added.
+ParseResult parse_kernel(const void* activity, u64 available, const RecordRules& rules, AnyDeviceRecord& out,
+                         const char*& name) {
+  DeviceKernel& kernel = out.kernel;
+  const ParseResult result = parse(activity, available, rules, out, kernel, fill_kernel);
+  if (result != ParseResult::Record) return result;
+  kernel.queued = stamp_before(kernel.queued, kernel.start, rules);
+  kernel.submitted = stamp_before(kernel.submitted, kernel.start, rules);
+  const u8* bytes = static_cast<const u8*>(activity);
   if (rules.version >= kCupti13_0 && available > cupti_layout::kKernelDeviceLaunched &&
-      static_cast<const u8*>(record)[cupti_layout::kKernelDeviceLaunched] == 1)
+      bytes[cupti_layout::kKernelDeviceLaunched] == 1)
     kernel.flags |= kDeviceLaunched;
-  name = in.name;
-  return ParseResult::Record;
+  std::memcpy(&name, bytes + offsetof(cupti_layout::Kernel, name), sizeof name);
+  return result;
 }
 
-ParseResult parse_copy(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::Memcpy in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceCopy& copy = begin_record(out, out.copy);
-  copy.start = in.start;
-  copy.finish = in.end;
+template <typename Layout>
+void fill_copy(const Layout& in, DeviceCopy& copy) {
   copy.bytes = in.bytes;
   copy.graph_node = in.graph_node;
-  copy.correlation = in.correlation;
-  copy.graph = in.graph;
-  copy.device = in.device;
-  copy.context = in.context;
-  copy.stream = in.stream;
+  fill_place(in, copy);
   copy.source_device = copy.destination_device = -1;
+  if constexpr (requires { in.source_device; }) {
+    copy.source_device = static_cast<i32>(in.source_device);
+    copy.destination_device = static_cast<i32>(in.destination_device);
+  }
   copy.kind = in.copy_kind;
   copy.source_memory = in.source_kind;
   copy.destination_memory = in.destination_kind;
   copy.asynchronous = (in.flags & cupti_layout::kCopyAsync) != 0;
-  return ParseResult::Record;
 }
 
-ParseResult parse_peer_copy(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::MemcpyPeer in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceCopy& copy = begin_record(out, out.copy);
-  copy.start = in.start;
-  copy.finish = in.end;
-  copy.bytes = in.bytes;
-  copy.graph_node = in.graph_node;
-  copy.correlation = in.correlation;
-  copy.graph = in.graph;
-  copy.device = in.device;
-  copy.context = in.context;
-  copy.stream = in.stream;
-  copy.source_device = static_cast<i32>(in.source_device);
-  copy.destination_device = static_cast<i32>(in.destination_device);
-  copy.kind = in.copy_kind;
-  copy.source_memory = in.source_kind;
-  copy.destination_memory = in.destination_kind;
-  copy.asynchronous = (in.flags & cupti_layout::kCopyAsync) != 0;
-  return ParseResult::Record;
-}
-
-ParseResult parse_memset(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::Memset in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceMemset& memset = begin_record(out, out.memset);
-  memset.start = in.start;
-  memset.finish = in.end;
+void fill_memset(const cupti_layout::Memset& in, DeviceMemset& memset) {
   memset.bytes = in.bytes;
   memset.graph_node = in.graph_node;
-  memset.correlation = in.correlation;
-  memset.graph = in.graph;
-  memset.device = in.device;
-  memset.context = in.context;
-  memset.stream = in.stream;
+  fill_place(in, memset);
   memset.memory = in.memory_kind;
   memset.asynchronous = (in.flags & cupti_layout::kMemsetAsync) != 0;
-  return ParseResult::Record;
 }
 
-ParseResult parse_graph(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::GraphTrace in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceGraph& graph = begin_record(out, out.graph);
-  graph.start = in.start;
-  graph.finish = in.end;
-  graph.correlation = in.correlation;
-  graph.graph = in.graph;
-  graph.device = in.device;
-  graph.context = in.context;
-  graph.stream = in.stream;
-  return ParseResult::Record;
-}
+void fill_graph(const cupti_layout::GraphTrace& in, DeviceGraph& graph) { fill_place(in, graph); }
 
-ParseResult parse_sync(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::Synchronization in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceSync& sync = begin_record(out, out.sync);
-  sync.start = in.start;
-  sync.finish = in.end;
+void fill_sync(const cupti_layout::Synchronization& in, DeviceSync& sync) {
   sync.correlation = in.correlation;
   sync.kind = in.type;
   sync.context = in.context;
   sync.stream = in.stream;
   sync.event = in.event;
-  return ParseResult::Record;
 }
 
-ParseResult parse_api(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::Api in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceApi& api = begin_record(out, out.api);
-  api.start = in.start;
-  api.finish = in.end;
+void fill_api(const cupti_layout::Api& in, DeviceApi& api) {
   api.correlation = in.correlation;
   api.thread = in.thread;
   api.callback = in.callback;
   api.level = in.kind == kKindDriver ? 1 : 2;
-  return ParseResult::Record;
 }
 
-ParseResult parse_overhead(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::Overhead in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceOverhead& overhead = begin_record(out, out.overhead);
-  overhead.start = in.start;
-  overhead.finish = in.end;
+void fill_overhead(const cupti_layout::Overhead& in, DeviceOverhead& overhead) {
   overhead.kind = in.overhead_kind;
   overhead.thread = in.object_kind == cupti_layout::kObjectThread ? in.object[1] : 0;
-  return ParseResult::Record;
 }
 
-ParseResult parse_jit(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::Jit in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.start, in.end, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceJit& jit = begin_record(out, out.jit);
-  jit.start = in.start;
-  jit.finish = in.end;
+void fill_jit(const cupti_layout::Jit& in, DeviceJit& jit) {
   jit.bytes = in.cache_size;
   jit.kind = in.entry;
   jit.operation = in.operation;
   jit.correlation = in.correlation;
   jit.device = in.device;
-  return ParseResult::Record;
 }
 
-ParseResult parse_pool(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::MemoryPool in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.timestamp, in.timestamp, rules);
-  if (times != ParseResult::Record) return times;
-  DevicePool& pool = begin_record(out, out.pool);
-  pool.at = in.timestamp;
+void fill_pool(const cupti_layout::MemoryPool& in, DevicePool& pool) {
   pool.pool = in.address;
   pool.bytes = in.size;
   pool.used_bytes = in.utilized;
   pool.release_threshold = in.release_threshold;
   pool.device = in.device;
   pool.operation = in.operation;
-  return ParseResult::Record;
 }
 
-ParseResult parse_environment(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out) {
-  cupti_layout::Environment in;
-  if (!read_layout(record, available, in)) return ParseResult::Unreadable;
-  const ParseResult times = check_times(in.timestamp, in.timestamp, rules);
-  if (times != ParseResult::Record) return times;
-  DeviceEnvironment& environment = begin_record(out, out.environment);
-  environment.at = in.timestamp;
+void fill_environment(const cupti_layout::Environment& in, DeviceEnvironment& environment) {
   environment.device = in.device;
   environment.kind = in.environment_kind;
   environment.first = in.data[0];
   environment.second = in.data[1];
   environment.third = in.environment_kind == 1 ? in.data[4] : 0;  // speed: why the clocks are what they are
-  return ParseResult::Record;
 }
 
 }  // namespace
@@ -264,31 +183,32 @@ u32 activity_kind(const void* record, u64 available) {
 ParseResult parse_activity(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out,
                            const char*& name) {
   name = nullptr;
+  const auto parse_as = [&](auto& ours, auto* fill) { return parse(record, available, rules, out, ours, fill); };
   switch (activity_kind(record, available)) {
     case kKindKernel:
     case kKindConcurrentKernel:
       return parse_kernel(record, available, rules, out, name);
     case kKindMemcpy:
-      return parse_copy(record, available, rules, out);
+      return parse_as(out.copy, fill_copy<cupti_layout::Memcpy>);
     case kKindMemcpy2:
-      return parse_peer_copy(record, available, rules, out);
+      return parse_as(out.copy, fill_copy<cupti_layout::MemcpyPeer>);
     case kKindMemset:
-      return parse_memset(record, available, rules, out);
+      return parse_as(out.memset, fill_memset);
     case kKindGraphTrace:
-      return parse_graph(record, available, rules, out);
+      return parse_as(out.graph, fill_graph);
     case kKindSynchronization:
-      return parse_sync(record, available, rules, out);
+      return parse_as(out.sync, fill_sync);
     case kKindDriver:
     case kKindRuntime:
-      return parse_api(record, available, rules, out);
+      return parse_as(out.api, fill_api);
     case kKindOverhead:
-      return parse_overhead(record, available, rules, out);
+      return parse_as(out.overhead, fill_overhead);
     case kKindJit:
-      return parse_jit(record, available, rules, out);
+      return parse_as(out.jit, fill_jit);
     case kKindMemoryPool:
-      return parse_pool(record, available, rules, out);
+      return parse_as(out.pool, fill_pool);
     case kKindEnvironment:
-      return parse_environment(record, available, rules, out);
+      return parse_as(out.environment, fill_environment);
     case 0:
       return ParseResult::Unreadable;
     default:
