@@ -1,7 +1,5 @@
 // Launches a number of kernels that it knows, in every way of the runtime API, checks what they computed, and prints
 // the count.
-//   launches [COST-FILE]     with COST-FILE: also measures what a launch call costs, and writes that number there (ns)
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <thread>
@@ -22,25 +20,10 @@ __global__ void add_one(int* counters, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) atomicAdd(&counters[i], 1);
 }
-__global__ void empty() {}
 
 constexpr int kSize = 1000, kPlain = 500, kThreads = 4, kGraphNodes = 3, kGraphLaunches = 20;
 
-static double launch_cost_ns() {
-  using Clock = std::chrono::steady_clock;
-  double best = 1e18;
-  for (int round = 0; round < 200; ++round) {
-    CHECK(cudaDeviceSynchronize());
-    auto begin = Clock::now();
-    for (int i = 0; i < 100; ++i) empty<<<1, 1>>>();
-    double ns = std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / 100;
-    if (ns < best) best = ns;
-  }
-  CHECK(cudaDeviceSynchronize());
-  return best;
-}
-
-int main(int argc, char** argv) {
+int main() {
   int* counters;
   CHECK(cudaMalloc(&counters, kSize * sizeof(int)));
   CHECK(cudaMemset(counters, 0, kSize * sizeof(int)));
@@ -88,11 +71,5 @@ int main(int argc, char** argv) {
     }
   }
   std::printf("launches %d graph_launches %d kernels %d\n", launches, graph_launches, kernels);
-  if (argc > 1) {
-    if (FILE* file = std::fopen(argv[1], "w")) {
-      std::fprintf(file, "%.1f\n", launch_cost_ns());
-      std::fclose(file);
-    }
-  }
   return 0;
 }

@@ -1,7 +1,4 @@
-"""A PyTorch training loop with nothing of ours in it. Prints its losses; with PROFILE=FILE it runs under torch.profiler and
-writes how many kernels that saw."""
-import contextlib
-import json
+"""A PyTorch training loop with nothing of ours in it. Prints its losses."""
 import os
 
 os.environ.setdefault('CUBLAS_WORKSPACE_CONFIG', ':4096:8')
@@ -9,25 +6,14 @@ import torch
 
 torch.manual_seed(1)
 torch.use_deterministic_algorithms(True)
-profile_file = os.environ.get('PROFILE')
-activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
-with torch.profiler.profile(activities=activities) if profile_file else contextlib.nullcontext() as profiler:
-    model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.LayerNorm(512), torch.nn.Linear(512, 10)).cuda()
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    data, target = torch.randn(64, 256, device='cuda'), torch.randint(0, 10, (64,), device='cuda')
-    for step in range(50):
-        optimizer.zero_grad()
-        with torch.autocast('cuda', dtype=torch.bfloat16, enabled=step % 2 == 1):
-            loss = torch.nn.functional.cross_entropy(model(data), target)
-        loss.backward()
-        optimizer.step()
-        print(step, f'{loss.item():.6f}')
-    torch.cuda.synchronize()
-if profile_file:
-    trace = profile_file + '.trace'
-    profiler.export_chrome_trace(trace)
-    with open(trace, encoding='utf-8') as file:
-        events = json.load(file)['traceEvents']
-    count = sum(1 for event in events if event.get('cat') == 'kernel')
-    with open(profile_file, 'w', encoding='utf-8') as file:
-        json.dump({'kernels': count}, file)
+model = torch.nn.Sequential(torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.LayerNorm(512), torch.nn.Linear(512, 10)).cuda()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+data, target = torch.randn(64, 256, device='cuda'), torch.randint(0, 10, (64,), device='cuda')
+for step in range(50):
+    optimizer.zero_grad()
+    with torch.autocast('cuda', dtype=torch.bfloat16, enabled=step % 2 == 1):
+        loss = torch.nn.functional.cross_entropy(model(data), target)
+    loss.backward()
+    optimizer.step()
+    print(step, f'{loss.item():.6f}')
+torch.cuda.synchronize()

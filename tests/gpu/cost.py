@@ -1,0 +1,123 @@
+"""What each level of collection costs on this machine, one after the other in turn, medians; and beside other profilers.
+
+Two programs: launch_cost.cu (empty kernels, a graph of 1000 of them) and torch_step.py (steps that are bound by launches).
+"""
+import json
+import os
+import re
+import shutil
+import statistics
+import sys
+
+from machine import HERE, NOT_RUN, NUMBERS, TABLES, compile_program, modules_absent, nvcc, row, run, toolkit_env
+
+TURNS = 3
+API_GOAL = 0.01  # a launch-bound step may become this much slower with GPUTRACE_COLLECT=api
+
+LEVELS = [  # what, variables, whether our library is there
+    ('nothing', {}, False),
+    ('library off', {'GPUTRACE': '0'}, True),
+    ('api', {'GPUTRACE_COLLECT': 'api'}, True),
+    ('api, device', {'GPUTRACE_COLLECT': 'api,device'}, True),
+    ('api, device, latency', {'GPUTRACE_COLLECT': 'api,device,latency'}, True),
+    ('api, device, graph nodes', {'GPUTRACE_COLLECT': 'api,device', 'GPUTRACE_GRAPHS': 'node'}, True),
+    ('default', {}, True),
+]
+
+
+def nsys():
+    found = shutil.which('nsys')
+    if not found:
+        NOT_RUN.append(('nsys beside us', 'no nsys on this machine'))
+    return found
+
+
+def commands(tree, command, folder, profiled):
+    """(what, command, variables, library or None) of every line of the table."""
+    lines = [(what, command, env, tree.library if ours else None) for what, env, ours in LEVELS]
+    if profiled:
+        lines.append(('torch.profiler alone', command, {'PROFILE': 'before'}, None))
+        lines.append(('default, under torch.profiler', command, {'PROFILE': 'before'}, tree.library))
+    tool = nsys()
+    if tool:
+        under = [tool, 'profile', '-t', 'cuda', '-s', 'none', '--force-overwrite', 'true', '-o', os.path.join(folder, 'nsys')]
+        lines.append(('nsys alone', [*under, *command], {}, None))
+        lines.append(('default, under nsys', [*under, *command], {}, tree.library))
+    return lines
+
+
+def measure(tree, title, command, folder, read, env=None, profiled=False):
+    """{what: {unit: median over the turns}}; a line that failed in one turn is a failed row, and absent."""
+    values = {}
+    for turn in range(TURNS):
+        for number, (what, line, variables, library) in enumerate(commands(tree, command, folder, profiled and turn == 0)):
+            done = run(line, {**(env or {}), **variables}, preload=library,
+                       output=os.path.join(folder, f'cost-{turn}-{number}') if library else None)
+            got = read(done) if done.returncode == 0 else None
+            if got is None:
+                row(title, f'{what} runs', False, done.stderr.decode(errors='replace').strip()[-200:])
+            else:
+                values.setdefault(what, []).append(got)
+    return {what: {unit: statistics.median(turn[unit] for turn in turns) for unit in turns[0]} for what, turns in values.items()}
+
+
+def table(title, values, units):
+    """One table in Markdown: each unit, and what it is more than with nothing."""
+    base = values.get('nothing')
+    if not base:
+        return
+    NUMBERS[title] = values
+    lines = [f'### {title}', '', '| | ' + ' | '.join(f'{text} | more' for _, text in units) + ' |', '|---|' + '---:|---:|' * len(units)]
+    for what, got in values.items():
+        cells = []
+        for unit, _ in units:
+            cells += [f'{got[unit]:,.0f}', '' if what == 'nothing' else f'{got[unit] - base[unit]:+,.0f}']
+        lines.append(f'| {what} | ' + ' | '.join(cells) + ' |')
+    TABLES.append('\n'.join(lines))
+    print('\n' + TABLES[-1] + '\n', flush=True)
+
+
+def launches(tree, folder, options=('-arch=native',), env=None):
+    compiler = nvcc()
+    if not compiler:
+        return
+    binary = os.path.join(folder, 'launch_cost')
+    if not compile_program(compiler, os.path.join(HERE, 'launch_cost.cu'), binary, *options, '-cudart', 'shared'):
+        return
+
+    def read(done):
+        said = re.search(rb'launch ([\d.]+) graph_launch ([\d.]+) graph_replay ([\d.]+)', done.stdout)
+        return dict(zip(('launch', 'graph_launch', 'graph_replay'), map(float, said.groups()))) if said else None
+
+    values = measure(tree, 'launch cost', [binary], folder, read, env or toolkit_env(compiler))
+    table('Launches: ns on the host, median', values, [('launch', 'a launch of 20,000'), ('graph_launch', 'a launch of a graph of 1000'),
+                                                      ('graph_replay', 'its replay, whole')])
+
+
+def steps(tree, folder):
+    if why := modules_absent('torch'):
+        NOT_RUN.append(('step time in PyTorch', why))
+        return
+    result = os.path.join(folder, 'step.json')
+
+    def read(_):
+        try:
+            with open(result, encoding='utf-8') as file:
+                return {'step': json.load(file)['step_us']}
+        except OSError:
+            return None
+        finally:
+            if os.path.exists(result):
+                os.unlink(result)
+
+    python = shutil.which('python3') or sys.executable
+    values = measure(tree, 'step time', [python, os.path.join(HERE, 'torch_step.py'), result], folder, read, profiled=True)
+    table('A transformer step in PyTorch: us, median', values, [('step', 'step')])
+    if 'nothing' in values and 'api' in values:
+        more = values['api']['step'] / values['nothing']['step'] - 1
+        row('step time', f'api slows a step by less than {API_GOAL:.0%}', more < API_GOAL, f'{more:+.2%}')
+
+
+def check(tree, folder):
+    launches(tree, folder)
+    steps(tree, folder)
