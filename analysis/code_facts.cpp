@@ -3,18 +3,10 @@
 #include <algorithm>
 
 #include "analysis/facts.h"
+#include "analysis/record_words.h"
 
 namespace gputrace {
 namespace {
-
-// Widest first.
-struct PrecisionWord {
-  u64 bit;
-  const char* word;
-};
-constexpr PrecisionWord kWords[] = {{kFp64, "fp64"}, {kFp32, "fp32"}, {kTf32, "tf32"}, {kBf16, "bf16"},
-                                    {kFp16, "fp16"}, {kFp8, "fp8"},   {kFp6, "fp6"},   {kFp4, "fp4"},
-                                    {kInt8, "int8"}, {kInt4, "int4"}, {kB1, "b1"}};
 
 // As a driver picks: exactly this chip's own code, its family's, the nearest of its generation, else PTX. 0: not at
 // all.
@@ -111,14 +103,13 @@ std::optional<bool> uses_tensor_cores(const KernelCode* code) {
 }
 
 std::string tensor_core_kind(const KernelCode* code) {
-  static constexpr const char* kKinds[] = {"HMMA",    "IMMA",    "BMMA",    "DMMA",    "QMMA",
-                                           "OMMA",    "HGMMA",   "IGMMA",   "BGMMA",   "QGMMA",
-                                           "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "UTCMMA"};
+  if (code == nullptr) return "";
   std::string kinds;
-  for (std::size_t i = std::size(kKinds); code != nullptr && i-- > 0;) {  // the newer generation's first
-    if ((code->mma >> i & 1) == 0) continue;
+  const auto words = matrix_instruction_words();
+  for (auto row = words.rbegin(); row != words.rend(); ++row) {  // the newer generation's first
+    if ((code->mma & row->value) == 0) continue;
     if (!kinds.empty()) kinds += '+';
-    kinds += kKinds[i];
+    kinds += row->word;
   }
   return kinds;
 }
@@ -127,8 +118,8 @@ std::string code_precision(const KernelCode* code) {
   if (code == nullptr) return "";
   if (code->mma != 0) {
     if (code->flags & kCodePrecisionPart) return "";
-    for (const PrecisionWord& row : kWords) {
-      if (code->precision & row.bit) return row.word;
+    for (const ValueWord& row : input_type_words()) {
+      if (code->precision & row.value) return std::string(row.word);
     }
     return "";
   }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/record_words.h"
 #include "analysis/tick_clock.h"
 #include "trace/reader.h"
 
@@ -21,13 +22,6 @@ class RecordText {
   void append(const InFlightCallInfo& open, std::string& out);
 
  private:
-  struct FieldWord {
-    u64 value;
-    std::string_view word;
-    bool flag;
-  };
-  using FieldWords = std::vector<FieldWord>;  // of one field; empty: its values have no names
-
   void key(const std::string& name, std::string& out);
   void text(std::string_view value, std::string& out);
   void integer(u64 bits, bool is_signed, u32 size, std::string& out);
@@ -40,7 +34,7 @@ class RecordText {
   TickClock clock_;
   bool json_;
   bool first_ = true;
-  std::unordered_map<u16, std::vector<FieldWords>> words_;  // by record type, then as its fields
+  std::unordered_map<u16, std::vector<FieldWords>> words_;  // by record type, in the order of its fields
   std::unordered_map<u16, std::string> calls_;              // what is written of a call, by id
 };
 
