@@ -26,6 +26,10 @@ struct LaunchTimes {
   u64 blocked = 0;        // calls of more than 50 us made while at least kFullQueue operations waited in the stream
   u64 blocked_ns = 0;     // host time in those calls
   static constexpr u32 kFullQueue = 512;
+  // Of the launches whose latency stamps were told:
+  u64 to_queued_ns = 0;    // sum of max(0, queued − call begin)
+  Distribution in_buffer;  // queued → submitted: the command buffer was filled and given to the device
+  Distribution to_start;   // submitted → kernel start
 };
 
 // Why a device did nothing. Decided by timeline/gap_cause.h, once for each gap.
@@ -40,7 +44,7 @@ enum class IdleCause : u8 {
   QueueFull,        // the launch queue was full
   OtherStream,      // the next operation waited for another stream or device
   GraphInternal,    // between two nodes of one graph replay
-  Collection,       // our own or CUPTI's work
+  Collection,       // tracing held the launching thread: CUPTI's work or our own
   Dispatch,         // everything was launched in time: the device's own way from one operation to the next
 };
 inline constexpr unsigned kIdleCauses = 12;

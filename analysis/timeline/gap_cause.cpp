@@ -6,9 +6,10 @@ namespace gputrace {
 namespace {
 
 // The order decides between equal parts.
-constexpr IdleCause kOrder[] = {IdleCause::OtherStream,     IdleCause::ModuleLoad, IdleCause::Allocation,
-                                IdleCause::Synchronization, IdleCause::Copy,       IdleCause::HostLate,
-                                IdleCause::QueueFull,       IdleCause::Launch,     IdleCause::Dispatch};
+constexpr IdleCause kOrder[] = {IdleCause::Collection, IdleCause::OtherStream,     IdleCause::ModuleLoad,
+                                IdleCause::Allocation, IdleCause::Synchronization, IdleCause::Copy,
+                                IdleCause::HostLate,   IdleCause::QueueFull,       IdleCause::Launch,
+                                IdleCause::Dispatch};
 
 bool blocks(HostLog::What what) {
   return what == HostLog::What::Module || what == HostLog::What::Allocation || what == HostLog::What::Synchronization ||
@@ -61,21 +62,38 @@ class Parts {
   Part parts_[kIdleCauses];
 };
 
+// How much of [begin, end) was the thread's own doing; the rest was overhead and is added as such. `call`: the one that
+// it was in; 0: none, and then overhead of an untold thread is another's.
+Nanos without_overhead(const GapContext& context, Nanos begin, Nanos end, u16 call, Parts& parts) {
+  Nanos rest = std::max<Nanos>(0, end - begin);
+  if (!context.overhead) return rest;
+  context.overhead->between(context.next_call->thread, call != 0, begin, end, [&](IdleCause cause, Nanos length) {
+    parts.add(cause, length, cause == IdleCause::Collection ? u16{0} : call);
+    rest -= length;
+  });
+  return rest;
+}
+
 // What the thread did from the gap's begin until it called.
 void before_the_call(const GapContext& context, const HostLog& log, Parts& parts) {
   const Nanos begin = context.gap.begin;
   const Nanos called = std::clamp(context.next_call->begin, begin, context.gap.end);
-  Nanos in_calls = 0;
+  Nanos in_calls = 0, host = 0, done_until = begin;
   // A wait returns after what it waited for: one that seems to end just before the gap is off by the clock's error.
   log.between(context.next_call->thread, begin - context.clock_error, called, [&](const HostLog::Entry& entry) {
     const Nanos inside = std::max<Nanos>(0, std::min(entry.end, called) - std::max(entry.begin, begin));
     in_calls += inside;
+    host += without_overhead(context, done_until, std::min(entry.begin, called), 0, parts);
+    done_until = std::max(done_until, std::min(entry.end, called));
     // The call that holds the next operation's own has not returned by then: what it does later is no cause.
     const bool done = entry.end <= called;
-    parts.add(cause_of(entry.what), done && blocks(entry.what) ? entry.length() : inside, entry.inner);
+    const bool whole = done && blocks(entry.what);
+    const Nanos from = whole ? entry.begin : std::max(entry.begin, begin);
+    parts.add(cause_of(entry.what), without_overhead(context, from, std::min(entry.end, called), entry.inner, parts),
+              entry.inner);
   });
   if (in_calls == 0 && log.forgotten() != 0) return;  // what it did is not remembered
-  parts.add(IdleCause::HostLate, called - begin - in_calls, 0);
+  parts.add(IdleCause::HostLate, host + without_overhead(context, done_until, called, 0, parts), 0);
 }
 
 // From the call to the start on the device.
@@ -87,7 +105,9 @@ void since_the_call(const GapContext& context, Parts& parts) {
   if (!waited) {
     const bool copies = call.kind == OperationKind::Copy || call.kind == OperationKind::Memset;
     const bool full = context.queue_depth >= LaunchTimes::kFullQueue;
-    parts.add(copies ? IdleCause::Copy : full ? IdleCause::QueueFull : IdleCause::Launch, gap.end - called, call.call);
+    const Nanos returned = std::clamp(call.end, called, gap.end);
+    const Nanos own = without_overhead(context, called, returned, call.call, parts) + (gap.end - returned);
+    parts.add(copies ? IdleCause::Copy : full ? IdleCause::QueueFull : IdleCause::Launch, own, call.call);
     return;
   }
   const Nanos free = std::clamp(context.waited_for, gap.begin, gap.end);

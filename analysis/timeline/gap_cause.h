@@ -15,6 +15,9 @@
 //   · no call at all (host late), launches of other work, calls that only order work (launch): as long as it took
 //   · the launch of the next operation: from B to S, where it was not waiting for its stream; as QueueFull where its
 //     stream held kFullQueue operations already; as Copy where the next operation is a copy or memset
+//   · what CUPTI reports as overhead of that thread (or, of an untold thread, while it was in a CUDA call) is taken
+//   from
+//     the part in which it lies: tracing, and the driver's loading, compiling and full command buffer
 //   · launched in time and yet not started (E before G, behind its stream): Dispatch up to kDispatch, else Unknown
 //   Of equal parts the one listed first counts.
 #pragma once

@@ -14,11 +14,32 @@ constexpr Nanos kLongest = 400ll * 86'400 * 1'000'000'000;
 
 u64 stream_key(u32 context, u32 id) { return static_cast<u64>(context) << 32 | id; }
 
+// CUpti_ActivityOverheadKind: what the driver needs for the program is the program's, the rest is collection.
+IdleCause overhead_cause(u32 kind) {
+  constexpr u32 kCompiler = 1, kModuleLoading = 4u << 16, kLazyLoading = 5u << 16, kCommandBufferFull = 6u << 16;
+  if (kind == kCompiler || kind == kModuleLoading || kind == kLazyLoading) return IdleCause::ModuleLoad;
+  return kind == kCommandBufferFull ? IdleCause::QueueFull : IdleCause::Collection;
+}
+
+// Both or none, in their order before the start.
+void convert_stamps(const DeviceTimeline& clock, u64 start, DeviceOperation& operation) {
+  const u64 queued = static_cast<u64>(operation.queued), submitted = static_cast<u64>(operation.submitted);
+  const bool told = queued != 0 && queued <= submitted && submitted <= start;
+  operation.queued = told ? operation.start - clock.length(queued, start) : 0;
+  operation.submitted = told ? operation.start - clock.length(submitted, start) : 0;
+}
+
 }  // namespace
 
 Intake::Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
-               FactsDoor& door)
-    : reader_(reader), facts_(facts), activity_(facts.device), shapes_(shapes), window_(window), door_(door) {
+               OverheadLog& overhead, FactsDoor& door)
+    : reader_(reader),
+      facts_(facts),
+      activity_(facts.device),
+      shapes_(shapes),
+      window_(window),
+      overhead_(overhead),
+      door_(door) {
   const auto& threads = reader.threads();
   for (u32 i = 0; i < threads.size(); ++i) {
     if (threads[i].tid != 0) threads_by_tid_[static_cast<u32>(threads[i].tid)].push_back(i);
@@ -103,7 +124,7 @@ DeviceOperation& Intake::put(u64 start, u64 finish, OperationKind kind, u32 devi
   made.start = static_cast<Nanos>(start);
   made.end = static_cast<Nanos>(finish);
   made.kind = kind;
-  made.handled = handled_;
+  handled_at_.push_back(handled_);
   const i32 ordinal = static_cast<i32>(device);
   made.device = device_index(ordinal);
   made.stream = stream_index(ordinal, context, stream);
@@ -114,6 +135,8 @@ void Intake::on_kernel(const DeviceKernel& record) {
   DeviceOperation& made =
       put(record.start, record.finish, OperationKind::Kernel, record.device, record.context, record.stream);
   made.detail = record.graph_node;
+  made.queued = static_cast<Nanos>(record.queued);
+  made.submitted = static_cast<Nanos>(record.submitted);
   made.correlation = record.correlation;
   made.graph = record.graph;
   made.shape = shapes_.of(record);
@@ -211,6 +234,8 @@ void Intake::on_state(const DeviceState& record) {
 
 void Intake::on_overhead(const DeviceOverhead& record) {
   if (record.finish < record.start) return;
+  if (record.kind != kOverheadOwnThread && held_.size() < OverheadLog::kMost)
+    held_.push_back({record.start, record.finish, record.kind, record.thread, handled_});
   for (DeviceOverheadSum& sum : activity_.overhead) {
     if (sum.kind != record.kind) continue;
     ++sum.count;
@@ -249,16 +274,30 @@ void Intake::settle_keys() {
   keys_.clear();
 }
 
+void Intake::settle_overhead() {
+  for (const Held& held : held_) {
+    if (held.start == 0 || held.finish >= kFarAway || !clock_.known()) continue;
+    OverheadLog::Entry made;
+    made.begin = clock_.nanos(held.start, held.handled);
+    made.end = made.begin + clock_.length(held.start, held.finish);
+    made.thread = held.thread ? thread_index(held.thread, made.begin) : OverheadLog::kAnyThread;
+    made.cause = overhead_cause(held.kind);
+    overhead_.add(made);
+  }
+  held_.clear();
+}
+
 // False: no device did that. An operation has ended when its record is handled, and began in the life of the process;
 // both with a margin for clocks that jump.
-bool Intake::convert(DeviceOperation& operation) {
+bool Intake::convert(DeviceOperation& operation, Nanos handled) {
   const u64 start = static_cast<u64>(operation.start), finish = static_cast<u64>(operation.end);
   const bool sane = start != 0 && start <= finish && finish < kFarAway;
   if (sane) {
-    operation.start = clock_.nanos(start, operation.handled);
+    operation.start = clock_.nanos(start, handled);
     operation.end = operation.start + clock_.length(start, finish);
+    convert_stamps(clock_, start, operation);
     if (!clock_.known()) return true;
-    if (operation.end <= operation.handled + kMargin && operation.start >= operation.handled - kLongest) return true;
+    if (operation.end <= handled + kMargin && operation.start >= handled - kLongest) return true;
   }
   ++activity_.lost[static_cast<std::size_t>(DeviceLossReason::Impossible)];
   return false;

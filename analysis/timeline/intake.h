@@ -1,6 +1,6 @@
 // Device records into operations on the host's clock: decodes them, numbers devices, streams and shapes, keeps a batch
 // until the clock is known, and hands the keys of the join to the LaunchWindow.
-//   · Keys of a batch go before its operations.
+//   · Keys and overhead of a batch go before its operations.
 //   · Memory: a batch is what came since the newest reading of the clock, at most kMostWaiting records.
 #pragma once
 
@@ -21,7 +21,8 @@ class Intake {
  public:
   static constexpr std::size_t kMostWaiting = 1u << 20;
 
-  Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window, FactsDoor& door);
+  Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
+         OverheadLog& overhead, FactsDoor& door);
 
   // True: a batch is ready to be taken.
   bool add(const RecordHeader& record, Nanos begin, Nanos end);
@@ -29,10 +30,12 @@ class Intake {
   template <typename Give>
   void drain(Give&& give) {
     settle_keys();
+    settle_overhead();
     for (DeviceOperation& operation : batch_) {
-      if (convert(operation)) give(operation);
+      if (convert(operation, handled_at_[static_cast<std::size_t>(&operation - batch_.data())])) give(operation);
     }
     batch_.clear();
+    handled_at_.clear();
   }
   void finish();
 
@@ -57,6 +60,12 @@ class Intake {
     Nanos handled;
   };
 
+  struct Held {
+    u64 start, finish;
+    u32 kind, thread;
+    Nanos handled;
+  };
+
   void on_kernel(const DeviceKernel& record);
   void on_copy(const DeviceCopy& record);
   void on_memset(const DeviceMemset& record);
@@ -70,17 +79,21 @@ class Intake {
   u32 stream_index(i32 device, u32 context, u32 id);
   u32 thread_index(u32 tid, Nanos at) const;
   void settle_keys();
-  bool convert(DeviceOperation& operation);
+  void settle_overhead();
+  bool convert(DeviceOperation& operation, Nanos handled);
 
   const TraceReader& reader_;
   ProcessTrace& facts_;
   DeviceActivity& activity_;
   DeviceShapes& shapes_;
   LaunchWindow& window_;
+  OverheadLog& overhead_;
   FactsDoor& door_;
   DeviceTimeline clock_;
   std::vector<DeviceOperation> batch_;  // times are CUPTI's until they are drained
+  std::vector<Nanos> handled_at_;       // host time at which the collector had the record, by index in batch_
   std::vector<Key> keys_;
+  std::vector<Held> held_;
   std::vector<u32> host_streams_;               // by index in DeviceActivity::streams
   std::unordered_map<u64, u32> streams_by_id_;  // CUPTI context and stream id
   std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation

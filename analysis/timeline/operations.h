@@ -2,6 +2,7 @@
 #pragma once
 
 #include "analysis/facts.h"
+#include "analysis/timeline/overhead_log.h"
 #include "base/types.h"
 
 namespace gputrace {
@@ -38,11 +39,13 @@ struct DeviceOperation {
   u32 shape = kNone;   // index in DeviceShapes
   u32 device = kNone;  // index in DeviceActivity::devices
   u32 graph = 0;       // CUPTI id of the executable graph; 0: none
-  Nanos handled = 0;   // host time at which the collector had its record
   OperationKind kind = OperationKind::Kernel;
   bool collective = false;
   u16 reserved = 0;
+  Nanos queued = 0, submitted = 0;  // kernels: the latency stamps; 0: not told
 };
+
+static_assert(sizeof(DeviceOperation) == 64);
 
 // A gap with all that its cause can be told from. Pointers live during the call only.
 struct GapContext {
@@ -54,6 +57,7 @@ struct GapContext {
   Nanos waited_for = 0;  // end of the last operation that `next` had to wait for (its stream, events); 0: none known
   u32 queue_depth = 0;   // operations of its stream that had been launched and had not started when `next` was launched
   Nanos clock_error = 0;
+  const OverheadLog* overhead = nullptr;  // nullptr: none was reported
 };
 
 }  // namespace gputrace

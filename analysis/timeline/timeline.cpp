@@ -28,7 +28,7 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, ProcessTrace& f
       shapes_(reader.texts()),
       window_(reader.threads().size()),
       log_(reader.threads().size()),
-      intake_(reader, facts, shapes_, window_, door) {}
+      intake_(reader, facts, shapes_, window_, overhead_, door) {}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what) {
   if (intake_.active()) log_.add(thread, begin, end, call, what);
@@ -137,6 +137,7 @@ void Timeline::settle_gaps() {
   Nanos earliest = std::numeric_limits<Nanos>::max();
   for (const DeviceTrack& device : devices_) earliest = std::min(earliest, device.sweep.end());
   log_.trim(earliest);
+  overhead_.trim(earliest);
 }
 
 // End of what had to end before the operation could start; 0: nothing known.
@@ -155,9 +156,8 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
   const Nanos idle = state.sweep.idle_before(operation.start);
   if (idle > 0) {
     IdleGap gap{times.device, state.sweep.end(), operation.start, {}};
-    const GapContext context{gap,       state.newest,         window_.find(state.newest_call),
-                             operation, joined.call,          waited,
-                             depth,     intake_.clock_error()};
+    const GapContext context{gap,    state.newest, window_.find(state.newest_call), operation, joined.call,
+                             waited, depth,        intake_.clock_error(),           &overhead_};
     gap.verdict = judge_gap(context, log_);
     keep_gap(times, gap);
   }
@@ -255,6 +255,11 @@ void Timeline::count_wait(const DeviceOperation& operation, const HostOperation&
   times.latency.add(latency);
   times.queue_ns += operation.start > call.end ? static_cast<u64>(operation.start - call.end) : 0;
   times.gap_ns += gap;
+  if (operation.queued != 0) {
+    times.to_queued_ns += operation.queued > call.begin ? static_cast<u64>(operation.queued - call.begin) : 0;
+    times.in_buffer.add(static_cast<u64>(operation.submitted - operation.queued));
+    times.to_start.add(static_cast<u64>(operation.start - operation.submitted));
+  }
   times.short_kernels += static_cast<u64>(operation.end - operation.start) < api;
   if (depth >= LaunchTimes::kFullQueue && api > kLongCall) {
     ++times.blocked;

@@ -24,6 +24,7 @@
 #include "analysis/timeline/intake.h"
 #include "analysis/timeline/launch_window.h"
 #include "analysis/timeline/operations.h"
+#include "analysis/timeline/overhead_log.h"
 #include "analysis/timeline/reorder_window.h"
 #include "analysis/timeline/stream_track.h"
 #include "trace/reader.h"
@@ -94,6 +95,7 @@ class Timeline {
   DeviceShapes shapes_;
   LaunchWindow window_;
   HostLog log_;
+  OverheadLog overhead_;
   Intake intake_;
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices

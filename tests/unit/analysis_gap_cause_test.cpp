@@ -13,6 +13,7 @@ using What = HostLog::What;
 // A gap from 100 us to 200 us; the launch of what ends it is called at 192 us unless said otherwise.
 struct Scene {
   HostLog log{8};
+  OverheadLog overhead;
   HostOperation previous, next;
   DeviceOperation before, after;
   Nanos waited_for = 0;
@@ -20,11 +21,14 @@ struct Scene {
   bool joined = true;
 
   Scene() { next.begin = 192'000, next.end = 196'000, next.thread = kThread, next.call = kLaunchCall; }
+  void held(Nanos begin, Nanos end, IdleCause cause = IdleCause::Collection, u32 thread = kThread) {
+    overhead.add({begin, end, thread, cause});
+  }
   void did(Nanos begin, Nanos end, What what, u16 call) { log.add(kThread, begin, end, call, what); }
   IdleVerdict judge() {
     IdleGap gap;
     gap.begin = 100'000, gap.end = 200'000;
-    return judge_gap({gap, before, &previous, after, joined ? &next : nullptr, waited_for, depth, 100}, log);
+    return judge_gap({gap, before, &previous, after, joined ? &next : nullptr, waited_for, depth, 100, &overhead}, log);
   }
 };
 
@@ -123,6 +127,60 @@ TEST(GapCause, QueueFullWhenTheStreamHeldTooMuch) {
   EXPECT_EQ(scene.judge().cause, IdleCause::QueueFull);
   scene.depth = LaunchTimes::kFullQueue - 1;
   EXPECT_EQ(scene.judge().cause, IdleCause::Launch);
+}
+
+TEST(GapCause, TracingWhereItHeldTheLaunchingThreadLongest) {
+  Scene scene;  // the host came late because CUPTI emptied a buffer in its thread
+  scene.held(110'000, 170'000);
+  EXPECT_EQ(scene.judge().cause, IdleCause::Collection);
+  EXPECT_EQ(scene.judge().call, 0);
+  Scene less;
+  less.held(110'000, 150'000);  // 40 of the 92 us before the launch
+  EXPECT_EQ(less.judge().cause, IdleCause::HostLate);
+  Scene twice;  // one lies in the other: 60 us, not 90
+  twice.held(110'000, 150'000), twice.held(120'000, 150'000);
+  EXPECT_EQ(twice.judge().cause, IdleCause::HostLate);
+  Scene another;
+  another.held(110'000, 190'000, IdleCause::Collection, kThread + 1);
+  EXPECT_EQ(another.judge().cause, IdleCause::HostLate);
+  Scene before;
+  before.held(10'000, 99'000);
+  EXPECT_EQ(before.judge().cause, IdleCause::HostLate);
+}
+
+TEST(GapCause, TracingInsideACallIsTakenFromThatCall) {
+  Scene launch;
+  launch.next.begin = 110'000, launch.next.end = 195'000;
+  launch.held(115'000, 180'000);
+  EXPECT_EQ(launch.judge().cause, IdleCause::Collection);
+  Scene mostly;
+  mostly.next.begin = 110'000, mostly.next.end = 195'000;
+  mostly.held(115'000, 150'000);
+  EXPECT_EQ(mostly.judge().cause, IdleCause::Launch);
+  Scene wait;  // 104 us in the wait, 60 of them for a buffer
+  wait.did(60'000, 164'000, What::Synchronization, kSyncCall);
+  wait.held(80'000, 140'000);
+  EXPECT_EQ(wait.judge().cause, IdleCause::Collection);
+}
+
+TEST(GapCause, OverheadOfAnUntoldThreadCountsWithinCallsOnly) {
+  Scene host;
+  host.held(110'000, 170'000, IdleCause::Collection, OverheadLog::kAnyThread);
+  EXPECT_EQ(host.judge().cause, IdleCause::HostLate);
+  Scene launch;
+  launch.next.begin = 110'000, launch.next.end = 195'000;
+  launch.held(115'000, 180'000, IdleCause::Collection, OverheadLog::kAnyThread);
+  EXPECT_EQ(launch.judge().cause, IdleCause::Collection);
+}
+
+TEST(GapCause, TheDriversOwnOverheadIsWhatItSaysItIs) {
+  for (const IdleCause cause : {IdleCause::ModuleLoad, IdleCause::QueueFull}) {
+    Scene scene;
+    scene.next.begin = 110'000, scene.next.end = 195'000;
+    scene.held(112'000, 190'000, cause);
+    EXPECT_EQ(scene.judge().cause, cause);
+    EXPECT_EQ(scene.judge().call, kLaunchCall);
+  }
 }
 
 TEST(GapCause, InsideOneReplayOfAGraph) {

@@ -64,6 +64,21 @@ class DeviceBuilder : public TraceBuilder {
       r.grid_x = grid, r.grid_y = r.grid_z = 1, r.block_x = 256, r.block_y = r.block_z = 1;
     });
   }
+  // A kernel with latency stamps; 0: not told.
+  void stamped_kernel(u32 correlation, u64 name, Nanos queued, Nanos submitted, Nanos start, Nanos finish,
+                      Nanos handled, u32 stream = 7) {
+    add<DeviceKernel>(collector_, "", handled, handled, [&](auto& r) {
+      r.start = on_device(start), r.finish = on_device(finish), r.name = name, r.correlation = correlation;
+      r.queued = queued ? on_device(queued) : 0, r.submitted = submitted ? on_device(submitted) : 0;
+      r.context = 1, r.stream = stream, r.registers = 40;
+      r.grid_x = 8, r.grid_y = r.grid_z = 1, r.block_x = 256, r.block_y = r.block_z = 1;
+    });
+  }
+  void overhead(u32 kind, i32 tid, Nanos begin, Nanos end, Nanos handled) {
+    add<DeviceOverhead>(collector_, "", handled, handled, [&](auto& r) {
+      r.start = on_device(begin), r.finish = on_device(end), r.kind = kind, r.thread = static_cast<u32>(tid);
+    });
+  }
   void copy(u32 correlation, u8 kind, u64 bytes, Nanos start, Nanos finish, Nanos handled, u32 stream = 7) {
     add<DeviceCopy>(collector_, "", handled, handled, [&](auto& r) {
       r.start = on_device(start), r.finish = on_device(finish), r.correlation = correlation, r.bytes = bytes;

@@ -24,6 +24,62 @@ const Function& function(const ProcessTrace& process, const std::string& symbol)
   return kNothing;
 }
 
+TEST(Timeline, LatencyStampsSplitTheWayOfALaunch) {
+  DeviceBuilder trace(5'000'000);
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "step", 0xa0);
+  const u64 step = trace.text("step");
+  trace.reading(500);
+  const Nanos stamps[][3] = {{1050, 1200, 1400}, {2090, 2600, 3000}, {0, 0, 4200}, {5300, 5200, 5400}};
+  for (u32 i = 0; i < 4; ++i) {
+    const Nanos begin = 1000 * (i + 1);
+    trace.launch(main, 0xf1, begin, begin + 100);
+    trace.key(100, 11 + i, begin + 10, begin + 90, 9000);
+  }
+  for (u32 i = 0; i < 4; ++i)
+    trace.stamped_kernel(11 + i, step, stamps[i][0], stamps[i][1], stamps[i][2], stamps[i][2] + 50, 9000);
+  trace.reading(10'000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.join.by_key, 4u);
+  const LaunchTimes& times = function(process, "step").waits;
+  EXPECT_EQ(times.latency.count(), 4u);
+  EXPECT_EQ(times.in_buffer.count(), 2u);  // one was not told, one goes backward
+  EXPECT_EQ(times.to_queued_ns, 50u + 90u);
+  EXPECT_EQ(times.in_buffer.sum(), 150u + 510u);
+  EXPECT_EQ(times.to_start.sum(), 200u + 400u);
+}
+
+// Two kernels, 1 ms apart; the host is in no call between the two launches.
+IdleVerdict verdict_with(u32 kind, i32 tid, Nanos length) {
+  DeviceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "step", 0xa0);
+  const u64 step = trace.text("step");
+  trace.reading(500);
+  trace.launch(main, 0xf1, 1000, 1100);
+  trace.key(100, 11, 1010, 1090, 3'000'000);
+  trace.launch(main, 0xf1, 1'001'000, 1'001'100);
+  trace.key(100, 12, 1'001'010, 1'001'090, 3'000'000);
+  trace.kernel(11, step, 2000, 3000, 3'000'000);
+  trace.kernel(12, step, 1'003'000, 1'004'000, 3'000'000);
+  trace.overhead(kind, tid, 100'000, 100'000 + length, 3'000'000);
+  trace.reading(3'100'000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.devices.at(0).gaps, 1u);
+  return process.device.devices.at(0).longest.at(0).verdict;
+}
+
+TEST(Timeline, AGapIsTheProfilersWhereItsOverheadHeldTheLaunchingThreadLongest) {
+  constexpr u32 kBufferFlush = 1u << 16, kLazyLoading = 5u << 16;
+  EXPECT_EQ(verdict_with(kBufferFlush, 100, 600'000).cause, IdleCause::Collection);
+  EXPECT_EQ(verdict_with(kBufferFlush, 100, 400'000).cause, IdleCause::HostLate);
+  EXPECT_EQ(verdict_with(kBufferFlush, 101, 600'000).cause, IdleCause::HostLate);
+  EXPECT_EQ(verdict_with(kBufferFlush, 0, 600'000).cause, IdleCause::HostLate);
+  EXPECT_EQ(verdict_with(kOverheadOwnSetup, 100, 600'000).cause, IdleCause::Collection);
+  EXPECT_EQ(verdict_with(kOverheadOwnThread, 100, 600'000).cause, IdleCause::HostLate);  // a sum, no place in time
+  EXPECT_EQ(verdict_with(kLazyLoading, 100, 600'000).cause, IdleCause::ModuleLoad);
+}
+
 TEST(Timeline, TheTrueLaunchGapLeavesOutWhatTheKernelHadToWaitFor) {
   DeviceBuilder trace;
   const Thread main = trace.thread(100);
@@ -219,6 +275,7 @@ TEST(Timeline, TheTextOfItIsAsItWasReviewed) {
     launch itself cost: from its call's end, or from the end of what the kernel waited for (stream, events),
     to its start; short = kernels shorter than their own launch call; blocked = calls above 50 us behind 512
     waiting operations
+  queued and submitted: CUPTI told no such stamps
   host and device clocks are tied to within 30 ns
   no room for: blocked, api total, api p99, latency p99 (wider terminal, or --format json)
 
