@@ -17,10 +17,50 @@ constexpr Nanos kQuiet = 1'000'000'000;
 // A client that registered callbacks and has enabled nothing since is about to.
 constexpr Nanos kAboutTo = 10'000'000'000;
 
+// What they have enabled, exactly, up to kMost things. No lock: a thing that two threads enable at once may stand here
+// twice, and goes all at once.
+class Enabled {
+ public:
+  void add(u64 what) {
+    std::atomic<u64>* free = nullptr;
+    for (std::atomic<u64>& place : places_) {
+      const u64 there = place.load(std::memory_order_relaxed);
+      if (there == what) return;
+      if (!there && !free) free = &place;
+    }
+    u64 nothing = 0;
+    // A place that was lost to another thread just now is as good as none: rare, and we stay away.
+    if (!free || !free->compare_exchange_strong(nothing, what, std::memory_order_release))
+      more_.store(true, std::memory_order_release);
+  }
+  void remove(u64 what) {
+    for (std::atomic<u64>& place : places_) {
+      u64 there = what;
+      place.compare_exchange_strong(there, 0, std::memory_order_release);
+    }
+  }
+  void clear() {
+    for (std::atomic<u64>& place : places_) place.store(0, std::memory_order_relaxed);
+    more_.store(false, std::memory_order_release);
+  }
+  bool any() const {
+    if (more_.load(std::memory_order_acquire)) return true;
+    for (const std::atomic<u64>& place : places_) {
+      if (place.load(std::memory_order_acquire)) return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr u32 kMost = 256;
+  std::atomic<u64> places_[kMost];
+  std::atomic<bool> more_;  // than could be kept: until cuptiFinalize
+};
+
 struct Clients {
   std::atomic<i32> subscribers;
-  std::atomic<u64> kinds;       // enabled by them
-  std::atomic<bool> had_kinds;  // since they last came
+  Enabled enabled;
+  std::atomic<bool> had_enabled;  // since they last came
   std::atomic<bool> registered;
   std::atomic<i64> last_call;  // CLOCK_MONOTONIC ns; 0: never
   std::atomic<void*> requested;
@@ -34,8 +74,8 @@ bool took_over(CuptiClientCall call) {
 }
 
 bool holds() {
-  if (clients.kinds.load(std::memory_order_acquire)) return true;
-  if (clients.had_kinds.load(std::memory_order_relaxed)) return false;  // it had, and switched all of them off
+  if (clients.enabled.any()) return true;
+  if (clients.had_enabled.load(std::memory_order_relaxed)) return false;  // it had, and switched all of it off
   if (clients.subscribers.load(std::memory_order_relaxed) > 0) return true;
   return clients.registered.load(std::memory_order_relaxed) &&
          monotonic_nanos() - clients.last_call.load(std::memory_order_relaxed) < kAboutTo;
@@ -50,8 +90,6 @@ bool client_has_left() {
   return last && monotonic_nanos() - last > kQuiet && !holds();
 }
 
-bool client_has_callbacks() { return clients.completed.load(std::memory_order_relaxed) != nullptr; }
-
 void client_requested(u8** buffer, std::size_t* size, std::size_t* max_records) {
   if (auto* requested = reinterpret_cast<CuptiBufferRequested>(clients.requested.load(std::memory_order_acquire)))
     requested(buffer, size, max_records);
@@ -64,11 +102,13 @@ void client_completed(void* context, u32 stream, u8* buffer, std::size_t size, s
 void device_client_calls(CuptiClientCall call) {
   clients.last_call.store(monotonic_nanos(), std::memory_order_relaxed);
   if (call == CuptiClientCall::Subscribe || call == CuptiClientCall::Register) {
-    clients.had_kinds.store(false, std::memory_order_relaxed);
+    clients.had_enabled.store(false, std::memory_order_relaxed);
     if (call == CuptiClientCall::Register) clients.registered.store(true, std::memory_order_relaxed);
   }
   if (!took_over(call) || !collector_is_ours()) return;
   UntracedScope untraced;
+  // Not to be had in its time: our thread is inside CUPTI, and CUPTI may be waiting for this one. The client comes
+  // first all the same.
   ControlLock lock;
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
   if (state != DeviceCollection::On && state != DeviceCollection::Paused) return;
@@ -76,10 +116,9 @@ void device_client_calls(CuptiClientCall call) {
                                                : "another client of CUPTI has come; it comes first");
 }
 
-void device_client_called(CuptiClientCall call, u32 kind, u32 result) {
+void device_client_called(CuptiClientCall call, u64 what, u32 result) {
   clients.last_call.store(monotonic_nanos(), std::memory_order_relaxed);
   if (result != kCuptiSuccess) return;
-  const u64 bit = kind < 64 ? 1ull << kind : 0;
   switch (call) {
     case CuptiClientCall::Subscribe:
       clients.subscribers.fetch_add(1, std::memory_order_relaxed);
@@ -90,17 +129,17 @@ void device_client_called(CuptiClientCall call, u32 kind, u32 result) {
     case CuptiClientCall::Register:
       break;
     case CuptiClientCall::Enable:
-      clients.kinds.fetch_or(bit, std::memory_order_release);
-      clients.had_kinds.store(true, std::memory_order_relaxed);
+      clients.enabled.add(what);
+      clients.had_enabled.store(true, std::memory_order_relaxed);
       break;
     case CuptiClientCall::Disable:
-      clients.kinds.fetch_and(~bit, std::memory_order_release);
+      clients.enabled.remove(what);
       break;
     case CuptiClientCall::Finalize:
       clients.subscribers.store(0, std::memory_order_relaxed);
-      clients.kinds.store(0, std::memory_order_relaxed);
+      clients.enabled.clear();
       clients.registered.store(false, std::memory_order_relaxed);
-      collector.registered = false;
+      collector.registered.store(false, std::memory_order_release);
       break;
   }
 }
@@ -109,7 +148,9 @@ bool device_client_callbacks(void** requested, void** completed) {
   if (!*requested || !*completed) return false;  // CUPTI's to refuse
   clients.requested.store(*requested, std::memory_order_release);
   clients.completed.store(*completed, std::memory_order_release);
-  if (!collector_is_ours()) return false;
+  // Ours stay where they are as long as there is a way back for us, or a buffer of ours that would be given to theirs.
+  if (!collector_is_ours() || !(collector.thread_runs.load(std::memory_order_acquire) || collector.buffers.held()))
+    return false;
   *requested = reinterpret_cast<void*>(buffer_requested);
   *completed = reinterpret_cast<void*>(buffer_completed);
   return true;

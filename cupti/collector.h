@@ -28,14 +28,15 @@ struct Collector {
   DeviceHost host;
   CuptiApi api;
   u32 version = 0;
-  Phrase library;  // which, and why
+  Sentence library;  // which, and why
   i32 pid = 0;
 
-  std::atomic<u32> state{0};  // DeviceCollection; 0: not started. Changed under the lock
-  std::atomic<u32> lock{0};   // tid of the holder
-  u64 kinds = 0;              // that are on; under the lock
-  bool keys = false;          // calls are numbered by DeviceApi records; under the lock
-  bool registered = false;    // our callbacks are CUPTI's; under the lock
+  std::atomic<u32> state{0};               // DeviceCollection; 0: not started. Changed under the lock
+  std::atomic<u32> lock{0};                // tid of the holder
+  u64 kinds = 0;                           // that are on; under the lock
+  bool keys = false;                       // calls are numbered by DeviceApi records; under the lock
+  std::atomic<bool> registered{false};     // our callbacks are CUPTI's
+  std::atomic<bool> wants_buffers{false};  // false: a buffer that CUPTI asks for is for another client's records
 
   ActivityBuffers buffers;
   std::atomic<u32> wake{0};      // futex word: counted up to wake the thread
@@ -78,7 +79,7 @@ class ControlLock {
 };
 
 // All of these: under the lock, on an untraced thread.
-bool switch_on(const char* why);   // registers and enables; false: failed, and told
+bool switch_on(const char* why);   // registers and enables; false: another client is there, or it failed; told
 void switch_off_kinds();           // disables what is on; errors are ignored
 void pause_collection();           // the window is over
 void step_aside(const char* why);  // another client takes over
@@ -108,6 +109,5 @@ bool client_is_present();
 bool client_has_left();
 void client_requested(u8** buffer, std::size_t* size, std::size_t* max_records);
 void client_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size);
-bool client_has_callbacks();
 
 }  // namespace gputrace

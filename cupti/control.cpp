@@ -65,7 +65,7 @@ bool enable_kinds() {
 }
 
 bool register_callbacks() {
-  if (collector.registered) return true;
+  if (collector.registered.load(std::memory_order_acquire)) return true;
   if (collector.api.cuptiSetThreadIdType) collector.api.cuptiSetThreadIdType(kThreadIdSystem);
   if (collector.api.cuptiActivitySetAttribute) {
     // Buffers come back zeroed from our own thread, so CUPTI need not do it on the program's.
@@ -76,7 +76,7 @@ bool register_callbacks() {
   if (!checked("cuptiActivityRegisterCallbacks",
                collector.api.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed)))
     return false;
-  collector.registered = true;
+  collector.registered.store(true, std::memory_order_release);
   return true;
 }
 
@@ -160,10 +160,11 @@ bool checked(const char* call, CuptiResult result) {
 }
 
 void fail_collection(const char* call, CuptiResult result) {
-  Phrase reason;
+  Sentence reason;
   reason << call << " failed with " << u64{result} << " (" << result_text(result)
          << "); device collection is off for good; " << collector.library.text();
   switch_off_kinds();
+  collector.wants_buffers.store(false, std::memory_order_release);
   tell_state(DeviceCollection::Failed, reason.text());
 }
 
@@ -178,13 +179,15 @@ void switch_off_kinds() {
 
 bool switch_on(const char* why) {
   if (somebody_subscribed()) {
-    tell_state(DeviceCollection::Yielded, "another client has subscribed to CUPTI; it keeps it");
+    if (collector.state.load(std::memory_order_relaxed) != static_cast<u32>(DeviceCollection::Yielded))
+      tell_state(DeviceCollection::Yielded, "another client has subscribed to CUPTI; it keeps it");
     return false;
   }
+  collector.wants_buffers.store(true, std::memory_order_release);
   if (!register_callbacks() || !enable_kinds()) return false;
   collector.keys = enable_keys(true);
   if (!collector.keys) enable_keys(false);
-  Phrase reason;
+  Sentence reason;
   reason << collector.library.text() << why;
   if (!collector.keys) reason << "; calls are not numbered by this CUPTI: kernels are joined by their order";
   tell_state(DeviceCollection::On, reason.text());
@@ -209,6 +212,7 @@ void step_aside(const char* why) {
   switch_off_kinds();
   // Forced: what CUPTI still holds of ours must not be given to the other client.
   if (was_on && !checked("cuptiActivityFlushAll", collector.api.cuptiActivityFlushAll(kFlushForced))) return;
+  collector.wants_buffers.store(false, std::memory_order_release);
   tell_state(DeviceCollection::Yielded, why);
   wake_thread();
 }

@@ -81,14 +81,30 @@ u64 packages_root(const char* path) {
   return found ? static_cast<u64>(found - path) + std::strlen("/dist-packages/") : 0;
 }
 
+// Copies of the loaded objects' paths: another thread may close what the loader's own strings belong to. One search at
+// a time.
 struct Loaded {
   const char* paths[kMostLoaded];
+  char texts[kMostLoaded * 128];
   u32 count;
+  u32 used;
 };
 int note_loaded(dl_phdr_info* info, std::size_t, void* data) {
   Loaded& loaded = *static_cast<Loaded*>(data);
-  if (info->dlpi_name && *info->dlpi_name && loaded.count < kMostLoaded) loaded.paths[loaded.count++] = info->dlpi_name;
+  const char* path = info->dlpi_name;
+  const u64 size = path ? std::strlen(path) + 1 : 0;
+  if (size < 2 || loaded.count == kMostLoaded || loaded.used + size > sizeof loaded.texts) return 0;
+  char* copy = loaded.texts + loaded.used;
+  std::memcpy(copy, path, size);
+  loaded.used += static_cast<u32>(size);
+  loaded.paths[loaded.count++] = copy;
   return 0;
+}
+const Loaded& loaded_objects() {
+  static constinit Loaded loaded{};
+  loaded.count = loaded.used = 0;
+  dl_iterate_phdr(note_loaded, &loaded);
+  return loaded;
 }
 
 using Dlopen = void* (*)(const char*, int);
@@ -122,7 +138,7 @@ bool exists(const char* path) {
 
 enum class Try { Opened, Absent, Unusable };
 
-Try try_candidate(const Loader& loader, const LibraryCandidate& candidate, CuptiApi& api, Phrase& said) {
+Try try_candidate(const Loader& loader, const LibraryCandidate& candidate, CuptiApi& api, Sentence& said) {
   if (!candidate.loaded && !exists(candidate.path)) return Try::Absent;
   void* handle = loader.open(candidate.path, RTLD_NOW | RTLD_LOCAL | (candidate.loaded ? RTLD_NOLOAD : 0));
   if (!handle) {
@@ -139,20 +155,6 @@ Try try_candidate(const Loader& loader, const LibraryCandidate& candidate, Cupti
 }
 
 }  // namespace
-
-Phrase& Phrase::operator<<(const char* text) {
-  while (*text && size_ + 1 < sizeof text_) text_[size_++] = *text++;
-  text_[size_] = 0;
-  return *this;
-}
-Phrase& Phrase::operator<<(u64 number) {
-  char digits[21];
-  u32 n = sizeof digits;
-  digits[--n] = 0;
-  do digits[--n] = static_cast<char>('0' + number % 10);
-  while (number /= 10);
-  return *this << digits + n;
-}
 
 u32 list_candidates(const LibrarySearch& search, LibraryCandidate* out, u32 capacity) {
   Candidates list(out, capacity, search.newest_major);
@@ -180,7 +182,7 @@ u32 list_candidates(const LibrarySearch& search, LibraryCandidate* out, u32 capa
   return list.count();
 }
 
-bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& api, Phrase& said) {
+bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& api, Sentence& said) {
   const Loader loader{reinterpret_cast<Dlopen>(host.libc_function("dlopen")),
                       reinterpret_cast<Dlsym>(host.libc_function("dlsym")),
                       reinterpret_cast<Dlerror>(host.libc_function("dlerror")),
@@ -200,9 +202,7 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
     candidates[0].reason = "GPUTRACE_CUPTI names it";
     candidates[0].loaded = false;
   } else {
-    static constinit Loaded loaded{};
-    loaded.count = 0;
-    dl_iterate_phdr(note_loaded, &loaded);
+    const Loaded& loaded = loaded_objects();
     LibrarySearch search;
     search.loaded = loaded.paths;
     search.loaded_count = loaded.count;
@@ -228,16 +228,14 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
   return false;
 }
 
-const char* find_other_profiler(Phrase& name) {
+const char* find_other_profiler(Sentence& name) {
   if (const char* injection = variable("CUDA_INJECTION64_PATH"); injection && *injection) {
     if (!std::strstr(file_name(injection), "libgputrace")) {
       name << "CUDA_INJECTION64_PATH=" << injection;
       return name.text();
     }
   }
-  static constinit Loaded loaded{};
-  loaded.count = 0;
-  dl_iterate_phdr(note_loaded, &loaded);
+  const Loaded& loaded = loaded_objects();
   for (u32 i = 0; i < loaded.count; ++i) {
     const char* file = file_name(loaded.paths[i]);
     // Nsight Systems, Nsight Compute.

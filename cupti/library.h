@@ -2,28 +2,12 @@
 // copies in one process do not get along, and the first one opened under a name is the one that the program gets later.
 #pragma once
 
+#include "base/sentence.h"
 #include "base/types.h"
 #include "cupti/api.h"
 #include "cupti/loader.h"
 
 namespace gputrace {
-
-// One sentence that is put together from pieces; what does not fit is cut.
-class Phrase {
- public:
-  Phrase& operator<<(const char* text);
-  Phrase& operator<<(u64 number);
-  const char* text() const { return text_; }
-  u64 size() const { return size_; }
-  void clear() {
-    size_ = 0;
-    text_[0] = 0;
-  }
-
- private:
-  char text_[600] = "";
-  u32 size_ = 0;
-};
 
 // Places in the order in which they are tried. Pure: `loaded` are the paths of the loaded objects.
 struct LibraryCandidate {
@@ -42,8 +26,8 @@ struct LibrarySearch {
 u32 list_candidates(const LibrarySearch& search, LibraryCandidate* out, u32 capacity);
 
 // Opens one and finds its functions. False: `said` tells why there is none.
-bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& api, Phrase& said);
+bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& api, Sentence& said);
 // A profiler of another kind that holds CUPTI, or will: nullptr, or what shows it.
-const char* find_other_profiler(Phrase& name);
+const char* find_other_profiler(Sentence& name);
 
 }  // namespace gputrace

@@ -53,7 +53,7 @@ void tell_setup_cost(Nanos spent) {
 // Under the lock. What comes out is in collector.state.
 void open_and_switch_on() {
   const Nanos begin = monotonic_nanos();
-  Phrase said;
+  Sentence said;
   if (!open_cupti(collector.options, collector.host, collector.api, said)) {
     tell_state(DeviceCollection::Never, said.text());
     return;
@@ -68,7 +68,7 @@ void open_and_switch_on() {
   collector.rules.version = collector.version;
   collector.rules.latency = collector.options.latency;
   collector.buffers.configure(collector.options.buffer_budget);
-  if (Phrase other; find_other_profiler(other)) {
+  if (Sentence other; find_other_profiler(other)) {
     said.clear();
     said << "another profiler is there: " << other.text();
     tell_state(DeviceCollection::Yielded, said.text());

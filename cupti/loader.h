@@ -1,8 +1,7 @@
 // Device time from CUPTI: all that the rest of the preloaded library knows of this folder.
 //
 //   · Nothing is opened before device_start(), which the session calls when the program's own cuInit has succeeded
-//   (just
-//     before it, only for latency stamps).
+//     (just before it, only for latency stamps).
 //   · A thread of our own turns CUPTI's buffers into records on a ring of its own. The program's threads never wait for
 //     it, but for a bounded time where they must: at exit, and when another client of CUPTI takes over.
 //   · The first failing call of CUPTI ends device collection for good; the program and the recording of calls go on.
@@ -19,7 +18,6 @@ struct DeviceHost {
   void* (*libc_function)(const char* name);          // by walking ELF tables; nullptr: there is none
   u64 (*define_text)(const char* text, u64 length);  // a string definition; 0: no room just now
   bool (*define)(void* record);                      // a record among the definitions; false: no room just now
-  bool (*is_cupti)(const void* function);            // whether an address lies in a libcupti
 };
 
 struct DeviceOptions {
@@ -47,10 +45,14 @@ bool device_wants_nodes();
 void device_graph_node_seen(u64 exec, u64 node);
 
 // ------------------------------------------------------------------ other clients of CUPTI
-// Their calls pass through us: what() before the real call, done() after it.
+// Their calls pass through us: device_client_calls() before the real call, device_client_called() after it.
 enum class CuptiClientCall : u32 { Subscribe, Unsubscribe, Register, Enable, Disable, Finalize };
 void device_client_calls(CuptiClientCall call);
-void device_client_called(CuptiClientCall call, u32 kind, u32 result);
+// `what` is enabled or disabled: one of those below; 0 for the other calls.
+void device_client_called(CuptiClientCall call, u64 what, u32 result);
+// A kind of activity, everywhere or in one context; one function of the driver's or the runtime's. Never 0.
+constexpr u64 client_kind(u32 kind, u64 context = 0) { return 1ull << 62 | context << 8 | (kind & 0xff); }
+constexpr u64 client_function(bool runtime, u32 function) { return (runtime ? 3ull : 2ull) << 62 | function; }
 // CUPTI has one pair of buffer callbacks. Theirs is replaced by one of ours that hands each buffer to whom it belongs.
 // False: leave theirs as it is.
 bool device_client_callbacks(void** requested, void** completed);

@@ -21,11 +21,6 @@ bool KernelNames::prepare() {
   return true;
 }
 
-void KernelNames::forget() {
-  if (entries_) std::memset(static_cast<void*>(entries_), 0, kEntries * sizeof(Entry));
-  used_ = 0;
-}
-
 u64 KernelNames::id_of(const char* name, u64 (*define)(const char*, u64)) {
   if (!name || !*name) return 0;
   Entry* free = nullptr;

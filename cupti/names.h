@@ -10,7 +10,6 @@ class KernelNames {
  public:
   // 0: no name, or no room for the definition just now.
   u64 id_of(const char* name, u64 (*define)(const char* text, u64 length));
-  void forget();
 
  private:
   static constexpr u32 kEntries = 1u << 13;

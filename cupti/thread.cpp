@@ -14,7 +14,8 @@ namespace {
 
 constexpr Nanos kPeriod = 100'000'000;
 constexpr u64 kMargin = 3600ull * 1'000'000'000;  // the wall clock, which CUPTI's is, may be set
-constexpr u32 kIdleRounds = 10;                   // rounds without any call after which a flush is due anyway
+constexpr Nanos kReturnPeriod = 1'000'000'000;
+constexpr u32 kIdleRounds = 10;  // rounds without any call after which a flush is due anyway
 constexpr u64 kStackSize = 1u << 20;
 
 u64 calls_seen() {
@@ -29,14 +30,15 @@ DeviceCollection present_state() {
 
 // ------------------------------------------------------------------ what the thread keeps
 struct Rounds {
-  u64 seen = ~0ull;      // calls of the program at the last flush
-  u32 idle = 0;          // rounds since then
-  bool brought = true;   // the last flush returned something
-  bool refused = false;  // a buffer, since CUPTI last told of drops
-  Nanos flushed = 0;     // when
-  Nanos cpu_told = 0;    // own CPU time that is in the trace already
-  Nanos next_cost = 0;   // when to tell it again
-  Ticks rate_ticks = 0;  // first reading of both clocks: how fast ticks pass
+  u64 seen = ~0ull;       // calls of the program at the last flush
+  u32 idle = 0;           // rounds since then
+  bool brought = true;    // the last flush returned something
+  bool refused = false;   // a buffer, since CUPTI last told of drops
+  Nanos flushed = 0;      // when
+  Nanos cpu_told = 0;     // own CPU time that is in the trace already
+  Nanos next_cost = 0;    // when to tell it again
+  Nanos next_return = 0;  // no attempt to come back before this
+  Ticks rate_ticks = 0;   // first reading of both clocks: how fast ticks pass
   Nanos rate_nanos = 0;
 };
 constinit Rounds rounds{};
@@ -141,7 +143,9 @@ void follow_window() {
 }
 
 void come_back() {
-  if (!client_has_left() || !window_is_open()) return;
+  const Nanos now = monotonic_nanos();
+  if (now < rounds.next_return || !client_has_left() || !window_is_open()) return;
+  rounds.next_return = now + kReturnPeriod;  // one that did not pass through us may be there
   switch_on(", the other client has left");
 }
 
@@ -182,6 +186,7 @@ void finish() {
       // What is not complete now never will be: it comes without times, and is counted.
       if (collector.state.load(std::memory_order_acquire) == static_cast<u32>(state)) flush(kFlushForced);
     }
+    collector.wants_buffers.store(false, std::memory_order_release);
     read_buffers();
     if (present_state() == DeviceCollection::On) tell_cost();
     if (present_state() == DeviceCollection::On) write_anchor();
@@ -227,11 +232,6 @@ void* run_thread(void*) {
   rounds.rate_nanos = monotonic_nanos();
   for (;;) {
     const u32 wakes = collector.wake.load(std::memory_order_acquire);
-    if (gate_generation() != collector.options.generation) {  // the session is off
-      ControlLock lock;
-      if (lock) switch_off_kinds();
-      break;
-    }
     if (collector.stopping.load(std::memory_order_acquire)) {
       finish();
       break;
@@ -288,17 +288,13 @@ bool start_thread() {
 // ------------------------------------------------------------------ CUPTI's callbacks
 void buffer_requested(u8** buffer, std::size_t* size, std::size_t* max_records) {
   if (max_records) *max_records = 0;
-  if (collector_is_ours() && present_state() != DeviceCollection::Yielded) {
-    u64 bytes = 0;
-    const bool wanted =
-        present_state() != DeviceCollection::Failed && !collector.stopped.load(std::memory_order_relaxed);
-    *buffer = wanted ? collector.buffers.request(bytes) : nullptr;
-    *size = bytes;
-    return;
-  }
   *buffer = nullptr;
   *size = 0;
-  client_requested(buffer, size, max_records);
+  if (!collector_is_ours() || !collector.wants_buffers.load(std::memory_order_acquire))
+    return client_requested(buffer, size, max_records);
+  u64 bytes = 0;
+  *buffer = collector.buffers.request(bytes);
+  *size = bytes;
 }
 
 void buffer_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size) {

@@ -14,15 +14,30 @@ namespace {
 using Result = u32;
 constexpr Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is no CUPTI behind the name
 
-enum Entry : u32 { kSubscribe, kSubscribe2, kUnsubscribe, kFinalize, kRegister, kEnable, kDisable, kEntries };
+#define GT_CUPTI_CALLS(X)           \
+  X(cuptiSubscribe)                 \
+  X(cuptiSubscribe_v2)              \
+  X(cuptiUnsubscribe)               \
+  X(cuptiFinalize)                  \
+  X(cuptiActivityRegisterCallbacks) \
+  X(cuptiActivityEnable)            \
+  X(cuptiActivityEnableAndDump)     \
+  X(cuptiActivityDisable)           \
+  X(cuptiActivityEnableContext)     \
+  X(cuptiActivityDisableContext)    \
+  X(cuptiActivityEnableDriverApi)   \
+  X(cuptiActivityEnableRuntimeApi)
+
+enum Entry : u32 {
+#define GT_CUPTI_CALL(name) kEntry_##name,
+  GT_CUPTI_CALLS(GT_CUPTI_CALL)
+#undef GT_CUPTI_CALL
+      kEntries
+};
 constexpr const char* kNames[kEntries] = {
-    "cuptiSubscribe",
-    "cuptiSubscribe_v2",
-    "cuptiUnsubscribe",
-    "cuptiFinalize",
-    "cuptiActivityRegisterCallbacks",
-    "cuptiActivityEnable",
-    "cuptiActivityDisable",
+#define GT_CUPTI_CALL(name) #name,
+    GT_CUPTI_CALLS(GT_CUPTI_CALL)
+#undef GT_CUPTI_CALL
 };
 constinit std::atomic<void*> reals[kEntries]{};
 
@@ -41,27 +56,26 @@ Function real_of(Entry entry) {
 bool is_internal(const void* caller) {
   if (thread_state.busy == kUntraced) return true;
   ErrnoGuard guard;
-  LoadedObject object;
-  return find_object(caller, object) && object.role == ObjectRole::Cupti;
+  return lies_in(caller, ObjectRole::Cupti);
 }
 
 void coming(CuptiClientCall call) {
   ErrnoGuard guard;
   device_client_calls(call);
 }
-void done(CuptiClientCall call, u32 kind, Result result) {
+void done(CuptiClientCall call, u64 what, Result result) {
   ErrnoGuard guard;
-  device_client_called(call, kind, result);
+  device_client_called(call, what, result);
 }
 
 template <typename... Parameters>
-Result pass(Entry entry, CuptiClientCall call, u32 kind, const void* caller, Parameters... arguments) {
+Result pass(Entry entry, CuptiClientCall call, u64 what, const void* caller, Parameters... arguments) {
   const auto real = real_of<Result (*)(Parameters...)>(entry);
   if (!real) return kNotInitialized;
   if (is_internal(caller)) return real(arguments...);
   coming(call);
   const Result result = real(arguments...);
-  done(call, kind, result);
+  done(call, what, result);
   return result;
 }
 
@@ -78,23 +92,24 @@ void* libc_dlsym(void* handle, const char* name) {
 
 GT_EXPORT gputrace::Result cuptiSubscribe(void** subscriber, void* callback, void* user) {
   using namespace gputrace;
-  return pass(kSubscribe, CuptiClientCall::Subscribe, 0, GT_CALLER, subscriber, callback, user);
+  return pass(kEntry_cuptiSubscribe, CuptiClientCall::Subscribe, 0, GT_CALLER, subscriber, callback, user);
 }
 GT_EXPORT gputrace::Result cuptiSubscribe_v2(void** subscriber, void* callback, void* user, void* parameters) {
   using namespace gputrace;
-  return pass(kSubscribe2, CuptiClientCall::Subscribe, 0, GT_CALLER, subscriber, callback, user, parameters);
+  return pass(kEntry_cuptiSubscribe_v2, CuptiClientCall::Subscribe, 0, GT_CALLER, subscriber, callback, user,
+              parameters);
 }
 GT_EXPORT gputrace::Result cuptiUnsubscribe(void* subscriber) {
   using namespace gputrace;
-  return pass(kUnsubscribe, CuptiClientCall::Unsubscribe, 0, GT_CALLER, subscriber);
+  return pass(kEntry_cuptiUnsubscribe, CuptiClientCall::Unsubscribe, 0, GT_CALLER, subscriber);
 }
 GT_EXPORT gputrace::Result cuptiFinalize() {
   using namespace gputrace;
-  return pass(kFinalize, CuptiClientCall::Finalize, 0, GT_CALLER);
+  return pass(kEntry_cuptiFinalize, CuptiClientCall::Finalize, 0, GT_CALLER);
 }
 GT_EXPORT gputrace::Result cuptiActivityRegisterCallbacks(void* requested, void* completed) {
   using namespace gputrace;
-  const auto real = real_of<Result (*)(void*, void*)>(kRegister);
+  const auto real = real_of<Result (*)(void*, void*)>(kEntry_cuptiActivityRegisterCallbacks);
   if (!real) return kNotInitialized;
   if (is_internal(GT_CALLER)) return real(requested, completed);
   coming(CuptiClientCall::Register);
@@ -108,40 +123,51 @@ GT_EXPORT gputrace::Result cuptiActivityRegisterCallbacks(void* requested, void*
 }
 GT_EXPORT gputrace::Result cuptiActivityEnable(gputrace::u32 kind) {
   using namespace gputrace;
-  return pass(kEnable, CuptiClientCall::Enable, kind, GT_CALLER, kind);
+  return pass(kEntry_cuptiActivityEnable, CuptiClientCall::Enable, client_kind(kind), GT_CALLER, kind);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnableAndDump(gputrace::u32 kind) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnableAndDump, CuptiClientCall::Enable, client_kind(kind), GT_CALLER, kind);
 }
 GT_EXPORT gputrace::Result cuptiActivityDisable(gputrace::u32 kind) {
   using namespace gputrace;
-  return pass(kDisable, CuptiClientCall::Disable, kind, GT_CALLER, kind);
+  return pass(kEntry_cuptiActivityDisable, CuptiClientCall::Disable, client_kind(kind), GT_CALLER, kind);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnableContext(void* context, gputrace::u32 kind) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnableContext, CuptiClientCall::Enable,
+              client_kind(kind, reinterpret_cast<u64>(context)), GT_CALLER, context, kind);
+}
+GT_EXPORT gputrace::Result cuptiActivityDisableContext(void* context, gputrace::u32 kind) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityDisableContext, CuptiClientCall::Disable,
+              client_kind(kind, reinterpret_cast<u64>(context)), GT_CALLER, context, kind);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnableDriverApi(gputrace::u32 function, gputrace::u8 enable) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnableDriverApi, enable ? CuptiClientCall::Enable : CuptiClientCall::Disable,
+              client_function(false, function), GT_CALLER, function, enable);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnableRuntimeApi(gputrace::u32 function, gputrace::u8 enable) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnableRuntimeApi, enable ? CuptiClientCall::Enable : CuptiClientCall::Disable,
+              client_function(true, function), GT_CALLER, function, enable);
 }
 
 namespace gputrace {
 namespace {
 
-void* wrapper_of(u32 entry) {
-  switch (entry) {
-    case kSubscribe:
-      return reinterpret_cast<void*>(::cuptiSubscribe);
-    case kSubscribe2:
-      return reinterpret_cast<void*>(::cuptiSubscribe_v2);
-    case kUnsubscribe:
-      return reinterpret_cast<void*>(::cuptiUnsubscribe);
-    case kFinalize:
-      return reinterpret_cast<void*>(::cuptiFinalize);
-    case kRegister:
-      return reinterpret_cast<void*>(::cuptiActivityRegisterCallbacks);
-    case kEnable:
-      return reinterpret_cast<void*>(::cuptiActivityEnable);
-    default:
-      return reinterpret_cast<void*>(::cuptiActivityDisable);
-  }
-}
+void* const kWrappers[kEntries] = {
+#define GT_CUPTI_CALL(name) reinterpret_cast<void*>(::name),
+    GT_CUPTI_CALLS(GT_CUPTI_CALL)
+#undef GT_CUPTI_CALL
+};
 
 // Two libcuptis in one process: a wrapper reaches one. The other one's functions are handed out as they are.
 void* substitute(u32 entry, void* real) {
   void* known = nullptr;
   if (!reals[entry].compare_exchange_strong(known, real, std::memory_order_relaxed) && known != real) return real;
-  return wrapper_of(entry);
+  return kWrappers[entry];
 }
 
 }  // namespace
@@ -151,13 +177,12 @@ DlsymAnswer answer_cupti(void* handle, const char* name, void* caller) {
   while (entry < kEntries && std::strcmp(kNames[entry], name) != 0) ++entry;
   if (entry == kEntries) return {nullptr, 0};
   ErrnoGuard guard;
-  LoadedObject object;
-  const bool by_cupti = find_object(caller, object) && object.role == ObjectRole::Cupti;
+  const bool by_cupti = lies_in(caller, ObjectRole::Cupti);
   const bool global = handle == RTLD_NEXT || handle == RTLD_DEFAULT;
   void* real = libc_dlsym(global ? RTLD_NEXT : handle, name);
   if (real && is_ours(real)) real = libc_dlsym(RTLD_NEXT, name);
   if (!real) return {nullptr, 1};  // as it would be without us, dlerror() included
-  if (by_cupti || !find_object(real, object) || object.role != ObjectRole::Cupti) return {real, 1};
+  if (by_cupti || !lies_in(real, ObjectRole::Cupti)) return {real, 1};
   return {substitute(entry, real), 1};
 }
 

@@ -68,11 +68,6 @@ bool host_define(void* record) {
   return at != nullptr;
 }
 
-bool host_is_cupti(const void* function) {
-  LoadedObject object;
-  return find_object(function, object) && object.role == ObjectRole::Cupti;
-}
-
 i32 driver_version() {
   int version = 0;
   const auto ask = driver_query().cuDriverGetVersion;
@@ -94,7 +89,7 @@ void start() {
   options.buffer_budget = wanted.budget * 2;
   options.latency = wanted.latency;
   options.node_graphs = wanted.node_graphs;
-  device_start(options, {find_libc_function, host_define_text, host_define, host_is_cupti});
+  device_start(options, {find_libc_function, host_define_text, host_define});
 }
 
 }  // namespace

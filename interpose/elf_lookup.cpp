@@ -311,6 +311,11 @@ bool find_object(ObjectRole role, LoadedObject& result) {
   });
 }
 
+bool lies_in(const void* address, ObjectRole role) {
+  LoadedObject object;
+  return find_object(address, object) && object.role == role;
+}
+
 bool is_first_copy() {
   bool first = true;
   walk([&](const LoadedObject& object, const Tables&) {

@@ -42,6 +42,8 @@ SymbolReference find_reference(const void* address, const char* name);
 // The object that holds an address. False: none does.
 bool find_object(const void* address, LoadedObject& object);
 bool find_object(ObjectRole role, LoadedObject& object);
+// Whether an object that plays this role holds an address.
+bool lies_in(const void* address, ObjectRole role);
 // Whether this copy of the library is the first of all loaded copies.
 bool is_first_copy();
 // Whether `address` lies in this copy.

@@ -60,24 +60,4 @@ class InfoText {
   bool full_ = false;
 };
 
-// A sentence put together from pieces, for warnings. Bounded, always terminated.
-class Sentence {
- public:
-  Sentence& operator<<(const char* text) {
-    while (*text && size_ + 1 < sizeof text_) text_[size_++] = *text++;
-    text_[size_] = 0;
-    return *this;
-  }
-  Sentence& put(const char* text, u32 length) {
-    for (u32 i = 0; i < length && size_ + 1 < sizeof text_; ++i) text_[size_++] = text[i];
-    text_[size_] = 0;
-    return *this;
-  }
-  const char* text() const { return text_; }
-
- private:
-  char text_[384] = "";
-  u32 size_ = 0;
-};
-
 }  // namespace gputrace

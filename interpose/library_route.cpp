@@ -145,8 +145,7 @@ DlsymAnswer answer_library(void* handle, u16 id, void* address) {
     real = in_scope(loader, caller, name, nullptr);
     if (!real) return {loader.dlsym(RTLD_NEXT, name), 1};
   }
-  LoadedObject object;
-  const bool library = find_object(real, object) && object.role == ObjectRole::Library;
+  const bool library = lies_in(real, ObjectRole::Library);
   const bool off = gate.libraries.load(std::memory_order_relaxed) == kLibrariesOff;
   if (!library || caller.internal || off) return {real, 1};
   // Two versions in one process: a wrapper reaches one for each caller. The other one is handed out as it is.

@@ -5,6 +5,7 @@
 #include "interpose/facts.h"
 #include "interpose/graphs.h"
 #include "interpose/session.h"
+#include "interpose/window.h"
 
 namespace gputrace {
 

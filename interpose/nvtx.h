@@ -12,6 +12,8 @@ namespace gputrace {
 // Sets NVTX_INJECTION64_PATH, unless NVTX is not collected or somebody has set it. Once; by the constructor, or by the
 // first getenv of that name before it. No allocation.
 void nvtx_prepare_environment();
+// Whether the variable names us: then the program's NVTX calls come here.
+bool nvtx_is_ours();
 // What the trace must say about it.
 void describe_nvtx(InfoText& info, const Options& options);
 

@@ -6,6 +6,7 @@
 #include "interpose/nvtx.h"
 #include "interpose/nvtx_open.h"
 #include "interpose/session.h"
+#include "interpose/window.h"
 
 namespace gputrace {
 namespace {
@@ -31,7 +32,8 @@ bool domain_captures(const void* domain) {
 }
 
 bool captures(const void* domain, const char* text, u64 length) {
-  return length == capture_name_length && std::memcmp(text, capture_name, length) == 0 && domain_captures(domain);
+  return capture_name && length == capture_name_length && std::memcmp(text, capture_name, length) == 0 &&
+         domain_captures(domain);
 }
 
 // Two threads at once: whoever stored last looks whether it was still so.
@@ -57,29 +59,9 @@ void capture_ends(Ticks now) {
 
 // ------------------------------------------------------------------ texts
 
-struct TextView {
-  const char* text;
-  u64 length;
-};
-
-// `wide` holds a text that had to be converted.
-TextView view(const NvtxMessage& message, char (&wide)[kWideCapacity]) {
-  if (!message.text) return {"", 0};
-  if (message.type == kAscii) {
-    const char* text = static_cast<const char*>(message.text);
-    return {text, std::strlen(text)};
-  }
-  if (message.type == kUnicode) {
-    const u64 length = utf8_of_wide(static_cast<const wchar_t*>(message.text), wide, sizeof wide);
-    return {wide, length};
-  }
-  const NvtxString* string = message.type == kRegistered ? nvtx_string_of(message.text) : nullptr;
-  return string ? TextView{string->text, string->length} : TextView{"", 0};
-}
-
 __attribute__((noinline)) u64 wide_id(const FinishedCall& call, const NvtxMessage& message, u32& flags) {
   char wide[kWideCapacity];
-  const TextView text = view(message, wide);
+  const NvtxText text = nvtx_text(message, wide);
   return nvtx_message_id(call, text.text, text.length, flags);
 }
 
@@ -129,7 +111,7 @@ GT_HOT void write(const FinishedCall& call, NvtxWhat what, const NvtxEvent& even
 
 bool gate_is_idle() { return gate_generation() == kGateIdle; }
 
-OpenRange kept(const NvtxEvent& event, u64 id, bool capturing) {
+OpenRange open_range(const NvtxEvent& event, u64 id) {
   OpenRange range{};
   range.domain = event.domain;
   range.id = id;
@@ -137,30 +119,23 @@ OpenRange kept(const NvtxEvent& event, u64 id, bool capturing) {
   range.payload_type = event.payload.type;
   range.category = event.category;
   range.color = event.color;
-  range.captures = capturing;
-  if (gate_is_idle() || capturing) {
-    char wide[kWideCapacity];
-    const TextView text = view(event.message, wide);
-    range.message = text.length ? nvtx_keep(text.text, text.length, true) : nullptr;
-  }
-  if (event.message.text && !range.message) range.flags = kNvtxMessageNotKept;
   return range;
 }
 
-// Cold: before the session, or where NVTX rules the window. `range` 0: a push.
-__attribute__((noinline)) void keep_open(const NvtxEvent& event, u64 range, Ticks now) {
-  bool capturing = false;
-  if (!gate_is_idle()) {
-    char wide[kWideCapacity];
-    const TextView text = view(event.message, wide);
-    capturing = captures(event.domain, text.text, text.length);
-  }
-  const OpenRange open = kept(event, range, capturing);
-  if (!range)
-    nvtx_range_pushed(open);
-  else if (capturing || gate_is_idle())
-    nvtx_range_started(open);
-  if (capturing) capture_begins(now);
+// Cold: before the session, or where NVTX rules the window. `id` 0: a push.
+__attribute__((noinline)) void keep_open(const NvtxEvent& event, u64 id, Ticks now) {
+  const bool idle = gate_is_idle();
+  char wide[kWideCapacity];
+  const NvtxText text = nvtx_text(event.message, wide);
+  OpenRange range = open_range(event, id);
+  range.captures = !idle && captures(event.domain, text.text, text.length);
+  if ((idle || range.captures) && text.length) range.message = nvtx_keep(text.text, text.length, true);
+  if (event.message.text && !range.message) range.flags = kNvtxMessageNotKept;
+  if (!id)
+    nvtx_range_pushed(range);
+  else if (range.captures || idle)
+    nvtx_range_started(range);
+  if (range.captures) capture_begins(now);
 }
 
 void write_open(OpenRange& range, void* data) {
@@ -188,6 +163,24 @@ constinit std::atomic<u64> told_generation{0};
 
 }  // namespace
 
+NvtxText nvtx_text(const NvtxMessage& message, char (&wide)[kWideCapacity]) {
+  if (!message.text) return {"", 0};
+  if (message.type == kAscii) {
+    const char* text = static_cast<const char*>(message.text);
+    return {text, std::strlen(text)};
+  }
+  if (message.type == kUnicode) {
+    const u64 length = utf8_of_wide(static_cast<const wchar_t*>(message.text), wide, sizeof wide);
+    return {wide, length};
+  }
+  const NvtxString* string = message.type == kRegistered ? nvtx_string_of(message.text) : nullptr;
+  return string ? NvtxText{string->text, string->length} : NvtxText{"", 0};
+}
+
+NvtxPayload nvtx_payload(const PayloadData* data, u64 count) {
+  return {kNvtxPayloadSchema, data && count ? data->schema : 0};
+}
+
 NvtxEvent nvtx_event(const void* domain, const EventAttributes* attributes) {
   NvtxEvent event;
   event.domain = domain;
@@ -196,8 +189,8 @@ NvtxEvent nvtx_event(const void* domain, const EventAttributes* attributes) {
   event.category = attributes->category;
   if (attributes->color_type == kArgb) event.color = attributes->color;
   if (attributes->payload_type == kPayloadExtended) {
-    const auto* data = reinterpret_cast<const PayloadData*>(attributes->payload);
-    event.payload = {0x100, data && attributes->payload_count > 0 ? data->schema : 0};
+    event.payload = nvtx_payload(reinterpret_cast<const PayloadData*>(attributes->payload),
+                                 attributes->payload_count > 0 ? static_cast<u64>(attributes->payload_count) : 0);
   } else if (attributes->payload_type > 0 && attributes->payload_type < 0x100) {
     // A 32-bit value fills the lower half of the union; the rest is whatever was there.
     const bool half = attributes->payload_type >= 4;

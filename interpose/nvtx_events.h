@@ -10,8 +10,9 @@ struct NvtxMessage {
   i32 type = nvtx_abi::kNoMessage;  // MessageType
   const void* text = nullptr;
 };
+inline constexpr u32 kNvtxPayloadSchema = 0x100;  // NvtxPayload::type: a schema says what it is
 struct NvtxPayload {
-  u32 type = 0;
+  u32 type = 0;  // nvtxPayloadType_t, or kNvtxPayloadSchema; 0: none
   u64 bits = 0;
 };
 struct NvtxEvent {
@@ -22,6 +23,14 @@ struct NvtxEvent {
   u32 color = 0;
 };
 
+struct NvtxText {
+  const char* text;  // "" where there is none
+  u64 length;
+};
+// `wide` holds a text that had to be converted.
+NvtxText nvtx_text(const NvtxMessage& message, char (&wide)[kWideCapacity]);
+// Of a payload that a schema describes its name is kept, the bytes are not.
+NvtxPayload nvtx_payload(const nvtx_abi::PayloadData* data, u64 count);
 // `attributes` may be nullptr. A caller with an older, shorter struct is not read past its size.
 NvtxEvent nvtx_event(const void* domain, const nvtx_abi::EventAttributes* attributes);
 

@@ -1,13 +1,8 @@
-#include <sys/mman.h>
-#include <unistd.h>
-
+// The functions that NVTX calls, and the two entries by which it gets them.
 #include <cstring>
 
-#include "base/raw_syscall.h"
-#include "interpose/elf_lookup.h"
 #include "interpose/nvtx.h"
 #include "interpose/nvtx_events.h"
-#include "interpose/session.h"
 
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #define NVTX_NO_IMPL
@@ -25,46 +20,25 @@ static_assert(offsetof(nvtxPayloadSchemaAttr_t, schemaId) == offsetof(gputrace::
 static_assert(sizeof(nvtxPayloadData_t) == sizeof(gputrace::nvtx_abi::PayloadData));
 #endif
 
-extern "C" {
-__attribute__((visibility("hidden"))) void* gputrace_real_getenv = nullptr;  // for the assembler
-}
-
 namespace gputrace {
 namespace {
 
 using namespace nvtx_abi;
 
-constexpr char kVariable[] = "NVTX_INJECTION64_PATH";
-
 // ------------------------------------------------------------------ what NVTX calls
-
-u64 length_of(const char* text) { return text ? std::strlen(text) : 0; }
-
-// A text given in either width, as UTF-8.
-struct Utf8 {
-  char wide[kWideCapacity];
-  const char* text;
-  u64 length;
-
-  explicit Utf8(const char* narrow) : text(narrow), length(length_of(narrow)) {}
-  explicit Utf8(const wchar_t* other) : text(wide), length(utf8_of_wide(other, wide, sizeof wide)) {}
-  explicit Utf8(const NvtxMessage& message) : text(""), length(0) {
-    if (!message.text) return;
-    if (message.type == kAscii) {
-      text = static_cast<const char*>(message.text);
-      length = std::strlen(text);
-    } else if (message.type == kUnicode) {
-      text = wide;
-      length = utf8_of_wide(static_cast<const wchar_t*>(message.text), wide, sizeof wide);
-    } else if (const NvtxString* string = message.type == kRegistered ? nvtx_string_of(message.text) : nullptr) {
-      text = string->text;
-      length = string->length;
-    }
-  }
-};
 
 template <typename Char>
 constexpr i32 kMessageOf = sizeof(Char) == 1 ? kAscii : kUnicode;
+
+// A text given in any form, as UTF-8.
+struct Utf8 {
+  char wide[kWideCapacity];
+  NvtxText view;
+
+  explicit Utf8(const NvtxMessage& message) : view(nvtx_text(message, wide)) {}
+  template <typename Char>
+  explicit Utf8(const Char* text) : Utf8(NvtxMessage{kMessageOf<Char>, text}) {}
+};
 
 template <typename Char>
 NvtxEvent plain_event(const Char* message) {
@@ -103,17 +77,17 @@ int push(const Char* message) {
 template <typename Char>
 void name_category(u32 category, const Char* name) {
   const Utf8 text(name);
-  nvtx_name(NvtxNamed::Category, nullptr, category, text.text, text.length);
+  nvtx_name(NvtxNamed::Category, nullptr, category, text.view.text, text.view.length);
 }
 template <typename Char>
 void name_thread(u32 thread, const Char* name) {
   const Utf8 text(name);
-  nvtx_name(NvtxNamed::Thread, nullptr, thread, text.text, text.length);
+  nvtx_name(NvtxNamed::Thread, nullptr, thread, text.view.text, text.view.length);
 }
 template <typename Char, NvtxNamed kWhat, typename Handle>
 void name_object(Handle handle, const Char* name) {
   const Utf8 text(name);
-  nvtx_name(kWhat, nullptr, (u64)handle, text.text, text.length);  // a pointer or an ordinal
+  nvtx_name(kWhat, nullptr, (u64)handle, text.view.text, text.view.length);  // a pointer or an ordinal
 }
 
 void domain_mark(void* domain, const EventAttributes* attributes) { nvtx_mark(nvtx_event(domain, attributes)); }
@@ -130,18 +104,18 @@ int domain_pop(void* domain) {
 template <typename Char>
 void domain_name_category(void* domain, u32 category, const Char* name) {
   const Utf8 text(name);
-  nvtx_name(NvtxNamed::Category, domain, category, text.text, text.length);
+  nvtx_name(NvtxNamed::Category, domain, category, text.view.text, text.view.length);
 }
 template <typename Char>
 void* domain_register_string(void*, const Char* string) {
   const Utf8 text(string);
-  NvtxString* kept = nvtx_keep(text.text, text.length);
+  NvtxString* kept = nvtx_keep(text.view.text, text.view.length);
   return kept ? kept : nvtx_lost_string();
 }
 template <typename Char>
 void* domain_create(const Char* name) {
   const Utf8 text(name);
-  return nvtx_domain(text.text, text.length);
+  return nvtx_domain(text.view.text, text.view.length);
 }
 void domain_destroy(void*) {}
 void initialize(const void*) {}
@@ -170,7 +144,8 @@ NvtxNamed resource_kind(i32 type) {
 void* resource_create(void* domain, const ResourceAttributes* attributes) {
   if (!attributes || attributes->size < sizeof *attributes) return nullptr;
   const Utf8 text(NvtxMessage{attributes->message_type, attributes->message});
-  nvtx_name(resource_kind(attributes->identifier_type), domain, attributes->identifier, text.text, text.length);
+  nvtx_name(resource_kind(attributes->identifier_type), domain, attributes->identifier, text.view.text,
+            text.view.length);
   return nvtx_lost_string();  // any address of ours: it is only ever given back
 }
 void resource_destroy(void*) {}
@@ -200,13 +175,10 @@ u64 time_domain_register(void*, const TimeDomainAttributes* attributes) {
   return attributes->time_domain ? attributes->time_domain : next_time_domain.fetch_add(1, std::memory_order_relaxed);
 }
 
-NvtxPayload schema_payload(const PayloadData* data, std::size_t count) {
-  return {0x100, data && count ? data->schema : 0};
-}
 NvtxEvent payload_event(const void* domain, const PayloadData* data, std::size_t count) {
   NvtxEvent event;
   event.domain = domain;
-  event.payload = schema_payload(data, count);
+  event.payload = nvtx_payload(data, count);
   return event;
 }
 void mark_payload(void* domain, const PayloadData* data, std::size_t count) {
@@ -217,14 +189,14 @@ int push_payload(void* domain, const PayloadData* data, std::size_t count) {
   return kNoLevel;
 }
 int pop_payload(void* domain, const PayloadData* data, std::size_t count) {
-  nvtx_pop(domain, schema_payload(data, count));
+  nvtx_pop(domain, nvtx_payload(data, count));
   return kNoLevel;
 }
 u64 start_payload(void* domain, const PayloadData* data, std::size_t count) {
   return nvtx_start(payload_event(domain, data, count));
 }
 void end_payload(void* domain, u64 range, const PayloadData* data, std::size_t count) {
-  nvtx_end(range, domain, schema_payload(data, count));
+  nvtx_end(range, domain, nvtx_payload(data, count));
 }
 
 // ------------------------------------------------------------------ the tables
@@ -319,104 +291,14 @@ bool fill_cudart(const Callbacks& callbacks) {
   return fill(callbacks, kCudart, functions);
 }
 
-// ------------------------------------------------------------------ the variable
-
-enum class Route : u32 { NotLooked, Ours, Foreign, Off, NoPath };
-constinit std::atomic<u32> route{0};
-constinit char own_setting[sizeof kVariable + 1024]{};  // NVTX_INJECTION64_PATH=PATH
-constexpr u32 kVariables = 1024;
-constinit char* own_environment[kVariables + 2]{};
-
-const char* variable_now(const char* name, u64 length) {
-  for (char* const* entry = environ; entry && *entry; ++entry) {
-    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
-  }
-  return nullptr;
-}
-
-// The absolute path of this library after "NVTX_INJECTION64_PATH=".
-bool write_own_setting() {
-  LoadedObject self;
-  if (!find_object(&own_setting, self) || !self.path || !self.path[0]) return false;
-  std::memcpy(own_setting, kVariable, sizeof kVariable - 1);
-  char* at = own_setting + sizeof kVariable - 1;
-  *at++ = '=';
-  char* const end = own_setting + sizeof own_setting;
-  if (self.path[0] != '/') {
-    const long size = raw_syscall(SYS_getcwd, raw_pointer(at), end - at - 1);
-    if (size <= 1) return false;
-    at += size - 1;
-    *at++ = '/';
-  }
-  const u64 length = std::strlen(self.path);
-  if (length >= static_cast<u64>(end - at)) return false;
-  std::memcpy(at, self.path, length + 1);
-  return true;
-}
-
-// A longer list of the same variables in the place of the old one: setenv would allocate.
-bool append_own_setting() {
-  u32 count = 0;
-  while (environ[count]) ++count;
-  char** list = own_environment;
-  if (count > kVariables) {
-    const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>((count + 2) * sizeof(char*)), PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped < 0 && mapped > -4096) return false;
-    list = reinterpret_cast<char**>(mapped);
-  }
-  std::memcpy(list, environ, count * sizeof(char*));
-  list[count] = own_setting;
-  environ = list;
-  return true;
-}
-
-Route prepare() {
-  copy_environment(environ);
-  const char* enabled = copied_variable("GPUTRACE");
-  if ((enabled && std::strcmp(enabled, "0") == 0) || !nvtx_is_collected()) return Route::Off;
-  if (!is_first_copy()) return Route::Off;
-  if (!write_own_setting()) return Route::NoPath;
-  const char* present = variable_now(kVariable, sizeof kVariable - 1);
-  // A parent under us has set it.
-  if (present) return std::strcmp(present, own_setting + sizeof kVariable) == 0 ? Route::Ours : Route::Foreign;
-  return append_own_setting() ? Route::Ours : Route::NoPath;
-}
-
 }  // namespace
-
-void nvtx_prepare_environment() {
-  u32 not_looked = 0;
-  if (route.load(std::memory_order_relaxed) || !environ) return;
-  // One thread: before or in the constructor.
-  route.compare_exchange_strong(not_looked, static_cast<u32>(prepare()), std::memory_order_relaxed);
-}
-
-void describe_nvtx(InfoText& info, const Options& options) {
-  if (!options.collect_nvtx) return info.add("not_collected", "nvtx: left out by GPUTRACE_COLLECT");
-  switch (static_cast<Route>(route.load(std::memory_order_relaxed))) {
-    case Route::Foreign: {
-      Sentence text;
-      const char* other = variable_now(kVariable, sizeof kVariable - 1);
-      text << "nvtx: " << kVariable << " names another library, which gets the events: " << (other ? other : "");
-      return info.add("not_collected", text.text());
-    }
-    case Route::NoPath:
-      return info.add("not_collected", "nvtx: the path of the library could not be told to the program");
-    case Route::NotLooked:
-    case Route::Off:
-    case Route::Ours:
-      return;
-  }
-}
-
 }  // namespace gputrace
 
 using namespace gputrace;
 
 // For every object of the program that includes the NVTX headers, at its first call. 0: no tool.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(GetExportTable export_table) {
-  if (static_cast<Route>(route.load(std::memory_order_relaxed)) != Route::Ours || !export_table) return 0;
+  if (!nvtx_is_ours() || !export_table) return 0;
   const auto* callbacks = static_cast<const Callbacks*>(export_table(kCallbacksTable));
   if (!callbacks || callbacks->struct_size < sizeof(Callbacks) || !nvtx_open_store()) return 0;
   const bool core = fill_core(*callbacks);
@@ -428,8 +310,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(G
 
 // For every extension that such an object uses; of them the payloads are known here.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(ExtensionModule* module) {
-  if (static_cast<Route>(route.load(std::memory_order_relaxed)) != Route::Ours || !module || !nvtx_open_store())
-    return 0;
+  if (!nvtx_is_ours() || !module || !nvtx_open_store()) return 0;
   if (module->module != kPayloadModule || module->segment_count < 1 || !module->segments) return 0;
   const auto set = [&](u32 slot, auto* callback) {
     if (slot < module->segments->count) module->segments->slots[slot] = reinterpret_cast<std::intptr_t>(callback);
@@ -444,16 +325,4 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExt
   set(kTimeDomainRegister, &time_domain_register);
   set(kScopeRegister, &scope_register);
   return 1;
-}
-
-static char* no_getenv(const char*) { return nullptr; }
-
-// The slow way into getenv (route_x86_64.S): the first time, and for names that begin like ours.
-extern "C" __attribute__((visibility("hidden"))) void gputrace_before_getenv(const char* name) {
-  ErrnoGuard guard;
-  if (!__atomic_load_n(&gputrace_real_getenv, __ATOMIC_ACQUIRE)) {
-    void* real = find_function_after_us("getenv");
-    __atomic_store_n(&gputrace_real_getenv, real ? real : reinterpret_cast<void*>(&no_getenv), __ATOMIC_RELEASE);
-  }
-  if (name && std::strcmp(name, kVariable) == 0) nvtx_prepare_environment();
 }

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/sentence.h"
+
 namespace gputrace {
 namespace {
 
@@ -115,7 +117,7 @@ u32 part_of(const char* name, u64 length) {
 
 void warn_part(InfoText& info, const char* name, u64 length) {
   Sentence text;
-  (text << "GPUTRACE_COLLECT: '").put(name, static_cast<u32>(length)) << "' is not one of";
+  (text << "GPUTRACE_COLLECT: '").put(name, length) << "' is not one of";
   for (const Part& part : kParts) text << " " << part.name;
   text << " all; it is ignored";
   info.add("option_warning", text.text());

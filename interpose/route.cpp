@@ -92,17 +92,12 @@ u16 row_at(const void* address, const char* documented) {
   return any;
 }
 
-bool called_from_cupti(const void* caller) {
-  LoadedObject object;
-  return find_object(caller, object) && object.role == ObjectRole::Cupti;
-}
-
 // ------------------------------------------------------------------ cuGetProcAddress
 
 // What the caller gets instead of the driver's function. Untouched: what we have no row for, and what a table older
 // than the driver could mistake for another ABI.
 void* substitute_entry(const char* symbol, void* real, int version, u64 flags, const void* caller) {
-  if (!symbol || !real || is_ours(real) || called_from_cupti(caller)) return real;
+  if (!symbol || !real || is_ours(real) || lies_in(caller, ObjectRole::Cupti)) return real;
   u16 id = row_at(real, symbol);
   if (!id && version >= 0 && version <= CUDA_VERSION) {
     id = find_call(symbol, static_cast<u32>(version), (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
@@ -133,9 +128,8 @@ ObjectRole role_of_call(u16 id) {
 bool has_real(u16 id) { return find_function(ObjectRole::Other, kCalls[id].name) != nullptr; }
 
 // A look-up by name for the whole program: our export answers it, which is only right if there is something behind it.
-DlsymAnswer answer_global(void* handle, const char* name, u16 id) {
+DlsymAnswer answer_global(const char* name, u16 id) {
   if (has_real(id)) return {nullptr, 0};
-  (void)handle;
   DlsymFunction real = libc_dlsym();
   return {real ? real(RTLD_NEXT, name) : nullptr, 1};  // finds nothing and says so: dlerror() is as it would be
 }
@@ -162,9 +156,7 @@ void* resolve_driver(u16 id) {
     // Another interposer behind us, or an object that happens to have the name: the loader's order decides.
     DlsymFunction ask = libc_dlsym();
     void* in_scope = ask ? ask(RTLD_NEXT, name) : nullptr;
-    LoadedObject object;
-    const bool own = in_scope && find_object(in_scope, object) && object.role == ObjectRole::Own;
-    if (in_scope && !own) real = in_scope;
+    if (in_scope && !lies_in(in_scope, ObjectRole::Own)) real = in_scope;
   }
   return real ? learn(id, real) : nullptr;
 }
@@ -229,18 +221,18 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
   if (!id) return {nullptr, 0};
   ErrnoGuard guard;
   if (kCalls[id].level == CallLevel::Library) return answer_library(handle, id, caller);
-  if (called_from_cupti(caller)) {
+  if (lies_in(caller, ObjectRole::Cupti)) {
     // By handle it gets the driver's own anyway; by scope it would get ours.
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) return {nullptr, 0};
     void* driver = find_function(role_of_call(id), name);
     return {driver, driver ? 1u : 0u};
   }
-  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return answer_global(handle, name, id);
+  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return answer_global(name, id);
   DlsymFunction ask = libc_dlsym();
   if (!ask) return {nullptr, 0};
   void* real = ask(handle, name);
   if (!real) return {nullptr, 1};  // dlerror() is set
-  if (is_ours(real)) return has_real(id) ? DlsymAnswer{real, 1} : answer_global(handle, name, id);
+  if (is_ours(real)) return has_real(id) ? DlsymAnswer{real, 1} : answer_global(name, id);
   LoadedObject object;
   if (!find_object(real, object) || object.role != role_of_call(id)) return {real, 1};
   if (object.role == ObjectRole::Runtime && !same_runtime(id, real, caller)) return {real, 1};

@@ -20,7 +20,8 @@
 #include "interpose/nvtx.h"
 #include "interpose/options.h"
 #include "interpose/process_facts.h"
-#include "interpose/spawn.h"
+#include "interpose/sidecar_start.h"
+#include "interpose/window.h"
 #include "ringbuf/segment_create.h"
 #include "trace/schema.h"
 
@@ -32,10 +33,8 @@ namespace gputrace {
 namespace {
 
 constexpr int kWipeOnFork = 18;  // MADV_WIPEONFORK, Linux 4.14
-constexpr long kPidfdOpen = 434;
 constexpr u32 kScratchSize = 256u << 10;
 constexpr u32 kInfoCapacity = 96u << 10;
-constexpr u64 kNever = ~0ull;
 
 // What must be gone in a child of fork, and what must stay.
 struct alignas(4096) Startup {
@@ -49,7 +48,6 @@ constinit Options options{};
 constinit i64 thread_key = -1;
 using SetSpecific = int (*)(unsigned, const void*);
 constinit SetSpecific set_specific = nullptr;
-constinit double ticks_per_nano = 0;
 
 bool wipe_in_children(void* page, u64 size) {
   return raw_syscall(SYS_madvise, raw_pointer(page), static_cast<long>(size), kWipeOnFork) == 0;
@@ -121,86 +119,6 @@ void describe_process(InfoText& info, char* scratch, u32 capacity, char* executa
   const long cwd = raw_syscall(SYS_getcwd, raw_pointer(scratch), capacity);
   if (cwd > 0) info.add("cwd", scratch);
   if (previous_random_id) info.add_hex("parent_random_id", previous_random_id);
-}
-
-// ------------------------------------------------------------------ the sidecar
-
-bool is_executable(const char* path) { return raw_syscall(SYS_faccessat, AT_FDCWD, raw_pointer(path), X_OK) == 0; }
-
-// Beside the library: installed tree, same folder, build tree.
-bool find_sidecar(char* out, u64 capacity) {
-  static constexpr const char* kPlaces[] = {"/../libexec/gputrace/gputrace-sidecar", "/gputrace-sidecar",
-                                            "/../writer/gputrace-sidecar"};
-  char library[1024];
-  u64 length = file_of_address(&startup, library, sizeof library);
-  if (!length) length = file_of_address(reinterpret_cast<const void*>(&find_sidecar), library, sizeof library);
-  while (length && library[length - 1] != '/') --length;
-  if (!length) return false;
-  for (const char* place : kPlaces) {
-    if (length + std::strlen(place) >= capacity) continue;
-    std::memcpy(out, library, length - 1);
-    std::strcpy(out + length - 1, place);
-    if (is_executable(out)) return true;
-  }
-  return false;
-}
-
-// The host's environment without what would load things into the sidecar.
-char** sidecar_environment(char* scratch, u32 capacity) {
-  char** out = reinterpret_cast<char**>(scratch);
-  const u32 most = capacity / sizeof(char*) - 1;
-  u32 count = 0;
-  for (char* const* entry = environ; entry && *entry && count < most; ++entry) {
-    if (std::strncmp(*entry, "LD_PRELOAD=", 11) == 0 || std::strncmp(*entry, "LD_AUDIT=", 9) == 0) continue;
-    out[count++] = *entry;
-  }
-  out[count] = nullptr;
-  return out;
-}
-
-int launch_sidecar(int segment_fd, char* scratch, u32 capacity) {
-  char found[1200];
-  const char* path = options.sidecar;
-  if (!path) {
-    if (!find_sidecar(found, sizeof found)) return ENOENT;
-    path = found;
-  }
-  const long pidfd = raw_syscall(kPidfdOpen, raw_syscall(SYS_getpid), 0);
-  const int process_fd = pidfd < 0 ? -1 : move_descriptor_high(static_cast<int>(pidfd));
-  const int error = start_sidecar({path, segment_fd, process_fd, sidecar_environment(scratch, capacity)});
-  if (process_fd >= 0) raw_syscall(SYS_close, process_fd);
-  return error;
-}
-
-// ------------------------------------------------------------------ window
-
-// Ticks are the sidecar's to calibrate; only who asks for a delay or a duration waits 2 ms for a rate of our own.
-double measure_tick_rate(ClockKind clock) {
-  if (clock != ClockKind::Tsc) return 1.0;
-  const Anchor from = take_anchor(clock);
-  const timespec pause{0, 2'000'000};
-  raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
-  const Anchor to = take_anchor(clock);
-  const double nanos = static_cast<double>(to.monotonic_ns - from.monotonic_ns);
-  return nanos > 0 ? static_cast<double>(to.ticks - from.ticks) / nanos : 0;
-}
-
-Ticks ticks_after(Ticks from, Nanos nanos) {
-  return from + static_cast<Ticks>(static_cast<double>(nanos) * ticks_per_nano);
-}
-
-void open_window(SegmentControl& control, Ticks now) {
-  if (options.delay_ns || options.duration_ns) ticks_per_nano = measure_tick_rate(producer.clock);
-  Ticks begin = options.delay_ns ? ticks_after(now, options.delay_ns) : 0;
-  Ticks end = kNever;
-  if (options.duration_ns) end = ticks_after(options.delay_ns ? begin : now, options.duration_ns);
-  const bool range_is_open = nvtx_session_begins(options, previous_random_id != 0);
-  if (options.capture != CaptureMode::All && !range_is_open) begin = kNever;
-  control.window_end.store(end, std::memory_order_relaxed);
-  control.window_begin.store(begin, std::memory_order_relaxed);
-  const bool waiting = begin != 0;
-  control.state.store(static_cast<u32>(waiting ? SessionState::Waiting : SessionState::Recording),
-                      std::memory_order_release);
 }
 
 // ------------------------------------------------------------------ start
@@ -298,14 +216,12 @@ int start_with(Texts& texts) {
   if (!error) {
     prepare_thread_end();
     control.first_call.store(producer.session_begin, std::memory_order_relaxed);
-    open_window(control, producer.session_begin);
-    if (options.start_sidecar) error = launch_sidecar(segment.fd, texts.scratch, kScratchSize);
+    open_window(options, previous_random_id != 0);
+    if (options.start_sidecar) error = launch_sidecar(options.sidecar, segment.fd, texts.scratch, kScratchSize);
   }
   raw_syscall(SYS_close,
               segment.fd);  // the mapping lives on; a closed descriptor is one that the host cannot stumble over
   if (error) {
-    control.off_reason.store(static_cast<u32>(error), std::memory_order_relaxed);
-    control.state.store(static_cast<u32>(SessionState::Off), std::memory_order_release);
     raw_syscall(SYS_munmap, raw_pointer(segment.base), static_cast<long>(segment.header->segment_size));
     return error;
   }
@@ -376,38 +292,6 @@ bool enter_session() {
     nvtx_thread_joined(generation);
   }
   return true;
-}
-
-void switch_off(int reason) {
-  gate.launch.store(kGateOff, std::memory_order_release);
-  const u64 generation = gate.generation.exchange(kGateOff, std::memory_order_acq_rel);
-  gate.libraries.store(kLibrariesOff, std::memory_order_relaxed);
-  if (generation < kFirstGeneration) return;
-  producer.control->off_reason.store(static_cast<u32>(reason), std::memory_order_relaxed);
-  producer.control->state.store(static_cast<u32>(SessionState::Off), std::memory_order_release);
-}
-
-u64 session_generation() { return next_generation - 1; }
-
-void set_profiler_range(bool begin, Ticks now) {
-  if (options.capture == CaptureMode::ProfilerApi) set_capture_range(begin, now);
-}
-
-void set_capture_range(bool begin, Ticks now) {
-  if (gate_generation() < kFirstGeneration) return;
-  SegmentControl& control = *producer.control;
-  if (!begin) {
-    control.window_end.store(now, std::memory_order_relaxed);
-    control.state.store(static_cast<u32>(SessionState::Ended), std::memory_order_release);
-    device_window_moved();
-    return;
-  }
-  // The begin first: what began before it is not let in by the new end.
-  control.window_begin.store(now, std::memory_order_relaxed);
-  control.window_end.store(options.duration_ns ? ticks_after(now, options.duration_ns) : kNever,
-                           std::memory_order_release);
-  control.state.store(static_cast<u32>(SessionState::Recording), std::memory_order_release);
-  device_window_moved();
 }
 
 }  // namespace gputrace

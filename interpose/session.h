@@ -1,6 +1,6 @@
 // One session per process: from its first CUDA call on, until it ends. A child of fork has a session of its own, from
-// its own first call. Cold. The first failure switches off for good: the reason is in the segment if there is one, and
-// every call passes through.
+// its own first call. Cold. What fails here fails before the session has begun: then there is none, for good, and every
+// call passes through. From then on nothing fails: what finds no room is dropped and counted.
 #pragma once
 
 #include "base/types.h"
@@ -12,17 +12,6 @@ namespace gputrace {
 // process's first call, and makes the thread part of it. False: the call is not traced (off, being started by another
 // thread).
 bool enter_session();
-
-void switch_off(int reason);
-
-// A number that tells sessions of this process image apart; 0 before the first.
-u64 session_generation();
-
-// cuProfilerStart and cuProfilerStop under GPUTRACE_CAPTURE=profiler-api; nothing otherwise.
-void set_profiler_range(bool begin, Ticks now);
-// A range that rules the window begins or ends, whatever told it: from `now` on records are wanted, or are not. With a
-// duration the window ends by itself.
-void set_capture_range(bool begin, Ticks now);
 
 // Keeps errno as the application knows it.
 class ErrnoGuard {

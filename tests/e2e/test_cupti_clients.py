@@ -4,6 +4,7 @@
 from harness import *
 
 CLIENT = r'''
+#define _GNU_SOURCE
 #include <cuda.h>
 #include <cupti.h>
 #include <dlfcn.h>
@@ -40,6 +41,13 @@ static void leave(int subscribe) {
   MUST(CUPTI(cuptiActivityDisable)(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
   if (subscribe) MUST(CUPTI(cuptiUnsubscribe)(subscriber));
 }
+/* Past everybody who listens to dlsym. */
+static void subscribe_unseen(void) {
+  void* handle = dlopen("libcupti.so.13", RTLD_NOW);
+  CUptiResult (*real)(CUpti_SubscriberHandle*, CUpti_CallbackFunc, void*) = dlvsym(handle, "cuptiSubscribe", "libcupti.so.13");
+  if (!real) { fprintf(stderr, "%s\n", dlerror()); exit(72); }
+  MUST(real(&subscriber, callback, 0));
+}
 static CUfunction step;
 static void launch(int count) {
   for (int i = 0; i < count; ++i) MUST(cuLaunchKernel(step, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0));
@@ -60,7 +68,13 @@ int main(int argc, char** argv) {
   MUST(cuModuleGetFunction(&step, module, "step"));
   if (!early) { launch(30); come(subscribe); }
   launch(7);
-  if (!stay) { leave(subscribe); usleep(3500000); launch(20); }
+  if (!stay) { leave(subscribe); if (argc > 4 && !strcmp(argv[4], "unseen")) subscribe_unseen(); usleep(3500000); launch(20); }
+  if (argc > 4 && !strcmp(argv[4], "context")) {
+    MUST(CUPTI(cuptiActivityEnableContext)(context, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+    launch(11);
+    MUST(CUPTI(cuptiActivityFlushAll)(1));
+    MUST(CUPTI(cuptiActivityDisableContext)(context, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+  }
   if (stay) MUST(CUPTI(cuptiActivityFlushAll)(1));
   printf("client kernels %ld others %ld\n", kernels, foreign);
   return 0;
@@ -129,6 +143,31 @@ def test_client_that_was_there_first():
     check_states(run, 'yielded')
     run = both([client(False), 'early', 'register', 'leave'], 7, 20)
     check_states(run, 'yielded', 'on', 'ended')
+
+
+def test_client_that_comes_back_by_one_context():
+    has_simulated_cupti()
+    for linked in (False, True):
+        run = both([client(linked), 'late', 'register', 'leave', 'context'], 18, 50)
+        check_states(run, 'on', 'yielded', 'on', 'yielded')
+
+
+def test_client_that_nobody_saw_come_is_told_once():
+    has_simulated_cupti()
+    run = both([client(False), 'late', 'register', 'leave', 'unseen'], 7, 30)
+    check_states(run, 'on', 'yielded')
+
+
+def test_client_gets_its_records_when_we_have_none():
+    has_simulated_cupti()
+    command = [client(True), 'late', 'register', 'stay']
+    plain = untraced(command)
+    check_equal(plain.stdout.decode().strip(), 'client kernels 7 others 0', 'without us')
+    for how, variables in ((('on', 'failed'), {'SIMGPU_CUPTI': 'error=cuptiGetTimestamp:1:999'}), (('never',), {'GPUTRACE_CUPTI': '/none/libcupti.so'})):
+        forget_run()
+        run = traced(command, variables)
+        same_output(plain, run)
+        check_states(run, *how)
 
 
 def test_other_profilers_variable():

@@ -13,7 +13,8 @@ ROUTES = {'dlsym', 'dlopen', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cudaGet
           'cudaGetDriverEntryPointByVersion', 'InitializeInjectionNvtx2', 'InitializeInjectionNvtxExtension', 'getenv',
           # By which another client of CUPTI comes and goes.
           'cuptiSubscribe', 'cuptiSubscribe_v2', 'cuptiUnsubscribe', 'cuptiFinalize', 'cuptiActivityRegisterCallbacks',
-          'cuptiActivityEnable', 'cuptiActivityDisable'}
+          'cuptiActivityEnable', 'cuptiActivityEnableAndDump', 'cuptiActivityDisable', 'cuptiActivityEnableContext',
+          'cuptiActivityDisableContext', 'cuptiActivityEnableDriverApi', 'cuptiActivityEnableRuntimeApi'}
 # A row of interpose/*.def; PTSZ and PTDS rows are two names.
 ROW = re.compile(r'^\s*GT_(?:API|RUNTIME|ROUTE|LIBRARY|GEMM(?:_[A-Z]+)*)(_PTSZ|_PTDS)?\(\s*(\w+)\s*,', re.M)
 LOADER = {'libc.so.6', 'ld-linux-x86-64.so.2'}

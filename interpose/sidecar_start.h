@@ -1,0 +1,12 @@
+// Which sidecar, and with which environment: what start_sidecar() (spawn.h) is told.
+#pragma once
+
+#include "base/types.h"
+
+namespace gputrace {
+
+// Starts the sidecar at `path` (nullptr: the one that belongs to this library) on a segment; its process descriptor is
+// the caller's own. Borrows the descriptor and `capacity` bytes of scratch. Returns 0, or an errno: there is none.
+int launch_sidecar(const char* path, int segment_fd, char* scratch, u32 capacity);
+
+}  // namespace gputrace
