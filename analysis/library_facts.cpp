@@ -156,6 +156,9 @@ std::string arithmetic_of(const LibraryShape& shape) {
     case 28:
     case 29:
       return "fp8";
+    case 31:
+    case 32:
+      return "fp6";
     case 33:
       return "fp4";
     case 0:

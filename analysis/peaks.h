@@ -13,9 +13,9 @@ namespace gputrace {
 // or the chip cannot.
 //
 // Sources: CUDA C++ Programming Guide, "Arithmetic Instructions" (results per clock cycle and SM) for fp32 and fp64;
-// the architecture white papers of V100, T4, A100, GA102, AD102, H100 and Blackwell for the matrix units (their dense
-// TFLOPS / SMs / boost clock; rates with fp32 accumulation of the full product line: GeForce boards run fp16 at half of
-// them).
+// the architecture white papers of V100, T4, A100, GA102, Orin, AD102, H100 and Blackwell for the matrix units (their
+// dense TFLOPS / SMs / boost clock; rates with fp32 accumulation of the full product line: GeForce boards run fp16 at
+// half of them).
 u32 peak_per_cycle(u32 major, u32 minor, std::string_view precision);
 
 // SMs × largest clock × the above. 0: not known.

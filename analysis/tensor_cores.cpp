@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/asked_for.h"
 #include "analysis/devices.h"
 #include "analysis/kernel_rows.h"
 #include "analysis/library_rows.h"
@@ -104,9 +105,9 @@ double matrix_gain(const Device& device, const std::string& arithmetic, const st
   const double fp32 = peak_per_cycle(major, minor, "fp32");
   const double matrix = peak_per_cycle(major, minor, target);
   double now = fp32;
-  if (arithmetic == "fp16" || arithmetic == "bf16") now = 2 * fp32;  // two in one instruction
-  if (arithmetic == "int8") now = 4 * fp32;                          // four in one
-  if (arithmetic == "fp64") now = matrix / 2;
+  if (arithmetic == "fp16" || arithmetic == "bf16") now = 2 * fp32;   // two in one instruction
+  if (arithmetic == "int8") now = 4 * fp32;                           // four in one
+  if (arithmetic == "fp64") now = major == 10 ? matrix : matrix / 2;  // Blackwell's matrix units are no faster in it
   return matrix > now && now > 0 ? 1 - now / matrix : 0;
 }
 
@@ -178,10 +179,7 @@ PrecisionTimes precision_times(const LoadedTrace& trace) {
 
 bool code_collected(const LoadedTrace& trace) {
   for (const ProcessTrace& process : trace.processes) {
-    const auto collect = process.options.find("collect");
-    if (collect == process.options.end()) continue;
-    const std::string list = "," + collect->second + ",";
-    if (list.find(",code,") != std::string::npos || list.find(",all,") != std::string::npos) return true;
+    if (asked_for(process, "code").value_or(false)) return true;
   }
   return false;
 }

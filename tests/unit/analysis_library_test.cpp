@@ -82,6 +82,10 @@ TEST(Peaks, PublishedDenseRates) {
   EXPECT_NEAR(peak_flops(a100, "tf32"), 156e12, 0.3e12);
   EXPECT_NEAR(peak_flops(a100, "fp64"), 19.5e12, 0.1e12);
   EXPECT_EQ(peak_per_cycle(6, 0, "fp32"), 0u) << "not in the table";
+  Device orin;  // 85 dense int8 TOPS, 5.3 fp32 TFLOPS
+  orin.sms = 16, orin.clock_khz = 1'300'000, orin.capability_major = 8, orin.capability_minor = 7;
+  EXPECT_NEAR(peak_flops(orin, "int8"), 85e12, 0.3e12);
+  EXPECT_NEAR(peak_flops(orin, "fp32"), 5.3e12, 0.1e12);
 }
 
 // ------------------------------------------------------------------ owners

@@ -355,5 +355,16 @@ TEST(TensorCoreFindingTest, TilesOverTheEdge) {
   EXPECT_EQ(good.finding("tile-quantization"), nullptr);
 }
 
+TEST(MatrixGain, IsWhatTheMatrixUnitsAreFasterBy) {
+  Device device;
+  device.capability_major = 9;
+  EXPECT_NEAR(matrix_gain(device, "fp16", "fp16"), 1 - 512.0 / 4096, 1e-9);
+  EXPECT_NEAR(matrix_gain(device, "fp64", "fp64"), 0.5, 1e-9);
+  device.capability_major = 10;
+  EXPECT_EQ(matrix_gain(device, "fp64", "fp64"), 0) << "both do 64 multiply-adds a cycle";
+  device.capability_major = 6;
+  EXPECT_EQ(matrix_gain(device, "fp16", "fp16"), 0) << "it has none";
+}
+
 }  // namespace
 }  // namespace gputrace::test
