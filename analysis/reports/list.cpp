@@ -18,7 +18,7 @@ const ReportEntry* find_report(const std::string& section) {
 }
 
 bool is_planned_section(const std::string& section) {
-  for (const char* planned : {"steps", "ops", "idle-causes", "input", "input-ops", "ranks", "io"}) {
+  for (const char* planned : {"steps", "ops", "input", "input-ops", "ranks", "io"}) {
     if (section == planned) return true;
   }
   return false;

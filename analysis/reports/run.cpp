@@ -1,5 +1,6 @@
 // Who was traced: one row per process.
 #include <cstdlib>
+#include <utility>
 
 #include "analysis/reports/list.h"
 
@@ -11,6 +12,19 @@ Value text_or_null(const std::string& text) { return text.empty() ? Value() : Va
 Value version(i32 number) {
   if (number <= 0) return {};
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
+}
+
+// The toolkit that CUPTI came with, from what cuptiGetVersion answers (cupti_version.h).
+Value cupti_version(u32 number) {
+  if (number == 0) return {};
+  if (number >= 100000) return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100);
+  static constexpr std::pair<u32, const char*> kToolkits[] = {{18, "11.8"}, {19, "12.0"}, {20, "12.2"}, {21, "12.3"},
+                                                              {22, "12.4"}, {23, "12.5"}, {24, "12.6"}, {26, "12.8"},
+                                                              {27, "12.9"}, {28, "12.9"}};
+  for (const auto& [api, toolkit] : kToolkits) {
+    if (api == number) return std::string(toolkit);
+  }
+  return "API " + std::to_string(number);
 }
 
 }  // namespace
@@ -61,7 +75,7 @@ Table run_report(const LoadedTrace& trace) {
                           who.device_count < 0 ? Value() : Value(static_cast<i64>(who.device_count)),
                           version(who.driver_version),
                           version(who.runtime_version),
-                          {},
+                          cupti_version(process.device.version),
                           text_or_null(who.gputrace_version),
                           number(process.records),
                           process.first_realtime ? Value(process.first_realtime) : Value(),

@@ -382,5 +382,39 @@ TEST(Report, UnknownIsNullWithAReason) {
   }
 }
 
+TEST(RunReport, NamesTheCuptiThatMeasured) {
+  for (const auto& [number, name] : {std::pair<u32, Value>{0, {}},
+                                     {19, text_value("12.0")},
+                                     {28, text_value("12.9")},
+                                     {25, text_value("API 25")},
+                                     {130001, text_value("13.0")},
+                                     {130200, text_value("13.2")}}) {
+    TraceBuilder trace;
+    trace.add_call(trace.thread(100), "cuInit", 1000, 2000);
+    const u32 version = number;
+    trace.add<DeviceState>(TraceBuilder::definitions(), "", 3, 3,
+                           [&](auto& r) { r.state = static_cast<u32>(DeviceCollection::On), r.version = version; });
+    const Table table = run_report(trace.load_all());
+    ASSERT_EQ(table.rows.size(), 1u);
+    EXPECT_EQ(cell(table, table.rows[0], "cupti"), name) << number;
+  }
+}
+
+TEST(DevicesReport, LeavesOutWhatTheDriverDidNotSay) {
+  LoadedTrace trace;
+  ProcessTrace& process = trace.processes.emplace_back();
+  process.devices.emplace_back().ordinal = 0;
+  process.devices.emplace_back().ordinal = 1;
+  process.devices[1].uuid = "b", process.devices[1].capability_major = 9;
+  process.devices[1].pci_domain = 1, process.devices[1].pci_bus_device = 0x1b00;
+  const Table table = devices_report(trace);
+  for (const Row& row : table.rows) {
+    const bool second = cell(table, row, "ordinal") == Value(i64{1});
+    EXPECT_EQ(cell(table, row, "capability"), second ? text_value("9.0") : Value());
+    EXPECT_EQ(cell(table, row, "pci"), second ? text_value("0001:1b:00") : Value());
+  }
+  EXPECT_EQ(table.rows.size(), 2u);
+}
+
 }  // namespace
 }  // namespace gputrace::test
