@@ -236,6 +236,8 @@ struct LoadedTrace {
   std::vector<ProcessTrace> processes;
   std::vector<std::string> unread;     // files that could not be read, with the reason
   Nanos wall_begin = 0, wall_end = 0;  // over all processes (of one host: one clock)
+  // The first record of all, also where a window begins later; nothing: the processes do not share a clock.
+  std::optional<Nanos> origin;
 };
 
 }  // namespace gputrace

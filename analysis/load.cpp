@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <thread>
 
@@ -127,6 +128,7 @@ void find_wall(LoadedTrace& trace) {
     if (!any || end > trace.wall_end) trace.wall_end = end;
     any = true;
   }
+  if (any && one_clock) trace.origin = trace.wall_begin;
 }
 
 }  // namespace
@@ -164,11 +166,14 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
 
 Result<LoadedTrace, InputError> load_traces(const LoadRequest& request) {
   LoadedTrace trace;
-  for (Loaded& loaded : load_files(request.files, window_for(request, request.files))) {
+  const TimeWindow window = window_for(request, request.files);
+  Nanos first = std::numeric_limits<Nanos>::max();  // also of processes that are left out: what --from counts from
+  for (Loaded& loaded : load_files(request.files, window)) {
     if (!loaded.process) {
       trace.unread.push_back(loaded.error);
       continue;
     }
+    if (loaded.process->end) first = std::min(first, loaded.process->begin);
     if (request.rank && loaded.process->who.rank != *request.rank) continue;
     trace.processes.push_back(std::move(*loaded.process));
   }
@@ -192,6 +197,7 @@ Result<LoadedTrace, InputError> load_traces(const LoadRequest& request) {
   trace.processes = std::move(unique);
   if (request.last) keep_newest_run(trace.processes);
   find_wall(trace);
+  if (trace.origin) trace.origin = request.from && !window.whole() ? window.from - *request.from : first;
   return trace;
 }
 

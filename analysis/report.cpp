@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/asked_for.h"
 #include "analysis/device_time.h"
 #include "analysis/findings/findings.h"
 #include "analysis/library_rows.h"
@@ -32,10 +33,7 @@ bool always_there(const std::string& section) {
 
 bool api_collected(const LoadedTrace& trace) {
   for (const ProcessTrace& process : trace.processes) {
-    const auto collect = process.options.find("collect");
-    if (collect == process.options.end() || collect->second.empty()) return true;  // an older writer does not say
-    const std::string list = "," + collect->second + ",";
-    if (list.find(",api,") != std::string::npos || list.find(",all,") != std::string::npos) return true;
+    if (asked_for(process, "api").value_or(true)) return true;
   }
   return false;
 }
@@ -53,6 +51,7 @@ bool needs_device(const std::string& section) {
 Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
   Report report;
   report.coverage = coverage_of(trace);
+  report.origin = trace.origin;
   const bool api = api_collected(trace), device = device_collected(trace);
   for (const ReportEntry& entry : all_reports()) {
     const auto& wanted = request.sections;

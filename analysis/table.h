@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -30,9 +31,11 @@ enum class Hint {
   Normal,
   Name,    // long text: takes the width that is left, and is shortened first
   Kernel,  // such a text that is a function's signature: its parameters go first
+  Prose,   // a sentence: takes the width too; as the last column it goes on over several lines, it is never cut
   Tree,    // takes the width too; set in by the row's "level"
   Detail,  // not in the terminal table; in JSON and CSV always
   Handle,  // a number or text that sorts as text
+  Large,   // a count of which a terminal shows four digits and a prefix: 989.1 T
 };
 
 struct Column {
@@ -50,8 +53,10 @@ struct Table {
   std::vector<Column> columns;
   std::vector<Row> rows;
   std::string sort;  // column that the rows are ordered by, largest first; empty: they have an order of their own
-  std::vector<std::string> notes;  // denominators, and why a column has no values
-  std::size_t total_rows = 0;      // before --top cut them; 0: nothing was cut
+  // Denominators, and why a column has no values. A clause "NAME = …", up to the next "; ", speaks of the column of
+  // that name, in words or as its key: a terminal that has no room for the column leaves the clause out.
+  std::vector<std::string> notes;
+  std::size_t total_rows = 0;  // before --top cut them; 0: nothing was cut
 
   // Index of a column, or -1.
   int column(const std::string& key) const;
@@ -92,6 +97,7 @@ struct Report {
   Coverage coverage;
   std::vector<Table> tables;
   std::vector<Finding> findings;
+  std::optional<Nanos> origin;  // a terminal tells instants from here on; nothing: the hosts' clocks are their own
 
   const Table* table(const std::string& section) const;
 };

@@ -47,6 +47,18 @@ std::string human_nanos(Nanos nanos) {
   return four_digits(value / 1e9) + " s";
 }
 
+std::string human_large(const Value& number) {
+  const auto* whole = std::get_if<i64>(&number);
+  const auto* real = std::get_if<double>(&number);
+  if (!whole && !real) return human(number, Unit::Count);
+  double value = whole ? static_cast<double>(*whole) : *real;
+  static const char* const kPrefixes[] = {"", " k", " M", " G", " T", " P", " E"};
+  unsigned prefix = 0;
+  while (std::fabs(value) >= 999.95 && prefix < 6) value /= 1000, ++prefix;
+  if (prefix == 0 && whole) return std::to_string(*whole);
+  return four_digits(value) + kPrefixes[prefix];
+}
+
 std::string human(const Value& value, Unit unit) {
   if (is_null(value)) return "-";
   if (const auto* text = std::get_if<std::string>(&value)) return safe_text(*text);

@@ -26,5 +26,6 @@ std::string human(const Value& value, Unit unit);
 std::string human_count(u64 count);
 std::string human_bytes(u64 bytes);
 std::string human_nanos(Nanos nanos);
+std::string human_large(const Value& number);  // "989.1 T": decimal prefixes
 
 }  // namespace gputrace

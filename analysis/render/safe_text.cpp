@@ -46,6 +46,27 @@ unsigned columns_of(u32 code) {
   return wide ? 2 : 1;
 }
 
+void drop_anonymous(std::string& signature) {
+  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
+  for (std::size_t at; (at = signature.find(kAnonymous)) != std::string::npos;) signature.erase(at, kAnonymous.size());
+}
+
+void drop_return_type(std::string& signature) {
+  if (signature.compare(0, 5, "void ") == 0) signature.erase(0, 5);
+}
+
+void drop_parameters(std::string& signature) {
+  if (signature.empty() || signature.back() != ')') return;
+  std::size_t depth = 0, at = signature.size();
+  while (at-- > 0) {
+    if (signature[at] == ')')
+      ++depth;
+    else if (signature[at] == '(' && --depth == 0)
+      break;
+  }
+  if (at > 0 && at < signature.size()) signature.resize(at);
+}
+
 }  // namespace
 
 std::string safe_text(std::string_view text) {
@@ -130,21 +151,19 @@ std::string shorten(std::string_view text, std::size_t width, std::string_view m
 
 std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark) {
   std::string brief(text);
-  constexpr std::string_view kAnonymous = "(anonymous namespace)::";
-  for (std::size_t at; display_width(brief) > width && (at = brief.find(kAnonymous)) != std::string::npos;)
-    brief.erase(at, kAnonymous.size());
-  if (display_width(brief) > width && brief.compare(0, 5, "void ") == 0) brief.erase(0, 5);
-  if (display_width(brief) > width && !brief.empty() && brief.back() == ')') {
-    std::size_t depth = 0, at = brief.size();
-    while (at-- > 0) {
-      if (brief[at] == ')')
-        ++depth;
-      else if (brief[at] == '(' && --depth == 0)
-        break;
-    }
-    if (at > 0 && at < brief.size()) brief.resize(at);
+  for (void (*drop)(std::string&) : {drop_anonymous, drop_return_type, drop_parameters}) {
+    if (display_width(brief) <= width) return brief;
+    drop(brief);
   }
   return shorten(brief, width, mark);
+}
+
+std::string brief_signature(std::string_view text) {
+  std::string brief(text);
+  drop_anonymous(brief);
+  drop_return_type(brief);
+  drop_parameters(brief);
+  return brief;
 }
 
 }  // namespace gputrace

@@ -25,4 +25,7 @@ std::string shorten(std::string_view text, std::size_t width, std::string_view m
 // anything else does.
 std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark);
 
+// A function's signature without those three.
+std::string brief_signature(std::string_view text);
+
 }  // namespace gputrace

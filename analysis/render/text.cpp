@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
+#include <set>
 
 #include "analysis/render/render.h"
 #include "analysis/render/safe_text.h"
@@ -17,6 +19,7 @@ class TextRenderer {
   explicit TextRenderer(const TextStyle& style) : style_(style), mark_(style.utf8 ? "…" : "...") {}
 
   std::string render(const Report& report) {
+    origin_ = report.origin;
     coverage(report.coverage);
     findings(report.findings);
     for (const Table& table : report.tables) {
@@ -78,7 +81,7 @@ class TextRenderer {
       what += (what.empty() ? "" : ", ") + entry.what;
     }
     for (const std::string& why : order)
-      paragraph("          ", safe_text("not collected: " + by_reason[why] + " (" + why + ")"), 12);
+      paragraph("          ", safe_text("not collected: " + by_reason[why] + ": " + why), 12);
     out_ += "\n";
   }
 
@@ -122,10 +125,10 @@ class TextRenderer {
       const std::string remark = is_null(row[note]) ? "" : human(row[note], Unit::Text);
       if (is_null(row[value])) {
         std::string& names = missing[remark];
-        names += (names.empty() ? "" : ", ") + heading(name);
+        names += (names.empty() ? "" : ", ") + label(name);
         continue;
       }
-      lines.push_back({heading(name), human(row[value], unit_of(human(row[unit], Unit::Text))), remark});
+      lines.push_back({label(name), human(row[value], unit_of(human(row[unit], Unit::Text))), remark});
       widest = std::max(widest, display_width(lines.back()[1]));
       named = std::max(named, display_width(lines.back()[0]));
     }
@@ -137,6 +140,14 @@ class TextRenderer {
     }
     for (const auto& [why, names] : missing) paragraph("  ", "not known: " + names + " (" + why + ")", 4);
     out_ += "\n";
+  }
+
+  // A metric stands alone: "copy_bytes" is no "copy", "kernel_ns" no "kernel".
+  static std::string label(const std::string& key) {
+    const std::string words = heading(key);
+    if (words.size() == key.size() || words.find(' ') != std::string::npos) return words;
+    const std::string unit = key.substr(words.size());
+    return words + (unit == "_ns" ? " time" : unit == "_bytes" ? " bytes" : "");
   }
 
   static std::string heading(std::string key) {
@@ -213,7 +224,7 @@ class TextRenderer {
         break;
       }
       if (victim == layout.columns.size()) break;
-      layout.narrow.push_back(heading(table.columns[layout.columns[victim]].key));
+      layout.narrow.insert(layout.narrow.begin(), heading(table.columns[layout.columns[victim]].key));
       layout.columns.erase(layout.columns.begin() + static_cast<std::ptrdiff_t>(victim));
       layout.widths.erase(layout.widths.begin() + static_cast<std::ptrdiff_t>(victim));
     }
@@ -222,10 +233,11 @@ class TextRenderer {
   }
 
   // An instant needs all its digits; a duration does not.
-  static std::string cell_text(const Value& value, const Column& column) {
+  std::string cell_text(const Value& value, const Column& column) const {
+    if (column.hint == Hint::Large && !is_null(value)) return human_large(value);
     if ((column.key != "at_ns" && column.key != "begin_ns") || !std::holds_alternative<i64>(value))
       return human(value, column.unit);
-    return fmt::format("{:.6f} s", static_cast<double>(std::get<i64>(value)) / 1e9);
+    return fmt::format("{:.6f} s", static_cast<double>(std::get<i64>(value) - origin_.value_or(0)) / 1e9);
   }
 
   static std::string indent_of(const Table& table, const Row& row) {
@@ -244,8 +256,9 @@ class TextRenderer {
       }
     }
     const Layout layout = lay_out(table, cells);
+    same_form(table, layout, cells);
     title(table);
-    if (table.rows.empty()) {
+    if (table.rows.empty() || layout.columns.empty()) {
       out_ += "  none\n\n";
       return;
     }
@@ -257,22 +270,69 @@ class TextRenderer {
     }
     out_ += std::string(kIndent, ' ') + paint("2", head) + "\n";
     for (const auto& row : cells) {
-      std::string line;
+      std::string line(kIndent, ' ');
       for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-        cell(line, row[layout.columns[i]], layout.widths[i], table.columns[layout.columns[i]],
-             i + 1 == layout.columns.size());
+        const Column& column = table.columns[layout.columns[i]];
+        const bool last = i + 1 == layout.columns.size();
+        if (last && column.hint == Hint::Prose) break;
+        cell(line, row[layout.columns[i]], layout.widths[i], column, last);
       }
-      out_ += std::string(kIndent, ' ') + line + "\n";
+      if (table.columns[layout.columns.back()].hint == Hint::Prose)
+        paragraph(line, row[layout.columns.back()], display_width(line));
+      else
+        out_ += line + "\n";
     }
-    for (const std::string& note : table.notes) paragraph("  ", safe_text(note), 4);
+    for (const std::string& note : table.notes) {
+      const std::string said = of_shown_columns(note, table, layout);
+      if (!said.empty()) paragraph("  ", safe_text(said), 4);
+    }
     if (!layout.empty.empty()) paragraph("  ", "not known here: " + list(layout.empty), 4);
     if (!layout.narrow.empty())
       paragraph("  ", "no room for: " + list(layout.narrow) + " (wider terminal, or --format json)", 4);
     out_ += "\n";
   }
 
+  // Where one function of a column is too long for its parameters, all are shown without; but not when two would be
+  // one.
+  static void same_form(const Table& table, const Layout& layout, std::vector<std::vector<std::string>>& cells) {
+    for (std::size_t i = 0; i < layout.columns.size(); ++i) {
+      const std::size_t c = layout.columns[i];
+      if (table.columns[c].hint != Hint::Kernel) continue;
+      std::set<std::string> whole, brief;
+      bool cut = false;
+      for (const auto& row : cells) {
+        cut = cut || display_width(row[c]) > layout.widths[i];
+        whole.insert(row[c]);
+        brief.insert(brief_signature(row[c]));
+      }
+      if (!cut || brief.size() < whole.size()) continue;
+      for (auto& row : cells) row[c] = brief_signature(row[c]);
+    }
+  }
+
+  // A note without its clauses on columns that are not shown.
+  static std::string of_shown_columns(const std::string& note, const Table& table, const Layout& layout) {
+    std::string said;
+    for (std::size_t at = 0; at <= note.size();) {
+      const std::size_t end = std::min(note.find("; ", at), note.size());
+      const std::string clause = note.substr(at, end - at);
+      at = end + 2;
+      const std::string subject = clause.substr(0, clause.find(" = "));
+      bool hidden = false;
+      for (std::size_t c = 0; c < table.columns.size() && subject.size() < clause.size(); ++c) {
+        const std::string& key = table.columns[c].key;
+        if (subject != key && subject != heading(key)) continue;
+        hidden = std::find(layout.columns.begin(), layout.columns.end(), c) == layout.columns.end();
+        break;
+      }
+      if (!hidden) said += (said.empty() ? "" : "; ") + clause;
+    }
+    return said;
+  }
+
   static bool takes_the_rest(const Column& column) {
-    return column.hint == Hint::Name || column.hint == Hint::Kernel || column.hint == Hint::Tree;
+    return column.hint == Hint::Name || column.hint == Hint::Kernel || column.hint == Hint::Tree ||
+           column.hint == Hint::Prose;
   }
   static bool is_text(const Column& column) { return column.unit == Unit::Text || column.unit == Unit::Boolean; }
 
@@ -292,6 +352,7 @@ class TextRenderer {
   }
 
   TextStyle style_;
+  std::optional<Nanos> origin_;
   std::string mark_;
   std::string out_;
 };

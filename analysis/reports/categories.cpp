@@ -34,7 +34,7 @@ Table categories_report(const LoadedTrace& trace) {
   table.section = "categories";
   table.title = "Kernels by kind of work";
   table.columns = {{"category", Unit::Text},  {"total_ns", Unit::Nanos}, {"share", Unit::Ratio},
-                   {"launches", Unit::Count}, {"kernels", Unit::Count},  {"rule", Unit::Text, Hint::Name}};
+                   {"launches", Unit::Count}, {"kernels", Unit::Count},  {"rule", Unit::Text, Hint::Prose}};
   table.notes = {
       "launches = executions; kernels = different names; rule = why the most expensive ones of a category are in it; "
       "kernel by kernel in --section category-tree"};

@@ -29,8 +29,8 @@ Table category_tree_report(const LoadedTrace& trace) {
   table.section = "category-tree";
   table.title = "Kind of work, kernel, launch shape";
   table.columns = {
-      {"what", Unit::Text, Hint::Tree},    {"total_ns", Unit::Nanos},        {"share", Unit::Ratio},
-      {"launches", Unit::Count},           {"rule", Unit::Text, Hint::Name}, {"level", Unit::None, Hint::Detail},
+      {"what", Unit::Text, Hint::Tree},    {"total_ns", Unit::Nanos},         {"share", Unit::Ratio},
+      {"launches", Unit::Count},           {"rule", Unit::Text, Hint::Prose}, {"level", Unit::None, Hint::Detail},
       {"symbol", Unit::Text, Hint::Detail}};
   table.notes = {"share = of the time of all kernels; launches = executions"};
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));

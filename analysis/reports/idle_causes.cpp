@@ -62,7 +62,7 @@ Table idle_causes_report(const LoadedTrace& trace) {
                    {"count", Unit::Count},
                    {"mean_ns", Unit::Nanos},
                    {"worst_call", Unit::Text},
-                   {"meaning", Unit::Text, Hint::Name}};
+                   {"meaning", Unit::Text, Hint::Prose}};
   table.sort = "total_ns";
   std::map<IdleCause, Sum> sums;
   for (const ProcessTrace& process : trace.processes) {

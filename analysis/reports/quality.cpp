@@ -14,7 +14,7 @@ Table quality_report(const LoadedTrace& trace) {
                    {"seen", Unit::Count},
                    {"stored", Unit::Count},
                    {"dropped", Unit::Count},
-                   {"reason", Unit::Text, Hint::Name},
+                   {"reason", Unit::Text, Hint::Prose},
                    {"exact", Unit::Boolean},
                    {"slot", Unit::None, Hint::Detail},
                    {"incarnation", Unit::None, Hint::Detail}};

@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "analysis/asked_for.h"
 #include "analysis/quality.h"
 #include "analysis/reports/list.h"
 
@@ -94,9 +95,7 @@ void device_notes(const ProcessTrace& process, const Note& note) {
 
 // Launched kernels of which no machine code is known, where it was collected.
 std::string without_code(const ProcessTrace& process) {
-  const auto collected = process.options.find("collect");
-  if (collected == process.options.end() || ("," + collected->second + ",").find(",code,") == std::string::npos)
-    return {};
+  if (!asked_for(process, "code").value_or(false)) return {};
   std::set<u32> launched, without;
   for (const KernelLaunches& kernel : process.kernels) {
     if (kernel.shape.function >= process.functions.size()) continue;
@@ -114,7 +113,7 @@ Table quality_notes_report(const LoadedTrace& trace) {
   Table table;
   table.section = "quality-notes";
   table.title = "About the data";
-  table.columns = {{"what", Unit::Text}, {"text", Unit::Text, Hint::Name}, {"pid", Unit::None, Hint::Detail}};
+  table.columns = {{"what", Unit::Text}, {"text", Unit::Text, Hint::Prose}, {"pid", Unit::None, Hint::Detail}};
   for (const std::string& unread : trace.unread) table.rows.push_back({"file", "not read: " + unread, {}});
   for (const ProcessTrace& process : trace.processes) {
     const Value pid = static_cast<i64>(process.who.pid);

@@ -124,13 +124,106 @@ TEST(Render, TextNamesUnitsAndWhatIsNotKnown) {
   const std::string text = render_text(small_report(), style);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   for (const char* piece : {"2 processes, 1,234,567 records, 3 dropped", "1.235 ms", "1.500 KiB", "25.0 %",
-                            "not known here: none", "not collected: device (not built)", "c\\xff"}) {
+                            "not known here: none", "not collected: device: not built", "c\\xff"}) {
     EXPECT_NE(text.find(piece), std::string::npos) << piece << "\n" << text;
   }
   for (const std::size_t width : {20u, 40u, 60u}) {
     style.width = width;
     EXPECT_FALSE(render_text(small_report(), style).empty());
   }
+}
+
+std::string rendered(Table table, std::size_t width, std::optional<Nanos> origin = std::nullopt) {
+  Report report;
+  report.tables = {std::move(table)};
+  report.origin = origin;
+  TextStyle style;
+  style.width = width;
+  style.utf8 = false;
+  const std::string text = render_text(report, style);
+  return text.substr(text.find("\n\n") + 2);  // without the coverage
+}
+
+TEST(Render, InstantsAreTextFromTheFirstRecordOn) {
+  Table table;
+  table.title = "Gaps";
+  table.columns = {{"begin_ns", Unit::Nanos}, {"duration_ns", Unit::Nanos}};
+  table.rows = {{i64{22'488'000'001'500}, i64{2000}}};
+  EXPECT_NE(rendered(table, 80, 22'488'000'000'000).find("0.000002 s  2.000 us"), std::string::npos);
+  EXPECT_NE(rendered(table, 80).find("22488.000002 s  2.000 us"), std::string::npos);
+}
+
+TEST(Render, ASentenceGoesOnOverSeveralLines) {
+  Table table;
+  table.title = "Notes";
+  table.columns = {{"what", Unit::Text}, {"text", Unit::Text, Hint::Prose}};
+  table.rows = {{std::string("code"), std::string("one two three four five six seven eight nine ten")}};
+  EXPECT_EQ(rendered(table, 40),
+            "Notes\n  what  text\n  code  one two three four five six\n        seven eight nine ten\n\n");
+}
+
+TEST(Render, NotesSpeakOfShownColumnsOnly) {
+  Table table;
+  table.title = "Kernels";
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel}, {"total_ns", Unit::Nanos}, {"tensor_core_kind", Unit::Text}};
+  table.sort = "total_ns";
+  table.rows = {{std::string("void gemm(float*)"), i64{1000}, std::string("a kind that takes all the room")},
+                {std::string("a_kernel_with_a_long_name(float*, int)"), i64{10}, {}}};
+  table.notes = {"total = on the device; tensor_core_kind = of its code; nothing else",
+                 "tensor core kind = of no code"};
+  const std::string wide = rendered(table, 120), narrow = rendered(table, 40);
+  EXPECT_NE(
+      wide.find("  total = on the device; tensor_core_kind = of its code; nothing else\n  tensor core kind = of no"),
+      std::string::npos)
+      << wide;
+  EXPECT_NE(wide.find("void gemm(float*) "), std::string::npos) << wide;
+  EXPECT_NE(narrow.find("  total = on the device; nothing else\n  no room for: tensor core kind"), std::string::npos)
+      << narrow;
+  // One of them is too long for its parameters: then none has them.
+  EXPECT_NE(narrow.find("  gemm                       1.000 us\n  a_kernel_with_a_long_name     10 ns\n"),
+            std::string::npos)
+      << narrow;
+}
+
+TEST(Render, OverloadsKeepTheirParameters) {
+  Table table;
+  table.title = "Kernels";
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel}, {"total_ns", Unit::Nanos}};
+  table.rows = {{std::string("fill(float*)"), i64{1000}},
+                {std::string("fill(int*)"), i64{10}},
+                {std::string("a_kernel_with_a_long_name(float*, int)"), i64{10}}};
+  const std::string narrow = rendered(table, 40);
+  EXPECT_NE(narrow.find("fill(float*) "), std::string::npos) << narrow;
+  EXPECT_NE(narrow.find("fill(int*) "), std::string::npos) << narrow;
+}
+
+TEST(Render, ATableOfNothingKnownIsEmpty) {
+  Table table;
+  table.title = "Nothing";
+  table.columns = {{"a", Unit::Text}};
+  table.rows = {{Value()}};
+  EXPECT_EQ(rendered(table, 80), "Nothing\n  none\n\n");
+}
+
+TEST(Render, MetricsSayWhatTheyAre) {
+  Table table;
+  table.title = "Overview";
+  table.columns = {{"metric", Unit::Text}, {"value", Unit::None}, {"unit", Unit::Text}, {"note", Unit::Text}};
+  table.rows = {{std::string("copies"), i64{80}, std::string("count"), Value()},
+                {std::string("copy_bytes"), i64{2048}, std::string("bytes"), Value()},
+                {std::string("kernel_ns"), i64{2000}, std::string("ns"), Value()},
+                {std::string("exposed_copy_ns"), i64{3000}, std::string("ns"), Value()}};
+  const std::string text = rendered(table, 80);
+  for (const char* line : {"  copies ", "  copy bytes ", "  kernel time ", "  exposed copy "})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+TEST(Render, LargeCountsHaveFourDigits) {
+  EXPECT_EQ(human_large(i64{989'123'456'789'012}), "989.1 T");
+  EXPECT_EQ(human_large(i64{2'147'483'648}), "2.147 G");
+  EXPECT_EQ(human_large(i64{999'960}), "1.000 M");
+  EXPECT_EQ(human_large(i64{999}), "999");
+  EXPECT_EQ(human_large(i64{0}), "0");
 }
 
 TEST(Render, JsonIsNullWhereTextHasADash) {
