@@ -16,6 +16,7 @@
 namespace gputrace {
 namespace {
 
+constexpr u32 kCodePiece = 4000;  // bytes of one CodeBytes record: four fit into a small block
 constexpr u32 kKnownImages = 1u << 15;
 constexpr u32 kKnownModules = 4096;
 constexpr u32 kKnownRanges = 128;
@@ -46,26 +47,6 @@ struct CaptureMemory {
 };
 constinit CaptureMemory* memory = nullptr;
 constinit std::atomic<bool> enabled{false};
-
-// The definitions lock, with more patience than a launch has: this is a module load.
-class Definitions {
- public:
-  Definitions() {
-    for (int attempt = 0; attempt < 50 && !held_; ++attempt) {
-      held_ = begin_definition();
-      if (!held_) raw_syscall(SYS_sched_yield);
-    }
-  }
-  ~Definitions() {
-    if (held_) end_definition();
-  }
-  Definitions(const Definitions&) = delete;
-  Definitions& operator=(const Definitions&) = delete;
-  bool held() const { return held_; }
-
- private:
-  bool held_ = false;
-};
 
 u64 mix(u64 hash, u64 value) {
   hash = (hash ^ value) * 0xff51afd7ed558ccdull;

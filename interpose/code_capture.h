@@ -11,10 +11,6 @@
 
 namespace gputrace {
 
-inline constexpr u64 kCodeBudget = 32ull << 20;  // bytes that are copied in one process
-inline constexpr u64 kMaxCodeCopy = 8ull << 20;  // of one image
-inline constexpr u32 kCodePiece = 4000;          // bytes of one CodeBytes record: four fit into a small block
-
 // A new session, or a child of fork. False: no memory; then nothing is captured.
 bool reset_code_capture(bool wanted);
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/raw_syscall.h"
+#include "trace/code_check.h"
 
 namespace gputrace {
 namespace {
@@ -204,20 +205,10 @@ bool read_build_id(u64 base, char (&hex)[65]) {
       return false;
     if (segment.p_type != PT_NOTE || segment.p_offset > kFar) continue;
     // By offset, not by address: the first mapping shows the file from its beginning.
-    const u64 end = segment.p_offset + (segment.p_filesz < 4096 ? segment.p_filesz : 4096);
-    for (u64 at = segment.p_offset; at + sizeof(Elf64_Nhdr) <= end;) {
-      Elf64_Nhdr note;
-      u8 content[4 + 32];
-      if (read_memory(base + at, &note, sizeof note) != sizeof note) return false;
-      const u64 name = align_up(note.n_namesz, 4), size = align_up(note.n_descsz, 4);
-      const bool is_build_id = note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && note.n_descsz <= 32;
-      if (is_build_id && read_memory(base + at + sizeof note, content, 4 + note.n_descsz) == 4 + note.n_descsz &&
-          std::memcmp(content, "GNU", 4) == 0) {
-        put_hex(content + 4, note.n_descsz, hex);
-        return true;
-      }
-      at += sizeof note + name + size;
-    }
+    u8 notes[kNotesRead];
+    const u64 size = segment.p_filesz < sizeof notes ? segment.p_filesz : sizeof notes;
+    if (read_memory(base + segment.p_offset, notes, size) != size) return false;
+    if (build_id_in_notes(notes, size, hex)) return true;
   }
   return false;
 }

@@ -47,7 +47,10 @@ Function real_of(Entry entry) {
   if (!real) {
     ErrnoGuard guard;
     real = find_function(ObjectRole::Cupti, kNames[entry]);
-    if (real) reals[entry].store(real, std::memory_order_relaxed);
+    if (real) {
+      keep_loaded(real);
+      reals[entry].store(real, std::memory_order_relaxed);
+    }
   }
   return reinterpret_cast<Function>(real);
 }
@@ -165,6 +168,7 @@ void* const kWrappers[kEntries] = {
 
 // Two libcuptis in one process: a wrapper reaches one. The other one's functions are handed out as they are.
 void* substitute(u32 entry, void* real) {
+  keep_loaded(real);
   void* known = nullptr;
   if (!reals[entry].compare_exchange_strong(known, real, std::memory_order_relaxed) && known != real) return real;
   return kWrappers[entry];

@@ -48,24 +48,23 @@ FinishedCall no_call() {
 
 u64 host_define_text(const char* text, u64 length) {
   const FinishedCall call = no_call();
-  if (call.generation < kFirstGeneration || !begin_definition()) return 0;
-  const u64 id = define_text(call, text, length);
-  end_definition();
-  return id;
+  if (call.generation < kFirstGeneration) return 0;
+  const Definitions lock;
+  return lock.held() ? define_text(call, text, length) : 0;
 }
 
 bool host_define(void* record) {
   RecordHeader& header = *static_cast<RecordHeader*>(record);
   const FinishedCall call = no_call();
-  if (call.generation < kFirstGeneration || !begin_definition()) return false;
+  if (call.generation < kFirstGeneration) return false;
+  const Definitions lock;
+  if (!lock.held()) return false;
   if (!header.begin) header.begin = header.end = call.begin;
   char* at = reserve_definition(header.size, call.end);
-  if (at) {
-    std::memcpy(at, record, header.size);
-    commit_definition(at, header.size, call.generation);
-  }
-  end_definition();
-  return at != nullptr;
+  if (!at) return false;
+  std::memcpy(at, record, header.size);
+  commit_definition(at, header.size, call.generation);
+  return true;
 }
 
 i32 driver_version() {
@@ -105,10 +104,7 @@ unsigned initializing_driver(unsigned flags) {
   return flags;
 }
 
-void driver_ready(const FinishedCall& call) {
-  (void)call;
-  start();
-}
+void driver_ready() { start(); }
 
 void device_window_moved() {
   ErrnoGuard guard;

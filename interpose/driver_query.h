@@ -6,16 +6,35 @@
 
 namespace gputrace {
 
-#define GT_QUERIES(X)                                                                                                 \
-  X(cuCtxGetCurrent)                                                                                                  \
-  X(cuCtxGetDevice)                                                                                                   \
-  X(cuDriverGetVersion)                                                                                               \
-  X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetUuid) X(cuDeviceTotalMem_v2) X(cuDeviceGetAttribute)            \
-      X(cuDevicePrimaryCtxGetState) X(cuFuncGetAttribute) X(cuKernelGetAttribute) X(cuFuncGetName) X(cuKernelGetName) \
-          X(cuFuncGetModule) X(cuStreamIsCapturing) X(cuStreamIsCapturing_ptsz) X(cuGraphGetNodes)                    \
-              X(cuGraphNodeGetType) X(cuGraphKernelNodeGetParams) X(cuGraphKernelNodeGetParams_v2)                    \
-                  X(cuGraphMemcpyNodeGetParams) X(cuGraphMemsetNodeGetParams) X(cuGraphMemAllocNodeGetParams)         \
-                      X(cuGraphChildGraphNodeGetGraph) X(cuModuleGetFunctionCount) X(cuLibraryGetKernelCount)
+// clang-format off
+#define GT_QUERIES(X) \
+  X(cuCtxGetCurrent) \
+  X(cuCtxGetDevice) \
+  X(cuDriverGetVersion) \
+  X(cuDeviceGetCount) \
+  X(cuDeviceGetName) \
+  X(cuDeviceGetUuid) \
+  X(cuDeviceTotalMem_v2) \
+  X(cuDeviceGetAttribute) \
+  X(cuDevicePrimaryCtxGetState) \
+  X(cuFuncGetAttribute) \
+  X(cuKernelGetAttribute) \
+  X(cuFuncGetName) \
+  X(cuKernelGetName) \
+  X(cuFuncGetModule) \
+  X(cuStreamIsCapturing) \
+  X(cuStreamIsCapturing_ptsz) \
+  X(cuGraphGetNodes) \
+  X(cuGraphNodeGetType) \
+  X(cuGraphKernelNodeGetParams) \
+  X(cuGraphKernelNodeGetParams_v2) \
+  X(cuGraphMemcpyNodeGetParams) \
+  X(cuGraphMemsetNodeGetParams) \
+  X(cuGraphMemAllocNodeGetParams) \
+  X(cuGraphChildGraphNodeGetGraph) \
+  X(cuModuleGetFunctionCount) \
+  X(cuLibraryGetKernelCount)
+// clang-format on
 
 struct DriverQuery {
 #define GT_QUERY(name) decltype(&::name) name;

@@ -1,5 +1,6 @@
 #include "interpose/elf_lookup.h"
 
+#include <dlfcn.h>
 #include <link.h>
 
 #include <atomic>
@@ -314,6 +315,26 @@ bool find_object(ObjectRole role, LoadedObject& result) {
 bool lies_in(const void* address, ObjectRole role) {
   LoadedObject object;
   return find_object(address, object) && object.role == role;
+}
+
+void keep_loaded(const void* function) {
+  static constexpr u32 kObjects = 16;
+  static constinit std::atomic<u64> kept[kObjects][2]{};  // begin, end: they do not move any more
+  const u64 at = reinterpret_cast<u64>(function);
+  u32 free = 0;
+  for (; free < kObjects; ++free) {
+    const u64 end = kept[free][1].load(std::memory_order_acquire);
+    if (!end) break;
+    if (at >= kept[free][0].load(std::memory_order_relaxed) && at < end) return;
+  }
+  LoadedObject object;
+  if (!find_object(function, object) || !object.path || !object.path[0]) return;
+  const auto open = reinterpret_cast<void* (*)(const char*, int)>(find_libc_function("dlopen"));
+  if (!open || !open(object.path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE)) return;
+  u64 nobody = 0;
+  if (free == kObjects || !kept[free][0].compare_exchange_strong(nobody, object.begin, std::memory_order_relaxed))
+    return;
+  kept[free][1].store(object.end, std::memory_order_release);
 }
 
 bool is_first_copy() {

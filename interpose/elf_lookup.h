@@ -44,6 +44,9 @@ bool find_object(const void* address, LoadedObject& object);
 bool find_object(ObjectRole role, LoadedObject& object);
 // Whether an object that plays this role holds an address.
 bool lies_in(const void* address, ObjectRole role);
+// The object that holds `function` stays until the process ends, whatever the program closes: for every address that is
+// remembered. A wrapper that jumped to where a library was would end the program.
+void keep_loaded(const void* function);
 // Whether this copy of the library is the first of all loaded copies.
 bool is_first_copy();
 // Whether `address` lies in this copy.

@@ -260,6 +260,13 @@ bool reset_facts() {
   return memory;
 }
 
+Definitions::Definitions() {
+  for (int attempt = 0; attempt < 64 && !held_; ++attempt) {
+    held_ = begin_definition();
+    if (!held_) raw_syscall(SYS_sched_yield);
+  }
+}
+
 u64 define_text(const FinishedCall& call, const char* text, u64 length) {
   if (!length) return 0;
   if (length > kMaxTextLength) length = kMaxTextLength;

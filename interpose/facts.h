@@ -18,7 +18,23 @@ bool reset_facts();
 // room.
 u64 define_text(const FinishedCall& call, const char* text, u64 length);
 
-// A record on slot 0, whatever the window; on the calling thread's ring when the lock is not to be had.
+// Holds the lock of slot 0, with more patience than a launch has: its holder may have lost its processor. For what is
+// told once and not asked for again.
+class Definitions {
+ public:
+  Definitions();
+  ~Definitions() {
+    if (held_) end_definition();
+  }
+  Definitions(const Definitions&) = delete;
+  Definitions& operator=(const Definitions&) = delete;
+  bool held() const { return held_; }
+
+ private:
+  bool held_ = false;
+};
+
+// A record on slot 0, whatever the window. Under its lock.
 template <typename Record>
 void define(const FinishedCall& call, const Record& record) {
   char* at = reserve_definition(sizeof(Record), call.end);

@@ -18,6 +18,7 @@ static_assert(offsetof(ThreadSlot, seen) == GT_SLOT_SEEN && offsetof(ThreadSlot,
 static_assert(offsetof(ThreadSlot, in_flight) + offsetof(InFlightCall, begin) == GT_SLOT_BEGIN);
 static_assert(offsetof(ThreadSlot, in_flight) + offsetof(InFlightCall, argument) == GT_SLOT_ARGUMENT);
 static_assert(offsetof(ThreadSlot, in_flight) + offsetof(InFlightCall, call) == GT_SLOT_CALL);
+static_assert(sizeof(InFlightCall) == GT_CALL_SIZE && kBegunDepth == 2 && kBegunDepth <= kInFlightDepth);
 static_assert(offsetof(Gate, generation) == 0 && offsetof(Gate, launch) == GT_GATE_LAUNCH);
 static_assert(offsetof(Producer, control) == GT_PRODUCER_CONTROL);
 static_assert(offsetof(SegmentControl, window_begin) == GT_CONTROL_WINDOW_BEGIN);

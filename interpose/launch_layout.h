@@ -15,6 +15,7 @@
 #define GT_SLOT_BEGIN 192
 #define GT_SLOT_ARGUMENT 200
 #define GT_SLOT_CALL 208
+#define GT_CALL_SIZE 24
 
 #define GT_GATE_LAUNCH 16
 

@@ -1,5 +1,5 @@
-// The way of the commonest call, cuLaunchKernel, when no other call of its thread is open and nothing is out of the
-// ordinary. It does what traced.h does around every call, in the same order, with one difference: the arguments go into
+// The way of the commonest call, cuLaunchKernel, when at most one other call of its thread is open (the runtime's around
+// it) and nothing is out of the ordinary. It does what traced.h does around every call, in the same order, with one difference: the arguments go into
 // the record, at the ring's cursor, before the call is made, so that none has to be kept across it (decision 13).
 //
 //   · The exported entry itself: the gate's launch word is the session's generation where this way may be gone.
@@ -13,20 +13,8 @@
     .text
     .set gt_id, 0
 
-    .macro gt_launch name per_thread
-    .globl \name
-    .type \name, @function
-    .p2align 6
-\name:
-    .cfi_startproc
-    endbr64
-    movq _ZN8gputrace12thread_stateE@GOTTPOFF(%rip), %rax
-    movq gputrace_gate + GT_GATE_LAUNCH(%rip), %r10
-    cmpq %r10, %fs:GT_THREAD_GENERATION(%rax)
-    jne 5f
-    movq %fs:GT_THREAD_SLOT(%rax), %r11
-    cmpl $0, GT_SLOT_DEPTH(%r11)
-    jne gputrace_traced_\name
+    // The call itself. depth: calls of this thread around it, 0 or 1 (the shared runtime's); %rax thread, %r11 slot.
+    .macro gt_launch_at name per_thread depth
     cmpq $0, %fs:GT_THREAD_BUSY(%rax)
     jne gputrace_traced_\name
     cmpq $0, gputrace_real_functions + gt_id * 8(%rip)
@@ -43,35 +31,41 @@
     pushq %rbp
     .cfi_adjust_cfa_offset 8
     .cfi_rel_offset %rbp, 0
+    .if \depth
+    pushq %fs:GT_THREAD_FRAME(%rax)         // of the call around this one; twice, for the alignment
+    .cfi_adjust_cfa_offset 8
+    pushq %fs:GT_THREAD_FRAME(%rax)
+    .cfi_adjust_cfa_offset 8
+    .endif
     movq %rsp, %fs:GT_THREAD_FRAME(%rax)
-    movl $1, GT_SLOT_DEPTH(%r11)
+    movl $(\depth + 1), GT_SLOT_DEPTH(%r11)
     movq %rdi, GT_RECORD_FUNCTION(%rbx)
     movl %esi, GT_RECORD_GRID(%rbx)
     movl %edx, GT_RECORD_GRID + 4(%rbx)
     movl %ecx, GT_RECORD_GRID + 8(%rbx)
     movl %r8d, GT_RECORD_BLOCK(%rbx)
     movl %r9d, GT_RECORD_BLOCK + 4(%rbx)
-    movl 24(%rsp), %r10d
+    movl 24 + \depth * 16(%rsp), %r10d
     movl %r10d, GT_RECORD_BLOCK + 8(%rbx)
-    movl 32(%rsp), %r10d                    // dynamic shared memory, and flags in the upper half
+    movl 32 + \depth * 16(%rsp), %r10d                    // dynamic shared memory, and flags in the upper half
     .if \per_thread
     btsq $32, %r10                          // kLaunchPerThread
     .endif
     movq %r10, GT_RECORD_SHARED(%rbx)
-    movq 40(%rsp), %r10
+    movq 40 + \depth * 16(%rsp), %r10
     movq %r10, GT_RECORD_STREAM(%rbx)
     movq $0, GT_RECORD_CLUSTER(%rbx)
-    movq %rdi, GT_SLOT_ARGUMENT(%r11)
-    movl $gt_id, GT_SLOT_CALL(%r11)
-    pushq 56(%rsp)                          // extra, parameters, stream, shared, block z: each where the last one was
+    movq %rdi, GT_SLOT_ARGUMENT + \depth * GT_CALL_SIZE(%r11)
+    movl $gt_id, GT_SLOT_CALL + \depth * GT_CALL_SIZE(%r11)
+    pushq 56 + \depth * 16(%rsp)                          // extra, parameters, stream, shared, block z: each where the last one was
     .cfi_adjust_cfa_offset 8
-    pushq 56(%rsp)
+    pushq 56 + \depth * 16(%rsp)
     .cfi_adjust_cfa_offset 8
-    pushq 56(%rsp)
+    pushq 56 + \depth * 16(%rsp)
     .cfi_adjust_cfa_offset 8
-    pushq 56(%rsp)
+    pushq 56 + \depth * 16(%rsp)
     .cfi_adjust_cfa_offset 8
-    pushq 56(%rsp)
+    pushq 56 + \depth * 16(%rsp)
     .cfi_adjust_cfa_offset 8
     movl %edx, %r10d
     rdtsc
@@ -79,12 +73,16 @@
     orq %rax, %rdx
     movq %rdx, %rbp
     movq %rdx, GT_RECORD_BEGIN(%rbx)
-    movq %rdx, GT_SLOT_BEGIN(%r11)
+    movq %rdx, GT_SLOT_BEGIN + \depth * GT_CALL_SIZE(%r11)
     movl %r10d, %edx
     call *gputrace_real_functions + gt_id * 8(%rip)
     movl %eax, %ecx
-    addq $40, %rsp
-    .cfi_adjust_cfa_offset -40
+    addq $(40 + \depth * 8), %rsp
+    .cfi_adjust_cfa_offset -(40 + \depth * 8)
+    .if \depth
+    popq %rsi
+    .cfi_adjust_cfa_offset -8
+    .endif
     rdtsc
     shlq $32, %rdx
     orq %rax, %rdx
@@ -93,8 +91,11 @@
     cmpq %r10, %fs:GT_THREAD_GENERATION(%rax)
     jne 2f                                  // no longer the process, or the session, of the call's begin
     movq %fs:GT_THREAD_SLOT(%rax), %r11
-    movl $0, GT_SLOT_DEPTH(%r11)
-    movq $0, GT_SLOT_BEGIN(%r11)
+    .if \depth
+    movq %rsi, %fs:GT_THREAD_FRAME(%rax)
+    .endif
+    movl $\depth, GT_SLOT_DEPTH(%r11)
+    movq $0, GT_SLOT_BEGIN + \depth * GT_CALL_SIZE(%r11)
     cmpq $GT_RECORD_SIZE, %fs:GT_THREAD_BUSY(%rax)
     jne 4f
     cmpq %rbx, %fs:GT_THREAD_CURSOR(%rax)
@@ -162,6 +163,28 @@
     .cfi_adjust_cfa_offset -8
     .cfi_restore %rbx
     jmp gputrace_traced_\name
+    .endm
+
+    .macro gt_launch name per_thread
+    .globl \name
+    .type \name, @function
+    .p2align 6
+\name:
+    .cfi_startproc
+    endbr64
+    movq _ZN8gputrace12thread_stateE@GOTTPOFF(%rip), %rax
+    movq gputrace_gate + GT_GATE_LAUNCH(%rip), %r10
+    cmpq %r10, %fs:GT_THREAD_GENERATION(%rax)
+    jne 5f
+    movq %fs:GT_THREAD_SLOT(%rax), %r11
+    cmpl $0, GT_SLOT_DEPTH(%r11)
+    jne 6f
+    gt_launch_at \name, \per_thread, 0
+6:  cmpl $1, GT_SLOT_DEPTH(%r11)
+    jne gputrace_traced_\name
+    cmpq %fs:GT_THREAD_FRAME(%rax), %rsp
+    ja gputrace_traced_\name               // the frame of that call is gone
+    gt_launch_at \name, \per_thread, 1
 5:  cmpq $1, gputrace_gate(%rip)            // kGateOff: as the other entries
     jne gputrace_traced_\name
     movq gputrace_real_functions + gt_id * 8(%rip), %rax

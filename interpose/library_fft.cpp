@@ -20,7 +20,6 @@ constinit Plan plans[kPlans]{};
 
 Plan& place_of(int plan) { return plans[static_cast<u32>(plan) % kPlans]; }
 u64 key_of(int plan) { return static_cast<u64>(static_cast<u32>(plan)) + 1; }
-u64 positive(long long value) { return value > 0 ? static_cast<u64>(value) : 0; }
 
 void put(std::atomic<u64>& word, u64 value) { word.store(value, std::memory_order_relaxed); }
 u64 get(const std::atomic<u64>& word) { return word.load(std::memory_order_relaxed); }

@@ -5,14 +5,12 @@
 #include <xxhash.h>
 
 #include "interpose/driver_query.h"
+#include "interpose/facts.h"
 #include "interpose/library_records.h"
 #include "interpose/session.h"
-#include "ringbuf/producer.h"
 
 namespace gputrace {
 namespace {
-
-u64 bits(const void* pointer) { return reinterpret_cast<u64>(pointer); }
 
 // Communicators that were told, by handle; a place is taken over by who comes later, which then is told again at its
 // next operation.
@@ -52,18 +50,9 @@ void tell(const FinishedCall& call, const void* communicator, const Facts& facts
   record.ranks = facts.ranks;
   record.device = facts.device;
   const FinishedCall definition = call.nameless();
-  if (begin_definition()) {
-    char* at = reserve_definition(sizeof record, definition.end);
-    if (at) {
-      auto& out = *reinterpret_cast<Communicator*>(at);
-      out = record;
-      fill_header(out, definition);
-      commit_definition(at, sizeof record, definition.generation);
-    }
-    end_definition();
-    return;
-  }
-  emit(definition, record);
+  const Definitions lock;
+  if (!lock.held()) return emit(definition, record);
+  define(definition, record);
 }
 
 u64 mix(u64 a, u64 b, u64 c) {
@@ -73,9 +62,9 @@ u64 mix(u64 a, u64 b, u64 c) {
 
 // After an operation succeeded the communicator was ready, so its getters answer without a word to NCCL's log.
 void tell_unknown(const LibraryCall& did, void* communicator) {
-  static constinit LibraryGetter get_rank{"ncclCommUserRank", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_count{"ncclCommCount", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_device{"ncclCommCuDevice", {0}, {0}, {nullptr}};
+  static constinit LibraryGetter get_rank{"ncclCommUserRank"};
+  static constinit LibraryGetter get_count{"ncclCommCount"};
+  static constinit LibraryGetter get_device{"ncclCommCuDevice"};
   const auto ask = [&](LibraryGetter& getter) -> i32 {
     const auto function = reinterpret_cast<int (*)(void*, int*)>(getter.find(did.real));
     int value = -1;

@@ -14,9 +14,6 @@ bool ask(LibraryGetter& getter, const LibraryCall& did, Arguments... arguments) 
   return function && function(arguments...) == 0;
 }
 
-u64 bits(const void* pointer) { return reinterpret_cast<u64>(pointer); }
-u64 positive(long long value) { return value > 0 ? static_cast<u64>(value) : 0; }
-
 u32 operation_flags(int op_a, int op_b) {
   u32 flags = 0;
   if (op_a != kOpNone) flags |= kTransposeA;
@@ -61,8 +58,8 @@ void object(const LibraryCall& did, u64 handle) {
 // ------------------------------------------------------------------ products
 
 void gemm(const LibraryCall& did, const Gemm& g) {
-  static constinit LibraryGetter get_stream{"cublasGetStream_v2", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_math_mode{"cublasGetMathMode", {0}, {0}, {nullptr}};
+  static constinit LibraryGetter get_stream{"cublasGetStream_v2"};
+  static constinit LibraryGetter get_math_mode{"cublasGetMathMode"};
   ErrnoGuard guard;
   Matmul record{};
   record.handle = bits(g.handle);
@@ -97,8 +94,8 @@ namespace {
 enum LayoutAttribute : int { kLayoutType = 0, kLayoutRows = 2, kLayoutColumns = 3, kLayoutLd = 4, kLayoutBatch = 5 };
 enum MatmulAttribute : int { kComputeType = 0, kTransA = 3, kTransB = 4 };
 
-constinit LibraryGetter get_layout{"cublasLtMatrixLayoutGetAttribute", {0}, {0}, {nullptr}};
-constinit LibraryGetter get_description{"cublasLtMatmulDescGetAttribute", {0}, {0}, {nullptr}};
+constinit LibraryGetter get_layout{"cublasLtMatrixLayoutGetAttribute"};
+constinit LibraryGetter get_description{"cublasLtMatmulDescGetAttribute"};
 
 template <typename T>
 T lt_attribute(LibraryGetter& getter, const LibraryCall& did, void* object, int attribute, T unknown) {
@@ -152,10 +149,10 @@ void lt_matmul(const LibraryCall& did, const LtMatmul& product) {
 }
 
 void sparse_product(const LibraryCall& did, const SparseProduct& product) {
-  static constinit LibraryGetter get_stream{"cusparseGetStream", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_sparse{"cusparseSpMatGetSize", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_matrix{"cusparseDnMatGet", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_vector{"cusparseDnVecGet", {0}, {0}, {nullptr}};
+  static constinit LibraryGetter get_stream{"cusparseGetStream"};
+  static constinit LibraryGetter get_sparse{"cusparseSpMatGetSize"};
+  static constinit LibraryGetter get_matrix{"cusparseDnMatGet"};
+  static constinit LibraryGetter get_vector{"cusparseDnVecGet"};
   ErrnoGuard guard;
   Matmul record{};
   record.handle = bits(product.handle);
@@ -209,7 +206,7 @@ struct Shape {
 };
 
 Shape tensor_shape(const LibraryCall& did, void* descriptor) {
-  static constinit LibraryGetter get{"cudnnGetTensorNdDescriptor", {0}, {0}, {nullptr}};
+  static constinit LibraryGetter get{"cudnnGetTensorNdDescriptor"};
   Shape shape;
   int strides[kMaxDims]{};
   const bool known =
@@ -218,7 +215,7 @@ Shape tensor_shape(const LibraryCall& did, void* descriptor) {
 }
 
 Shape filter_shape(const LibraryCall& did, void* descriptor) {
-  static constinit LibraryGetter get{"cudnnGetFilterNdDescriptor", {0}, {0}, {nullptr}};
+  static constinit LibraryGetter get{"cudnnGetFilterNdDescriptor"};
   Shape shape;
   int format = 0;
   const bool known =
@@ -227,7 +224,7 @@ Shape filter_shape(const LibraryCall& did, void* descriptor) {
 }
 
 void stream_of_cudnn(const LibraryCall& did, void* handle, u64& stream) {
-  static constinit LibraryGetter get{"cudnnGetStream", {0}, {0}, {nullptr}};
+  static constinit LibraryGetter get{"cudnnGetStream"};
   void* value = nullptr;
   if (did.call.ok() && ask(get, did, handle, &value)) stream = bits(value);
 }
@@ -242,9 +239,9 @@ void spatial(const Shape& shape, u32& d, u32& h, u32& w) {
 }  // namespace
 
 void convolution(const LibraryCall& did, const ConvolutionCall& c) {
-  static constinit LibraryGetter get_groups{"cudnnGetConvolutionGroupCount", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_math_type{"cudnnGetConvolutionMathType", {0}, {0}, {nullptr}};
-  static constinit LibraryGetter get_convolution{"cudnnGetConvolutionNdDescriptor", {0}, {0}, {nullptr}};
+  static constinit LibraryGetter get_groups{"cudnnGetConvolutionGroupCount"};
+  static constinit LibraryGetter get_math_type{"cudnnGetConvolutionMathType"};
+  static constinit LibraryGetter get_convolution{"cudnnGetConvolutionNdDescriptor"};
   ErrnoGuard guard;
   Convolution record{};
   record.handle = bits(c.handle);

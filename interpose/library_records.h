@@ -20,6 +20,11 @@ struct NcclId {
   char internal[128];
 };
 
+inline u64 bits(const void* pointer) { return reinterpret_cast<u64>(pointer); }
+inline u64 positive(long long value) { return value > 0 ? static_cast<u64>(value) : 0; }
+
+inline constexpr u16 kNcclInProgress = 7;  // ncclInProgress
+
 struct LibraryCall {
   const FinishedCall& call;
   void* real;
@@ -28,7 +33,7 @@ struct LibraryCall {
     return call.out(pointer);
   }
   // NCCL's communicators that do not block answer ncclInProgress and go on.
-  bool ok_or_begun() const { return call.ok() || call.head >> 48 == 7; }
+  bool ok_or_begun() const { return call.ok() || call.head >> 48 == kNcclInProgress; }
   template <typename T>
   T begun(const T* pointer) const {
     return ok_or_begun() && pointer ? *pointer : T{};
@@ -36,7 +41,7 @@ struct LibraryCall {
 };
 
 void object(const LibraryCall& did, u64 handle);
-inline void object(const LibraryCall& did, const void* handle) { object(did, reinterpret_cast<u64>(handle)); }
+inline void object(const LibraryCall& did, const void* handle) { object(did, bits(handle)); }
 
 // ------------------------------------------------------------------ products
 struct Gemm {
@@ -67,7 +72,8 @@ struct GemmGroups {
 inline constexpr long long kMaxGroups = 4096;
 template <typename I>
 void gemm_groups(const LibraryCall& did, const GemmGroups<I>& g) {
-  if (g.groups <= 0 || !g.m || !g.n || !g.k || !g.sizes || !g.op_a || !g.op_b || !g.lda || !g.ldb || !g.ldc)
+  if (!did.call.ok() || g.groups <= 0 || !g.m || !g.n || !g.k || !g.sizes || !g.op_a || !g.op_b || !g.lda || !g.ldb ||
+      !g.ldc)
     return object(did, g.handle);
   for (I i = 0; i < g.groups && i < kMaxGroups; ++i) {
     gemm(did, {g.handle, g.op_a[i], g.op_b[i], g.m[i], g.n[i], g.k[i], g.a, g.b, g.c, g.lda[i], g.ldb[i], g.ldc[i],
@@ -88,7 +94,6 @@ struct SparseProduct {
   int op_a, op_b;
   const void *a, *c;  // descriptors: of the sparse matrix, of the dense result
   bool vector;        // the result is a vector
-  int compute;        // cudaDataType
 };
 void sparse_product(const LibraryCall& did, const SparseProduct& product);
 

@@ -108,6 +108,7 @@ LibraryTarget resolve_library(u16 id, u16 row, void* address) {
   const Caller caller(address);
   const LibraryTarget target{real_function(id, caller, address), !caller.internal};
   if (!target.function) return target;
+  keep_loaded(target.function);
   remember(key_of(id, address), target);
   if (!caller.known || caller.internal) return target;
   LibraryEntry& entry = library_entries[row];
@@ -149,6 +150,7 @@ DlsymAnswer answer_library(void* handle, u16 id, void* address) {
   const bool off = gate.libraries.load(std::memory_order_relaxed) == kLibrariesOff;
   if (!library || caller.internal || off) return {real, 1};
   // Two versions in one process: a wrapper reaches one for each caller. The other one is handed out as it is.
+  keep_loaded(real);
   void* nothing = nullptr;
   real_functions[id].compare_exchange_strong(nothing, real, std::memory_order_relaxed);
   if (nothing && nothing != real) return {real, 1};
@@ -158,15 +160,15 @@ DlsymAnswer answer_library(void* handle, u16 id, void* address) {
 
 void* LibraryGetter::find(const void* real) {
   const u64 at = reinterpret_cast<u64>(real);
-  if (at - begin.load(std::memory_order_acquire) < size.load(std::memory_order_acquire))
-    return function.load(std::memory_order_relaxed);
-  void* found = find_function_beside(real, name);
+  if (at - begin_.load(std::memory_order_acquire) < size_.load(std::memory_order_acquire))
+    return function_.load(std::memory_order_relaxed);
+  void* found = find_function_beside(real, name_);
   LoadedObject object;
   void* nothing = nullptr;
   if (found && find_object(real, object) &&
-      function.compare_exchange_strong(nothing, found, std::memory_order_relaxed)) {
-    begin.store(object.begin, std::memory_order_release);
-    size.store(object.end - object.begin, std::memory_order_release);
+      function_.compare_exchange_strong(nothing, found, std::memory_order_relaxed)) {
+    begin_.store(object.begin, std::memory_order_release);
+    size_.store(object.end - object.begin, std::memory_order_release);
   }
   return found;
 }

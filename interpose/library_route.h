@@ -34,12 +34,16 @@ DlsymAnswer answer_library(void* handle, u16 id, void* caller);
 
 // A function of the library that `real` belongs to: how its own getters are found. One of these a getter; holds the
 // answer for the first library object, others are looked up each time.
-struct LibraryGetter {
-  const char* name;
-  std::atomic<u64> begin;
-  std::atomic<u64> size;
-  std::atomic<void*> function;
+class LibraryGetter {
+ public:
+  constexpr explicit LibraryGetter(const char* name) : name_(name) {}
+  // nullptr: the library has none.
   void* find(const void* real);
+
+ private:
+  const char* name_;
+  std::atomic<u64> begin_{0}, size_{0};  // addresses of the object; size_ last
+  std::atomic<void*> function_{nullptr};
 };
 
 // Whether the session that there is, or the one that would begin now, records library calls.

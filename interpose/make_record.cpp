@@ -211,7 +211,7 @@ void driver_initialized(const FinishedCall& call) {
   plain(call, 0);
   if (!call.ok()) return;
   process_ready(call);
-  driver_ready(call);
+  driver_ready();
 }
 
 void profiler_range(const FinishedCall& call, bool begin) {
@@ -228,13 +228,10 @@ void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageK
   record.image = static_cast<u32>(image);
   record.what = static_cast<u32>(what);
   record.thread = call.thread();
-  if (!begin_definition()) {
-    emit(call, record);
-    return;
-  }
+  const Definitions lock;
+  if (!lock.held()) return emit(call, record);
   if (call.ok() && path) record.path = define_text(call, path, strnlen(path, 4096));
   define(call, record);
-  end_definition();
 }
 
 void image_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const void* image) {

@@ -159,6 +159,13 @@ void count_capture(OpenRange& range, void*) {
   if (range.captures) open_windows.fetch_add(1, std::memory_order_relaxed);
 }
 
+// A range that this thread opened before the session, which another thread began.
+void open_window_late(OpenRange& range, void* now) {
+  if (range.captures || !range.message || !captures(range.domain, range.message->text, range.message->length)) return;
+  range.captures = true;
+  capture_begins(*static_cast<Ticks*>(now));
+}
+
 constinit std::atomic<u64> told_generation{0};
 
 }  // namespace
@@ -285,6 +292,7 @@ void nvtx_thread_joined(u64 generation) {
   FinishedCall call = nvtx_moment(generation, record_ticks());
   const bool first = told_generation.exchange(generation, std::memory_order_relaxed) != generation;
   if (first) nvtx_tell_names(call);
+  if (capture_name) nvtx_visit_pushed(open_window_late, &call.begin);
   nvtx_visit_pushed(write_open, &call);
   if (first) nvtx_visit_started(write_open, &call);
   if (capture_name) return;  // still needed

@@ -104,21 +104,9 @@ bool same(const NvtxString& string, const char* text, u64 length) {
   return string.length == length && std::memcmp(string.text, text, length) == 0;
 }
 
-// The holder of the lock of slot 0 may have lost its processor: worth a wait, here, where a text is told for the first
-// time.
-bool begin_telling() {
-  for (int i = 0; i < 64; ++i) {
-    if (begin_definition()) return true;
-    raw_syscall(SYS_sched_yield);
-  }
-  return false;
-}
-
 bool tell(const FinishedCall& call, const char* text, u64 length) {
-  if (!begin_telling()) return false;
-  const bool told = define_text(call, text, length) != 0;
-  end_definition();
-  return told;
+  const Definitions lock;
+  return lock.held() && define_text(call, text, length) != 0;
 }
 
 void tell_name(const FinishedCall& call, Named& named, NvtxString& name) {
@@ -128,9 +116,9 @@ void tell_name(const FinishedCall& call, Named& named, NvtxString& name) {
   record.name = nvtx_text_id(call, name);
   record.object = named.object;
   record.what = static_cast<u32>(named.what);
-  if (!begin_telling()) return;  // told with the next session's, or never: names are hints
+  const Definitions lock;
+  if (!lock.held()) return;  // told with the next session's, or never: names are hints
   if (named.told.exchange(call.generation, std::memory_order_relaxed) != call.generation) define(call, record);
-  end_definition();
 }
 
 // True while this thread records.

@@ -9,7 +9,7 @@
 
 namespace gputrace {
 
-enum class CaptureMode : u32 { All = 0, Manual = 1, ProfilerApi = 2, Nvtx = 3 };
+enum class CaptureMode : u32 { All = 0, ProfilerApi = 2, Nvtx = 3 };
 
 struct Options {
   bool enabled = true;

@@ -35,6 +35,7 @@ DlsymFunction libc_dlsym() {
 }
 
 void* learn(u16 id, void* real) {
+  keep_loaded(real);
   void* nothing = nullptr;
   if (real_functions[id].compare_exchange_strong(nothing, real, std::memory_order_relaxed)) return real;
   return nothing;

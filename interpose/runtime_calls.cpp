@@ -3,6 +3,7 @@
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
+#include "interpose/elf_lookup.h"
 #include "interpose/make_record.h"
 #include "interpose/traced.h"
 
@@ -27,6 +28,7 @@ static_assert(kCallSites == 1u << 12);
 
 GT_COLD void* resolve_call_site(u16 id, void* caller, u64 key) {
   void* real = resolve_runtime(id, caller);
+  if (real) keep_loaded(real);
   for (u32 i = 0; real && i < kProbes; ++i) {
     CallSite& site = call_sites[(place_of(key) + i) % kCallSites];
     if (site.key.load(std::memory_order_acquire) == key) break;

@@ -56,25 +56,10 @@ std::string build_id_of(int file) {
     Elf64_Phdr segment;
     if (!read_exactly(file, &segment, sizeof segment, header.e_phoff + i * sizeof segment)) return {};
     if (segment.p_type != PT_NOTE) continue;
-    u8 notes[4096];
+    u8 notes[kNotesRead];
     const std::size_t size = static_cast<std::size_t>(std::min<u64>(segment.p_filesz, sizeof notes));
-    if (!read_exactly(file, notes, size, segment.p_offset)) continue;
-    for (std::size_t at = 0; size - at >= sizeof(Elf64_Nhdr) && at < size;) {
-      Elf64_Nhdr note;
-      std::memcpy(&note, notes + at, sizeof note);
-      const u64 name = at + sizeof note, content = name + align_up(note.n_namesz, 4);
-      const u64 next = content + align_up(note.n_descsz, 4);
-      if (next > size) break;
-      if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(notes + name, "GNU", 4) == 0) {
-        std::string hex;
-        for (u32 k = 0; k < note.n_descsz && k < 32; ++k) {
-          hex += "0123456789abcdef"[notes[content + k] >> 4];
-          hex += "0123456789abcdef"[notes[content + k] & 15];
-        }
-        return hex;
-      }
-      at = static_cast<std::size_t>(next);
-    }
+    char hex[65];
+    if (read_exactly(file, notes, size, segment.p_offset) && build_id_in_notes(notes, size, hex)) return hex;
   }
   return {};
 }

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/types.h"
+#include "trace/code_check.h"
 
 namespace gputrace {
 
-inline constexpr u64 kMaxCopiedImage = 8ull << 20;    // of one image whose bytes came through the ring
-inline constexpr u64 kMaxCopiedImages = 64ull << 20;  // of all of them: twice what the library copies
+inline constexpr u64 kMaxCopiedImages = 2 * kCodeBudget;  // bytes of all images that came through the ring
 
 // An image as CodeImage tells it, with what its text ids stand for.
 struct CodeImageRequest {

@@ -17,8 +17,8 @@ class CodeScanner final : public CodeRequests {
   using Sink = std::function<void(const RecordHeader& record)>;
 
   ~CodeScanner() override;
-  // Forks; before confine(). `segment`: the mapping that the child must not have. False: there is no scanner, and
-  // every request is answered by nothing.
+  // Forks: before confine(), and after SegmentView::keep_from_children(). False: there is no scanner, and every request
+  // is answered by nothing.
   bool start();
 
   void device(u32 capability) override;
@@ -30,8 +30,6 @@ class CodeScanner final : public CodeRequests {
   // No more requests: waits for the rest of the answers, at most until `deadline` (CLOCK_MONOTONIC). Images that are
   // still open then are told as CodeScan: not finished, or crashed.
   void finish(Nanos deadline, const Sink& sink);
-
-  u64 unanswered() const { return open_.size(); }
 
  private:
   void send(CodeMessage what, const void* data, std::size_t size);

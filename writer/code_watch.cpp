@@ -85,7 +85,7 @@ void CodeWatch::on_text(const RecordHeader& record) {
 void CodeWatch::on_bytes(const RecordHeader& record) {
   if (record.size < sizeof(CodeBytes)) return;
   const auto piece = take<CodeBytes>(record);
-  if (!piece.total || piece.total > kMaxCopiedImage || piece.offset >= piece.total) return;
+  if (!piece.total || piece.total > kMaxCodeCopy || piece.offset >= piece.total) return;
   if (!copies_.count(piece.image)) {
     if (piece.offset != 0 || copies_.size() >= kMaxImages || copied_ + piece.total > kMaxCopiedImages) return;
     copied_ += piece.total;

@@ -109,4 +109,55 @@ def test_by_the_command():
     check('nvtx:NAME' in err, 'that names the fix', err)
 
 
+# The other thread opens its range before the session, which this one begins; it launches within it.
+OTHER_THREAD = r"""
+#include <cuda.h>
+#include <nvtx3/nvToolsExt.h>
+#include <pthread.h>
+#include <stdlib.h>
+static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry step() { ret; }\n";
+static pthread_barrier_t turn;
+static CUcontext context;
+static CUfunction step;
+static void must(CUresult result) { if (result) exit(70); }
+static void launch(unsigned grid) { must(cuLaunchKernel(step, grid, 1, 1, 32, 1, 1, 0, 0, 0, 0)); }
+static void* run(void* unused) {
+  nvtxRangePushA("epoch");
+  nvtxRangePushA("step");
+  pthread_barrier_wait(&turn);
+  pthread_barrier_wait(&turn);
+  must(cuCtxSetCurrent(context));
+  launch(2);
+  nvtxRangePop();
+  launch(3);
+  nvtxRangePop();
+  return 0;
+}
+int main(void) {
+  pthread_t other;
+  CUmodule module;
+  pthread_barrier_init(&turn, 0, 2);
+  pthread_create(&other, 0, run, 0);
+  pthread_barrier_wait(&turn);
+  must(cuInit(0));
+  must(cuDevicePrimaryCtxRetain(&context, 0));
+  must(cuCtxSetCurrent(context));
+  must(cuModuleLoadData(&module, ptx));
+  must(cuModuleGetFunction(&step, module, "step"));
+  launch(1);
+  pthread_barrier_wait(&turn);
+  pthread_join(other, 0);
+  launch(4);
+  return 0;
+}
+"""
+
+
+def test_open_on_another_thread_before_the_first_call():
+    command = [compiled('other_thread.c', OTHER_THREAD, '-lcuda', '-lpthread', '-ldl')]
+    run = traced(command, {'GPUTRACE_CAPTURE': 'nvtx:step'})
+    same_output(untraced(command), run)
+    check_equal([record['grid_x'] for record in records(run, 'KernelLaunch')], [2], 'launches within the range')
+
+
 main()

@@ -23,7 +23,7 @@ struct Checked final : CodeRequests {
   }
   void image(CodeImageRequest&& image) override {
     content += image.content.size();
-    if (image.content.size() > kMaxCopiedImage || content > kMaxCopiedImages || image.path.size() > 4096) std::abort();
+    if (image.content.size() > kMaxCodeCopy || content > kMaxCopiedImages || image.path.size() > 4096) std::abort();
   }
   void kernel(u64, u64 name) override {
     if (!name) std::abort();

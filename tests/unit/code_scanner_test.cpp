@@ -108,7 +108,7 @@ TEST_F(Scanner, LaterNamesAreAnsweredFromWhatIsKnown) {
   scanner_.kernel(1, id_of("two"));
   finish();
   EXPECT_EQ(kernels_.size(), 2u);
-  EXPECT_EQ(scanner_.unanswered(), 0u);
+  EXPECT_EQ(state(1), CodeScanState::Scanned);
 }
 
 TEST_F(Scanner, BadImagesAreSaid) {
