@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <time.h>
 
 #include <atomic>
 
@@ -40,12 +41,21 @@ CUptiResult struck(const char* name) {
   return CUPTI_SUCCESS;
 }
 
+void be_slow(const char* name) {
+  for (const SlowCall& slow : knobs().slow) {
+    if (slow.call != name) continue;
+    const timespec time{static_cast<time_t>(slow.time / 1'000'000'000), static_cast<long>(slow.time % 1'000'000'000)};
+    nanosleep(&time, nullptr);
+  }
+}
+
 }  // namespace
 
 CUptiResult enter(const char* name, Wants wants) {
   watch_forks();
   if (knobs().off) return CUPTI_ERROR_NOT_INITIALIZED;
   if (const CUptiResult error = struck(name); error != CUPTI_SUCCESS) return error;
+  be_slow(name);
   if (wants == Wants::nothing) return CUPTI_SUCCESS;
   if (forked.load() || find_driver() == nullptr) return CUPTI_ERROR_NOT_INITIALIZED;
   return CUPTI_SUCCESS;

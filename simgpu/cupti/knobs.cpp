@@ -40,6 +40,13 @@ void parse_error(Knobs& knobs, const std::string& text) {
   if (at > 0 && code != 0) knobs.errors.emplace_back(text.substr(0, first), at, code);
 }
 
+void parse_slow(Knobs& knobs, const std::string& text) {
+  const size_t colon = text.find(':');
+  Nanos time = 0;
+  if (colon == std::string::npos || !parse_duration(text.substr(colon + 1), &time)) return;
+  knobs.slow.push_back({text.substr(0, colon), time});
+}
+
 void parse_cupti(Knobs& knobs) {
   for (const std::string& item : items_of("SIMGPU_CUPTI")) {
     std::string value;
@@ -52,6 +59,7 @@ void parse_cupti(Knobs& knobs) {
     if (is(item, "zero", &value)) knobs.zero_every = number(value);
     if (is(item, "layout", &value)) knobs.layout = value;
     if (is(item, "error", &value)) parse_error(knobs, value);
+    if (is(item, "slow", &value)) parse_slow(knobs, value);
     if (is(item, "buffer", &value) && parse_size(value, &bytes) && bytes >= 1)
       knobs.device_buffer_bytes = static_cast<uint64_t>(bytes);
   }

@@ -20,6 +20,12 @@ struct CallError {
   CallError(std::string c, uint64_t n, int e) : call(std::move(c)), at(n), code(e) {}
 };
 
+// slow=CALL:TIME
+struct SlowCall {
+  std::string call;
+  Nanos time = 0;
+};
+
 struct Knobs {
   bool off = false;
   bool busy = false;
@@ -30,6 +36,7 @@ struct Knobs {
   uint64_t device_buffer_bytes = 3'200'000;
   std::string layout;  // empty: the newest
   std::deque<CallError> errors;
+  std::deque<SlowCall> slow;  // sleeps at its begin
 
   // The clock.
   bool monotonic = false;

@@ -11,6 +11,7 @@ CLIENT = r'''
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #define MUST(call) do { int r = (call); if (r) { fprintf(stderr, "%s: %d\n", #call, r); exit(70); } } while (0)
 #if LINKED
@@ -48,6 +49,8 @@ static void subscribe_unseen(void) {
   if (!real) { fprintf(stderr, "%s\n", dlerror()); exit(72); }
   MUST(real(&subscriber, callback, 0));
 }
+static void tell(void) { printf("client kernels %ld others %ld\n", kernels, foreign); }
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
 static CUfunction step;
 static void launch(int count) {
   for (int i = 0; i < count; ++i) MUST(cuLaunchKernel(step, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0));
@@ -59,6 +62,7 @@ int main(int argc, char** argv) {
   library = dlopen("libcupti.so.13", RTLD_NOW);
   if (!library) { fprintf(stderr, "%s\n", dlerror()); return 71; }
 #endif
+  if (argc > 4 && !strcmp(argv[4], "busy")) atexit(tell);  /* before any of ours: runs after it */
   if (early) come(subscribe);
   CUcontext context; CUmodule module;
   MUST(cuInit(0));
@@ -68,6 +72,12 @@ int main(int argc, char** argv) {
   MUST(cuModuleGetFunction(&step, module, "step"));
   if (!early) { launch(30); come(subscribe); }
   launch(7);
+  if (argc > 4 && !strcmp(argv[4], "busy")) {  /* at work while collection comes back; counted when all buffers are there */
+    leave(subscribe);
+    usleep(950000);
+    for (double end = now() + 0.6; now() < end; usleep(1)) launch(1);
+    return 0;
+  }
   if (!stay) { leave(subscribe); if (argc > 4 && !strcmp(argv[4], "unseen")) subscribe_unseen(); usleep(3500000); launch(20); }
   if (argc > 4 && !strcmp(argv[4], "context")) {
     MUST(CUPTI(cuptiActivityEnableContext)(context, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
@@ -168,6 +178,20 @@ def test_client_gets_its_records_when_we_have_none():
         run = traced(command, variables)
         same_output(plain, run)
         check_states(run, *how)
+
+
+def test_a_client_that_has_left_gets_no_record_of_ours():
+    """The program launches all the time while collection comes back: no buffer for what we enable is the old client's."""
+    has_simulated_cupti()
+    for how in ('register', 'subscribe'):
+        forget_run()
+        run = traced([client(True), 'early', how, 'leave', 'busy'], {'SIMGPU_TRUTH': None, 'SIMGPU_KERNEL_TIME': '.=1us', 'SIMGPU_CUPTI': 'slow=cuptiActivityEnable:2ms'})
+        check_equal(run.stdout.decode().strip(), 'client kernels 7 others 0', 'what the client got')
+        check_states(run, 'yielded', 'on', 'ended')
+        back = max(record['begin_ns'] for record in records(run, 'DeviceState') if is_state(record['state'], 'on'))
+        begins = [record['begin_ns'] for record in records(run, 'KernelLaunch')]
+        kernels = len(records(run, 'DeviceKernel'))
+        check(kernels >= sum(begin > back for begin in begins) > 100, 'kernels since collection is back', kernels, sum(begin > back for begin in begins))
 
 
 def test_other_profilers_variable():
