@@ -2,11 +2,13 @@
 //   calls launch BATCHES CALLS PAUSE_US    cuLaunchKernel alone            → `NS_MIN NS_MEDIAN` a call
 //   calls stamps BATCHES CALLS PAUSE_US    two timestamps and a record filled on the stack: the floor
 //   calls stamped BATCHES CALLS PAUSE_US   the same around cuLaunchKernel: the floor for a hook on this driver
+//   calls runtime BATCHES CALLS PAUSE_US   cudaLaunchKernel of a shared runtime, with a cuLaunchKernel within it
 //   calls mix BATCHES CALLS PAUSE_US       64 kernels, copies, memsets, events: what traces for the analyzer are made
 //   of
 // The batch fits the ring, and the pause lets the sidecar empty it: what is measured is the hook, not the consumer's
 // speed.
 #include <cuda.h>
+#include <cuda_runtime_api.h>
 #include <time.h>
 
 #include <algorithm>
@@ -53,6 +55,10 @@ void set_up() {
 
 void launch(int calls) {
   for (int i = 0; i < calls; ++i) cuLaunchKernel(functions[0], 64, 1, 1, 256, 1, 1, 0, nullptr, nullptr, nullptr);
+}
+
+void runtime(int calls) {
+  for (int i = 0; i < calls; ++i) cudaLaunchKernel(functions[0], dim3(64, 1, 1), dim3(256, 1, 1), nullptr, 0, nullptr);
 }
 
 void mix(int calls) {
@@ -113,7 +119,8 @@ double now_ns() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 5) return std::fprintf(stderr, "usage: calls launch|stamps|stamped|mix BATCHES CALLS PAUSE_US\n"), 2;
+  if (argc != 5)
+    return std::fprintf(stderr, "usage: calls launch|stamps|stamped|runtime|mix BATCHES CALLS PAUSE_US\n"), 2;
   const std::string what = argv[1];
   const int batches = std::atoi(argv[2]), calls = std::atoi(argv[3]), pause_us = std::atoi(argv[4]);
   if (what != "stamps") {
@@ -124,6 +131,7 @@ int main(int argc, char** argv) {
   void (*work)(int) = what == "stamps"    ? stamps<false>
                       : what == "stamped" ? stamps<true>
                       : what == "mix"     ? mix
+                      : what == "runtime" ? runtime
                                           : launch;
   std::vector<double> ns;
   for (int b = 0; b < batches; ++b) {

@@ -309,15 +309,22 @@ static bool begun_at_cursor(const ThreadState& thread, u64 size, Ticks begin) {
   return reinterpret_cast<const RecordHeader*>(thread.cursor)->begin == begin;
 }
 
-// A begun record is whole while its call is open, that is while the slot shows its stamp as the outermost in flight.
+// A begun record is whole while its call is open, that is while the slot shows its stamp in flight.
+static bool begun_in_flight(const ThreadState& thread, u64 size) {
+  for (u32 depth = 0; depth < kBegunDepth; ++depth) {
+    const Ticks begin = thread.slot->in_flight[depth].begin.load(std::memory_order_relaxed);
+    if (begun_at_cursor(thread, size, begin)) return true;
+  }
+  return false;
+}
+
 bool set_begun_aside(ThreadState& thread) {
   if (!has_begun(thread)) return false;
   // One instruction: a handler before it has set the record aside itself, and left 0; one after it drops.
   const u64 size = __atomic_exchange_n(&thread.busy, kWriting, __ATOMIC_RELAXED);
   compiler_barrier();
-  const Ticks open_since = thread.slot->in_flight[0].begin.load(std::memory_order_relaxed);
-  const bool begun = size <= kLargestBegun && begun_at_cursor(thread, size, open_since);
-  if (begun && size) std::memcpy(producer.ledgers[index_of(thread.slot)].set_aside, thread.cursor, size);
+  const bool begun = size != 0 && size <= kLargestBegun && begun_in_flight(thread, size);
+  if (begun) std::memcpy(producer.ledgers[index_of(thread.slot)].set_aside, thread.cursor, size);
   compiler_barrier();
   thread.busy = begun ? 0 : size;
   return thread.busy == 0;

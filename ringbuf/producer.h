@@ -35,6 +35,7 @@ inline constexpr u64 kUntraced = 2;
 // Between reserve and commit.
 inline constexpr u64 kWriting = 1;
 inline constexpr u32 kLargestBegun = 88;  // bytes of the largest record that is begun before its call
+inline constexpr u32 kBegunDepth = 2;     // that call is one of the outermost so many in flight
 
 // Whether calls of vendor libraries are recorded: decided when the session starts.
 inline constexpr u64 kLibrariesUndecided = 0;

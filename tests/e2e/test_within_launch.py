@@ -14,8 +14,22 @@ API CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
 }
 '''
 
+# Hands a launch to the driver, as the shared runtime does: then the driver's call is one within another.
+RUNTIME = r'''
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+__attribute__((visibility("default"))) cudaError_t cudaLaunchKernel(const void* function, dim3 grid, dim3 block, void** parameters,
+                                                                    size_t shared, cudaStream_t stream) {
+  return (cudaError_t)cuLaunchKernel((CUfunction)function, grid.x, grid.y, grid.z, block.x, block.y, block.z, (unsigned)shared,
+                                     stream, parameters, 0);
+}
+'''
+
 PROGRAM = r'''
 #include <cuda.h>
+#include <cuda_runtime_api.h>
+#include <signal.h>
+#include <sys/time.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <sys/wait.h>
@@ -27,13 +41,44 @@ static CUfunction function;
 static jmp_buf out;
 static ucontext_t home, other;
 static char stack[1 << 16];
+static bool through_runtime;
 static void launch(unsigned grid) {
-  cuLaunchKernel(function, grid, grid + 1, grid + 2, grid + 3, grid + 4, grid + 5, grid + 6, (CUstream)(grid + 7ul), nullptr, nullptr);
+  if (through_runtime)
+    cudaLaunchKernel(function, dim3(grid, grid + 1, grid + 2), dim3(grid + 3, grid + 4, grid + 5), nullptr, grid + 6,
+                     (cudaStream_t)(grid + 7ul));
+  else
+    cuLaunchKernel(function, grid, grid + 1, grid + 2, grid + 3, grid + 4, grid + 5, grid + 6, (CUstream)(grid + 7ul), nullptr, nullptr);
 }
 static void fiber() {
   launch(41);
   launch(42);
   swapcontext(&other, &home);
+}
+static volatile unsigned handled;
+static void launch_through(bool runtime, unsigned grid) {
+  const bool before = through_runtime;
+  through_runtime = runtime;
+  launch(grid);
+  through_runtime = before;
+}
+static void handler(int) { launch_through(handled % 2, 2000000 + handled); handled = handled + 1; }
+// Launches in every way while a signal handler launches too.
+static void under_signals() {
+  launch_hook = nullptr;
+  launch(1);
+  launch_through(true, 1);  // whatever has to be resolved or described is
+  signal(SIGALRM, handler);
+  const itimerval every{{0, 200}, {0, 200}};
+  setitimer(ITIMER_REAL, &every, nullptr);
+  unsigned made = 0;
+  while (handled < 300) {
+    launch_through(made % 2, made + 10);
+    ++made;
+    if (made % 256 == 0) usleep(100);
+  }
+  const itimerval never{};
+  setitimer(ITIMER_REAL, &never, nullptr);
+  printf("%u %u\n", made, handled);
 }
 static void within(unsigned grid) {
   switch (grid) {
@@ -46,10 +91,13 @@ static void within(unsigned grid) {
     case 60: if (fork() != 0) { wait(nullptr); break; } launch(61); break;
   }
 }
-int main() {
+int main(int argc, char** argv) {
+  const char mode = argc > 1 ? *argv[1] : ' ';
+  through_runtime = mode == 'r';
   CUdevice device; CUcontext context; CUmodule module;
   if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
       cuModuleLoadData(&module, "x") || cuModuleGetFunction(&function, module, "kernel_07")) return 70;
+  if (mode == 's') return under_signals(), 0;
   launch_hook = within;
   launch(1); launch(2);
   launch(10);
@@ -74,13 +122,26 @@ int main() {
 '''
 
 
-def test_calls_within_a_launch():
+def compiled_program():
+    """(the program, its environment): it runs on a driver and a runtime of its own."""
     folder = scratch('driver')
-    os.makedirs(folder)
-    driver = compiled('driver.c', DRIVER, '-shared', '-fPIC', '-fexceptions', '-I' + SOURCE, '-Wl,-soname,libcuda.so.1')
-    os.rename(driver, os.path.join(folder, 'libcuda.so.1'))
-    command = [compiled('within.cpp', PROGRAM, os.path.join(folder, 'libcuda.so.1'), '-lstdc++')]
-    env = {'LD_LIBRARY_PATH': folder, 'SIMGPU_TRUTH': None}
+    os.makedirs(folder, exist_ok=True)
+    driver, runtime = os.path.join(folder, 'libcuda.so.1'), os.path.join(folder, 'libcudart.so.13')
+    common = ('-shared', '-fPIC', '-fexceptions', '-I' + SOURCE)
+    os.rename(compiled('driver.c', DRIVER, *common, '-Wl,-soname,libcuda.so.1'), driver)
+    os.rename(compiled('runtime.c', RUNTIME, *common, '-Wl,-soname,libcudart.so.13', driver), runtime)
+    return compiled('within.cpp', PROGRAM, driver, runtime, '-lstdc++'), {'LD_LIBRARY_PATH': folder, 'SIMGPU_TRUTH': None}
+
+
+def check_arguments(record):
+    grid = record['grid_x']
+    got = [record[key] for key in ('grid_y', 'grid_z', 'block_x', 'block_y', 'block_z', 'dynamic_shared_bytes', 'stream')]
+    check_equal([int(str(value), 0) for value in got], [grid + n for n in range(1, 8)], f'arguments of launch {grid}')
+
+
+def calls_within_a_launch(*arguments):
+    binary, env = compiled_program()
+    command = [binary, *arguments]
     run = traced(command, env)
     same_output(untraced(command, env), run)
     traces = [records(trace, 'KernelLaunch') for trace in run.traces]
@@ -90,10 +151,33 @@ def test_calls_within_a_launch():
     grids = [record['grid_x'] for record in parent]
     check_equal(grids, [1, 2, 13, 11, 12, 10, 3, 4, 5, 6, 7, 8, 41, 42, 40, 9, 66, 50, 51, 60, 62], 'launches of the program, by their ends')
     for record in parent + child:
-        grid = record['grid_x']
-        got = [record[key] for key in ('grid_y', 'grid_z', 'block_x', 'block_y', 'block_z', 'dynamic_shared_bytes', 'stream')]
-        check_equal([int(str(value), 0) for value in got], [grid + n for n in range(1, 8)], f'arguments of launch {grid}')
-        check_equal(record['result'] != 0, grid == 66, f'result of launch {grid}')
+        check_arguments(record)
+        check_equal(record['result'] != 0, record['grid_x'] == 66, f"result of launch {record['grid_x']}")
+
+
+def test_calls_within_a_launch():
+    calls_within_a_launch()
+
+
+def test_calls_within_a_launch_of_the_runtime():
+    calls_within_a_launch('runtime')
+
+
+def test_signal_handlers_that_launch():
+    binary, env = compiled_program()
+    run = traced([binary, 'signals'], env)
+    made, handled = map(int, run.stdout.split())
+    launches = records(run.traces[0], 'KernelLaunch')
+    for record in launches:
+        check_arguments(record)
+    grids = collections.Counter(record['grid_x'] for record in launches)
+    check_equal([grid for grid, count in grids.items() if count != (2 if grid == 1 else 1)], [], 'no launch twice')
+    calls = sum(1 for record in records(run.traces[0], 'Call') if record['call'] == 'cudaLaunchKernel')
+    dropped = report(run)['coverage']['dropped']
+    wanted = 3 + made + made // 2 + handled + handled // 2  # through the runtime each is two calls
+    check_equal(len(launches) + calls + dropped, wanted, f'launches {len(launches)}, runtime calls {calls}, dropped {dropped}')
+    check(dropped <= 2 * handled, 'only what a handler interrupts or makes may be dropped', dropped, handled)
+    check(dropped < wanted // 2, 'most are recorded', dropped, wanted)
 
 
 if __name__ == '__main__':

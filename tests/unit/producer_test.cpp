@@ -190,19 +190,23 @@ TEST_F(ProducerTest, UntouchedMemoryAtTheCursorIsNotABegunRecord) {
 
 TEST_F(ProducerTest, ABegunRecordGivesWayAndComesBackWhole) {
   ASSERT_TRUE(write(1));
-  auto* begun = reinterpret_cast<KernelLaunch*>(thread_state.cursor);
-  begun->header.begin = 50;
-  begun->function = 0xf00d;
-  thread_state.slot->in_flight[0].begin.store(50);
-  thread_state.busy = sizeof(KernelLaunch);
-  ASSERT_TRUE(write(2, 51));
-  thread_state.slot->in_flight[0].begin.store(0);
-  char* at = reserve_begun(thread_state, sizeof(KernelLaunch), 50, 52);
-  ASSERT_NE(at, nullptr);
-  EXPECT_NE(at, reinterpret_cast<char*>(begun));
-  EXPECT_EQ(reinterpret_cast<KernelLaunch*>(at)->function, 0xf00du);
-  commit(thread_state, at, sizeof(KernelLaunch), kGeneration);
-  EXPECT_EQ(thread_state.slot->seen, 3u);
+  for (u32 depth = 0; depth < kBegunDepth; ++depth) {  // alone, or within one other call
+    const Ticks begin = 50 + depth;
+    auto* begun = reinterpret_cast<KernelLaunch*>(thread_state.cursor);
+    begun->header.begin = begin;
+    begun->function = 0xf00d;
+    std::atomic<u64>& in_flight = thread_state.slot->in_flight[depth].begin;
+    in_flight.store(begin);
+    thread_state.busy = sizeof(KernelLaunch);
+    ASSERT_TRUE(write(2, begin));
+    in_flight.store(0);
+    char* at = reserve_begun(thread_state, sizeof(KernelLaunch), begin, 60);
+    ASSERT_NE(at, nullptr);
+    EXPECT_NE(at, reinterpret_cast<char*>(begun));
+    EXPECT_EQ(reinterpret_cast<KernelLaunch*>(at)->function, 0xf00du);
+    commit(thread_state, at, sizeof(KernelLaunch), kGeneration);
+  }
+  EXPECT_EQ(thread_state.slot->seen, 1u + 2 * kBegunDepth);
   EXPECT_EQ(dropped(*thread_state.slot), 0u);
 }
 
