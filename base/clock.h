@@ -1,7 +1,7 @@
 // The record clock: the TSC where it is invariant, else CLOCK_MONOTONIC.
 //   · now_ticks() is on the hot path of every intercepted call: no system call, no lock.
 //   · Ticks are turned into nanoseconds by the reader alone, from the anchors that the sidecar writes all through the
-//   run.
+//     run.
 #pragma once
 
 #include <time.h>

@@ -15,7 +15,8 @@ struct Ending {
 
 // Starts the command with these variables set and waits for its end.
 //   · The child is in our process group: the terminal's signals reach it without us. Signals sent to us alone are
-//   passed on to it. · Its signal mask and dispositions are those that we were started with.
+//     passed on to it.
+//   · Its signal mask and dispositions are those that we were started with.
 Ending launch(const std::vector<std::string>& command,
               const std::vector<std::pair<std::string, std::string>>& variables);
 

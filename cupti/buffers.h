@@ -2,7 +2,7 @@
 // back.
 //
 //   · request() and complete() run on whatever thread CUPTI likes, the application's included: no lock, no wait; one
-//   mmap at most.
+//     mmap at most.
 //   · take() and give_back() are called by the collector's thread alone.
 //   · A buffer that CUPTI holds is never unmapped, and never lent twice.
 #pragma once

@@ -41,7 +41,7 @@ bool DeviceRing::wait_for_room(u32 size) {
   for (;;) {
     pause_briefly();
     if (room_for(state_, size)) return true;
-    if (control.consumer_state.load(std::memory_order_relaxed) == 3) return false;
+    if (control.consumer_state.load(std::memory_order_relaxed) == static_cast<u32>(ConsumerState::Gone)) return false;
     const u64 now_beat = control.heartbeat.load(std::memory_order_relaxed);
     const Nanos now = monotonic_nanos();
     if (now_beat != beat) {

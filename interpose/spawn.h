@@ -1,7 +1,6 @@
 // Starting the sidecar without the host noticing.
 //
-//   host ── clone, exit signal 0 ──▶ middle ── clone ──▶ sidecar (own session, every signal blocked, two descriptors,
-//   exec)
+//   host ── clone, exit signal 0 ──▶ middle ── clone ──▶ sidecar: own session, every signal blocked, two descriptors, exec
 //                 ◀── reaped by us alone (__WALL) ──
 //
 // Both clones share memory and suspend their caller, like vfork: no page table of a 100 GB host is copied. The host

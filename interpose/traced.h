@@ -5,7 +5,8 @@
 //
 //   · The real call runs in a frame without cleanups: exceptions of callbacks, pthread_cancel and longjmp pass through.
 //   · A longjmp out of the real call leaves `depth` too high; the next call that is opened above the lost frame puts it
-//   right. · After the call the gate is read again: a child of fork that returns here must not touch its parent's slot.
+//     right.
+//   · After the call the gate is read again: a child of fork that returns here must not touch its parent's slot.
 #pragma once
 
 #include <cstddef>

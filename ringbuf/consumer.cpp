@@ -67,11 +67,13 @@ bool Consumer::acquire(const SegmentView& segment, i32 self) {
     const bool alive = holder > 0 && (::kill(holder, 0) == 0 || errno != ESRCH);
     if (alive || !control.consumer_pid.compare_exchange_strong(holder, self)) return false;
   }
-  control.consumer_state.store(1, std::memory_order_relaxed);
+  control.consumer_state.store(static_cast<u32>(ConsumerState::Draining), std::memory_order_relaxed);
   return true;
 }
 
-void Consumer::release() { segment_.control().consumer_state.store(3, std::memory_order_release); }
+void Consumer::release() {
+  segment_.control().consumer_state.store(static_cast<u32>(ConsumerState::Gone), std::memory_order_release);
+}
 
 u64 Consumer::drain() {
   const u64 bytes = pass(false);

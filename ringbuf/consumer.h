@@ -1,10 +1,11 @@
 // The consumer's side of the segment: drains what the threads of the traced process have committed.
 //   · The other side may be broken or hostile: positions, sizes and names are copied before they are checked, and
-//   checked before they are
-//     followed. Whatever it does, drain() ends, and never reads outside the mapping.
+//     checked before they are followed. Whatever it does, drain() ends, and never reads outside the mapping.
 //   · A thread's records come in its order, each once, with their exact ordinals; what was overwritten in between is
-//   counted. · Writes only the words that segment.h gives to the consumer: block states, heartbeat, consumer_*, and
-//   Ended -> Free. · One thread. Memory is bounded by the slots and blocks of the segment.
+//     counted.
+//   · Writes only the words that segment.h gives to the consumer: block states, heartbeat, consumer_*, and Ended ->
+//     Free.
+//   · One thread. Memory is bounded by the slots and blocks of the segment.
 #pragma once
 
 #include <unordered_map>

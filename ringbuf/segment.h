@@ -9,17 +9,17 @@
 //
 //   · A memfd, sealed against shrinking and growing, reserved and pre-faulted before it is used. Never grown.
 //   · A thread's ring is a chain of blocks. It claims a free block at its first record, commits records into it, and at
-//   its end hands
-//     it over (Full) and claims the next. The consumer reads Full blocks and the committed part of Writing ones, and
-//     frees Full ones.
+//     its end hands it over (Full) and claims the next. The consumer reads Full blocks and the committed part of
+//     Writing ones, and frees Full ones.
 //   · A record is either wholly visible or not at all: it is visible when BlockHeader::committed covers it.
 //   · Nobody ever waits: no free block means drop and count, or (kOverwrite) take the oldest Full block that is not
-//   being read. · Nothing is locked. Block states change by one compare-and-swap, at block borders only. · Slot 0 is
-//   written by whichever thread holds the producer's in-process definition lock; it carries definitions (Text, *Facts,
-//     FunctionGet, ModuleLoad, Note ...), is never overwritten, and kReservedBlocks blocks may be claimed for it alone.
+//     being read.
+//   · Nothing is locked. Block states change by one compare-and-swap, at block borders only.
+//   · Slot 0 is written by whichever thread holds the producer's in-process definition lock; it carries definitions
+//     (Text, *Facts, FunctionGet, ModuleLoad, Note ...), is never overwritten, and kReservedBlocks blocks may be
+//     claimed for it alone.
 //   · The consumer assumes that the producer's process is broken or hostile: it copies positions before it checks them,
-//   and checks every
-//     size before it follows it. The consumer writes only the words marked "consumer".
+//     and checks every size before it follows it. The consumer writes only the words marked "consumer".
 #pragma once
 
 #include <atomic>
@@ -72,27 +72,33 @@ enum class SessionState : u32 {
   Recording = 1,
   Waiting = 2,  // outside the window: before GPUTRACE_DELAY, or the capture range has not begun
   Ended = 3,    // window over; the application goes on
-  Off = 4,      // switched off for good after a failure; off_reason says which
+};
+
+// What becomes of what is drained. The consumer's state word.
+enum class ConsumerState : u32 {
+  None = 0,
+  Draining = 1,
+  NotWriting = 2,  // the file could not be made, or takes no more: what follows is counted alone
+  Gone = 3,
 };
 
 struct alignas(64) SegmentControl {
-  // Consumer or a controller writes these; every call reads window_*: a call is recorded if window_begin <= begin <
-  // window_end.
-  std::atomic<u64> window_begin;  // ticks; 0: from the start; ~0: not yet (manual, profiler-api)
+  // Producer; every call reads them: it is recorded if window_begin <= its begin < window_end.
+  std::atomic<u64> window_begin;  // ticks; 0: from the start; ~0: not yet (profiler-api, nvtx)
   std::atomic<u64> window_end;    // ticks; ~0: no end
   u8 pad0[48];
   // Producer (any of its threads).
   alignas(64) std::atomic<u32> state;  // SessionState
-  std::atomic<u32> off_reason;         // errno-like number for Off; 0
-  std::atomic<u64> first_call;         // ticks of the first CUDA call; 0: none yet
-  std::atomic<u64> unslotted;          // records seen by threads that found no slot (all dropped: NoSlot)
-  std::atomic<u64> retired_seen;       // sums over threads whose slots were reclaimed while nobody drained
+  u32 reserved;
+  std::atomic<u64> first_call;    // ticks of the first CUDA call; 0: none yet
+  std::atomic<u64> unslotted;     // records seen by threads that found no slot (all dropped: NoSlot)
+  std::atomic<u64> retired_seen;  // sums over threads whose slots were reclaimed while nobody drained
   std::atomic<u64> retired_dropped[kDropReasons];
   std::atomic<u32> exiting;  // 1: exit handlers run (a hint; nothing depends on it)
   // Consumer.
   alignas(64) std::atomic<u64> heartbeat;  // CLOCK_MONOTONIC ns of the last drain; 0: no consumer yet
   std::atomic<i32> consumer_pid;           // as the consumer sees itself; 0: none
-  std::atomic<u32> consumer_state;         // 0 none, 1 draining, 2 stopped writing (disk), 3 gone
+  std::atomic<u32> consumer_state;         // ConsumerState
 };
 
 enum class SlotState : u32 {
@@ -115,8 +121,7 @@ struct alignas(64) ThreadSlot {
   u64 dropped[kDropReasons];           // by DropReason; seen - sum(dropped) were committed
   u32 depth;                           // calls in flight now, may exceed kInFlightDepth
   u32 next_sequence;                   // sequence of the next block of this slot
-  alignas(64) std::atomic<u32> state;  // SlotState: Free -> Live by the producer, Live -> Ended by the producer, Ended
-                                       // -> Free by the consumer
+  alignas(64) std::atomic<u32> state;  // SlotState; Free -> Live -> Ended by the producer, -> Free by the consumer
   u32 incarnation;                     // counted up each time the slot is taken: (slot, incarnation) names a thread
   i32 tid;                             // kernel thread id as the process sees it
   std::atomic<u32> current_block;      // index, or kNoBlock
@@ -140,8 +145,8 @@ inline constexpr u64 next_block_word(u64 word, BlockState state) {
 //   Full -> Writing     producer, overwrite mode only
 
 struct alignas(64) BlockHeader {
-  std::atomic<u32>
-      committed;     // bytes of whole records after this header; producer, release; pairs with the consumer's acquire
+  // Bytes of whole records after this header. Producer, release; pairs with the consumer's acquire.
+  std::atomic<u32> committed;
   u32 slot;          // whose
   u32 incarnation;   // which thread of that slot
   u32 sequence;      // 0, 1, 2 ... within (slot, incarnation)

@@ -1,7 +1,8 @@
 // A segment as the consumer sees it: mapped with Boost.Interprocess from a descriptor that somebody else made, its
 // layout checked once.
 //   · The header is copied before it is checked, and only the copy is used afterwards: the producer cannot change the
-//   layout under us. · After map() every offset below lies within the mapping, whatever the producer writes later.
+//     layout under us.
+//   · After map() every offset below lies within the mapping, whatever the producer writes later.
 #pragma once
 
 #include <atomic>

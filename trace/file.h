@@ -1,16 +1,16 @@
 // The trace file: FileHeader, then chunks, nothing else. Append-only; readable while written; a torn tail costs only
 // itself.
 //
-//   FileHeader | Chunk | Chunk | ...        each Chunk: ChunkHeader, then stored_size bytes of payload, then zeros up
-//   to 8 bytes
+//   FileHeader | Chunk | Chunk | ...
+//   Chunk: ChunkHeader, then stored_size bytes of payload, then zeros up to 8 bytes
 //
 //   · Every chunk carries its own length, sequence and checksums: header_check over its header (so a damaged payload
-//   still tells whose records are
-//     lost, and how many) and checksum over header fields and stored payload. A reader that meets a bad header looks
-//     for the next good one on an 8-byte border and goes on; it reports exactly which sequences are lost.
+//     still tells whose records are lost, and how many) and checksum over header fields and stored payload. A reader
+//     that meets a bad header looks for the next good one on an 8-byte border and goes on; it reports exactly which
+//     sequences are lost.
 //   · A chunk may be transformed and compressed (encoding), never reinterpreted: decoding gives, bit for bit, what the
-//   producer wrote. · Unknown chunk kinds are skipped and counted. A file with a newer major is refused by name; a
-//   newer minor is read.
+//     producer wrote.
+//   · Unknown chunk kinds are skipped and counted. A file with a newer major is refused by name; a newer minor is read.
 #pragma once
 
 #include "base/clock.h"

@@ -14,9 +14,10 @@
 //
 //   · The file is hostile input: every size is checked before it is followed, and capped before it is allocated.
 //   · open() reads the file once and verifies every checksum; memory is O(chunks + threads + definitions), never
-//   O(records). · The file may still be written: what is read is what was there at open. · After open() a TraceReader
-//   never changes: every const member may be called from several threads at once. · Broken parts are findings
-//   (damage()), not errors: open() fails only where nothing can be said.
+//     O(records).
+//   · The file may still be written: what is read is what was there at open.
+//   · After open() a TraceReader never changes: every const member may be called from several threads at once.
+//   · Broken parts are findings (damage()), not errors: open() fails only where nothing can be said.
 #pragma once
 
 #include <cstring>

@@ -1,8 +1,9 @@
 // Writes one trace file: appends whole chunks, never goes back, never overwrites.
 //   · One thread. No exception leaves it: bad allocation aside, a failure is a WriteStop.
 //   · A chunk is in the file wholly or not at all, unless the writer is killed: after a failed write the file is cut
-//   back to the last chunk. · Room for the last chunks (kTailReserve) is kept free below the size limit, and on the
-//   disk where the file system can reserve it.
+//     back to the last chunk.
+//   · Room for the last chunks (kTailReserve) is kept free below the size limit, and on the disk where the file system
+//     can reserve it.
 #pragma once
 
 #include <memory>

@@ -119,7 +119,7 @@ bool Sidecar::open_trace(const SegmentView& segment) {
   auto opened = open_output(environment_("GPUTRACE_OUTPUT"), names_, environment_);
   if (!opened) {
     sink_ = std::make_unique<TraceSink>(std::nullopt);
-    segment.control().consumer_state.store(2, std::memory_order_relaxed);
+    segment.control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting), std::memory_order_relaxed);
     return false;
   }
   directory_ = std::move(opened).value();
@@ -146,7 +146,7 @@ bool Sidecar::open_trace(const SegmentView& segment) {
     names_.random_id += 0x9e3779b97f4a7c15ull;  // another one has that name
   }
   sink_ = std::make_unique<TraceSink>(std::nullopt);
-  segment.control().consumer_state.store(2, std::memory_order_relaxed);
+  segment.control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting), std::memory_order_relaxed);
   log_.error(directory_.path + ": " + std::strerror(error) + "; tracing is off, your program continues",
              "GPUTRACE_OUTPUT=$HOME/gputrace-%j");
   return false;
@@ -173,7 +173,7 @@ ProcessWatch::State Sidecar::follow() {
 Nanos Sidecar::next_pause(Nanos pause, u64 bytes) const {
   const SegmentHeader& header = consumer_->segment().header();
   const u32 state = consumer_->segment().control().state.load(std::memory_order_relaxed);
-  const bool over = state == static_cast<u32>(SessionState::Ended) || state == static_cast<u32>(SessionState::Off);
+  const bool over = state == static_cast<u32>(SessionState::Ended);
   if (over && !bytes) return kPauseWhenOver;
   const u64 ring = u64{header.block_count} * header.block_size;
   if (bytes > ring / 2) return 0;
@@ -217,7 +217,8 @@ void Sidecar::finish(ProcessWatch::State how) {
 void Sidecar::say_stop() {
   if (said_stop_ || !sink_->writer() || sink_->stop() == WriteStop::None) return;
   said_stop_ = true;
-  consumer_->segment().control().consumer_state.store(2, std::memory_order_relaxed);
+  consumer_->segment().control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting),
+                                                      std::memory_order_relaxed);
   const TraceWriter& writer = *sink_->writer();
   std::string what, fix;
   switch (writer.stop()) {

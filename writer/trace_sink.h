@@ -1,7 +1,9 @@
 // Takes records from the consumer and turns them into the chunks of a trace file. One thread.
 //   · Records of one thread are gathered into chunks of up to kChunkBytes; flush() writes what there is, and is called
-//   at least once a second. · Conservation: every record given is stored, or counted as Disk. Without a file (it could
-//   not be made) all of them are Disk. · Memory is bounded: kStagedBytes of records, and a few words per living thread.
+//     at least once a second.
+//   · Conservation: every record given is stored, or counted as Disk. Without a file (it could not be made) all of them
+//     are Disk.
+//   · Memory is bounded: kStagedBytes of records, and a few words per living thread.
 #pragma once
 
 #include <optional>
