@@ -185,6 +185,8 @@ TEST(Sidecar, SurvivesTheDeathOfTheProgramAtRandom) {
       producer.slots[5].in_flight[0].begin.store(record_ticks());
       record_from_two_threads(~0ull);
     });
+    // On a busy machine the program may not have got that far yet.
+    for (int i = 0; i < 5000 && !producer.slots[5].in_flight[0].begin.load(); ++i) ::usleep(1000);
     ::usleep(static_cast<useconds_t>(1000 + random() % 30'000));
     pair.kill_program();
     const Nanos killed = monotonic_nanos();
