@@ -3,7 +3,6 @@ import subprocess
 import sys
 import time
 
-import harness
 from harness import *
 
 
@@ -39,11 +38,11 @@ def test_an_orphan_that_stays_is_named():
     subprocess.run(['sh', '-c', 'setsid sleep 60 & exit 0'], check=True)
     left = wait_for_orphans(0.2)
     check_equal(len(left), 1, 'orphans')
-    limit, harness.wait_for_orphans.__defaults__ = harness.wait_for_orphans.__defaults__, (0.1,)
+    limit, wait_for_orphans.__defaults__ = wait_for_orphans.__defaults__, (0.1,)
     try:
-        check('sleep 60' in harness._end_orphans()[0])
+        check('sleep 60' in end_orphans()[0])
     finally:
-        harness.wait_for_orphans.__defaults__ = limit
+        wait_for_orphans.__defaults__ = limit
 
 
 def test_a_program_that_hangs_is_killed():

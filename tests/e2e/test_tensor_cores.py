@@ -1,14 +1,13 @@
 # meson: timeout=180
 # From machine code to the report: kernels with and without matrix instructions, for two chips in one image, timed by the simulated device.
-from harness import *
-import test_code
+from code_images import *
 
 WANTED = {'half_mma': (True, 'HMMA', 'fp16', True), 'int_mma': (True, 'IMMA', 'int8', True), 'saxpy': (False, None, 'fp32', None)}
 
 
 def _report(how, image, **env):
-    run = test_code.loads(f'{how}:{test_code.images()[image]}:half_mma,int_mma,saxpy',
-                          env={'SIMGPU_KERNEL_TIME': 'half_mma=600us,int_mma=300us,saxpy=100us', **env})
+    run = loads(f'{how}:{images()[image]}:half_mma,int_mma,saxpy',
+                env={'SIMGPU_KERNEL_TIME': 'half_mma=600us,int_mma=300us,saxpy=100us', **env})
     return report(run, 'overview', 'kernels', 'tensor-cores', 'tensor-core-misses')
 
 

@@ -1,0 +1,133 @@
+"""The test_* functions of one file: checks, skips, their scratch folders, and no process that outlives them."""
+import collections
+import ctypes
+import glob
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+
+FULL = os.environ.get('GT_FULL') == '1'  # the large sweeps, by hand: hours, not minutes
+SIDECAR_TIMEOUT = 20    # seconds for the sidecar to end after the program has
+
+
+class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
+    pass
+
+
+def fail(message):
+    raise Failed(message)
+
+
+def skip(reason):
+    raise Skipped(reason)
+
+
+def check(condition, message='', *values):
+    """check(a == b, 'what was wanted', a, b): the values are shown when it fails."""
+    if not condition:
+        raise Failed(f'{message}' + ''.join(f'\n    {value!r}'[:2000] for value in values))
+
+
+def check_equal(got, wanted, what=''):
+    check(got == wanted, f'{what}: got {got!r}, wanted {wanted!r}'[:4000])
+
+
+_scratch = None
+
+
+def scratch(*parts):
+    """A path in the running test's own folder."""
+    return os.path.join(_scratch, *parts)
+
+
+def main():
+    """Runs the test_* functions of the calling script, in their order; those named on the command line, if any."""
+    global _scratch
+    module = sys.modules['__main__']
+    tests = [(name, value) for name, value in vars(module).items() if name.startswith('test_') and callable(value)]
+    if sys.argv[1:]:
+        tests = [(name, value) for name, value in tests if name in sys.argv[1:]]
+    counts = collections.Counter()
+    become_reaper()
+    for name, function in tests:
+        _scratch = tempfile.mkdtemp(prefix=f'gputrace-{name}-')
+        began, detail = time.monotonic(), ''
+        try:
+            function()
+            outcome = 'passed'
+        except Skipped as reason:
+            outcome, detail = 'skipped', f': {reason}'
+        except Failed as error:
+            outcome, detail = 'failed', f': {error}\n' + ''.join(traceback.format_list(traceback.extract_tb(error.__traceback__)[1:]))
+        except Exception:
+            outcome, detail = 'failed', ':\n' + traceback.format_exc()
+        left = end_orphans()
+        if left and outcome != 'failed':
+            outcome, detail = 'failed', f': left behind: {left}'
+        counts[outcome] += 1
+        print(f'{outcome} {name} ({time.monotonic() - began:.1f} s)'.replace('skipped', 'skipped:') + detail, flush=True)
+        if os.environ.get('GT_KEEP'):
+            print('  kept', _scratch)
+        else:
+            shutil.rmtree(_scratch, ignore_errors=True)
+    print(f"CASES {counts['passed']} {counts['failed']} {counts['skipped']}")
+    sys.exit(1 if counts['failed'] else 0 if counts['passed'] else 77)
+
+
+def become_reaper():
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def children():
+    """Processes whose parent we are: those that we started, and orphans of theirs (we are their reaper)."""
+    found = []
+    for path in glob.glob('/proc/self/task/*/children'):
+        try:
+            with open(path, encoding='utf-8') as file:
+                found += [int(pid) for pid in file.read().split()]
+        except OSError:
+            pass
+    return found
+
+
+_ours = set()  # pids of Popen objects, which reap for themselves
+
+
+def wait_for_orphans(seconds=SIDECAR_TIMEOUT):
+    """Waits until sidecars and other orphans of what ran have ended. Returns those that have not."""
+    deadline = time.monotonic() + seconds
+    while True:
+        left = []
+        for pid in children():
+            if pid in _ours:
+                continue
+            try:
+                if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    left.append(pid)
+            except ChildProcessError:
+                pass
+        if not left or time.monotonic() > deadline:
+            return left
+        time.sleep(0.002)
+
+
+def end_orphans():
+    names = []
+    for pid in wait_for_orphans():
+        try:
+            with open(f'/proc/{pid}/cmdline', encoding='utf-8', errors='replace') as file:
+                names.append(f"{pid} {file.read().replace(chr(0), ' ')}".strip())
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        except (OSError, ChildProcessError):
+            pass
+    return names
