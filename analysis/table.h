@@ -23,6 +23,10 @@ inline Value number(u64 value) {
   return static_cast<i64>(value < kMax ? value : kMax);
 }
 inline Value number(i64 value) { return value; }
+// To the nearest whole unit; not known where there is nothing to divide by.
+inline Value mean(u64 sum, u64 count) {
+  return count ? number(sum / count + (sum % count + count / 2) / count) : Value();
+}
 
 enum class Unit { Text, Nanos, Bytes, Count, Ratio, BytesPerSecond, Boolean, None };
 const char* unit_name(Unit unit);

@@ -33,15 +33,14 @@ Table graphs_report(const LoadedTrace& trace) {
       if (trace.processes.size() > 1) name = std::to_string(process.who.pid) + " " + name;
       const bool known = !graph.unreadable;
       const GraphTimes& times = graph.times;
-      table.rows.push_back(
-          {name, known ? number(graph.nodes) : Value(), known ? number(graph.kernel_nodes) : Value(),
-           number(graph.instantiations), number(graph.updates), number(graph.launches),
-           graph.launches ? number(graph.launch_calls.mean()) : Value(),
-           times.replays ? number(times.device_ns) : Value(),
-           times.replays ? number(times.device_ns / times.replays) : Value(),
-           times.replays ? number(times.latency_ns / times.replays) : Value(),
-           known && graph.nodes && graph.launches ? number(graph.launch_calls.mean() / graph.nodes) : Value(),
-           process.device.collected ? number(times.replays) : Value(), static_cast<i64>(process.who.pid)});
+      table.rows.push_back({name, known ? number(graph.nodes) : Value(), known ? number(graph.kernel_nodes) : Value(),
+                            number(graph.instantiations), number(graph.updates), number(graph.launches),
+                            graph.launches ? number(graph.launch_calls.mean()) : Value(),
+                            times.replays ? number(times.device_ns) : Value(), mean(times.device_ns, times.replays),
+                            mean(times.latency_ns, times.replays),
+                            known && graph.launches ? mean(graph.launch_calls.mean(), graph.nodes) : Value(),
+                            process.device.collected ? number(times.replays) : Value(),
+                            static_cast<i64>(process.who.pid)});
     }
   }
   sort_table(table, "launches");

@@ -84,7 +84,7 @@ Table idle_causes_report(const LoadedTrace& trace) {
   for (const auto& [cause, sum] : sums) {
     const auto share = ratio(sum.total_ns, totals.idle_ns);
     table.rows.push_back({std::string(idle_cause_name(cause)), number(sum.total_ns), share ? Value(*share) : Value(),
-                          number(sum.count), number(sum.count ? sum.total_ns / sum.count : 0), worst_call(sum),
+                          number(sum.count), mean(sum.total_ns, sum.count), worst_call(sum),
                           std::string(meaning(cause))});
   }
   sort_table(table, "total_ns");
