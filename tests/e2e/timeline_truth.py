@@ -231,7 +231,7 @@ def joined(run):
     sums = [0, 0, 0, 0]
     for row in rows(run, 'quality-notes'):
         if row['what'] == 'join':
-            numbers = re.match(r'(\d+) device operations joined to their calls: (\d+) by correlation id, (\d+) by order, (\d+) not', row['text'])
+            numbers = re.search(r'(\d+) device operations joined to their calls: (\d+) by correlation id, (\d+) by order, (\d+) not', row['text'])
             check(numbers, 'the note on the join', row)
             sums = [a + int(b) for a, b in zip(sums, numbers.groups())]
     return tuple(sums)
