@@ -287,7 +287,7 @@ void nvtx_forget_messages() {
 u64 utf8_of_wide(const wchar_t* text, char* out, u64 capacity) {
   u64 size = 0;
   for (; text && *text; ++text) {
-    u32 c = static_cast<u32>(*text);
+    u32 c = static_cast<u32>(static_cast<std::make_unsigned_t<wchar_t>>(*text));
     if (c > 0x10ffff || (c >= 0xd800 && c < 0xe000)) c = 0xfffd;
     const u32 extra = c < 0x80 ? 0 : c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
     if (size + extra + 2 > capacity) break;

@@ -118,7 +118,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (!view) return 0;
   CheckingSink sink;
   Consumer consumer(view.value(), sink);
-  if (!consumer.acquire(1)) return 0;
+  if (!Consumer::acquire(view.value(), 1)) return 0;
   while (input.take(&patch, sizeof patch)) {
     BlockChoice choice;
     switch (patch.step % 4) {
