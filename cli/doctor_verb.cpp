@@ -10,11 +10,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "analysis/render/render.h"
 #include "analysis/render/safe_text.h"
 #include "base/fd.h"
 #include "cli/capture_output.h"
+#include "cli/cupti_choice.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output_directory.h"
@@ -25,23 +28,22 @@ namespace {
 
 class Checks {
  public:
-  void ok(const std::string& text) { line("ok", text); }
-  void info(const std::string& text) { line("info", text); }
-  void warning(const std::string& text, const std::string& fix) {
-    line("warn", text);
-    if (!fix.empty()) line("", "fix: " + fix);
-  }
+  struct Line {
+    const char* status;  // ok, info, warn, error
+    std::string text, fix;
+  };
+  void ok(const std::string& text) { lines_.push_back({"ok", text, ""}); }
+  void info(const std::string& text) { lines_.push_back({"info", text, ""}); }
+  void warning(const std::string& text, const std::string& fix) { lines_.push_back({"warn", text, fix}); }
   void error(const std::string& text, const std::string& fix) {
     ready_ = false;
-    line("error", text);
-    if (!fix.empty()) line("", "fix: " + fix);
+    lines_.push_back({"error", text, fix});
   }
   bool ready() const { return ready_; }
+  const std::vector<Line>& lines() const { return lines_; }
 
  private:
-  static void line(const char* what, const std::string& text) {
-    std::printf("  %-5s %s\n", what, safe_text(text).c_str());
-  }
+  std::vector<Line> lines_;
   bool ready_ = true;
 };
 
@@ -75,36 +77,30 @@ void check_sidecar(const Places& places, Checks& checks) {
   checks.ok("sidecar starts: " + path);
 }
 
-bool cache_knows(const char* name) {
-  const Fd cache(open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC));
-  std::string content;
-  char piece[65536];
-  for (ssize_t got; cache && content.size() < (16u << 20) && (got = read(cache.get(), piece, sizeof piece)) > 0;) {
-    content.append(piece, static_cast<std::size_t>(got));
-  }
-  return content.find(std::string("/") + name + std::string(1, '\0')) != std::string::npos;
-}
-
 void check_driver(const TraceOptions& options, const Places& places, Checks& checks) {
-  std::vector<std::string> folders;
-  const char* path = std::getenv("LD_LIBRARY_PATH");
-  if (options.simgpu) folders.push_back(places.simgpu);
-  for (const std::string& folder : split(path ? path : "", ':')) {
-    if (!folder.empty()) folders.push_back(folder);
-  }
-  for (const char* usual : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
-                            "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/cuda/compat"}) {
-    folders.emplace_back(usual);
-  }
-  for (const std::string& folder : folders) {
-    const std::string file = folder + "/libcuda.so.1";
-    if (access(file.c_str(), R_OK) == 0) return checks.ok("driver library found: " + file);
-  }
-  if (cache_knows("libcuda.so.1")) return checks.ok("driver library found: libcuda.so.1 in the loader's cache");
+  const std::string driver = find_driver(options, places);
+  if (driver.find('/') != std::string::npos) return checks.ok("driver library found: " + driver);
+  if (!driver.empty()) return checks.ok("driver library found: " + driver + " in the loader's cache");
   checks.warning("libcuda.so.1 is not in the usual places: no GPU driver here?",
                  places.simgpu.empty()
                      ? "run where a GPU driver is"
                      : "run where a GPU driver is, or try the simulated GPU: gputrace run --simgpu -- CMD");
+}
+
+void check_cupti(const CuptiChoice& choice, Checks& checks) {
+  switch (choice.kind) {
+    case CuptiChoice::Kind::Chosen:
+      return checks.ok("device times from " + choice.path + ": " + choice.reason +
+                       (choice.reason.find("GPUTRACE_CUPTI") == std::string::npos
+                            ? "; one that the program has loaded by its first cuInit comes first"
+                            : ""));
+    case CuptiChoice::Kind::Off:
+      return checks.info("no device times: " + choice.reason);
+    case CuptiChoice::Kind::Absent:
+      return checks.warning(
+          "no device times, unless the program brings a libcupti: " + choice.reason,
+          "install CUPTI (the toolkit's cuda-cupti, or pip install nvidia-cuda-cupti), or GPUTRACE_CUPTI=PATH");
+  }
 }
 
 void check_output(const TraceOptions& options, Checks& checks) {
@@ -151,14 +147,38 @@ void check_memory(Checks& checks) {
   checks.ok("sealed memory works (memfd)" + more);
 }
 
-void check_target(const Arguments& command, Checks& checks) {
+void check_target(const Arguments& command, const Target& target, Checks& checks) {
   if (command.empty()) return;
-  const Target target = inspect_target(command[0]);
   if (target.path.empty()) return checks.error(command[0] + ": not found, or not executable", "");
   const std::string why = why_unreachable(target);
   if (!why.empty()) return checks.error(why, "trace the dynamically linked, unprivileged program");
   checks.ok("program can be traced: " + target.path +
             (target.interpreter.empty() ? "" : " (run by " + target.interpreter + ")"));
+}
+
+void print_text(const Checks& checks) {
+  for (const Checks::Line& line : checks.lines()) {
+    std::printf("  %-5s %s\n", line.status, safe_text(line.text).c_str());
+    if (!line.fix.empty()) std::printf("  %-5s fix: %s\n", "", safe_text(line.fix).c_str());
+  }
+}
+
+void print_json(const Checks& checks, const CuptiChoice& cupti) {
+  using Json = nlohmann::ordered_json;
+  Json all{{"ready", checks.ready()}, {"checks", Json::array()}};
+  for (const Checks::Line& line : checks.lines()) {
+    Json row{{"status", line.status}, {"text", line.text}};
+    if (!line.fix.empty()) row["fix"] = line.fix;
+    all["checks"].push_back(row);
+  }
+  const bool chosen = cupti.kind == CuptiChoice::Kind::Chosen;
+  Json& out = all["cupti"];
+  out["path"] = chosen ? Json(cupti.path) : Json();
+  out["reason"] = cupti.reason;
+  out["places"] = Json::array();
+  for (const CuptiChoice::Place& place : cupti.places)
+    out["places"].push_back({{"path", place.path}, {"reason", place.reason}, {"found", place.found}});
+  std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 }  // namespace
@@ -168,6 +188,8 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   TraceOptions options;
   parser.text("-o,--output", options.output, "the directory that traces shall go to", "DIR");
   parser.flag("--simgpu", options.simgpu, "for the simulated GPU");
+  bool json = false;
+  parser.flag("--json", json, "the same as JSON, with every place where a libcupti was looked for");
   parser.footer("Then: -- CMD [ARGUMENTS], to check that program too. Exit code 0: ready, 1: not.");
   std::size_t end = 0;
   while (end < arguments.size() && arguments[end] != "--") ++end;
@@ -176,13 +198,21 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   const Arguments command(end < arguments.size() ? middle + 1 : middle, arguments.end());
 
   const Places places = find_places();
+  const Target target = command.empty() ? Target{} : inspect_target(command[0]);
+  const CuptiChoice cupti = choose_cupti(options, places, target);
   Checks checks;
   check_library(places, checks);
   check_sidecar(places, checks);
   check_driver(options, places, checks);
+  check_cupti(cupti, checks);
   check_output(options, checks);
   check_memory(checks);
-  check_target(command, checks);
+  check_target(command, target, checks);
+  if (json) {
+    print_json(checks, cupti);
+    return checks.ready() ? kOk : kRuntimeError;
+  }
+  print_text(checks);
   if (!checks.ready()) {
     std::fputs("  not ready.\n", stdout);
     return kRuntimeError;

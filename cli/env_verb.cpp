@@ -1,6 +1,8 @@
 // gputrace env: the variables that `run` would set, for shells, batch scripts and containers.
 #include <cstdio>
 
+#include "analysis/render/safe_text.h"
+#include "cli/cupti_choice.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output.h"
@@ -35,7 +37,12 @@ int env_verb(const Arguments& arguments, Globals& globals) {
       output.write("export " + name + "=" + shell_word(value) + "\n");
     }
   }
-  if (docker) output.write("\n");
+  if (docker) {
+    output.write("\n");
+  } else {  // last: an eval without quotes makes one line of all
+    const CuptiChoice cupti = choose_cupti(options, places, Target{});
+    output.write("# device times: " + safe_text((cupti.path.empty() ? "" : cupti.path + ": ") + cupti.reason) + "\n");
+  }
   return output.close();
 }
 

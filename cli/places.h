@@ -1,7 +1,7 @@
 // Where the parts of this installation are: found from the path of the running program, so that a tree works after it
 // was moved.
-//   installed:  PREFIX/bin/gputrace   PREFIX/lib/libgputrace.so   PREFIX/libexec/gputrace/gputrace-sidecar
-//   PREFIX/lib/gputrace/simgpu build tree: cli/gputrace   interpose/libgputrace.so   writer/gputrace-sidecar simgpu/lib
+//   installed, below PREFIX   bin/gputrace   lib/libgputrace.so           libexec/gputrace/gputrace-sidecar   lib/gputrace/simgpu
+//   build tree                cli/gputrace   interpose/libgputrace.so     writer/gputrace-sidecar             simgpu/lib
 #pragma once
 
 #include <string>

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/raw_syscall.h"
+#include "cupti/places.h"
 
 namespace gputrace {
 namespace {
@@ -19,7 +20,6 @@ const char* file_name(const char* path) {
   return slash ? slash + 1 : path;
 }
 bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
-bool is_cupti_file(const char* path) { return begins_with(file_name(path), "libcupti.so"); }
 
 const char* variable(const char* name) {
   const u64 length = std::strlen(name);
@@ -27,58 +27,6 @@ const char* variable(const char* name) {
     if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
   }
   return nullptr;
-}
-
-class Candidates {
- public:
-  Candidates(LibraryCandidate* out, u32 capacity, u32 newest_major)
-      : out_(out), capacity_(capacity), newest_major_(newest_major) {}
-
-  void add(const char* folder, u64 folder_length, const char* file, const char* reason, bool loaded = false) {
-    const u64 length = std::strlen(file);
-    if (count_ == capacity_ || folder_length + length + 1 > sizeof out_->path) return;
-    LibraryCandidate& candidate = out_[count_];
-    std::memcpy(candidate.path, folder, folder_length);
-    std::memcpy(candidate.path + folder_length, file, length + 1);
-    candidate.reason = reason;
-    candidate.loaded = loaded;
-    for (u32 i = 0; i < count_; ++i) {
-      if (std::strcmp(out_[i].path, candidate.path) == 0) return;
-    }
-    ++count_;
-  }
-  // Both names, the newer first, as far as the driver allows.
-  void add_folder(const char* folder, u64 folder_length, const char* below, const char* reason) {
-    char path[512];
-    const u64 length = std::strlen(below);
-    if (folder_length + length + 1 > sizeof path) return;
-    std::memcpy(path, folder, folder_length);
-    std::memcpy(path + folder_length, below, length);
-    if (newest_major_ >= 13) add(path, folder_length + length, "libcupti.so.13", reason);
-    add(path, folder_length + length, "libcupti.so.12", reason);
-  }
-  u32 count() const { return count_; }
-
- private:
-  LibraryCandidate* out_;
-  u32 capacity_;
-  u32 newest_major_;
-  u32 count_ = 0;
-};
-
-u64 folder_length(const char* path) { return static_cast<u64>(file_name(path) - path); }
-
-// A driver in a system folder says nothing about CUPTI; one that lies elsewhere may bring its own.
-bool is_system_folder(const char* path) {
-  return begins_with(path, "/usr/") || begins_with(path, "/lib/") || begins_with(path, "/lib64/");
-}
-
-// .../site-packages/nvidia/cuda_runtime/lib/libcudart.so.12, .../torch/lib/libtorch_cuda.so -> .../site-packages/
-u64 packages_root(const char* path) {
-  const char* found = std::strstr(path, "/site-packages/");
-  if (found) return static_cast<u64>(found - path) + std::strlen("/site-packages/");
-  found = std::strstr(path, "/dist-packages/");
-  return found ? static_cast<u64>(found - path) + std::strlen("/dist-packages/") : 0;
 }
 
 // Copies of the loaded objects' paths: another thread may close what the loader's own strings belong to. One search at
@@ -138,7 +86,7 @@ bool exists(const char* path) {
 
 enum class Try { Opened, Absent, Unusable };
 
-Try try_candidate(const Loader& loader, const LibraryCandidate& candidate, CuptiApi& api, Sentence& said) {
+Try try_candidate(const Loader& loader, const CuptiCandidate& candidate, CuptiApi& api, Sentence& said) {
   if (!candidate.loaded && !exists(candidate.path)) return Try::Absent;
   void* handle = loader.open(candidate.path, RTLD_NOW | RTLD_LOCAL | (candidate.loaded ? RTLD_NOLOAD : 0));
   if (!handle) {
@@ -156,32 +104,6 @@ Try try_candidate(const Loader& loader, const LibraryCandidate& candidate, Cupti
 
 }  // namespace
 
-u32 list_candidates(const LibrarySearch& search, LibraryCandidate* out, u32 capacity) {
-  Candidates list(out, capacity, search.newest_major);
-  for (u32 i = 0; i < search.loaded_count; ++i) {
-    if (is_cupti_file(search.loaded[i])) list.add("", 0, search.loaded[i], "the program has loaded it", true);
-  }
-  if (search.driver_path && !is_system_folder(search.driver_path))
-    list.add_folder(search.driver_path, folder_length(search.driver_path), "", "it lies beside the loaded driver");
-  if (search.runtime_path)
-    list.add_folder(search.runtime_path, folder_length(search.runtime_path), "", "it lies beside the loaded runtime");
-  for (u32 i = 0; i < search.loaded_count; ++i) {
-    const u64 root = packages_root(search.loaded[i]);
-    if (!root) continue;
-    list.add_folder(search.loaded[i], root, "nvidia/cu13/lib/", "the Python packages that are loaded bring it");
-    list.add_folder(search.loaded[i], root, "nvidia/cuda_cupti/lib/", "the Python packages that are loaded bring it");
-  }
-  const char* homes[] = {search.cuda_home, "/usr/local/cuda"};
-  for (const char* home : homes) {
-    if (!home || !*home) continue;
-    list.add_folder(home, std::strlen(home), "/extras/CUPTI/lib64/", "it belongs to the toolkit");
-    list.add_folder(home, std::strlen(home), "/lib64/", "it belongs to the toolkit");
-    list.add_folder(home, std::strlen(home), "/lib/", "it belongs to the toolkit");
-  }
-  list.add_folder("", 0, "", "the loader finds it");
-  return list.count();
-}
-
 bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& api, Sentence& said) {
   const Loader loader{reinterpret_cast<Dlopen>(host.libc_function("dlopen")),
                       reinterpret_cast<Dlsym>(host.libc_function("dlsym")),
@@ -191,7 +113,7 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
     said << "libc offers no dlopen";
     return false;
   }
-  static constinit LibraryCandidate candidates[kMostCandidates]{};  // one start at a time
+  static constinit CuptiCandidate candidates[kMostCandidates]{};  // one start at a time
   u32 count = 1;
   if (options.library) {
     if (std::strlen(options.library) >= sizeof candidates[0].path) {
@@ -203,7 +125,7 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
     candidates[0].loaded = false;
   } else {
     const Loaded& loaded = loaded_objects();
-    LibrarySearch search;
+    CuptiSearch search;
     search.loaded = loaded.paths;
     search.loaded_count = loaded.count;
     search.driver_path = options.driver_path;

@@ -1,5 +1,5 @@
 // Where a libcupti is looked for, and in which order.
-#include "cupti/library.h"
+#include "cupti/places.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 namespace gputrace {
 namespace {
 
-std::vector<std::string> paths(const LibrarySearch& search) {
-  std::vector<LibraryCandidate> candidates(32);
+std::vector<std::string> paths(const CuptiSearch& search) {
+  std::vector<CuptiCandidate> candidates(32);
   const u32 count = list_candidates(search, candidates.data(), 32);
   std::vector<std::string> found;
   for (u32 i = 0; i < count; ++i)
@@ -28,7 +28,7 @@ u64 place(const std::vector<std::string>& all, const std::string& path) {
 
 TEST(ListCandidates, WhatIsLoadedComesFirst) {
   const char* loaded[] = {"/x/libc.so.6", "/venv/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12"};
-  LibrarySearch search;
+  CuptiSearch search;
   search.loaded = loaded;
   search.loaded_count = 2;
   search.driver_path = "/sim/libcuda.so.1";
@@ -37,7 +37,7 @@ TEST(ListCandidates, WhatIsLoadedComesFirst) {
 
 TEST(ListCandidates, ThenDriverRuntimePackagesToolkitLoader) {
   const char* loaded[] = {"/venv/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so"};
-  LibrarySearch search;
+  CuptiSearch search;
   search.loaded = loaded;
   search.loaded_count = 1;
   search.driver_path = "/sim/lib/libcuda.so.1";
@@ -59,24 +59,24 @@ TEST(ListCandidates, ThenDriverRuntimePackagesToolkitLoader) {
 }
 
 TEST(ListCandidates, ADriverOfTheSystemSaysNothing) {
-  LibrarySearch search;
+  CuptiSearch search;
   search.driver_path = "/usr/lib/x86_64-linux-gnu/libcuda.so.1";
   for (const std::string& path : paths(search)) EXPECT_NE(path.rfind("/usr/lib/x86_64", 0), 0u) << path;
 }
 
 TEST(ListCandidates, NothingNewerThanTheDriver) {
-  LibrarySearch search;
+  CuptiSearch search;
   search.driver_path = "/sim/libcuda.so.1";
   search.newest_major = 12;
   for (const std::string& path : paths(search)) EXPECT_EQ(path.find(".so.13"), std::string::npos) << path;
 }
 
 TEST(ListCandidates, StaysWithinItsRoom) {
-  LibrarySearch search;
+  CuptiSearch search;
   const std::string longest(600, 'x');
   const std::string driver = "/" + longest + "/libcuda.so.1";
   search.driver_path = driver.c_str();
-  LibraryCandidate few[2];
+  CuptiCandidate few[2];
   EXPECT_LE(list_candidates(search, few, 2), 2u);
 }
 

@@ -1,0 +1,195 @@
+#include "cli/cupti_choice.h"
+
+#include <fcntl.h>
+#include <glob.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "cli/capture_output.h"
+#include "cli/options.h"
+#include "cupti/places.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kMostCandidates = 32;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+bool readable(const std::string& path) { return access(path.c_str(), R_OK) == 0; }
+
+bool cache_knows(const std::string& name) {
+  const Fd cache(open("/etc/ld.so.cache", O_RDONLY | O_CLOEXEC));
+  std::string content;
+  char piece[65536];
+  for (ssize_t got; cache && content.size() < (16u << 20) && (got = read(cache.get(), piece, sizeof piece)) > 0;) {
+    content.append(piece, static_cast<std::size_t>(got));
+  }
+  return content.find("/" + name + std::string(1, '\0')) != std::string::npos;
+}
+
+// What dlopen(name) would find: a path, the bare name where only the cache knows it, or nothing.
+std::string find_by_loader(const TraceOptions& options, const Places& places, const std::string& name) {
+  std::vector<std::string> folders;
+  if (options.simgpu) folders.push_back(places.simgpu);
+  for (const std::string& folder : split(variable("LD_LIBRARY_PATH"), ':')) {
+    if (!folder.empty()) folders.push_back(folder);
+  }
+  for (const char* usual : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib",
+                            "/usr/lib/wsl/lib", "/usr/local/nvidia/lib64", "/usr/local/cuda/compat"}) {
+    folders.emplace_back(usual);
+  }
+  for (const std::string& folder : folders) {
+    if (readable(folder + "/" + name)) return folder + "/" + name;
+  }
+  return cache_knows(name) ? name : "";
+}
+
+// Whether a part of GPUTRACE_COLLECT that needs CUPTI is asked for.
+bool device_is_collected(const std::string& list) {
+  bool any = false, device = false, excluded = false;
+  for (const std::string& part : split(list, ',')) {
+    if (part == "-device") excluded = true;
+    if (part.empty() || part[0] == '-') continue;
+    any = true;
+    device = device || part == "device" || part == "latency" || part == "all";
+  }
+  return !excluded && (device || !any);
+}
+
+// The objects that the loader maps for the program before its first instruction, asked of the loader itself: none of the
+// program's own code runs. Empty for what is not a dynamic program.
+std::vector<std::string> linked_objects(const TraceOptions& options, const Places& places, const Target& target) {
+  const std::string& program = target.interpreter.empty() ? target.path : target.interpreter;
+  if (!target.elf || target.statically_linked || target.secure || target.other_machine || program.empty()) return {};
+  std::vector<std::pair<std::string, std::string>> variables = {{"LD_TRACE_LOADED_OBJECTS", "1"}, {"LD_PRELOAD", ""}};
+  if (options.simgpu) variables.emplace_back("LD_LIBRARY_PATH", places.simgpu + ":" + variable("LD_LIBRARY_PATH"));
+  const Captured listed = capture_output({program}, variables, 500);
+  std::vector<std::string> objects;
+  for (const std::string& line : split(listed.started && listed.exit_code == 0 ? listed.output : "", '\n')) {
+    const std::size_t begin = line.find('/'), end = line.rfind(" (");
+    if (begin != std::string::npos && end != std::string::npos && begin < end)
+      objects.push_back(line.substr(begin, end - begin));
+  }
+  return objects;
+}
+
+// The folders of Python packages that a program would load from: its own, where it is a Python; the active environment's.
+std::vector<std::string> package_folders(const Target& target) {
+  const std::string& program = target.interpreter.empty() ? target.path : target.interpreter;
+  std::vector<std::string> roots;
+  if (base_name(program).compare(0, 6, "python") == 0) {
+    const std::string folder = program.substr(0, program.find_last_of('/'));
+    roots.push_back(folder.substr(0, folder.find_last_of('/')));
+  }
+  if (const std::string active = variable("VIRTUAL_ENV"); !active.empty()) roots.push_back(active);
+  std::vector<std::string> folders;
+  for (const std::string& root : roots) {
+    for (const char* below :
+         {"/lib/python3*/site-packages", "/lib/python3*/dist-packages", "/lib/python3/dist-packages"}) {
+      glob_t found{};
+      if (glob((root + below).c_str(), 0, nullptr, &found) == 0) {
+        for (std::size_t i = 0; i < found.gl_pathc; ++i) folders.emplace_back(found.gl_pathv[i]);
+      }
+      globfree(&found);
+    }
+  }
+  return folders;
+}
+
+// libcuda.so.580.65 -> 13: drivers tell their CUDA version by their own from 525 (12) and 580 (13) on. 13: not known.
+u32 newest_major(const std::string& driver) {
+  char real[PATH_MAX];
+  const std::string file = base_name(realpath(driver.c_str(), real) ? real : driver);
+  const std::string start = "libcuda.so.";
+  if (file.compare(0, start.size(), start) != 0) return 13;
+  const int version = std::atoi(file.c_str() + start.size());
+  return version >= 300 && version < 580 ? 12 : 13;
+}
+
+CuptiChoice of_variable(const std::string& path) {
+  CuptiChoice choice;
+  choice.places.push_back({path, "GPUTRACE_CUPTI names it", readable(path)});
+  const CuptiChoice::Place& place = choice.places[0];
+  if (!place.found) {
+    choice.reason = "GPUTRACE_CUPTI names " + path + ", which is not there";
+    return choice;
+  }
+  choice.kind = CuptiChoice::Kind::Chosen;
+  choice.path = path;
+  choice.reason = place.reason;
+  return choice;
+}
+
+bool begins_with_any(const std::string& text, const std::vector<std::string>& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const std::string& prefix) { return text.compare(0, prefix.size(), prefix) == 0; });
+}
+
+}  // namespace
+
+std::string find_driver(const TraceOptions& options, const Places& places) {
+  return find_by_loader(options, places, "libcuda.so.1");
+}
+
+CuptiChoice choose_cupti(const TraceOptions& options, const Places& places, const Target& target) {
+  CuptiChoice choice;
+  const std::string named = variable("GPUTRACE_CUPTI");
+  if (!device_is_collected(options.collect.empty() ? variable("GPUTRACE_COLLECT") : options.collect) ||
+      named == "off") {
+    choice.kind = CuptiChoice::Kind::Off;
+    choice.reason = named == "off" ? "GPUTRACE_CUPTI=off" : "device is left out of what is collected";
+    return choice;
+  }
+  if (named[0] == '/') return of_variable(named);
+
+  std::vector<std::string> loaded = linked_objects(options, places, target);
+  std::string runtime;
+  for (const std::string& object : loaded) {
+    if (base_name(object).compare(0, 12, "libcudart.so") == 0) runtime = object;
+  }
+  // As if something of them were loaded: an `import torch` comes before the first cuInit.
+  const std::vector<std::string> packages = package_folders(target);
+  for (const std::string& folder : packages) loaded.push_back(folder + "/");
+  std::vector<const char*> paths;
+  for (const std::string& object : loaded) paths.push_back(object.c_str());
+  const std::string driver = find_driver(options, places), home = variable("CUDA_HOME");
+  CuptiSearch search;
+  search.loaded = paths.data();
+  search.loaded_count = static_cast<u32>(paths.size());
+  search.driver_path = driver.find('/') == std::string::npos ? nullptr : driver.c_str();
+  search.runtime_path = runtime.empty() ? nullptr : runtime.c_str();
+  search.cuda_home = home.c_str();
+  search.newest_major = newest_major(driver);
+  std::vector<CuptiCandidate> candidates(kMostCandidates);
+  candidates.resize(list_candidates(search, candidates.data(), kMostCandidates));
+  for (const CuptiCandidate& candidate : candidates) {
+    CuptiChoice::Place place{candidate.path, candidate.reason};
+    if (candidate.loaded) place.reason = "the program is linked against it";
+    if (begins_with_any(place.path, packages))
+      place.reason = "the Python packages bring it, if one of them is loaded by then";
+    if (place.path.find('/') == std::string::npos) {
+      const std::string found = find_by_loader(options, places, place.path);
+      place.found = !found.empty();
+      if (place.found) place.path = found;
+    } else {
+      place.found = readable(place.path);
+    }
+    choice.places.push_back(place);
+    if (choice.kind == CuptiChoice::Kind::Chosen || !place.found) continue;
+    choice.kind = CuptiChoice::Kind::Chosen;
+    choice.path = place.path;
+    choice.reason = place.reason;
+  }
+  if (choice.kind == CuptiChoice::Kind::Absent) choice.reason = "no libcupti was found";
+  return choice;
+}
+
+}  // namespace gputrace
