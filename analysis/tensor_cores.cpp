@@ -43,17 +43,29 @@ std::string convolution_reason(const LibraryShape& shape, const std::string& ari
   return shape.math_mode == 0 ? "math mode" : "not told";  // CUDNN_DEFAULT_MATH
 }
 
+bool is_of_products(Category category) {
+  return category == Category::Gemm || category == Category::Convolution || category == Category::Attention;
+}
+
+// Not what stands beside a product: matrix times vector, sums of split products, epilogues, layouts of convolutions.
+bool multiplies_matrices(const KernelName& name, Category category) {
+  if (!is_of_products(category)) return false;
+  const std::string words = words_of(name.parts.scope + name.parts.leaf);
+  for (const char* other :
+       {"gemv", "symv", "hemv", "trmv", "csrmv", "coomv", "spmv", "split kreduce", "epilogue", "im2col", "col2im"}) {
+    if (words.find(other) != std::string::npos) return false;
+  }
+  return true;
+}
+
 // By what the name and the code show, where no library call is known.
 void judge_by_code(const Function& function, const Device* device, TensorCoreVerdict& verdict) {
   if (verdict.used == true) {
     verdict.eligible = true;
     return;
   }
-  KernelEvidence evidence = evidence_of(function);
-  const Category category = categorize(name_of(function), evidence).category;
-  const bool product =
-      category == Category::Gemm || category == Category::Convolution || category == Category::Attention;
-  if (!product) {
+  const Category category = categorize(name_of(function), evidence_of(function)).category;
+  if (!multiplies_matrices(name_of(function), category)) {
     if (category != Category::Other) verdict.eligible = false;
     return;
   }
@@ -142,7 +154,7 @@ TensorCoreVerdict tensor_core_verdict(const ProcessTrace& process, u32 kernel, c
     verdict.precision_by_call = !verdict.precision.empty();
   }
   const Category category = categorize(name_of(function), evidence_of(function)).category;
-  const bool helper = category != Category::Gemm && category != Category::Convolution && category != Category::Other;
+  const bool helper = category != Category::Other && !multiplies_matrices(name_of(function), category);
   if (device == nullptr || (helper && verdict.used != true)) {  // what a call launches beside its product
     judge_by_code(function, device, verdict);
   } else {

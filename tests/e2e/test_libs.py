@@ -94,6 +94,36 @@ def test_products_in_the_report():
     check_equal({row['library'] for row in libs}, {'cuBLAS', 'cuBLASLt', 'cuSPARSE'}, 'libraries')
 
 
+def test_eligibility_by_the_call():
+    """The stand-ins' kernels have no matrix instructions: each product says why that may be, the rest is not accused."""
+    run = run_libs('libs_products', env={'GPUTRACE_COLLECT': 'api,device,libs,code', 'SIMGPU_KERNEL_TIME': 'splitK=7us,s16816=40us,gemm=20us,csr=3us,cutlass=11us'})
+    odd = {('cublasSgemm', 130), ('cublasSgemm', 96), ('cublasCgemm', 40)}  # sizes that are no multiples of 16 bytes
+    launches, times = collections.Counter(), collections.Counter()
+    for record in records(run, 'Matmul'):
+        if record['call'].startswith('cusparse'):
+            continue
+        products = [line for line in kernels_of(run, record) if 'splitK' not in line['symbol']]
+        key = record['call'], 'dimension' if (record['call'], record['m']) in odd else 'not told'
+        launches[key] += len(products)
+        times[key] += nanos(products)
+    misses = rows(run, 'tensor-core-misses')
+    counted, timed = collections.Counter(), collections.Counter()
+    for row in misses:
+        counted[row['call'], row['reason']] += row['launches']
+        timed[row['call'], row['reason']] += row['total_ns']
+    check_equal(counted, launches, 'products without matrix instructions')
+    for key, total in timed.items():
+        close(total, times[key], f'time of {key}', 4 * launches[key])
+    for row in misses:
+        gain = 1 / 2 if row['call'] == 'cublasDgemm' else 7 / 8  # fp64: twice the rate on 9.0; tf32, fp16, bf16: eight times
+        close(row['gain_ns'], row['total_ns'] * gain, f'gain of {row["call"]}', 1)
+    kernels = {row['symbol']: row for row in rows(run, 'kernels')}
+    split = next(row for symbol, row in kernels.items() if 'splitK' in symbol)
+    check_equal((split['tensor_core'], split['tensor_core_eligible']), (False, False), 'the sum of a split product')
+    check_equal({symbol[14:19]: row['tensor_core_eligible'] for symbol, row in kernels.items() if 'csrm' in symbol}, {'csrmm': None, 'csrmv': False},
+                'a sparse product is not judged; matrix times vector is none for tensor cores')
+
+
 def test_self_time_of_library_calls():
     run = run_libs('libs_products', env={'SIMGPU_CALL_TIME': '20us'})
     api = {row['call']: row for row in rows(run, 'api')}

@@ -16,7 +16,7 @@ struct SparseProduct {
 };
 static void sparse_product(const Did&, const SparseProduct& product) {
   const auto& a = *static_cast<const Matrix*>(product.a);
-  launch(product.vector ? "_ZN8cusparse13csrmv_v3_kernelIfEEvv" : "_ZN8cusparse13csrmm_alg2_rowIfEEvv",
+  launch(product.vector ? "_ZN8cusparse15csrmv_v3_kernelIfEEvv" : "_ZN8cusparse14csrmm_alg2_rowIfEEvv",
          static_cast<Handle*>(product.handle)->stream, tiles(a.rows, 128), 128);
 }
 

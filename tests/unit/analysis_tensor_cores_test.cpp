@@ -238,6 +238,21 @@ class Process {
   std::vector<Finding> findings_;
 };
 
+// What stands beside a product in its category but multiplies no matrices is not accused.
+TEST(TensorCoreReportTest, OnlyProductsOfMatricesAreEligible) {
+  const LibraryShape shape = product(0, 130, 70, 8192, -1, 3);
+  for (const char* symbol : {"cublas_splitKreduce_kernel", "gemv2N_kernel_val", "gemvNSP_kernel", "csrmv_v3_kernel",
+                             "im2col_kernel", "cublasLt_epilogue_kernel"}) {
+    Process process;
+    process.kernel(symbol, 300 * kUs, Process::Code{0, 0, 9});
+    process.kernel(symbol, 300 * kUs, Process::Code{0, 0, 9}, &shape);
+    EXPECT_TRUE(tensor_core_misses_report(process.trace()).rows.empty()) << symbol;
+    EXPECT_EQ(process.cell(kernels_report, 0, "tensor_core_eligible"), "false") << symbol;
+    process.kernel("sgemm_128x64_nn", 300 * kUs, Process::Code{0, 0, 9}, &shape);
+    EXPECT_EQ(process.cell(tensor_core_misses_report, 0, "reason"), "dimension") << symbol;
+  }
+}
+
 TEST(TensorCoreReportTest, ColumnsSectionsAndRatios) {
   Process process;
   process.kernel("sm90_gemm_bf16", 600 * kUs, Process::Code{kHgmma, kBf16});
