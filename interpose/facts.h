@@ -1,5 +1,5 @@
-// Facts asked for once: of functions, contexts, devices, the process. Definitions go to slot 0; what finds its lock
-// taken is left undone and done at a later call. Nothing is asked while any stream captures.
+// Texts, and facts of functions, each asked for and told once. Definitions go to slot 0; what finds its lock taken is
+// left undone and done at a later call. Nothing is asked while any stream captures.
 #pragma once
 
 #include "base/types.h"
@@ -72,12 +72,8 @@ GT_HOT void function_launched(const FinishedCall& call, u64 function) {
   describe_function(call, function);
 }
 
-// ------------------------------------------------------------------ the rest
+// ------------------------------------------------------------------ captures
 // Whether a stream captures: kLaunchCaptured, kLaunchCaptureUnknown or 0. Only asked while open_captures is not 0.
 GT_COLD u32 capture_flags(CUstream stream, bool per_thread);
-// cuDevicePrimaryCtxRetain has succeeded.
-void primary_context_retained(i64 device, u64 context);
-// cuInit has succeeded.
-void process_ready(const FinishedCall& call);
 
 }  // namespace gputrace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "interpose/code_capture.h"
+#include "interpose/context_facts.h"
 #include "interpose/driver_query.h"
 
 namespace gputrace {

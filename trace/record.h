@@ -118,9 +118,10 @@ inline constexpr u32 kDropReasons = 8;  // words reserved in the segment and in 
 enum DeviceKernelFlags : u32 { kDeviceLaunched = 1 };
 // DeviceOverhead::kind beyond CUPTI's own: what gputrace itself took. Their sum is its measured cost.
 enum DeviceOverheadOwn : u32 {
-  kOverheadOwnThread =
-      0x40000000,  // CPU time of the collector's thread since the last such record; ends when it was read
-  kOverheadOwnSetup = 0x40000001,  // opening and enabling CUPTI, on the program's thread
+  // CPU time of the collector's thread since the last such record; ends when it was read.
+  kOverheadOwnThread = 0x40000000,
+  // Opening and enabling CUPTI, on the program's thread.
+  kOverheadOwnSetup = 0x40000001,
 };
 enum class DeviceCollection : u32 {
   Never = 1,    // not collected: not wanted, no library, or it failed at the start
@@ -153,8 +154,8 @@ enum class NvtxNamed : u32 {
   Resource = 9,
 };
 enum NvtxFlags : u32 {
-  kNvtxOpenBefore =
-      1,  // the range was open already when this thread's part of the trace began: its true begin is not known
+  // The range was open already when this thread's part of the trace began: its true begin is not known.
+  kNvtxOpenBefore = 1,
   kNvtxMessageNotKept = 2,  // it had a message, which was one too many to be kept
 };
 

@@ -319,7 +319,10 @@ void reset_collector() {
   {
     std::lock_guard lock(c.worker_mutex);
     if (c.worker_runs && c.worker.get_id() != std::this_thread::get_id()) {
-      c.worker_stops.store(true);
+      {
+        std::lock_guard incoming(c.incoming_mutex);  // not between the worker's look and its sleep
+        c.worker_stops.store(true);
+      }
       c.bell.notify_all();
       c.worker.join();
       c.worker_runs = false;
