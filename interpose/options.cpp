@@ -106,6 +106,19 @@ void warn_value(InfoText& info, const char* name, const char* value, const char*
   info.add("option_warning", text.text());
 }
 
+// Variables of the interface that this version does not act on.
+void warn_not_built(InfoText& info) {
+  constexpr struct {
+    const char *name, *used;
+  } kNotBuilt[] = {
+      {"GPUTRACE_KEEP", "first"}, {"GPUTRACE_SIGNAL", "off"}, {"GPUTRACE_METRICS", "off"}, {"GPUTRACE_CONFIG", "off"}};
+  for (const auto& row : kNotBuilt) {
+    const char* value = copied_variable(row.name);
+    if (value && *value && std::strcmp(value, row.used) != 0)
+      warn_value(info, row.name, value, "not built in this version", row.used);
+  }
+}
+
 // The bit of a part, all bits for "all"; 0: there is none of that name.
 u32 part_of(const char* name, u64 length) {
   if (equals(name, length, "all")) return kAll;
@@ -172,8 +185,7 @@ void read_capture(InfoText& info, Options& options, const char* value) {
   const char* effective = "all";
   if (!value || !*value || std::strcmp(value, "all") == 0) {
   } else if (std::strcmp(value, "manual") == 0) {
-    options.capture = CaptureMode::Manual;
-    effective = "manual";
+    warn_value(info, "GPUTRACE_CAPTURE", value, "start and stop are not built in this version", "all");
   } else if (std::strcmp(value, "profiler-api") == 0) {
     options.capture = CaptureMode::ProfilerApi;
     effective = "profiler-api";
@@ -189,7 +201,7 @@ void read_capture(InfoText& info, Options& options, const char* value) {
   } else if (std::strncmp(value, "steps:", 6) == 0) {
     warn_value(info, "GPUTRACE_CAPTURE", value, "not built in this version", "all");
   } else {
-    warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, manual, profiler-api or nvtx:NAME[@DOMAIN]", "all");
+    warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, profiler-api or nvtx:NAME[@DOMAIN]", "all");
   }
   info.add("option.capture", effective);
 }
@@ -334,6 +346,7 @@ Options read_options(InfoText& info) {
   if (const char* value = copied_variable("GPUTRACE_SHM"); value && *value && std::strcmp(value, "memfd") != 0) {
     warn_value(info, "GPUTRACE_SHM", value, "only memfd is built in this version", "memfd");
   }
+  warn_not_built(info);
   if (const char* value = copied_variable("GPUTRACE_RANKS"); value && *value) options.ranks = value;
   if (const char* value = copied_variable("GPUTRACE_PROCESS"); value && *value) options.process = value;
   const char* enabled = copied_variable("GPUTRACE");

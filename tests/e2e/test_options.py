@@ -167,7 +167,8 @@ def test_kernels_keep_their_names_when_capture_begins_late():
 def test_values_that_cannot_be_used():
     for name, value in (('GPUTRACE_BUFFER', 'much'), ('GPUTRACE_BUFFER', '1'), ('GPUTRACE_BUFFER', '99999G'), ('GPUTRACE_DURATION', 'soon'), ('GPUTRACE_DELAY', '-5'), ('GPUTRACE_CAPTURE', 'maybe'),
                         ('GPUTRACE_ON_FULL', 'wait'), ('GPUTRACE_COLLECT', 'api,everything'), ('GPUTRACE_RANKS', '1-'), ('GPUTRACE_PROCESS', '('), ('GPUTRACE_MAX_SIZE', 'big'),
-                        ('GPUTRACE_SHM', 'carrier-pigeon')):
+                        ('GPUTRACE_SHM', 'carrier-pigeon'), ('GPUTRACE_CAPTURE', 'manual'), ('GPUTRACE_KEEP', 'last'), ('GPUTRACE_SIGNAL', 'USR1'),
+                        ('GPUTRACE_METRICS', 'textfile:/tmp/m'), ('GPUTRACE_CONFIG', '/tmp/c.toml')):
         run = loop_traced({name: value})
         check_equal(len(run.traces), 1, f'{name}={value}: it is traced all the same')
         said = warnings_of(run)
