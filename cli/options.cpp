@@ -110,6 +110,19 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 struct OptionParser::Parts {
   CLI::App app;
   explicit Parts(const std::string& about, const std::string& name) : app(about, name) {}
+
+  std::vector<CLI::Option*> numbers;
+
+  // Which option's value is no number; the only conversions are of numbers.
+  std::string not_a_number() const {
+    for (const CLI::Option* option : numbers) {
+      for (const std::string& value : option->results()) {
+        long long number = 0;
+        if (!CLI::detail::lexical_cast(value, number)) return option->get_name() + ": '" + value + "' is no number";
+      }
+    }
+    return "a value is no number";
+  }
 };
 
 OptionParser::OptionParser(const std::string& name, const std::string& about, Globals& globals)
@@ -130,7 +143,7 @@ void OptionParser::text(const char* names, std::string& value, const char* help,
   parts_->app.add_option(names, value, help)->type_name(type);
 }
 void OptionParser::number(const char* names, long long& value, const char* help, const char* type) {
-  parts_->app.add_option(names, value, help)->type_name(type);
+  parts_->numbers.push_back(parts_->app.add_option(names, value, help)->type_name(type));
 }
 void OptionParser::comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type) {
   // One argument each time: what follows it is a PATH.
@@ -164,6 +177,8 @@ std::optional<int> OptionParser::parse(const Arguments& arguments, int usage_cod
     const bool option = unknown.size() > 1 && unknown[0] == '-';
     return fail(usage_code, option ? "unknown option '" + unknown + "'" + did_you_mean(unknown, option_names(app))
                                    : "unexpected argument '" + unknown + "'");
+  } catch (const CLI::ConversionError&) {
+    return fail(usage_code, parts_->not_a_number());
   } catch (const CLI::ParseError& error) {
     std::string text = error.what();
     std::replace(text.begin(), text.end(), '\n', ' ');

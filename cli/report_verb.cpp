@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "analysis/devices.h"
 #include "analysis/load.h"
 #include "analysis/render/render.h"
+#include "analysis/render/safe_text.h"
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "cli/options.h"
@@ -73,6 +75,7 @@ int check_options(const ReportOptions& options) {
   if (options.format == "csv" && options.sections.size() != 1)
     return fail(kUsage, "csv is one section at a time: add --section NAME");
   if (options.top < -1) return fail(kUsage, "--top: a number of rows, 0 or more");
+  if (options.device < -1) return fail(kUsage, "--device: a number of a device, 0 or more");
   for (const auto& [name, value] : {std::pair{"--from", &options.from}, std::pair{"--to", &options.to}}) {
     if (!value->empty() && !parse_duration(*value)) {
       return fail(kUsage, std::string(name) + ": '" + *value +
@@ -98,6 +101,18 @@ int check_sort(const ReportOptions& options) {
   if (std::find(keys.begin(), keys.end(), options.sort) != keys.end()) return 0;
   return fail(kUsage, "--sort: no column '" + options.sort + "'" +
                           (options.sections.empty() ? "" : " in these sections") + did_you_mean(options.sort, keys));
+}
+
+// A device that no process used is a mistake, as a rank is that no process has.
+int check_device(const ReportOptions& options, const LoadedTrace& trace) {
+  const DeviceMap devices(trace);
+  if (options.device < 0 || devices.entries().empty()) return 0;
+  std::string used;
+  for (const DeviceMap::Entry& entry : devices.entries()) {
+    if (entry.number == options.device) return 0;
+    used += (used.empty() ? "" : ", ") + std::to_string(entry.number);
+  }
+  return fail(kNoInput, "no device " + std::to_string(options.device) + " in these traces" + " (in use: " + used + ")");
 }
 
 // On a terminal without --section: what has something to say.
@@ -127,7 +142,8 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
     const auto there = [&absent](const std::string& section) {
       return std::none_of(absent.begin(), absent.end(), [&section](const auto& item) { return item.what == section; });
     };
-    text += "More: --section NAME (" + words_of_sections(there) + "), --top 0 for all rows, --json\n";
+    text += wrapped("More:", " --section NAME (" + words_of_sections(there) + "), --top 0 for all rows, --json", 6,
+                    style.width);
   }
   return text;
 }
@@ -160,6 +176,8 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   const auto trace = load_traces(load);
   if (!trace) return fail(kNoInput, trace.error().message);
   for (const std::string& unread : trace.value().unread) warn(unread);
+
+  if (const int code = check_device(options, trace.value())) return code;
 
   ReportRequest request;
   request.sections = options.sections;

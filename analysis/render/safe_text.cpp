@@ -1,5 +1,6 @@
 #include "analysis/render/safe_text.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -156,6 +157,28 @@ std::string shorten_signature(std::string_view text, std::size_t width, std::str
     drop(brief);
   }
   return shorten(brief, width, mark);
+}
+
+std::string wrapped(std::string_view first, std::string_view text, std::size_t indent, std::size_t width) {
+  constexpr std::size_t kNarrowest = 20;
+  const std::size_t edge = std::max(width, indent + kNarrowest);
+  std::string out(first);
+  std::size_t used = display_width(first);
+  bool fresh = true;
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!fresh && used + 1 + display_width(word) > edge) {
+      out += '\n' + std::string(indent, ' ');
+      used = indent;
+      fresh = true;
+    }
+    if (!fresh) out += ' ', ++used;
+    out += word;
+    used += display_width(word);
+    fresh = false;
+  }
+  return out + '\n';
 }
 
 std::string brief_signature(std::string_view text) {

@@ -38,29 +38,8 @@ class TextRenderer {
     return style_.color ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
   }
 
-  // Words of `text`, broken at the width, each line behind `indent` blanks.
   void paragraph(const std::string& first, const std::string& text, std::size_t indent) {
-    const std::size_t width = std::max<std::size_t>(style_.width, indent + 20);
-    std::string line = first;
-    std::size_t used = display_width(first);
-    std::size_t at = 0;
-    bool fresh = true;
-    while (at < text.size()) {
-      const std::size_t end = std::min(text.find(' ', at), text.size());
-      const std::string word = text.substr(at, end - at);
-      at = end + 1;
-      if (!fresh && used + 1 + display_width(word) > width) {
-        out_ += line + "\n";
-        line = std::string(indent, ' ');
-        used = indent;
-        fresh = true;
-      }
-      if (!fresh) line += ' ', ++used;
-      line += word;
-      used += display_width(word);
-      fresh = false;
-    }
-    out_ += line + "\n";
+    out_ += wrapped(first, text, indent, style_.width);
   }
 
   void coverage(const Coverage& coverage) {
@@ -160,6 +139,16 @@ class TextRenderer {
     return key;
   }
 
+  // Of two columns with one heading the ratio says that it is one: "busy", "busy ratio".
+  static std::string heading(const Table& table, std::size_t column) {
+    std::string own = heading(table.columns[column].key);
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      if (c == column || table.columns[column].unit != Unit::Ratio) continue;
+      if (heading(table.columns[c].key) == own) return own + " ratio";
+    }
+    return own;
+  }
+
   void title(const Table& table) {
     const std::size_t all = table.total_rows ? table.total_rows : table.rows.size();
     const std::size_t shown = shown_rows(table);
@@ -185,10 +174,10 @@ class TextRenderer {
       const bool any = table.rows.empty() || std::any_of(table.rows.begin(), table.rows.end(),
                                                          [c](const Row& row) { return !is_null(row[c]); });
       if (!any) {
-        layout.empty.push_back(heading(table.columns[c].key));
+        layout.empty.push_back(heading(table, c));
         continue;
       }
-      std::size_t width = display_width(heading(table.columns[c].key)) + (table.columns[c].approximate ? 1 : 0);
+      std::size_t width = display_width(heading(table, c)) + (table.columns[c].approximate ? 1 : 0);
       for (const auto& row : cells) width = std::max(width, display_width(row[c]));
       layout.columns.push_back(c);
       layout.widths.push_back(width);
@@ -205,7 +194,7 @@ class TextRenderer {
         std::size_t floor = std::min(layout.widths[i], least);
         if (table.columns[layout.columns[i]].hint ==
             Hint::Kernel) {  // without their parameters most names are shorter still
-          std::size_t longest = display_width(heading(table.columns[layout.columns[i]].key));
+          std::size_t longest = display_width(heading(table, layout.columns[i]));
           for (const auto& row : cells)
             longest = std::max(longest, display_width(shorten_signature(row[layout.columns[i]], floor, mark_)));
           floor = std::min(floor, longest);
@@ -224,7 +213,7 @@ class TextRenderer {
         break;
       }
       if (victim == layout.columns.size()) break;
-      layout.narrow.insert(layout.narrow.begin(), heading(table.columns[layout.columns[victim]].key));
+      layout.narrow.insert(layout.narrow.begin(), heading(table, layout.columns[victim]));
       layout.columns.erase(layout.columns.begin() + static_cast<std::ptrdiff_t>(victim));
       layout.widths.erase(layout.widths.begin() + static_cast<std::ptrdiff_t>(victim));
     }
@@ -265,7 +254,7 @@ class TextRenderer {
     std::string head;
     for (std::size_t i = 0; i < layout.columns.size(); ++i) {
       const Column& column = table.columns[layout.columns[i]];
-      cell(head, heading(column.key) + (column.approximate ? "~" : ""), layout.widths[i], column,
+      cell(head, heading(table, layout.columns[i]) + (column.approximate ? "~" : ""), layout.widths[i], column,
            i + 1 == layout.columns.size());
     }
     out_ += std::string(kIndent, ' ') + paint("2", head) + "\n";
@@ -321,7 +310,7 @@ class TextRenderer {
       bool hidden = false;
       for (std::size_t c = 0; c < table.columns.size() && subject.size() < clause.size(); ++c) {
         const std::string& key = table.columns[c].key;
-        if (subject != key && subject != heading(key)) continue;
+        if (subject != key && subject != heading(table, c)) continue;
         hidden = std::find(layout.columns.begin(), layout.columns.end(), c) == layout.columns.end();
         break;
       }

@@ -197,6 +197,14 @@ TEST(Render, OverloadsKeepTheirParameters) {
   EXPECT_NE(narrow.find("fill(int*) "), std::string::npos) << narrow;
 }
 
+TEST(Render, ColumnsOfOneHeadingAreToldApart) {
+  Table table;
+  table.title = "Streams";
+  table.columns = {{"busy_ns", Unit::Nanos}, {"busy_ratio", Unit::Ratio}, {"peak_ratio", Unit::Ratio}};
+  table.rows = {{i64{1000}, 0.5, 0.25}};
+  EXPECT_EQ(rendered(table, 80), "Streams\n      busy  busy ratio    peak\n  1.000 us      50.0 %  25.0 %\n\n");
+}
+
 TEST(Render, ATableOfNothingKnownIsEmpty) {
   Table table;
   table.title = "Nothing";
