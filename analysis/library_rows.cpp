@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/devices.h"
+
 namespace gputrace {
 
 bool libraries_collected(const LoadedTrace& trace) {
@@ -35,19 +37,20 @@ bool device_time_of(const LibraryRow& row, u64& nanos) {
   return true;
 }
 
-const Device* device_of(const ProcessTrace& process, u32 row) {
-  i32 ordinal = -1;
+std::vector<const Device*> devices_of_rows(const ProcessTrace& process) {
+  constexpr i32 kNobody = -1, kSeveral = -2;
+  std::vector<i32> ordinals(process.library.rows.size(), kNobody);
   for (const LibraryUse& use : process.library.uses) {
-    if (use.row != row || use.kernel >= process.kernels.size()) continue;
+    if (use.row >= ordinals.size() || use.kernel >= process.kernels.size()) continue;
     const u32 context = process.kernels[use.kernel].shape.context;
-    const i32 device = context < process.contexts.size() ? process.contexts[context].device : -1;
-    if (device < 0 || (ordinal >= 0 && ordinal != device)) return nullptr;
-    ordinal = device;
+    const i32 device = context < process.contexts.size() ? process.contexts[context].device : kSeveral;
+    i32& ordinal = ordinals[use.row];
+    ordinal = device < 0 || (ordinal != kNobody && ordinal != device) ? kSeveral : device;
   }
-  for (const Device& device : process.devices) {
-    if (device.ordinal == ordinal) return &device;
-  }
-  return nullptr;
+  std::vector<const Device*> devices;
+  devices.reserve(ordinals.size());
+  for (const i32 ordinal : ordinals) devices.push_back(ordinal < 0 ? nullptr : DeviceMap::facts(process, ordinal));
+  return devices;
 }
 
 }  // namespace gputrace

@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analysis/facts.h"
 
@@ -19,7 +20,7 @@ const std::string& library_call_name(const ProcessTrace& process, const LibraryR
 // Device time of a row's calls; false: not known whole.
 bool device_time_of(const LibraryRow& row, u64& nanos);
 
-// The device that a row's kernels ran on; nullptr: none, several, or not known.
-const Device* device_of(const ProcessTrace& process, u32 row);
+// By row: the device that its kernels ran on; nullptr: none, several, or not known.
+std::vector<const Device*> devices_of_rows(const ProcessTrace& process);
 
 }  // namespace gputrace

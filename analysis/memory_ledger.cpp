@@ -10,6 +10,8 @@ bool on_device(AllocKind kind) {
          kind == AllocKind::VmmCreate || kind == AllocKind::Array;
 }
 
+}  // namespace
+
 const char* pool_name(AllocKind kind) {
   switch (kind) {
     case AllocKind::Device:
@@ -32,8 +34,6 @@ const char* pool_name(AllocKind kind) {
       return "other";
   }
 }
-
-}  // namespace
 
 u32 MemoryLedger::pool_for(i32 device, AllocKind kind, u64 pool) {
   if (!on_device(kind)) device = -1;

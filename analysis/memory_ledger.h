@@ -15,6 +15,9 @@
 
 namespace gputrace {
 
+// What reports call memory of a kind: "device", "pool", "vmm" …
+const char* pool_name(AllocKind kind);
+
 class MemoryLedger {
  public:
   static constexpr std::size_t kMaxSamples = 16384;

@@ -30,8 +30,8 @@ bool is_shown(const LibraryRow& row) {
   return row.calls > 0 && (row.shape.kind != LibraryKind::Other || row.kernels + row.captured_kernels > 0);
 }
 
-void add(Sum& sum, const ProcessTrace& process, u32 index, const std::string& arithmetic) {
-  const LibraryRow& row = process.library.rows[index];
+// `device`: that of all its kernels, or nullptr.
+void add(Sum& sum, const LibraryRow& row, const Device* device, const std::string& arithmetic) {
   const u64 executed = row.calls - std::min(row.calls, row.captured_calls);
   sum.calls += row.calls;
   sum.captured += row.captured_calls;
@@ -45,7 +45,6 @@ void add(Sum& sum, const ProcessTrace& process, u32 index, const std::string& ar
   const u64 flops = flops_of(row.shape);
   sum.flops += static_cast<long double>(flops) * static_cast<long double>(executed);
   sum.flops_known = sum.flops_known && flops != 0;
-  const Device* device = device_of(process, index);
   const double peak = device ? peak_flops(*device, arithmetic) : 0;
   sum.possible += peak * static_cast<double>(nanos) * 1e-9;
   if (peak <= 0 && nanos > 0) sum.peak_known = false;
@@ -59,12 +58,13 @@ Table libs_report(const LoadedTrace& trace) {
   std::map<Key, Sum> rows;
   u64 graphs = 0;
   for (const ProcessTrace& process : trace.processes) {
+    const std::vector<const Device*> devices = devices_of_rows(process);
     for (u32 i = 0; i < process.library.rows.size(); ++i) {
       const LibraryRow& row = process.library.rows[i];
       if (!is_shown(row)) continue;
       const std::string& call = library_call_name(process, row);
       const std::string arithmetic = arithmetic_of(row.shape);
-      add(rows[{library_of(call), call, shape_text(row.shape), dtype_text(row.shape), arithmetic}], process, i,
+      add(rows[{library_of(call), call, shape_text(row.shape), dtype_text(row.shape), arithmetic}], row, devices[i],
           arithmetic);
       graphs += row.captured_calls;
     }

@@ -9,7 +9,7 @@ namespace gputrace {
 Table memory_report(const LoadedTrace& trace) {
   struct PoolRow {
     Value device;
-    u64 allocations = 0, frees = 0, peak_bytes = 0, live = 0, capacity = 0;
+    u64 allocations = 0, frees = 0, peak_bytes = 0, highest = 0, live = 0, capacity = 0;
     Nanos peak_at = 0;
     std::size_t processes = 0;
   };
@@ -25,7 +25,7 @@ Table memory_report(const LoadedTrace& trace) {
       row.allocations += pool.allocations;
       row.frees += pool.frees;
       row.live += pool.live_bytes;
-      if (pool.peak_bytes > row.peak_bytes || row.processes == 0) row.peak_at = pool.peak_at;
+      if (pool.peak_bytes > row.highest) row.highest = pool.peak_bytes, row.peak_at = pool.peak_at;
       summed = summed || row.processes > 0;
       row.peak_bytes += pool.peak_bytes;
       ++row.processes;

@@ -2,29 +2,10 @@
 #include <map>
 
 #include "analysis/device_memory.h"
+#include "analysis/memory_ledger.h"
 #include "analysis/reports/list.h"
 
 namespace gputrace {
-namespace {
-
-const char* kind_name(AllocKind kind) {
-  switch (kind) {
-    case AllocKind::Device:
-      return "device";
-    case AllocKind::Managed:
-      return "managed";
-    case AllocKind::Pool:
-      return "pool";
-    case AllocKind::VmmCreate:
-      return "vmm";
-    case AllocKind::Array:
-      return "array";
-    default:
-      return "other";
-  }
-}
-
-}  // namespace
 
 Table memory_peak_report(const LoadedTrace& trace) {
   Table table;
@@ -35,7 +16,7 @@ Table memory_peak_report(const LoadedTrace& trace) {
                    {"bytes", Unit::Bytes}, {"requested_bytes", Unit::Bytes},
                    {"count", Unit::Count}, {"peak_at_ns", Unit::Nanos, Hint::Detail}};
   table.notes = {"site and op need stacks and framework operations, which are not collected in this version",
-                 "requested_bytes: what a framework asked its own allocator for; not collected"};
+                 "requested = what a framework asked its own allocator for; not collected"};
   for (const DeviceMemoryTotal& memory : device_memory(trace)) {
     std::map<AllocKind, std::pair<u64, u64>> kinds;
     for (const PeakPart& part : memory.at_peak) {
@@ -48,7 +29,7 @@ Table memory_peak_report(const LoadedTrace& trace) {
     }
     for (const auto& [kind, sums] : kinds) {
       table.rows.push_back({memory.device,
-                            std::string(kind_name(kind)),
+                            std::string(pool_name(kind)),
                             {},
                             {},
                             number(sums.first),
