@@ -1,6 +1,8 @@
 #include "analysis/quality.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "analysis/device_time.h"
 
@@ -66,6 +68,25 @@ void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
     coverage.remarks.push_back("device collection was not ended by the process: operations at the end may be missing");
 }
 
+// One directory may hold several runs: their numbers are added up, which is seldom what is wanted.
+void add_runs(const LoadedTrace& trace, Coverage& coverage) {
+  constexpr std::size_t kNamed = 4;
+  std::set<std::string, std::greater<>> runs;  // named by the time of their begin
+  for (const ProcessTrace& process : trace.processes) {
+    if (!process.who.run.empty()) runs.insert(process.who.run);
+  }
+  if (runs.size() < 2) return;
+  std::string names;
+  std::size_t named = 0;
+  for (const std::string& run : runs) {
+    if (named++ == kNamed) break;
+    names += (names.empty() ? "" : ", ") + run;
+  }
+  if (runs.size() > kNamed) names += " and older ones";
+  coverage.remarks.push_back(std::to_string(runs.size()) + " runs are counted together (" + names +
+                             "): --last reports the newest alone");
+}
+
 }  // namespace
 
 Coverage coverage_of(const LoadedTrace& trace) {
@@ -97,6 +118,7 @@ Coverage coverage_of(const LoadedTrace& trace) {
   if (const std::string why = why_no_device_times(trace); !device_told && !why.empty()) add("device", why);
   add("steps, input", "not built in this version");
   add("ops, io, ranks", "not built in this version");
+  add_runs(trace, coverage);
   if (unsure)
     coverage.remarks.push_back(
         std::to_string(unsure) +

@@ -1,4 +1,5 @@
 // Traces with a known answer, number by number, for every report.
+#include "analysis/quality.h"
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "tests/unit/trace_builder.h"
@@ -414,6 +415,19 @@ TEST(DevicesReport, LeavesOutWhatTheDriverDidNotSay) {
     EXPECT_EQ(cell(table, row, "pci"), second ? text_value("0001:1b:00") : Value());
   }
   EXPECT_EQ(table.rows.size(), 2u);
+}
+
+TEST(Coverage, NamesTheRunsThatAreCountedTogether) {
+  LoadedTrace trace;
+  for (const char* run : {"20260101-000000-1-aa", "20260101-000000-1-aa", "20260102-000000-2-bb"})
+    trace.processes.emplace_back().who.run = run;
+  const std::vector<std::string> remarks = coverage_of(trace).remarks;
+  const std::string said =
+      "2 runs are counted together (20260102-000000-2-bb, 20260101-000000-1-aa): --last reports the newest alone";
+  EXPECT_EQ(std::count(remarks.begin(), remarks.end(), said), 1);
+  trace.processes.pop_back();
+  for (const std::string& remark : coverage_of(trace).remarks)
+    EXPECT_EQ(remark.find("together"), std::string::npos) << remark;
 }
 
 }  // namespace

@@ -1,0 +1,81 @@
+# meson: timeout=120
+# The report as a person reads it: it fits the terminal, cuts no sentence, tells instants as --from takes them, and says what is wrong with a question.
+import atexit
+
+from harness import *
+
+_train = {}
+
+
+def train():
+    """A trace of the example, made once; all tests of this file read it."""
+    if not _train:
+        folder = tempfile.mkdtemp(prefix='gputrace-report-')
+        atexit.register(shutil.rmtree, folder, True)
+        run = traced([program('train'), '5'], output=os.path.join(folder, 'trace'))
+        check_equal(run.returncode, 0, run.stderr)
+        _train['output'] = run.output
+    return _train['output']
+
+
+def text(*options, width=120):
+    return gputrace('report', train(), *options, env={'COLUMNS': width, 'LANG': 'C.UTF-8'})[0]
+
+
+def test_lines_fit_the_terminal():
+    every = ','.join(report(train())['sections'])
+    for width in (80, 100, 120, 200):
+        for options in ((), ('--section', every)):
+            for line in text(*options, width=width).splitlines():
+                check(len(line) <= width or len(line.split()) <= 2, f'a line of {width} columns', line)
+
+
+def test_sentences_are_not_cut():
+    told = report(train(), 'idle-causes', 'categories', 'quality-notes')['sections']
+    for width in (80, 120):
+        words = ' '.join(text('--section', 'idle-causes,categories,quality-notes', width=width).split())
+        for section, column in (('idle-causes', 'meaning'), ('categories', 'rule')):
+            check(told[section]['rows'], f'{section} has rows')
+            for row in told[section]['rows']:
+                check(' '.join(row[column].split()) in words, f'{section}: whole at {width} columns', row[column])
+
+
+def test_instants_are_those_of_from():
+    told = report(train(), 'idle', 'run')['sections']
+    first = told['run']['rows'][0]['begin_ns']
+    gap = told['idle']['rows'][0]
+    shown = f"{(gap['begin_ns'] - first) / 1e9:.6f} s"
+    check(shown in text('--section', 'idle'), f'the begin of the longest gap is {shown}', text('--section', 'idle'))
+    # A window keeps the origin.
+    later = report(train(), 'idle', options=('--from', '1us'))['sections']['idle']['rows']
+    check(gap['begin_ns'] in [row['begin_ns'] for row in later], 'the gap is in the window', gap, later)
+    check(shown in text('--section', 'idle', '--from', '1us'), 'told from the same instant', text('--section', 'idle', '--from', '1us'))
+
+
+def test_notes_speak_of_what_is_shown():
+    for width in (80, 200):
+        told = text('--section', 'kernels', width=width)
+        heading = told.splitlines()[[line.startswith('Kernels') for line in told.splitlines()].index(True) + 1]
+        check_equal('waves = ' in told, 'waves' in heading.split(), f'the note on waves at {width} columns')
+
+
+def test_questions_that_cannot_be_answered():
+    for code, words, options in (
+            (2, "unknown section 'kernel', did you mean 'kernels'?", ('--section', 'kernel')),
+            (2, "section 'steps' is not built", ('--section', 'steps')),
+            (2, "--top: 'x' is no number", ('--top', 'x')),
+            (2, '--top: a number of rows', ('--top', '-3')),
+            (2, "--device: 'gpu0' is no number", ('--device', 'gpu0')),
+            (2, "--sort: no column 'totl_ns', did you mean 'total_ns'?", ('--sort', 'totl_ns')),
+            (2, 'csv is one section at a time', ('--format', 'csv')),
+            (2, "'xml' is none of text, json, csv", ('--format', 'xml')),
+            (2, "--from: 'noon' is no duration", ('--from', 'noon')),
+            (2, '--from must be before --to', ('--from', '2s', '--to', '1s')),
+            (3, 'no device 7 in these traces (in use: 0)', ('--device', '7')),
+            (3, 'no process of rank 3', ('--rank', '3'))):
+        got, out, err = gputrace('report', train(), *options, rc=None)
+        check_equal((got, out), (code, ''), f'{options}: {err}')
+        check(err.startswith('gputrace: error: ') and words in err and err.count('\n') == 1, f'{options}', err)
+
+
+main()
