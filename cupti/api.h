@@ -60,7 +60,9 @@ using CuptiCallback = void (*)(void* user, u32 domain, u32 callback, const void*
   X(cuptiUnsubscribe, (void* subscriber))                                              \
   X(cuptiGetResultString, (CuptiResult result, const char** text))                     \
   X(cuptiSetThreadIdType, (u32 type))                                                  \
+  X(cuptiGetThreadIdType, (u32 * type))                                                \
   X(cuptiActivitySetAttribute, (u32 attribute, std::size_t * value_size, void* value)) \
+  X(cuptiActivityGetAttribute, (u32 attribute, std::size_t * value_size, void* value)) \
   X(cuptiActivityEnableLatencyTimestamps, (u8 enable))                                 \
   X(cuptiActivityEnableDriverApi, (u32 callback, u8 enable))                           \
   X(cuptiGetContextId, (void* context, u32* id))                                       \

@@ -1,7 +1,7 @@
 // Other clients of CUPTI in the process: the user's own profiler comes first.
 //
-//   they come    their subscription, their buffer callbacks or their first kind passes through us: we flush, disable
-//                ours and step aside before the real call
+//   they come    their subscription, their buffer callbacks, their settings or their first kind pass through us: we
+//                flush, disable ours, put back what we had set and step aside before the real call
 //   they leave   nothing of theirs is enabled any more and nobody is subscribed, or cuptiFinalize; and a second has
 //                passed without a call
 #include <sys/mman.h>
@@ -69,8 +69,7 @@ struct Clients {
 constinit Clients clients{};
 
 bool took_over(CuptiClientCall call) {
-  return call == CuptiClientCall::Subscribe || call == CuptiClientCall::Register || call == CuptiClientCall::Enable ||
-         call == CuptiClientCall::Finalize;
+  return call != CuptiClientCall::Unsubscribe && call != CuptiClientCall::Disable;
 }
 
 bool holds() {
@@ -127,6 +126,7 @@ void device_client_called(CuptiClientCall call, u64 what, u32 result) {
       clients.subscribers.fetch_sub(1, std::memory_order_relaxed);
       break;
     case CuptiClientCall::Register:
+    case CuptiClientCall::Configure:  // of things that we change too: put back before, and asked for again when we come
       break;
     case CuptiClientCall::Enable:
       clients.enabled.add(what);

@@ -23,6 +23,13 @@ struct alignas(4096) Alive {
   std::atomic<u32> alive;
 };
 
+// What CUPTI has one of for the whole process: another client must find it as it would be without us.
+struct CuptiSettings {
+  bool changed = false;  // by us: the rest says what they were
+  u32 thread_ids = 0;
+  u8 zeroed_buffers = 0;
+};
+
 struct Collector {
   DeviceOptions options;
   DeviceHost host;
@@ -35,6 +42,7 @@ struct Collector {
   std::atomic<u32> lock{0};                // tid of the holder
   u64 kinds = 0;                           // that are on; under the lock
   bool keys = false;                       // calls are numbered by DeviceApi records; under the lock
+  CuptiSettings settings;                  // under the lock
   std::atomic<bool> registered{false};     // our callbacks are CUPTI's
   std::atomic<bool> wants_buffers{false};  // false: a buffer that CUPTI asks for is for another client's records
 

@@ -64,15 +64,37 @@ bool enable_kinds() {
   return true;
 }
 
+void set_zeroed_buffers(u8 zeroed) {
+  std::size_t size = sizeof zeroed;
+  if (collector.api.cuptiActivitySetAttribute)
+    collector.api.cuptiActivitySetAttribute(kAttributeZeroedBuffers, &size, &zeroed);
+}
+
+void set_thread_ids(u32 type) {
+  if (collector.api.cuptiSetThreadIdType) collector.api.cuptiSetThreadIdType(type);
+}
+
+void change_settings() {
+  CuptiSettings& settings = collector.settings;
+  if (settings.changed) return;
+  settings = {true, 0, 0};  // CUPTI's defaults, where it cannot be asked
+  if (collector.api.cuptiGetThreadIdType) collector.api.cuptiGetThreadIdType(&settings.thread_ids);
+  std::size_t size = sizeof settings.zeroed_buffers;
+  if (collector.api.cuptiActivityGetAttribute)
+    collector.api.cuptiActivityGetAttribute(kAttributeZeroedBuffers, &size, &settings.zeroed_buffers);
+  set_thread_ids(kThreadIdSystem);
+  set_zeroed_buffers(1);  // they come back zeroed from our own thread, so CUPTI need not do it on the program's
+}
+
+void restore_settings() {
+  if (!collector.settings.changed) return;
+  collector.settings.changed = false;
+  set_thread_ids(collector.settings.thread_ids);
+  set_zeroed_buffers(collector.settings.zeroed_buffers);
+}
+
 bool register_callbacks() {
   if (collector.registered.load(std::memory_order_acquire)) return true;
-  if (collector.api.cuptiSetThreadIdType) collector.api.cuptiSetThreadIdType(kThreadIdSystem);
-  if (collector.api.cuptiActivitySetAttribute) {
-    // Buffers come back zeroed from our own thread, so CUPTI need not do it on the program's.
-    u8 zeroed = 1;
-    std::size_t size = sizeof zeroed;
-    collector.api.cuptiActivitySetAttribute(kAttributeZeroedBuffers, &size, &zeroed);
-  }
   if (!checked("cuptiActivityRegisterCallbacks",
                collector.api.cuptiActivityRegisterCallbacks(buffer_requested, buffer_completed)))
     return false;
@@ -165,6 +187,7 @@ void fail_collection(const char* call, CuptiResult result) {
          << "); device collection is off for good; " << collector.library.text();
   switch_off_kinds();
   collector.wants_buffers.store(false, std::memory_order_release);
+  restore_settings();
   tell_state(DeviceCollection::Failed, reason.text());
 }
 
@@ -184,6 +207,7 @@ bool switch_on(const char* why) {
     return false;
   }
   collector.wants_buffers.store(true, std::memory_order_release);
+  change_settings();
   if (!register_callbacks() || !enable_kinds()) return false;
   collector.keys = enable_keys(true);
   if (!collector.keys) enable_keys(false);
@@ -213,6 +237,7 @@ void step_aside(const char* why) {
   // Forced: what CUPTI still holds of ours must not be given to the other client.
   if (was_on && !checked("cuptiActivityFlushAll", collector.api.cuptiActivityFlushAll(kFlushForced))) return;
   collector.wants_buffers.store(false, std::memory_order_release);
+  restore_settings();
   tell_state(DeviceCollection::Yielded, why);
   wake_thread();
 }

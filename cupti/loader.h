@@ -46,7 +46,7 @@ void device_graph_node_seen(u64 exec, u64 node);
 
 // ------------------------------------------------------------------ other clients of CUPTI
 // Their calls pass through us: device_client_calls() before the real call, device_client_called() after it.
-enum class CuptiClientCall : u32 { Subscribe, Unsubscribe, Register, Enable, Disable, Finalize };
+enum class CuptiClientCall : u32 { Subscribe, Unsubscribe, Register, Configure, Enable, Disable, Finalize };
 void device_client_calls(CuptiClientCall call);
 // `what` is enabled or disabled: one of those below; 0 for the other calls.
 void device_client_called(CuptiClientCall call, u64 what, u32 result);

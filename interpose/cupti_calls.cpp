@@ -20,6 +20,8 @@ constexpr Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is
   X(cuptiUnsubscribe)               \
   X(cuptiFinalize)                  \
   X(cuptiActivityRegisterCallbacks) \
+  X(cuptiSetThreadIdType)           \
+  X(cuptiActivitySetAttribute)      \
   X(cuptiActivityEnable)            \
   X(cuptiActivityEnableAndDump)     \
   X(cuptiActivityDisable)           \
@@ -123,6 +125,14 @@ GT_EXPORT gputrace::Result cuptiActivityRegisterCallbacks(void* requested, void*
   const Result result = real(requested, completed);
   done(CuptiClientCall::Register, 0, result);
   return result;
+}
+GT_EXPORT gputrace::Result cuptiSetThreadIdType(gputrace::u32 type) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiSetThreadIdType, CuptiClientCall::Configure, 0, GT_CALLER, type);
+}
+GT_EXPORT gputrace::Result cuptiActivitySetAttribute(gputrace::u32 attribute, std::size_t* size, void* value) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivitySetAttribute, CuptiClientCall::Configure, 0, GT_CALLER, attribute, size, value);
 }
 GT_EXPORT gputrace::Result cuptiActivityEnable(gputrace::u32 kind) {
   using namespace gputrace;

@@ -25,8 +25,8 @@ GT_COLD bool enter_session();                         // session.cpp
 GT_COLD void* resolve_driver(u16 id);                 // route.cpp; nullptr: there is no driver
 GT_COLD void* resolve_runtime(u16 id, void* caller);  // route.cpp; nullptr: there is no runtime
 struct FinishedCall;
-GT_COLD u64
-refresh_context(FinishedCall call);  // context_facts.cpp; by value: a reference would keep every call in memory
+// context_facts.cpp. By value: a reference would keep every call in memory.
+GT_COLD u64 refresh_context(FinishedCall call);
 
 struct OpenCall {
   u64 generation;

@@ -51,6 +51,15 @@ static void subscribe_unseen(void) {
 }
 static void tell(void) { printf("client kernels %ld others %ld\n", kernels, foreign); }
 static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+/* What CUPTI has one of for all its clients. */
+static void tell_settings(void) {
+  CUpti_ActivityThreadIdType type;
+  uint8_t zeroed;
+  size_t size = sizeof zeroed;
+  MUST(CUPTI(cuptiGetThreadIdType)(&type));
+  MUST(CUPTI(cuptiActivityGetAttribute)(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size, &zeroed));
+  printf("thread ids %d, zeroed %d\n", type, zeroed);
+}
 static CUfunction step;
 static void launch(int count) {
   for (int i = 0; i < count; ++i) MUST(cuLaunchKernel(step, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0));
@@ -70,7 +79,9 @@ int main(int argc, char** argv) {
   MUST(cuCtxSetCurrent(context));
   MUST(cuModuleLoadData(&module, ptx));
   MUST(cuModuleGetFunction(&step, module, "step"));
+  if (argc > 4 && !strcmp(argv[4], "own")) { launch(3); MUST(CUPTI(cuptiSetThreadIdType)(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM)); }
   if (!early) { launch(30); come(subscribe); }
+  if (argc > 4 && (!strcmp(argv[4], "settings") || !strcmp(argv[4], "own"))) tell_settings();
   launch(7);
   if (argc > 4 && !strcmp(argv[4], "busy")) {  /* at work while collection comes back; counted when all buffers are there */
     leave(subscribe);
@@ -192,6 +203,17 @@ def test_a_client_that_has_left_gets_no_record_of_ours():
         begins = [record['begin_ns'] for record in records(run, 'KernelLaunch')]
         kernels = len(records(run, 'DeviceKernel'))
         check(kernels >= sum(begin > back for begin in begins) > 100, 'kernels since collection is back', kernels, sum(begin > back for begin in begins))
+
+
+def test_client_finds_the_settings_as_they_would_be():
+    has_simulated_cupti()
+    for linked in (False, True):
+        for mode, wanted in (('settings', b'thread ids 0, zeroed 0'), ('own', b'thread ids 1, zeroed 0')):
+            command = [client(linked), 'late', 'register', 'stay', mode]
+            plain = untraced(command)
+            check(wanted in plain.stdout, 'without us', plain)
+            forget_run()
+            same_output(plain, traced(command))
 
 
 def test_other_profilers_variable():

@@ -6,8 +6,9 @@ from against_truth import *
 # The calls that collection makes, by when they come; each fails once with 999 (unknown), 35 (no privilege) or 15 (not initialized).
 FATAL = [('cuptiGetVersion', 1), ('cuptiActivityRegisterCallbacks', 1), ('cuptiActivityEnable', 1), ('cuptiActivityEnable', 2),
          ('cuptiActivityEnable', 3), ('cuptiGetTimestamp', 1), ('cuptiActivityFlushAll', 1), ('cuptiGetTimestamp', 3)]
-BEARABLE = ['cuptiGetResultString', 'cuptiSetThreadIdType', 'cuptiActivitySetAttribute', 'cuptiActivityEnableDriverApi', 'cuptiGetContextId',
-            'cuptiGetStreamIdEx', 'cuptiGetGraphNodeId', 'cuptiGetGraphExecId', 'cuptiActivityGetNumDroppedRecords', 'cuptiActivityDisable',
+BEARABLE = ['cuptiGetResultString', 'cuptiSetThreadIdType', 'cuptiGetThreadIdType', 'cuptiActivitySetAttribute',
+            'cuptiActivityGetAttribute', 'cuptiActivityEnableDriverApi', 'cuptiGetContextId', 'cuptiGetStreamIdEx',
+            'cuptiGetGraphNodeId', 'cuptiGetGraphExecId', 'cuptiActivityGetNumDroppedRecords', 'cuptiActivityDisable',
             'cuptiActivityGetNextRecord']
 
 

@@ -13,6 +13,7 @@ ROUTES = {'dlsym', 'dlopen', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cudaGet
           'cudaGetDriverEntryPointByVersion', 'InitializeInjectionNvtx2', 'InitializeInjectionNvtxExtension', 'getenv',
           # By which another client of CUPTI comes and goes.
           'cuptiSubscribe', 'cuptiSubscribe_v2', 'cuptiUnsubscribe', 'cuptiFinalize', 'cuptiActivityRegisterCallbacks',
+          'cuptiSetThreadIdType', 'cuptiActivitySetAttribute',
           'cuptiActivityEnable', 'cuptiActivityEnableAndDump', 'cuptiActivityDisable', 'cuptiActivityEnableContext',
           'cuptiActivityDisableContext', 'cuptiActivityEnableDriverApi', 'cuptiActivityEnableRuntimeApi'}
 # A row of interpose/*.def; PTSZ and PTDS rows are two names.
