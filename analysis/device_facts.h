@@ -114,12 +114,16 @@ struct JoinCounts {
   u64 operations = 0;        // kernels, copies, memsets and graph replays that the device reported
   u64 by_key = 0;            // joined by correlation id
   u64 by_order = 0;          // joined by the order in the stream, with agreeing kernel and shape
+  u64 by_order_alike = 0;    // of these: the stream's next call would have agreed as well
   u64 not_joined = 0;        // neither decided
   u64 key_mismatch = 0;      // of the others: the key led to a call of another kernel, and was not believed
   u64 calls_unanswered = 0;  // calls that should have had a device record and got none
   u64 before_call = 0;       // joined, but starting before the call began by more than the clock error: times kept
   u64 late = 0;              // came so late that busy and idle time were already counted
   u64 calls_forgotten = 0;   // calls that left the window before their device record came
+
+  // Joined by order among alike calls of which some have no record: each may be its neighbour's.
+  u64 in_doubt() const { return calls_unanswered + calls_forgotten ? by_order_alike : 0; }
 };
 
 struct DeviceClockFacts {

@@ -48,13 +48,14 @@ namespace {
 
 // What limits the device's numbers, for all processes together.
 void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
-  u64 lost = 0, operations = 0, unjoined = 0, late = 0;
+  u64 lost = 0, operations = 0, unjoined = 0, doubtful = 0, late = 0;
   bool stopped = false;
   for (const ProcessTrace& process : trace.processes) {
     const DeviceActivity& device = process.device;
     for (const u64 count : device.lost) lost += count;
     operations += device.join.operations;
     unjoined += device.join.not_joined;
+    doubtful += device.join.in_doubt();
     late += device.join.late;
     stopped = stopped || device.incomplete;
   }
@@ -63,6 +64,10 @@ void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
   };
   remark(lost, " device records were lost or had no usable times: device times are lower bounds");
   remark(unjoined, " of " + std::to_string(operations) + " device operations could not be joined to their call");
+  remark(
+      doubtful,
+      " device operations were joined by their order among alike calls, some of which have no record: their latencies "
+      "and gaps may be a neighbour's");
   remark(late, " device operations came so late that busy and idle time may miss parts of them");
   if (stopped)
     coverage.remarks.push_back("device collection was not ended by the process: operations at the end may be missing");

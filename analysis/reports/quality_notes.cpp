@@ -54,6 +54,9 @@ std::string join_text(const JoinCounts& join) {
       " by correlation id, " + std::to_string(join.by_order) + " by order, " + std::to_string(join.not_joined) + " not";
   if (join.calls_unanswered + join.calls_forgotten)
     text += "; " + std::to_string(join.calls_unanswered + join.calls_forgotten) + " calls have no device record";
+  if (const u64 doubtful = join.in_doubt())
+    text += "; which ones is not known: " + std::to_string(doubtful) +
+            " joined by order would fit the next call as well, and may be their neighbour's";
   if (join.key_mismatch)
     text += "; " + std::to_string(join.key_mismatch) + " correlation ids led to a call of something else";
   return text;

@@ -92,6 +92,12 @@ u32 Timeline::agreeing(u32 stream, const DeviceOperation& operation) const {
   return kNone;
 }
 
+// Whether the order alone decided: where records are missing, the operation may be that of the call after this one.
+bool Timeline::has_double(const HostOperation& call, const DeviceOperation& operation) const {
+  const HostOperation* next = window_.find(call.next_in_stream);
+  return next && agrees(*next, operation, true);
+}
+
 u32 Timeline::join_by_order(const DeviceOperation& operation) {
   const u32 known = intake_.host_stream(operation.stream);
   if (known != kNone) return agreeing(known, operation);
@@ -116,6 +122,7 @@ Timeline::Joined Timeline::join(const DeviceOperation& operation) {
     if (sequence != kNone) {
       joined = {window_.find(sequence), sequence};
       joined.call->by_order = true;
+      counts.by_order_alike += counted && has_double(*joined.call, operation);
       window_.tie(operation.correlation, sequence);  // for the other nodes of a graph, the other pieces of a copy
     }
   }

@@ -75,6 +75,7 @@ class Timeline {
   bool on_device(const DeviceOperation& operation) const;
   Joined join(const DeviceOperation& operation);
   Joined join_by_key(const DeviceOperation& operation);
+  bool has_double(const HostOperation& call, const DeviceOperation& operation) const;
   u32 join_by_order(const DeviceOperation& operation);
   u32 agreeing(u32 stream, const DeviceOperation& operation) const;
   bool agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const;

@@ -90,7 +90,7 @@ bool append_record(Input& input, Lane (&lanes)[kThreads]) {
                       0,
                       0};
   // Device times lie around the host's, in nanoseconds: the anchors say one tick is one.
-  lane.now += choice.after;
+  lane.now += choice.after < 0xfff0 ? choice.after : 1ull << 4 * (choice.after % 16);
   header.begin = lane.now;
   header.end = choice.lasts == 0xffff ? header.begin - 10 : header.begin + choice.lasts;
   lane.begin = std::min(lane.begin, header.begin);

@@ -339,6 +339,35 @@ TEST(Timeline, TheReportsTellTheTimesAndWhatIsMissing) {
             text_value("4 device operations joined to their calls: 3 by correlation id, 0 by order, 1 not"));
 }
 
+// Three alike kernels in a row, joined by order: while all records are there the order is right; with one missing,
+// which of the calls it was cannot be known, and the report says so.
+TEST(Timeline, AlikeKernelsOfWhichOneIsLostAreInDoubt) {
+  for (const bool lost : {false, true}) {
+    DeviceBuilder trace;
+    const Thread main = trace.thread(100);
+    trace.name_function(0xf1, "same", 0xa0);
+    const u64 name = trace.text("same");
+    trace.stream(0x51, 8);
+    trace.reading(500);
+    for (const Nanos at : {1000, 1200, 1400}) trace.launch(main, 0xf1, at, at + 100, 0x51);
+    trace.kernel(0, name, 2000, 2100, 5000, 8);
+    if (!lost) trace.kernel(0, name, 2200, 2300, 5000, 8);
+    trace.kernel(0, name, 2400, 2500, 5000, 8);
+    trace.reading(6000);
+    const LoadedTrace loaded = trace.load_all();
+    const JoinCounts& join = loaded.processes[0].device.join;
+    EXPECT_EQ(join.by_order, lost ? 2u : 3u);
+    EXPECT_EQ(join.by_order_alike, 2u);
+    EXPECT_EQ(join.in_doubt(), lost ? 2u : 0u);
+    const Report report = make_report(loaded, {});
+    const Table& notes = *report.table("quality-notes");
+    const auto text = std::get<std::string>(cell(notes, row_with(notes, "what", text_value("join")), "text"));
+    EXPECT_EQ(text.find("neighbour's") != std::string::npos, lost) << text;
+    const auto said = [](const std::string& remark) { return remark.find("neighbour's") != std::string::npos; };
+    EXPECT_EQ(std::any_of(report.coverage.remarks.begin(), report.coverage.remarks.end(), said), lost);
+  }
+}
+
 TEST(Timeline, WithoutDeviceRecordsTheReasonStandsWhereTheTimesWouldBe) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
