@@ -33,7 +33,7 @@ void CodeWatch::records(const RingThread& thread, u64 first_record, u32 count, c
   for (u32 at = 0; size - at >= sizeof(RecordHeader);) {
     RecordHeader header;
     std::memcpy(&header, data + at, sizeof header);
-    if (header.size < sizeof header || header.size > size - at) return;
+    if (header.size < sizeof header || header.size % 8 || header.size > size - at) return;
     look(*reinterpret_cast<const RecordHeader*>(data + at));
     at += header.size;
   }

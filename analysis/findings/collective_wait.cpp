@@ -1,4 +1,5 @@
 // Collectives in which ranks mostly wait for the last one to arrive. Needs the traces of all ranks of a communicator.
+#include <cmath>
 #include <map>
 
 #include "analysis/collective_match.h"
@@ -44,7 +45,7 @@ void collective_wait_rule(const LoadedTrace& trace, Findings& found) {
     finding.id = "collective-wait";
     finding.severity = Severity::Warning;
     finding.section = "comm";
-    finding.text = std::to_string(static_cast<int>(share * 100 + 0.5)) + " % of the time in collectives of " +
+    finding.text = std::to_string(std::lround(share * 100)) + " % of the time in collectives of " +
                    std::to_string(ranks.size()) + " ranks is waiting for the last rank to arrive, most often rank " +
                    std::to_string(last);
     finding.fix = "even out the work before the collective: look at what rank " + std::to_string(last) +

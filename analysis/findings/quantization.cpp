@@ -61,7 +61,10 @@ bool tile_of(const KernelName& name, u64& m, u64& n) {
 
 // Share of the tiles' area that lies outside of the result, the better of both ways round (row or column major).
 double outside(u64 m, u64 n, u64 tile_m, u64 tile_n) {
-  const auto covered = [](u64 size, u64 tile) { return static_cast<double>((size + tile - 1) / tile * tile); };
+  const auto covered = [](u64 size, u64 tile) {
+    const u64 tiles = (size + tile - 1) / tile;
+    return static_cast<double>(tiles * tile);
+  };
   const double area = static_cast<double>(m) * static_cast<double>(n);
   const double one = area / (covered(m, tile_m) * covered(n, tile_n));
   const double other = area / (covered(m, tile_n) * covered(n, tile_m));
