@@ -8,6 +8,7 @@
 #include <climits>
 #include <cstdlib>
 
+#include "base/collect_parts.h"
 #include "base/fd.h"
 #include "cli/capture_output.h"
 #include "cli/options.h"
@@ -50,18 +51,6 @@ std::string find_by_loader(const TraceOptions& options, const Places& places, co
     if (readable(folder + "/" + name)) return folder + "/" + name;
   }
   return cache_knows(name) ? name : "";
-}
-
-// Whether a part of GPUTRACE_COLLECT that needs CUPTI is asked for.
-bool device_is_collected(const std::string& list) {
-  bool any = false, device = false, excluded = false;
-  for (const std::string& part : split(list, ',')) {
-    if (part == "-device") excluded = true;
-    if (part.empty() || part[0] == '-') continue;
-    any = true;
-    device = device || part == "device" || part == "latency" || part == "all";
-  }
-  return !excluded && (device || !any);
 }
 
 // The objects that the loader maps for the program before its first instruction, asked of the loader itself: none of the
@@ -142,8 +131,9 @@ std::string find_driver(const TraceOptions& options, const Places& places) {
 CuptiChoice choose_cupti(const TraceOptions& options, const Places& places, const Target& target) {
   CuptiChoice choice;
   const std::string named = variable("GPUTRACE_CUPTI");
-  if (!device_is_collected(options.collect.empty() ? variable("GPUTRACE_COLLECT") : options.collect) ||
-      named == "off") {
+  const std::string parts = options.collect.empty() ? variable("GPUTRACE_COLLECT") : options.collect;
+  const bool collected = collect::parts_of(parts.c_str()) & (collect::kDevice | collect::kLatency);
+  if (!collected || named == "off") {
     choice.kind = CuptiChoice::Kind::Off;
     choice.reason = named == "off" ? "GPUTRACE_CUPTI=off" : "device is left out of what is collected";
     return choice;

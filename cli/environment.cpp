@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/collect_parts.h"
 #include "cli/options.h"
 
 namespace gputrace {
@@ -12,9 +13,6 @@ std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
-
-const std::vector<std::string> kCollectNames = {"api", "device", "latency", "memory", "nvtx", "stacks",   "python",
-                                                "ops", "io",     "waits",   "libs",   "code", "counters", "all"};
 
 std::optional<std::string> check_duration(const char* option, const std::string& value) {
   if (value.empty()) return std::nullopt;
@@ -41,14 +39,14 @@ std::optional<std::string> check_capture(const std::string& value) {
 }
 
 std::optional<std::string> check_collect(const std::string& list) {
-  if (list.empty()) return std::nullopt;
-  for (const std::string& entry : split(list, ',')) {
-    const std::string name = !entry.empty() && entry[0] == '-' ? entry.substr(1) : entry;
-    if (std::find(kCollectNames.begin(), kCollectNames.end(), name) == kCollectNames.end()) {
-      return "--collect: '" + name + "' cannot be collected" + did_you_mean(name, kCollectNames);
-    }
-  }
-  return std::nullopt;
+  std::optional<std::string> wrong;
+  collect::parts_of(list.c_str(), [&](const char* name, u64 length) {
+    std::vector<std::string> names = {"all"};
+    for (const collect::Part& part : collect::kParts) names.emplace_back(part.name);
+    const std::string word(name, length);
+    if (!wrong) wrong = "--collect: '" + word + "' cannot be collected" + did_you_mean(word, names);
+  });
+  return wrong;
 }
 
 std::string put_first(const std::string& first, const std::string& rest) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/collect_parts.h"
 #include "base/sentence.h"
 
 namespace gputrace {
@@ -15,34 +16,6 @@ constexpr const char* kKnown[] = {"GPUTRACE",         "GPUTRACE_OUTPUT",   "GPUT
                                   "GPUTRACE_SHM",     "GPUTRACE_SIGNAL",   "GPUTRACE_METRICS",
                                   "GPUTRACE_LOG",     "GPUTRACE_CONFIG",   "GPUTRACE_KEEP_DEEPBIND",
                                   "GPUTRACE_RUN"};
-// Parts of GPUTRACE_COLLECT.
-enum : u32 {
-  kApi = 1u << 0,
-  kMemory = 1u << 1,
-  kDevice = 1u << 2,
-  kLatency = 1u << 3,
-  kNvtx = 1u << 4,
-  kStacks = 1u << 5,
-  kPython = 1u << 6,
-  kOps = 1u << 7,
-  kIo = 1u << 8,
-  kWaits = 1u << 9,
-  kLibraries = 1u << 10,
-  kCode = 1u << 11,
-  kCounters = 1u << 12,
-};
-struct Part {
-  u32 bit;
-  const char* name;
-};
-constexpr Part kParts[] = {
-    {kApi, "api"},        {kMemory, "memory"}, {kDevice, "device"},    {kLatency, "latency"}, {kNvtx, "nvtx"},
-    {kStacks, "stacks"},  {kPython, "python"}, {kOps, "ops"},          {kIo, "io"},           {kWaits, "waits"},
-    {kLibraries, "libs"}, {kCode, "code"},     {kCounters, "counters"}};
-constexpr u32 kAll = (kCounters << 1) - 1;
-constexpr u32 kBuilt = kApi | kMemory | kDevice | kLatency | kNvtx | kLibraries | kCode;
-constexpr u32 kDefaultParts = kApi | kDevice | kNvtx | kCode;
-
 bool equals(const char* text, u64 length, const char* word) {
   return std::strlen(word) == length && std::memcmp(text, word, length) == 0;
 }
@@ -119,47 +92,20 @@ void warn_not_built(InfoText& info) {
   }
 }
 
-// The bit of a part, all bits for "all"; 0: there is none of that name.
-u32 part_of(const char* name, u64 length) {
-  if (equals(name, length, "all")) return kAll;
-  for (const Part& part : kParts) {
-    if (equals(name, length, part.name)) return part.bit;
-  }
-  return 0;
-}
-
 void warn_part(InfoText& info, const char* name, u64 length) {
   Sentence text;
   (text << "GPUTRACE_COLLECT: '").put(name, length) << "' is not one of";
-  for (const Part& part : kParts) text << " " << part.name;
+  for (const collect::Part& part : collect::kParts) text << " " << part.name;
   text << " all; it is ignored";
   info.add("option_warning", text.text());
-}
-
-// The parts that a list asks for. A list of exclusions alone leaves out of the default. `info` may be nullptr.
-u32 read_parts(InfoText* info, const char* list) {
-  if (!list || !*list) return kDefaultParts;
-  u32 included = 0, excluded = 0;
-  for (const char* word = list; *word;) {
-    const char* end = std::strchr(word, ',');
-    if (!end) end = word + std::strlen(word);
-    const bool exclude = *word == '-';
-    const char* name = word + exclude;
-    const u64 length = static_cast<u64>(end - name);
-    const u32 bits = part_of(name, length);
-    if (!bits && length && info) warn_part(*info, name, length);
-    (exclude ? excluded : included) |= bits;
-    word = *end ? end + 1 : end;
-  }
-  return (included ? included : kDefaultParts) & ~excluded;
 }
 
 void tell_parts(InfoText& info, u32 parts) {
   Sentence in_effect;
   bool first = true;
-  for (const Part& part : kParts) {
+  for (const collect::Part& part : collect::kParts) {
     if (!(parts & part.bit)) continue;
-    if (part.bit & kBuilt) {
+    if (part.bit & collect::kBuilt) {
       in_effect << (first ? "" : ",") << part.name;
       first = false;
       continue;
@@ -207,8 +153,8 @@ void read_capture(InfoText& info, Options& options, const char* value) {
 }
 
 void read_device(InfoText& info, Options& options, u32 parts) {
-  options.latency = parts & kLatency;
-  options.collect_device = parts & (kDevice | kLatency);
+  options.latency = parts & collect::kLatency;
+  options.collect_device = parts & (collect::kDevice | collect::kLatency);
   if (!options.collect_device) info.add("not_collected", "device: not asked for (GPUTRACE_COLLECT)");
   if (const char* value = copied_variable("GPUTRACE_CUPTI"); value && *value && std::strcmp(value, "auto") != 0) {
     if (std::strcmp(value, "off") == 0) {
@@ -306,20 +252,21 @@ bool rank_selected(const char* list, const Rank& rank, bool& valid) {
   return selected;
 }
 
-bool nvtx_is_collected() { return read_parts(nullptr, copied_variable("GPUTRACE_COLLECT")) & kNvtx; }
-bool libraries_are_collected() { return read_parts(nullptr, copied_variable("GPUTRACE_COLLECT")) & kLibraries; }
+bool nvtx_is_collected() { return collect::parts_of(copied_variable("GPUTRACE_COLLECT")) & collect::kNvtx; }
+bool libraries_are_collected() { return collect::parts_of(copied_variable("GPUTRACE_COLLECT")) & collect::kLibraries; }
 
 Options read_options(InfoText& info) {
   Options options;
   visit_copied_variables(warn_unknown, &info);
   read_duration(info, "GPUTRACE_DURATION", "option.duration_ns", options.duration_ns);
   read_duration(info, "GPUTRACE_DELAY", "option.delay_ns", options.delay_ns);
-  const u32 parts = read_parts(&info, copied_variable("GPUTRACE_COLLECT"));
-  options.collect_any = parts & kBuilt;
-  options.collect_nvtx = parts & kNvtx;
+  const u32 parts = collect::parts_of(copied_variable("GPUTRACE_COLLECT"),
+                                      [&](const char* name, u64 length) { warn_part(info, name, length); });
+  options.collect_any = parts & collect::kBuilt;
+  options.collect_nvtx = parts & collect::kNvtx;
   read_capture(info, options, copied_variable("GPUTRACE_CAPTURE"));
-  options.collect_libraries = parts & kLibraries;
-  options.collect_code = parts & kCode;
+  options.collect_libraries = parts & collect::kLibraries;
+  options.collect_code = parts & collect::kCode;
   if (!options.collect_code) info.add("not_collected", "code: not asked for (GPUTRACE_COLLECT)");
   read_device(info, options, parts);
   tell_parts(info, parts);

@@ -1,0 +1,70 @@
+// The parts of GPUTRACE_COLLECT: their names, which of them this version has, and what a list of them means. No allocation.
+#pragma once
+
+#include <cstring>
+
+#include "base/types.h"
+
+namespace gputrace::collect {
+
+enum : u32 {
+  kApi = 1u << 0,
+  kMemory = 1u << 1,
+  kDevice = 1u << 2,
+  kLatency = 1u << 3,
+  kNvtx = 1u << 4,
+  kStacks = 1u << 5,
+  kPython = 1u << 6,
+  kOps = 1u << 7,
+  kIo = 1u << 8,
+  kWaits = 1u << 9,
+  kLibraries = 1u << 10,
+  kCode = 1u << 11,
+  kCounters = 1u << 12,
+};
+struct Part {
+  u32 bit;
+  const char* name;
+};
+inline constexpr Part kParts[] = {
+    {kApi, "api"},        {kMemory, "memory"}, {kDevice, "device"},    {kLatency, "latency"}, {kNvtx, "nvtx"},
+    {kStacks, "stacks"},  {kPython, "python"}, {kOps, "ops"},          {kIo, "io"},           {kWaits, "waits"},
+    {kLibraries, "libs"}, {kCode, "code"},     {kCounters, "counters"}};
+inline constexpr u32 kAll = (kCounters << 1) - 1;
+inline constexpr u32 kBuilt = kApi | kMemory | kDevice | kLatency | kNvtx | kLibraries | kCode;
+inline constexpr u32 kDefault = kApi | kDevice | kNvtx | kCode;
+
+// The bit of a part, all bits for "all"; 0: there is none of that name. `name` need not be terminated.
+inline u32 part_of(const char* name, u64 length) {
+  const auto is = [&](const char* word) { return std::strlen(word) == length && std::memcmp(name, word, length) == 0; };
+  if (is("all")) return kAll;
+  for (const Part& part : kParts) {
+    if (is(part.name)) return part.bit;
+  }
+  return 0;
+}
+
+// The parts that a list asks for: "api,device", "all,-libs"; a list of exclusions alone leaves out of the default.
+// Calls unknown(name, length) for every word that is no part.
+template <typename Unknown>
+u32 parts_of(const char* list, Unknown&& unknown) {
+  if (!list || !*list) return kDefault;
+  u32 included = 0, excluded = 0;
+  for (const char* word = list; *word;) {
+    const char* end = std::strchr(word, ',');
+    if (!end) end = word + std::strlen(word);
+    const bool exclude = *word == '-';
+    const char* name = word + exclude;
+    const u64 length = static_cast<u64>(end - name);
+    const u32 bits = part_of(name, length);
+    if (!bits && length) unknown(name, length);
+    (exclude ? excluded : included) |= bits;
+    word = *end ? end + 1 : end;
+  }
+  return (included ? included : kDefault) & ~excluded;
+}
+inline u32 parts_of(const char* list) {
+  return parts_of(list, [](const char*, u64) {});
+}
+
+}  // namespace gputrace::collect
