@@ -2,8 +2,7 @@
 // it have come already and are the newest ones that began after it.
 //   · One instance per traced thread. Amortized O(1) a call.
 //   · Memory: 16 bytes for each of the last kKeep calls that no other encloses; a call enclosing more than that (none
-//   known:
-//     a runtime call makes tens of driver calls) would keep the time of the oldest as its own.
+//     known: a runtime call makes tens of driver calls) would keep the time of the oldest as its own.
 #pragma once
 
 #include <vector>

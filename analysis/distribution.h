@@ -1,8 +1,7 @@
 // Count, sum, extremes and percentiles of durations.
 //   · Count, sum, minimum and maximum are exact.
 //   · Percentiles are exact up to kExactValues values (nearest rank: the smallest value that at least p of all are not
-//   above);
-//     beyond that a log-linear histogram answers within 2 % (buckets of 1/64 of their power of two: <= 0.8 %).
+//     above); beyond that a log-linear histogram answers within 2 % (buckets of 1/64 of their power of two: <= 0.8 %).
 //   · Memory: 4 bytes a value up to 4 MB (values above 4.29 s take 8 bytes more), then 30 KB.
 #pragma once
 

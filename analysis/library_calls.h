@@ -3,8 +3,7 @@
 // have come already.
 //
 //   · A launch belongs to the innermost library call of its thread that contains it in time. What is launched at the
-//   end of
-//     an NCCL group belongs to the operations of that group, in the ratio of their bytes.
+//     end of an NCCL group belongs to the operations of that group, in the ratio of their bytes.
 //   · Device times come from the timeline, before or after the call's end is seen, by thread and begin of the launch.
 //   · Memory: 40 bytes for each of the last kKeep launches of a thread; beyond them, counted and forgotten.
 #pragma once

@@ -1,10 +1,8 @@
 // What is allocated at each moment of the pass: bytes by device and pool, peaks, and what kind of memory an address is.
 //   · Told in time order, frees at their begin and allocations at their end: a freed address may be given to another
-//   thread
-//     before the freeing call returns.
+//     thread before the freeing call returns.
 //   · VMM: physical memory (VmmCreate) counts from its creation until it is released and mapped nowhere; mappings only
-//   say what an
-//     address is; reserved address ranges are no memory.
+//     say what an address is; reserved address ranges are no memory.
 //   · Memory: O(live allocations) + O(pools) + at most 2 * kMaxSamples samples a device.
 #pragma once
 

@@ -3,8 +3,8 @@
 // rest. Static facts: an instruction that is there need not be executed.
 //   · Pure, untrusted input: every offset is checked, nothing is guessed; what cannot be told is a flag or absent.
 //   · No state: any thread may call anything. Time: one pass over the code; memory: one unpacked image at a time.
-//   · A kernel's facts hold its own code and that of the device functions it calls (CALL targets and relocations
-//     inside of the image); calls that cannot be followed set kScanIncomplete.
+//   · A kernel's facts hold its own code and that of the device functions it calls (CALL targets and relocations inside
+//     of the image); calls that cannot be followed set kScanIncomplete.
 #include <cstddef>
 #include <cstdint>
 #include <functional>

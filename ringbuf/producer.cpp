@@ -115,7 +115,7 @@ bool take_block(ThreadState& thread, Ticks now) {
 DropReason full_reason(Ticks now) {
   const SegmentControl& control = *producer.control;
   const u32 state = control.consumer_state.load(std::memory_order_relaxed);
-  if (state == 3) return DropReason::NoSidecar;
+  if (state == static_cast<u32>(ConsumerState::Gone)) return DropReason::NoSidecar;
   const u64 beat = control.heartbeat.load(std::memory_order_relaxed);
   if (beat == 0)
     return producer.stale_ticks && now - producer.session_begin < producer.stale_ticks ? DropReason::RingFull

@@ -1,19 +1,17 @@
 // The producer's side of the segment: what a thread of the traced process does to write a record.
 //
 //   · Only the owning thread writes into its slot and its block. Nothing here locks, allocates, throws or makes a
-//   system call;
-//     what must (claiming a slot or a block) is in producer.cpp, out of line, at block borders and thread borders only.
+//     system call; what must (claiming a slot or a block) is in producer.cpp, out of line, at block borders and thread
+//     borders only.
 //   · The gate is one word in a page that fork wipes: a thread records while the generation that it joined equals the
-//   gate's.
-//     A child of fork reads 0 there, a process that is switched off for good reads kGateOff; both leave the hot path.
+//     gate's. A child of fork reads 0 there, a process in which tracing is off reads kGateOff; both leave the hot path.
 //   · A signal handler may interrupt any instruction here and make a traced call itself. `busy` is up from reserve to
-//   commit: what the
-//     handler wanted to write then is dropped and counted (Nested). Counters are bumped by one instruction each.
+//     commit: what the handler wanted to write then is dropped and counted (Nested). Counters are bumped by one
+//     instruction each.
 //   · A record may be begun before its call is made (interpose/launch_x86_64.S): it lies at the cursor, uncounted, and
-//   `busy` holds its size. Who writes a record meanwhile (a callback, a signal handler) sets it aside first.
+//     `busy` holds its size. Who writes a record meanwhile (a callback, a signal handler) sets it aside first.
 //   · A handler may also fork and return into the middle of a write: commit() looks at the gate again, so that the
-//   child does not
-//     publish into its parent's ring.
+//     child does not publish into its parent's ring.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // cuMemcpy*: linear, 2D, 3D, arrays, peers.
 //   · Data moves when the call is made, unless a host function or a wait is queued before it in its stream.
 //   · A copy with pageable host memory that is asked for as asynchronous returns when the host's buffer may be used
-//   again.
+//     again.
 #include "simgpu/driver/copy_submit.h"
 
 #include "simgpu/driver/capture.h"

@@ -307,7 +307,8 @@ TEST_F(ProducerTest, SlotsOfThreadsThatVanishedAreEndedWhenNoneIsFree) {
     producer.slots[i].tid = 0x3ffffff;  // no such thread
     producer.slots[i].state.store(static_cast<u32>(SlotState::Live));
   }
-  producer.control->consumer_state.store(3);  // nobody drains: the producer takes them back itself
+  producer.control->consumer_state.store(
+      static_cast<u32>(ConsumerState::Gone));  // nobody drains: the producer takes them back itself
   producer.slots[3].seen = 11;
   std::thread([] {
     join_session(kGeneration);

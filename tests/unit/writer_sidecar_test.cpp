@@ -132,7 +132,8 @@ void record_from_two_threads(u64 each) {
 // Records until the sidecar says that it has stopped writing, and a little more.
 void record_until_stopped() {
   u64 number = 0;
-  for (int i = 0; i < 4000 && producer.control->consumer_state.load() != 2; ++i) {
+  for (int i = 0; i < 4000 && producer.control->consumer_state.load() != static_cast<u32>(ConsumerState::NotWriting);
+       ++i) {
     for (int k = 0; k < 10'000; ++k) emit(++number);
     ::usleep(1000);
   }
@@ -276,11 +277,11 @@ TEST(Sidecar, DrainsAndCountsWhereNoFileCanBeMade) {
       if (i % 5000 == 0) ::usleep(5000);
     }
   });
-  EXPECT_EQ(producer.control->consumer_state.load(), 2u);
+  EXPECT_EQ(producer.control->consumer_state.load(), static_cast<u32>(ConsumerState::NotWriting));
   pair.wait_program();
   EXPECT_EQ(pair.wait_sidecar(), 0);
   EXPECT_EQ(producer.slots[1].dropped[0], 0u) << "the ring was drained";
-  EXPECT_EQ(producer.control->consumer_state.load(), 3u);
+  EXPECT_EQ(producer.control->consumer_state.load(), static_cast<u32>(ConsumerState::Gone));
 }
 
 TEST(Sidecar, WatchesWithoutAPidfd) {
