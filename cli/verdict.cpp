@@ -39,16 +39,18 @@ std::string kernels_line(const LoadedTrace& trace) {
   const Table* overview = report.table("overview");
   const Table* kernels = report.table("kernels");
   if (!overview || !kernels || kernels->rows.empty()) return "";
-  std::string launches = "0", executions = "0";
+  u64 launches = 0, executions = 0;
   for (const Row& row : overview->rows) {
     const std::string metric = std::get<std::string>(row[0]);
-    if (metric == "launches") launches = human(row[1], Unit::Count);
-    if (metric == "kernels") executions = human(row[1], Unit::Count);
+    const auto* value = std::get_if<i64>(&row[1]);
+    if (metric == "launches" && value) launches = static_cast<u64>(*value);
+    if (metric == "kernels" && value) executions = static_cast<u64>(*value);
   }
   const Row& top = kernels->rows.front();
   const auto at = [&](const char* column) { return top[static_cast<std::size_t>(kernels->column(column))]; };
   const std::string name = shorten(human(at("name"), Unit::Text), 60, "...");
-  const std::string counts = fmt::format("  kernels     {} executions by {} launch calls; ", executions, launches);
+  const std::string counts =
+      fmt::format("  kernels     {} by {}; ", counted(executions, "execution"), counted(launches, "launch call"));
   if (is_null(at("share")))
     return counts + fmt::format("most often {} ({})\n", name, human(at("launches"), Unit::Count));
   return counts + fmt::format("most time in {} ({}, {} of kernel time)\n", name, human(at("total_ns"), Unit::Nanos),
@@ -64,8 +66,8 @@ std::string calls_line(const LoadedTrace& trace) {
       self += call.self_ns;
     }
   }
-  return fmt::format("  calls       {} CUDA calls, {} in them on the host, {} errors\n", human_count(calls),
-                     human_nanos(static_cast<Nanos>(self)), human_count(errors));
+  return fmt::format("  calls       {}, {} in them on the host, {}\n", counted(calls, "CUDA call"),
+                     human_nanos(static_cast<Nanos>(self)), counted(errors, "error"));
 }
 
 std::string findings_lines(const LoadedTrace& trace) {
@@ -100,9 +102,9 @@ std::string verdict(const VerdictRequest& request) {
   const auto trace = load_traces(load);
   if (!trace) return fmt::format("gputrace: {}\n{}", safe_text(trace.error().message), next);
   const Sizes sizes = sizes_of(trace.value());
-  return fmt::format("gputrace: {} process{}, {}, {} records, {}, {} dropped; in {}\n", sizes.processes,
+  return fmt::format("gputrace: {} process{}, {}, {}, {}, {} dropped; in {}\n", sizes.processes,
                      sizes.processes == 1 ? "" : "es", human_nanos(trace.value().wall_end - trace.value().wall_begin),
-                     human_count(sizes.records), human_bytes(sizes.bytes), human_count(sizes.dropped),
+                     counted(sizes.records, "record"), human_bytes(sizes.bytes), human_count(sizes.dropped),
                      safe_text(request.shown)) +
          kernels_line(trace.value()) + calls_line(trace.value()) + findings_lines(trace.value()) + next;
 }

@@ -29,6 +29,8 @@ std::string human_count(u64 count) {
   return grouped;
 }
 
+std::string counted(u64 count, const char* one) { return human_count(count) + " " + one + (count == 1 ? "" : "s"); }
+
 std::string human_bytes(u64 bytes) {
   static const char* const kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);

@@ -47,10 +47,10 @@ class TextRenderer {
     const std::string unknown = human_count(coverage.unknown_records) + " of unknown types";
     const std::string whole = coverage.truncated ? "incomplete" : "complete";
     out_ += paint("1", "Coverage") + "  ";
-    out_ += fmt::format(
-        "{} process{}, {} records, {}, {}, {}\n", coverage.processes, coverage.processes == 1 ? "" : "es",
-        human_count(coverage.records), coverage.dropped ? paint("33;1", dropped) : dropped,
-        coverage.unknown_records ? paint("33;1", unknown) : unknown, coverage.truncated ? paint("33;1", whole) : whole);
+    out_ += fmt::format("{} process{}, {}, {}, {}, {}\n", coverage.processes, coverage.processes == 1 ? "" : "es",
+                        counted(coverage.records, "record"), coverage.dropped ? paint("33;1", dropped) : dropped,
+                        coverage.unknown_records ? paint("33;1", unknown) : unknown,
+                        coverage.truncated ? paint("33;1", whole) : whole);
     for (const std::string& remark : coverage.remarks) paragraph("          ", safe_text(remark), 10);
     std::map<std::string, std::string> by_reason;
     std::vector<std::string> order;

@@ -226,6 +226,12 @@ TEST(Render, MetricsSayWhatTheyAre) {
     EXPECT_NE(text.find(line), std::string::npos) << line << text;
 }
 
+TEST(Render, OneIsNoPlural) {
+  EXPECT_EQ(counted(1, "error"), "1 error");
+  EXPECT_EQ(counted(0, "error"), "0 errors");
+  EXPECT_EQ(counted(2014, "record"), "2,014 records");
+}
+
 TEST(Render, LargeCountsHaveFourDigits) {
   EXPECT_EQ(human_large(i64{989'123'456'789'012}), "989.1 T");
   EXPECT_EQ(human_large(i64{2'147'483'648}), "2.147 G");
