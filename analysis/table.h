@@ -2,6 +2,7 @@
 // Generic renderers (render/) turn them into text, JSON and CSV; a report itself never formats and never prints.
 #pragma once
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
@@ -23,7 +24,11 @@ inline Value number(u64 value) {
   return static_cast<i64>(value < kMax ? value : kMax);
 }
 inline Value number(i64 value) { return value; }
-// To the nearest whole unit; not known where there is nothing to divide by.
+// To the nearest whole unit; not known where a cell cannot hold it.
+inline Value rounded(long double value) {
+  return std::fabs(value) < 9.2e18L ? Value(static_cast<i64>(std::llround(value))) : Value();
+}
+// The same of a mean; not known where there is nothing to divide by.
 inline Value mean(u64 sum, u64 count) {
   return count ? number(sum / count + (sum % count + count / 2) / count) : Value();
 }

@@ -49,7 +49,7 @@ Value memory_name(HostMemory memory) {
 
 Value bandwidth(u64 bytes, u64 nanos) {
   if (nanos == 0) return {};
-  return static_cast<i64>(static_cast<double>(bytes) * 1e9 / static_cast<double>(nanos) + 0.5);
+  return rounded(static_cast<double>(bytes) * 1e9 / static_cast<double>(nanos));
 }
 
 void add_time_notes(const LoadedTrace& trace, Table& table) {

@@ -1,6 +1,5 @@
 // Calls of vendor libraries by shape and type: how often, how many operations, how fast.
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "analysis/device_time.h"
@@ -49,8 +48,6 @@ void add(Sum& sum, const LibraryRow& row, const Device* device, const std::strin
   sum.possible += peak * static_cast<double>(nanos) * 1e-9;
   if (peak <= 0 && nanos > 0) sum.peak_known = false;
 }
-
-Value rounded(long double value) { return value < 9.2e18L ? Value(static_cast<i64>(std::llround(value))) : Value(); }
 
 }  // namespace
 

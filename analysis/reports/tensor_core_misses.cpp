@@ -1,5 +1,4 @@
 // Kernels that could use tensor cores and do not: by kernel, call and reason, with what they would gain at most.
-#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -43,7 +42,7 @@ Table tensor_core_misses_report(const LoadedTrace& trace) {
     const bool known = timed && sum.total_ns > 0;
     table.rows.push_back({std::get<0>(key), text(std::get<1>(key)), text(std::get<2>(key)), text(sum.precision),
                           number(sum.launches), known ? number(sum.total_ns) : Value(),
-                          known ? number(static_cast<i64>(std::llround(sum.gain_ns))) : Value()});
+                          known ? rounded(sum.gain_ns) : Value()});
   }
   table.notes = {
       "gain = at most, for a kernel bound by arithmetic: its time x (1 - ordinary rate / matrix rate of the device, "
