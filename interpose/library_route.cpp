@@ -164,9 +164,9 @@ void* LibraryGetter::find(const void* real) {
     return function_.load(std::memory_order_relaxed);
   void* found = find_function_beside(real, name_);
   LoadedObject object;
-  void* nothing = nullptr;
-  if (found && find_object(real, object) &&
-      function_.compare_exchange_strong(nothing, found, std::memory_order_relaxed)) {
+  bool nobody = false;
+  if (find_object(real, object) && claimed_.compare_exchange_strong(nobody, true, std::memory_order_relaxed)) {
+    function_.store(found, std::memory_order_relaxed);
     begin_.store(object.begin, std::memory_order_release);
     size_.store(object.end - object.begin, std::memory_order_release);
   }

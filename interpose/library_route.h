@@ -42,8 +42,9 @@ class LibraryGetter {
 
  private:
   const char* name_;
-  std::atomic<u64> begin_{0}, size_{0};  // addresses of the object; size_ last
-  std::atomic<void*> function_{nullptr};
+  std::atomic<u64> begin_{0}, size_{0};   // addresses of the object; size_ last
+  std::atomic<void*> function_{nullptr};  // nullptr: that object has none, which is not looked up again either
+  std::atomic<bool> claimed_{false};
 };
 
 // Whether the session that there is, or the one that would begin now, records library calls.
