@@ -21,6 +21,7 @@ bool plausible(const Anchor& anchor) {
 void drop_wide(std::vector<Anchor>& anchors) {
   if (anchors.size() < 3) return;
   std::vector<Nanos> widths;
+  widths.reserve(anchors.size());
   for (const Anchor& anchor : anchors) widths.push_back(anchor.width_ns);
   std::nth_element(widths.begin(), widths.begin() + static_cast<i64>(widths.size() / 2), widths.end());
   const Nanos limit = std::max<Nanos>(2000, 8 * widths[widths.size() / 2]);

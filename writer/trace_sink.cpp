@@ -165,6 +165,7 @@ void TraceSink::add_schema(const std::string& text) {
 
 void TraceSink::add_in_flight(const std::vector<Consumer::OpenCall>& calls) {
   std::vector<InFlightEntry> entries;
+  entries.reserve(calls.size());
   for (const auto& call : calls)
     entries.push_back({call.slot, call.incarnation, call.tid, call.call, call.begin, call.argument, call.depth, 0});
   if (writer_ && !entries.empty())
