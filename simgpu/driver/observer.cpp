@@ -60,24 +60,12 @@ CUresult stream_id(CUcontext context_handle, CUstream handle, bool per_thread, u
   return CUDA_SUCCESS;
 }
 
-CUresult graph_id(CUgraph handle, uint32_t* id) {
-  const Graph* graph = live<Graph>(handle);
-  if (graph == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *id = graph->id;
-  return CUDA_SUCCESS;
-}
-
-CUresult graph_exec_id(CUgraphExec handle, uint32_t* id) {
-  const GraphExec* exec = live<GraphExec>(handle);
-  if (exec == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *id = exec->id;
-  return CUDA_SUCCESS;
-}
-
-CUresult graph_node_id(CUgraphNode handle, uint64_t* id) {
-  const GraphNode* node = live<GraphNode>(handle);
-  if (node == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *id = node->id;
+// Of a graph, an executable graph or a node.
+template <typename Object, typename Handle, typename Id>
+CUresult id_of(Handle handle, Id* id) {
+  const Object* object = live<Object>(handle);
+  if (object == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *id = object->id;
   return CUDA_SUCCESS;
 }
 
@@ -96,9 +84,17 @@ bool device_facts(uint32_t ordinal, DeviceFacts* facts) {
   return true;
 }
 
-constexpr DriverSide kDriverSide = {set_looks,     process_initialized, contexts_activated, context_id,
-                                    device_id,     stream_id,           graph_id,           graph_exec_id,
-                                    graph_node_id, device_count,        device_facts};
+constexpr DriverSide kDriverSide = {set_looks,
+                                    process_initialized,
+                                    contexts_activated,
+                                    context_id,
+                                    device_id,
+                                    stream_id,
+                                    id_of<Graph, CUgraph, uint32_t>,
+                                    id_of<GraphExec, CUgraphExec, uint32_t>,
+                                    id_of<GraphNode, CUgraphNode, uint64_t>,
+                                    device_count,
+                                    device_facts};
 
 SeenMemory seen(MemoryKind kind) {
   switch (kind) {
