@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/device_environment.h"
 #include "analysis/distribution.h"
+#include "analysis/queue_depth.h"
 #include "base/types.h"
 #include "trace/record.h"
 
@@ -50,7 +52,8 @@ enum class IdleCause : u8 {
 inline constexpr unsigned kIdleCauses = 12;
 struct IdleVerdict {
   IdleCause cause = IdleCause::Unknown;
-  u16 call = 0;  // the call that is to blame (id), where there is one
+  u16 call = 0;      // the call that is to blame (id), where there is one
+  Nanos caused = 0;  // how much of the gap there would not be without the cause; 0: cannot be told
 };
 
 // A time in which a device had nothing to do, between two operations of it.
@@ -62,6 +65,7 @@ struct IdleGap {
 };
 struct IdleSum {
   u64 count = 0, total_ns = 0;
+  u64 caused_ns = 0;  // of it: what there would not be without the cause
 };
 struct IdleByCall {
   u16 call = 0;
@@ -96,10 +100,9 @@ struct StreamTimes {
   u64 handle = 0;           // CUstream where it is known; 0: the NULL stream or not known
   Nanos first = 0, last = 0;
   u64 operations = 0;
-  u64 busy_ns = 0;    // union; idle is span − busy
-  u64 joined = 0;     // operations with a known launch; the following are over these
-  u64 waited_ns = 0;  // sum of call begin → start: over the span that is the mean depth of the queue
-  u32 deepest = 0;    // most operations that were launched and had not started
+  u64 busy_ns = 0;  // union; idle is span − busy
+  u64 joined = 0;   // operations with a known launch; the following are over these
+  QueueDepth queue;
 };
 
 struct GraphTimes {
@@ -165,6 +168,7 @@ struct DeviceActivity {
   std::array<u64, 8> lost{};  // by DeviceLossReason
   std::vector<DeviceOverheadSum> overhead;
   std::vector<DeviceJitSum> jit;
+  std::vector<DeviceEnvironmentTimes> environment;  // empty: not collected, or nothing came
 };
 
 }  // namespace gputrace

@@ -41,6 +41,17 @@ std::string why_no_device_times(const LoadedTrace& trace) {
   return any ? "" : "device timing was not collected";
 }
 
+std::string why_no_environment(const LoadedTrace& trace) {
+  std::string why = "CUPTI told of none";
+  for (const ProcessTrace& process : trace.processes) {
+    if (!process.device.environment.empty()) return "";
+    for (const auto& [what, reason] : process.not_collected) {
+      if (what == "environment") why = reason;
+    }
+  }
+  return device_collected(trace) ? why : "needs device timing: " + why_no_device_times(trace);
+}
+
 DeviceTotals device_totals(const LoadedTrace& trace) {
   DeviceTotals totals;
   const DeviceMap devices(trace);
@@ -69,6 +80,8 @@ DeviceTotals device_totals(const LoadedTrace& trace) {
       totals.kernel_ns += group.times.durations.sum();
       totals.kernels += group.times.durations.count();
     }
+    for (const DeviceEnvironmentTimes& each : process.device.environment)
+      totals.clocked_ns += each.clocked_ns, totals.held_down_ns += each.held_down_ns;
     constexpr u64 kOverheadKind = 1ull << 17;
     totals.overhead_known =
         totals.overhead_known || (process.device.kinds & kOverheadKind) || !process.device.overhead.empty();

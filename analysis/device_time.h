@@ -14,6 +14,9 @@ bool device_collected(const LoadedTrace& trace);
 // of.
 std::string why_no_device_times(const LoadedTrace& trace);
 
+// Why there are no clocks, power and temperature; empty: there are some.
+std::string why_no_environment(const LoadedTrace& trace);
+
 struct DeviceTotals {
   u64 devices = 0;  // (process, device) pairs with activity
   u64 span_ns = 0;  // sum of their spans: the denominator of device ratios
@@ -23,7 +26,8 @@ struct DeviceTotals {
   u64 kernels = 0;    // executions that the device reported
   u64 overhead_ns = 0;
   bool overhead_known = false;
-  bool shared_device = false;  // a device that several processes used: their times are added, not united
+  u64 clocked_ns = 0, held_down_ns = 0;  // as DeviceEnvironmentTimes, over devices
+  bool shared_device = false;            // a device that several processes used: their times are added, not united
 };
 DeviceTotals device_totals(const LoadedTrace& trace);
 

@@ -43,7 +43,8 @@ namespace {
 bool needs_libraries(const std::string& section) { return section == "libs" || section == "comm"; }
 bool needs_code(const std::string& section) { return section == "tensor-cores" || section == "tensor-core-misses"; }
 bool needs_device(const std::string& section) {
-  return section == "idle" || section == "idle-causes" || section == "streams";
+  return section == "idle" || section == "idle-causes" || section == "streams" || section == "queue" ||
+         section == "queue-timeline";
 }
 
 }  // namespace
@@ -63,6 +64,13 @@ Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
     }
     if (needs_device(entry.section) && !device) {
       report.coverage.not_collected.push_back({entry.section, "needs device timing: " + why_no_device_times(trace)});
+      continue;
+    }
+    if (entry.section == std::string("environment") && !why_no_environment(trace).empty()) {
+      const NotCollected entry_told{entry.section, why_no_environment(trace)};
+      const auto same = [&](const NotCollected& known) { return known.what == entry_told.what; };
+      auto& told = report.coverage.not_collected;
+      if (std::none_of(told.begin(), told.end(), same)) told.push_back(entry_told);
       continue;
     }
     if (needs_code(entry.section) && !code_collected(trace)) {

@@ -21,17 +21,28 @@ enum : u32 {
   kLibraries = 1u << 10,
   kCode = 1u << 11,
   kCounters = 1u << 12,
+  kEnvironment = 1u << 13,
 };
 struct Part {
   u32 bit;
   const char* name;
 };
-inline constexpr Part kParts[] = {
-    {kApi, "api"},        {kMemory, "memory"}, {kDevice, "device"},    {kLatency, "latency"}, {kNvtx, "nvtx"},
-    {kStacks, "stacks"},  {kPython, "python"}, {kOps, "ops"},          {kIo, "io"},           {kWaits, "waits"},
-    {kLibraries, "libs"}, {kCode, "code"},     {kCounters, "counters"}};
-inline constexpr u32 kAll = (kCounters << 1) - 1;
-inline constexpr u32 kBuilt = kApi | kMemory | kDevice | kLatency | kNvtx | kLibraries | kCode;
+inline constexpr Part kParts[] = {{kApi, "api"},
+                                  {kMemory, "memory"},
+                                  {kDevice, "device"},
+                                  {kLatency, "latency"},
+                                  {kNvtx, "nvtx"},
+                                  {kStacks, "stacks"},
+                                  {kPython, "python"},
+                                  {kOps, "ops"},
+                                  {kIo, "io"},
+                                  {kWaits, "waits"},
+                                  {kLibraries, "libs"},
+                                  {kCode, "code"},
+                                  {kCounters, "counters"},
+                                  {kEnvironment, "environment"}};
+inline constexpr u32 kAll = (kEnvironment << 1) - 1;
+inline constexpr u32 kBuilt = kApi | kMemory | kDevice | kLatency | kNvtx | kLibraries | kCode | kEnvironment;
 inline constexpr u32 kDefault = kApi | kDevice | kNvtx | kCode;
 
 // The bit of a part, all bits for "all"; 0: there is none of that name. `name` need not be terminated.

@@ -30,7 +30,8 @@ struct WantedKind {
 };
 constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},    {kKindMemset, true},
                                   {kKindMemcpy2, false},         {kKindOverhead, false}, {kKindSynchronization, false},
-                                  {kKindMemoryPool, false},      {kKindJit, false},      {kKindGraphTrace, false}};
+                                  {kKindMemoryPool, false},      {kKindJit, false},      {kKindGraphTrace, false},
+                                  {kKindEnvironment, false}};
 
 const char* result_text(CuptiResult result) {
   const char* text = nullptr;
@@ -53,6 +54,7 @@ bool enable_keys(bool enable) {
 bool enable_kinds() {
   for (const WantedKind& wanted : kWanted) {
     if (wanted.kind == kKindGraphTrace && collector.options.node_graphs) continue;
+    if (wanted.kind == kKindEnvironment && !collector.options.environment) continue;
     const CuptiResult result = collector.api.cuptiActivityEnable(wanted.kind);
     if (result == kCuptiSuccess) {
       collector.kinds |= 1ull << wanted.kind;

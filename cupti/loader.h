@@ -28,6 +28,7 @@ struct DeviceOptions {
   i32 driver_version = 0;              // 13000; 0: not known (before cuInit)
   Bytes buffer_budget = 16u << 20;     // for CUPTI's activity buffers
   bool latency = false;
+  bool environment = false;
   bool node_graphs = false;  // GPUTRACE_GRAPHS=node
 };
 

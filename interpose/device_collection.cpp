@@ -13,6 +13,7 @@ namespace {
 struct Wanted {
   bool device = false;
   bool latency = false;
+  bool environment = false;
   bool node_graphs = false;
   const char* library = nullptr;
   Bytes budget = 0;
@@ -87,6 +88,7 @@ void start() {
   options.driver_version = driver_version();
   options.buffer_budget = wanted.budget * 2;
   options.latency = wanted.latency;
+  options.environment = wanted.environment;
   options.node_graphs = wanted.node_graphs;
   device_start(options, {find_libc_function, host_define_text, host_define});
 }
@@ -95,7 +97,8 @@ void start() {
 
 void configure_device_collection(const Options& options, Bytes ring_budget) {
   for (std::atomic<u64>& place : told_streams) place.store(0, std::memory_order_relaxed);
-  wanted = {options.collect_device, options.latency, options.node_graphs, options.cupti, ring_budget};
+  wanted = {options.collect_device, options.latency, options.environment,
+            options.node_graphs,    options.cupti,   ring_budget};
 }
 
 unsigned initializing_driver(unsigned flags) {

@@ -154,12 +154,13 @@ void read_capture(InfoText& info, Options& options, const char* value) {
 
 void read_device(InfoText& info, Options& options, u32 parts) {
   options.latency = parts & collect::kLatency;
-  options.collect_device = parts & (collect::kDevice | collect::kLatency);
+  options.environment = parts & collect::kEnvironment;
+  options.collect_device = parts & (collect::kDevice | collect::kLatency | collect::kEnvironment);
   if (!options.collect_device) info.add("not_collected", "device: not asked for (GPUTRACE_COLLECT)");
   if (const char* value = copied_variable("GPUTRACE_CUPTI"); value && *value && std::strcmp(value, "auto") != 0) {
     if (std::strcmp(value, "off") == 0) {
       if (options.collect_device) info.add("not_collected", "device: GPUTRACE_CUPTI=off");
-      options.collect_device = options.latency = false;
+      options.collect_device = options.latency = options.environment = false;
     } else if (*value == '/') {
       options.cupti = value;
     } else {
@@ -168,6 +169,8 @@ void read_device(InfoText& info, Options& options, u32 parts) {
   }
   if (options.collect_device && !options.latency)
     info.add("not_collected", "latency: not asked for (GPUTRACE_COLLECT): kernels have no queued and submitted stamps");
+  if (options.collect_device && !options.environment)
+    info.add("not_collected", "environment: not asked for (GPUTRACE_COLLECT): clocks, power, temperature");
   if (const char* value = copied_variable("GPUTRACE_GRAPHS"); value && *value) {
     options.node_graphs = std::strcmp(value, "node") == 0;
     if (!options.node_graphs && std::strcmp(value, "launch") != 0)

@@ -26,6 +26,7 @@ struct Options {
   bool collect_code = true;
   bool collect_device = true;
   bool latency = false;         // queued and submitted stamps
+  bool environment = false;     // clocks, power, temperature
   const char* cupti = nullptr;  // path; nullptr: look for one
   bool node_graphs = false;     // CUDA graphs node by node
   bool collect_libraries = false;

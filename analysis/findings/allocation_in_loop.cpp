@@ -31,7 +31,7 @@ void allocation_in_loop_rule(const LoadedTrace& trace, Findings& found) {
                      {"per_second", per_second(loop.between_launches, span)},
                      {"api_ns", number(spent)},
                      {"pid", static_cast<i64>(process.who.pid)}}};
-    finding.gain_ns = idle_of(process, IdleCause::Allocation).total_ns;
+    finding.gain_ns = idle_of(process, IdleCause::Allocation).caused_ns;
     found.push_back(std::move(finding));
   }
 }

@@ -24,7 +24,7 @@ std::string fix_of(IdleCause cause) {
 }  // namespace
 
 void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
-  u64 count = 0, total = 0, longest = 0;
+  u64 count = 0, total = 0, longest = 0, profiler = 0;
   bool more = false;
   std::array<u64, kIdleCauses> causes{};
   for (const ProcessTrace& process : trace.processes) {
@@ -32,6 +32,10 @@ void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
       u64 here = 0;
       for (const IdleGap& gap : device.longest) {
         if (gap.length() < kLongNs) continue;
+        if (gap.verdict.cause == IdleCause::Collection) {  // not the program's
+          profiler += gap.length();
+          continue;
+        }
         ++here;
         total += gap.length();
         longest = std::max(longest, gap.length());
@@ -50,10 +54,10 @@ void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
       "idle-gaps",
       share >= kMuchOfTheSpan ? Severity::Warning : Severity::Hint,
       "idle",
-      fmt::format("{}{} gaps of 1 ms or more, {} in all ({:.0f} % of the device time), the longest {}; most "
+      fmt::format("{}{} gap{} of 1 ms or more, {} in all ({:.0f} % of the device time), the longest {}; most "
                   "of it: {}",
-                  more ? "at least " : "", human_count(count), human_nanos(static_cast<Nanos>(total)), share * 100,
-                  human_nanos(static_cast<Nanos>(longest)), cause),
+                  more ? "at least " : "", human_count(count), count == 1 ? "" : "s",
+                  human_nanos(static_cast<Nanos>(total)), share * 100, human_nanos(static_cast<Nanos>(longest)), cause),
       fix_of(static_cast<IdleCause>(most - causes.begin())),
       {{"threshold_ns", number(kLongNs)},
        {"count", number(count)},
@@ -64,6 +68,7 @@ void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
        {"all_counted", !more}}};
   if (*most * 2 < total)
     finding.evidence.emplace_back("cause_share", static_cast<double>(*most) / static_cast<double>(total));
+  if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
   finding.gain_ns = total;
   found.push_back(std::move(finding));
 }

@@ -29,7 +29,7 @@ void launch_bound_rule(const LoadedTrace& trace, Findings& found) {
       "launch less and more at once: CUDA graphs, fused kernels (torch.compile), larger batches",
       {{"idle_ns", number(idle.total_ns)}, {"gaps", number(idle.count)}, {"span_ns", number(span)}, {"share", share}}};
   if (!idle.call.empty()) finding.evidence.emplace_back("call", idle.call);
-  finding.gain_ns = idle.total_ns;
+  finding.gain_ns = idle.caused_ns;
   found.push_back(std::move(finding));
 }
 

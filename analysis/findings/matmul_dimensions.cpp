@@ -46,9 +46,11 @@ void matmul_dimensions_rule(const LoadedTrace& trace, Findings& found) {
       {"matmul-dimensions",
        Severity::Warning,
        "libs",
-       fmt::format("{} shapes of products have sizes that tensor cores cannot take whole: {} calls, {} ({:.0f} % of "
+       fmt::format("{} of products {} sizes that tensor cores cannot take whole: {} call{}, {} ({:.0f} % of "
                    "kernel time), most of it {} {}",
-                   shapes, human_count(calls), human_nanos(static_cast<Nanos>(nanos)), *share * 100, worst_call, worst),
+                   shapes == 1 ? std::string("1 shape") : fmt::format("{} shapes", shapes),
+                   shapes == 1 ? "has" : "have", human_count(calls), calls == 1 ? "" : "s",
+                   human_nanos(static_cast<Nanos>(nanos)), *share * 100, worst_call, worst),
        advice,
        {{"shapes", number(shapes)},
         {"calls", number(calls)},

@@ -33,7 +33,7 @@ void pageable_async_copies_rule(const LoadedTrace& trace, Findings& found) {
                               count, human_bytes(bytes)),
                   "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
                   {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}};
-  finding.gain_ns = idle_of(trace, IdleCause::Copy, is_async_call).total_ns;
+  finding.gain_ns = idle_of(trace, IdleCause::Copy, is_async_call).caused_ns;
   found.push_back(std::move(finding));
 }
 

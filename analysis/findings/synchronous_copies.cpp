@@ -23,7 +23,7 @@ void synchronous_copies_rule(const LoadedTrace& trace, Findings& found) {
   if (between < kLoopTimes) return;
   const double wall = wall_seconds(trace);
   const IdleShare idle = idle_of(trace, IdleCause::Copy, is_blocking_call);
-  const bool costly = static_cast<double>(std::max(call_ns, idle.total_ns)) >= kCostlyShare * wall * 1e9;
+  const bool costly = static_cast<double>(std::max(call_ns, idle.caused_ns)) >= kCostlyShare * wall * 1e9;
   Finding finding{"synchronous-copies",
                   costly ? Severity::Warning : Severity::Hint,
                   "copies",
@@ -37,7 +37,7 @@ void synchronous_copies_rule(const LoadedTrace& trace, Findings& found) {
                    {"bytes", number(bytes)},
                    {"api_ns", number(call_ns)},
                    {"per_second", per_second(count, wall)}}};
-  finding.gain_ns = idle.total_ns;
+  finding.gain_ns = idle.caused_ns;
   found.push_back(std::move(finding));
 }
 

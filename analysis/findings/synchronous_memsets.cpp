@@ -18,7 +18,7 @@ void synchronous_memsets_rule(const LoadedTrace& trace, Findings& found) {
   if (between < kLoopTimes) return;
   const IdleShare idle = idle_of(trace, IdleCause::Copy,
                                  [](const std::string& call) { return is_memset_call(call) && !is_async_call(call); });
-  const u64 cost = std::max(call_ns, idle.total_ns);
+  const u64 cost = std::max(call_ns, idle.caused_ns);
   const bool costly = static_cast<double>(cost) >= kCostlyShare * wall_seconds(trace) * 1e9;
   Finding finding{
       "synchronous-memsets",
@@ -31,7 +31,7 @@ void synchronous_memsets_rule(const LoadedTrace& trace, Findings& found) {
        {"between_launches", number(between)},
        {"bytes", number(bytes)},
        {"api_ns", number(call_ns)}}};
-  finding.gain_ns = idle.total_ns;
+  finding.gain_ns = idle.caused_ns;
   found.push_back(std::move(finding));
 }
 

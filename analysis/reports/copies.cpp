@@ -57,6 +57,17 @@ void add_time_notes(const LoadedTrace& trace, Table& table) {
     table.notes.push_back("total time and bandwidth on the device need device timing: " + why_no_device_times(trace));
     return;
   }
+  u64 made = 0, timed = 0;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const CopyGroup& group : process.copies)
+      made += std::max(group.count, group.device_count), timed += group.device_count;
+  }
+  if (timed < made)
+    table.notes.push_back(
+        "the device reported " + std::to_string(timed) + " of " + std::to_string(made) +
+        " copies and memsets (column timed): total and bandwidth are over those, count and bytes over "
+        "all (those in replays of graphs that are seen as a whole have no times of their own: "
+        "GPUTRACE_GRAPHS=node)");
   const DeviceTotals totals = device_totals(trace);
   table.notes.push_back(
       "total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported");
@@ -101,18 +112,18 @@ Table copies_report(const LoadedTrace& trace) {
                    {"async", Unit::Boolean},
                    {"count", Unit::Count},
                    {"bytes", Unit::Bytes},
+                   {"timed", Unit::Count},
                    {"total_ns", Unit::Nanos},
                    {"bandwidth", Unit::BytesPerSecond},
                    {"api_total_ns", Unit::Nanos},
-                   {"in_graphs", Unit::Count, Hint::Detail},
-                   {"timed", Unit::Count, Hint::Detail}};
+                   {"in_graphs", Unit::Count, Hint::Detail}};
   table.notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls"};
   add_time_notes(trace, table);
   for (const auto& [key, row] : rows) {
     table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory_name(std::get<2>(key)), std::get<3>(key),
-                          number(row.count), number(row.bytes), row.device_count ? number(row.device_ns) : Value(),
-                          bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs),
-                          number(row.device_count)});
+                          number(row.count), number(row.bytes), number(row.device_count),
+                          row.device_count ? number(row.device_ns) : Value(),
+                          bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs)});
   }
   sort_table(table, "bytes");
   return table;

@@ -49,7 +49,7 @@ Table idle_report(const LoadedTrace& trace) {
   sort_table(table, "duration_ns");
   table.notes = {
       "a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
-      "CLOCK_MONOTONIC; call = what is to blame for it; the site needs stacks"};
+      "CLOCK_MONOTONIC, in text from the first record on; call = what is to blame for it; the site needs stacks"};
   if (gaps > table.rows.size()) {
     table.notes.push_back(std::to_string(table.rows.size()) + " longest of " + std::to_string(gaps) +
                           " gaps: " + std::to_string(kept) + " of " + std::to_string(total) + " ns");

@@ -113,19 +113,18 @@ Table launches_report(const LoadedTrace& trace) {
   table.columns.insert(table.columns.end(), std::begin(stamps), std::end(stamps));
   for (const LaunchRow& row : collected) {
     const u64 joined = row.latency.count();
-    const auto mean = [joined](u64 sum) { return joined ? number((sum + joined / 2) / joined) : Value(); };
     const auto when_joined = [joined](u64 value) { return joined ? number(value) : Value(); };
-    table.rows.push_back(
-        {row.name, number(row.calls.count()), number(row.calls.mean()), when_joined(row.latency.mean()),
-         mean(row.gap_ns), when_joined(row.short_kernels), mean(row.queue_ns), when_joined(row.latency.percentile(0.5)),
-         when_joined(row.latency.percentile(0.99)), number(row.calls.percentile(0.99)), number(row.calls.sum()),
-         when_joined(row.blocked), when_joined(joined), when_joined(row.blocked_ns)});
+    table.rows.push_back({row.name, number(row.calls.count()), number(row.calls.mean()),
+                          when_joined(row.latency.mean()), mean(row.gap_ns, joined), when_joined(row.short_kernels),
+                          mean(row.queue_ns, joined), when_joined(row.latency.percentile(0.5)),
+                          when_joined(row.latency.percentile(0.99)), number(row.calls.percentile(0.99)),
+                          number(row.calls.sum()), when_joined(row.blocked), when_joined(joined),
+                          when_joined(row.blocked_ns)});
     const u64 told = row.in_buffer.count();
     const auto when_told = [told](u64 value) { return told ? number(value) : Value(); };
     for (const Value& value :
-         {when_told(told ? (row.to_queued_ns + told / 2) / told : 0), when_told(row.in_buffer.mean()),
-          when_told(row.to_start.mean()), when_told(row.in_buffer.percentile(0.99)),
-          when_told(row.to_start.percentile(0.99)), when_joined(told)})
+         {mean(row.to_queued_ns, told), when_told(row.in_buffer.mean()), when_told(row.to_start.mean()),
+          when_told(row.in_buffer.percentile(0.99)), when_told(row.to_start.percentile(0.99)), when_joined(told)})
       table.rows.back().push_back(value);
     const auto approximate = [&table](const char* key) {
       table.columns[static_cast<std::size_t>(table.column(key))].approximate = true;

@@ -172,9 +172,17 @@ Table overview_report(const LoadedTrace& trace) {
                             : std::nullopt;
   if (overhead)
     add("overhead_ratio", *overhead, Unit::Ratio,
-        "CUPTI's overhead records and CPU time of the thread that collects, over wall; the hooks' cost is not in it");
+        "CUPTI's overhead records, opening it, CPU time of the thread that collects, over wall; the hooks' cost is not "
+        "in it");
   else
     unknown("overhead_ratio", Unit::Ratio, "not measured: needs CUPTI's overhead records");
+  if (const auto held = ratio(totals.held_down_ns, totals.clocked_ns)) {
+    add("clocks_held_down_ratio", *held, Unit::Ratio,
+        "power cap, heat or an unknown reason, of the time in which clocks were sampled");
+  } else {
+    const std::string why = why_no_environment(trace);
+    unknown("clocks_held_down_ratio", Unit::Ratio, why.empty() ? "fewer than two samples of the clocks" : why);
+  }
   add("calls", number(sums.calls), Unit::Count, "intercepted, every level");
   add("errors", number(sums.errors), Unit::Count, "calls that returned an error");
   if (totals.span_ns) add_classes(totals, add);

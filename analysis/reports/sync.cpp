@@ -25,7 +25,7 @@ Table sync_report(const LoadedTrace& trace) {
       for (const IdleByCall& each : device.causes_by_call) {
         if (each.cause != IdleCause::Synchronization || names.count(each.call) == 0) continue;
         rows[names[each.call]].gaps += each.sum.count;
-        rows[names[each.call]].idle_ns += each.sum.total_ns;
+        rows[names[each.call]].idle_ns += each.sum.caused_ns;
       }
     }
   }
@@ -35,9 +35,8 @@ Table sync_report(const LoadedTrace& trace) {
   table.columns = {{"call", Unit::Text, Hint::Name}, {"site", Unit::Text},         {"count", Unit::Count},
                    {"total_ns", Unit::Nanos},        {"gpu_idle_ns", Unit::Nanos}, {"gaps", Unit::Count}};
   table.notes = {
-      "total = host time in the calls; gpu idle = idle time of devices that would not be there without the wait, in "
-      "that "
-      "many gaps; the site needs stacks"};
+      "total = host time in the calls; gpu_idle = idle time of devices that would not be there without the wait: at "
+      "most the wait's own length in each gap; gaps = how many; the site needs stacks"};
   if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(trace));
   for (const auto& [name, sum] : rows) {
     table.rows.push_back({name,

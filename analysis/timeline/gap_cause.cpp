@@ -49,7 +49,7 @@ class Parts {
     for (const IdleCause cause : kOrder) {
       const Part& part = parts_[static_cast<unsigned>(cause)];
       const Nanos length = std::min(part.length, gap);
-      if (length > most) most = length, verdict = {cause, part.call};
+      if (length > most) most = length, verdict = {cause, part.call, length};
     }
     return verdict;
   }
@@ -121,7 +121,7 @@ IdleVerdict judge_gap(const GapContext& context, const HostLog& log) {
   if (!context.next_call) return {};
   const HostOperation& call = *context.next_call;
   if (context.previous_call == context.next_call && call.kind == OperationKind::Graph)
-    return {IdleCause::GraphInternal, call.call};
+    return {IdleCause::GraphInternal, call.call, context.gap.end - context.gap.begin};
   Parts parts;
   before_the_call(context, log, parts);
   since_the_call(context, parts);

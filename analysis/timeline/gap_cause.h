@@ -19,7 +19,7 @@
 //   from
 //     the part in which it lies: tracing, and the driver's loading, compiling and full command buffer
 //   · launched in time and yet not started (E before G, behind its stream): Dispatch up to kDispatch, else Unknown
-//   Of equal parts the one listed first counts.
+//   Of equal parts the one listed first counts. IdleVerdict::caused is that part: what the cause cost.
 #pragma once
 
 #include "analysis/timeline/host_log.h"

@@ -32,13 +32,14 @@ void convert_stamps(const DeviceTimeline& clock, u64 start, DeviceOperation& ope
 }  // namespace
 
 Intake::Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
-               OverheadLog& overhead, FactsDoor& door)
+               OverheadLog& overhead, TimeWindow report, FactsDoor& door)
     : reader_(reader),
       facts_(facts),
       activity_(facts.device),
       shapes_(shapes),
       window_(window),
       overhead_(overhead),
+      report_(report),
       door_(door) {
   const auto& threads = reader.threads();
   for (u32 i = 0; i < threads.size(); ++i) {
@@ -104,6 +105,9 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
     }
     case RecordType::DeviceOverhead:
       on_overhead(decode<DeviceOverhead>(record));
+      return false;
+    case RecordType::DeviceEnvironment:
+      if (samples_.size() < kMostWaiting) samples_.push_back({decode<DeviceEnvironment>(record), handled_});
       return false;
     case RecordType::DeviceJit:
       on_jit(decode<DeviceJit>(record));
@@ -285,6 +289,41 @@ void Intake::settle_overhead() {
     overhead_.add(made);
   }
   held_.clear();
+}
+
+void Intake::settle_environment() {
+  for (const Sample& sample : samples_) {
+    const DeviceEnvironment& record = sample.record;
+    if (record.at == 0 || record.at >= kFarAway || !clock_.known()) continue;
+    const Nanos at = clock_.nanos(record.at, sample.handled);
+    if (!report_.holds(at)) continue;
+    const i32 ordinal = static_cast<i32>(record.device);
+    auto& all = activity_.environment;
+    auto known = std::find_if(all.begin(), all.end(), [ordinal](const auto& each) { return each.device == ordinal; });
+    if (known == all.end()) {
+      if (all.size() == kMostDevices) continue;
+      known = all.insert(all.end(), DeviceEnvironmentTimes{});
+      known->device = ordinal;
+    }
+    switch (record.kind) {  // CUpti_ActivityEnvironmentKind
+      case 1:
+        known->speed(at, record.first, record.second, record.third);
+        break;
+      case 2:
+        known->temperature.add(record.first);
+        break;
+      case 3:
+        known->power.add(record.first);
+        known->power.limit = record.second;
+        break;
+      case 4:
+        known->fan.add(record.first);
+        break;
+      default:
+        break;
+    }
+  }
+  samples_.clear();
 }
 
 // False: no device did that. An operation has ended when its record is handled, and began in the life of the process;

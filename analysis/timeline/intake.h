@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/facts.h"
+#include "analysis/time_window.h"
 #include "analysis/timeline/device_clock.h"
 #include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/facts_door.h"
@@ -22,7 +23,7 @@ class Intake {
   static constexpr std::size_t kMostWaiting = 1u << 20;
 
   Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
-         OverheadLog& overhead, FactsDoor& door);
+         OverheadLog& overhead, TimeWindow report, FactsDoor& door);
 
   // True: a batch is ready to be taken.
   bool add(const RecordHeader& record, Nanos begin, Nanos end);
@@ -31,6 +32,7 @@ class Intake {
   void drain(Give&& give) {
     settle_keys();
     settle_overhead();
+    settle_environment();
     for (DeviceOperation& operation : batch_) {
       if (convert(operation, handled_at_[static_cast<std::size_t>(&operation - batch_.data())])) give(operation);
     }
@@ -66,6 +68,11 @@ class Intake {
     Nanos handled;
   };
 
+  struct Sample {
+    DeviceEnvironment record;
+    Nanos handled;
+  };
+
   void on_kernel(const DeviceKernel& record);
   void on_copy(const DeviceCopy& record);
   void on_memset(const DeviceMemset& record);
@@ -80,6 +87,7 @@ class Intake {
   u32 thread_index(u32 tid, Nanos at) const;
   void settle_keys();
   void settle_overhead();
+  void settle_environment();
   bool convert(DeviceOperation& operation, Nanos handled);
 
   const TraceReader& reader_;
@@ -88,12 +96,14 @@ class Intake {
   DeviceShapes& shapes_;
   LaunchWindow& window_;
   OverheadLog& overhead_;
+  const TimeWindow report_;
   FactsDoor& door_;
   DeviceTimeline clock_;
   std::vector<DeviceOperation> batch_;  // times are CUPTI's until they are drained
   std::vector<Nanos> handled_at_;       // host time at which the collector had the record, by index in batch_
   std::vector<Key> keys_;
   std::vector<Held> held_;
+  std::vector<Sample> samples_;
   std::vector<u32> host_streams_;               // by index in DeviceActivity::streams
   std::unordered_map<u64, u32> streams_by_id_;  // CUPTI context and stream id
   std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation

@@ -1,5 +1,5 @@
 // One stream as the device sees it, its operations in the order of their starts: busy time, the end before the next
-// one, and how deep its queue was at each launch. Memory: the starts of at most kMostQueued operations.
+// one, and how deep its queue was. Memory: 8 bytes an operation that waits, for at most kMostQueued of them.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,6 @@ namespace gputrace {
 
 class StreamTrack {
  public:
-  static constexpr std::size_t kMostQueued = 4096;
-
   Nanos end() const { return end_; }  // largest end so far; 0: none
 
   void ran(StreamTimes& times, Nanos start, Nanos end) {
@@ -23,33 +21,56 @@ class StreamTrack {
     times.last = end_;
   }
 
-  // The operation that was launched at `launched` and started at `start`. Returns how many operations of the stream had
-  // been launched and had not started just after that launch, itself included; kMostQueued means at least that.
-  u32 queued(StreamTimes& times, Nanos launched, Nanos start) {
-    // Starts come in order: those after the launch are the newest.
-    std::size_t low = 0, high = std::min(count_, kMostQueued);
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (starts_[(count_ - 1 - middle) & (kMostQueued - 1)] > launched)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    const u32 depth = static_cast<u32>(std::min(low + 1, kMostQueued));
-    if (starts_.size() < kMostQueued)
-      starts_.push_back(start);
-    else
-      starts_[count_ & (kMostQueued - 1)] = start;
-    ++count_;
+  // The operation that was launched at `launched` and started at `start`; `call_ns`: time in its call, -1 where an
+  // operation before it came from the same call. Returns how many operations of the stream had been launched and had
+  // not started just after that launch, itself included.
+  u32 queued(StreamTimes& times, Nanos launched, Nanos call_ns, Nanos start) {
+    launched = std::max(launched, swept_);
+    sweep(times.queue, launched);
+    const u32 found = waiting();
+    if (found == kMostQueued) ++first_;
+    push(std::max(start, launched));
+    if (call_ns >= 0) times.queue.launched(found, call_ns);
+    times.queue.deepest = std::max(times.queue.deepest, waiting());
     ++times.joined;
-    times.waited_ns += start > launched ? static_cast<u64>(start - launched) : 0;
-    times.deepest = std::max(times.deepest, depth);
-    return depth;
+    return waiting();
+  }
+
+  // What waits beyond the newest operation that is counted is not counted either.
+  void finish(StreamTimes& times) {
+    if (waiting() && start_of(next_ - 1) <= times.last) sweep(times.queue, start_of(next_ - 1));
   }
 
  private:
-  std::vector<Nanos> starts_;  // ring
-  std::size_t count_ = 0;
+  static constexpr std::size_t kFirstSize = 64;
+
+  u32 waiting() const { return static_cast<u32>(next_ - first_); }
+  Nanos start_of(u64 number) const { return starts_[number & (starts_.size() - 1)]; }
+
+  // Starts come in order, so up to the newest launch all is known.
+  void sweep(QueueDepth& queue, Nanos to) {
+    if (!begun_) begun_ = true, swept_ = to;
+    for (; first_ != next_ && start_of(first_) <= to; ++first_) {
+      queue.lasted(waiting(), swept_, start_of(first_));
+      swept_ = std::max(swept_, start_of(first_));
+    }
+    queue.lasted(waiting(), swept_, to);
+    swept_ = std::max(swept_, to);
+  }
+
+  void push(Nanos start) {
+    if (next_ - first_ == starts_.size()) {
+      std::vector<Nanos> larger(std::max(kFirstSize, starts_.size() * 2));
+      for (u64 number = first_; number != next_; ++number) larger[number & (larger.size() - 1)] = start_of(number);
+      starts_.swap(larger);
+    }
+    starts_[next_++ & (starts_.size() - 1)] = start;
+  }
+
+  std::vector<Nanos> starts_;  // ring: of what was launched and has not started at swept_
+  u64 first_ = 0, next_ = 0;   // numbers in it
+  bool begun_ = false;
+  Nanos swept_ = 0;
   Nanos end_ = 0;
 };
 

@@ -28,7 +28,7 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, ProcessTrace& f
       shapes_(reader.texts()),
       window_(reader.threads().size()),
       log_(reader.threads().size()),
-      intake_(reader, facts, shapes_, window_, overhead_, door) {}
+      intake_(reader, facts, shapes_, window_, overhead_, window, door) {}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what) {
   if (intake_.active()) log_.add(thread, begin, end, call, what);
@@ -79,6 +79,7 @@ void Timeline::finish() {
     std::sort(times.longest.begin(), times.longest.end(), longer);
     if (times.last > facts_.end && facts_.end != 0) facts_.end = times.last;
   }
+  for (std::size_t i = 0; i < tracks_.size(); ++i) tracks_[i].finish(activity_.streams[i]);
   activity_.join.calls_forgotten = window_.forgotten();
   for (u32 sequence = window_.oldest(); sequence != window_.next(); ++sequence) {
     const HostOperation* call = window_.find(sequence);
@@ -101,12 +102,11 @@ void Timeline::take(DeviceOperation operation) {
   HostOperation* const call = joined.call;
   if (call && call->collective && operation.kind == OperationKind::Kernel) operation.collective = true;
   const Nanos waited = waited_for(call, operation.stream);
-  StreamTimes unused;
-  StreamTimes& stream = counted ? activity_.streams[operation.stream] : unused;
+  StreamTimes& stream = counted ? activity_.streams[operation.stream] : uncounted_;
   u32 depth = 0;
   u64 gap = 0;
   if (call && !call->answered) {
-    depth = track.queued(stream, call->begin, operation.start);
+    depth = track.queued(stream, call->begin, call->batch_member ? -1 : call->end - call->begin, operation.start);
     const Nanos ready = std::max(call->end, waited);
     gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
     if (counted && call->counted) count_wait(operation, *call, gap, depth);
@@ -174,6 +174,7 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   IdleSum& sum = times.causes[static_cast<unsigned>(gap.verdict.cause)];
   ++sum.count;
   sum.total_ns += gap.length();
+  sum.caused_ns += static_cast<u64>(gap.verdict.caused);
   const auto same = [&](const IdleByCall& known) {
     return known.call == gap.verdict.call && known.cause == gap.verdict.cause;
   };
@@ -182,6 +183,7 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   if (known == by_call.end()) known = by_call.insert(known, {gap.verdict.call, gap.verdict.cause, {}});
   ++known->sum.count;
   known->sum.total_ns += gap.length();
+  known->sum.caused_ns += static_cast<u64>(gap.verdict.caused);
   auto& longest = times.longest;  // a heap with the shortest on top
   if (longest.size() == DeviceTimes::kGapsKept) {
     if (!longer(gap, longest.front())) return;

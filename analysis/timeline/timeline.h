@@ -101,6 +101,7 @@ class Timeline {
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
+  StreamTimes uncounted_;             // of operations outside of the report's time
   OperationVisitor* visitor_ = nullptr;
   u64 since_trim_ = 0;
 };

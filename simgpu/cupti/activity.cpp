@@ -106,6 +106,7 @@ void on_kernel(const KernelNotice& n) {
   record_kernel(n, concurrent ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : CUPTI_ACTIVITY_KIND_KERNEL,
                 kinds().latency.load());
   count_device_bytes(kDeviceBytesPerRecord);
+  sample_environment(false);
 }
 
 void on_copy(const CopyNotice& n) {
@@ -117,18 +118,21 @@ void on_copy(const CopyNotice& n) {
     record_copy(n);
   }
   count_device_bytes(kDeviceBytesPerRecord);
+  sample_environment(false);
 }
 
 void on_memset(const MemsetNotice& n) {
   if (!kind_on(CUPTI_ACTIVITY_KIND_MEMSET, n.context) || hidden_by_graph(n)) return;
   record_memset(n);
   count_device_bytes(kDeviceBytesPerRecord);
+  sample_environment(false);
 }
 
 void on_graph(const GraphNotice& n) {
   if (!kind_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE, n.context)) return;
   record_graph(n);
   count_device_bytes(kDeviceBytesPerRecord);
+  sample_environment(false);
 }
 
 void on_sync(const SyncNotice& n) {
@@ -227,6 +231,19 @@ void enable_call(bool runtime, CUpti_CallbackId call, bool on) {
 
 bool call_on(bool runtime, CUpti_CallbackId call) {
   return call < kMostCalls && kinds().calls[runtime ? 1 : 0][call].load(std::memory_order_relaxed);
+}
+
+void sample_environment(bool at_once) {
+  constexpr Nanos kEnvironmentPeriod = 10'000'000;
+  static std::atomic<Nanos> last{0};
+  static std::atomic<uint64_t> samples{0};
+  if (!kind_on(CUPTI_ACTIVITY_KIND_ENVIRONMENT)) return;
+  const Nanos now = now_ns();
+  Nanos before = last.load();
+  if (!at_once && now < before + kEnvironmentPeriod) return;
+  if (!last.compare_exchange_strong(before, now)) return;
+  const uint64_t sample = samples.fetch_add(1);
+  for (uint32_t i = 0; i < driver()->devices(); ++i) record_environment(i, now, sample);
 }
 
 void set_latency_stamps(bool on) { kinds().latency.store(on); }

@@ -18,6 +18,9 @@ bool kind_on(CUpti_ActivityKind kind, uint32_t context);
 void enable_call(bool runtime, CUpti_CallbackId call, bool on);
 bool call_on(bool runtime, CUpti_CallbackId call);
 
+// All devices: at once, or when work is done and the last sample is 10 ms old.
+void sample_environment(bool at_once);
+
 void set_latency_stamps(bool on);
 // All that could be seen is judged again, and the driver told.
 void looks_changed();

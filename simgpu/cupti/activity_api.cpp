@@ -121,7 +121,7 @@ CUPTI_SIM(cuptiActivityEnable, driver, (CUpti_ActivityKind kind), (kind)) {
   if (result != CUPTI_SUCCESS) return result;
   if (kind == CUPTI_ACTIVITY_KIND_DEVICE) dump_devices();
   if (kind == CUPTI_ACTIVITY_KIND_ENVIRONMENT) {
-    for (uint32_t i = 0; i < driver()->devices(); ++i) record_environment(i, simgpu::now_ns());
+    sample_environment(true);
   }
   return CUPTI_SUCCESS;
 }

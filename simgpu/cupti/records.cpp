@@ -344,25 +344,27 @@ void record_stream(uint32_t context, uint32_t stream, uint32_t priority, CUpti_A
   add_record(&record, sizeof record, {});
 }
 
-void record_environment(uint32_t device, Nanos at) {
+// A model: clocks fall in steps and are held down by the power cap in each fourth sample.
+void record_environment(uint32_t device, Nanos at, uint64_t sample) {
   CUpti_ActivityEnvironment record{};
   record.kind = CUPTI_ACTIVITY_KIND_ENVIRONMENT;
   record.deviceId = device;
   record.timestamp = device_time(at);
   record.environmentKind = CUPTI_ACTIVITY_ENVIRONMENT_SPEED;
-  record.data.speed.smClock = 1755;
+  record.data.speed.smClock = static_cast<uint32_t>(1755 - 15 * (sample % 4));
   record.data.speed.memoryClock = 2619;
   record.data.speed.pcieLinkGen = 5;
   record.data.speed.pcieLinkWidth = 16;
-  record.data.speed.clocksThrottleReasons = CUPTI_CLOCKS_THROTTLE_REASON_NONE;
+  record.data.speed.clocksThrottleReasons =
+      sample % 4 == 3 ? CUPTI_CLOCKS_THROTTLE_REASON_SW_POWER_CAP : CUPTI_CLOCKS_THROTTLE_REASON_NONE;
   add_record(&record, sizeof record, {});
   record.environmentKind = CUPTI_ACTIVITY_ENVIRONMENT_TEMPERATURE;
   record.data = {};
-  record.data.temperature.gpuTemperature = 42;
+  record.data.temperature.gpuTemperature = static_cast<uint32_t>(42 + sample % 8);
   add_record(&record, sizeof record, {});
   record.environmentKind = CUPTI_ACTIVITY_ENVIRONMENT_POWER;
   record.data = {};
-  record.data.power.power = 350'000;
+  record.data.power.power = static_cast<uint32_t>(350'000 + 1000 * (sample % 10));
   record.data.power.powerLimit = 700'000;
   add_record(&record, sizeof record, {});
 }

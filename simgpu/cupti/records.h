@@ -22,7 +22,7 @@ void record_device(uint32_t device, const DeviceFacts& facts);
 void record_context(uint32_t context, uint32_t device);
 void record_stream(uint32_t context, uint32_t stream, uint32_t priority, CUpti_ActivityStreamFlag flag,
                    uint32_t correlation);
-void record_environment(uint32_t device, Nanos at);
+void record_environment(uint32_t device, Nanos at, uint64_t sample);
 void record_jit(const ResourceNotice& notice, uint32_t thread);
 
 }  // namespace simgpu::cupti

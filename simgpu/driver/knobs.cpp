@@ -88,6 +88,7 @@ Knobs read_knobs() {
   parse_integer("SIMGPU_DEVICES", 0, 64, &knobs.devices);
   parse_integer("SIMGPU_SMS", 1, 4096, &knobs.sms);
   parse_integer("SIMGPU_DRIVER", 1000, 99999, &knobs.driver);
+  parse_integer("SIMGPU_QUEUE", 0, 1 << 20, &knobs.queue);
   parse_capability(knobs);
   double number = 0;
   if (const char* v = variable("SIMGPU_MEMORY"); v != nullptr && parse_size(v, &number) && number >= 1) {

@@ -1,5 +1,8 @@
 // Every way to launch a kernel.
 #include <algorithm>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
 
 #include "simgpu/driver/call.h"
 #include "simgpu/driver/capture.h"
@@ -49,6 +52,37 @@ Nanos run_kernel(const KernelLaunch& launch, const Origin& origin, Event* at_sta
   return std::max(span.end, stream.end.load(std::memory_order_relaxed));
 }
 
+// The launches of each stream that have not started, for SIMGPU_QUEUE.
+class LaunchQueues {
+ public:
+  // Returns when the stream holds fewer than the limit.
+  void wait_for_room(uint64_t stream) {
+    for (;;) {
+      Nanos first = 0;
+      {
+        std::lock_guard lock(mutex_);
+        std::deque<Nanos>& starts = starts_[stream];
+        while (!starts.empty() && starts.front() <= now_ns()) starts.pop_front();
+        if (starts.size() < static_cast<size_t>(knobs().queue)) return;
+        first = starts.front();
+      }
+      wait_until(first);
+    }
+  }
+  void launched(uint64_t stream, Nanos start) {
+    std::lock_guard lock(mutex_);
+    starts_[stream].push_back(start);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<uint64_t, std::deque<Nanos>> starts_;
+};
+LaunchQueues& launch_queues() {
+  static LaunchQueues& queues = *new LaunchQueues;  // never destroyed: launches come late too
+  return queues;
+}
+
 CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& launch) {
   Context* context = call.context();
   if (context == nullptr) return call.context_error();
@@ -74,11 +108,18 @@ CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& l
     }
     if (CUresult refused = capture_refuses_legacy(call, *stream); refused != CUDA_SUCCESS) return refused;
   }
-  const Nanos submitted = call.begin() + knobs().launch_latency;
+  Nanos submitted = call.begin() + knobs().launch_latency;
+  const bool limited = knobs().queue > 0;
+  if (limited) {
+    launch_queues().wait_for_room(stream->id);
+    submitted = std::max(submitted, now_ns());
+  }
   const Origin origin = Origin::of(call, *stream);
   if (!deferring(*stream)) [[likely]] {  // what in_order would do, without a copy of the launch
-    at_once(*stream, submitted,
-            [&](Nanos ready) { return run_kernel(launch, origin, request.at_start, submitted, ready); });
+    at_once(*stream, submitted, [&](Nanos ready) {
+      if (limited) launch_queues().launched(stream->id, ready);
+      return run_kernel(launch, origin, request.at_start, submitted, ready);
+    });
     return CUDA_SUCCESS;
   }
   Event* at_start = request.at_start;

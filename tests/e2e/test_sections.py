@@ -98,6 +98,7 @@ def test_waits_are_those_of_the_calls():
                     {call: (len(times), sum(times)) for call, times in wanted.items()}, 'waits: calls and time')
         for call, row in table.items():
             check((row['gpu_idle_ns'] > 0) == (row['gaps'] > 0), f'{call}: gaps', row)
+            check(0 <= row['gpu_idle_ns'] <= row['total_ns'], f'{call}: no more idle than it took', row)
         blamed = [row for row in rows(run, 'idle') if row['cause'] == 'synchronization']
         check_equal(sum(row['gaps'] for row in table.values()), len(blamed), 'gaps that waits are blamed for')
 

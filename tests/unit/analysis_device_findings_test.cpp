@@ -35,10 +35,21 @@ class Script {
     now_ = end;
   }
   void sleep(Nanos time) { now_ += time; }
-  void allocate(Nanos call) {
+  // CUPTI empties a buffer in the program's thread.
+  void held(Nanos time) {
+    trace_.overhead(1u << 16, 100, now_, now_ + time, now_ + time);
+    now_ += time;
+  }
+  void copy(Nanos call, bool async, MemoryKind host) {
+    trace_.add<Copy>(main_, async ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyHtoD_v2", now_, now_ + call, [&](auto& r) {
+      r.kind = static_cast<u8>(CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000, r.bytes = 1 << 16;
+      r.source_memory = static_cast<u8>(host), r.asynchronous = async, r.context = 0xc0;
+    });
+    now_ += call;
+  }
+  void allocate(Nanos call, AllocKind kind = AllocKind::Device) {
     trace_.add<Alloc>(main_, "cuMemAlloc_v2", now_, now_ + call, [&](auto& r) {
-      r.kind = static_cast<u32>(AllocKind::Device), r.address = 0x100000 + ran_.size() * 256, r.bytes = 64,
-      r.device = 0;
+      r.kind = static_cast<u32>(kind), r.address = 0x100000 + ran_.size() * 256, r.bytes = 64, r.device = 0;
     });
     now_ += call;
   }
@@ -155,8 +166,78 @@ TEST(DeviceFindings, SynchronousMemsets) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(evidence(*finding, "count"), whole(20));
   EXPECT_EQ(evidence(*finding, "bytes"), whole(20 * 4096));
-  EXPECT_GT(finding->gain_ns, 0u);
+  EXPECT_EQ(finding->gain_ns, 19u * 24 * kUs);  // a kernel ends 15 us after its call began, the next starts after 39
   EXPECT_EQ(find(find_findings(async.load()), "synchronous-memsets"), nullptr);
+}
+
+// The call of 30 us lies in each gap of 24 us, and without it there were none.
+TEST(DeviceFindings, AllocationAndCopiesCostWhatTheDeviceWaitedForThem) {
+  Script allocating, pooled, pageable, pinned, blocking;
+  for (int i = 0; i < 20; ++i) {
+    for (Script* each : {&allocating, &pooled, &pageable, &pinned, &blocking}) each->run(4 * kUs, 10 * kUs);
+    allocating.allocate(30 * kUs);
+    pooled.allocate(30 * kUs, AllocKind::Pool);
+    pageable.copy(30 * kUs, true, MemoryKind::Pageable);
+    pinned.copy(30 * kUs, true, MemoryKind::Pinned);
+    blocking.copy(30 * kUs, false, MemoryKind::Pinned);
+  }
+  const auto gain = [](Script& script, const char* id) {
+    const auto findings = find_findings(script.load());
+    const Finding* finding = find(findings, id);
+    return finding ? static_cast<i64>(finding->gain_ns) : -1;
+  };
+  EXPECT_EQ(gain(allocating, "allocation-in-loop"), 19 * 24 * kUs);
+  EXPECT_EQ(gain(pooled, "allocation-in-loop"), -1);
+  EXPECT_EQ(gain(pageable, "pageable-async-copies"), 19 * 24 * kUs);
+  EXPECT_EQ(gain(pinned, "pageable-async-copies"), -1);
+  EXPECT_EQ(gain(blocking, "synchronous-copies"), 19 * 24 * kUs);
+  EXPECT_EQ(gain(pinned, "synchronous-copies"), -1);
+}
+
+// A wait of 12 us that reaches into a gap of 30 us, in which the host then works for 9 us and comes late: without the
+// wait 12 us of the gap were not there, no more.
+TEST(DeviceFindings, AWaitCausesNoMoreIdleThanItTook) {
+  Script script;
+  for (int i = 0; i < 40; ++i) {
+    script.run(4 * kUs, 16 * kUs);  // ends 21 us after its call began
+    script.sleep(7 * kUs);
+    script.wait();  // 11 us to 23 us
+    script.sleep(9 * kUs);
+    script.run(4 * kUs, 16 * kUs);
+    script.sleep(40 * kUs);
+  }
+  const LoadedTrace loaded = script.load();
+  const auto& device = loaded.processes[0].device.devices.at(0);
+  const IdleSum& sum = device.causes[static_cast<unsigned>(IdleCause::Synchronization)];
+  EXPECT_EQ(sum.count, 40u);
+  EXPECT_EQ(sum.total_ns, 40u * 16 * kUs);
+  EXPECT_EQ(sum.caused_ns, 40u * 12 * kUs);
+  const Table sync = sync_report(loaded);
+  ASSERT_EQ(sync.rows.size(), 1u);
+  EXPECT_EQ(cell(sync, sync.rows[0], "total_ns"), whole(40 * 12 * kUs));
+  EXPECT_EQ(cell(sync, sync.rows[0], "gpu_idle_ns"), whole(40 * 12 * kUs));
+  EXPECT_EQ(find_findings(loaded).empty(), false);
+  const auto findings = find_findings(loaded);
+  const Finding* finding = find(findings, "needless-synchronization");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->gain_ns, 40u * 12 * kUs);
+}
+
+TEST(DeviceFindings, GapsOfTheProfilerAreNotTheProgramsButAreNamed) {
+  Script script;
+  for (int i = 0; i < 3; ++i) {
+    script.run(4 * kUs, 10 * kUs);
+    script.held(2 * kMs);
+  }
+  script.run(4 * kUs, 10 * kUs);
+  EXPECT_EQ(find(find_findings(script.load()), "idle-gaps"), nullptr);
+  script.sleep(3 * kMs);
+  script.run(4 * kUs, 10 * kUs);
+  const auto findings = find_findings(script.load());
+  const Finding* finding = find(findings, "idle-gaps");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(evidence(*finding, "count"), whole(1));
+  EXPECT_EQ(evidence(*finding, "left_out_profiler_ns"), whole(3 * (2 * kMs + 4 * kUs - 10 * kUs)));
 }
 
 TEST(DeviceFindings, GapsAboveAMillisecondWithTheirCause) {

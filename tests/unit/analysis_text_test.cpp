@@ -328,7 +328,10 @@ TEST(Reports, HaveTheirPromisedColumns) {
       {"comm",
        {"communicator", "op", "dtype", "count", "bytes", "total_ns", "algo_bandwidth", "bus_bandwidth", "wait_ns",
         "transfer_ns", "exposed_ns"}},
-      {"streams", {"device", "stream", "operations", "busy_ns", "queue_mean", "queue_deepest"}}};
+      {"streams", {"device", "stream", "operations", "busy_ns", "queue_mean", "queue_deepest"}},
+      {"queue", {"device", "stream", "queued", "time_ns", "share", "calls", "api_mean_ns"}},
+      {"queue-timeline", {"at_ns", "duration_ns", "device", "stream", "mean", "deepest"}},
+      {"environment", {"device", "what", "min", "mean", "max", "limit", "share", "samples"}}};
   EXPECT_EQ(all_reports().size(), promised.size());
   for (const auto& [section, columns] : promised) {
     const ReportEntry* entry = find_report(section);

@@ -273,15 +273,14 @@ TEST(Timeline, TheTextOfItIsAsItWasReviewed) {
   launches = plain launch calls that succeeded, outside captures; api = time in the call on the host
   latency = call begin to kernel start; queue = call end to kernel start; gap = the part of that which the
     launch itself cost: from its call's end, or from the end of what the kernel waited for (stream, events),
-    to its start; short = kernels shorter than their own launch call; blocked = calls above 50 us behind 512
-    waiting operations
+    to its start; short = kernels shorter than their own launch call
   queued and submitted: CUPTI told no such stamps
   host and device clocks are tied to within 30 ns
-  no room for: blocked, api total, api p99, latency p99 (wider terminal, or --format json)
+  no room for: latency p99, api p99, api total, blocked (wider terminal, or --format json)
 
 Copies and memsets by bytes
-  kind  device  memory  async  count      bytes     total    bandwidth  api total
-  HtoD       0  pinned  yes        1  5.859 KiB  1.500 us  3.725 GiB/s     100 ns
+  kind  device  memory  async  count      bytes  timed     total    bandwidth  api total
+  HtoD       0  pinned  yes        1  5.859 KiB      1  1.500 us  3.725 GiB/s     100 ns
   memory = of the host side; async = the call takes a stream; api_total = host time in the calls
   total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported
   33.3 % of the time in which a copy or memset ran, a kernel ran too
@@ -290,7 +289,7 @@ Idle gaps of the devices, longest first
   device       begin  duration  cause
        0  0.000005 s  2.000 us  unknown
   a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin =
-    CLOCK_MONOTONIC; call = what is to blame for it; the site needs stacks
+    CLOCK_MONOTONIC, in text from the first record on; the site needs stacks
   not known here: call, site
 
 )");

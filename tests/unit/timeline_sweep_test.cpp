@@ -86,11 +86,50 @@ TEST(DeviceSweep, WhatComesTooLateIsSaidAndNeverCountedTwice) {
   EXPECT_EQ(times.span_ns(), 300u);
 }
 
+// How many were waiting in each nanosecond, counted.
+void expect_every_nanosecond(const QueueDepth& queue, const std::vector<Nanos>& launched,
+                             const std::vector<Nanos>& started, const std::vector<Nanos>& calls) {
+  std::array<u64, kDepthClasses> time{}, found{}, found_ns{};
+  const auto waiting = [&](Nanos at, std::size_t most) {
+    u32 depth = 0;
+    for (std::size_t i = 0; i < most; ++i) depth += launched[i] <= at && at < started[i];
+    return depth;
+  };
+  u64 area = 0;
+  for (Nanos at = launched.front(); at < started.back(); ++at) {
+    const u32 depth = waiting(at, launched.size());
+    ++time[depth_class(depth)];
+    area += depth;
+  }
+  for (std::size_t i = 0; i < launched.size(); ++i) {
+    ++found[depth_class(waiting(launched[i], i))];
+    found_ns[depth_class(waiting(launched[i], i))] += static_cast<u64>(calls[i]);
+  }
+  EXPECT_EQ(queue.time_ns, time);
+  EXPECT_EQ(queue.span_ns, static_cast<u64>(started.back() - launched.front()));
+  EXPECT_EQ(queue.waited_ns, area);
+  EXPECT_EQ(queue.calls, found);
+  EXPECT_EQ(queue.calls_ns, found_ns);
+  u64 course = 0;
+  Nanos covered = 0;
+  for (std::size_t i = 0; i < queue.course.size(); ++i) {
+    course += queue.course.bin(i).area;
+    covered += queue.course.bin_end(i) - queue.course.bin_begin(i);
+    u32 most = 0;
+    for (Nanos at = queue.course.bin_begin(i); at < queue.course.bin_end(i); ++at)
+      most = std::max(most, waiting(at, launched.size()));
+    EXPECT_EQ(queue.course.bin(i).deepest, most);
+  }
+  EXPECT_EQ(course, area);
+  EXPECT_EQ(covered, started.back() - launched.front());
+}
+
 TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 200; ++round) {
     StreamTrack track;
     StreamTimes times;
+    std::vector<Nanos> calls;
     std::vector<Nanos> launched, started;
     Nanos launch = 0, start = 0;
     const std::size_t count = 1 + random() % 300;
@@ -103,15 +142,39 @@ TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
       started.push_back(start);
       u32 expected = 1;
       for (std::size_t k = 0; k < i; ++k) expected += started[k] > launch;
-      EXPECT_EQ(track.queued(times, launch, start), expected);
+      calls.push_back(static_cast<Nanos>(random() % 9));
+      EXPECT_EQ(track.queued(times, launch, calls.back(), start), expected);
       track.ran(times, start, start + 1);
       deepest = std::max(deepest, expected);
       waited += static_cast<u64>(start - launch);
     }
-    EXPECT_EQ(times.deepest, deepest);
-    EXPECT_EQ(times.waited_ns, waited);
+    track.finish(times);
+    EXPECT_EQ(times.queue.deepest, deepest);
+    EXPECT_EQ(times.queue.waited_ns, waited);
     EXPECT_EQ(times.joined, count);
+    expect_every_nanosecond(times.queue, launched, started, calls);
   }
+}
+
+TEST(DepthCourse, StaysSmallAndKeepsWhatItHolds) {
+  DepthCourse course;
+  std::mt19937_64 random(9);
+  Nanos at = 1'000'000;
+  u64 area = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    const Nanos until = at + static_cast<Nanos>(random() % 40'000);
+    const u32 depth = static_cast<u32>(random() % 2000);
+    course.add(depth, at, until);
+    area += depth * static_cast<u64>(until - at);
+    at = until;
+  }
+  EXPECT_LE(course.size(), DepthCourse::kBins);
+  EXPECT_GT(course.size(), DepthCourse::kBins / 2);
+  u64 sum = 0;
+  for (std::size_t i = 0; i < course.size(); ++i) sum += course.bin(i).area;
+  EXPECT_EQ(sum, area);
+  EXPECT_EQ(course.bin_begin(0), 1'000'000);
+  EXPECT_EQ(course.bin_end(course.size() - 1), at);
 }
 
 TEST(ReorderWindow, GivesEverythingOnceAndInOrderAsFarAsItReaches) {
