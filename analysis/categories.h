@@ -16,7 +16,7 @@ const char* category_name(Category category);
 
 // What is known of a kernel besides its name; what is not known is left out.
 struct KernelEvidence {
-  std::string library;  // of the innermost library call around the launch: "cublas", "cudnn convolution", "nccl"
+  std::string library;  // of the innermost library call around the launch: "cuBLAS", "cuDNN convolution", "NCCL"
   bool has_mma = false;
 };
 

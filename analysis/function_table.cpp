@@ -36,6 +36,7 @@ void FunctionTable::module_unloaded(u64 module) {
   const u32 gone = module_of(module);
   if (gone == kNone) return;
   modules_by_handle_.erase(module);
+  ++version_;
   for (auto it = by_handle_.begin(); it != by_handle_.end();) {
     it = functions_[it->second].module == gone ? by_handle_.erase(it) : std::next(it);
   }
@@ -51,6 +52,7 @@ u32 FunctionTable::make(u64 handle) {
   const u32 index = static_cast<u32>(functions_.size());
   functions_.emplace_back().handle = handle;
   by_handle_[handle] = index;
+  ++version_;
   last_handle_ = handle;
   last_index_ = index;
   return index;

@@ -22,6 +22,9 @@ class FunctionTable {
   void described(const FunctionFacts& facts);
   // Index of the function that the handle means now.
   u32 find(u64 handle);
+  bool knows(u64 handle) const { return by_handle_.count(handle) != 0; }
+  // Changes whenever a handle that was known may mean another function.
+  u64 version() const { return version_; }
 
  private:
   u32 make(u64 handle);
@@ -34,6 +37,7 @@ class FunctionTable {
   const TextTable& texts_;
   std::unordered_map<u64, u32> by_handle_;
   std::unordered_map<u64, u32> modules_by_handle_;
+  u64 version_ = 0;
   u64 last_handle_ = 0;
   u32 last_index_ = kNone;
 };

@@ -140,6 +140,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
   read_identity(reader, process);
   read_counters(reader, process);
   read_damage(reader, process);
+  RecordStream stream(reader);  // outlives the builder, which holds chunks of it
   ProcessBuilder builder(reader, window, process);
   ChunkBuffer buffer;
   for (const ThreadInfo& thread : reader.threads()) {
@@ -150,11 +151,8 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
       for (const RecordHeader& record : records.value()) builder.foresee(record);
     }
   }
-  RecordStream stream(reader);
   stream.for_each_run([&](const u8* begin, const u8* end, u32 thread) {
-    for (const u8* at = begin; at != end; at += reinterpret_cast<const RecordHeader*>(at)->size) {
-      builder.add(*reinterpret_cast<const RecordHeader*>(at), thread);
-    }
+    builder.add(begin, end, thread, stream);
     return true;
   });
   builder.finish();
@@ -181,18 +179,18 @@ Result<LoadedTrace, InputError> load_traces(const LoadRequest& request) {
     if (!trace.unread.empty()) return Failure{InputError{trace.unread.front()}};
     return Failure{InputError{"no process of rank " + request.rank.value_or("?") + " in these traces"}};
   }
-  std::vector<ProcessTrace> unique;  // a copy of a file under another name is one process
+  std::vector<ProcessTrace> unique;  // of two files of one process, the one that holds more
   for (ProcessTrace& process : trace.processes) {
-    const bool twice = std::any_of(unique.begin(), unique.end(), [&](const ProcessTrace& known) {
+    const auto same = std::find_if(unique.begin(), unique.end(), [&](const ProcessTrace& known) {
       return process.who.random_id != 0 && known.who.random_id == process.who.random_id &&
              known.who.pid == process.who.pid;
     });
-    if (twice) {
-      unique.back().notes.push_back(process.who.file +
-                                    " is a second copy of a process that is counted already: left out");
-    } else {
+    if (same == unique.end()) {
       unique.push_back(std::move(process));
+      continue;
     }
+    if (process.records > same->records) std::swap(process, *same);
+    same->notes.push_back(process.who.file + " is a second copy of a process that is counted already: left out");
   }
   trace.processes = std::move(unique);
   if (request.last) keep_newest_run(trace.processes);

@@ -17,23 +17,6 @@ bool is_call_record(RecordType type) {
 }
 bool is_device_record(RecordType type) { return static_cast<u16>(type) >= 64 && static_cast<u16>(type) <= 78; }
 
-TransferKind transfer_kind(u8 kind) {
-  switch (static_cast<CopyKind>(kind)) {
-    case CopyKind::HtoD:
-      return TransferKind::HtoD;
-    case CopyKind::DtoH:
-      return TransferKind::DtoH;
-    case CopyKind::DtoD:
-      return TransferKind::DtoD;
-    case CopyKind::PtoP:
-      return TransferKind::PtoP;
-    case CopyKind::HtoH:
-      return TransferKind::HtoH;
-    default:
-      return TransferKind::Unknown;
-  }
-}
-
 // What a call means for a device that waits.
 HostLog::What meaning_of(RecordType type) {
   switch (type) {
@@ -59,32 +42,7 @@ HostLog::What meaning_of(RecordType type) {
   }
 }
 
-bool on_host(HostMemory memory) { return memory == HostMemory::Pinned || memory == HostMemory::Pageable; }
-
-TransferKind kind_from_places(const MemoryLedger::Place& source, const MemoryLedger::Place& destination) {
-  if (source.memory == HostMemory::Unknown || destination.memory == HostMemory::Unknown) return TransferKind::Unknown;
-  if (on_host(source.memory)) return on_host(destination.memory) ? TransferKind::HtoH : TransferKind::HtoD;
-  if (on_host(destination.memory)) return TransferKind::DtoH;
-  const bool peers = source.device >= 0 && destination.device >= 0 && source.device != destination.device;
-  return peers ? TransferKind::PtoP : TransferKind::DtoD;
-}
-
 }  // namespace
-
-std::size_t ProcessBuilder::ShapeHash::operator()(const KernelShape& shape) const {
-  u64 hash = 0x9e3779b97f4a7c15ull;
-  const auto mix = [&hash](u64 value) {
-    hash = (hash ^ value) * 0xff51afd7ed558ccdull;
-    hash ^= hash >> 32;
-  };
-  mix(static_cast<u64>(shape.function) << 32 | shape.context);
-  mix(static_cast<u64>(shape.grid[0]) << 32 | shape.block[0]);
-  mix(static_cast<u64>(shape.grid[1]) << 32 | shape.block[1]);
-  mix(static_cast<u64>(shape.grid[2]) << 32 | shape.block[2]);
-  mix(static_cast<u64>(shape.dynamic_shared) << 32 | shape.cluster[0] << 20 | shape.cluster[1] << 10 |
-      shape.cluster[2]);
-  return hash;
-}
 
 ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts)
     : reader_(reader),
@@ -181,6 +139,15 @@ u32 ProcessBuilder::context_index(u64 handle) {
   return index;
 }
 
+u32 ProcessBuilder::context_named(u64 handle) {
+  if (handle == last_context_handle_ && last_contexts_version_ == contexts_version_) return last_context_;
+  if (contexts_by_handle_.count(handle) == 0) timeline_.settle();
+  last_context_ = context_index(handle);
+  last_context_handle_ = handle;
+  last_contexts_version_ = contexts_version_;
+  return last_context_;
+}
+
 i32 ProcessBuilder::device_of(u32 context) const { return facts_.contexts[context].device; }
 
 void ProcessBuilder::foresee(const RecordHeader& record) {
@@ -189,14 +156,27 @@ void ProcessBuilder::foresee(const RecordHeader& record) {
   foreseen_devices_.emplace(facts.context, facts.device);
 }
 
+void ProcessBuilder::add(const u8* begin, const u8* end, u32 thread, const RecordStream& stream) {
+  const auto header = [](const u8* at) -> const RecordHeader& { return *reinterpret_cast<const RecordHeader*>(at); };
+  for (const u8* at = begin; at != end;) {
+    const u8* const first = at;
+    for (; at != end && is_device_record(static_cast<RecordType>(header(at).type)); at += header(at).size)
+      ++facts_.records;
+    if (at != first) {
+      timeline_.device(first, at, stream.chunk());
+      continue;
+    }
+    add(header(at), thread);
+    at += header(at).size;
+  }
+}
+
 void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
   ++facts_.records;
   const auto type = static_cast<RecordType>(record.type);
-  const bool device = is_device_record(type);
-  if (!is_call_record(type) && !device) return add_definition(record);
+  if (!is_call_record(type)) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
-  if (device) return timeline_.device(record, begin, end);
   if (type == RecordType::Collective) timeline_.collective(thread, begin);
   Moment at{record,
             threads_[thread],
@@ -214,11 +194,13 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
     case RecordType::GraphLaunch:
       return on_graph_launch(at);
     case RecordType::GraphInstantiate: {
+      timeline_.settle();
       const auto value = decode<GraphInstantiate>(record);
       return graphs_.instantiated(value,
                                   [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     }
     case RecordType::GraphNode: {
+      timeline_.settle();
       const auto value = decode<GraphNode>(record);
       const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
       return graphs_.node(value, function,
@@ -242,189 +224,11 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
     case RecordType::ModuleLoad:
       return on_module(at);
     case RecordType::FunctionGet:
+      timeline_.settle();
       return functions_.named(decode<FunctionGet>(record));
     default:
       return;
   }
-}
-
-KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
-  if (last_kernel_ != kNone && facts_.kernels[last_kernel_].shape == shape) return facts_.kernels[last_kernel_];
-  const auto known = kernels_by_shape_.find(shape);
-  if (known != kernels_by_shape_.end()) {
-    last_kernel_ = known->second;
-  } else {
-    last_kernel_ = static_cast<u32>(facts_.kernels.size());
-    kernels_by_shape_.emplace(shape, last_kernel_);
-    facts_.kernels.emplace_back().shape = shape;
-  }
-  return facts_.kernels[last_kernel_];
-}
-
-void ProcessBuilder::on_launch(const Moment& at) {
-  const auto value = decode<KernelLaunch>(at.record);
-  if (value.header.result != 0) return;
-  const bool captured = value.flags & kLaunchCaptured;
-  if (!captured) {
-    for (bool& launched : at.thread.launched_since_copy) launched = true;
-    at.thread.launched_since_allocation = true;
-  }
-  if (!at.counted) {
-    if (!captured)
-      timeline_.operation(operation_of(at, OperationKind::Kernel),
-                          stream_of(at, value.stream, value.context, value.flags));
-    libraries_.launched(at.lane, at.begin, kNone, captured, false);
-    return;
-  }
-  KernelShape shape;
-  shape.function = functions_.find(value.function);
-  shape.context = context_index(value.context);
-  shape.grid[0] = value.grid_x, shape.grid[1] = value.grid_y, shape.grid[2] = value.grid_z;
-  shape.block[0] = value.block_x, shape.block[1] = value.block_y, shape.block[2] = value.block_z;
-  shape.dynamic_shared = value.dynamic_shared_bytes;
-  shape.cluster[0] = value.cluster_x, shape.cluster[1] = value.cluster_y, shape.cluster[2] = value.cluster_z;
-  KernelLaunches& group = kernel(shape);
-  libraries_.launched(at.lane, at.begin, last_kernel_, captured, true);
-  if (captured) {
-    ++group.captured;
-    return;
-  }
-  ++group.plain;
-  ++facts_.plain_launches;
-  if (value.flags & kLaunchCaptureUnknown) ++facts_.launches_unsure;
-  facts_.functions[shape.function].launch_calls.add(at.duration());
-  loops_.launched(at.lane, last_kernel_, value.stream, at.duration());
-  HostOperation operation = operation_of(at, OperationKind::Kernel);
-  operation.target = last_kernel_;
-  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
-}
-
-void ProcessBuilder::on_graph_launch(const Moment& at) {
-  const auto value = decode<GraphLaunch>(at.record);
-  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
-  for (bool& launched : at.thread.launched_since_copy) launched = true;
-  at.thread.launched_since_allocation = true;
-  if (at.counted) ++facts_.graph_launches;
-  loops_.spoiled(at.lane);
-  HostOperation operation = operation_of(at, OperationKind::Graph);
-  operation.target = graphs_.launched(value.exec, context_index(value.context), at.counted, at.duration());
-  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
-}
-
-void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 times) {
-  if (node.kind == GraphTable::kKernelNode) {
-    KernelShape shape = node.shape;
-    shape.context = context;
-    kernel(shape).in_graphs += times;
-    return;
-  }
-  if (node.kind != GraphTable::kCopyNode && node.kind != GraphTable::kMemsetNode) return;
-  const bool memset = node.kind == GraphTable::kMemsetNode;
-  const TransferKind kind = memset ? TransferKind::Memset : transfer_kind(node.copy_kind);
-  const bool device_only = memset || kind == TransferKind::DtoD || kind == TransferKind::PtoP;
-  CopyGroup& group = copy_group(kind, device_only ? HostMemory::Device : HostMemory::Unknown, true, device_of(context));
-  group.count += times;
-  group.in_graphs += times;
-  group.bytes += node.bytes * times;
-}
-
-CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
-  const u64 key = static_cast<u64>(static_cast<u32>(device)) << 32 | static_cast<u64>(kind) << 16 |
-                  static_cast<u64>(memory) << 8 | static_cast<u64>(asynchronous);
-  const auto known = copies_by_key_.find(key);
-  if (known != copies_by_key_.end()) return facts_.copies[known->second];
-  copies_by_key_.emplace(key, static_cast<u32>(facts_.copies.size()));
-  CopyGroup& made = facts_.copies.emplace_back();
-  made.kind = kind;
-  made.memory = memory;
-  made.asynchronous = asynchronous;
-  made.device = device;
-  return made;
-}
-
-// What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can
-// have been missed.
-MemoryLedger::Place ProcessBuilder::place_of(u8 told, u64 address) const {
-  const auto kind = static_cast<MemoryKind>(told);
-  if (kind == MemoryKind::Pinned) return {HostMemory::Pinned, -1};
-  if (kind == MemoryKind::Pageable) return {HostMemory::Pageable, -1};
-  if (kind == MemoryKind::Array) return {HostMemory::Device, -1};
-  MemoryLedger::Place place = ledger_.find(address);
-  if (kind == MemoryKind::Managed) place.memory = HostMemory::Managed;
-  if (kind == MemoryKind::Device && place.memory != HostMemory::Managed) place.memory = HostMemory::Device;
-  if (place.memory == HostMemory::Unknown && facts_.ledger_complete) place.memory = HostMemory::Pageable;
-  return place;
-}
-
-void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 bytes) {
-  ++group.count;
-  group.bytes += bytes;
-  if (at.first_of_call) group.call_ns += at.duration();
-  bool& launched = at.thread.launched_since_copy[static_cast<unsigned>(group.kind)];
-  if (launched) ++group.between_launches;
-  launched = false;
-}
-
-void ProcessBuilder::on_copy(const Moment& at) {
-  const auto value = decode<Copy>(at.record);
-  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
-  HostOperation operation = operation_of(at, OperationKind::Copy);
-  operation.bytes = value.bytes;
-  operation.batch_member = !at.first_of_call;
-  if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
-  const auto source = place_of(value.source_memory, value.source);
-  const auto destination = place_of(value.destination_memory, value.destination);
-  TransferKind kind = transfer_kind(value.kind);
-  if (kind == TransferKind::Unknown) kind = kind_from_places(source, destination);
-  HostMemory memory = HostMemory::Unknown;
-  if (kind == TransferKind::HtoD || kind == TransferKind::HtoH) memory = source.memory;
-  if (kind == TransferKind::DtoH) memory = destination.memory;
-  if (kind == TransferKind::DtoD || kind == TransferKind::PtoP) {
-    const bool managed = source.memory == HostMemory::Managed || destination.memory == HostMemory::Managed;
-    memory = managed ? HostMemory::Managed : HostMemory::Device;
-  }
-  i32 device = device_of(context_index(value.context));
-  if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
-  if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
-  CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
-  count_transfer(at, group, value.bytes);
-  if (value.bytes == 0) return;  // no work for a device
-  operation.expected = kind != TransferKind::HtoH;
-  operation.target = static_cast<u32>(&group - facts_.copies.data());
-  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
-}
-
-void ProcessBuilder::on_memset(const Moment& at) {
-  const auto value = decode<Memset>(at.record);
-  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
-  HostOperation operation = operation_of(at, OperationKind::Memset);
-  operation.bytes = value.bytes;
-  if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
-  const auto place = ledger_.find(value.destination);
-  const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
-  i32 device = device_of(context_index(value.context));
-  if (device < 0) device = place.device;
-  CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
-  count_transfer(at, group, value.bytes);
-  if (value.bytes == 0) return;
-  operation.target = static_cast<u32>(&group - facts_.copies.data());
-  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
-}
-
-void ProcessBuilder::on_alloc(const Moment& at) {
-  const auto value = decode<Alloc>(at.record);
-  const u32 context = context_index(value.context);
-  ledger_.allocated(value, value.device >= 0 ? value.device : device_of(context), context, at.end);
-  const auto kind = static_cast<AllocKind>(value.kind);
-  const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;
-  if (!costly || value.header.result != 0 || !at.counted) return;
-  loops_.spoiled(at.lane);
-  if (at.thread.launched_since_allocation) {
-    AllocationLoop& loop = facts_.allocation_loop;
-    if (loop.between_launches++ == 0) loop.first = at.begin;
-    loop.last = at.end;
-  }
-  at.thread.launched_since_allocation = false;
 }
 
 void ProcessBuilder::on_sync(const Moment& at) {
@@ -441,15 +245,13 @@ void ProcessBuilder::name_callers() {
     const LibraryRow& row = facts_.library.rows[use.row];
     const u32 function = facts_.kernels[use.kernel].shape.function;
     if (function == kNone || use.launches == 0) continue;
-    const std::string& call = library_call_name(facts_, row);
-    facts_.functions[function].caller = row.shape.kind == LibraryKind::Convolution ? "cudnn convolution"
-                                        : call.rfind("cublas", 0) == 0             ? "cublas"
-                                        : call.rfind("nccl", 0) == 0               ? "nccl"
-                                                                                   : "";
+    const bool convolution = row.shape.kind == LibraryKind::Convolution;
+    facts_.functions[function].caller = convolution ? "cuDNN convolution" : library_of(library_call_name(facts_, row));
   }
 }
 
 void ProcessBuilder::finish() {
+  timeline_.settle();
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   timeline_.finish();
   facts_.loops = loops_.finish();

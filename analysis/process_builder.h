@@ -12,9 +12,10 @@
 #include "analysis/launch_loops.h"
 #include "analysis/library_calls.h"
 #include "analysis/memory_ledger.h"
+#include "analysis/record_stream.h"
 #include "analysis/tick_clock.h"
 #include "analysis/time_window.h"
-#include "analysis/timeline/timeline.h"
+#include "analysis/timeline/timeline_feed.h"
 #include "trace/reader.h"
 
 namespace gputrace {
@@ -25,10 +26,12 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
 
   // A definition that may be needed before its place in time: told before the pass.
   void foresee(const RecordHeader& record);
-  void add(const RecordHeader& record, u32 thread);
+  // A run of one thread's records, as the stream gives it.
+  void add(const u8* begin, const u8* end, u32 thread, const RecordStream& stream);
   void finish();
 
  private:
+  void add(const RecordHeader& record, u32 thread);
   void name_callers();
   struct ThreadState {
     CallNesting nesting;
@@ -64,6 +67,8 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   ThreadState* caller_of(const RecordHeader& record);
   void count_call(Moment& at);
   u32 context_index(u64 handle);
+  // The same for the pass: settles the timeline before one is made.
+  u32 context_named(u64 handle);
   i32 device_of(u32 context) const;
   void add_definition(const RecordHeader& record);
   void on_launch(const Moment& at);
@@ -77,7 +82,18 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   void on_module(const Moment& at);
   void on_device(const DeviceFacts& device);
   KernelLaunches& kernel(const KernelShape& shape);
+  u32 known_kernel(const KernelShape& shape);  // kNone: none
+  // A launch as the record has it, and what it means until a handle means something else.
+  struct Launched {
+    u64 function = 0, context_handle = 0;
+    u32 grid[3] = {}, block[3] = {}, dynamic_shared = 0, cluster[3] = {};
+    u32 kernel = kNone, context = kNone;
+    u64 version = ~0ull;
+  };
+  const Launched& launched(const KernelLaunch& value);
   CopyGroup& copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
+  // The same for the pass: settles the timeline before one is made.
+  CopyGroup& settled_copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
   MemoryLedger::Place place_of(u8 told, u64 address) const;
   void count_transfer(const Moment& at, CopyGroup& group, u64 bytes);
   void replayed(const GraphTable::Node& node, u32 context, u64 times);
@@ -101,7 +117,11 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<u64, u32> copies_by_key_;
   u32 last_kernel_ = kNone;
-  Timeline timeline_;
+  std::vector<Launched> recent_launches_{1024};  // by hash
+  u64 last_context_handle_ = 0, last_contexts_version_ = ~0ull;
+  u32 last_context_ = kNone;
+  u64 contexts_version_ = 0;  // changes whenever a known handle may mean another context
+  TimelineFeed timeline_;
   LibraryCalls libraries_;
   CodeTable code_;
   std::vector<u8> library_ids_;  // by call id: 0 not known yet, 1 another level, 2 a library call

@@ -10,12 +10,14 @@ namespace gputrace {
 void ProcessBuilder::add_definition(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::FunctionFacts:
+      timeline_.settle();
       return functions_.described(decode<FunctionFacts>(record));
     case RecordType::Communicator:
       return libraries_.communicator(decode<Communicator>(record));
     case RecordType::DeviceFacts:
       return on_device(decode<DeviceFacts>(record));
     case RecordType::ContextFacts: {
+      timeline_.settle();
       const auto value = decode<ContextFacts>(record);
       Context& known = facts_.contexts[context_index(value.context)];
       if (known.device == -1 || known.device == value.device) {
@@ -23,6 +25,7 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
         return;
       }
       contexts_by_handle_.erase(value.context);  // the handle was given out again
+      ++contexts_version_;
       foreseen_devices_[value.context] = value.device;
       context_index(value.context);
       return;
@@ -89,6 +92,7 @@ void ProcessBuilder::on_context(const ObjectCall& value, Nanos at) {
     if (context.device < 0) context.device = static_cast<i32>(value.value);
   }
   if (what != ObjectWhat::Destroyed) return;
+  ++contexts_version_;
   for (auto it = contexts_by_handle_.begin(); it != contexts_by_handle_.end();) {
     const bool meant =
         value.object != 0 ? it->first == value.object : facts_.contexts[it->second].device == value.value;
@@ -107,13 +111,18 @@ void ProcessBuilder::on_object(const Moment& at) {
   const auto value = decode<ObjectCall>(at.record);
   if (value.header.result != 0) return;
   const auto kind = static_cast<ObjectKind>(value.kind);
-  if (kind == ObjectKind::Context) return on_context(value, at.begin);
+  if (kind == ObjectKind::Context) {
+    timeline_.settle();
+    return on_context(value, at.begin);
+  }
   timeline_.object(value);
   if (static_cast<ObjectWhat>(value.what) != ObjectWhat::Destroyed) return;
   switch (kind) {
     case ObjectKind::Graph:
+      timeline_.settle();
       return graphs_.graph_gone(value.object);
     case ObjectKind::GraphExec:
+      timeline_.settle();
       return graphs_.exec_gone(value.object,
                                [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     case ObjectKind::Module:

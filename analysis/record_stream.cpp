@@ -1,6 +1,7 @@
 #include "analysis/record_stream.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace gputrace {
 namespace {
@@ -31,7 +32,7 @@ struct RecordStream::Lane {
   u32 thread = 0;
   const std::vector<u32>* chunks = nullptr;
   std::size_t next_chunk = 0;
-  std::unique_ptr<Decoded> decoded;
+  std::shared_ptr<Decoded> decoded;
   const u8* at = nullptr;
   const u8* end = nullptr;
   Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
@@ -51,8 +52,7 @@ RecordStream::RecordStream(const TraceReader& reader) : reader_(reader) {
     for (const u32 chunk : threads[i].chunks) plan_.push_back(chunk);
   }
   std::stable_sort(plan_.begin(), plan_.end(), [&](u32 a, u32 b) { return chunks[a].begin < chunks[b].begin; });
-  for (u32 i = 0; i < lanes_.size(); ++i) heap_.push_back(i);
-  std::make_heap(heap_.begin(), heap_.end(), [this](u32 a, u32 b) { return lanes_[a].key > lanes_[b].key; });
+  for (u32 i = 0; i < lanes_.size(); ++i) put_turn({lanes_[i].key, i});
   if (plan_.size() > 1) decoder_ = std::thread([this] { decode_ahead(); });
 }
 
@@ -126,15 +126,21 @@ void RecordStream::give_back(std::unique_ptr<Decoded> used) {
   if (used && spare_.size() < 8) spare_.push_back(std::move(used));
 }
 
+std::shared_ptr<RecordStream::Decoded> RecordStream::shared(std::unique_ptr<Decoded> decoded) {
+  return {decoded.release(), [this](Decoded* used) { give_back(std::unique_ptr<Decoded>(used)); }};
+}
+
+std::shared_ptr<const void> RecordStream::chunk() const { return lanes_[current_].decoded; }
+
 // Decodes the lane's next chunk that holds records. False: the lane is done.
 bool RecordStream::open_next_chunk(Lane& lane) {
-  give_back(std::move(lane.decoded));
+  lane.decoded.reset();
   while (lane.next_chunk < lane.chunks->size()) {
     std::unique_ptr<Decoded> decoded = take((*lane.chunks)[lane.next_chunk++]);
     unknown_ += decoded->range.unknown;
     if (!decoded->good) damage_.push_back(decoded->reason);
     if (decoded->good && decoded->range.size > 0) {
-      lane.decoded = std::move(decoded);
+      lane.decoded = shared(std::move(decoded));
       lane.at = lane.decoded->range.data;
       lane.end = lane.at + lane.decoded->range.size;
       lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
@@ -145,40 +151,55 @@ bool RecordStream::open_next_chunk(Lane& lane) {
   return false;
 }
 
+void RecordStream::put_turn(Turn turn) {
+  turns_.push_back(turn);
+  std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
+}
+
 // Puts the current lane back among the others, by its next record or, before its next chunk is decoded, by that chunk's
-// begin.
-void RecordStream::advance(Lane& lane) {
-  if (lane.at == lane.end) {
-    if (lane.next_chunk >= lane.chunks->size()) {
-      give_back(std::move(lane.decoded));
-      current_ = kNoLane;
-      return;
+// begin, and takes the first.
+void RecordStream::next_turn() {
+  Turn mine{0, current_};
+  if (current_ != kNoLane) {
+    Lane& lane = lanes_[current_];
+    if (lane.at == lane.end) {
+      if (lane.next_chunk >= lane.chunks->size()) {
+        lane.decoded.reset();
+        mine.lane = kNoLane;
+      } else {
+        lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);
+      }
     }
-    lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);
+    mine.key = lane.key;
   }
-  heap_.push_back(current_);
-  std::push_heap(heap_.begin(), heap_.end(), [this](u32 a, u32 b) { return lanes_[a].key > lanes_[b].key; });
-  current_ = kNoLane;
+  if (mine.lane == kNoLane) {
+    current_ = turns_.empty() ? kNoLane : turns_.front().lane;
+    if (turns_.empty()) return;
+    std::pop_heap(turns_.begin(), turns_.end(), std::greater<>());
+    turns_.pop_back();
+    return;
+  }
+  if (turns_.empty() || !(mine > turns_.front())) return;
+  current_ = turns_.front().lane;
+  // The first leaves and the current one sinks from its place.
+  std::size_t at = 0;
+  for (std::size_t child; (child = 2 * at + 1) < turns_.size(); at = child) {
+    child += child + 1 < turns_.size() && turns_[child] > turns_[child + 1];
+    if (!(mine > turns_[child])) break;
+    turns_[at] = turns_[child];
+  }
+  turns_[at] = mine;
 }
 
 // The next records of the thread whose turn it is, up to where another thread's turn comes.
 bool RecordStream::next(Span& span) {
-  const auto later = [this](u32 a, u32 b) { return lanes_[a].key > lanes_[b].key; };
-  if (current_ != kNoLane) advance(lanes_[current_]);
-  while (!heap_.empty()) {
-    std::pop_heap(heap_.begin(), heap_.end(), later);
-    current_ = heap_.back();
-    heap_.pop_back();
+  for (next_turn(); current_ != kNoLane; next_turn()) {
     Lane& lane = lanes_[current_];
     if (lane.at == lane.end) {
       if (!open_next_chunk(lane)) continue;
-      if (!heap_.empty() && lane.key > lanes_[heap_.front()].key) {
-        heap_.push_back(current_);
-        std::push_heap(heap_.begin(), heap_.end(), later);
-        continue;
-      }
+      if (!turns_.empty() && lane.key > turns_.front().key) continue;
     }
-    const Ticks limit = heap_.empty() ? ~0ull : lanes_[heap_.front()].key;
+    const Ticks limit = turns_.empty() ? ~0ull : turns_.front().key;
     span = {lane.at, lane.at, lane.thread};
     do {
       lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
@@ -188,7 +209,6 @@ bool RecordStream::next(Span& span) {
     span.end = lane.at;
     return true;
   }
-  current_ = kNoLane;
   return false;
 }
 

@@ -20,7 +20,7 @@ namespace gputrace {
 
 class RecordStream {
  public:
-  static constexpr u64 kAheadBytes = 32u << 20;
+  static constexpr u64 kAheadBytes = 8u << 20;
 
   explicit RecordStream(const TraceReader& reader);
   ~RecordStream();
@@ -34,6 +34,9 @@ class RecordStream {
     for (Span span; next(span) && run(span.begin, span.end, span.thread);) {
     }
   }
+
+  // Keeps the records of the newest run where they are, beyond the next run. Not beyond the stream.
+  std::shared_ptr<const void> chunk() const;
 
   u64 unknown_records() const { return unknown_; }
   const std::vector<std::string>& damage() const { return damage_; }  // chunks that would not decode
@@ -53,17 +56,25 @@ class RecordStream {
   enum class State : u8 { Waiting, Decoding, Ready, Taken };
   struct Lane;
 
+  struct Turn {
+    Ticks key;
+    u32 lane;
+    bool operator>(const Turn& other) const { return key != other.key ? key > other.key : lane > other.lane; }
+  };
+
   bool next(Span& span);
-  void advance(Lane& lane);
+  void put_turn(Turn turn);
+  void next_turn();
   bool open_next_chunk(Lane& lane);
   std::unique_ptr<Decoded> take(u32 chunk);
   std::unique_ptr<Decoded> decode(u32 chunk, std::unique_ptr<Decoded> into) const;
   void decode_ahead();
+  std::shared_ptr<Decoded> shared(std::unique_ptr<Decoded> decoded);
   void give_back(std::unique_ptr<Decoded> used);
 
   const TraceReader& reader_;
   std::vector<Lane> lanes_;
-  std::vector<u32> heap_;  // lanes by their next key
+  std::vector<Turn> turns_;  // heap: the lanes that wait, the next one first
   u32 current_ = 0xffffffffu;
   u64 unknown_ = 0;
   std::vector<std::string> damage_;

@@ -75,17 +75,18 @@ struct ChunkDecoder::State {
 ChunkDecoder::ChunkDecoder() : state_(std::make_unique<State>()) {}
 ChunkDecoder::~ChunkDecoder() = default;
 
-bool ChunkDecoder::decode(Encoding encoding, const u8* stored, std::size_t stored_size, u8* raw, std::size_t raw_size) {
+bool ChunkDecoder::decode(Encoding encoding, const u8* stored, std::size_t stored_size, u8* raw, std::size_t raw_size,
+                          RecordCounts* counts) {
   State& s = *state_;
   if (raw_size > kMaxChunkRaw || !s.context) return false;
   switch (encoding) {
     case Encoding::Raw:
       if (stored_size != raw_size) return false;
       if (raw_size) std::memcpy(raw, stored, raw_size);
-      return true;
+      return !counts || count_records(raw, raw_size, *counts);
     case Encoding::Zstd: {
       const std::size_t got = ZSTD_decompressDCtx(s.context, raw, raw_size, stored, stored_size);
-      return !ZSTD_isError(got) && got == raw_size;
+      return !ZSTD_isError(got) && got == raw_size && (!counts || count_records(raw, raw_size, *counts));
     }
     case Encoding::TransposedZstd: {
       const unsigned long long size = ZSTD_getFrameContentSize(stored, stored_size);
@@ -93,7 +94,8 @@ bool ChunkDecoder::decode(Encoding encoding, const u8* stored, std::size_t store
         return false;
       if (s.transformed.size() < size) s.transformed.resize(size);
       const std::size_t got = ZSTD_decompressDCtx(s.context, s.transformed.data(), size, stored, stored_size);
-      return !ZSTD_isError(got) && got == size && restore_records(s.transformed.data(), size, raw, raw_size, s.scratch);
+      return !ZSTD_isError(got) && got == size &&
+             restore_records(s.transformed.data(), size, raw, raw_size, s.scratch, counts);
     }
   }
   return false;

@@ -7,6 +7,7 @@
 
 #include "base/types.h"
 #include "trace/file.h"
+#include "trace/transform.h"
 
 namespace gputrace {
 
@@ -34,8 +35,9 @@ class ChunkDecoder {
   ChunkDecoder();
   ~ChunkDecoder();
   // Decodes to exactly `raw_size` bytes (≤ kMaxChunkRaw) in `raw`, which is 8-byte aligned and has room for them.
-  // False: damaged, or a bomb.
-  bool decode(Encoding encoding, const u8* stored, std::size_t stored_size, u8* raw, std::size_t raw_size);
+  // False: damaged, or a bomb; with `counts`, also what is no chain of whole records.
+  bool decode(Encoding encoding, const u8* stored, std::size_t stored_size, u8* raw, std::size_t raw_size,
+              RecordCounts* counts = nullptr);
 
  private:
   struct State;

@@ -152,16 +152,16 @@ Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkB
 
   if (parts.raw.size() < chunk.raw_size / 8 + 1) parts.raw.resize(chunk.raw_size / 8 + 1);
   u8* raw = reinterpret_cast<u8*>(parts.raw.data());
-  if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size))
+  RecordCounts counts;
+  if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size, &counts))
     return fail("this chunk does not decode");
   RecordRange range;
   range.data = raw;
   range.size = chunk.raw_size;
   range.first_record = chunk.first_record;
   range.count = chunk.record_count;
-  const i64 count = count_records(raw, chunk.raw_size);
-  if (count < 0 || static_cast<u64>(count) != chunk.record_count) return fail("this chunk's records do not add up");
-  for (const RecordHeader& record : range) range.unknown += !known_record_type(record.type);
+  range.unknown = counts.unknown;
+  if (counts.records != chunk.record_count) return fail("this chunk's records do not add up");
   return range;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "trace/record.h"
+#include "trace/schema_reader.h"
 
 namespace gputrace {
 namespace {
@@ -172,11 +173,14 @@ class ColumnReader {
     }
     return true;
   }
+  bool constant() const { return planes_ == 0; }
+  u64 base() const { return base_; }
   // Rows [from, from + count) → values; rows must be asked for in order.
   void read(std::size_t from, std::size_t count, u64* values) {
-    std::fill_n(values, count, delta_ || planes_ ? 0 : base_);
-    if (!planes_ && !delta_) return;
-    for (int p = 0; p < planes_; ++p) {
+    if (constant()) return static_cast<void>(std::fill_n(values, count, base_));
+    const u8* first = plane_[0] + from;
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<u64>(first[i]) << shift_[0];
+    for (int p = 1; p < planes_; ++p) {
       const u8* plane = plane_[p] + from;
       const int shift = shift_[p];
       for (std::size_t i = 0; i < count; ++i) values[i] |= static_cast<u64>(plane[i]) << shift;
@@ -239,28 +243,61 @@ bool restore_times(Input& in, const ClassTable& table, const u8* order, u32 reco
   return true;
 }
 
-bool restore_class(Input& in, const Class& c, const u32* positions, u8* out, std::vector<u64>& scratch) {
-  const std::size_t columns = class_columns(c);
-  std::vector<ColumnReader> readers(columns);
-  for (ColumnReader& reader : readers)
-    if (!reader.open(in, c.count)) return false;
-  const std::size_t stride = std::min<std::size_t>(kTileRows, c.count);
-  scratch.resize(std::max(scratch.size(), columns * stride));
-  const u64 key = c.type | static_cast<u64>(c.size)
-                               << 16;  // not from the columns: the chain must hold whatever they say
-  for (u32 from = 0; from < c.count; from += kTileRows) {
-    const u32 rows = std::min<u32>(kTileRows, c.count - from);
-    for (std::size_t w = 0; w < columns; ++w) readers[w].read(from, rows, scratch.data() + w * stride);
-    for (u32 i = 0; i < rows; ++i) {
-      u8* record = out + positions[from + i];
-      const u64* tile = scratch.data() + i;
-      store(record, key | *tile << 32);
-      record += sizeof(RecordHeader);
-      for (std::size_t w = 1; w < columns; ++w, record += 8) store(record, tile[w * stride]);
+// A class's columns: those with one value for all rows are laid out once, the others are read tile by tile.
+class ClassReader {
+ public:
+  bool open(Input& in, const Class& c) {
+    columns_ = class_columns(c);
+    constant_.assign(columns_, 0);
+    readers_.clear();
+    for (std::size_t w = 0; w < columns_; ++w) {
+      ColumnReader reader;
+      if (!reader.open(in, c.count)) return false;
+      if (reader.constant())
+        constant_[w] = reader.base();
+      else
+        readers_.push_back({reader, w});
+    }
+    // Not from the columns: the chain must hold whatever they say.
+    key_ = c.type | static_cast<u64>(c.size) << 16;
+    return true;
+  }
+
+  void restore(const Class& c, const u32* positions, u8* out, std::vector<u64>& scratch) {
+    scratch.resize(std::max(scratch.size(), readers_.size() * kTileRows));
+    const std::size_t payload = columns_ - 1;
+    const u64 head = key_ | constant_[0] << 32;
+    for (u32 from = 0; from < c.count; from += kTileRows) {
+      const u32 rows = std::min<u32>(kTileRows, c.count - from);
+      for (std::size_t i = 0; i < readers_.size(); ++i)
+        readers_[i].column.read(from, rows, scratch.data() + i * kTileRows);
+      for (u32 row = 0; row < rows; ++row) {
+        u8* record = out + positions[from + row];
+        store(record, head);
+        u8* words = record + sizeof(RecordHeader);
+        for (std::size_t w = 0; w < payload; ++w) store(words + 8 * w, constant_[w + 1]);
+        const u64* tile = scratch.data() + row;
+        for (const Varying& each : readers_) {
+          if (each.word == 0)
+            store(record, key_ | *tile << 32);
+          else
+            store(words + 8 * (each.word - 1), *tile);
+          tile += kTileRows;
+        }
+      }
     }
   }
-  return true;
-}
+
+ private:
+  struct Varying {
+    ColumnReader column;
+    std::size_t word;
+  };
+  std::size_t columns_ = 0;
+  u64 key_ = 0;
+  std::vector<u64> constant_;  // 0 where the column varies
+  std::vector<Varying> readers_;
+};
 
 }  // namespace
 
@@ -293,7 +330,8 @@ bool transform_records(const u8* records, std::size_t size, TransformScratch& sc
   return true;
 }
 
-bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t raw_size, TransformScratch& scratch) {
+bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t raw_size, TransformScratch& scratch,
+                     RecordCounts* counts) {
   Input in{data, size};
   const u8* head = in.take(8);
   if (!head) return false;
@@ -310,10 +348,28 @@ bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t 
   u32 first[kMaxTransformClasses];
   if (!place(table, order, count, raw_size, scratch.positions, first)) return false;
   if (!restore_times(in, table, order, count, records)) return false;
-  for (u32 c = 0; c < table.used; ++c)
-    if (!restore_class(in, table.classes[c], scratch.positions.data() + first[c], records, scratch.columns))
-      return false;
+  ClassReader reader;
+  RecordCounts counted{count, 0};
+  for (u32 c = 0; c < table.used; ++c) {
+    if (!reader.open(in, table.classes[c])) return false;
+    reader.restore(table.classes[c], scratch.positions.data() + first[c], records, scratch.columns);
+    if (!known_record_type(table.classes[c].type)) counted.unknown += table.classes[c].count;
+  }
+  if (counts) *counts = counted;
   return in.left == 0;
+}
+
+bool count_records(const u8* records, std::size_t size, RecordCounts& counts) {
+  const i64 count = count_records(records, size);
+  if (count < 0) return false;
+  counts = {static_cast<u32>(count), 0};
+  for (std::size_t at = 0; at < size;) {
+    RecordHeader header;
+    std::memcpy(&header, records + at, sizeof header);
+    counts.unknown += !known_record_type(header.type);
+    at += header.size;
+  }
+  return true;
 }
 
 i64 count_records(const u8* records, std::size_t size) {

@@ -21,6 +21,11 @@ namespace gputrace {
 
 inline constexpr u32 kMaxTransformClasses = 64;
 
+struct RecordCounts {
+  u32 records = 0;
+  u32 unknown = 0;  // of types that this build does not know
+};
+
 // Scratch memory of both directions; reuse it. One thread at a time.
 struct TransformScratch {
   std::vector<u8> order;
@@ -35,8 +40,12 @@ constexpr std::size_t transformed_bound(std::size_t raw_size) { return raw_size 
 bool transform_records(const u8* records, std::size_t size, TransformScratch& scratch, std::vector<u8>& out);
 
 // Restores exactly `raw_size` bytes to `records` (8-byte aligned). False: not what transform_records() makes. Never
-// writes beyond; what it gives on success is a chain of whole records.
-bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t raw_size, TransformScratch& scratch);
+// writes beyond; what it gives on success is a chain of whole records, counted in `counts`.
+bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t raw_size, TransformScratch& scratch,
+                     RecordCounts* counts = nullptr);
+
+// `counts` of a chain of whole records; false: it is none.
+bool count_records(const u8* records, std::size_t size, RecordCounts& counts);
 
 // Number of records if [records, size) is a chain of whole records (each at least a RecordHeader, a multiple of 8);
 // else -1.

@@ -1,5 +1,5 @@
 // CUPTI's correlation id → sequence number of the host's operation. Open addressing; entries whose operation has left
-// the window are room for new ones. 8 bytes an entry, at most half full. One thread.
+// the window are room for new ones. 8 bytes an entry, at most three quarters full. One thread.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ class CorrelationIndex {
  public:
   // `oldest`: operations before it are gone.
   void put(u32 correlation, u32 sequence, u32 oldest) {
-    if ((used_ + 1) * 2 > slots_.size()) rebuild(oldest);
+    if ((used_ + 1) * 4 > slots_.size() * 3) rebuild(oldest);
     for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
       Slot& slot = slots_[at];
       const bool free = slot.sequence == kNone;
@@ -49,7 +49,7 @@ class CorrelationIndex {
     std::size_t alive = 0;
     for (const Slot& slot : old) alive += slot.sequence != kNone && slot.sequence >= oldest;
     std::size_t size = 1024;
-    while (size < alive * 4 + 4) size *= 2;
+    while (size < alive * 2) size *= 2;
     slots_.assign(size, {});
     mask_ = size - 1;
     used_ = 0;

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <vector>
 
 #include "base/types.h"
@@ -46,8 +45,15 @@ class HostLog {
   void between(u32 thread, Nanos begin, Nanos end, Visit&& visit) const {
     if (thread >= threads_.size()) return;
     const auto& log = threads_[thread];
-    auto at = std::lower_bound(log.begin(), log.end(), begin, [](const Entry& e, Nanos t) { return e.end <= t; });
-    for (; at != log.end() && at->begin < end; ++at) visit(*at);
+    std::size_t low = 0, high = log.size();
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (log[middle].end <= begin)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    for (; low != log.size() && log[low].begin < end; ++low) visit(log[low]);
   }
 
   // No gap that begins before `time` will be asked about any more.
@@ -78,13 +84,41 @@ class HostLog {
         return 0;
     }
   }
-  void forget_oldest(std::deque<Entry>& log) {
+  // A queue in one piece of memory.
+  class Queue {
+   public:
+    bool empty() const { return begin_ == end_; }
+    std::size_t size() const { return end_ - begin_; }
+    const Entry& operator[](std::size_t at) const { return entries_[(begin_ + at) & mask_]; }
+    const Entry& front() const { return entries_[begin_ & mask_]; }
+    const Entry& back() const { return entries_[(end_ - 1) & mask_]; }
+    void pop_front() { ++begin_; }
+    void pop_back() { --end_; }
+    void push_back(const Entry& entry) {
+      if (size() == entries_.size()) grow();
+      entries_[end_++ & mask_] = entry;
+    }
+
+   private:
+    void grow() {
+      std::vector<Entry> larger(std::max<std::size_t>(64, entries_.size() * 2));
+      const std::size_t count = size();
+      for (std::size_t i = 0; i < count; ++i) larger[i] = (*this)[i];
+      entries_.swap(larger);
+      mask_ = entries_.size() - 1;
+      begin_ = 0;
+      end_ = count;
+    }
+    std::vector<Entry> entries_;
+    std::size_t mask_ = 0, begin_ = 0, end_ = 0;
+  };
+  void forget_oldest(Queue& log) {
     log.pop_front();
     --size_;
     ++forgotten_;
   }
 
-  std::vector<std::deque<Entry>> threads_;
+  std::vector<Queue> threads_;
   std::size_t size_ = 0;
   u64 forgotten_ = 0;
 };

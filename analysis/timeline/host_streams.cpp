@@ -13,31 +13,35 @@ u32 HostStreams::make(const StreamName& name, Kind kind) {
 }
 
 u32 HostStreams::find(const StreamName& name) {
-  if (last_ != kNone && name.handle == last_name_.handle && name.context == last_name_.context &&
-      name.per_thread == last_name_.per_thread && name.thread == last_name_.thread)
-    return last_;
-  last_name_ = name;
+  const u64 hash = (name.handle ^ static_cast<u64>(name.context) << 32 ^ name.thread) * 0x9e3779b97f4a7c15ull;
+  Recent& recent = recent_[hash >> 58];
+  if (recent.stream != kNone && recent.name == name) return recent.stream;
+  recent.name = name;
+  return recent.stream = look_up(name);
+}
+
+u32 HostStreams::look_up(const StreamName& name) {
   const bool per_thread = name.handle == 2 || (name.handle == 0 && name.per_thread);
   if (name.handle <= 2) {
     const u64 key = static_cast<u64>(name.context) << 32 | (per_thread ? name.thread : kNone);
     const auto known = default_streams_.find(key);
-    if (known != default_streams_.end()) return last_ = known->second;
-    last_ = make(name, per_thread ? Kind::Blocking : Kind::Legacy);
-    default_streams_.emplace(key, last_);
-    return last_;
+    if (known != default_streams_.end()) return known->second;
+    const u32 made = make(name, per_thread ? Kind::Blocking : Kind::Legacy);
+    default_streams_.emplace(key, made);
+    return made;
   }
   const auto known = by_handle_.find(name.handle);
-  if (known != by_handle_.end()) return last_ = known->second;
+  if (known != by_handle_.end()) return known->second;
   const auto told = independent_.find(name.handle);
-  last_ = make(name, told != independent_.end() && told->second ? Kind::Independent : Kind::Blocking);
-  by_handle_.emplace(name.handle, last_);
-  return last_;
+  const u32 made = make(name, told != independent_.end() && told->second ? Kind::Independent : Kind::Blocking);
+  by_handle_.emplace(name.handle, made);
+  return made;
 }
 
 void HostStreams::destroyed(u64 handle) {
   by_handle_.erase(handle);
   independent_.erase(handle);
-  last_ = kNone;
+  recent_.fill({});
 }
 
 void HostStreams::join(Frontier& into, u32 sequence) {

@@ -5,6 +5,7 @@
 //   · At most kMostWaits operations are kept for one frontier; the oldest go.
 #pragma once
 
+#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct StreamName {
   u64 handle = 0;           // as passed: 0 NULL, 1 legacy, 2 per thread
   bool per_thread = false;  // NULL means the per-thread default stream
   u32 thread = kNone;
+  bool operator==(const StreamName&) const = default;
 };
 
 class HostStreams {
@@ -59,6 +61,7 @@ class HostStreams {
 
   static void join(Frontier& into, u32 sequence);
   u32 make(const StreamName& name, Kind kind);
+  u32 look_up(const StreamName& name);
 
   std::vector<Stream> streams_;
   std::unordered_map<u64, u32> by_handle_;        // created streams
@@ -66,8 +69,11 @@ class HostStreams {
   std::unordered_map<u64, bool> independent_;
   std::unordered_map<u64, Frontier> events_;
   std::vector<LegacyState> legacy_;  // by context
-  StreamName last_name_;
-  u32 last_ = kNone;
+  struct Recent {
+    StreamName name;
+    u32 stream = kNone;  // kNone: nothing is remembered here
+  };
+  std::array<Recent, 64> recent_;  // by hash of the name
 };
 
 }  // namespace gputrace

@@ -48,10 +48,15 @@ Intake::Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& sha
 }
 
 // The thread that had that id then.
-u32 Intake::thread_index(u32 tid, Nanos at) const {
+u32 Intake::thread_index(u32 tid, Nanos at) {
+  if (tid == last_tid_) return last_thread_;
   const auto known = threads_by_tid_.find(tid);
   if (known == threads_by_tid_.end()) return kNone;
   const auto& indexes = known->second;
+  if (indexes.size() == 1) {
+    last_tid_ = tid;
+    return last_thread_ = indexes.front();
+  }
   for (std::size_t i = indexes.size(); i-- > 1;) {
     if (reader_.clock().nanos(reader_.threads()[indexes[i]].begin) <= at) return indexes[i];
   }
@@ -65,10 +70,10 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
       on_kernel(decode<DeviceKernel>(record));
       break;
     case RecordType::DeviceCopy:
-      on_copy(decode<DeviceCopy>(record));
+      on_transfer(decode<DeviceCopy>(record), OperationKind::Copy);
       break;
     case RecordType::DeviceMemset:
-      on_memset(decode<DeviceMemset>(record));
+      on_transfer(decode<DeviceMemset>(record), OperationKind::Memset);
       break;
     case RecordType::DeviceGraph:
       on_graph(decode<DeviceGraph>(record));
@@ -118,59 +123,45 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
   return batch_.size() + keys_.size() >= kMostWaiting;
 }
 
-DeviceOperation& Intake::put(u64 start, u64 finish, OperationKind kind, u32 device, u32 context, u32 stream) {
+// What every operation has; the rest is the caller's to fill in.
+template <typename Record>
+DeviceOperation& Intake::put(const Record& record, OperationKind kind) {
   if (!active_) {
     active_ = activity_.collected = true;
     window_.set_active();
     if (!ended_) collecting_ = true;
   }
   DeviceOperation& made = batch_.emplace_back();
-  made.start = static_cast<Nanos>(start);
-  made.end = static_cast<Nanos>(finish);
+  made.start = static_cast<Nanos>(record.start);
+  made.end = static_cast<Nanos>(record.finish);
   made.kind = kind;
+  made.correlation = record.correlation;
+  made.graph = record.graph;
   handled_at_.push_back(handled_);
-  const i32 ordinal = static_cast<i32>(device);
+  const i32 ordinal = static_cast<i32>(record.device);
   made.device = device_index(ordinal);
-  made.stream = stream_index(ordinal, context, stream);
+  made.stream = stream_index(ordinal, record.context, record.stream);
   return made;
 }
 
 void Intake::on_kernel(const DeviceKernel& record) {
-  DeviceOperation& made =
-      put(record.start, record.finish, OperationKind::Kernel, record.device, record.context, record.stream);
+  DeviceOperation& made = put(record, OperationKind::Kernel);
   made.detail = record.graph_node;
   made.queued = static_cast<Nanos>(record.queued);
   made.submitted = static_cast<Nanos>(record.submitted);
-  made.correlation = record.correlation;
-  made.graph = record.graph;
   made.shape = shapes_.of(record);
   made.collective = shapes_[made.shape].collective;
 }
 
-void Intake::on_copy(const DeviceCopy& record) {
-  DeviceOperation& made =
-      put(record.start, record.finish, OperationKind::Copy, record.device, record.context, record.stream);
+template <typename Record>
+void Intake::on_transfer(const Record& record, OperationKind kind) {
+  DeviceOperation& made = put(record, kind);
   made.detail = record.bytes;
-  made.correlation = record.correlation;
-  made.graph = record.graph;
-  made.shape = shapes_.of(record);
-}
-
-void Intake::on_memset(const DeviceMemset& record) {
-  DeviceOperation& made =
-      put(record.start, record.finish, OperationKind::Memset, record.device, record.context, record.stream);
-  made.detail = record.bytes;
-  made.correlation = record.correlation;
-  made.graph = record.graph;
   made.shape = shapes_.of(record);
 }
 
 void Intake::on_graph(const DeviceGraph& record) {
-  DeviceOperation& made =
-      put(record.start, record.finish, OperationKind::Graph, record.device, record.context, record.stream);
-  made.correlation = record.correlation;
-  made.graph = record.graph;
-  made.shape = shapes_.of_graph(static_cast<i32>(record.device));
+  put(record, OperationKind::Graph).shape = shapes_.of_graph(static_cast<i32>(record.device));
 }
 
 u32 Intake::device_index(i32 ordinal) {

@@ -74,17 +74,18 @@ class Intake {
   };
 
   void on_kernel(const DeviceKernel& record);
-  void on_copy(const DeviceCopy& record);
-  void on_memset(const DeviceMemset& record);
+  template <typename Record>
+  void on_transfer(const Record& record, OperationKind kind);
   void on_graph(const DeviceGraph& record);
   void on_stream(const DeviceStream& record);
   void on_state(const DeviceState& record);
   void on_overhead(const DeviceOverhead& record);
   void on_jit(const DeviceJit& record);
-  DeviceOperation& put(u64 start, u64 finish, OperationKind kind, u32 device, u32 context, u32 stream);
+  template <typename Record>
+  DeviceOperation& put(const Record& record, OperationKind kind);
   u32 device_index(i32 ordinal);
   u32 stream_index(i32 device, u32 context, u32 id);
-  u32 thread_index(u32 tid, Nanos at) const;
+  u32 thread_index(u32 tid, Nanos at);
   void settle_keys();
   void settle_overhead();
   void settle_environment();
@@ -109,6 +110,7 @@ class Intake {
   std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation
   std::unordered_map<u32, std::vector<u32>> threads_by_tid_;
   std::unordered_map<u64, Node> nodes_;
+  u32 last_tid_ = 0, last_thread_ = kNone;  // of a thread whose id was not given out again
   u64 last_stream_ = ~0ull;
   u32 last_stream_index_ = kNone;
   Nanos handled_ = 0;

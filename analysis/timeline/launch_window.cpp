@@ -1,13 +1,14 @@
 #include "analysis/timeline/launch_window.h"
 
 #include <algorithm>
+#include <array>
 
 namespace gputrace {
 namespace {
 
 constexpr u32 kLookAhead = 16;      // operations of a thread that a key may have skipped (their keys were lost)
 constexpr Nanos kBlurred = 50'000;  // a clock that is off by more cannot tell neighbours apart: their order can
-constexpr u32 kFirstSize = 1024;
+constexpr u32 kCallbacks = 1024;    // above any callback id of CUPTI
 
 // How far the call as CUPTI saw it lies outside of the operation's own call; of the other way round for runtime calls.
 Nanos outside(const KeyedCall& call, const HostOperation& operation) {
@@ -19,26 +20,26 @@ Nanos outside(const KeyedCall& call, const HostOperation& operation) {
 }  // namespace
 
 void LaunchWindow::make_room() {
-  const u32 size = static_cast<u32>(ring_.size());
-  if (next_ - oldest_ < size) return;
-  if (size >= (active_ ? kMost : kMostIdle)) {
-    const HostOperation& gone = ring_[oldest_ & mask_];
-    forgotten_ += active_ && gone.expected && !gone.answered;
-    Head& head = heads_[gone.stream];
-    if (head.first == oldest_) head.first = gone.next_in_stream;
-    ++oldest_;
-    return;
-  }
-  const u32 larger = size ? size * 2 : kFirstSize;
-  std::vector<HostOperation> ring(larger);
-  std::vector<u32> links(larger);
+  if (next_ - oldest_ <= mask_) return;
+  const HostOperation& gone = ring_[oldest_ & mask_];
+  forgotten_ += active_ && gone.expected && !gone.answered;
+  Head& head = heads_[gone.stream];
+  if (head.first == oldest_) head.first = gone.next_in_stream;
+  ++oldest_;
+}
+
+void LaunchWindow::set_active() {
+  if (active_) return;
+  active_ = true;
+  PagedArray<HostOperation> ring(kMost);
+  PagedArray<u32> links(kMost);
   for (u32 sequence = oldest_; sequence != next_; ++sequence) {
-    ring[sequence & (larger - 1)] = ring_[sequence & mask_];
-    links[sequence & (larger - 1)] = next_in_thread_[sequence & mask_];
+    ring[sequence & (kMost - 1)] = ring_[sequence & mask_];
+    links[sequence & (kMost - 1)] = next_in_thread_[sequence & mask_];
   }
-  ring_.swap(ring);
-  next_in_thread_.swap(links);
-  mask_ = larger - 1;
+  ring_ = std::move(ring);
+  next_in_thread_ = std::move(links);
+  mask_ = kMost - 1;
 }
 
 u32 LaunchWindow::add(HostOperation operation, u32 stream) {
@@ -145,8 +146,10 @@ void LaunchWindow::key(const KeyedCall& call, Nanos error) {
   correlations_.put(call.correlation, sequence, oldest_);
 }
 
+namespace {
+
 // CUpti_driver_api_trace_cbid of the calls that give work to a device, and of the waits.
-int driver_callback_kind(u32 callback) {
+int kind_of_callback(u32 callback) {
   const auto within = [callback](u32 first, u32 last) { return callback >= first && callback <= last; };
   if (callback == 17 || callback == 121 || callback == 126 || callback == 440 || callback == 800) return kNothing;
   if (within(115, 117) || callback == 307 || callback == 442 || within(477, 480) || within(652, 653))
@@ -158,6 +161,17 @@ int driver_callback_kind(u32 callback) {
       within(397, 410) || within(418, 427) || within(776, 779) || within(796, 799))
     return static_cast<int>(OperationKind::Copy);
   return kUnknownCallback;
+}
+
+}  // namespace
+
+int driver_callback_kind(u32 callback) {
+  static const auto kinds = [] {
+    std::array<i8, kCallbacks> table{};
+    for (u32 i = 0; i < kCallbacks; ++i) table[i] = static_cast<i8>(kind_of_callback(i));
+    return table;
+  }();
+  return callback < kCallbacks ? kinds[callback] : kUnknownCallback;
 }
 
 }  // namespace gputrace

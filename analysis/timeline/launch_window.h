@@ -9,6 +9,7 @@
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/host_streams.h"
 #include "analysis/timeline/operations.h"
+#include "analysis/timeline/paged_array.h"
 
 namespace gputrace {
 
@@ -60,7 +61,8 @@ class LaunchWindow {
   // Everything of that stream up to this operation had its turn.
   void passed(u32 sequence);
 
-  void set_active() { active_ = true; }
+  // Device records will come, or came: from here on the window is as large as it gets.
+  void set_active();
   u32 oldest() const { return oldest_; }
   u32 next() const { return next_; }
   u64 forgotten() const { return forgotten_; }
@@ -83,14 +85,14 @@ class LaunchWindow {
 
   HostStreams streams_;
   CorrelationIndex correlations_;
-  std::vector<HostOperation> ring_;
-  std::vector<u32> next_in_thread_;
+  PagedArray<HostOperation> ring_{kMostIdle};
+  PagedArray<u32> next_in_thread_{kMostIdle};
   std::vector<Thread> threads_;
   std::vector<Head> heads_;  // by stream
   std::vector<u32> waits_;   // ring of lists longer than one
   std::vector<u32> scratch_;
   u32 waits_next_ = 0;
-  u32 mask_ = 0, oldest_ = 0, next_ = 0;
+  u32 mask_ = kMostIdle - 1, oldest_ = 0, next_ = 0;
   u64 forgotten_ = 0;
   Nanos farthest_ = 0;
   bool active_ = false;

@@ -1,61 +1,124 @@
-// Puts device operations in the order of their starts, as far as they come less than kKept operations late.
-//   · Nothing leaves before kMost are there; then the older half goes, sorted. finish() gives the rest.
-//   · Memory: 64 bytes an operation and 16 while sorting.
+// Puts device operations in the order of their starts, as far as they come less than `most / 2` operations late.
+//   · When half of `most` and an eighth more of that are there, the oldest leave, in order; finish() gives the rest.
+//   · What starts together keeps the order in which it came.
+//   · Memory: 64 bytes an operation and 48 for the order.
 #pragma once
 
 #include <algorithm>
 #include <vector>
 
 #include "analysis/timeline/operations.h"
+#include "analysis/timeline/paged_array.h"
 
 namespace gputrace {
 
 class ReorderWindow {
  public:
   static constexpr std::size_t kMost = 1u << 20;
-  static constexpr std::size_t kKept = kMost / 2;
 
-  explicit ReorderWindow(std::size_t most = kMost) : most_(most) {}
+  explicit ReorderWindow(std::size_t most = kMost)
+      : kept_(most / 2),
+        step_(most / 16),
+        operations_(kept_ + step_),
+        order_((kept_ + step_) * 2),
+        fresh_(step_ + kept_),
+        scratch_(kept_ + step_) {}
 
   template <typename Give>
   void add(const DeviceOperation& operation, Give&& give) {
-    waiting_.push_back(operation);
-    if (waiting_.size() >= most_) release(most_ / 2, give);
+    u32 slot;
+    if (free_.empty()) {
+      slot = used_++;
+    } else {
+      slot = free_.back();
+      free_.pop_back();
+    }
+    operations_[slot] = operation;
+    fresh_[fresh_count_++] = {operation.start, slot};
+    if (end_ - begin_ + fresh_count_ == kept_ + step_) release(step_, give);
   }
   template <typename Give>
   void finish(Give&& give) {
-    release(waiting_.size(), give);
+    release(end_ - begin_ + fresh_count_, give);
   }
 
  private:
   struct Place {
     Nanos start;
-    u32 index;
+    u32 slot;
   };
+  static bool earlier(const Place& a, const Place& b) { return a.start < b.start; }
 
   template <typename Give>
   void release(std::size_t count, Give& give) {
-    const auto in_order = [](const auto& a, const auto& b) { return a.start < b.start; };
-    if (!std::is_sorted(waiting_.begin(), waiting_.end(), in_order)) sort();
-    for (std::size_t i = 0; i < count; ++i) give(waiting_[i]);
-    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(count));
+    sort_fresh();
+    merge_fresh();
+    for (const std::size_t last = begin_ + count; begin_ != last; ++begin_) {
+      constexpr std::size_t kAhead = 8;
+      if (begin_ + kAhead < end_) __builtin_prefetch(&operations_[order_[begin_ + kAhead].slot]);
+      const u32 slot = order_[begin_].slot;
+      give(operations_[slot]);
+      free_.push_back(slot);
+    }
+    std::reverse(free_.end() - static_cast<std::ptrdiff_t>(count), free_.end());  // the oldest slot is the next one
+    if (begin_ == end_) begin_ = end_ = 0;
   }
 
-  // Stable: what starts together keeps the order in which it came.
-  void sort() {
-    places_.resize(waiting_.size());
-    for (u32 i = 0; i < places_.size(); ++i) places_[i] = {waiting_[i].start, i};
-    std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
-      return a.start != b.start ? a.start < b.start : a.index < b.index;
-    });
-    sorted_.resize(waiting_.size());
-    for (std::size_t i = 0; i < places_.size(); ++i) sorted_[i] = waiting_[places_[i].index];
-    waiting_.swap(sorted_);
+  // By digits, the lowest first: as many of 11 bits as the starts differ in.
+  void sort_fresh() {
+    if (std::is_sorted(&fresh_[0], &fresh_[0] + fresh_count_, earlier)) return;
+    Nanos least = fresh_[0].start, most = least;
+    for (std::size_t i = 1; i < fresh_count_; ++i) {
+      least = std::min(least, fresh_[i].start);
+      most = std::max(most, fresh_[i].start);
+    }
+    constexpr unsigned kBits = 11;
+    constexpr u64 kMask = (1u << kBits) - 1;
+    const u64 range = static_cast<u64>(most) - static_cast<u64>(least);
+    if (fresh_count_ < kMask) {
+      std::stable_sort(&fresh_[0], &fresh_[0] + fresh_count_, earlier);
+      return;
+    }
+    for (unsigned shift = 0; shift < 64 && range >> shift != 0; shift += kBits) {
+      const auto digit = [least, shift](const Place& place) {
+        return (static_cast<u64>(place.start) - static_cast<u64>(least)) >> shift & kMask;
+      };
+      u32 next[kMask + 1] = {};
+      for (std::size_t i = 0; i < fresh_count_; ++i) ++next[digit(fresh_[i])];
+      u32 sum = 0;
+      for (u32& each : next) sum += std::exchange(each, sum);
+      for (std::size_t i = 0; i < fresh_count_; ++i) scratch_[next[digit(fresh_[i])]++] = fresh_[i];
+      fresh_.swap(scratch_);
+    }
   }
 
-  const std::size_t most_;
-  std::vector<DeviceOperation> waiting_, sorted_;
-  std::vector<Place> places_;
+  // Most of what waits starts before anything that is new: only the end is merged.
+  void merge_fresh() {
+    if (fresh_count_ == 0) return;
+    if (end_ + fresh_count_ > order_.size()) {
+      std::copy(&order_[begin_], &order_[0] + end_, &order_[0]);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    Place* const waiting = &order_[0];
+    std::size_t left = end_, fresh = fresh_count_;
+    std::size_t to = end_ = end_ + fresh_count_;
+    while (fresh != 0) {
+      if (left != begin_ && waiting[left - 1].start > fresh_[fresh - 1].start)
+        waiting[--to] = waiting[--left];
+      else
+        waiting[--to] = fresh_[--fresh];
+    }
+    fresh_count_ = 0;
+  }
+
+  const std::size_t kept_, step_;
+  PagedArray<DeviceOperation> operations_;
+  PagedArray<Place> order_;            // [begin_, end_): what waits, by start
+  PagedArray<Place> fresh_, scratch_;  // what came since the last release
+  std::vector<u32> free_;
+  std::size_t begin_ = 0, end_ = 0, fresh_count_ = 0;
+  u32 used_ = 0;
 };
 
 }  // namespace gputrace

@@ -101,11 +101,11 @@ TEST(Categories, EvidenceCountsWhereTheNameSaysNothing) {
   const KernelName nothing = parse_kernel_name("kernel0");
   EXPECT_EQ(categorize(nothing).category, Category::Other);
   EXPECT_EQ(categorize(nothing).rule, "no rule holds");
-  EXPECT_EQ(categorize(nothing, {"cublas", false}).category, Category::Gemm);
-  EXPECT_EQ(categorize(nothing, {"cublas", false}).rule, "launched by cublas");
+  EXPECT_EQ(categorize(nothing, {"cuBLASLt", false}).category, Category::Gemm);
+  EXPECT_EQ(categorize(nothing, {"cuBLAS", false}).rule, "launched by cuBLAS");
   EXPECT_EQ(categorize(nothing, {"", true}).rule, "its code has matrix-multiply instructions");
   const KernelName relu = parse_kernel_name("relu_kernel");
-  EXPECT_EQ(categorize(relu, {"cudnn convolution", true}).category, Category::Elementwise);
+  EXPECT_EQ(categorize(relu, {"cuDNN convolution", true}).category, Category::Elementwise);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analysis/load.h"
+#include "analysis/table.h"
 #include "tests/unit/trace_helpers.h"
 
 namespace gputrace::test {

@@ -1,0 +1,213 @@
+// Random and long programs, joined and measured as a reference says, with records late, reordered and lost too.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "tests/unit/device_builder.h"
+
+namespace gputrace::test {
+namespace {
+
+using Thread = TraceBuilder::Thread;
+
+const Function& function(const ProcessTrace& process, const std::string& symbol) {
+  for (const Function& known : process.functions) {
+    if (known.symbol == symbol) return known;
+  }
+  ADD_FAILURE() << "no function " << symbol;
+  static const Function kNothing;
+  return kNothing;
+}
+
+struct Launched {
+  u32 thread, stream, function, correlation;
+  Nanos begin, end, start, finish;
+  u64 gap;
+};
+struct Program {
+  std::vector<Launched> launches;  // in the order of their calls
+  Nanos last = 0;
+};
+
+// Threads launch on streams; each stream runs its kernels one after the other, as soon as the call is 5 us old.
+Program random_program(std::mt19937_64& random, u32 threads, u32 streams, u32 functions, u32 count) {
+  Program program;
+  std::vector<Nanos> free_at(threads, 10'000), stream_end(streams, 0);
+  for (u32 i = 0; i < count; ++i) {
+    Launched made{};
+    made.thread = static_cast<u32>(std::min_element(free_at.begin(), free_at.end()) - free_at.begin());
+    made.stream = static_cast<u32>(random() % streams);
+    made.function = static_cast<u32>(random() % functions);
+    made.correlation = 100 + i * 3;
+    made.begin = free_at[made.thread] + static_cast<Nanos>(random() % 3000);
+    made.end = made.begin + 800 + static_cast<Nanos>(random() % 4000);
+    free_at[made.thread] = made.end + 20;
+    program.launches.push_back(made);
+  }
+  std::sort(program.launches.begin(), program.launches.end(),
+            [](const auto& a, const auto& b) { return a.end < b.end; });
+  for (Launched& made : program.launches) {
+    const Nanos before = stream_end[made.stream];
+    made.start = std::max(before, made.begin + 5000) + static_cast<Nanos>(random() % 700);
+    made.finish = made.start + 1 + static_cast<Nanos>(random() % 9000);
+    const Nanos ready = std::max(made.end, before);
+    made.gap = made.start > ready ? static_cast<u64>(made.start - ready) : 0;
+    stream_end[made.stream] = made.finish;
+    program.last = std::max(program.last, made.finish);
+  }
+  return program;
+}
+
+struct Loss {
+  unsigned kernel_percent = 0, key_percent = 0;
+  std::size_t shuffle = 0;  // records change places over that many
+};
+
+void write(DeviceBuilder& trace, const Program& program, u32 threads, u32 functions, Loss loss, std::mt19937_64& random,
+           std::vector<bool>& delivered, std::vector<bool>& keyed) {
+  std::vector<u64> names;
+  for (u32 f = 0; f < functions; ++f) {
+    names.push_back(trace.text("k" + std::to_string(f)));
+    trace.name_function(0xf00 + f, "k" + std::to_string(f), 0xa0);
+  }
+  std::vector<Thread> lanes;
+  for (u32 t = 0; t < threads; ++t) lanes.push_back(trace.thread(static_cast<i32>(100 + t)));
+  for (u32 s = 0; s < 8; ++s) {
+    trace.stream(0x500 + s, 20 + s);
+    trace.independent(0x500 + s);
+  }
+  trace.reading(5000);
+  std::vector<std::size_t> order(program.launches.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Launched& each = program.launches[i];
+    trace.launch(lanes[each.thread], 0xf00 + each.function, each.begin, each.end, 0x500 + each.stream);
+    delivered.push_back(random() % 100 >= loss.kernel_percent);
+    keyed.push_back(random() % 100 >= loss.key_percent);
+    order[i] = i;
+  }
+  for (std::size_t i = 0; loss.shuffle > 1 && i + 1 < order.size(); ++i)
+    std::swap(order[i], order[std::min(order.size() - 1, i + random() % loss.shuffle)]);
+  const Nanos handled = program.last + 10'000;
+  for (const std::size_t i : order) {
+    const Launched& each = program.launches[i];
+    const i32 tid = static_cast<i32>(100 + each.thread);
+    if (keyed[i]) trace.key(tid, each.correlation, each.begin + 100, each.end - 100, handled);
+    if (delivered[i])
+      trace.kernel(each.correlation, names[each.function], each.start, each.finish, handled, 20 + each.stream);
+  }
+  trace.reading(handled + 1000);
+}
+
+TEST(Timeline, RandomProgramsAreJoinedAndMeasuredAsTheReferenceSays) {
+  for (u64 seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed);
+    const u32 threads = 1 + static_cast<u32>(random() % 4), streams = 1 + static_cast<u32>(random() % 6), functions = 3;
+    const Program program = random_program(random, threads, streams, functions, 400);
+    DeviceBuilder trace(seed % 2 ? 0 : 987'654'321);
+    std::vector<bool> delivered, keyed;
+    Loss loss;
+    loss.shuffle = seed % 3 ? 100 : 0;
+    write(trace, program, threads, functions, loss, random, delivered, keyed);
+    const ProcessTrace process = trace.load();
+    EXPECT_EQ(process.device.join.by_key, 400u) << "seed " << seed;
+    EXPECT_EQ(process.device.join.late, 0u);
+    for (u32 f = 0; f < functions; ++f) {
+      u64 latency = 0, queue = 0, gap = 0, short_kernels = 0, total = 0;
+      for (const Launched& each : program.launches) {
+        if (each.function != f) continue;
+        latency += static_cast<u64>(each.start - each.begin);
+        queue += static_cast<u64>(std::max<Nanos>(0, each.start - each.end));
+        gap += each.gap;
+        short_kernels += each.finish - each.start < each.end - each.begin;
+        total += static_cast<u64>(each.finish - each.start);
+      }
+      const Function& known = function(process, "k" + std::to_string(f));
+      EXPECT_EQ(known.waits.latency.sum(), latency) << "seed " << seed;
+      EXPECT_EQ(known.waits.queue_ns, queue);
+      EXPECT_EQ(known.waits.gap_ns, gap) << "seed " << seed;
+      EXPECT_EQ(known.waits.short_kernels, short_kernels);
+      u64 measured = 0;
+      for (const KernelLaunches& group : process.kernels) {
+        if (process.functions[group.shape.function].symbol == known.symbol) measured += group.times.durations.sum();
+      }
+      EXPECT_EQ(measured, total);
+    }
+    u64 in_streams = 0;
+    for (const StreamTimes& stream : process.device.streams) in_streams += stream.operations;
+    EXPECT_EQ(in_streams, 400u);
+  }
+}
+
+TEST(Timeline, LostRecordsAndKeysNeverGiveAWrongJoin) {
+  for (u64 seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed * 77);
+    // Every launch has a function of its own, so that a wrong join shows.
+    const u32 count = 150;
+    Program program = random_program(random, 3, 4, 1, count);
+    for (u32 i = 0; i < count; ++i) program.launches[i].function = i;
+    DeviceBuilder trace;
+    std::vector<bool> delivered, keyed;
+    write(trace, program, 3, count, {20, seed % 2 ? 100u : 30u, 20}, random, delivered, keyed);
+    const ProcessTrace process = trace.load();
+    const u64 arrived = static_cast<u64>(std::count(delivered.begin(), delivered.end(), true));
+    EXPECT_EQ(process.device.join.operations, arrived);
+    EXPECT_EQ(process.device.join.by_key + process.device.join.by_order, arrived) << "seed " << seed;
+    EXPECT_EQ(process.device.join.calls_unanswered, count - arrived);
+    for (u32 i = 0; i < count; ++i) {
+      const LaunchTimes& waits = function(process, "k" + std::to_string(i)).waits;
+      const Launched& each = program.launches[i];
+      EXPECT_EQ(waits.latency.sum(), delivered[i] ? static_cast<u64>(each.start - each.begin) : 0) << "seed " << seed;
+    }
+  }
+}
+
+// Long enough for the timeline to run on its thread, behind the pass: functions that are named, and kernels that nobody
+// launched, all the way through make the two wait for each other.
+TEST(Timeline, ALongProgramIsCountedExactlyWhileNewKernelsComeUp) {
+  constexpr u32 kLaunches = 24'000, kPerFunction = 6000, kStrangers = 3000;
+  DeviceBuilder trace;
+  const Thread threads[] = {trace.thread(100), trace.thread(101)};
+  trace.reading(500);
+  std::vector<u64> names;
+  u64 expected[kLaunches / kPerFunction] = {}, unlaunched = 0;
+  for (u32 i = 0; i < kLaunches; ++i) {
+    const Nanos begin = 10'000 + 1000 * static_cast<Nanos>(i);
+    const u32 which = i / kPerFunction;
+    if (i % kPerFunction == 0) {
+      names.push_back(trace.text("k" + std::to_string(which)));
+      trace.name_function(0xf00 + which, "k" + std::to_string(which), 0xa0, begin - 10);
+    }
+    trace.launch(threads[i % 2], 0xf00 + which, begin, begin + 300);
+    trace.key(100 + static_cast<i32>(i % 2), 10 + i, begin + 10, begin + 290, begin + 5000);
+    const Nanos length = 1 + i * 7919 % 600;
+    trace.kernel(10 + i, names[which], begin + 900, begin + 900 + length, begin + 5000);
+    expected[which] += static_cast<u64>(length);
+    if (i % kStrangers == 0) {
+      trace.kernel(0, trace.text("stranger"), begin + 900 + length, begin + 900 + length + 5, begin + 5000, 8, i + 1);
+      ++unlaunched;
+    }
+    if (i % 500 == 499) trace.reading(begin + 6000);
+  }
+  trace.reading(kLaunches * 1000 + 100'000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.plain_launches, kLaunches);
+  EXPECT_EQ(process.device.join.by_key, kLaunches);
+  EXPECT_EQ(process.device.join.not_joined, unlaunched);
+  std::map<std::string, u64> sums, launches;
+  for (const KernelLaunches& kernel : process.kernels) {
+    const std::string& symbol = process.functions[kernel.shape.function].symbol;
+    sums[symbol] += kernel.times.durations.sum();
+    launches[symbol] += kernel.plain;
+  }
+  for (u32 which = 0; which < kLaunches / kPerFunction; ++which) {
+    EXPECT_EQ(sums["k" + std::to_string(which)], expected[which]) << which;
+    EXPECT_EQ(launches["k" + std::to_string(which)], kPerFunction) << which;
+  }
+  EXPECT_EQ(sums["stranger"], unlaunched * 5);
+  EXPECT_EQ(process.device.devices[0].kernels, kLaunches + unlaunched);
+}
+
+}  // namespace
+}  // namespace gputrace::test
