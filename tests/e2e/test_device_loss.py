@@ -46,7 +46,8 @@ def test_late_streams_and_copies():
 def test_every_seventh_lost():
     run = run_lossy('drop=7')
     kernels, told = run.truth_of('kernel'), records(run, 'DeviceKernel')
-    check_equal(len(told), len(kernels) - len(kernels) // 7, 'records')
+    unfinished = lost(run, 2)  # still running when the program ended, which waits for none of them: on a busy machine
+    check_equal(len(told), len(kernels) - len(kernels) // 7 - unfinished, 'records')
     check_equal(lost(run, 1), len(kernels) // 7, 'counted as lost')
     by_id = {line['correlation']: line for line in kernels}
     for record in told:
