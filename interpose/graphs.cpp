@@ -122,11 +122,11 @@ bool walk(CUgraph graph, int nesting, Visit&& visit) {
   const NodeList nodes(graph);
   if (!nodes.read()) return false;
   bool complete = true;
-  for (const CUgraphNode node : nodes) {
+  for (CUgraphNode node : nodes) {
     const CUgraphNodeType type = type_of(node);
     visit(node, type, nesting);
     if (type != CU_GRAPH_NODE_TYPE_GRAPH) continue;
-    const CUgraph child = child_of(node);
+    CUgraph child = child_of(node);
     complete &= child && nesting < kMaxNesting && walk(child, nesting + 1, visit);
   }
   return complete;

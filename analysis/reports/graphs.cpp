@@ -30,7 +30,7 @@ Table graphs_report(const LoadedTrace& trace) {
     for (std::size_t i = 0; i < process.graphs.size(); ++i) {
       const Graph& graph = process.graphs[i];
       std::string name = "graph " + std::to_string(i + 1);
-      if (trace.processes.size() > 1) name = std::to_string(process.who.pid) + " " + name;
+      if (trace.processes.size() > 1) name.insert(0, std::to_string(process.who.pid) + " ");
       const bool known = !graph.unreadable;
       const GraphTimes& times = graph.times;
       table.rows.push_back({name, known ? number(graph.nodes) : Value(), known ? number(graph.kernel_nodes) : Value(),

@@ -46,7 +46,9 @@ TEST(CuptiGraph, NodesOfOneReplayShareItsCorrelation) {
     for (const auto& r : kernels) replays[r.correlationId].push_back(r);
     ASSERT_EQ(replays.size(), 4u);
     const std::vector<Json> truth = truth_so_far("kernel");
-    for (const auto& [correlation, nodes] : replays) {
+    for (const auto& replay : replays) {
+      const uint32_t correlation = replay.first;
+      const auto& nodes = replay.second;
       ASSERT_EQ(nodes.size(), 3u);
       for (size_t i = 0; i < 3; ++i) {
         EXPECT_EQ(nodes[i].graphId, exec_id);
