@@ -175,7 +175,7 @@ u32 Intake::device_index(i32 ordinal) {
 
 u32 Intake::stream_index(i32 device, u32 context, u32 id) {
   const u64 key = stream_key(context, id);
-  if (key == last_stream_) return last_stream_index_;
+  if (key == last_stream_ && last_stream_index_ != kNone) return last_stream_index_;
   last_stream_ = key;
   const auto known = streams_by_id_.find(key);
   if (known != streams_by_id_.end()) return last_stream_index_ = known->second;

@@ -51,7 +51,8 @@ Allocation global_allocation(Module& module, const CodeGlobal& global, void* at,
 
 void initialize(void* at, const CodeGlobal& global) {
   std::memset(at, 0, global.bytes);
-  std::memcpy(at, global.init.data(), std::min<size_t>(global.init.size(), global.bytes));
+  const size_t given = std::min<size_t>(global.init.size(), global.bytes);
+  if (given) std::memcpy(at, global.init.data(), given);
 }
 
 // A __managed__ variable: one for all contexts of a library.

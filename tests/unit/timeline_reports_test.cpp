@@ -152,6 +152,19 @@ TEST(Timeline, AlikeKernelsOfWhichOneIsLostAreInDoubt) {
   }
 }
 
+// A damaged record, before the cache of the newest stream holds any.
+TEST(Timeline, AStreamOfAllOnesIsAStreamLikeAnyOther) {
+  DeviceBuilder trace;
+  trace.reading(500);
+  trace.add<DeviceKernel>(trace.collector(), "", 5000, 5000, [&](auto& r) {
+    r.start = trace.on_device(2000), r.finish = trace.on_device(2100), r.context = r.stream = ~0u;
+  });
+  trace.reading(6000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.join.operations, 1u);
+  EXPECT_EQ(process.device.streams.size(), 1u);
+}
+
 TEST(Timeline, WithoutDeviceRecordsTheReasonStandsWhereTheTimesWouldBe) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
