@@ -103,7 +103,7 @@ def burst(env):
     path = scratch('burst.py')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(BURST)
-    run = traced([sys.executable, path], {**EXACT, 'SIMGPU_KERNEL_TIME': 'step=200us', 'SIMGPU_CALL_TIME': '0', **env})
+    run = traced([sys.executable, path], {**EXACT, 'SIMGPU_KERNEL_TIME': 'step=1ms', 'SIMGPU_CALL_TIME': '0', **env})
     check_equal(run.returncode, 0, 'exit code')
     return run, check_queues(run)
 
