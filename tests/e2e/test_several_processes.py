@@ -32,7 +32,7 @@ class Part(Run):
     def __init__(self, run, trace):
         super().__init__(run.command, 0, b'', b'', 0, trace)
         told = report([trace], 'run')['sections']['run']['rows'][0]  # an exec keeps the pid
-        self.pid = told['pid']
+        self.pid, self.begin = told['pid'], told['begin_ns']
         self.lines = [line for line in run.truth
                       if line['pid'] == self.pid and told['begin_ns'] <= line['call_begin_ns'] <= told['end_ns']]
 
@@ -129,7 +129,8 @@ if len(sys.argv) == 1:
 ''')
     run = traced([sys.executable, path], ENV)
     same_output(untraced([sys.executable, path], ENV), run)
-    before, after = (Part(run, trace) for trace in run.traces)
+    wait_until(lambda: len(run.traces) == 2, 'two traces')
+    before, after = sorted((Part(run, trace) for trace in run.traces), key=lambda part: part.begin)
     check_timeline(after)
     given, told = len(device_operations(before, True)), joined(before)
     check_equal((given, len(device_operations(after, True))), (48, 48), 'operations before and after')
