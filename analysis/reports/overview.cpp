@@ -1,5 +1,6 @@
 // Overview: single numbers, each with what it is counted over, or why it is not known.
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "analysis/device_memory.h"
@@ -67,7 +68,7 @@ void add_classes(const DeviceTotals& totals, const Add& add) {
 
 std::string percent(u64 part, u64 whole) {
   const double share = whole ? static_cast<double>(part) * 100 / static_cast<double>(whole) : 0;
-  return std::to_string(static_cast<u64>(share + 0.5)) + " %";
+  return std::to_string(std::llround(share)) + " %";
 }
 
 // Why ratios by machine code cannot be given; empty: they can.
