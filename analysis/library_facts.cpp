@@ -70,6 +70,72 @@ std::string convolution_text(const LibraryShape& shape) {
   return out;
 }
 
+std::string convolution_arithmetic(const LibraryShape& shape) {
+  const std::string type = or_unknown(cudnn_type(shape.type_a));
+  if (type.rfind("fp8", 0) == 0) return "fp8";
+  if (type.rfind("int8", 0) == 0 || type.rfind("uint8", 0) == 0) return "int8";
+  // Default math (0) lets fp32 convolutions round to tf32; CUDNN_FMA_MATH (3) forbids it. Which was done is not told.
+  if (type == "fp32") return shape.math_mode == 3 ? "fp32" : "";
+  return type == "fp16" || type == "bf16" || type == "fp64" ? type : "";
+}
+
+// Of fp32 operands: cublasComputeType_t says in what they may be multiplied, else the handle's math mode.
+std::string single_arithmetic(const LibraryShape& shape) {
+  switch (shape.compute) {
+    case 74:
+      return "fp16";
+    case 75:
+      return "bf16";
+    case 77:
+      return "tf32";
+    case 69:
+      return "fp32";
+    case 68:
+    case -1:
+    case 0:  // CUDA_R_32F, before CUDA 11
+    case 4:
+      if (shape.math_mode < 0) return "";
+      return (shape.math_mode & 0xf) == 3 ? "tf32" : "fp32";
+    default:
+      return "";
+  }
+}
+
+std::string product_arithmetic(const LibraryShape& shape) {
+  if (shape.flags & kSparse) return "";
+  if (shape.type_a != shape.type_b) {
+    const bool fp8 = (shape.type_a == 28 || shape.type_a == 29) && (shape.type_b == 28 || shape.type_b == 29);
+    return fp8 ? "fp8" : "";
+  }
+  switch (shape.type_a) {
+    case 0:
+    case 4:
+      return single_arithmetic(shape);
+    case 1:
+    case 5:
+      return "fp64";
+    case 2:
+    case 6:
+      return "fp16";
+    case 14:
+    case 15:
+      return "bf16";
+    case 3:
+    case 8:
+      return "int8";
+    case 28:
+    case 29:
+      return "fp8";
+    case 31:
+    case 32:
+      return "fp6";
+    case 33:
+      return "fp4";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 std::string library_of(const std::string& call) {
@@ -125,64 +191,13 @@ std::string dtype_text(const LibraryShape& shape) {
 }
 
 std::string arithmetic_of(const LibraryShape& shape) {
-  if (shape.kind == LibraryKind::Convolution) {
-    const std::string type = or_unknown(cudnn_type(shape.type_a));
-    if (type.rfind("fp8", 0) == 0) return "fp8";
-    if (type.rfind("int8", 0) == 0 || type.rfind("uint8", 0) == 0) return "int8";
-    // Default math (0) lets fp32 convolutions round to tf32; CUDNN_FMA_MATH (3) forbids it. Which was done is not told.
-    if (type == "fp32") return shape.math_mode == 3 ? "fp32" : "";
-    return type == "fp16" || type == "bf16" || type == "fp64" ? type : "";
-  }
-  if (shape.kind == LibraryKind::Fft)
-    return (shape.type_a & 0xf0) == 0x60 ? "fp64" : (shape.type_a & 0xf0) == 0x20 ? "fp32" : "";
-  if (shape.kind != LibraryKind::Matmul || (shape.flags & kSparse)) return "";
-  if (shape.type_a != shape.type_b) {
-    const bool fp8 = (shape.type_a == 28 || shape.type_a == 29) && (shape.type_b == 28 || shape.type_b == 29);
-    return fp8 ? "fp8" : "";
-  }
-  switch (shape.type_a) {
-    case 1:
-    case 5:
-      return "fp64";
-    case 2:
-    case 6:
-      return "fp16";
-    case 14:
-    case 15:
-      return "bf16";
-    case 3:
-    case 8:
-      return "int8";
-    case 28:
-    case 29:
-      return "fp8";
-    case 31:
-    case 32:
-      return "fp6";
-    case 33:
-      return "fp4";
-    case 0:
-    case 4:
-      break;
-    default:
-      return "";
-  }
-  // fp32 operands: cublasComputeType_t says in what they may be multiplied, else the handle's math mode.
-  switch (shape.compute) {
-    case 74:
-      return "fp16";
-    case 75:
-      return "bf16";
-    case 77:
-      return "tf32";
-    case 69:
-      return "fp32";
-    case 68:
-    case -1:
-    case 0:  // CUDA_R_32F, before CUDA 11
-    case 4:
-      if (shape.math_mode < 0) return "";
-      return (shape.math_mode & 0xf) == 3 ? "tf32" : "fp32";
+  switch (shape.kind) {
+    case LibraryKind::Matmul:
+      return product_arithmetic(shape);
+    case LibraryKind::Convolution:
+      return convolution_arithmetic(shape);
+    case LibraryKind::Fft:
+      return (shape.type_a & 0xf0) == 0x60 ? "fp64" : (shape.type_a & 0xf0) == 0x20 ? "fp32" : "";
     default:
       return "";
   }

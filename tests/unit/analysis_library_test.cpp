@@ -47,6 +47,8 @@ TEST(LibraryFacts, Flops) {
 TEST(LibraryFacts, Arithmetic) {
   EXPECT_EQ(arithmetic_of(product(1, 1, 1, 1, 0, -1, 0)), "fp32");
   EXPECT_EQ(arithmetic_of(product(1, 1, 1, 1, 0, -1, 3)), "tf32") << "CUBLAS_TF32_TENSOR_OP_MATH";
+  EXPECT_EQ(arithmetic_of(product(1, 1, 1, 1, 31)), "fp6") << "CUDA_R_6F_E2M3";
+  EXPECT_EQ(arithmetic_of(product(1, 1, 1, 1, 33)), "fp4") << "CUDA_R_4F_E2M1";
   EXPECT_EQ(arithmetic_of(product(1, 1, 1, 1, 0, 77)), "tf32") << "CUBLAS_COMPUTE_32F_FAST_TF32";
   EXPECT_EQ(arithmetic_of(product(1, 1, 1, 1, 0, 69, 3)), "fp32") << "pedantic";
   EXPECT_EQ(arithmetic_of(product(1, 1, 1, 1, 0, -1, -1)), "") << "the mode is not known";
