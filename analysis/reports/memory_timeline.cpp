@@ -12,7 +12,9 @@ Table memory_timeline_report(const LoadedTrace& trace) {
                    {"device", Unit::None},
                    {"allocated_bytes", Unit::Bytes},
                    {"reserved_bytes", Unit::Bytes}};
-  table.notes = {"at = CLOCK_MONOTONIC, in text from the first record on; reserved (what pools hold beyond it) is the driver's and cannot be seen"};
+  table.notes = {
+      "at = CLOCK_MONOTONIC, in text from the first record on; reserved (what pools hold beyond it) is the driver's "
+      "and cannot be seen"};
   for (const DeviceMemoryTotal& memory : device_memory(trace)) {
     if (memory.thinned)
       table.notes.push_back("there were more changes than can be shown: each value is the largest of an interval");
