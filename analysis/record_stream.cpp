@@ -77,7 +77,6 @@ std::unique_ptr<RecordStream::Decoded> RecordStream::decode(u32 chunk, std::uniq
 void RecordStream::decode_ahead() {
   for (const u32 chunk : plan_) {
     const u64 size = reader_.record_chunks()[chunk].raw_size;
-    std::unique_ptr<Decoded> buffer;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return stop_ || ahead_ == 0 || ahead_ + size <= kAheadBytes; });
@@ -85,12 +84,8 @@ void RecordStream::decode_ahead() {
       if (states_[chunk] != State::Waiting) continue;
       states_[chunk] = State::Decoding;
       ahead_ += size;
-      if (!spare_.empty()) {
-        buffer = std::move(spare_.back());
-        spare_.pop_back();
-      }
     }
-    buffer = decode(chunk, std::move(buffer));
+    std::unique_ptr<Decoded> buffer = decode(chunk, spares_->take());
     {
       std::lock_guard lock(mutex_);
       ready_[chunk] = std::move(buffer);
@@ -104,13 +99,8 @@ std::unique_ptr<RecordStream::Decoded> RecordStream::take(u32 chunk) {
   std::unique_lock lock(mutex_);
   if (states_[chunk] == State::Waiting) {
     states_[chunk] = State::Taken;
-    std::unique_ptr<Decoded> buffer;
-    if (!spare_.empty()) {
-      buffer = std::move(spare_.back());
-      spare_.pop_back();
-    }
     lock.unlock();
-    return decode(chunk, std::move(buffer));
+    return decode(chunk, spares_->take());
   }
   changed_.wait(lock, [&] { return states_[chunk] == State::Ready; });
   states_[chunk] = State::Taken;
@@ -121,13 +111,17 @@ std::unique_ptr<RecordStream::Decoded> RecordStream::take(u32 chunk) {
   return decoded;
 }
 
-void RecordStream::give_back(std::unique_ptr<Decoded> used) {
-  std::lock_guard lock(mutex_);
-  if (used && spare_.size() < 8) spare_.push_back(std::move(used));
+std::unique_ptr<RecordStream::Decoded> RecordStream::Spares::take() {
+  std::lock_guard lock(mutex);
+  if (buffers.empty()) return nullptr;
+  std::unique_ptr<Decoded> buffer = std::move(buffers.back());
+  buffers.pop_back();
+  return buffer;
 }
 
-std::shared_ptr<RecordStream::Decoded> RecordStream::shared(std::unique_ptr<Decoded> decoded) {
-  return {decoded.release(), [this](Decoded* used) { give_back(std::unique_ptr<Decoded>(used)); }};
+void RecordStream::Spares::give(std::unique_ptr<Decoded> used) {
+  std::lock_guard lock(mutex);
+  if (buffers.size() < 8) buffers.push_back(std::move(used));
 }
 
 std::shared_ptr<const void> RecordStream::chunk() const { return lanes_[current_].decoded; }
@@ -140,13 +134,14 @@ bool RecordStream::open_next_chunk(Lane& lane) {
     unknown_ += decoded->range.unknown;
     if (!decoded->good) damage_.push_back(decoded->reason);
     if (decoded->good && decoded->range.size > 0) {
-      lane.decoded = shared(std::move(decoded));
+      const auto give = [spares = spares_](Decoded* used) { spares->give(std::unique_ptr<Decoded>(used)); };
+      lane.decoded = std::shared_ptr<Decoded>(decoded.release(), give);
       lane.at = lane.decoded->range.data;
       lane.end = lane.at + lane.decoded->range.size;
       lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
       return true;
     }
-    give_back(std::move(decoded));
+    spares_->give(std::move(decoded));
   }
   return false;
 }

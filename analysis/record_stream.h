@@ -35,7 +35,7 @@ class RecordStream {
     }
   }
 
-  // Keeps the records of the newest run where they are, beyond the next run. Not beyond the stream.
+  // Keeps the records of the newest run where they are, beyond the next run and the stream. Any thread may let go.
   std::shared_ptr<const void> chunk() const;
 
   u64 unknown_records() const { return unknown_; }
@@ -53,6 +53,14 @@ class RecordStream {
     bool good = false;
     std::string reason;
   };
+  // Buffers that wait to be used again. Shared with those that are in use: who lets go last may outlive the stream.
+  struct Spares {
+    std::mutex mutex;
+    std::vector<std::unique_ptr<Decoded>> buffers;
+
+    std::unique_ptr<Decoded> take();
+    void give(std::unique_ptr<Decoded> used);
+  };
   enum class State : u8 { Waiting, Decoding, Ready, Taken };
   struct Lane;
 
@@ -69,10 +77,9 @@ class RecordStream {
   std::unique_ptr<Decoded> take(u32 chunk);
   std::unique_ptr<Decoded> decode(u32 chunk, std::unique_ptr<Decoded> into) const;
   void decode_ahead();
-  std::shared_ptr<Decoded> shared(std::unique_ptr<Decoded> decoded);
-  void give_back(std::unique_ptr<Decoded> used);
 
   const TraceReader& reader_;
+  const std::shared_ptr<Spares> spares_ = std::make_shared<Spares>();
   std::vector<Lane> lanes_;
   std::vector<Turn> turns_;  // heap: the lanes that wait, the next one first
   u32 current_ = 0xffffffffu;
@@ -83,8 +90,7 @@ class RecordStream {
   std::condition_variable changed_;
   std::vector<State> states_;                    // by chunk
   std::vector<std::unique_ptr<Decoded>> ready_;  // by chunk
-  std::vector<std::unique_ptr<Decoded>> spare_;
-  std::vector<u32> plan_;  // chunks in the order in which they will be needed
+  std::vector<u32> plan_;                        // chunks in the order in which they will be needed
   u64 ahead_ = 0;
   bool stop_ = false;
   std::thread decoder_;

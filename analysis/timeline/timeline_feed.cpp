@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <stdexcept>
 
 namespace gputrace {
 
@@ -11,7 +12,7 @@ TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window, Process
 TimelineFeed::~TimelineFeed() {
   {
     std::lock_guard lock(mutex_);
-    end_ = still_ = true;
+    end_ = true;  // whom it asks may be gone by now
     waiting_.clear();
   }
   work_.notify_one();
@@ -191,7 +192,8 @@ u32 TimelineFeed::while_still(Ask&& ask) {
   if (std::this_thread::get_id() != thread_.get_id()) return ask();
   std::unique_lock lock(mutex_);
   asking_ = true;
-  work_.wait(lock, [this] { return still_; });
+  work_.wait(lock, [this] { return still_ || end_; });
+  if (end_) throw std::runtime_error("the pass has ended");  // only where it failed; nobody hears of it
   const u32 answer = ask();
   asking_ = false;
   room_.notify_one();
