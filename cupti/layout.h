@@ -149,7 +149,17 @@ struct Overhead {
   u64 end;
 };
 static_assert(offsetof(Overhead, start) == 24);
-inline constexpr u32 kObjectThread = 2;  // CUPTI_ACTIVITY_OBJECT_THREAD
+// From 13.0 on, in Overhead3: memory that the reader has to free.
+struct OverheadDetails {
+  Overhead overhead;
+  u32 correlation;
+  u32 reserved;
+  void* data;
+};
+static_assert(offsetof(OverheadDetails, data) == 48);
+inline constexpr u32 kCommandBufferFull = 6
+                                          << 16;  // CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFER_FULL, the kind that has some
+inline constexpr u32 kObjectThread = 2;           // CUPTI_ACTIVITY_OBJECT_THREAD
 
 struct GraphTrace {
   u32 kind;

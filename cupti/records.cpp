@@ -180,6 +180,14 @@ u32 activity_kind(const void* record, u64 available) {
   return kind;
 }
 
+void* details_to_free(const void* record, u64 available, u32 version) {
+  cupti_layout::OverheadDetails in;
+  if (version < kCupti13_0 || available < sizeof in || activity_kind(record, available) != kKindOverhead)
+    return nullptr;
+  std::memcpy(&in, record, sizeof in);
+  return in.overhead.overhead_kind == cupti_layout::kCommandBufferFull ? in.data : nullptr;
+}
+
 ParseResult parse_activity(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out,
                            const char*& name) {
   name = nullptr;

@@ -40,6 +40,8 @@ enum class ParseResult : u32 {
 // Reads `available` bytes at most. `name`: a kernel's symbol, CUPTI's memory; else nullptr.
 ParseResult parse_activity(const void* record, u64 available, const RecordRules& rules, AnyDeviceRecord& out,
                            const char*& name);
+// Memory of the C allocator that CUPTI made for this record and leaves to its reader to free, once; mostly nullptr.
+void* details_to_free(const void* record, u64 available, u32 version);
 // The kind of a record; 0 if it is too short to have one.
 u32 activity_kind(const void* record, u64 available);
 

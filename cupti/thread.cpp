@@ -313,6 +313,7 @@ namespace {
 void read_record(void* record, u64 available) {
   AnyDeviceRecord out;
   const char* name = nullptr;
+  if (void* details = details_to_free(record, available, collector.rules.version)) collector.host.release(details);
   switch (parse_activity(record, available, collector.rules, out, name)) {
     case ParseResult::Record:
       break;

@@ -1,5 +1,6 @@
 #include "interpose/device_collection.h"
 
+#include <cstdlib>
 #include <cstring>
 
 #include "cupti/loader.h"
@@ -90,7 +91,7 @@ void start() {
   options.latency = wanted.latency;
   options.environment = wanted.environment;
   options.node_graphs = wanted.node_graphs;
-  device_start(options, {find_libc_function, host_define_text, host_define});
+  device_start(options, {find_libc_function, host_define_text, std::free, host_define});
 }
 
 }  // namespace

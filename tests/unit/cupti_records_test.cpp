@@ -224,6 +224,22 @@ TEST(ParseActivity, ReadsTheOtherKindsOfEveryVersion) {
   }
 }
 
+TEST(DetailsToFree, OnlyThoseThatThisVersionHas) {
+  cupti_layout::OverheadDetails record{};
+  int details = 0;
+  record.overhead.kind = kKindOverhead;
+  record.overhead.overhead_kind = 6 << 16;
+  record.data = &details;
+  EXPECT_EQ(details_to_free(&record, sizeof record, 130000), &details);
+  EXPECT_EQ(details_to_free(&record, sizeof record, 28), nullptr);          // 12.9: whatever lies there
+  EXPECT_EQ(details_to_free(&record, sizeof record - 1, 130000), nullptr);  // cut
+  record.overhead.overhead_kind = 1 << 16;
+  EXPECT_EQ(details_to_free(&record, sizeof record, 130000), nullptr);
+  record.overhead.overhead_kind = 6 << 16;
+  record.overhead.kind = kKindMemset;
+  EXPECT_EQ(details_to_free(&record, sizeof record, 130000), nullptr);
+}
+
 // Exactly sized heap blocks: a sanitizer sees a read past the end.
 TEST(ParseActivity, NeverReadsPastTheEndAndSaysSo) {
   for (u32 kind = 0; kind < 64; ++kind) {
