@@ -38,7 +38,7 @@ class Lttng:
         self.env = {**os.environ, 'LTTNG_HOME': self.home, 'HOME': self.home}
         self.daemon = subprocess.Popen(['lttng-sessiond', '--no-kernel'], env=self.env, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-        harness._ours.add(self.daemon.pid)
+        harness.reaped_by_owner.add(self.daemon.pid)
         deadline = time.monotonic() + 10
         while subprocess.run(['lttng', '--no-sessiond', 'list'], env=self.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                              timeout=20, check=False).returncode:

@@ -99,7 +99,7 @@ def children():
     return found
 
 
-_ours = set()  # pids of Popen objects, which reap for themselves
+reaped_by_owner = set()  # pids of Popen objects, which reap for themselves
 
 
 def wait_for_orphans(seconds=SIDECAR_TIMEOUT):
@@ -108,7 +108,7 @@ def wait_for_orphans(seconds=SIDECAR_TIMEOUT):
     while True:
         left = []
         for pid in children():
-            if pid in _ours:
+            if pid in reaped_by_owner:
                 continue
             try:
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:

@@ -8,7 +8,7 @@ import time
 
 import cases
 from artefacts import places
-from cases import _ours, check, fail, scratch, wait_for_orphans
+from cases import reaped_by_owner, check, fail, scratch, wait_for_orphans
 
 TIMEOUT = 60            # seconds for one program
 
@@ -61,7 +61,7 @@ def start(command, env=None, **options):
     """A program in the background: a Popen object. The test ends it."""
     options = {'stdin': subprocess.DEVNULL, 'stdout': subprocess.PIPE, 'stderr': subprocess.PIPE, 'cwd': cases._scratch, **options}
     process = subprocess.Popen(command, env=environment() if env is None else env, **options)
-    _ours.add(process.pid)
+    reaped_by_owner.add(process.pid)
     return process
 
 
@@ -72,9 +72,9 @@ def finish(process, timeout=TIMEOUT, stdin=None):
     except subprocess.TimeoutExpired:
         process.kill()
         out, err = process.communicate()
-        _ours.discard(process.pid)
+        reaped_by_owner.discard(process.pid)
         fail(f'{process.args}: killed after {timeout} s; it printed\n{out!r}\n{err!r}'[:4000])
-    _ours.discard(process.pid)
+    reaped_by_owner.discard(process.pid)
     return process.returncode, out or b'', err or b''
 
 
