@@ -2,6 +2,7 @@
 // the window are room for new ones. 8 bytes an entry, at most three quarters full. One thread.
 #pragma once
 
+#include <bit>
 #include <vector>
 
 #include "analysis/facts.h"
@@ -40,8 +41,11 @@ class CorrelationIndex {
     u32 sequence = kNone;
   };
 
-  // Ids are given out in order: the multiplication is for those that are not.
-  std::size_t place(u32 correlation) const { return (correlation ^ (correlation * 0x9e3779b1u >> 20)) & mask_; }
+  // Ids are given out in order: sixteen lie side by side, and the next sixteen elsewhere. In one row they would make a
+  // run as long as the table, and every id that is not known would be looked for along all of it.
+  std::size_t place(u32 correlation) const {
+    return std::size_t{(correlation >> 4) * 0x9e3779b1u >> shift_} << 4 | (correlation & 15);
+  }
 
   void rebuild(u32 oldest) {
     std::vector<Slot> old;
@@ -52,6 +56,7 @@ class CorrelationIndex {
     while (size < alive * 2) size *= 2;
     slots_.assign(size, {});
     mask_ = size - 1;
+    shift_ = 36 - static_cast<u32>(std::countr_zero(size));
     used_ = 0;
     for (const Slot& slot : old) {
       if (slot.sequence == kNone || slot.sequence < oldest) continue;
@@ -64,6 +69,7 @@ class CorrelationIndex {
 
   std::vector<Slot> slots_;
   std::size_t mask_ = 0, used_ = 0;
+  u32 shift_ = 0;  // leaves the bits of a group of sixteen
 };
 
 }  // namespace gputrace

@@ -59,6 +59,7 @@ int main() {
     graph_launch.push_back(launched - begin);
     graph_replay.push_back(now_ns() - begin);
   }
-  std::printf("launch %.1f graph_launch %.1f graph_replay %.1f\n", median(launch), median(graph_launch), median(graph_replay));
+  std::printf("launch %.1f graph_launch %.1f graph_replay %.1f\n", median(launch), median(graph_launch),
+              median(graph_replay));
   return 0;
 }
