@@ -52,8 +52,9 @@ enum class IdleCause : u8 {
 inline constexpr unsigned kIdleCauses = 12;
 struct IdleVerdict {
   IdleCause cause = IdleCause::Unknown;
-  u16 call = 0;      // the call that is to blame (id), where there is one
-  Nanos caused = 0;  // how much of the gap there would not be without the cause; 0: cannot be told
+  u16 call = 0;       // the call that is to blame (id), where there is one
+  Nanos caused = 0;   // how much of the gap there would not be without the cause; 0: cannot be told
+  Nanos by_call = 0;  // of that: by calls of this id; the rest by others of the same kind
 };
 
 // A time in which a device had nothing to do, between two operations of it.

@@ -1,6 +1,5 @@
 // Synchronization: calls that wait for the device, at driver level (a runtime call that waits contains one of them).
 // What a wait costs is not how long it took but how long a device had nothing to do because of it.
-#include <algorithm>
 #include <map>
 
 #include "analysis/device_time.h"
@@ -44,8 +43,7 @@ Table sync_report(const LoadedTrace& trace) {
                           {},
                           number(sum.waits),
                           number(sum.total_ns),
-                          // A gap with several waits is told of the longest: it is not blamed for the others' time.
-                          timed ? number(std::min(sum.idle_ns, sum.total_ns)) : Value(),
+                          timed ? number(sum.idle_ns) : Value(),
                           timed ? number(sum.gaps) : Value()});
   }
   sort_table(table, "total_ns");

@@ -41,6 +41,11 @@ class Parts {
     Part& part = parts_[static_cast<unsigned>(cause)];
     part.length += length;
     if (length > part.longest) part.longest = length, part.call = call;
+    for (Share& share : part.shares) {
+      if (share.length != 0 && share.call != call) continue;
+      share = {call, share.length + length};
+      break;
+    }
   }
   // Unknown where nothing was added.
   IdleVerdict largest(Nanos gap) const {
@@ -49,15 +54,27 @@ class Parts {
     for (const IdleCause cause : kOrder) {
       const Part& part = parts_[static_cast<unsigned>(cause)];
       const Nanos length = std::min(part.length, gap);
-      if (length > most) most = length, verdict = {cause, part.call, length};
+      if (length > most) most = length, verdict = {cause, part.call, length, std::min(part.of_call(), length)};
     }
     return verdict;
   }
 
  private:
+  struct Share {
+    u16 call = 0;
+    Nanos length = 0;
+  };
   struct Part {
     Nanos length = 0, longest = 0;
-    u16 call = 0;
+    u16 call = 0;     // of the longest
+    Share shares[4];  // by call; a fifth one is to blame for its longest alone
+
+    Nanos of_call() const {
+      for (const Share& share : shares) {
+        if (share.call == call && share.length != 0) return share.length;
+      }
+      return longest;
+    }
   };
   Part parts_[kIdleCauses];
 };
@@ -121,7 +138,8 @@ IdleVerdict judge_gap(const GapContext& context, const HostLog& log) {
   if (!context.next_call) return {};
   const HostOperation& call = *context.next_call;
   if (context.previous_call == context.next_call && call.kind == OperationKind::Graph)
-    return {IdleCause::GraphInternal, call.call, context.gap.end - context.gap.begin};
+    return {IdleCause::GraphInternal, call.call, context.gap.end - context.gap.begin,
+            context.gap.end - context.gap.begin};
   Parts parts;
   before_the_call(context, log, parts);
   since_the_call(context, parts);

@@ -183,7 +183,7 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   if (known == by_call.end()) known = by_call.insert(known, {gap.verdict.call, gap.verdict.cause, {}});
   ++known->sum.count;
   known->sum.total_ns += gap.length();
-  known->sum.caused_ns += static_cast<u64>(gap.verdict.caused);
+  known->sum.caused_ns += static_cast<u64>(gap.verdict.by_call);
   auto& longest = times.longest;  // a heap with the shortest on top
   if (longest.size() == DeviceTimes::kGapsKept) {
     if (!longer(gap, longest.front())) return;
