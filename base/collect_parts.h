@@ -44,6 +44,8 @@ inline constexpr Part kParts[] = {{kApi, "api"},
 inline constexpr u32 kAll = (kEnvironment << 1) - 1;
 inline constexpr u32 kBuilt = kApi | kMemory | kDevice | kLatency | kNvtx | kLibraries | kCode | kEnvironment;
 inline constexpr u32 kDefault = kApi | kDevice | kNvtx | kCode;
+// Any of these needs CUPTI, and then brings device times too.
+inline constexpr u32 kFromCupti = kDevice | kLatency | kEnvironment;
 
 // The bit of a part, all bits for "all"; 0: there is none of that name. `name` need not be terminated.
 inline u32 part_of(const char* name, u64 length) {

@@ -132,7 +132,7 @@ CuptiChoice choose_cupti(const TraceOptions& options, const Places& places, cons
   CuptiChoice choice;
   const std::string named = variable("GPUTRACE_CUPTI");
   const std::string parts = options.collect.empty() ? variable("GPUTRACE_COLLECT") : options.collect;
-  const bool collected = collect::parts_of(parts.c_str()) & (collect::kDevice | collect::kLatency);
+  const bool collected = collect::parts_of(parts.c_str()) & collect::kFromCupti;
   if (!collected || named == "off") {
     choice.kind = CuptiChoice::Kind::Off;
     choice.reason = named == "off" ? "GPUTRACE_CUPTI=off" : "device is left out of what is collected";

@@ -155,7 +155,7 @@ void read_capture(InfoText& info, Options& options, const char* value) {
 void read_device(InfoText& info, Options& options, u32 parts) {
   options.latency = parts & collect::kLatency;
   options.environment = parts & collect::kEnvironment;
-  options.collect_device = parts & (collect::kDevice | collect::kLatency | collect::kEnvironment);
+  options.collect_device = parts & collect::kFromCupti;
   if (!options.collect_device) info.add("not_collected", "device: not asked for (GPUTRACE_COLLECT)");
   if (const char* value = copied_variable("GPUTRACE_CUPTI"); value && *value && std::strcmp(value, "auto") != 0) {
     if (std::strcmp(value, "off") == 0) {

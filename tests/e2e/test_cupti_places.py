@@ -31,6 +31,12 @@ def row(answer, word):
     return [check for check in answer['checks'] if word in check['text']]
 
 
+def test_what_needs_cupti_brings_device_times():
+    for part in ('device', 'latency', 'environment'):
+        check(told('--simgpu', GPUTRACE_COLLECT=f'api,{part}')['cupti']['path'], f'{part} is collected through CUPTI')
+    check_equal(told('--simgpu', GPUTRACE_COLLECT='api')['cupti']['path'], None, 'api alone needs none')
+
+
 def test_beside_the_driver():
     chosen = told('--simgpu')['cupti']
     check_equal((chosen['path'], chosen['reason']), (os.path.join(places.simgpu, 'libcupti.so.13'), 'it lies beside the loaded driver'), 'chosen')
