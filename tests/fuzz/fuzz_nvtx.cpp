@@ -21,6 +21,7 @@
 #include "ringbuf/consumer.h"
 #include "ringbuf/segment_create.h"
 #include "ringbuf/segment_view.h"
+#include "tests/fuzz/input.h"
 
 namespace gputrace {
 
@@ -43,18 +44,6 @@ namespace {
 
 using namespace gputrace;
 using namespace gputrace::nvtx_abi;
-
-struct Input {
-  const u8* at;
-  std::size_t left;
-  bool take(void* to, std::size_t bytes) {
-    if (left < bytes) return false;
-    std::memcpy(to, at, bytes);
-    at += bytes;
-    left -= bytes;
-    return true;
-  }
-};
 
 struct Step {
   u8 what, domain, message, size, text;

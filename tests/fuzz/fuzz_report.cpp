@@ -15,6 +15,7 @@
 #include "analysis/load.h"
 #include "analysis/render/render.h"
 #include "analysis/report.h"
+#include "tests/fuzz/input.h"
 #include "trace/chunk_codec.h"
 #include "trace/reader.h"
 #include "trace/schema.h"
@@ -27,18 +28,6 @@ constexpr u32 kThreads = 4;  // the first are the definitions
 constexpr const char* kCalls[] = {"cuLaunchKernel",      "cuMemAlloc_v2", "cuMemcpyHtoDAsync_v2", "cuGraphLaunch",
                                   "cuStreamSynchronize", "cuEventRecord", "cuModuleLoadData",     "cudaLaunchKernel",
                                   "cudaMemcpy",          "cublasGemmEx",  "ncclAllReduce",        "cufftExecC2C"};
-
-struct Input {
-  const u8* at;
-  std::size_t left;
-  bool take(void* to, std::size_t bytes) {
-    if (left < bytes) return false;
-    std::memcpy(to, at, bytes);
-    at += bytes;
-    left -= bytes;
-    return true;
-  }
-};
 
 struct Choice {
   u8 thread, type, call, result;

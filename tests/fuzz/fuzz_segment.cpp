@@ -11,22 +11,11 @@
 #include "ringbuf/consumer.h"
 #include "ringbuf/segment_create.h"
 #include "ringbuf/segment_view.h"
+#include "tests/fuzz/input.h"
 
 namespace {
 
 using namespace gputrace;
-
-struct Input {
-  const u8* at;
-  std::size_t left;
-  bool take(void* to, std::size_t bytes) {
-    if (left < bytes) return false;
-    std::memcpy(to, at, bytes);
-    at += bytes;
-    left -= bytes;
-    return true;
-  }
-};
 
 struct CheckingSink final : RecordSink {
   void thread_began(const RingThread&) override {}

@@ -12,24 +12,13 @@
 #include <string>
 #include <vector>
 
+#include "tests/fuzz/input.h"
 #include "trace/chunk_codec.h"
 #include "trace/reader.h"
 
 namespace {
 
 using namespace gputrace;
-
-struct Input {
-  const u8* at;
-  std::size_t left;
-  bool take(void* to, std::size_t bytes) {
-    if (left < bytes) return false;
-    std::memcpy(to, at, bytes);
-    at += bytes;
-    left -= bytes;
-    return true;
-  }
-};
 
 // What the fuzzer chooses of a chunk's header; the rest is made right.
 struct Choice {
