@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from machine import HERE, NOT_RUN, NUMBERS, metric, modules_absent, report, row, run
+from machine import HERE, NUMBERS, metric, modules_absent, not_run, report, row, run
 
 WITHIN_US = 1.0
 
@@ -46,7 +46,7 @@ def same_counts(title, said, seen):
 
 def check(tree, folder):
     if why := modules_absent('torch'):
-        NOT_RUN.append(('torch.profiler', why))
+        not_run('torch.profiler', why)
         return
     python = shutil.which('python3') or sys.executable
 

@@ -4,7 +4,7 @@ import re
 import shutil
 import sys
 
-from machine import HERE, NOT_RUN, ROOT, compare, compile_program, metric, modules_absent, nvcc, row, toolkit_env
+from machine import HERE, ROOT, compare, compile_program, metric, modules_absent, not_run, nvcc, row, toolkit_env
 
 COUNTED = 300  # launches of the named kernel in cupy_axpy.py and triton_add.py
 
@@ -40,13 +40,13 @@ def python_programs(tree, folder):
     python = shutil.which('python3') or sys.executable
 
     if why := modules_absent('torch'):
-        NOT_RUN.append(('PyTorch training loop', why))
+        not_run('PyTorch training loop', why)
     else:
         compare(tree, 'PyTorch', [python, os.path.join(HERE, 'torch_train.py')], folder)
     for title, script, modules, kernel in (('CuPy', 'cupy_axpy.py', ('cupy',), 'counted_axpy'),
                                            ('Triton', 'triton_add.py', ('torch', 'triton'), 'counted_add')):
         if why := modules_absent(*modules):
-            NOT_RUN.append((title, why))
+            not_run(title, why)
             continue
         said, _ = compare(tree, title, [python, os.path.join(HERE, script)], folder)
         if said:

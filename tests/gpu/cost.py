@@ -9,7 +9,7 @@ import shutil
 import statistics
 import sys
 
-from machine import HERE, NOT_RUN, NUMBERS, TABLES, compile_program, modules_absent, nvcc, row, run, toolkit_env
+from machine import HERE, NUMBERS, TABLES, compile_program, modules_absent, not_run, nvcc, row, run, toolkit_env
 
 TURNS = 3
 API_GOAL = 0.01  # a launch-bound step may become this much slower with GPUTRACE_COLLECT=api
@@ -28,7 +28,7 @@ LEVELS = [  # what, variables, whether our library is there
 def nsys():
     found = shutil.which('nsys')
     if not found:
-        NOT_RUN.append(('nsys beside us', 'no nsys on this machine'))
+        not_run('nsys beside us', 'no nsys on this machine')
     return found
 
 
@@ -49,7 +49,7 @@ def commands(tree, command, folder, profiled):
 def measure(tree, title, command, folder, read, env=None, profiled=False):
     """{what: {unit: median over the turns}}; a line that failed in one turn is a failed row, and absent."""
     values = {}
-    for turn in range(TURNS):
+    for turn in range(TURNS):  # under torch.profiler in the first alone: it takes long
         for number, (what, line, variables, library) in enumerate(commands(tree, command, folder, profiled and turn == 0)):
             done = run(line, {**(env or {}), **variables}, preload=library,
                        output=os.path.join(folder, f'cost-{turn}-{number}') if library else None)
@@ -96,7 +96,7 @@ def launches(tree, folder, options=('-arch=native',), env=None):
 
 def steps(tree, folder):
     if why := modules_absent('torch'):
-        NOT_RUN.append(('step time in PyTorch', why))
+        not_run('step time in PyTorch', why)
         return
     result = os.path.join(folder, 'step.json')
 

@@ -1,4 +1,5 @@
 """What every part of tests/gpu needs: the installed tree, programs with and without it, the rows of the result."""
+import importlib.util
 import json
 import os
 import shutil
@@ -14,6 +15,12 @@ ROWS = []      # {program, check, ok, detail}
 NOT_RUN = []   # (what, why)
 NUMBERS = {}
 TABLES = []    # Markdown, for docs/gpu-results.md
+
+
+def not_run(what, why):
+    """Said once, however often it is come upon."""
+    if (what, why) not in NOT_RUN:
+        NOT_RUN.append((what, why))
 
 
 def row(program, what, ok, detail=''):
@@ -81,7 +88,7 @@ def nvcc():
     """Path of the compiler, or None (then NOT_RUN says so)."""
     found = shutil.which('nvcc') or shutil.which('/usr/local/cuda/bin/nvcc')
     if not found:
-        NOT_RUN.append(('nvcc programs', 'no nvcc on this machine'))
+        not_run('nvcc programs', 'no nvcc on this machine')
     return found
 
 
@@ -96,12 +103,11 @@ def compile_program(compiler, source, binary, *options):
     built = subprocess.run([compiler, '-O2', '-std=c++17', '-I', ROOT, *options, '-o', binary, source],
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=280, check=False)
     if built.returncode:
-        NOT_RUN.append((os.path.basename(binary), 'it did not compile: ' + built.stdout.decode(errors='replace')[-200:]))
+        not_run(os.path.basename(binary), 'it did not compile: ' + built.stdout.decode(errors='replace')[-200:])
     return built.returncode == 0
 
 
 def modules_absent(*modules):
     """Empty, or why a Python program with these imports cannot run."""
-    import importlib.util
     absent = [name for name in modules if importlib.util.find_spec(name) is None]
     return f"Python has no {', '.join(absent)}" if absent else ''
