@@ -62,6 +62,17 @@ TEST(GapCause, SynchronizationCountsAsLongAsItHeldTheThread) {
   EXPECT_EQ(brief.judge().cause, IdleCause::HostLate);
 }
 
+TEST(GapCause, ACallIsToldItsOwnPartOfTheGap) {
+  Scene scene;  // two waits of one kind, and another between them
+  scene.did(100'000, 130'000, What::Synchronization, kSyncCall);
+  scene.did(130'000, 150'000, What::Synchronization, kCopyCall);
+  scene.did(150'000, 175'000, What::Synchronization, kSyncCall);
+  const IdleVerdict verdict = scene.judge();
+  EXPECT_EQ(verdict.call, kSyncCall);
+  EXPECT_EQ(verdict.caused, 75'000);
+  EXPECT_EQ(verdict.by_call, 55'000);
+}
+
 TEST(GapCause, AWaitThatWasOverBeforeTheGapIsNoCause) {
   Scene scene;
   scene.did(-200'000, 99'000, What::Synchronization, kSyncCall);  // the clocks agree within 100 ns
