@@ -6,8 +6,8 @@
 #include <mutex>
 #include <thread>
 
-#include "analysis/identity.h"
-#include "analysis/record_stream.h"
+#include "analysis/read/identity.h"
+#include "analysis/read/record_stream.h"
 
 namespace gputrace {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/facts.h"
-#include "analysis/process_builder.h"
-#include "analysis/trace_files.h"
+#include "analysis/facts/facts.h"
+#include "analysis/pass/process_builder.h"
+#include "analysis/read/trace_files.h"
 #include "base/result.h"
 
 namespace gputrace {

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 
-#include "analysis/asked_for.h"
-#include "analysis/device_time.h"
+#include "analysis/facts/asked_for.h"
+#include "analysis/facts/library_rows.h"
 #include "analysis/findings/findings.h"
-#include "analysis/library_rows.h"
-#include "analysis/quality.h"
+#include "analysis/kernels/tensor_cores.h"
 #include "analysis/reports/list.h"
-#include "analysis/tensor_cores.h"
+#include "analysis/run/device_time.h"
+#include "analysis/run/quality.h"
 
 namespace gputrace {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/facts.h"
-#include "analysis/table.h"
+#include "analysis/facts/facts.h"
+#include "analysis/table/table.h"
 
 namespace gputrace {
 

@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "analysis/render/render.h"
-#include "analysis/render/safe_text.h"
+#include "analysis/words/human.h"
+#include "analysis/words/safe_text.h"
 #include "base/fd.h"
 #include "cli/capture_output.h"
 #include "cli/cupti_choice.h"

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "analysis/load.h"
-#include "analysis/record_stream.h"
-#include "analysis/record_text.h"
+#include "analysis/read/record_stream.h"
+#include "analysis/read/record_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 

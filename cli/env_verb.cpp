@@ -1,7 +1,7 @@
 // gputrace env: the variables that `run` would set, for shells, batch scripts and containers.
 #include <cstdio>
 
-#include "analysis/render/safe_text.h"
+#include "analysis/words/safe_text.h"
 #include "cli/cupti_choice.h"
 #include "cli/environment.h"
 #include "cli/options.h"

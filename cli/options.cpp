@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "analysis/render/safe_text.h"
+#include "analysis/words/safe_text.h"
 
 namespace gputrace {
 namespace {

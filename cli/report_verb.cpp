@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "analysis/devices.h"
 #include "analysis/load.h"
 #include "analysis/render/render.h"
-#include "analysis/render/safe_text.h"
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
+#include "analysis/run/devices.h"
+#include "analysis/words/safe_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
 

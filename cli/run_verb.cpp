@@ -10,7 +10,7 @@
 #include <cstring>
 #include <ctime>
 
-#include "analysis/render/safe_text.h"
+#include "analysis/words/safe_text.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cli/environment.h"

@@ -6,10 +6,10 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/load.h"
-#include "analysis/quality.h"
-#include "analysis/render/render.h"
-#include "analysis/render/safe_text.h"
 #include "analysis/report.h"
+#include "analysis/run/quality.h"
+#include "analysis/words/human.h"
+#include "analysis/words/safe_text.h"
 #include "cli/places.h"
 
 namespace gputrace {

@@ -8,7 +8,7 @@
 //   · A signal handler may interrupt any instruction here and make a traced call itself. `busy` is up from reserve to
 //     commit: what the handler wanted to write then is dropped and counted (Nested). Counters are bumped by one
 //     instruction each.
-//   · A record may be begun before its call is made (interpose/launch_x86_64.S): it lies at the cursor, uncounted, and
+//   · A record may be begun before its call is made (interpose/entry/launch_x86_64.S): it lies at the cursor, uncounted, and
 //     `busy` holds its size. Who writes a record meanwhile (a callback, a signal handler) sets it aside first.
 //   · A handler may also fork and return into the middle of a write: commit() looks at the gate again, so that the
 //     child does not publish into its parent's ring.
@@ -44,7 +44,7 @@ inline constexpr u64 kLibrariesOn = 2;
 struct alignas(4096) Gate {
   std::atomic<u64> generation;
   std::atomic<u64> libraries;
-  std::atomic<u64> launch;  // the generation, where the clock is the TSC: interpose/launch_x86_64.S may be gone
+  std::atomic<u64> launch;  // the generation, where the clock is the TSC: interpose/entry/launch_x86_64.S may be gone
 };
 
 // All the thread-local storage that there is: 64 bytes, so that the library fits into the static TLS that glibc keeps

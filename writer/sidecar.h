@@ -8,8 +8,8 @@
 
 #include "base/fd.h"
 #include "base/types.h"
-#include "writer/code_scanner.h"
-#include "writer/code_watch.h"
+#include "writer/code/scanner.h"
+#include "writer/code/watch.h"
 #include "writer/host.h"
 #include "writer/log.h"
 #include "writer/process_info.h"

@@ -3,8 +3,8 @@
 
 #include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
-#include "analysis/quality.h"
-#include "analysis/render/render.h"
+#include "analysis/run/quality.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/findings/rules.h"
+#include "analysis/words/result_names.h"
 
 namespace gputrace {
 

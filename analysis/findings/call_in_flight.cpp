@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rules.h"
-#include "analysis/quality.h"
+#include "analysis/run/quality.h"
 
 namespace gputrace {
 

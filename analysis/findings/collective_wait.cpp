@@ -2,8 +2,8 @@
 #include <cmath>
 #include <map>
 
-#include "analysis/collective_match.h"
 #include "analysis/findings/rules.h"
+#include "analysis/run/collective_match.h"
 
 namespace gputrace {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 
 namespace gputrace {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "analysis/findings/rules.h"
-#include "analysis/quality.h"
+#include "analysis/run/quality.h"
 
 namespace gputrace {
 namespace {

@@ -4,17 +4,13 @@
 
 #include <vector>
 
-#include "analysis/facts.h"
-#include "analysis/table.h"
+#include "analysis/facts/facts.h"
+#include "analysis/table/table.h"
 
 namespace gputrace {
 
 // Problems first, then warnings, then hints; of one severity what the numbers rest on first, then the largest
 // gain, those with a fix before those without.
 std::vector<Finding> find_findings(const LoadedTrace& trace);
-
-// The documented name of a CUresult ("CUDA_ERROR_OUT_OF_MEMORY"); the runtime's numbers mean the same for these. Else
-// "error N".
-std::string result_name(u16 result);
 
 }  // namespace gputrace

@@ -6,9 +6,9 @@
 
 #include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
-#include "analysis/kernel_rows.h"
-#include "analysis/quality.h"
-#include "analysis/render/render.h"
+#include "analysis/kernels/kernel_rows.h"
+#include "analysis/run/quality.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "analysis/facts/kind_names.h"
 #include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
-#include "analysis/render/render.h"
-#include "analysis/timeline/gap_cause.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {

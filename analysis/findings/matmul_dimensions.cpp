@@ -3,11 +3,11 @@
 
 #include <set>
 
-#include "analysis/device_time.h"
+#include "analysis/facts/library_rows.h"
 #include "analysis/findings/rules.h"
-#include "analysis/library_rows.h"
-#include "analysis/render/render.h"
-#include "analysis/tensor_cores.h"
+#include "analysis/kernels/tensor_cores.h"
+#include "analysis/run/device_time.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {

@@ -5,12 +5,12 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "analysis/device_time.h"
+#include "analysis/facts/library_rows.h"
 #include "analysis/findings/rules.h"
-#include "analysis/kernel_rows.h"
-#include "analysis/library_rows.h"
-#include "analysis/render/render.h"
-#include "analysis/tensor_cores.h"
+#include "analysis/kernels/kernel_rows.h"
+#include "analysis/kernels/tensor_cores.h"
+#include "analysis/run/device_time.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <vector>
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 #include "analysis/findings/findings.h"
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 
 namespace gputrace {
 

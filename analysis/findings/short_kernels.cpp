@@ -5,8 +5,8 @@
 
 #include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
-#include "analysis/kernel_rows.h"
-#include "analysis/render/render.h"
+#include "analysis/kernels/kernel_rows.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {

@@ -3,7 +3,7 @@
 
 #include "analysis/findings/device_idle.h"
 #include "analysis/findings/rules.h"
-#include "analysis/render/render.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 

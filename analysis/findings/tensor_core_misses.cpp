@@ -4,11 +4,11 @@
 
 #include <map>
 
-#include "analysis/device_time.h"
 #include "analysis/findings/rules.h"
-#include "analysis/kernel_rows.h"
-#include "analysis/render/render.h"
-#include "analysis/tensor_cores.h"
+#include "analysis/kernels/kernel_rows.h"
+#include "analysis/kernels/tensor_cores.h"
+#include "analysis/run/device_time.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analysis/table.h"
+#include "analysis/table/table.h"
 
 namespace gputrace {
 
@@ -20,13 +20,5 @@ std::string render_text(const Report& report, const TextStyle& style);
 std::string render_json(const Report& report);
 // RFC 4180: a header of column keys, base units, empty for null.
 std::string render_csv(const Table& table);
-
-// One value for people: "1.24 ms", "1.5 MiB", "12,345", "75.0 %", "-".
-std::string human(const Value& value, Unit unit);
-std::string human_count(u64 count);
-std::string counted(u64 count, const char* one);  // "1 record", "2,014 records"
-std::string human_bytes(u64 bytes);
-std::string human_nanos(Nanos nanos);
-std::string human_large(const Value& number);  // "989.1 T": decimal prefixes
 
 }  // namespace gputrace

@@ -7,7 +7,8 @@
 #include <set>
 
 #include "analysis/render/render.h"
-#include "analysis/render/safe_text.h"
+#include "analysis/words/human.h"
+#include "analysis/words/safe_text.h"
 
 namespace gputrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <vector>
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 #include "base/types.h"
 
 namespace gputrace {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 #include "analysis/timeline/operations.h"
 #include "trace/record.h"
 #include "trace/text_table.h"

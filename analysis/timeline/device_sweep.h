@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "analysis/device_facts.h"
+#include "analysis/facts/device_facts.h"
 #include "base/types.h"
 
 namespace gputrace {

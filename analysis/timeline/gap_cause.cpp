@@ -146,34 +146,4 @@ IdleVerdict judge_gap(const GapContext& context, const HostLog& log) {
   return parts.largest(context.gap.end - context.gap.begin);
 }
 
-const char* idle_cause_name(IdleCause cause) {
-  switch (cause) {
-    case IdleCause::Unknown:
-      return "unknown";
-    case IdleCause::Launch:
-      return "launch-bound";
-    case IdleCause::HostLate:
-      return "host late";
-    case IdleCause::Synchronization:
-      return "synchronization";
-    case IdleCause::Copy:
-      return "copy";
-    case IdleCause::Allocation:
-      return "allocation";
-    case IdleCause::ModuleLoad:
-      return "module load";
-    case IdleCause::QueueFull:
-      return "queue full";
-    case IdleCause::OtherStream:
-      return "other stream";
-    case IdleCause::GraphInternal:
-      return "inside a graph";
-    case IdleCause::Collection:
-      return "profiler";
-    case IdleCause::Dispatch:
-      return "dispatch";
-  }
-  return "unknown";
-}
-
 }  // namespace gputrace

@@ -34,7 +34,4 @@ inline constexpr Nanos kDispatch = 30'000;
 
 IdleVerdict judge_gap(const GapContext& context, const HostLog& log);
 
-// "launch-bound", "host late", … "unknown".
-const char* idle_cause_name(IdleCause cause);
-
 }  // namespace gputrace

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 #include "base/types.h"
 
 namespace gputrace {

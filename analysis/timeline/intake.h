@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/facts.h"
-#include "analysis/time_window.h"
+#include "analysis/facts/facts.h"
+#include "analysis/read/time_window.h"
 #include "analysis/timeline/device_clock.h"
 #include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/facts_door.h"

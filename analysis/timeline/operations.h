@@ -1,7 +1,7 @@
 // The two sides that the timeline brings together: what the host asked for, and what a device did.
 #pragma once
 
-#include "analysis/facts.h"
+#include "analysis/facts/facts.h"
 #include "analysis/timeline/overhead_log.h"
 #include "base/types.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <deque>
 
-#include "analysis/device_facts.h"
+#include "analysis/facts/device_facts.h"
 #include "base/types.h"
 
 namespace gputrace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/device_facts.h"
+#include "analysis/facts/device_facts.h"
 #include "base/types.h"
 
 namespace gputrace {

@@ -16,8 +16,8 @@
 
 #include <vector>
 
-#include "analysis/facts.h"
-#include "analysis/time_window.h"
+#include "analysis/facts/facts.h"
+#include "analysis/read/time_window.h"
 #include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/device_sweep.h"
 #include "analysis/timeline/host_log.h"

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "analysis/tick_clock.h"
+#include "analysis/read/tick_clock.h"
 #include "analysis/timeline/timeline.h"
 
 namespace gputrace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "simgpu/cupti/headers.h"
-#include "simgpu/driver/observer.h"
+#include "simgpu/driver/observe/observer.h"
 
 namespace simgpu::cupti {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "simgpu/cupti/headers.h"
-#include "simgpu/driver/observer.h"
+#include "simgpu/driver/observe/observer.h"
 
 namespace simgpu::cupti {
 

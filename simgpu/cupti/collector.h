@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "simgpu/cupti/headers.h"
-#include "simgpu/driver/clock.h"
+#include "simgpu/driver/life/clock.h"
 
 namespace simgpu::cupti {
 

@@ -10,7 +10,7 @@
 
 #include <cstdint>
 
-#include "simgpu/driver/clock.h"
+#include "simgpu/driver/life/clock.h"
 
 namespace simgpu::cupti {
 

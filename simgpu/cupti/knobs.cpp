@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "simgpu/driver/knobs.h"
+#include "simgpu/driver/life/knobs.h"
 
 namespace simgpu::cupti {
 

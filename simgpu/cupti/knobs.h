@@ -6,7 +6,7 @@
 #include <deque>
 #include <string>
 
-#include "simgpu/driver/clock.h"
+#include "simgpu/driver/life/clock.h"
 
 namespace simgpu::cupti {
 

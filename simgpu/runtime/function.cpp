@@ -1,7 +1,7 @@
 #include <cuda_runtime_api.h>
 
-#include "simgpu/runtime/convert.h"
-#include "simgpu/runtime/registry.h"
+#include "simgpu/runtime/life/convert.h"
+#include "simgpu/runtime/life/registry.h"
 
 // Facts and settings of kernels, occupancy, symbols.
 namespace simgpu::runtime {

@@ -1,7 +1,7 @@
 #include <cstring>
 
-#include "simgpu/runtime/registry.h"
-#include "simgpu/runtime/streamed.h"
+#include "simgpu/runtime/life/registry.h"
+#include "simgpu/runtime/life/streamed.h"
 
 // Launching: <<<>>> as nvcc 13 compiles it, the documented calls, and host functions.
 namespace simgpu::runtime {

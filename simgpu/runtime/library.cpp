@@ -1,5 +1,5 @@
-#include "simgpu/runtime/convert.h"
-#include "simgpu/runtime/registry.h"
+#include "simgpu/runtime/life/convert.h"
+#include "simgpu/runtime/life/registry.h"
 
 // Libraries that the program loads itself. Kernels that come from them can be launched as cudaLaunchKernel's function.
 using namespace simgpu::runtime;

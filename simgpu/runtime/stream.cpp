@@ -1,4 +1,4 @@
-#include "simgpu/runtime/streamed.h"
+#include "simgpu/runtime/life/streamed.h"
 
 // Streams, events, capture.
 namespace simgpu::runtime {

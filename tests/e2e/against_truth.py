@@ -11,7 +11,7 @@ from harness import *
 CALLS = {'SIMGPU_TRUTH_CALLS': '1'}
 CAPTURED, PER_THREAD = 2, 1
 
-# What the library asks the driver itself (interpose/driver_query.h): the truth has those too, so the program's own cannot be told apart.
+# What the library asks the driver itself (interpose/lookup/driver_query.h): the truth has those too, so the program's own cannot be told apart.
 _QUERIES = re.compile(r'X\((cu\w+)\)')
 _ROWS = re.compile(r'^GT_(API|API_PTSZ|API_PTDS)\((cu\w+),', re.M)
 
@@ -32,7 +32,7 @@ def recorded_variants():
 
 
 def own_queries():
-    return set(_QUERIES.findall(_text('interpose', 'driver_query.h')))
+    return set(_QUERIES.findall(_text('interpose', 'lookup', 'driver_query.h')))
 
 
 class TruthCall:

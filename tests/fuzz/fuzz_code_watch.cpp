@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trace/record.h"
-#include "writer/code_watch.h"
+#include "writer/code/watch.h"
 
 namespace {
 

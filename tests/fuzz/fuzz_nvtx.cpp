@@ -12,12 +12,12 @@
 #include <string>
 #include <vector>
 
-#include "interpose/facts.h"
-#include "interpose/nvtx.h"
-#include "interpose/nvtx_events.h"
-#include "interpose/nvtx_open.h"
-#include "interpose/session.h"
-#include "interpose/window.h"
+#include "interpose/definition/facts.h"
+#include "interpose/hot/session.h"
+#include "interpose/nvtx/nvtx.h"
+#include "interpose/nvtx/nvtx_events.h"
+#include "interpose/nvtx/nvtx_open.h"
+#include "interpose/session/window.h"
 #include "ringbuf/consumer.h"
 #include "ringbuf/segment_create.h"
 #include "ringbuf/segment_view.h"

@@ -17,7 +17,7 @@ def text(*path):
 
 def folder_text(*path):
     at = os.path.join(SOURCE, *path)
-    return '\n'.join(text(*path, name) for name in sorted(os.listdir(at)) if name.endswith(('.cpp', '.h', '.def')))
+    return '\n'.join(text(folder, name) for folder, _, names in os.walk(at) for name in names if name.endswith(('.cpp', '.h', '.def')))
 
 
 def compare(what, there, said):
@@ -40,7 +40,7 @@ def main():
     row = next(line for line in reference.splitlines() if line.startswith('| `report '))
     compare('option of report', options - {'--output'}, set(re.findall(r'--[a-z]+', row)))
 
-    known = set(re.findall(r'"(GPUTRACE(?:_[A-Z_]+)?)"', text('interpose', 'options.cpp'))) - INTERNAL - NOT_BUILT
+    known = set(re.findall(r'"(GPUTRACE(?:_[A-Z_]+)?)"', text('interpose', 'settings', 'options.cpp'))) - INTERNAL - NOT_BUILT
     compare('variable', known, set(re.findall(r'`(GPUTRACE(?:_[A-Z_]+)?)`', reference)))
 
     knobs = set(re.findall(r'"(SIMGPU_[A-Z_]+)"', folder_text('simgpu', 'driver') + folder_text('simgpu', 'cupti')))

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "analysis/load.h"
-#include "analysis/table.h"
-#include "tests/unit/trace_helpers.h"
+#include "analysis/table/table.h"
+#include "tests/unit/trace/helpers.h"
 
 namespace gputrace::test {
 

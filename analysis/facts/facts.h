@@ -1,0 +1,243 @@
+// What one traced process did, as facts that reports read: dense tables of calls, launches, copies, memory, graphs.
+// Made by ProcessBuilder in one pass over the records in time order; constant afterwards.
+// Size is bounded by what is different (functions, shapes, calls), not by how often it happened; times are
+// CLOCK_MONOTONIC ns.
+#pragma once
+
+#include <array>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/facts/code_coverage.h"
+#include "analysis/facts/code_facts.h"
+#include "analysis/facts/device_facts.h"
+#include "analysis/facts/distribution.h"
+#include "analysis/facts/launch_loops.h"
+#include "analysis/facts/library_facts.h"
+#include "analysis/facts/occupancy.h"
+#include "base/types.h"
+#include "trace/record.h"
+
+namespace gputrace {
+
+inline constexpr u32 kNone = 0xffffffffu;  // no index
+
+struct CallFacts {
+  u16 id = 0;
+  std::string name, variant, level;
+  u64 calls = 0;
+  u64 errors = 0;
+  u64 self_ns = 0;
+  Distribution durations;
+  std::map<u16, u64> results;  // what was returned but 0, and how often
+  u64 waits = 0;               // Sync records
+  u64 wait_ns = 0;
+};
+
+struct ModuleInstance {
+  u64 handle = 0;
+  u64 bytes = 0;
+  u64 hash = 0;
+  std::string path;
+  ImageKind image = ImageKind::Unknown;
+  ModuleWhat what = ModuleWhat::Module;
+  std::vector<u64> images;  // ids of the images that hold its code
+};
+
+// A function or kernel object of the driver, from the moment its handle was given this meaning until it was given
+// another.
+struct Function {
+  u64 handle = 0;
+  std::string symbol;  // empty: not known
+  u32 module = kNone;  // index in ProcessTrace::modules
+  i32 registers = -1, static_shared = -1, local_bytes = -1, max_threads = -1, ptx_version = -1, binary_version = -1;
+  Distribution launch_calls;     // durations of plain launches that succeeded
+  LaunchTimes waits;             // of those whose kernel was joined
+  std::vector<KernelCode> code;  // for each chip that its module has code for; see code_on()
+  std::string caller;            // library whose call launched it, in the words of categories.def; empty: none seen
+};
+
+struct Context {
+  u64 handle = 0;
+  i32 device = -1;  // ordinal in the process
+};
+
+struct KernelShape {
+  u32 function = kNone;
+  u32 context = kNone;
+  u32 grid[3] = {}, block[3] = {};
+  u32 dynamic_shared = 0;
+  u32 cluster[3] = {};
+  bool operator==(const KernelShape&) const = default;
+};
+struct KernelLaunches {
+  KernelShape shape;
+  u64 plain = 0;      // launches outside a capture that succeeded
+  u64 in_graphs = 0;  // graph nodes × replays
+  u64 captured = 0;   // nodes added under capture
+  KernelTimes times;  // of the executions that the device reported
+};
+
+enum class HostMemory : u8 { Unknown, Pinned, Pageable, Managed, Device };
+enum class TransferKind : u8 { Unknown, HtoD, DtoH, DtoD, PtoP, HtoH, Memset };
+struct CopyGroup {
+  TransferKind kind = TransferKind::Unknown;
+  HostMemory memory = HostMemory::Unknown;
+  bool asynchronous = false;
+  i32 device = -1;
+  u64 count = 0;
+  u64 bytes = 0;
+  u64 call_ns = 0;           // host time in the calls (members of a batch share one call: counted once)
+  u64 in_graphs = 0;         // of `count`
+  u64 between_launches = 0;  // of `count`: a kernel was launched by the same thread since its last such copy
+  u64 device_count = 0;      // executions that the device reported, and their bytes and time
+  u64 device_bytes = 0;
+  u64 device_ns = 0;
+};
+
+// What allocates: one per (device, kind of memory, explicit pool).
+struct MemoryPool {
+  i32 device = -1;  // -1: host memory, or not known
+  AllocKind kind = AllocKind::Device;
+  u64 pool = 0;  // handle; 0: the default pool, or no pool
+  std::string name;
+  u64 allocations = 0, frees = 0;
+  u64 live_bytes = 0, live_count = 0;
+  u64 peak_bytes = 0;
+  Nanos peak_at = 0;
+};
+struct MemorySample {
+  Nanos at = 0;
+  u64 bytes = 0;
+};
+struct PeakPart {
+  AllocKind kind = AllocKind::Device;
+  u64 bytes = 0, count = 0;
+};
+// One device's memory, all its pools together, over time.
+struct DeviceMemory {
+  i32 device = -1;
+  u64 live_bytes = 0;
+  u64 peak_bytes = 0;
+  Nanos peak_at = 0;
+  std::vector<PeakPart> at_peak;
+  std::vector<MemorySample>
+      samples;  // after each change; thinned to the largest of an interval once there are too many
+  bool thinned = false;
+};
+
+struct AllocationLoop {
+  u64 between_launches =
+      0;  // cuMemAlloc, managed and host allocations with a launch of the same thread since its last one
+  Nanos first = 0, last = 0;
+};
+
+struct Graph {
+  u64 handle = 0;
+  u64 nodes = 0, kernel_nodes = 0;  // of the newest version
+  u64 instantiations = 0, updates = 0;
+  bool unreadable = false;  // its nodes could not be read: their kernels are not counted
+  u64 launches = 0;
+  Distribution launch_calls;
+  GraphTimes times;  // of the replays that were joined
+};
+
+struct Device {
+  i32 ordinal = -1;
+  std::string name, uuid;
+  u64 memory_bytes = 0;
+  u32 sms = 0, capability_major = 0, capability_minor = 0;
+  u32 clock_khz = 0, pci_domain = 0, pci_bus_device = 0;
+  DeviceLimits limits;
+};
+
+struct ThreadFacts {
+  i32 tid = 0;
+  u32 slot = 0, incarnation = 0;
+  std::string name;
+  u64 seen = 0, stored = 0;
+  std::array<u64, kDropReasons> dropped{};
+  bool exact = true;
+  bool process_wide =
+      false;  // what belongs to no thread in the file: threads without a slot, or whose slot was reclaimed
+};
+
+struct OpenCall {
+  i32 tid = 0;
+  std::string call;
+  u64 argument = 0;
+  u32 depth = 0;
+  Nanos begin = 0;
+};
+
+struct ModuleLoads {
+  ModuleWhat what = ModuleWhat::Module;
+  ImageKind image = ImageKind::Unknown;
+  u64 bytes = 0;
+  u64 count = 0;
+  u64 total_ns = 0, max_ns = 0;
+};
+
+struct ProcessIdentity {
+  std::string file;  // path of the trace
+  u64 file_bytes = 0;
+  std::string host, boot_id, executable, command, rank, local_rank, job, run, gputrace_version, begin_realtime;
+  i32 pid = 0;
+  u64 random_id = 0;
+  std::string end_reason;
+  bool ended = false;  // the End chunk is there
+  bool died = false;   // no exit handler ran
+  i32 driver_version = 0, runtime_version = 0, device_count = -1;
+  std::string driver_path, runtime_path;
+};
+
+struct ProcessTrace {
+  ProcessIdentity who;
+  Nanos begin = 0, end = 0;  // first begin, last end of its records in the window; 0, 0: none
+  Nanos first_realtime = 0;  // wall clock of `begin`
+  u64 records = 0, unknown_records = 0;
+  u64 seen = 0, dropped = 0;
+  std::array<u64, kDropReasons> dropped_by{};
+  bool counters_exact = true;
+  Nanos clock_error = -1;
+
+  std::vector<CallFacts> calls;
+  std::vector<ModuleInstance> modules;
+  std::vector<Function> functions;
+  std::vector<Context> contexts;
+  std::vector<KernelLaunches> kernels;
+  std::vector<CopyGroup> copies;
+  std::vector<MemoryPool> pools;
+  std::vector<DeviceMemory> device_memory;
+  std::vector<Graph> graphs;
+  std::vector<Device> devices;
+  std::vector<ThreadFacts> threads;
+  std::vector<OpenCall> in_flight;
+  std::vector<ModuleLoads> module_loads;
+  LibraryFacts library;
+  AllocationLoop allocation_loop;
+  LaunchLoopFacts loops;
+  DeviceActivity device;
+  bool ledger_complete = false;  // every allocation since the first CUDA call is in the trace
+  u64 unmatched_frees = 0;       // of addresses whose allocation was not seen
+  u64 plain_launches = 0, graph_launches = 0, launches_unsure = 0;
+
+  CodeCoverage code_coverage;
+  std::vector<std::string> notes;     // what the library and the sidecar said, one sentence each
+  std::vector<std::string> warnings;  // options that were not understood
+  std::vector<std::string> damage;    // what is wrong with the file
+  std::vector<std::pair<std::string, std::string>> not_collected;
+  std::map<std::string, std::string> options;
+};
+
+struct LoadedTrace {
+  std::vector<ProcessTrace> processes;
+  std::vector<std::string> unread;     // files that could not be read, with the reason
+  Nanos wall_begin = 0, wall_end = 0;  // over all processes (of one host: one clock)
+  // The first record of all, also where a window begins later; nothing: the processes do not share a clock.
+  std::optional<Nanos> origin;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,15 @@
+// What reports call kinds of facts.
+#pragma once
+
+#include "analysis/facts/device_facts.h"
+#include "trace/record.h"
+
+namespace gputrace {
+
+// "device", "pool", "vmm" …
+const char* pool_name(AllocKind kind);
+
+// "launch-bound", "host late", … "unknown".
+const char* idle_cause_name(IdleCause cause);
+
+}  // namespace gputrace

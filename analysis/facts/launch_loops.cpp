@@ -1,0 +1,74 @@
+#include "analysis/facts/launch_loops.h"
+
+#include <algorithm>
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kSeed = 0x9e3779b97f4a7c15ull;
+
+u64 mixed(u64 hash, u64 value) {
+  hash = (hash ^ value) * 0xff51afd7ed558ccdull;
+  return hash ^ (hash >> 32);
+}
+
+}  // namespace
+
+void LaunchLoops::launched(u32 thread, u32 kernel, u64 stream, u64 call_ns) {
+  Thread& state = threads_[thread];
+  if (state.waiting) ++facts_.waits_before_launches;
+  state.waiting = false;
+  state.launched = true;
+  if (state.launches++ == 0) {
+    state.hash = kSeed;
+    state.first = kernel;
+  }
+  state.hash = mixed(mixed(state.hash, kernel), stream);
+  state.last = kernel;
+  state.call_ns += call_ns;
+}
+
+void LaunchLoops::waited(u32 thread) {
+  Thread& state = threads_[thread];
+  if (state.launched) {
+    ++facts_.waits;
+    state.waiting = true;
+  }
+  state.launched = false;
+  end_sequence(state);
+}
+
+void LaunchLoops::copied_to_host(u32 thread, bool synchronous) {
+  Thread& state = threads_[thread];
+  state.waiting = false;
+  if (!synchronous) return;
+  state.launched = false;
+  end_sequence(state);
+}
+
+void LaunchLoops::end_sequence(Thread& state) {
+  if (state.launches >= kShortest && !state.spoiled) {
+    const u64 key = mixed(state.hash, state.launches);
+    auto known = sequences_.find(key);
+    if (known == sequences_.end() && sequences_.size() < kMostSequences)
+      known = sequences_.emplace(key, LaunchSequence{state.launches, 0, 0, state.first, state.last}).first;
+    if (known != sequences_.end()) {
+      ++known->second.times;
+      known->second.call_ns += state.call_ns;
+    }
+  }
+  state.launches = state.call_ns = 0;
+  state.spoiled = false;
+}
+
+LaunchLoopFacts LaunchLoops::finish() {
+  for (const auto& [key, sequence] : sequences_) {
+    if (sequence.times >= 2) facts_.sequences.push_back(sequence);
+  }
+  std::sort(facts_.sequences.begin(), facts_.sequences.end(), [](const LaunchSequence& a, const LaunchSequence& b) {
+    return a.call_ns != b.call_ns ? a.call_ns > b.call_ns : a.first < b.first;
+  });
+  return std::move(facts_);
+}
+
+}  // namespace gputrace

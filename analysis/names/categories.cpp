@@ -1,0 +1,105 @@
+#include "analysis/names/categories.h"
+
+namespace gputrace {
+namespace {
+
+enum class Looked { Family, Operation, Name, Arguments, Library, Code };
+
+struct Rule {
+  Category category;
+  Looked at;
+  std::string_view text;
+};
+
+constexpr Rule kRules[] = {
+#define GT_CATEGORY(category, at, text, why) {Category::category, Looked::at, text},
+#include "analysis/names/categories.def"
+};
+
+struct Subject {
+  const KernelName& name;
+  const KernelEvidence& evidence;
+  std::string words, argument_words;
+};
+
+bool begins(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
+
+bool holds(const Rule& rule, const Subject& subject) {
+  switch (rule.at) {
+    case Looked::Family:
+      return subject.name.family == rule.text;
+    case Looked::Operation:
+      return begins(subject.name.operation, rule.text);
+    case Looked::Name:
+      return subject.words.find(rule.text) != std::string::npos;
+    case Looked::Arguments:
+      return subject.argument_words.find(rule.text) != std::string::npos;
+    case Looked::Library:
+      return !subject.evidence.library.empty() && begins(subject.evidence.library, rule.text);
+    case Looked::Code:
+      return subject.evidence.has_mma;
+  }
+  return false;
+}
+
+std::string said(const Rule& rule) {
+  std::string_view text = rule.text;
+  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  const std::string quoted = "\"" + std::string(text) + "\"";
+  switch (rule.at) {
+    case Looked::Family:
+      return "a kernel of " + std::string(text);
+    case Looked::Operation:
+      return "its name's grammar says " + quoted;
+    case Looked::Name:
+      return "its name has " + quoted;
+    case Looked::Arguments:
+      return "its template arguments have " + quoted;
+    case Looked::Library:
+      return "launched by " + std::string(text);
+    case Looked::Code:
+      return "its code has matrix-multiply instructions";
+  }
+  return quoted;
+}
+
+}  // namespace
+
+const char* category_name(Category category) {
+  switch (category) {
+    case Category::Gemm:
+      return "gemm";
+    case Category::Convolution:
+      return "convolution";
+    case Category::Attention:
+      return "attention";
+    case Category::Reduction:
+      return "normalization/reduction";
+    case Category::Elementwise:
+      return "elementwise";
+    case Category::Copy:
+      return "copy";
+    case Category::Collective:
+      return "collective";
+    case Category::SortScan:
+      return "sort/scan";
+    case Category::Random:
+      return "random";
+    case Category::Other:
+      return "other";
+  }
+  return "other";
+}
+
+CategoryChoice categorize(const KernelName& name, const KernelEvidence& evidence) {
+  std::string arguments;
+  for (const std::string& argument : name.parts.arguments) arguments += argument + " ";
+  const Subject subject{name, evidence, words_of(name.parts.scope + name.parts.leaf), words_of(arguments)};
+  for (const Rule& rule : kRules) {
+    if (holds(rule, subject)) return {rule.category, said(rule)};
+  }
+  return {Category::Other, "no rule holds"};
+}
+
+}  // namespace gputrace

@@ -1,0 +1,106 @@
+#include "analysis/pass/function_table.h"
+
+#include <algorithm>
+
+namespace gputrace {
+
+void FunctionTable::module_loaded(const ModuleLoad& load) {
+  ModuleInstance module;
+  module.handle = load.module;
+  module.bytes = load.bytes;
+  module.hash = load.image_hash;
+  module.path = std::string(texts_.find(load.path));
+  module.image = static_cast<ImageKind>(load.image);
+  module.what = static_cast<ModuleWhat>(load.what);
+  modules_by_handle_[load.module] = static_cast<u32>(modules_.size());
+  modules_.push_back(std::move(module));
+}
+
+// A module that nobody loaded by a call of its own (cuLibraryGetModule) gets its entry here.
+void FunctionTable::has_image(const CodeImage& image) {
+  if (image.module == 0) return;
+  if (module_of(image.module) == kNone) {
+    modules_by_handle_[image.module] = static_cast<u32>(modules_.size());
+    ModuleInstance module;
+    module.handle = image.module;
+    module.bytes = image.bytes;
+    module.path = std::string(texts_.find(image.path));
+    module.image = static_cast<ImageKind>(image.kind);
+    modules_.push_back(std::move(module));
+  }
+  std::vector<u64>& images = modules_[module_of(image.module)].images;
+  if (std::find(images.begin(), images.end(), image.image) == images.end()) images.push_back(image.image);
+}
+
+void FunctionTable::module_unloaded(u64 module) {
+  const u32 gone = module_of(module);
+  if (gone == kNone) return;
+  modules_by_handle_.erase(module);
+  ++version_;
+  for (auto it = by_handle_.begin(); it != by_handle_.end();) {
+    it = functions_[it->second].module == gone ? by_handle_.erase(it) : std::next(it);
+  }
+  last_index_ = kNone;
+}
+
+u32 FunctionTable::module_of(u64 handle) const {
+  const auto it = modules_by_handle_.find(handle);
+  return it == modules_by_handle_.end() ? kNone : it->second;
+}
+
+u32 FunctionTable::make(u64 handle) {
+  const u32 index = static_cast<u32>(functions_.size());
+  functions_.emplace_back().handle = handle;
+  by_handle_[handle] = index;
+  ++version_;
+  last_handle_ = handle;
+  last_index_ = index;
+  return index;
+}
+
+u32 FunctionTable::find(u64 handle) {
+  if (handle == last_handle_ && last_index_ != kNone) return last_index_;
+  const auto it = by_handle_.find(handle);
+  if (it == by_handle_.end()) return make(handle);
+  last_handle_ = handle;
+  last_index_ = it->second;
+  return it->second;
+}
+
+u32 FunctionTable::entry_for(u64 handle, std::string_view symbol, u32 module) {
+  const u32 index = find(handle);
+  const Function& known = functions_[index];
+  const bool other_name = !known.symbol.empty() && !symbol.empty() && known.symbol != symbol;
+  const bool other_module = known.module != kNone && module != kNone && known.module != module;
+  return other_name || other_module ? make(handle) : index;
+}
+
+void FunctionTable::named(const FunctionGet& get) {
+  if (get.header.result != 0 || get.function == 0) return;
+  const std::string_view symbol = texts_.find(get.name);
+  u32 module = module_of(get.module);
+  // A CUfunction made from a CUkernel belongs to the kernel's library, and may take its name from it.
+  const auto parent = by_handle_.find(get.module);
+  const bool from_kernel = module == kNone && parent != by_handle_.end() && get.module != get.function;
+  if (from_kernel) module = functions_[parent->second].module;
+  const std::string name = !symbol.empty() || !from_kernel ? std::string(symbol) : functions_[parent->second].symbol;
+  Function& function = functions_[entry_for(get.function, name, module)];
+  if (function.symbol.empty()) function.symbol = name;
+  if (function.module == kNone) function.module = module;
+}
+
+void FunctionTable::described(const FunctionFacts& facts) {
+  if (facts.function == 0) return;
+  const std::string_view symbol = texts_.find(facts.name);
+  Function& function = functions_[entry_for(facts.function, symbol, kNone)];
+  if (function.symbol.empty()) function.symbol = std::string(symbol);
+  function.registers =
+      facts.registers > 0 ? facts.registers : -1;  // no compiled kernel has 0: PTX that nobody compiled
+  function.static_shared = facts.static_shared_bytes;
+  function.local_bytes = facts.local_bytes;
+  function.max_threads = facts.max_threads;
+  function.ptx_version = facts.ptx_version;
+  function.binary_version = facts.binary_version;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,45 @@
+// Which function a handle means, at each moment of the pass: handles are reused after their module was unloaded.
+// A handle that is used before anything was said about it gets an entry that later facts fill in.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+
+#include "analysis/facts/facts.h"
+#include "trace/text_table.h"
+
+namespace gputrace {
+
+class FunctionTable {
+ public:
+  FunctionTable(std::vector<Function>& functions, std::vector<ModuleInstance>& modules, const TextTable& texts)
+      : functions_(functions), modules_(modules), texts_(texts) {}
+
+  void module_loaded(const ModuleLoad& load);
+  void module_unloaded(u64 module);
+  void has_image(const CodeImage& image);
+  void named(const FunctionGet& get);
+  void described(const FunctionFacts& facts);
+  // Index of the function that the handle means now.
+  u32 find(u64 handle);
+  bool knows(u64 handle) const { return by_handle_.count(handle) != 0; }
+  // Changes whenever a handle that was known may mean another function.
+  u64 version() const { return version_; }
+
+ private:
+  u32 make(u64 handle);
+  // The entry to give a name to: the current one unless it is known to be another function.
+  u32 entry_for(u64 handle, std::string_view symbol, u32 module);
+  u32 module_of(u64 handle) const;
+
+  std::vector<Function>& functions_;
+  std::vector<ModuleInstance>& modules_;
+  const TextTable& texts_;
+  std::unordered_map<u64, u32> by_handle_;
+  std::unordered_map<u64, u32> modules_by_handle_;
+  u64 version_ = 0;
+  u64 last_handle_ = 0;
+  u32 last_index_ = kNone;
+};
+
+}  // namespace gputrace

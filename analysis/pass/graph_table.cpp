@@ -1,0 +1,75 @@
+#include "analysis/pass/graph_table.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kUpdate = 1, kUnreadable = 2;         // GraphInstantiate::flags
+constexpr u32 kSetOnExec = 1, kDisabledInExec = 2;  // GraphNode::flags
+
+}  // namespace
+
+u32 GraphTable::graph_for(u64 graph) {
+  const auto [it, fresh] = by_graph_.emplace(graph, static_cast<u32>(graphs_.size()));
+  if (fresh) graphs_.emplace_back().handle = graph;
+  return it->second;
+}
+
+void GraphTable::begin_version(const GraphInstantiate& record) {
+  Exec& exec = execs_[record.exec];
+  const bool update = record.flags & kUpdate;
+  // An update keeps the graph that the executable one was made from; a new instantiation replaces what had the handle
+  // before.
+  if (!update || exec.graph == kNone) exec.graph = graph_for(record.graph);
+  exec.nodes.clear();
+  exec.by_handle.clear();
+  Graph& graph = graphs_[exec.graph];
+  ++(update ? graph.updates : graph.instantiations);
+  graph.unreadable = record.flags & kUnreadable;
+  graph.nodes = record.nodes;
+  graph.kernel_nodes = record.kernel_nodes;
+}
+
+void GraphTable::put_node(const GraphNode& record, u32 function) {
+  Node node;
+  node.handle = record.node;
+  node.kind = record.kind;
+  node.bytes = record.bytes;
+  node.copy_kind = record.copy_kind;
+  node.disabled = record.flags & kDisabledInExec;
+  node.shape.function = function;
+  node.shape.grid[0] = record.grid_x, node.shape.grid[1] = record.grid_y, node.shape.grid[2] = record.grid_z;
+  node.shape.block[0] = record.block_x, node.shape.block[1] = record.block_y, node.shape.block[2] = record.block_z;
+  node.shape.dynamic_shared = record.dynamic_shared_bytes;
+  Exec& exec = execs_[record.exec];
+  const auto known = exec.by_handle.find(record.node);
+  if ((record.flags & kSetOnExec) && known != exec.by_handle.end()) {
+    exec.nodes[known->second] = node;
+    return;
+  }
+  if (record.flags & kSetOnExec) return;  // a node of a graph whose instantiation was not seen
+  exec.by_handle[record.node] = static_cast<u32>(exec.nodes.size());
+  exec.nodes.push_back(node);
+}
+
+u32 GraphTable::launched(u64 handle, u32 context, bool counted, u64 call_ns) {
+  Exec& exec = execs_[handle];
+  if (exec.graph == kNone) {  // made before the trace began
+    exec.graph = static_cast<u32>(graphs_.size());
+    graphs_.emplace_back().unreadable = true;
+  }
+  if (!counted) return exec.graph;
+  Graph& graph = graphs_[exec.graph];
+  ++graph.launches;
+  graph.launch_calls.add(call_ns);
+  ++exec.replays[context];
+  return exec.graph;
+}
+
+u32 GraphTable::function_of(u64 handle, u64 node) const {
+  const auto exec = execs_.find(handle);
+  if (exec == execs_.end()) return kNone;
+  const auto known = exec->second.by_handle.find(node);
+  return known == exec->second.by_handle.end() ? kNone : exec->second.nodes[known->second].shape.function;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,228 @@
+#include "analysis/pass/memory_ledger.h"
+
+#include <algorithm>
+
+#include "analysis/facts/kind_names.h"
+
+namespace gputrace {
+namespace {
+
+bool on_device(AllocKind kind) {
+  return kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Pool ||
+         kind == AllocKind::VmmCreate || kind == AllocKind::Array;
+}
+
+}  // namespace
+
+u32 MemoryLedger::pool_for(i32 device, AllocKind kind, u64 pool) {
+  if (!on_device(kind)) device = -1;
+  if (kind != AllocKind::Pool) pool = 0;
+  u32 others = 0;
+  for (u32 i = 0; i < facts_.pools.size(); ++i) {
+    const MemoryPool& known = facts_.pools[i];
+    if (known.device == device && known.kind == kind && known.pool == pool) return i;
+    if (known.kind == AllocKind::Pool && known.pool != 0) ++others;
+  }
+  MemoryPool made;
+  made.device = device;
+  made.kind = kind;
+  made.pool = pool;
+  made.name = pool_name(kind);
+  if (pool != 0) made.name += " " + std::to_string(others + 1);
+  facts_.pools.push_back(std::move(made));
+  return static_cast<u32>(facts_.pools.size() - 1);
+}
+
+DeviceMemory& MemoryLedger::device_memory(i32 device) {
+  for (DeviceMemory& memory : facts_.device_memory) {
+    if (memory.device == device) return memory;
+  }
+  facts_.device_memory.emplace_back().device = device;
+  return facts_.device_memory.back();
+}
+
+// Keeps every change until there are too many; then only the largest value of each pair of neighbours, again and again.
+void MemoryLedger::sample(DeviceMemory& memory, Nanos at) {
+  if (!memory.samples.empty() && memory.samples.back().at == at) {
+    memory.samples.back().bytes = memory.live_bytes;
+    return;
+  }
+  memory.samples.push_back({at, memory.live_bytes});
+  if (memory.samples.size() < 2 * kMaxSamples) return;
+  std::vector<MemorySample> kept;
+  kept.reserve(kMaxSamples + 1);
+  for (std::size_t i = 0; i + 1 < memory.samples.size(); i += 2) {
+    const MemorySample& a = memory.samples[i];
+    const MemorySample& b = memory.samples[i + 1];
+    kept.push_back(a.bytes > b.bytes ? a : b);
+  }
+  memory.samples = std::move(kept);
+  memory.thinned = true;
+}
+
+void MemoryLedger::count_in(const Block& block, Nanos at) {
+  MemoryPool& pool = facts_.pools[block.pool];
+  ++pool.allocations;
+  ++pool.live_count;
+  pool.live_bytes += block.bytes;
+  if (pool.live_bytes > pool.peak_bytes) {
+    pool.peak_bytes = pool.live_bytes;
+    pool.peak_at = at;
+  }
+  if (!on_device(block.kind)) return;
+  DeviceMemory& memory = device_memory(block.device);
+  memory.live_bytes += block.bytes;
+  if (memory.live_bytes > memory.peak_bytes) {
+    memory.peak_bytes = memory.live_bytes;
+    memory.peak_at = at;
+    memory.at_peak.clear();
+    for (const MemoryPool& part : facts_.pools) {
+      if (part.device == block.device && on_device(part.kind) && part.live_count) {
+        memory.at_peak.push_back({part.kind, part.live_bytes, part.live_count});
+      }
+    }
+  }
+  sample(memory, at);
+}
+
+void MemoryLedger::count_out(const Block& block, Nanos at, bool by_call) {
+  MemoryPool& pool = facts_.pools[block.pool];
+  if (by_call) ++pool.frees;
+  pool.live_count -= std::min<u64>(pool.live_count, 1);
+  pool.live_bytes -= std::min(pool.live_bytes, block.bytes);
+  if (!on_device(block.kind)) return;
+  DeviceMemory& memory = device_memory(block.device);
+  memory.live_bytes -= std::min(memory.live_bytes, block.bytes);
+  sample(memory, at);
+}
+
+void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos at) {
+  const auto kind = static_cast<AllocKind>(alloc.kind);
+  if (alloc.header.result != 0 || (alloc.launch_flags & kLaunchCaptured) || kind == AllocKind::VmmReserve) return;
+  Block block;
+  block.bytes = alloc.bytes;
+  block.kind = kind;
+  block.context = context;
+  block.device = device;
+  if (kind == AllocKind::VmmMap) {
+    block.physical = alloc.pool;
+    const auto physical = physical_.find(alloc.pool);
+    if (physical != physical_.end()) {
+      ++physical->second.maps;
+      block.device = physical->second.block.device;
+    }
+  } else if (kind != AllocKind::Ipc) {
+    block.pool = pool_for(device, kind, alloc.pool);
+    count_in(block, at);
+  }
+  if (kind == AllocKind::VmmCreate) {
+    physical_[alloc.address] = Physical{block, 0, false};
+  } else if (kind == AllocKind::Array) {
+    arrays_[alloc.address] = block;
+  } else if (alloc.address != 0) {
+    const auto old = blocks_.find(alloc.address);
+    // Its free was dropped or not seen: the address can have been given out again only after it.
+    if (old != blocks_.end() && old->second.pool != kNone && kind != AllocKind::HostRegistered)
+      count_out(old->second, at, false);
+    blocks_[alloc.address] = block;
+  }
+}
+
+void MemoryLedger::drop_physical_if_unused(u64 handle, Nanos at) {
+  const auto it = physical_.find(handle);
+  if (it == physical_.end() || !it->second.released || it->second.maps > 0) return;
+  count_out(it->second.block, at, true);
+  physical_.erase(it);
+}
+
+void MemoryLedger::unmap(u64 address, u64 bytes, Nanos at) {
+  auto it = blocks_.lower_bound(address);
+  while (it != blocks_.end() && (it->first == address || it->first - address < bytes)) {
+    if (it->second.kind != AllocKind::VmmMap) {
+      ++it;
+      continue;
+    }
+    const u64 handle = it->second.physical;
+    it = blocks_.erase(it);
+    const auto physical = physical_.find(handle);
+    if (physical == physical_.end()) continue;
+    if (physical->second.maps > 0) --physical->second.maps;
+    drop_physical_if_unused(handle, at);
+  }
+}
+
+void MemoryLedger::freed(const Free& free, Nanos at) {
+  const auto kind = static_cast<AllocKind>(free.kind);
+  if (free.header.result != 0 || (free.launch_flags & kLaunchCaptured) || free.address == 0 ||
+      kind == AllocKind::VmmReserve)
+    return;
+  if (kind == AllocKind::VmmMap) return unmap(free.address, free.bytes, at);
+  if (kind == AllocKind::VmmCreate) {
+    const auto it = physical_.find(free.address);
+    if (it == physical_.end()) {
+      ++facts_.unmatched_frees;
+      return;
+    }
+    it->second.released = true;
+    return drop_physical_if_unused(free.address, at);
+  }
+  if (kind == AllocKind::Array) {
+    const auto it = arrays_.find(free.address);
+    if (it == arrays_.end()) {
+      ++facts_.unmatched_frees;
+      return;
+    }
+    count_out(it->second, at, true);
+    arrays_.erase(it);
+    return;
+  }
+  const auto it = blocks_.find(free.address);
+  if (it == blocks_.end()) {
+    ++facts_.unmatched_frees;
+    return;
+  }
+  if (it->second.pool != kNone) count_out(it->second, at, true);
+  blocks_.erase(it);
+}
+
+void MemoryLedger::context_destroyed(u32 context, Nanos at) {
+  if (context == kNone) return;
+  const auto goes = [context](const Block& block) {
+    return block.context == context && block.pool != kNone && block.kind != AllocKind::Pool;
+  };
+  for (auto it = blocks_.begin(); it != blocks_.end();) {
+    if (!goes(it->second)) {
+      ++it;
+      continue;
+    }
+    count_out(it->second, at, false);
+    it = blocks_.erase(it);
+  }
+  for (auto it = arrays_.begin(); it != arrays_.end();) {
+    if (!goes(it->second)) {
+      ++it;
+      continue;
+    }
+    count_out(it->second, at, false);
+    it = arrays_.erase(it);
+  }
+}
+
+MemoryLedger::Place MemoryLedger::find(u64 address) const {
+  auto it = blocks_.upper_bound(address);
+  if (it == blocks_.begin()) return {};
+  --it;
+  const Block& block = it->second;
+  if (address - it->first >= block.bytes && address != it->first) return {};
+  switch (block.kind) {
+    case AllocKind::Managed:
+      return {HostMemory::Managed, block.device};
+    case AllocKind::Host:
+    case AllocKind::HostRegistered:
+      return {HostMemory::Pinned, -1};
+    default:
+      return {HostMemory::Device, block.device};
+  }
+}
+
+}  // namespace gputrace

@@ -1,0 +1,61 @@
+// What is allocated at each moment of the pass: bytes by device and pool, peaks, and what kind of memory an address is.
+//   · Told in time order, frees at their begin and allocations at their end: a freed address may be given to another
+//     thread before the freeing call returns.
+//   · VMM: physical memory (VmmCreate) counts from its creation until it is released and mapped nowhere; mappings only
+//     say what an address is; reserved address ranges are no memory.
+//   · Memory: O(live allocations) + O(pools) + at most 2 * kMaxSamples samples a device.
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "analysis/facts/facts.h"
+
+namespace gputrace {
+
+class MemoryLedger {
+ public:
+  static constexpr std::size_t kMaxSamples = 16384;
+
+  explicit MemoryLedger(ProcessTrace& facts) : facts_(facts) {}
+
+  void allocated(const Alloc& alloc, i32 device, u32 context, Nanos at);
+  void freed(const Free& free, Nanos at);
+  void context_destroyed(u32 context, Nanos at);
+
+  struct Place {
+    HostMemory memory = HostMemory::Unknown;  // Unknown: no live allocation holds the address
+    i32 device = -1;
+  };
+  Place find(u64 address) const;
+
+ private:
+  struct Block {
+    u64 bytes = 0;
+    u32 pool = kNone;  // index in facts_.pools; kNone: an address range that is no memory of its own (mapping, IPC)
+    AllocKind kind = AllocKind::Device;
+    u32 context = kNone;
+    u64 physical = 0;  // VmmMap: the allocation handle
+    i32 device = -1;
+  };
+  struct Physical {
+    Block block;
+    u64 maps = 0;
+    bool released = false;
+  };
+
+  u32 pool_for(i32 device, AllocKind kind, u64 pool);
+  DeviceMemory& device_memory(i32 device);
+  void count_in(const Block& block, Nanos at);
+  void count_out(const Block& block, Nanos at, bool by_call);
+  void sample(DeviceMemory& memory, Nanos at);
+  void unmap(u64 address, u64 bytes, Nanos at);
+  void drop_physical_if_unused(u64 handle, Nanos at);
+
+  ProcessTrace& facts_;
+  std::map<u64, Block> blocks_;                 // by address
+  std::unordered_map<u64, Block> arrays_;       // by handle
+  std::unordered_map<u64, Physical> physical_;  // by handle
+};
+
+}  // namespace gputrace

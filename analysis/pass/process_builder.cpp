@@ -1,0 +1,265 @@
+#include "analysis/pass/process_builder.h"
+
+#include <algorithm>
+
+#include "analysis/facts/library_rows.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u16 kNcclInProgress = 7;  // of a communicator that does not block
+constexpr u16 kNotReady = 600;      // what a query answers while work is in flight: an answer, no error
+constexpr u32 kBatchMember = 1u << 18;
+
+bool is_library_record(RecordType type) { return type >= RecordType::Matmul && type <= RecordType::Collective; }
+bool is_call_record(RecordType type) {
+  return (static_cast<u16>(type) >= 1 && static_cast<u16>(type) <= 14) || is_library_record(type);
+}
+bool is_device_record(RecordType type) { return static_cast<u16>(type) >= 64 && static_cast<u16>(type) <= 78; }
+
+// What a call means for a device that waits.
+HostLog::What meaning_of(RecordType type) {
+  switch (type) {
+    case RecordType::KernelLaunch:
+    case RecordType::GraphLaunch:
+      return HostLog::What::Launch;
+    case RecordType::Copy:
+    case RecordType::Memset:
+      return HostLog::What::Copy;
+    case RecordType::Sync:
+      return HostLog::What::Synchronization;
+    case RecordType::Alloc:
+    case RecordType::Free:
+      return HostLog::What::Allocation;
+    case RecordType::ModuleLoad:
+    case RecordType::FunctionGet:
+    case RecordType::GraphInstantiate:
+      return HostLog::What::Module;
+    case RecordType::StreamOrder:
+      return HostLog::What::Order;
+    default:
+      return HostLog::What::Other;
+  }
+}
+
+}  // namespace
+
+ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts)
+    : reader_(reader),
+      window_(window),
+      facts_(facts),
+      clock_(reader.clock()),
+      functions_(facts.functions, facts.modules, reader.texts()),
+      graphs_(facts.graphs),
+      ledger_(facts),
+      loops_(reader.threads().size()),
+      threads_(reader.threads().size()),
+      timeline_(reader, window, facts, *this),
+      libraries_(reader.threads().size(), facts.library),
+      code_(reader.texts()) {
+  const auto collect = facts.options.find("collect");
+  facts.library.collected =
+      collect != facts.options.end() && ("," + collect->second + ",").find(",libs,") != std::string::npos;
+  if (facts.library.collected) timeline_.set_visitor(this);
+}
+
+CallFacts& ProcessBuilder::call_facts(u16 id) {
+  if (id >= calls_by_id_.size()) calls_by_id_.resize(id + 1u, kNone);
+  u32& index = calls_by_id_[id];
+  if (index != kNone) return facts_.calls[index];
+  index = static_cast<u32>(facts_.calls.size());
+  CallFacts& made = facts_.calls.emplace_back();
+  made.id = id;
+  if (const TraceCall* known = reader_.schema().call(id)) {
+    made.name = known->name;
+    made.variant = known->variant;
+    made.level = known->level;
+  } else {
+    made.name = made.variant = "call " + std::to_string(id);
+    made.level = "unknown";
+  }
+  return made;
+}
+
+// The definitions come from all threads; some of their records tell which. nullptr: not told, so nothing is known of
+// nesting.
+ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& record) {
+  u32 tid = 0;
+  if (record.type == static_cast<u16>(RecordType::ModuleLoad)) tid = decode<ModuleLoad>(record).thread;
+  if (record.type == static_cast<u16>(RecordType::FunctionGet)) tid = decode<FunctionGet>(record).thread;
+  if (tid == 0) return nullptr;
+  for (std::size_t i = threads_.size(); i-- > 0;) {
+    const ThreadInfo& known = reader_.threads()[i];
+    const bool lived = known.begin <= record.end && (known.end == 0 || known.end >= record.begin);
+    if (static_cast<u32>(known.tid) == tid && lived) return &threads_[i];
+  }
+  return nullptr;
+}
+
+void ProcessBuilder::count_call(Moment& at) {
+  const RecordHeader& record = at.record;
+  if (record.call == 0 || !is_call_record(static_cast<RecordType>(record.type))) {
+    at.first_of_call = false;
+    return;
+  }
+  ThreadState& thread = at.thread;
+  at.first_of_call =
+      thread.last_call != record.call || thread.last_begin != record.begin || thread.last_end != record.end;
+  thread.last_call = record.call;
+  thread.last_begin = record.begin;
+  thread.last_end = record.end;
+  if (!at.first_of_call) return;
+  ThreadState* caller = at.definitions ? caller_of(record) : &thread;
+  if (caller) {
+    timeline_.called(static_cast<u32>(caller - threads_.data()), at.begin, at.end, record.call,
+                     meaning_of(static_cast<RecordType>(record.type)));
+  }
+  const u64 self = caller ? caller->nesting.self_time(at.begin, at.end) : at.duration();
+  if (!at.counted) return;
+  if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
+  facts_.end = std::max(facts_.end, at.end);
+  CallFacts& call = call_facts(record.call);
+  ++call.calls;
+  call.self_ns += self;
+  call.durations.add(at.duration());
+  if (record.result == 0) return;
+  ++call.results[record.result];
+  const bool begun = record.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
+  if (record.result != kNotReady && !begun) ++call.errors;
+}
+
+// Look-ups come before insertions throughout: emplace makes a node first, and most handles are known.
+u32 ProcessBuilder::context_index(u64 handle) {
+  const auto known = contexts_by_handle_.find(handle);
+  if (known != contexts_by_handle_.end()) return known->second;
+  const u32 index = static_cast<u32>(facts_.contexts.size());
+  const auto foreseen = foreseen_devices_.find(handle);
+  facts_.contexts.push_back({handle, foreseen == foreseen_devices_.end() ? -1 : foreseen->second});
+  contexts_by_handle_.emplace(handle, index);
+  return index;
+}
+
+u32 ProcessBuilder::context_named(u64 handle) {
+  if (handle == last_context_handle_ && last_contexts_version_ == contexts_version_) return last_context_;
+  if (contexts_by_handle_.count(handle) == 0) timeline_.settle();
+  last_context_ = context_index(handle);
+  last_context_handle_ = handle;
+  last_contexts_version_ = contexts_version_;
+  return last_context_;
+}
+
+i32 ProcessBuilder::device_of(u32 context) const { return facts_.contexts[context].device; }
+
+void ProcessBuilder::foresee(const RecordHeader& record) {
+  if (record.type != static_cast<u16>(RecordType::ContextFacts)) return;
+  const auto facts = decode<ContextFacts>(record);
+  foreseen_devices_.emplace(facts.context, facts.device);
+}
+
+void ProcessBuilder::add(const u8* begin, const u8* end, u32 thread, const RecordStream& stream) {
+  const auto header = [](const u8* at) -> const RecordHeader& { return *reinterpret_cast<const RecordHeader*>(at); };
+  for (const u8* at = begin; at != end;) {
+    const u8* const first = at;
+    for (; at != end && is_device_record(static_cast<RecordType>(header(at).type)); at += header(at).size)
+      ++facts_.records;
+    if (at != first) {
+      timeline_.device(first, at, stream.chunk());
+      continue;
+    }
+    add(header(at), thread);
+    at += header(at).size;
+  }
+}
+
+void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
+  ++facts_.records;
+  const auto type = static_cast<RecordType>(record.type);
+  if (!is_call_record(type)) return add_definition(record);
+  const Nanos begin = clock_.nanos(record.begin);
+  const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
+  if (type == RecordType::Collective) timeline_.collective(thread, begin);
+  Moment at{record,
+            threads_[thread],
+            begin,
+            end,
+            begin >= window_.from && begin < window_.to,
+            true,
+            reader_.threads()[thread].tid == 0,
+            thread};
+  count_call(at);
+  if (facts_.library.collected && is_library_call(record.call)) return on_library_call(at);
+  switch (type) {
+    case RecordType::KernelLaunch:
+      return on_launch(at);
+    case RecordType::GraphLaunch:
+      return on_graph_launch(at);
+    case RecordType::GraphInstantiate: {
+      timeline_.settle();
+      const auto value = decode<GraphInstantiate>(record);
+      return graphs_.instantiated(value,
+                                  [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+    }
+    case RecordType::GraphNode: {
+      timeline_.settle();
+      const auto value = decode<GraphNode>(record);
+      const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
+      return graphs_.node(value, function,
+                          [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+    }
+    case RecordType::Copy:
+      return on_copy(at);
+    case RecordType::Memset:
+      return on_memset(at);
+    case RecordType::Alloc:
+      return on_alloc(at);
+    case RecordType::Free:
+      if (at.counted && decode<Free>(record).kind != static_cast<u32>(AllocKind::Pool)) loops_.spoiled(thread);
+      return ledger_.freed(decode<Free>(record), begin);
+    case RecordType::Sync:
+      return on_sync(at);
+    case RecordType::StreamOrder:
+      return on_order(at);
+    case RecordType::ObjectCall:
+      return on_object(at);
+    case RecordType::ModuleLoad:
+      return on_module(at);
+    case RecordType::FunctionGet:
+      timeline_.settle();
+      return functions_.named(decode<FunctionGet>(record));
+    default:
+      return;
+  }
+}
+
+void ProcessBuilder::on_sync(const Moment& at) {
+  if (!at.counted || !at.first_of_call) return;
+  CallFacts& call = call_facts(at.record.call);
+  ++call.waits;
+  call.wait_ns += at.duration();
+  loops_.waited(at.lane);
+}
+
+// Which library launched a kernel: evidence for its category where its name tells nothing.
+void ProcessBuilder::name_callers() {
+  for (const LibraryUse& use : facts_.library.uses) {
+    const LibraryRow& row = facts_.library.rows[use.row];
+    const u32 function = facts_.kernels[use.kernel].shape.function;
+    if (function == kNone || use.launches == 0) continue;
+    const bool convolution = row.shape.kind == LibraryKind::Convolution;
+    facts_.functions[function].caller = convolution ? "cuDNN convolution" : library_of(library_call_name(facts_, row));
+  }
+}
+
+void ProcessBuilder::finish() {
+  timeline_.settle();
+  graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+  timeline_.finish();
+  facts_.loops = loops_.finish();
+  libraries_.finish();
+  name_callers();
+  code_.link(facts_.modules, facts_.functions);
+  facts_.clock_error =
+      facts_.end ? reader_.clock().error_ns(reader_.threads().empty() ? 0 : reader_.last_health()) : -1;
+}
+
+}  // namespace gputrace

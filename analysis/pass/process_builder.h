@@ -1,0 +1,130 @@
+// Folds the records of one trace file, in time order, into ProcessTrace. One instance per file; one thread.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "analysis/facts/facts.h"
+#include "analysis/facts/launch_loops.h"
+#include "analysis/pass/call_nesting.h"
+#include "analysis/pass/function_table.h"
+#include "analysis/pass/graph_table.h"
+#include "analysis/pass/library_calls.h"
+#include "analysis/pass/memory_ledger.h"
+#include "analysis/read/record_stream.h"
+#include "analysis/read/tick_clock.h"
+#include "analysis/read/time_window.h"
+#include "analysis/timeline/timeline_feed.h"
+#include "trace/reader.h"
+
+namespace gputrace {
+
+class ProcessBuilder : private FactsDoor, private OperationVisitor {
+ public:
+  ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts);
+
+  // A definition that may be needed before its place in time: told before the pass.
+  void foresee(const RecordHeader& record);
+  // A run of one thread's records, as the stream gives it.
+  void add(const u8* begin, const u8* end, u32 thread, const RecordStream& stream);
+  void finish();
+
+ private:
+  void add(const RecordHeader& record, u32 thread);
+  void name_callers();
+  struct ThreadState {
+    CallNesting nesting;
+    Ticks last_begin = 0, last_end = 0;
+    u16 last_call = 0;
+    bool launched_since_copy[8] = {};  // by TransferKind
+    bool launched_since_allocation = false;
+  };
+  // One record, its times converted.
+  struct Moment {
+    const RecordHeader& record;
+    ThreadState& thread;
+    Nanos begin, end;
+    bool counted;        // in the window
+    bool first_of_call;  // not one more record of a call that was counted already
+    bool definitions;    // in the definitions, which threads share
+    u32 lane;            // index of the thread in the trace
+    u64 duration() const { return static_cast<u64>(end - begin); }
+  };
+
+  u32 kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) override;
+  u32 copies_of(const DeviceShape& shape, bool in_graph) override;
+  u32 context_of(u64 handle) override { return context_index(handle); }
+  u32 function_named(const DeviceShape& shape, u64 node, u64 exec);
+  u32 context_on(i32 device);
+  StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
+  HostOperation operation_of(const Moment& at, OperationKind kind) const;
+  void on_order(const Moment& at);
+  bool is_library_call(u16 id);
+  void on_library_call(const Moment& at);
+  void on_operation(const DeviceOperation& operation, u32 kernel, const HostOperation* call, u64 gap_ns) override;
+  CallFacts& call_facts(u16 id);
+  ThreadState* caller_of(const RecordHeader& record);
+  void count_call(Moment& at);
+  u32 context_index(u64 handle);
+  // The same for the pass: settles the timeline before one is made.
+  u32 context_named(u64 handle);
+  i32 device_of(u32 context) const;
+  void add_definition(const RecordHeader& record);
+  void on_launch(const Moment& at);
+  void on_graph_launch(const Moment& at);
+  void on_copy(const Moment& at);
+  void on_memset(const Moment& at);
+  void on_alloc(const Moment& at);
+  void on_sync(const Moment& at);
+  void on_object(const Moment& at);
+  void on_context(const ObjectCall& value, Nanos at);
+  void on_module(const Moment& at);
+  void on_device(const DeviceFacts& device);
+  KernelLaunches& kernel(const KernelShape& shape);
+  u32 known_kernel(const KernelShape& shape);  // kNone: none
+  // A launch as the record has it, and what it means until a handle means something else.
+  struct Launched {
+    u64 function = 0, context_handle = 0;
+    u32 grid[3] = {}, block[3] = {}, dynamic_shared = 0, cluster[3] = {};
+    u32 kernel = kNone, context = kNone;
+    u64 version = ~0ull;
+  };
+  const Launched& launched(const KernelLaunch& value);
+  CopyGroup& copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
+  // The same for the pass: settles the timeline before one is made.
+  CopyGroup& settled_copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
+  MemoryLedger::Place place_of(u8 told, u64 address) const;
+  void count_transfer(const Moment& at, CopyGroup& group, u64 bytes);
+  void replayed(const GraphTable::Node& node, u32 context, u64 times);
+
+  struct ShapeHash {
+    std::size_t operator()(const KernelShape& shape) const;
+  };
+
+  const TraceReader& reader_;
+  TimeWindow window_;
+  ProcessTrace& facts_;
+  TickClock clock_;
+  FunctionTable functions_;
+  GraphTable graphs_;
+  MemoryLedger ledger_;
+  LaunchLoops loops_;
+  std::vector<ThreadState> threads_;
+  std::vector<u32> calls_by_id_;
+  std::unordered_map<u64, u32> contexts_by_handle_;
+  std::unordered_map<u64, i32> foreseen_devices_;
+  std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
+  std::unordered_map<u64, u32> copies_by_key_;
+  u32 last_kernel_ = kNone;
+  std::vector<Launched> recent_launches_{1024};  // by hash
+  u64 last_context_handle_ = 0, last_contexts_version_ = ~0ull;
+  u32 last_context_ = kNone;
+  u64 contexts_version_ = 0;  // changes whenever a known handle may mean another context
+  TimelineFeed timeline_;
+  LibraryCalls libraries_;
+  CodeTable code_;
+  std::vector<u8> library_ids_;  // by call id: 0 not known yet, 1 another level, 2 a library call
+};
+
+}  // namespace gputrace

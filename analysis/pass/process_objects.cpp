@@ -1,0 +1,155 @@
+// ProcessBuilder: what things are (devices, contexts, versions), and their coming and going (modules, graphs,
+// contexts).
+#include <algorithm>
+#include <cstdio>
+
+#include "analysis/pass/process_builder.h"
+
+namespace gputrace {
+
+void ProcessBuilder::add_definition(const RecordHeader& record) {
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::FunctionFacts:
+      timeline_.settle();
+      return functions_.described(decode<FunctionFacts>(record));
+    case RecordType::Communicator:
+      return libraries_.communicator(decode<Communicator>(record));
+    case RecordType::DeviceFacts:
+      return on_device(decode<DeviceFacts>(record));
+    case RecordType::ContextFacts: {
+      timeline_.settle();
+      const auto value = decode<ContextFacts>(record);
+      Context& known = facts_.contexts[context_index(value.context)];
+      if (known.device == -1 || known.device == value.device) {
+        known.device = value.device;
+        return;
+      }
+      contexts_by_handle_.erase(value.context);  // the handle was given out again
+      ++contexts_version_;
+      foreseen_devices_[value.context] = value.device;
+      context_index(value.context);
+      return;
+    }
+    case RecordType::ProcessFacts: {
+      const auto value = decode<ProcessFacts>(record);
+      facts_.who.driver_version = value.driver_version;
+      facts_.who.runtime_version = value.runtime_version;
+      facts_.who.device_count = value.devices;
+      facts_.who.driver_path = std::string(reader_.texts().find(value.driver_path));
+      facts_.who.runtime_path = std::string(reader_.texts().find(value.runtime_path));
+      return;
+    }
+    case RecordType::CodeImage:
+      functions_.has_image(decode<CodeImage>(record));
+      return facts_.code_coverage.add(decode<CodeImage>(record));
+    case RecordType::CodeKernel:
+      return code_.kernel(decode<CodeKernel>(record));
+    case RecordType::CodeScan:
+      return facts_.code_coverage.add(decode<CodeScan>(record));
+    case RecordType::Note: {
+      const auto text = reader_.texts().find(decode<Note>(record).text);
+      if (!text.empty() && facts_.notes.size() < 1000) facts_.notes.emplace_back(text);
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+void ProcessBuilder::on_device(const DeviceFacts& value) {
+  for (const Device& known : facts_.devices) {
+    if (known.ordinal == value.device) return;
+  }
+  Device device;
+  device.ordinal = value.device;
+  device.name = std::string(reader_.texts().find(value.name));
+  u8 bytes[16];
+  std::memcpy(bytes, &value.uuid_low, 8);
+  std::memcpy(bytes + 8, &value.uuid_high, 8);
+  char text[48];
+  std::snprintf(text, sizeof text, "GPU-%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x", bytes[0],
+                bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7], bytes[8], bytes[9], bytes[10],
+                bytes[11], bytes[12], bytes[13], bytes[14], bytes[15]);
+  if (value.uuid_low || value.uuid_high) device.uuid = text;
+  device.memory_bytes = value.memory_bytes;
+  device.sms = value.sms;
+  device.capability_major = value.capability_major;
+  device.capability_minor = value.capability_minor;
+  device.clock_khz = value.clock_khz;
+  device.pci_domain = value.pci_domain;
+  device.pci_bus_device = value.pci_bus_device;
+  device.limits = {value.capability_major, value.max_threads_per_sm,  value.max_blocks_per_sm,
+                   value.registers_per_sm, value.shared_bytes_per_sm, value.reserved_shared_bytes,
+                   value.warp_size};
+  facts_.devices.push_back(std::move(device));
+}
+
+// A context that was destroyed takes its memory with it; a reset of a primary context names its device alone.
+void ProcessBuilder::on_context(const ObjectCall& value, Nanos at) {
+  const auto what = static_cast<ObjectWhat>(value.what);
+  if (value.object != 0 && value.value >= 0 && (what == ObjectWhat::Created || what == ObjectWhat::Retained)) {
+    Context& context = facts_.contexts[context_index(value.object)];
+    if (context.device < 0) context.device = static_cast<i32>(value.value);
+  }
+  if (what != ObjectWhat::Destroyed) return;
+  ++contexts_version_;
+  for (auto it = contexts_by_handle_.begin(); it != contexts_by_handle_.end();) {
+    const bool meant =
+        value.object != 0 ? it->first == value.object : facts_.contexts[it->second].device == value.value;
+    if (!meant) {
+      ++it;
+      continue;
+    }
+    ledger_.context_destroyed(it->second, at);
+    // A created context's handle may come to mean another one; a primary context's stays.
+    if (value.object != 0) foreseen_devices_.erase(it->first);
+    it = value.object != 0 ? contexts_by_handle_.erase(it) : std::next(it);
+  }
+}
+
+void ProcessBuilder::on_object(const Moment& at) {
+  const auto value = decode<ObjectCall>(at.record);
+  if (value.header.result != 0) return;
+  const auto kind = static_cast<ObjectKind>(value.kind);
+  if (kind == ObjectKind::Context) {
+    timeline_.settle();
+    return on_context(value, at.begin);
+  }
+  timeline_.object(value);
+  if (static_cast<ObjectWhat>(value.what) != ObjectWhat::Destroyed) return;
+  switch (kind) {
+    case ObjectKind::Graph:
+      timeline_.settle();
+      return graphs_.graph_gone(value.object);
+    case ObjectKind::GraphExec:
+      timeline_.settle();
+      return graphs_.exec_gone(value.object,
+                               [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+    case ObjectKind::Module:
+    case ObjectKind::Library:
+      return functions_.module_unloaded(value.object);
+    default:
+      return;
+  }
+}
+
+void ProcessBuilder::on_module(const Moment& at) {
+  const auto value = decode<ModuleLoad>(at.record);
+  if (value.header.result != 0) return;
+  if (static_cast<ModuleWhat>(value.what) == ModuleWhat::Unload) return functions_.module_unloaded(value.module);
+  functions_.module_loaded(value);
+  if (!at.counted) return;
+  for (ModuleLoads& known : facts_.module_loads) {
+    if (known.what != static_cast<ModuleWhat>(value.what) || known.image != static_cast<ImageKind>(value.image))
+      continue;
+    ++known.count;
+    known.bytes += value.bytes;
+    known.total_ns += at.duration();
+    known.max_ns = std::max(known.max_ns, at.duration());
+    return;
+  }
+  facts_.module_loads.push_back({static_cast<ModuleWhat>(value.what), static_cast<ImageKind>(value.image), value.bytes,
+                                 1, at.duration(), at.duration()});
+}
+
+}  // namespace gputrace

@@ -1,0 +1,163 @@
+// ProcessBuilder: copies, memsets and allocations, and what the nodes of graphs come to.
+#include <algorithm>
+
+#include "analysis/pass/process_builder.h"
+
+namespace gputrace {
+namespace {
+
+TransferKind transfer_kind(u8 kind) {
+  switch (static_cast<CopyKind>(kind)) {
+    case CopyKind::HtoD:
+      return TransferKind::HtoD;
+    case CopyKind::DtoH:
+      return TransferKind::DtoH;
+    case CopyKind::DtoD:
+      return TransferKind::DtoD;
+    case CopyKind::PtoP:
+      return TransferKind::PtoP;
+    case CopyKind::HtoH:
+      return TransferKind::HtoH;
+    default:
+      return TransferKind::Unknown;
+  }
+}
+
+u64 copy_key(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
+  return static_cast<u64>(static_cast<u32>(device)) << 32 | static_cast<u64>(kind) << 16 |
+         static_cast<u64>(memory) << 8 | static_cast<u64>(asynchronous);
+}
+
+bool on_host(HostMemory memory) { return memory == HostMemory::Pinned || memory == HostMemory::Pageable; }
+
+TransferKind kind_from_places(const MemoryLedger::Place& source, const MemoryLedger::Place& destination) {
+  if (source.memory == HostMemory::Unknown || destination.memory == HostMemory::Unknown) return TransferKind::Unknown;
+  if (on_host(source.memory)) return on_host(destination.memory) ? TransferKind::HtoH : TransferKind::HtoD;
+  if (on_host(destination.memory)) return TransferKind::DtoH;
+  const bool peers = source.device >= 0 && destination.device >= 0 && source.device != destination.device;
+  return peers ? TransferKind::PtoP : TransferKind::DtoD;
+}
+
+}  // namespace
+
+void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 times) {
+  if (node.kind == GraphTable::kKernelNode) {
+    KernelShape shape = node.shape;
+    shape.context = context;
+    kernel(shape).in_graphs += times;
+    return;
+  }
+  if (node.kind != GraphTable::kCopyNode && node.kind != GraphTable::kMemsetNode) return;
+  const bool memset = node.kind == GraphTable::kMemsetNode;
+  const TransferKind kind = memset ? TransferKind::Memset : transfer_kind(node.copy_kind);
+  const bool device_only = memset || kind == TransferKind::DtoD || kind == TransferKind::PtoP;
+  CopyGroup& group = copy_group(kind, device_only ? HostMemory::Device : HostMemory::Unknown, true, device_of(context));
+  group.count += times;
+  group.in_graphs += times;
+  group.bytes += node.bytes * times;
+}
+
+CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
+  const u64 key = copy_key(kind, memory, asynchronous, device);
+  const auto known = copies_by_key_.find(key);
+  if (known != copies_by_key_.end()) return facts_.copies[known->second];
+  copies_by_key_.emplace(key, static_cast<u32>(facts_.copies.size()));
+  CopyGroup& made = facts_.copies.emplace_back();
+  made.kind = kind;
+  made.memory = memory;
+  made.asynchronous = asynchronous;
+  made.device = device;
+  return made;
+}
+
+CopyGroup& ProcessBuilder::settled_copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
+  if (copies_by_key_.count(copy_key(kind, memory, asynchronous, device)) == 0) timeline_.settle();
+  return copy_group(kind, memory, asynchronous, device);
+}
+
+// What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can
+// have been missed.
+MemoryLedger::Place ProcessBuilder::place_of(u8 told, u64 address) const {
+  const auto kind = static_cast<MemoryKind>(told);
+  if (kind == MemoryKind::Pinned) return {HostMemory::Pinned, -1};
+  if (kind == MemoryKind::Pageable) return {HostMemory::Pageable, -1};
+  if (kind == MemoryKind::Array) return {HostMemory::Device, -1};
+  MemoryLedger::Place place = ledger_.find(address);
+  if (kind == MemoryKind::Managed) place.memory = HostMemory::Managed;
+  if (kind == MemoryKind::Device && place.memory != HostMemory::Managed) place.memory = HostMemory::Device;
+  if (place.memory == HostMemory::Unknown && facts_.ledger_complete) place.memory = HostMemory::Pageable;
+  return place;
+}
+
+void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 bytes) {
+  ++group.count;
+  group.bytes += bytes;
+  if (at.first_of_call) group.call_ns += at.duration();
+  bool& launched = at.thread.launched_since_copy[static_cast<unsigned>(group.kind)];
+  if (launched) ++group.between_launches;
+  launched = false;
+}
+
+void ProcessBuilder::on_copy(const Moment& at) {
+  const auto value = decode<Copy>(at.record);
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
+  HostOperation operation = operation_of(at, OperationKind::Copy);
+  operation.bytes = value.bytes;
+  operation.batch_member = !at.first_of_call;
+  if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
+  const auto source = place_of(value.source_memory, value.source);
+  const auto destination = place_of(value.destination_memory, value.destination);
+  TransferKind kind = transfer_kind(value.kind);
+  if (kind == TransferKind::Unknown) kind = kind_from_places(source, destination);
+  HostMemory memory = HostMemory::Unknown;
+  if (kind == TransferKind::HtoD || kind == TransferKind::HtoH) memory = source.memory;
+  if (kind == TransferKind::DtoH) memory = destination.memory;
+  if (kind == TransferKind::DtoD || kind == TransferKind::PtoP) {
+    const bool managed = source.memory == HostMemory::Managed || destination.memory == HostMemory::Managed;
+    memory = managed ? HostMemory::Managed : HostMemory::Device;
+  }
+  i32 device = device_of(context_named(value.context));
+  if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
+  if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
+  CopyGroup& group = settled_copy_group(kind, memory, value.asynchronous != 0, device);
+  count_transfer(at, group, value.bytes);
+  if (value.bytes == 0) return;  // no work for a device
+  operation.expected = kind != TransferKind::HtoH;
+  operation.target = static_cast<u32>(&group - facts_.copies.data());
+  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
+}
+
+void ProcessBuilder::on_memset(const Moment& at) {
+  const auto value = decode<Memset>(at.record);
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
+  HostOperation operation = operation_of(at, OperationKind::Memset);
+  operation.bytes = value.bytes;
+  if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
+  const auto place = ledger_.find(value.destination);
+  const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
+  i32 device = device_of(context_named(value.context));
+  if (device < 0) device = place.device;
+  CopyGroup& group = settled_copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
+  count_transfer(at, group, value.bytes);
+  if (value.bytes == 0) return;
+  operation.target = static_cast<u32>(&group - facts_.copies.data());
+  timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
+}
+
+void ProcessBuilder::on_alloc(const Moment& at) {
+  const auto value = decode<Alloc>(at.record);
+  const u32 context = context_named(value.context);
+  ledger_.allocated(value, value.device >= 0 ? value.device : device_of(context), context, at.end);
+  const auto kind = static_cast<AllocKind>(value.kind);
+  const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;
+  if (!costly || value.header.result != 0 || !at.counted) return;
+  loops_.spoiled(at.lane);
+  if (at.thread.launched_since_allocation) {
+    AllocationLoop& loop = facts_.allocation_loop;
+    if (loop.between_launches++ == 0) loop.first = at.begin;
+    loop.last = at.end;
+  }
+  at.thread.launched_since_allocation = false;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,154 @@
+#include "analysis/read/identity.h"
+
+#include <algorithm>
+
+namespace gputrace {
+namespace {
+
+std::string info(const TraceReader& reader, std::string_view key) {
+  const std::string* value = reader.info(key);
+  return value ? *value : std::string();
+}
+
+// Arguments are joined by 0x1f; shown as a shell would take them, as far as plain quotes go.
+std::string command_line(const std::string& joined) {
+  std::string line, word;
+  const auto flush = [&] {
+    const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`|&;<>()*?[]{}#~!") == std::string::npos;
+    if (!line.empty()) line += ' ';
+    if (plain) {
+      line += word;
+    } else {
+      line += '\'';
+      for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+      line += '\'';
+    }
+    word.clear();
+  };
+  for (const char c : joined) {
+    if (c == '\x1f')
+      flush();
+    else
+      word += c;
+  }
+  if (!joined.empty()) flush();
+  return line;
+}
+
+bool records_everything_from_the_start(const ProcessTrace& process) {
+  const auto option = [&](const char* name) {
+    const auto it = process.options.find(name);
+    return it == process.options.end() ? std::string() : it->second;
+  };
+  const std::string delay = option("delay_ns"), capture = option("capture");
+  return (delay.empty() || delay == "0") && (capture.empty() || capture == "all") && process.dropped == 0 &&
+         process.damage.empty();
+}
+
+}  // namespace
+
+std::string end_reason(const TraceReader& reader) {
+  if (!reader.end()) return "unknown";
+  const EndEntry& end = *reader.end();
+  const std::string detail = std::to_string(end.detail);
+  switch (end.reason) {
+    case EndReason::Exited:
+      return end.detail ? "exited " + detail : "exited";
+    case EndReason::Vanished:
+      return "vanished";
+    case EndReason::Signalled:
+      return "signal " + detail;
+    case EndReason::Executed:
+      return "exec";
+    case EndReason::Stopped:
+      return "stopped";
+    case EndReason::SidecarError:
+      return "sidecar error " + detail;
+  }
+  return "unknown";
+}
+
+void read_identity(const TraceReader& reader, ProcessTrace& process) {
+  ProcessIdentity& who = process.who;
+  who.host = info(reader, "host");
+  who.boot_id = info(reader, "boot_id");
+  who.executable = info(reader, "executable");
+  who.command = command_line(info(reader, "argv"));
+  who.rank = info(reader, "rank");
+  who.local_rank = info(reader, "local_rank");
+  who.job = info(reader, "job");
+  who.run = info(reader, "run");
+  who.gputrace_version = info(reader, "version");
+  who.begin_realtime = info(reader, "begin_realtime_ns");
+  who.pid = reader.header().pid;
+  who.random_id = reader.header().random_id;
+  who.file_bytes = reader.file_size();
+  who.ended = reader.end().has_value();
+  who.died = who.ended && (reader.end()->reason == EndReason::Vanished || reader.end()->reason == EndReason::Signalled);
+  who.end_reason = end_reason(reader);
+  for (const auto& [key, value] : reader.info_lines()) {
+    if (key.compare(0, 7, "option.") == 0) process.options[key.substr(7)] = value;
+    if (key == "option_warning") process.warnings.push_back(value);
+    if (key == "disk_stop") process.notes.push_back("writing stopped: " + value);
+    if (key != "not_collected") continue;
+    const std::size_t colon = value.find(": ");
+    std::pair<std::string, std::string> entry{value.substr(0, colon),
+                                              colon == std::string::npos ? "" : value.substr(colon + 2)};
+    if (std::find(process.not_collected.begin(), process.not_collected.end(), entry) == process.not_collected.end()) {
+      process.not_collected.push_back(std::move(entry));
+    }
+  }
+}
+
+void read_counters(const TraceReader& reader, ProcessTrace& process) {
+  const Counters& whole = reader.conservation();
+  process.seen = whole.seen;
+  process.counters_exact = whole.exact;
+  for (u32 i = 0; i < kDropReasons; ++i) process.dropped_by[i] = whole.dropped[i];
+  ThreadFacts rest;
+  rest.process_wide = true;
+  rest.seen = whole.seen;
+  rest.stored = whole.stored;
+  std::copy(std::begin(whole.dropped), std::end(whole.dropped), rest.dropped.begin());
+  for (const ThreadInfo& thread : reader.threads()) {
+    ThreadFacts& facts = process.threads.emplace_back();
+    facts.tid = thread.tid;
+    facts.slot = thread.slot;
+    facts.incarnation = thread.incarnation;
+    facts.name = thread.slot == kSidecarSlot ? "(sidecar)" : thread.tid == 0 ? "(definitions)" : thread.name;
+    facts.seen = thread.counters.seen;
+    facts.stored = thread.counters.stored;
+    facts.exact = thread.counters.exact;
+    rest.seen -= std::min(rest.seen, facts.seen);
+    rest.stored -= std::min(rest.stored, facts.stored);
+    for (u32 i = 0; i < kDropReasons; ++i) {
+      facts.dropped[i] = thread.counters.dropped[i];
+      rest.dropped[i] -= std::min(rest.dropped[i], facts.dropped[i]);
+    }
+  }
+  if (rest.seen) process.threads.push_back(rest);
+  process.dropped = 0;
+  for (const u64 count : process.dropped_by) process.dropped += count;
+}
+
+void read_damage(const TraceReader& reader, ProcessTrace& process) {
+  constexpr std::size_t kMost = 200;
+  for (const Damage& damage : reader.damage()) {
+    if (process.damage.size() == kMost) break;
+    process.damage.push_back(damage.reason);
+  }
+  if (reader.damage().size() > kMost)
+    process.damage.push_back(std::to_string(reader.damage().size() - kMost) + " more");
+  if (reader.unknown_chunks()) {
+    process.notes.push_back(std::to_string(reader.unknown_chunks()) +
+                            " chunks are of a kind that this version does not know (newer writer)");
+  }
+  for (const InFlightCallInfo& open : reader.in_flight()) {
+    const TraceCall* call = open.call <= 0xffff ? reader.schema().call(static_cast<u16>(open.call)) : nullptr;
+    process.in_flight.push_back({open.tid, call ? call->name : "call " + std::to_string(open.call), open.argument,
+                                 open.depth, reader.clock().nanos(open.begin)});
+  }
+  process.ledger_complete = records_everything_from_the_start(process);
+}
+
+}  // namespace gputrace

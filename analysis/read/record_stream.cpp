@@ -1,0 +1,210 @@
+#include "analysis/read/record_stream.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kNoLane = 0xffffffffu;
+
+bool gives_back(const RecordHeader& record) {
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::Free:
+      return true;
+    case RecordType::ModuleLoad:
+      return decode<ModuleLoad>(record).what == static_cast<u32>(ModuleWhat::Unload);
+    case RecordType::ObjectCall:
+      return decode<ObjectCall>(record).what == static_cast<u32>(ObjectWhat::Destroyed);
+    default:
+      return false;
+  }
+}
+
+Ticks key_of(const RecordHeader& record) {
+  return record.end < record.begin || gives_back(record) ? record.begin : record.end;
+}
+
+}  // namespace
+
+// One traced thread: its chunks, and where the merge stands in them.
+struct RecordStream::Lane {
+  u32 thread = 0;
+  const std::vector<u32>* chunks = nullptr;
+  std::size_t next_chunk = 0;
+  std::shared_ptr<Decoded> decoded;
+  const u8* at = nullptr;
+  const u8* end = nullptr;
+  Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
+};
+
+RecordStream::RecordStream(const TraceReader& reader) : reader_(reader) {
+  const auto& chunks = reader.record_chunks();
+  const auto& threads = reader.threads();
+  states_.assign(chunks.size(), State::Waiting);
+  ready_.resize(chunks.size());
+  for (u32 i = 0; i < threads.size(); ++i) {
+    if (threads[i].chunks.empty()) continue;
+    Lane& lane = lanes_.emplace_back();
+    lane.thread = i;
+    lane.chunks = &threads[i].chunks;
+    lane.key = chunks[threads[i].chunks.front()].begin;
+    for (const u32 chunk : threads[i].chunks) plan_.push_back(chunk);
+  }
+  std::stable_sort(plan_.begin(), plan_.end(), [&](u32 a, u32 b) { return chunks[a].begin < chunks[b].begin; });
+  for (u32 i = 0; i < lanes_.size(); ++i) put_turn({lanes_[i].key, i});
+  if (plan_.size() > 1) decoder_ = std::thread([this] { decode_ahead(); });
+}
+
+RecordStream::~RecordStream() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (decoder_.joinable()) decoder_.join();
+}
+
+std::unique_ptr<RecordStream::Decoded> RecordStream::decode(u32 chunk, std::unique_ptr<Decoded> into) const {
+  if (!into) into = std::make_unique<Decoded>();
+  auto records = reader_.decode(reader_.record_chunks()[chunk], into->buffer);
+  into->good = static_cast<bool>(records);
+  into->range = into->good ? records.value() : RecordRange{};
+  into->reason = into->good ? std::string() : records.error().reason;
+  return into;
+}
+
+void RecordStream::decode_ahead() {
+  for (const u32 chunk : plan_) {
+    const u64 size = reader_.record_chunks()[chunk].raw_size;
+    {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return stop_ || ahead_ == 0 || ahead_ + size <= kAheadBytes; });
+      if (stop_) return;
+      if (states_[chunk] != State::Waiting) continue;
+      states_[chunk] = State::Decoding;
+      ahead_ += size;
+    }
+    std::unique_ptr<Decoded> buffer = decode(chunk, spares_->take());
+    {
+      std::lock_guard lock(mutex_);
+      ready_[chunk] = std::move(buffer);
+      states_[chunk] = State::Ready;
+    }
+    changed_.notify_all();
+  }
+}
+
+std::unique_ptr<RecordStream::Decoded> RecordStream::take(u32 chunk) {
+  std::unique_lock lock(mutex_);
+  if (states_[chunk] == State::Waiting) {
+    states_[chunk] = State::Taken;
+    lock.unlock();
+    return decode(chunk, spares_->take());
+  }
+  changed_.wait(lock, [&] { return states_[chunk] == State::Ready; });
+  states_[chunk] = State::Taken;
+  ahead_ -= reader_.record_chunks()[chunk].raw_size;
+  std::unique_ptr<Decoded> decoded = std::move(ready_[chunk]);
+  lock.unlock();
+  changed_.notify_all();
+  return decoded;
+}
+
+std::unique_ptr<RecordStream::Decoded> RecordStream::Spares::take() {
+  std::lock_guard lock(mutex);
+  if (buffers.empty()) return nullptr;
+  std::unique_ptr<Decoded> buffer = std::move(buffers.back());
+  buffers.pop_back();
+  return buffer;
+}
+
+void RecordStream::Spares::give(std::unique_ptr<Decoded> used) {
+  std::lock_guard lock(mutex);
+  if (buffers.size() < 8) buffers.push_back(std::move(used));
+}
+
+std::shared_ptr<const void> RecordStream::chunk() const { return lanes_[current_].decoded; }
+
+// Decodes the lane's next chunk that holds records. False: the lane is done.
+bool RecordStream::open_next_chunk(Lane& lane) {
+  lane.decoded.reset();
+  while (lane.next_chunk < lane.chunks->size()) {
+    std::unique_ptr<Decoded> decoded = take((*lane.chunks)[lane.next_chunk++]);
+    unknown_ += decoded->range.unknown;
+    if (!decoded->good) damage_.push_back(decoded->reason);
+    if (decoded->good && decoded->range.size > 0) {
+      const auto give = [spares = spares_](Decoded* used) { spares->give(std::unique_ptr<Decoded>(used)); };
+      lane.decoded = std::shared_ptr<Decoded>(decoded.release(), give);
+      lane.at = lane.decoded->range.data;
+      lane.end = lane.at + lane.decoded->range.size;
+      lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+      return true;
+    }
+    spares_->give(std::move(decoded));
+  }
+  return false;
+}
+
+void RecordStream::put_turn(Turn turn) {
+  turns_.push_back(turn);
+  std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
+}
+
+// Puts the current lane back among the others, by its next record or, before its next chunk is decoded, by that chunk's
+// begin, and takes the first.
+void RecordStream::next_turn() {
+  Turn mine{0, current_};
+  if (current_ != kNoLane) {
+    Lane& lane = lanes_[current_];
+    if (lane.at == lane.end) {
+      if (lane.next_chunk >= lane.chunks->size()) {
+        lane.decoded.reset();
+        mine.lane = kNoLane;
+      } else {
+        lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);
+      }
+    }
+    mine.key = lane.key;
+  }
+  if (mine.lane == kNoLane) {
+    current_ = turns_.empty() ? kNoLane : turns_.front().lane;
+    if (turns_.empty()) return;
+    std::pop_heap(turns_.begin(), turns_.end(), std::greater<>());
+    turns_.pop_back();
+    return;
+  }
+  if (turns_.empty() || !(mine > turns_.front())) return;
+  current_ = turns_.front().lane;
+  // The first leaves and the current one sinks from its place.
+  std::size_t at = 0;
+  for (std::size_t child; (child = 2 * at + 1) < turns_.size(); at = child) {
+    child += child + 1 < turns_.size() && turns_[child] > turns_[child + 1];
+    if (!(mine > turns_[child])) break;
+    turns_[at] = turns_[child];
+  }
+  turns_[at] = mine;
+}
+
+// The next records of the thread whose turn it is, up to where another thread's turn comes.
+bool RecordStream::next(Span& span) {
+  for (next_turn(); current_ != kNoLane; next_turn()) {
+    Lane& lane = lanes_[current_];
+    if (lane.at == lane.end) {
+      if (!open_next_chunk(lane)) continue;
+      if (!turns_.empty() && lane.key > turns_.front().key) continue;
+    }
+    const Ticks limit = turns_.empty() ? ~0ull : turns_.front().key;
+    span = {lane.at, lane.at, lane.thread};
+    do {
+      lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
+      if (lane.at == lane.end) break;
+      lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+    } while (lane.key <= limit);
+    span.end = lane.at;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,148 @@
+// Collectives: one row per communicator, rank, operation and type.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "analysis/facts/library_rows.h"
+#include "analysis/reports/list.h"
+#include "analysis/run/collective_match.h"
+#include "analysis/run/device_time.h"
+
+namespace gputrace {
+namespace {
+
+struct Key {
+  std::size_t process = 0;
+  u32 communicator = 0;  // index
+  u32 what = 0;
+  std::string dtype;
+  auto operator<=>(const Key&) const = default;
+};
+struct Sum {
+  u64 calls = 0, bytes = 0, device_ns = 0;
+  bool timed = true, sized = true;
+  u64 matched = 0, wait_ns = 0, transfer_ns = 0;
+  u64 unmatched = 0;
+  double bus_bandwidth = 0;  // 0: not known
+};
+
+std::string name_of(const CommunicatorFacts& facts) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%08llx", static_cast<unsigned long long>(facts.id ? facts.id >> 32 : facts.handle));
+  return text;
+}
+
+bool is_point_to_point(u32 what) {
+  return what == static_cast<u32>(CollectiveWhat::Send) || what == static_cast<u32>(CollectiveWhat::Recv);
+}
+
+std::map<Key, Sum> sums_of(const LoadedTrace& trace) {
+  std::map<Key, Sum> sums;
+  const CollectiveTimes matched = match_collectives(trace);
+  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
+    const LibraryFacts& library = trace.processes[p].library;
+    for (u32 i = 0; i < library.rows.size(); ++i) {
+      const LibraryRow& row = library.rows[i];
+      if (row.shape.kind != LibraryKind::Collective || row.calls == 0) continue;
+      const i32 ranks = library.communicators[row.communicator].ranks;
+      Sum& sum = sums[{p, row.communicator, row.shape.what, dtype_text(row.shape)}];
+      sum.calls += row.calls;
+      const u64 bytes = collective_bytes(row.shape, ranks);
+      sum.sized = sum.sized && (bytes > 0 || row.shape.m == 0);
+      sum.bytes += bytes * row.calls;
+      u64 nanos = 0;
+      if (device_time_of(row, nanos) && row.captured_calls == 0)
+        sum.device_ns += nanos;
+      else
+        sum.timed = false;
+      const CollectiveTime& time = matched.of(p, i);
+      sum.matched += time.matched;
+      sum.wait_ns += time.wait_ns;
+      sum.transfer_ns += time.transfer_ns;
+    }
+  }
+  return sums;
+}
+
+// Bandwidth over the time that the bytes needed: without the wait for other ranks where that is known.
+u64 moving_ns(const Sum& sum) { return sum.matched == sum.calls ? sum.transfer_ns : sum.device_ns; }
+
+}  // namespace
+
+Table comm_report(const LoadedTrace& trace) {
+  Table table;
+  table.section = "comm";
+  table.title = "Communication by communicator and operation";
+  table.columns = {{"communicator", Unit::Text, Hint::Handle},
+                   {"op", Unit::Text},
+                   {"dtype", Unit::Text},
+                   {"count", Unit::Count},
+                   {"bytes", Unit::Bytes},
+                   {"total_ns", Unit::Nanos},
+                   {"algo_bandwidth", Unit::BytesPerSecond},
+                   {"bus_bandwidth", Unit::BytesPerSecond},
+                   {"wait_ns", Unit::Nanos},
+                   {"transfer_ns", Unit::Nanos},
+                   {"exposed_ns", Unit::Nanos},
+                   {"expected_ns", Unit::Nanos},
+                   {"rank", Unit::Count},
+                   {"ranks", Unit::Count},
+                   {"pid", Unit::None, Hint::Detail}};
+  std::map<Key, Sum> sums = sums_of(trace);
+  std::map<std::pair<std::size_t, u32>, double> best;  // bus bandwidth of a communicator
+  const auto facts_of = [&](const Key& key) -> const CommunicatorFacts& {
+    return trace.processes[key.process].library.communicators[key.communicator];
+  };
+  for (auto& [key, sum] : sums) {
+    const double factor = bus_factor(key.what, facts_of(key).ranks);
+    if (!sum.timed || !sum.sized || factor <= 0 || moving_ns(sum) == 0) continue;
+    sum.bus_bandwidth = static_cast<double>(sum.bytes) * factor / (static_cast<double>(moving_ns(sum)) * 1e-9);
+    double& largest = best[{key.process, key.communicator}];
+    largest = std::max(largest, sum.bus_bandwidth);
+  }
+  bool waits = false;
+  for (const auto& [key, sum] : sums) {
+    const CommunicatorFacts& facts = facts_of(key);
+    const bool rate = sum.timed && sum.sized && moving_ns(sum) > 0;
+    const bool matched = sum.matched == sum.calls && !is_point_to_point(key.what);
+    const double seconds = static_cast<double>(moving_ns(sum)) * 1e-9;
+    const auto largest = best.find({key.process, key.communicator});
+    std::optional<double> expected;
+    if (largest != best.end() && sum.sized && bus_factor(key.what, facts.ranks) > 0)
+      expected = static_cast<double>(sum.bytes) * bus_factor(key.what, facts.ranks) / largest->second * 1e9;
+    waits = waits || matched;
+    const auto whole = [](double value) { return Value(static_cast<i64>(std::llround(value))); };
+    table.rows.push_back(
+        {name_of(facts), std::string(collective_name(key.what)), key.dtype.empty() ? Value() : Value(key.dtype),
+         number(sum.calls), sum.sized ? number(sum.bytes) : Value(), sum.timed ? number(sum.device_ns) : Value(),
+         rate ? whole(static_cast<double>(sum.bytes) / seconds) : Value(),
+         sum.bus_bandwidth > 0 ? whole(sum.bus_bandwidth) : Value(), matched ? number(sum.wait_ns) : Value(),
+         matched ? number(sum.transfer_ns) : Value(), Value(), expected ? whole(*expected) : Value(),
+         facts.rank >= 0 ? Value(static_cast<i64>(facts.rank)) : Value(),
+         facts.ranks >= 0 ? Value(static_cast<i64>(facts.ranks)) : Value(),
+         static_cast<i64>(trace.processes[key.process].who.pid)});
+  }
+  table.notes = {
+      "bytes: of the larger buffer of one rank; bus = algorithm bandwidth × 2(n-1)/n for AllReduce, (n-1)/n for "
+      "AllGather, "
+      "ReduceScatter, AllToAll, Gather, Scatter, 1 else (the convention of nccl-tests)",
+      "total = device time; what one group launches together is shared out by bytes; expected = at the best bus "
+      "bandwidth that this "
+      "communicator reached in any row"};
+  if (!waits)
+    table.notes.push_back("wait and transfer need the traces of all ranks of a communicator, each with device times");
+  else
+    table.notes.push_back(
+        "transfer = shortest duration of the same collective over all ranks, wait = the rest; bandwidths are over "
+        "transfer");
+  if (!table.rows.empty())
+    table.notes.push_back("exposed: not told per operation; overview and idle have it per device");
+  if (const std::string why = why_no_device_times(trace); !why.empty())
+    table.notes.push_back("no device times: " + why);
+  sort_table(table, "total_ns");
+  return table;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,132 @@
+// Copies and memsets: by kind, device, memory of the host side, and whether the call takes a stream.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <tuple>
+
+#include "analysis/reports/list.h"
+#include "analysis/run/device_time.h"
+#include "analysis/run/devices.h"
+
+namespace gputrace {
+namespace {
+
+Value kind_name(TransferKind kind) {
+  switch (kind) {
+    case TransferKind::HtoD:
+      return "HtoD";
+    case TransferKind::DtoH:
+      return "DtoH";
+    case TransferKind::DtoD:
+      return "DtoD";
+    case TransferKind::PtoP:
+      return "PtoP";
+    case TransferKind::HtoH:
+      return "HtoH";
+    case TransferKind::Memset:
+      return "memset";
+    case TransferKind::Unknown:
+      return {};
+  }
+  return {};
+}
+
+Value memory_name(HostMemory memory) {
+  switch (memory) {
+    case HostMemory::Pinned:
+      return "pinned";
+    case HostMemory::Pageable:
+      return "pageable";
+    case HostMemory::Managed:
+      return "managed";
+    case HostMemory::Device:
+      return "device";
+    case HostMemory::Unknown:
+      return {};
+  }
+  return {};
+}
+
+Value bandwidth(u64 bytes, u64 nanos) {
+  if (nanos == 0) return {};
+  return rounded(static_cast<double>(bytes) * 1e9 / static_cast<double>(nanos));
+}
+
+void add_time_notes(const LoadedTrace& trace, Table& table) {
+  if (!device_collected(trace)) {
+    table.notes.push_back("total time and bandwidth on the device need device timing: " + why_no_device_times(trace));
+    return;
+  }
+  u64 made = 0, timed = 0;
+  for (const ProcessTrace& process : trace.processes) {
+    for (const CopyGroup& group : process.copies)
+      made += std::max(group.count, group.device_count), timed += group.device_count;
+  }
+  if (timed < made)
+    table.notes.push_back(
+        "the device reported " + std::to_string(timed) + " of " + std::to_string(made) +
+        " copies and memsets (column timed): total and bandwidth are over those, count and bytes over "
+        "all (those in replays of graphs that are seen as a whole have no times of their own: "
+        "GPUTRACE_GRAPHS=node)");
+  const DeviceTotals totals = device_totals(trace);
+  table.notes.push_back(
+      "total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported");
+  if (const auto hidden = ratio(totals.copy_ns - totals.exposed_copy_ns, totals.copy_ns)) {
+    char text[128];
+    std::snprintf(text, sizeof text, "%.1f %% of the time in which a copy or memset ran, a kernel ran too",
+                  *hidden * 100);
+    table.notes.emplace_back(text);
+  }
+}
+
+}  // namespace
+
+Table copies_report(const LoadedTrace& trace) {
+  struct CopyRow {
+    Value device;
+    u64 count = 0, bytes = 0, call_ns = 0, in_graphs = 0;
+    u64 device_count = 0, device_bytes = 0, device_ns = 0;
+  };
+  const DeviceMap devices(trace);
+  std::map<std::tuple<TransferKind, i64, HostMemory, bool>, CopyRow> rows;
+  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
+    for (const CopyGroup& group : trace.processes[p].copies) {
+      const Value device = devices.number(p, group.device);
+      CopyRow& row = rows[{group.kind, is_null(device) ? -1 : std::get<i64>(device), group.memory, group.asynchronous}];
+      row.device = device;
+      row.count += std::max(group.count, group.device_count);
+      row.bytes += group.count >= group.device_count ? group.bytes : group.device_bytes;
+      row.call_ns += group.call_ns;
+      row.in_graphs += group.in_graphs;
+      row.device_count += group.device_count;
+      row.device_bytes += group.device_bytes;
+      row.device_ns += group.device_ns;
+    }
+  }
+  Table table;
+  table.section = "copies";
+  table.title = "Copies and memsets by bytes";
+  table.columns = {{"kind", Unit::Text},
+                   {"device", Unit::None},
+                   {"memory", Unit::Text},
+                   {"async", Unit::Boolean},
+                   {"count", Unit::Count},
+                   {"bytes", Unit::Bytes},
+                   {"timed", Unit::Count},
+                   {"total_ns", Unit::Nanos},
+                   {"bandwidth", Unit::BytesPerSecond},
+                   {"api_total_ns", Unit::Nanos},
+                   {"in_graphs", Unit::Count, Hint::Detail}};
+  table.notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls"};
+  add_time_notes(trace, table);
+  for (const auto& [key, row] : rows) {
+    table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory_name(std::get<2>(key)), std::get<3>(key),
+                          number(row.count), number(row.bytes), number(row.device_count),
+                          row.device_count ? number(row.device_ns) : Value(),
+                          bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs)});
+  }
+  sort_table(table, "bytes");
+  return table;
+}
+
+}  // namespace gputrace

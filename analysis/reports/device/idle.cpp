@@ -1,0 +1,60 @@
+// Idle: the gaps between two operations of a device, longest first, each with its cause.
+#include <algorithm>
+
+#include "analysis/facts/kind_names.h"
+#include "analysis/reports/list.h"
+#include "analysis/run/device_time.h"
+#include "analysis/run/devices.h"
+
+namespace gputrace {
+namespace {
+
+Value call_name(const ProcessTrace& process, u16 id) {
+  if (id == 0) return {};
+  for (const CallFacts& call : process.calls) {
+    if (call.id == id) return call.name;
+  }
+  return {};
+}
+
+}  // namespace
+
+Table idle_report(const LoadedTrace& trace) {
+  Table table;
+  table.section = "idle";
+  table.title = "Idle gaps of the devices, longest first";
+  table.columns = {
+      {"device", Unit::None}, {"begin_ns", Unit::Nanos}, {"duration_ns", Unit::Nanos},     {"cause", Unit::Text},
+      {"call", Unit::Text},   {"site", Unit::Text},      {"pid", Unit::None, Hint::Detail}};
+  table.sort = "duration_ns";
+  const DeviceMap devices(trace);
+  u64 gaps = 0, total = 0, kept = 0;
+  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
+    const ProcessTrace& process = trace.processes[p];
+    for (const DeviceTimes& times : process.device.devices) {
+      gaps += times.gaps;
+      total += times.idle_ns;
+      for (const IdleGap& gap : times.longest) {
+        kept += gap.length();
+        table.rows.push_back({devices.number(p, times.device),
+                              gap.begin,
+                              number(gap.length()),
+                              std::string(idle_cause_name(gap.verdict.cause)),
+                              call_name(process, gap.verdict.call),
+                              {},
+                              static_cast<i64>(process.who.pid)});
+      }
+    }
+  }
+  sort_table(table, "duration_ns");
+  table.notes = {
+      "a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
+      "CLOCK_MONOTONIC, in text from the first record on; call = what is to blame for it; the site needs stacks"};
+  if (gaps > table.rows.size()) {
+    table.notes.push_back(std::to_string(table.rows.size()) + " longest of " + std::to_string(gaps) +
+                          " gaps: " + std::to_string(kept) + " of " + std::to_string(total) + " ns");
+  }
+  return table;
+}
+
+}  // namespace gputrace

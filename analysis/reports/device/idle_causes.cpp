@@ -1,0 +1,97 @@
+// Why the devices were idle: every gap has one cause; together they are all idle time.
+#include <algorithm>
+#include <map>
+
+#include "analysis/facts/kind_names.h"
+#include "analysis/reports/list.h"
+#include "analysis/run/device_time.h"
+
+namespace gputrace {
+namespace {
+
+const char* meaning(IdleCause cause) {
+  switch (cause) {
+    case IdleCause::Unknown:
+      return "could not be told";
+    case IdleCause::Launch:
+      return "the launch was under way: the host launches no faster";
+    case IdleCause::HostLate:
+      return "the launching thread was in no CUDA call";
+    case IdleCause::Synchronization:
+      return "it waited for the device before it launched more";
+    case IdleCause::Copy:
+      return "it was in a copy or memset call";
+    case IdleCause::Allocation:
+      return "it allocated or freed memory";
+    case IdleCause::ModuleLoad:
+      return "it loaded or compiled machine code";
+    case IdleCause::QueueFull:
+      return "its stream's launch queue was full";
+    case IdleCause::OtherStream:
+      return "the next operation waited for another stream or device";
+    case IdleCause::GraphInternal:
+      return "between two nodes of one graph replay";
+    case IdleCause::Collection:
+      return "the profiler itself";
+    case IdleCause::Dispatch:
+      return "launched in time: the device's way from one operation to the next";
+  }
+  return "";
+}
+
+struct Sum {
+  u64 count = 0, total_ns = 0;
+  std::map<std::string, u64> calls;  // time by the call that is to blame
+};
+
+Value worst_call(const Sum& sum) {
+  const auto worst = std::max_element(sum.calls.begin(), sum.calls.end(),
+                                      [](const auto& a, const auto& b) { return a.second < b.second; });
+  return worst == sum.calls.end() ? Value() : Value(worst->first);
+}
+
+}  // namespace
+
+Table idle_causes_report(const LoadedTrace& trace) {
+  Table table;
+  table.section = "idle-causes";
+  table.title = "Why the devices were idle";
+  table.columns = {{"cause", Unit::Text},
+                   {"total_ns", Unit::Nanos},
+                   {"share", Unit::Ratio},
+                   {"count", Unit::Count},
+                   {"mean_ns", Unit::Nanos},
+                   {"worst_call", Unit::Text},
+                   {"meaning", Unit::Text, Hint::Prose}};
+  table.sort = "total_ns";
+  std::map<IdleCause, Sum> sums;
+  for (const ProcessTrace& process : trace.processes) {
+    std::map<u16, std::string> names;
+    for (const CallFacts& call : process.calls) names[call.id] = call.name;
+    for (const DeviceTimes& device : process.device.devices) {
+      for (unsigned i = 0; i < kIdleCauses; ++i) {
+        if (device.causes[i].count == 0) continue;
+        Sum& sum = sums[static_cast<IdleCause>(i)];
+        sum.count += device.causes[i].count, sum.total_ns += device.causes[i].total_ns;
+      }
+      for (const IdleByCall& each : device.causes_by_call) {
+        const auto name = names.find(each.call);
+        if (name != names.end()) sums[each.cause].calls[name->second] += each.sum.total_ns;
+      }
+    }
+  }
+  const DeviceTotals totals = device_totals(trace);
+  for (const auto& [cause, sum] : sums) {
+    const auto share = ratio(sum.total_ns, totals.idle_ns);
+    table.rows.push_back({std::string(idle_cause_name(cause)), number(sum.total_ns), share ? Value(*share) : Value(),
+                          number(sum.count), mean(sum.total_ns, sum.count), worst_call(sum),
+                          std::string(meaning(cause))});
+  }
+  sort_table(table, "total_ns");
+  table.notes = {
+      "share = of all idle time; idle = between a device's first and last operation, no operation on it; each gap has "
+      "one cause, by what its launching thread did"};
+  return table;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,55 @@
+// Synchronization: calls that wait for the device, at driver level (a runtime call that waits contains one of them).
+// What a wait costs is not how long it took but how long a device had nothing to do because of it.
+#include <map>
+
+#include "analysis/reports/list.h"
+#include "analysis/run/device_time.h"
+
+namespace gputrace {
+
+Table sync_report(const LoadedTrace& trace) {
+  struct Sum {
+    u64 waits = 0, total_ns = 0, gaps = 0, idle_ns = 0;
+  };
+  std::map<std::string, Sum> rows;
+  const bool timed = device_collected(trace);
+  for (const ProcessTrace& process : trace.processes) {
+    std::map<u16, std::string> names;
+    for (const CallFacts& call : process.calls) {
+      names[call.id] = call.name;
+      if (call.waits == 0) continue;
+      rows[call.name].waits += call.waits;
+      rows[call.name].total_ns += call.wait_ns;
+    }
+    for (const DeviceTimes& device : process.device.devices) {
+      for (const IdleByCall& each : device.causes_by_call) {
+        if (each.cause != IdleCause::Synchronization || names.count(each.call) == 0) continue;
+        rows[names[each.call]].gaps += each.sum.count;
+        rows[names[each.call]].idle_ns += each.sum.caused_ns;
+      }
+    }
+  }
+  Table table;
+  table.section = "sync";
+  table.title = timed ? "Waiting for the device, by the idle time it caused" : "Waiting for the device, by total time";
+  table.columns = {{"call", Unit::Text, Hint::Name}, {"site", Unit::Text},         {"count", Unit::Count},
+                   {"total_ns", Unit::Nanos},        {"gpu_idle_ns", Unit::Nanos}, {"gaps", Unit::Count}};
+  table.notes = {
+      "total = host time in the calls; gpu_idle = idle time of devices that would not be there without the wait: at "
+      "most the wait's own length in each gap; gaps = how many; the site needs stacks"};
+  if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(trace));
+  for (const auto& [name, sum] : rows) {
+    table.rows.push_back({name,
+                          {},
+                          number(sum.waits),
+                          number(sum.total_ns),
+                          timed ? number(sum.idle_ns) : Value(),
+                          timed ? number(sum.gaps) : Value()});
+  }
+  sort_table(table, "total_ns");
+  if (timed) sort_table(table, "gpu_idle_ns");
+  table.sort = timed ? "gpu_idle_ns" : "total_ns";
+  return table;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,58 @@
+// Kernels that could use tensor cores and do not: by kernel, call and reason, with what they would gain at most.
+#include <map>
+#include <tuple>
+
+#include "analysis/kernels/kernel_rows.h"
+#include "analysis/kernels/tensor_cores.h"
+#include "analysis/reports/list.h"
+#include "analysis/run/device_time.h"
+
+namespace gputrace {
+
+Table tensor_core_misses_report(const LoadedTrace& trace) {
+  struct Sum {
+    u64 launches = 0, total_ns = 0;
+    double gain_ns = 0;
+    std::string precision;
+  };
+  std::map<std::tuple<std::string, std::string, std::string>, Sum> sums;
+  for_each_judged(trace, [&sums](const JudgedKernel& each) {
+    const TensorCoreVerdict& verdict = each.verdict;
+    if (verdict.used != false || verdict.eligible != true) return;
+    const Function& function = each.process.functions[each.process.kernels[each.kernel].shape.function];
+    Sum& sum = sums[{display_name(function), verdict.call, verdict.reason}];
+    sum.launches += each.executions;
+    sum.total_ns += each.nanos;
+    sum.gain_ns += static_cast<double>(each.nanos) * verdict.gain;
+    sum.precision = verdict.precision;
+  });
+  Table table;
+  table.section = "tensor-core-misses";
+  table.title = "Could use tensor cores and do not";
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel},
+                   {"call", Unit::Text},
+                   {"reason", Unit::Text},
+                   {"precision", Unit::Text},
+                   {"launches", Unit::Count},
+                   {"total_ns", Unit::Nanos},
+                   {"gain_ns", Unit::Nanos}};
+  const bool timed = device_collected(trace);
+  const auto text = [](const std::string& value) { return value.empty() ? Value() : Value(value); };
+  for (const auto& [key, sum] : sums) {
+    const bool known = timed && sum.total_ns > 0;
+    table.rows.push_back({std::get<0>(key), text(std::get<1>(key)), text(std::get<2>(key)), text(sum.precision),
+                          number(sum.launches), known ? number(sum.total_ns) : Value(),
+                          known ? rounded(sum.gain_ns) : Value()});
+  }
+  table.notes = {
+      "gain = at most, for a kernel bound by arithmetic: its time x (1 - ordinary rate / matrix rate of the device, "
+      "dense)",
+      "reason: math mode = the call does not allow it (tf32, or pedantic); precision = it computes in fp32; dimension, "
+      "alignment = sizes or leading dimensions are no multiples of 16 bytes; layout = 8-bit operands not transposed as "
+      "needed"};
+  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
+  sort_table(table, timed ? "gain_ns" : "launches");
+  return table;
+}
+
+}  // namespace gputrace

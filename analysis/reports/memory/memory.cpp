@@ -1,0 +1,68 @@
+// Memory: allocations by device and pool, with the largest sum that was live at once.
+#include <map>
+
+#include "analysis/reports/list.h"
+#include "analysis/run/devices.h"
+
+namespace gputrace {
+
+Table memory_report(const LoadedTrace& trace) {
+  struct PoolRow {
+    Value device;
+    u64 allocations = 0, frees = 0, peak_bytes = 0, highest = 0, live = 0, capacity = 0;
+    Nanos peak_at = 0;
+    std::size_t processes = 0;
+  };
+  const DeviceMap devices(trace);
+  std::map<std::pair<i64, std::string>, PoolRow> rows;
+  bool summed = false;
+  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
+    const ProcessTrace& process = trace.processes[p];
+    for (const MemoryPool& pool : process.pools) {
+      const Value device = devices.number(p, pool.device);
+      PoolRow& row = rows[{is_null(device) ? -1 : std::get<i64>(device), pool.name}];
+      row.device = device;
+      row.allocations += pool.allocations;
+      row.frees += pool.frees;
+      row.live += pool.live_bytes;
+      if (pool.peak_bytes > row.highest) row.highest = pool.peak_bytes, row.peak_at = pool.peak_at;
+      summed = summed || row.processes > 0;
+      row.peak_bytes += pool.peak_bytes;
+      ++row.processes;
+      if (const Device* facts = DeviceMap::facts(process, pool.device)) row.capacity = facts->memory_bytes;
+    }
+  }
+  Table table;
+  table.section = "memory";
+  table.title = "Memory by peak";
+  table.columns = {{"device", Unit::None},
+                   {"pool", Unit::Text},
+                   {"allocations", Unit::Count},
+                   {"frees", Unit::Count},
+                   {"peak_bytes", Unit::Bytes},
+                   {"peak_at_ns", Unit::Nanos, Hint::Detail},
+                   {"live_at_end_bytes", Unit::Bytes},
+                   {"capacity_bytes", Unit::Bytes},
+                   {"fragmentation", Unit::Ratio}};
+  table.notes = {
+      "bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
+      "fragmentation cannot be seen from outside the driver"};
+  if (summed)
+    table.notes.push_back(
+        "several processes share a pool's row: peak = the sum of their own peaks, not all at one time");
+  for (const auto& [key, row] : rows) {
+    table.rows.push_back({row.device,
+                          key.second,
+                          number(row.allocations),
+                          number(row.frees),
+                          number(row.peak_bytes),
+                          row.allocations ? Value(row.peak_at) : Value(),
+                          number(row.live),
+                          row.capacity && !is_null(row.device) ? number(row.capacity) : Value(),
+                          {}});
+  }
+  sort_table(table, "peak_bytes");
+  return table;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,45 @@
+// What was allocated when a device held most.
+#include <map>
+
+#include "analysis/facts/kind_names.h"
+#include "analysis/reports/list.h"
+#include "analysis/run/device_memory.h"
+
+namespace gputrace {
+
+Table memory_peak_report(const LoadedTrace& trace) {
+  Table table;
+  table.section = "memory-peak";
+  table.title = "Device memory at its peak";
+  table.columns = {{"device", Unit::None}, {"kind", Unit::Text},
+                   {"site", Unit::Text},   {"op", Unit::Text},
+                   {"bytes", Unit::Bytes}, {"requested_bytes", Unit::Bytes},
+                   {"count", Unit::Count}, {"peak_at_ns", Unit::Nanos, Hint::Detail}};
+  table.notes = {"site and op need stacks and framework operations, which are not collected in this version",
+                 "requested = what a framework asked its own allocator for; not collected"};
+  for (const DeviceMemoryTotal& memory : device_memory(trace)) {
+    std::map<AllocKind, std::pair<u64, u64>> kinds;
+    for (const PeakPart& part : memory.at_peak) {
+      kinds[part.kind].first += part.bytes;
+      kinds[part.kind].second += part.count;
+    }
+    if (memory.processes > 1) {
+      table.notes.push_back(
+          "several processes shared a device: its rows add up the processes' own peaks, not all at one time");
+    }
+    for (const auto& [kind, sums] : kinds) {
+      table.rows.push_back({memory.device,
+                            std::string(pool_name(kind)),
+                            {},
+                            {},
+                            number(sums.first),
+                            {},
+                            number(sums.second),
+                            memory.peak_at});
+    }
+  }
+  sort_table(table, "bytes");
+  return table;
+}
+
+}  // namespace gputrace

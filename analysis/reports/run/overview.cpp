@@ -1,0 +1,194 @@
+// Overview: single numbers, each with what it is counted over, or why it is not known.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "analysis/kernels/tensor_cores.h"
+#include "analysis/reports/list.h"
+#include "analysis/run/device_memory.h"
+#include "analysis/run/device_time.h"
+
+namespace gputrace {
+namespace {
+
+struct Sums {
+  u64 launches = 0, kernels = 0, copies = 0, copy_bytes = 0, calls = 0, errors = 0, api_self_ns = 0, peak_memory = 0;
+  bool memory_seen = false, graphs_unread = false;
+};
+
+Sums add_up(const LoadedTrace& trace) {
+  Sums sums;
+  for (const ProcessTrace& process : trace.processes) {
+    sums.launches += process.plain_launches + process.graph_launches;
+    for (const KernelLaunches& group : process.kernels)
+      sums.kernels += std::max(group.plain + group.in_graphs, group.times.durations.count());
+    for (const CopyGroup& group : process.copies) {
+      if (group.kind == TransferKind::Memset) continue;
+      sums.copies += std::max(group.count, group.device_count);
+      sums.copy_bytes += group.count >= group.device_count ? group.bytes : group.device_bytes;
+    }
+    for (const CallFacts& call : process.calls) {
+      sums.calls += call.calls;
+      sums.errors += call.errors;
+      sums.api_self_ns += call.self_ns;
+    }
+    for (const Graph& graph : process.graphs)
+      sums.graphs_unread = sums.graphs_unread || (graph.unreadable && graph.launches);
+  }
+  for (const DeviceMemoryTotal& memory : device_memory(trace)) {
+    sums.peak_memory = std::max(sums.peak_memory, memory.peak_bytes);
+    sums.memory_seen = true;
+  }
+  return sums;
+}
+
+std::string why_no_ratios(const LoadedTrace& trace) {
+  if (!device_collected(trace)) return "needs device timing: " + why_no_device_times(trace);
+  return "the devices reported no work";
+}
+
+const char* busy_note(const DeviceTotals& totals) {
+  if (totals.shared_device)
+    return "kernels, copies, memsets over first to last activity; of a device that processes share, each one's own";
+  if (totals.devices > 1) return "kernels, copies, memsets over first to last activity, devices by their spans";
+  return "kernels, copies, memsets over first to last activity";
+}
+
+// What the span consists of: compute + exposed collectives + exposed copies + idle.
+template <typename Add>
+void add_classes(const DeviceTotals& totals, const Add& add) {
+  add("device_span_ns", number(totals.span_ns), Unit::Nanos, "first to last activity of each device, summed");
+  add("compute_ns", number(totals.compute_ns), Unit::Nanos, "of it: a kernel ran that is no collective");
+  add("exposed_collective_ns", number(totals.exposed_collective_ns), Unit::Nanos,
+      "of it: a collective ran and no other kernel");
+  add("exposed_copy_ns", number(totals.exposed_copy_ns), Unit::Nanos, "of it: a copy or memset ran and no kernel");
+  add("idle_ns", number(totals.idle_ns), Unit::Nanos, "of it: the rest");
+  add("kernel_ns", number(totals.kernel_ns), Unit::Nanos, "sum over kernel executions: the whole of `share`");
+}
+
+std::string percent(u64 part, u64 whole) {
+  const double share = whole ? static_cast<double>(part) * 100 / static_cast<double>(whole) : 0;
+  return std::to_string(std::llround(share)) + " %";
+}
+
+// Why ratios by machine code cannot be given; empty: they can.
+std::string why_no_code_ratios(const LoadedTrace& trace, const DeviceTotals& totals, u64 known,
+                               const std::string& needs_timing) {
+  if (totals.kernel_ns == 0) return needs_timing;
+  if (known > 0) return "";
+  const std::string why = why_no_code(trace);
+  return why.empty() ? "no kernel's code tells" : why;
+}
+
+template <typename Add>
+void add_tensor_core_ratio(const LoadedTrace& trace, const DeviceTotals& totals, const PrecisionTimes& times,
+                           const std::string& needs_timing, const Add& add) {
+  const std::string why = why_no_code_ratios(trace, totals, times.judged_ns, needs_timing);
+  if (!why.empty()) return add("tensor_core_time_ratio", {}, Unit::Ratio, why);
+  std::string note = "time in kernels that have matrix instructions, of kernel time";
+  if (times.judged_ns < totals.kernel_ns)
+    note += "; not known of " + percent(totals.kernel_ns - times.judged_ns, totals.kernel_ns) + " of it";
+  add("tensor_core_time_ratio", *ratio(times.tensor_core_ns, totals.kernel_ns), Unit::Ratio, note);
+}
+
+// 16 bits: fp16 and bf16; 32 bits: fp32 and tf32; then each type under its own name, where there is any of it.
+template <typename Add>
+void add_precision_ratios(const LoadedTrace& trace, const DeviceTotals& totals, const PrecisionTimes& times,
+                          const std::string& needs_timing, const Add& add) {
+  const std::string why = why_no_code_ratios(trace, totals, times.known_ns, needs_timing);
+  if (!why.empty()) {
+    add("time_16bit_ratio", {}, Unit::Ratio, why);
+    return add("time_32bit_ratio", {}, Unit::Ratio, why);
+  }
+  const auto sum = [&times](std::initializer_list<const char*> words) {
+    u64 total = 0;
+    for (const char* word : words) {
+      const auto found = times.by_precision.find(word);
+      if (found != times.by_precision.end()) total += found->second;
+    }
+    return total;
+  };
+  std::string note = "of kernel time, by input type of the dominant arithmetic";
+  if (times.known_ns < totals.kernel_ns)
+    note += "; not known of " + percent(totals.kernel_ns - times.known_ns, totals.kernel_ns) + " of it";
+  add("time_16bit_ratio", *ratio(sum({"fp16", "bf16"}), totals.kernel_ns), Unit::Ratio, "fp16 and bf16: " + note);
+  add("time_32bit_ratio", *ratio(sum({"fp32", "tf32"}), totals.kernel_ns), Unit::Ratio, "fp32 and tf32");
+  for (const auto& [word, nanos] : times.by_precision) {
+    add(("time_" + word + "_ratio").c_str(), *ratio(nanos, totals.kernel_ns), Unit::Ratio, "");
+  }
+  if (times.none_ns) {
+    add("time_no_float_ratio", *ratio(times.none_ns, totals.kernel_ns), Unit::Ratio,
+        "kernels without floating-point and matrix instructions");
+  }
+}
+
+}  // namespace
+
+Table overview_report(const LoadedTrace& trace) {
+  Table table;
+  table.section = "overview";
+  table.title = "Overview";
+  table.columns = {
+      {"metric", Unit::Text}, {"value", Unit::None}, {"unit", Unit::Text}, {"note", Unit::Text, Hint::Name}};
+  const Sums sums = add_up(trace);
+  const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
+    table.rows.push_back({std::string(metric), std::move(value), std::string(unit_name(unit)), std::move(note)});
+  };
+  const auto unknown = [&add](const char* metric, Unit unit, const std::string& why) { add(metric, {}, unit, why); };
+  const std::string needs_timing = why_no_ratios(trace);
+  const PrecisionTimes precision = precision_times(trace);
+  const char* const needs_steps = "needs steps: not found in this version";
+  const std::size_t devices = DeviceMap(trace).entries().size();
+  const bool any = trace.wall_end > trace.wall_begin;
+  add("wall_ns", any ? Value(trace.wall_end - trace.wall_begin) : Value(), Unit::Nanos,
+      any ? "first to last record, all processes" : "no calls were recorded");
+  add("processes", number(static_cast<u64>(trace.processes.size())), Unit::Count, "");
+  add("devices", number(static_cast<u64>(devices)), Unit::Count, "in use");
+  add("launches", number(sums.launches), Unit::Count, "plain launch calls outside captures + graph launches");
+  add("kernels", number(sums.kernels), Unit::Count,
+      sums.graphs_unread ? "executions; kernels of graphs that could not be read are missing"
+                         : "executions: plain launches + graph nodes x replays");
+  const DeviceTotals totals = device_totals(trace);
+  const auto of_span = [&](const char* metric, u64 part, const char* what) {
+    const auto value = ratio(part, totals.span_ns);
+    if (value)
+      add(metric, *value, Unit::Ratio, what);
+    else
+      add(metric, {}, Unit::Ratio, needs_timing);
+  };
+  of_span("gpu_busy_ratio", totals.busy_ns, busy_note(totals));
+  of_span("gpu_idle_ratio", totals.idle_ns, "1 - busy: of the same span");
+  of_span("launch_bound_ratio", totals.launch_idle_ns, "idle because of the launch, of the span");
+  add_tensor_core_ratio(trace, totals, precision, needs_timing, add);
+  unknown("steps", Unit::Count, needs_steps);
+  unknown("step_mean_ns", Unit::Nanos, needs_steps);
+  unknown("step_median_ns", Unit::Nanos, needs_steps);
+  unknown("step_p99_ns", Unit::Nanos, needs_steps);
+  add_precision_ratios(trace, totals, precision, needs_timing, add);
+  add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
+  add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
+  add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
+  const auto overhead = totals.overhead_known
+                            ? ratio(totals.overhead_ns, static_cast<u64>(trace.wall_end - trace.wall_begin))
+                            : std::nullopt;
+  if (overhead)
+    add("overhead_ratio", *overhead, Unit::Ratio,
+        "CUPTI's overhead records, opening it, CPU time of the thread that collects, over wall; the hooks' cost is not "
+        "in it");
+  else
+    unknown("overhead_ratio", Unit::Ratio, "not measured: needs CUPTI's overhead records");
+  if (const auto held = ratio(totals.held_down_ns, totals.clocked_ns)) {
+    add("clocks_held_down_ratio", *held, Unit::Ratio,
+        "power cap, heat or an unknown reason, of the time in which clocks were sampled");
+  } else {
+    const std::string why = why_no_environment(trace);
+    unknown("clocks_held_down_ratio", Unit::Ratio, why.empty() ? "fewer than two samples of the clocks" : why);
+  }
+  add("calls", number(sums.calls), Unit::Count, "intercepted, every level");
+  add("errors", number(sums.errors), Unit::Count, "calls that returned an error");
+  if (totals.span_ns) add_classes(totals, add);
+  add("api_ns", number(sums.api_self_ns), Unit::Nanos, "host time in CUDA calls, summed over threads");
+  return table;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,144 @@
+#include "analysis/run/quality.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "analysis/run/device_time.h"
+
+namespace gputrace {
+
+const char* drop_reason(DropReason reason) {
+  switch (reason) {
+    case DropReason::RingFull:
+      return "ring full";
+    case DropReason::NoSlot:
+      return "no slot for the thread";
+    case DropReason::Nested:
+      return "call within a signal handler";
+    case DropReason::NoSidecar:
+      return "no sidecar drained";
+    case DropReason::Overwritten:
+      return "overwritten by newer ones";
+    case DropReason::Disk:
+      return "disk full or size limit";
+    case DropReason::Lost:
+      return "lost with the process or the file";
+  }
+  return "reason unknown";
+}
+
+std::string drop_reasons(const std::array<u64, kDropReasons>& dropped) {
+  std::string text;
+  for (u32 i = 0; i < kDropReasons; ++i) {
+    if (dropped[i] == 0) continue;
+    if (!text.empty()) text += ", ";
+    text += std::string(drop_reason(static_cast<DropReason>(i))) + " " + std::to_string(dropped[i]);
+  }
+  return text;
+}
+
+std::string name_of(const ProcessTrace& process) {
+  if (!process.who.rank.empty()) return "rank " + process.who.rank;
+  const std::string& path = process.who.executable;
+  return path.substr(path.find_last_of('/') + 1) + " (pid " + std::to_string(process.who.pid) + ")";
+}
+
+namespace {
+
+// What limits the device's numbers, for all processes together.
+void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
+  u64 lost = 0, operations = 0, unjoined = 0, doubtful = 0, late = 0;
+  bool stopped = false;
+  for (const ProcessTrace& process : trace.processes) {
+    const DeviceActivity& device = process.device;
+    for (const u64 count : device.lost) lost += count;
+    operations += device.join.operations;
+    unjoined += device.join.not_joined;
+    doubtful += device.join.in_doubt();
+    late += device.join.late;
+    stopped = stopped || device.incomplete;
+  }
+  const auto remark = [&](u64 count, const std::string& text) {
+    if (count) coverage.remarks.push_back(std::to_string(count) + text);
+  };
+  remark(lost, " device records were lost or had no usable times: device times are lower bounds");
+  remark(unjoined, " of " + std::to_string(operations) + " device operations could not be joined to their call");
+  remark(
+      doubtful,
+      " device operations were joined by their order among alike calls, some of which have no record: their latencies "
+      "and gaps may be a neighbour's");
+  remark(late, " device operations came so late that busy and idle time may miss parts of them");
+  if (stopped)
+    coverage.remarks.push_back("device collection was not ended by the process: operations at the end may be missing");
+}
+
+// One directory may hold several runs: their numbers are added up, which is seldom what is wanted.
+void add_runs(const LoadedTrace& trace, Coverage& coverage) {
+  constexpr std::size_t kNamed = 4;
+  std::set<std::string, std::greater<>> runs;  // named by the time of their begin
+  for (const ProcessTrace& process : trace.processes) {
+    if (!process.who.run.empty()) runs.insert(process.who.run);
+  }
+  if (runs.size() < 2) return;
+  std::string names;
+  std::size_t named = 0;
+  for (const std::string& run : runs) {
+    if (named++ == kNamed) break;
+    names += (names.empty() ? "" : ", ") + run;
+  }
+  if (runs.size() > kNamed) names += " and older ones";
+  coverage.remarks.push_back(std::to_string(runs.size()) + " runs are counted together (" + names +
+                             "): --last reports the newest alone");
+}
+
+}  // namespace
+
+Coverage coverage_of(const LoadedTrace& trace) {
+  Coverage coverage;
+  coverage.processes = trace.processes.size();
+  bool device_told = false;
+  const auto add = [&](const std::string& what, const std::string& why) {
+    device_told = device_told || what == "device";
+    for (const NotCollected& known : coverage.not_collected) {
+      if (known.what == what && known.why == why) return;
+    }
+    coverage.not_collected.push_back({what, why});
+  };
+  u64 unsure = 0, unmatched = 0;
+  bool inexact = false, incomplete_ledger = false;
+  for (const ProcessTrace& process : trace.processes) {
+    coverage.records += process.records;
+    coverage.dropped += process.dropped;
+    coverage.unknown_records += process.unknown_records;
+    coverage.truncated = coverage.truncated || !process.who.ended || !process.damage.empty();
+    coverage.sources.push_back(process.who.file);
+    for (const auto& [what, why] : process.not_collected) add(what, why);
+    unsure += process.launches_unsure;
+    unmatched += process.unmatched_frees;
+    inexact = inexact || !process.counters_exact;
+    incomplete_ledger = incomplete_ledger || !process.ledger_complete;
+  }
+  if (device_collected(trace)) coverage.device_timing = "cupti";
+  if (const std::string why = why_no_device_times(trace); !device_told && !why.empty()) add("device", why);
+  add("steps, input", "not built in this version");
+  add("ops, io, ranks", "not built in this version");
+  add_runs(trace, coverage);
+  if (unsure)
+    coverage.remarks.push_back(
+        std::to_string(unsure) +
+        " launches: whether their stream was capturing is not known; they are counted as launches");
+  if (unmatched)
+    coverage.remarks.push_back(std::to_string(unmatched) + " frees are of memory whose allocation is not in the trace");
+  if (inexact)
+    coverage.remarks.push_back("the last counters of a process are missing: dropped records are a lower bound");
+  if (incomplete_ledger)
+    coverage.remarks.push_back(
+        "allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies "
+        "is not known");
+  add_device_remarks(trace, coverage);
+  for (const std::string& unread : trace.unread) coverage.remarks.push_back("not read: " + unread);
+  return coverage;
+}
+
+}  // namespace gputrace

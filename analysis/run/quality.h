@@ -1,0 +1,21 @@
+// Words for what was lost, and the coverage that every output begins with.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "analysis/facts/facts.h"
+#include "analysis/table/table.h"
+
+namespace gputrace {
+
+const char* drop_reason(DropReason reason);
+// "ring full 10, disk 2".
+std::string drop_reasons(const std::array<u64, kDropReasons>& dropped);
+
+Coverage coverage_of(const LoadedTrace& trace);
+
+// A process in a sentence: its rank where it has one, else its executable and pid.
+std::string name_of(const ProcessTrace& process);
+
+}  // namespace gputrace

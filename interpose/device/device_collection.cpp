@@ -1,0 +1,144 @@
+#include "interpose/device/device_collection.h"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "cupti/loader.h"
+#include "interpose/hot/session.h"
+#include "interpose/lookup/driver_query.h"
+#include "interpose/lookup/elf_lookup.h"
+
+namespace gputrace {
+namespace {
+
+struct Wanted {
+  bool device = false;
+  bool latency = false;
+  bool environment = false;
+  bool node_graphs = false;
+  const char* library = nullptr;
+  Bytes budget = 0;
+};
+constinit Wanted wanted{};
+constinit std::atomic<u64> started_generation{0};
+
+// Default streams that were told: by context, and by thread where each has its own. Full: the rest is not told, and
+// their records are matched without it.
+constexpr u32 kDefaultStreams = 1024;
+constinit std::atomic<u64> told_streams[kDefaultStreams]{};
+
+bool first_sight(u64 context, u32 thread) {
+  u64 key = (context ^ (u64{thread} << 48 | thread)) * 0x9e3779b97f4a7c15ull;
+  key |= 1;
+  for (u32 i = 0; i < 16; ++i) {
+    std::atomic<u64>& place = told_streams[((key >> 40) + i) % kDefaultStreams];
+    u64 there = 0;
+    if (place.load(std::memory_order_relaxed) == key) return false;
+    if (place.compare_exchange_strong(there, key, std::memory_order_relaxed)) return true;
+    if (there == key) return false;
+  }
+  return false;
+}
+
+// A definition of ours, outside of any call of the program's.
+FinishedCall no_call() {
+  FinishedCall call{};
+  call.generation = gate_generation();
+  call.begin = call.end = record_ticks();
+  return call;
+}
+
+u64 host_define_text(const char* text, u64 length) {
+  const FinishedCall call = no_call();
+  if (call.generation < kFirstGeneration) return 0;
+  const Definitions lock;
+  return lock.held() ? define_text(call, text, length) : 0;
+}
+
+bool host_define(void* record) {
+  RecordHeader& header = *static_cast<RecordHeader*>(record);
+  const FinishedCall call = no_call();
+  if (call.generation < kFirstGeneration) return false;
+  const Definitions lock;
+  if (!lock.held()) return false;
+  if (!header.begin) header.begin = header.end = call.begin;
+  char* at = reserve_definition(header.size, call.end);
+  if (!at) return false;
+  std::memcpy(at, record, header.size);
+  commit_definition(at, header.size, call.generation);
+  return true;
+}
+
+i32 driver_version() {
+  int version = 0;
+  const auto ask = driver_query().cuDriverGetVersion;
+  return ask && ask(&version) == CUDA_SUCCESS ? version : 0;
+}
+
+void start() {
+  const u64 generation = gate_generation();
+  if (!wanted.device || generation < kFirstGeneration) return;
+  if (started_generation.exchange(generation, std::memory_order_acq_rel) == generation) return;
+  ErrnoGuard guard;
+  LoadedObject driver, runtime;
+  DeviceOptions options;
+  options.generation = generation;
+  options.library = wanted.library;
+  options.driver_path = find_object(ObjectRole::Driver, driver) ? driver.path : nullptr;
+  options.runtime_path = find_object(ObjectRole::Runtime, runtime) ? runtime.path : nullptr;
+  options.driver_version = driver_version();
+  options.buffer_budget = wanted.budget * 2;
+  options.latency = wanted.latency;
+  options.environment = wanted.environment;
+  options.node_graphs = wanted.node_graphs;
+  device_start(options, {find_libc_function, host_define_text, std::free, host_define});
+}
+
+}  // namespace
+
+void configure_device_collection(const Options& options, Bytes ring_budget) {
+  for (std::atomic<u64>& place : told_streams) place.store(0, std::memory_order_relaxed);
+  wanted = {options.collect_device, options.latency, options.environment,
+            options.node_graphs,    options.cupti,   ring_budget};
+}
+
+unsigned initializing_driver(unsigned flags) {
+  if (wanted.latency) [[unlikely]]
+    start();
+  return flags;
+}
+
+void driver_ready() { start(); }
+
+void device_window_moved() {
+  ErrnoGuard guard;
+  device_window_changed();
+}
+
+void stream_created(const FinishedCall& call, CUstream stream, u64 context) {
+  if (!wanted.device || !call.ok()) return;
+  ErrnoGuard guard;
+  device_stream_seen(context, reinterpret_cast<u64>(stream), false, call.thread());
+}
+
+void default_stream_used(const FinishedCall& call, u64 context) {
+  if (!wanted.device || !first_sight(context, call.per_thread ? call.thread() : 0)) return;
+  ErrnoGuard guard;
+  device_stream_seen(context, 0, call.per_thread, call.thread());
+}
+
+void exec_created(CUgraphExec exec) {
+  if (!wanted.device) return;
+  ErrnoGuard guard;
+  device_graph_seen(reinterpret_cast<u64>(exec));
+}
+
+void exec_node_created(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type) {
+  if (!wanted.device) return;
+  if (type != CU_GRAPH_NODE_TYPE_KERNEL && type != CU_GRAPH_NODE_TYPE_MEMCPY && type != CU_GRAPH_NODE_TYPE_MEMSET)
+    return;
+  ErrnoGuard guard;
+  device_graph_node_seen(reinterpret_cast<u64>(exec), reinterpret_cast<u64>(node));
+}
+
+}  // namespace gputrace

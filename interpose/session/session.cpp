@@ -1,0 +1,317 @@
+#include "interpose/hot/session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <regex.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "interpose/calls.h"
+#include "interpose/code/code_capture.h"
+#include "interpose/definition/facts.h"
+#include "interpose/device/device_collection.h"
+#include "interpose/lookup/elf_lookup.h"
+#include "interpose/nvtx/nvtx.h"
+#include "interpose/record/context_facts.h"
+#include "interpose/session/sidecar_start.h"
+#include "interpose/session/window.h"
+#include "interpose/settings/environment.h"
+#include "interpose/settings/info_text.h"
+#include "interpose/settings/options.h"
+#include "interpose/settings/process_facts.h"
+#include "ringbuf/segment_create.h"
+#include "trace/schema.h"
+
+#ifndef GT_VERSION
+#define GT_VERSION "unknown"
+#endif
+
+namespace gputrace {
+namespace {
+
+constexpr int kWipeOnFork = 18;  // MADV_WIPEONFORK, Linux 4.14
+constexpr u32 kScratchSize = 256u << 10;
+constexpr u32 kInfoCapacity = 96u << 10;
+
+// What must be gone in a child of fork, and what must stay.
+struct alignas(4096) Startup {
+  std::atomic<u32> state;   // 0 nobody, 1 a thread is at it
+  std::atomic<u64> missed;  // calls of other threads meanwhile: seen, not recorded
+};
+constinit Startup startup{};
+constinit u64 next_generation = kFirstGeneration;
+constinit u64 previous_random_id = 0;  // of the session that this process, or the parent it was forked from, had before
+constinit Options options{};
+constinit i64 thread_key = -1;
+using SetSpecific = int (*)(unsigned, const void*);
+constinit SetSpecific set_specific = nullptr;
+
+bool wipe_in_children(void* page, u64 size) {
+  return raw_syscall(SYS_madvise, raw_pointer(page), static_cast<long>(size), kWipeOnFork) == 0;
+}
+
+char* map_private(u64 size) {
+  const long mapped =
+      raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<char*>(mapped);
+}
+
+// ------------------------------------------------------------------ end of a thread
+
+void thread_ended(void*) {
+  nvtx_thread_ended();
+  leave_session();
+}
+
+// A key with a destructor is the one notice of a thread's end that costs no allocation: the first 32 keys live in the
+// thread itself. pthread_* moved between libraries in glibc 2.34, so they are found at run time; without them slots
+// come back by a look at dead threads.
+void prepare_thread_end() {
+  if (thread_key >= 0) return;  // inherited from before a fork
+  auto create = reinterpret_cast<int (*)(unsigned*, void (*)(void*))>(find_libc_function("pthread_key_create"));
+  set_specific = reinterpret_cast<SetSpecific>(find_libc_function("pthread_setspecific"));
+  unsigned key = 0;
+  if (create && set_specific && create(&key, thread_ended) == 0 && key < 32) thread_key = key;
+}
+
+void watch_thread_end() {
+  if (thread_key >= 0) set_specific(static_cast<unsigned>(thread_key), &thread_key);
+}
+
+// ------------------------------------------------------------------ whether, and what it says of itself
+
+bool process_selected(const char* pattern, const char* executable, InfoText& info) {
+  const char* slash = std::strrchr(executable, '/');
+  regex_t regex;
+  if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
+    info.add("option_warning", "GPUTRACE_PROCESS is not a regular expression; every process is traced");
+    return true;
+  }
+  const bool matches = regexec(&regex, slash ? slash + 1 : executable, 0, nullptr, 0) == 0;
+  regfree(&regex);
+  return matches;
+}
+
+bool rank_is_selected(const char* list, InfoText& info) {
+  bool valid = false;
+  const bool selected = rank_selected(list, read_rank(), valid);
+  if (!valid)
+    info.add("option_warning",
+             "GPUTRACE_RANKS cannot be read (expected a list such as 0,8-15,local0); every rank is traced");
+  return selected || !valid;
+}
+
+void describe_process(InfoText& info, char* scratch, u32 capacity, char* executable, u32 executable_capacity) {
+  info.add("version", GT_VERSION);
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable),
+                                  executable_capacity - 1);
+  executable[length > 0 ? length : 0] = 0;
+  info.add("executable", executable);
+  u64 size = read_small_file("/proc/self/cmdline", scratch, capacity);
+  if (size && scratch[size - 1] == 0) --size;
+  for (u64 i = 0; i < size; ++i) {
+    if (scratch[i] == 0) scratch[i] = 0x1f;
+  }
+  info.add("argv", scratch, size);
+  const long cwd = raw_syscall(SYS_getcwd, raw_pointer(scratch), capacity);
+  if (cwd > 0) info.add("cwd", scratch);
+  if (previous_random_id) info.add_hex("parent_random_id", previous_random_id);
+}
+
+// ------------------------------------------------------------------ start
+
+struct Texts {
+  char* memory;  // kScratchSize of schema, kInfoCapacity of info, kScratchSize to work in
+  char* info;
+  char* scratch;
+  u32 schema_size;
+};
+constexpr u64 kTextsSize = 2 * kScratchSize + kInfoCapacity;
+
+bool write_texts(Texts& texts) {
+  texts.memory = map_private(kTextsSize);
+  if (!texts.memory) return false;
+  texts.info = texts.memory + kScratchSize;
+  texts.scratch = texts.info + kInfoCapacity;
+  const std::size_t records = write_schema_text(texts.memory, kScratchSize);
+  if (records > kScratchSize) return false;
+  const std::size_t calls = write_call_schema(texts.memory + records, kScratchSize - records);
+  texts.schema_size = static_cast<u32>(records + calls);
+  return texts.schema_size <= kScratchSize;
+}
+
+Bytes choose_budget(InfoText& info) {
+  Bytes budget = options.buffer;
+  const Bytes limit = cgroup_budget();
+  if (limit < budget) {
+    budget = limit & ~u64{4095};
+    info.add("option_warning",
+             "the memory limit of the container leaves less than GPUTRACE_BUFFER; a smaller ring is used");
+  }
+  info.add("option.buffer_bytes", budget);
+  return budget;
+}
+
+int adopt_segment(const CreatedSegment& segment) {
+  SegmentHeader* header = segment.header;
+  char* ledgers = map_private(u64{header->slot_count} * sizeof(SlotLedger));
+  if (!ledgers) return ENOMEM;
+  producer.header = header;
+  producer.control = reinterpret_cast<SegmentControl*>(segment.base + header->control_offset);
+  producer.slots = reinterpret_cast<ThreadSlot*>(segment.base + header->slots_offset);
+  producer.block_states = reinterpret_cast<std::atomic<u64>*>(segment.base + header->block_states_offset);
+  producer.blocks = segment.base + header->blocks_offset;
+  producer.slot_count = header->slot_count;
+  producer.block_count = header->block_count;
+  producer.block_size = header->block_size;
+  producer.clock = header->clock;
+  producer.ledgers = reinterpret_cast<SlotLedger*>(ledgers);
+  producer.session_begin = record_ticks();
+  // Rough on purpose (2.5 GHz for the TSC): they only pace retries and say how long a silent sidecar counts as present.
+  producer.retry_ticks = header->clock == ClockKind::Tsc ? 50'000 : 20'000;
+  producer.stale_ticks = header->clock == ClockKind::Tsc ? 5'000'000'000 : 2'000'000'000;
+  producer.definition_lock.store(0, std::memory_order_relaxed);
+  producer.next_slot.store(0, std::memory_order_relaxed);
+  producer.next_block.store(0, std::memory_order_relaxed);
+  producer.thread_joined = watch_thread_end;
+  open_definitions_slot();
+  return 0;
+}
+
+// Everything between "no session" and "recording". Returns 0, an errno, or -1: not wanted here.
+int start_with(Texts& texts) {
+  InfoText info(texts.info, kInfoCapacity);
+  char executable[1024];
+  describe_process(info, texts.scratch, kScratchSize, executable, sizeof executable);
+  options = read_options(info);
+  gate.libraries.store(options.collect_libraries ? kLibrariesOn : kLibrariesOff, std::memory_order_relaxed);
+  if (!options.enabled || !options.collect_any) return -1;
+  if (options.process && !process_selected(options.process, executable, info)) return -1;
+  if (options.ranks && !rank_is_selected(options.ranks, info)) return -1;
+
+  describe_nvtx(info, options);
+  SegmentRequest request;
+  request.budget = choose_budget(info);
+  configure_device_collection(options, request.budget);
+  request.clock = detect_clock();
+  request.on_full = options.on_full;
+  request.schema = texts.memory;
+  request.schema_size = texts.schema_size;
+  request.info = info.data();
+  request.info_size = info.size();
+  const Identity identity = own_identity();
+  request.random_id = identity.random_id;
+  request.pid_namespace = identity.pid_namespace;
+  request.start_time = identity.start_time;
+  request.pid = identity.pid;
+  CreatedSegment segment;
+  if (const int error = create_segment(request, segment)) return error;
+  int error = adopt_segment(segment);
+  SegmentControl& control = *reinterpret_cast<SegmentControl*>(segment.base + segment.header->control_offset);
+  if (!error && !reset_facts()) error = ENOMEM;
+  reset_context_facts();
+  if (!error && !reset_code_capture(options.collect_code)) error = ENOMEM;
+  if (!error) {
+    prepare_thread_end();
+    control.first_call.store(producer.session_begin, std::memory_order_relaxed);
+    open_window(options, previous_random_id != 0);
+    if (options.start_sidecar) error = launch_sidecar(options.sidecar, segment.fd, texts.scratch, kScratchSize);
+  }
+  raw_syscall(SYS_close,
+              segment.fd);  // the mapping lives on; a closed descriptor is one that the host cannot stumble over
+  if (error) {
+    raw_syscall(SYS_munmap, raw_pointer(segment.base), static_cast<long>(segment.header->segment_size));
+    return error;
+  }
+  previous_random_id = identity.random_id;
+  return 0;
+}
+
+int start_session() {
+  copy_environment(environ);
+  if (is_privileged()) return -1;
+  if (!is_first_copy()) return -1;
+  Texts texts{};
+  const int error = write_texts(texts) ? start_with(texts) : ENOMEM;
+  if (texts.memory) raw_syscall(SYS_munmap, raw_pointer(texts.memory), kTextsSize);
+  return error;
+}
+
+// Only the thread that won startup.state gets here.
+void start_once() {
+  const u64 generation = next_generation++;
+  if (start_session() != 0) {
+    gate.libraries.store(kLibrariesOff, std::memory_order_relaxed);
+    gate.generation.store(kGateOff, std::memory_order_release);
+    return;
+  }
+  producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
+  if (producer.clock == ClockKind::Tsc) gate.launch.store(generation, std::memory_order_release);
+}
+
+}  // namespace
+
+ErrnoGuard::ErrnoGuard() : saved_(errno) {}
+ErrnoGuard::~ErrnoGuard() { errno = saved_; }
+
+bool enter_session() {
+  u64 generation = gate.generation.load(std::memory_order_acquire);
+  if (generation == kGateOff) return false;
+  if (thread_state.busy == kUntraced) return false;
+  // Begun in the ring of the process that this one was forked from, by a handler or a callback within the call.
+  if (generation == kGateIdle && has_begun(thread_state)) thread_state.busy = 0;
+  if (thread_state.busy) {  // a signal handler on top of this thread's own way in
+    if (generation >= kFirstGeneration) producer.control->unslotted.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  ErrnoGuard guard;
+  if (generation == kGateIdle) {
+    // Before the first word is written there: a child forked in between must not find a start that nobody finishes.
+    if (!wipe_in_children(&startup, sizeof startup) || !wipe_in_children(&gate, sizeof gate)) {
+      gate.generation.store(kGateOff, std::memory_order_release);
+      return false;
+    }
+    u32 nobody = 0;
+    if (!startup.state.compare_exchange_strong(nobody, 1, std::memory_order_acq_rel)) {
+      generation = gate.generation.load(std::memory_order_acquire);
+      if (generation < kFirstGeneration) {
+        startup.missed.fetch_add(1, std::memory_order_relaxed);
+        return false;
+      }
+    } else {
+      start_once();
+      generation = gate.generation.load(std::memory_order_acquire);
+    }
+    if (generation < kFirstGeneration) return false;
+  }
+  if (thread_state.generation != generation) {
+    join_session(generation);
+    nvtx_thread_joined(generation);
+  }
+  return true;
+}
+
+}  // namespace gputrace
+
+// The one constructor. No system call (one if the library was named by a relative path), no allocation: every process
+// of the tree runs it. Wrappers also work before it.
+__attribute__((constructor)) static void gputrace_loaded(int, char**, char** variables) {
+  gputrace::copy_environment(variables);
+  gputrace::nvtx_prepare_environment();
+  const char* enabled = gputrace::copied_variable("GPUTRACE");
+  if (enabled && enabled[0] == '0' && !enabled[1]) {
+    gputrace::gate.libraries.store(gputrace::kLibrariesOff, std::memory_order_relaxed);
+    gputrace::gate.generation.store(gputrace::kGateOff, std::memory_order_relaxed);
+  }
+}
+
+// DT_FINI: runs at exit, without a registration that could lock. Only a hint for the sidecar's end_reason.
+extern "C" __attribute__((visibility("hidden"))) void gputrace_exiting() {
+  using namespace gputrace;
+  if (gate_generation() >= kFirstGeneration) producer.control->exiting.store(1, std::memory_order_relaxed);
+}

@@ -1,0 +1,66 @@
+#include "interpose/session/sidecar_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "interpose/session/spawn.h"
+#include "interpose/settings/process_facts.h"
+#include "ringbuf/segment_create.h"
+
+namespace gputrace {
+namespace {
+
+constexpr long kPidfdOpen = 434;
+
+bool is_executable(const char* path) { return raw_syscall(SYS_faccessat, AT_FDCWD, raw_pointer(path), X_OK) == 0; }
+
+// Beside the library: installed tree, same folder, build tree.
+bool find_sidecar(char* out, u64 capacity) {
+  static constexpr const char* kPlaces[] = {"/../libexec/gputrace/gputrace-sidecar", "/gputrace-sidecar",
+                                            "/../writer/gputrace-sidecar"};
+  char library[1024];
+  u64 length = file_of_address(reinterpret_cast<const void*>(&find_sidecar), library, sizeof library);
+  while (length && library[length - 1] != '/') --length;
+  if (!length) return false;
+  for (const char* place : kPlaces) {
+    if (length + std::strlen(place) >= capacity) continue;
+    std::memcpy(out, library, length - 1);
+    std::strcpy(out + length - 1, place);
+    if (is_executable(out)) return true;
+  }
+  return false;
+}
+
+// The host's environment without what would load things into the sidecar.
+char** sidecar_environment(char* scratch, u32 capacity) {
+  char** out = reinterpret_cast<char**>(scratch);
+  const u32 most = capacity / sizeof(char*) - 1;
+  u32 count = 0;
+  for (char* const* entry = environ; entry && *entry && count < most; ++entry) {
+    if (std::strncmp(*entry, "LD_PRELOAD=", 11) == 0 || std::strncmp(*entry, "LD_AUDIT=", 9) == 0) continue;
+    out[count++] = *entry;
+  }
+  out[count] = nullptr;
+  return out;
+}
+
+}  // namespace
+
+int launch_sidecar(const char* path, int segment_fd, char* scratch, u32 capacity) {
+  char found[1200];
+  if (!path) {
+    if (!find_sidecar(found, sizeof found)) return ENOENT;
+    path = found;
+  }
+  const long pidfd = raw_syscall(kPidfdOpen, raw_syscall(SYS_getpid), 0);
+  const int process_fd = pidfd < 0 ? -1 : move_descriptor_high(static_cast<int>(pidfd));
+  const int error = start_sidecar({path, segment_fd, process_fd, sidecar_environment(scratch, capacity)});
+  if (process_fd >= 0) raw_syscall(SYS_close, process_fd);
+  return error;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,99 @@
+#include "interpose/session/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+
+namespace gputrace {
+namespace {
+
+constexpr int kSegmentFd = 3, kProcessFd = 4;  // as the sidecar sees them
+constexpr u64 kStackSize = 64u << 10;          // for each of the two
+constexpr long kCloseRange = 436;
+
+struct Plan {
+  const SidecarLaunch* launch;
+  char* second_stack_top;
+  volatile int error;  // written by the children: they share this memory
+};
+
+// The children run on the host's memory while the calling thread sleeps: raw system calls only, nothing that would
+// touch errno or a lock.
+[[noreturn]] void leave(int status) {
+  for (;;) raw_syscall(SYS_exit, status);
+}
+
+void close_from(int first) {
+  if (raw_syscall(kCloseRange, first, ~0u, 0) == 0) return;
+  for (int fd = first; fd < 65536; ++fd) raw_syscall(SYS_close, fd);
+}
+
+int arrange_descriptors(const SidecarLaunch& launch) {
+  const long null = raw_syscall(SYS_openat, AT_FDCWD, raw_pointer("/dev/null"), O_RDWR);
+  if (null < 0) return static_cast<int>(-null);
+  for (int fd = 0; fd <= 2; ++fd) {
+    if (null != fd) raw_syscall(SYS_dup3, null, fd, 0);
+  }
+  // Out of the way first: either may sit on the other's place.
+  const long segment = raw_syscall(SYS_fcntl, launch.segment_fd, F_DUPFD, kProcessFd + 1);
+  if (segment < 0) return static_cast<int>(-segment);
+  const long process = launch.process_fd < 0 ? -1 : raw_syscall(SYS_fcntl, launch.process_fd, F_DUPFD, kProcessFd + 1);
+  raw_syscall(SYS_dup3, segment, kSegmentFd, 0);
+  if (process >= 0) raw_syscall(SYS_dup3, process, kProcessFd, 0);
+  close_from(process >= 0 ? kProcessFd + 1 : kSegmentFd + 1);
+  return 0;
+}
+
+int become_sidecar(void* data) {
+  Plan& plan = *static_cast<Plan*>(data);
+  raw_syscall(SYS_setsid);
+  int error = arrange_descriptors(*plan.launch);
+  if (!error) {
+    const char* with_process[] = {"gputrace-sidecar", "--segment-fd", "3", "--process-fd", "4", nullptr};
+    const char* without[] = {"gputrace-sidecar", "--segment-fd", "3", nullptr};
+    const char* const* arguments = plan.launch->process_fd >= 0 ? with_process : without;
+    error = static_cast<int>(-raw_syscall(SYS_execve, raw_pointer(plan.launch->path), raw_pointer(arguments),
+                                          raw_pointer(plan.launch->environment)));
+  }
+  plan.error = error;
+  leave(127);
+}
+
+int run_middle(void* data) {
+  Plan& plan = *static_cast<Plan*>(data);
+  if (clone(become_sidecar, plan.second_stack_top, CLONE_VM | CLONE_VFORK, data) < 0) plan.error = EAGAIN;
+  leave(0);
+}
+
+}  // namespace
+
+int start_sidecar(const SidecarLaunch& launch) {
+  const long stacks =
+      raw_syscall(SYS_mmap, 0, 2 * kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (stacks < 0 && stacks > -4096) return static_cast<int>(-stacks);
+  char* base = reinterpret_cast<char*>(stacks);
+  Plan plan{&launch, base + 2 * kStackSize, 0};
+  const u64 all = ~0ull;
+  u64 before = 0;
+  raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&all), raw_pointer(&before), sizeof all);
+  const int middle = clone(run_middle, base + kStackSize, CLONE_VM | CLONE_VFORK, &plan);
+  if (middle < 0) {
+    plan.error = errno;
+  } else {
+    while (raw_syscall(SYS_wait4, middle, 0, __WALL, 0) == -EINTR) {
+    }
+  }
+  raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&before), 0, sizeof before);
+  raw_syscall(SYS_munmap, stacks, 2 * kStackSize);
+  return plan.error;
+}
+
+}  // namespace gputrace

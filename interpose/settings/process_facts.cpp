@@ -1,0 +1,228 @@
+#include "interpose/settings/process_facts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+
+namespace gputrace {
+namespace {
+
+u64 parse_decimal(const char* text) {
+  u64 value = 0;
+  for (; *text >= '0' && *text <= '9'; ++text) value = value * 10 + static_cast<u64>(*text - '0');
+  return value;
+}
+u64 parse_hex(const char*& text) {
+  u64 value = 0;
+  for (;; ++text) {
+    const char c = *text;
+    if (c >= '0' && c <= '9')
+      value = value * 16 + static_cast<u64>(c - '0');
+    else if (c >= 'a' && c <= 'f')
+      value = value * 16 + static_cast<u64>(c - 'a' + 10);
+    else
+      return value;
+  }
+}
+
+// Field 22 of /proc/self/stat; the name in field 2 may hold anything, so count from its last parenthesis.
+u64 own_start_time() {
+  char text[1024];
+  const u64 size = read_small_file("/proc/self/stat", text, sizeof text - 1);
+  text[size] = 0;
+  const char* at = std::strrchr(text, ')');
+  for (int field = 2; at && field < 22; ++field) {
+    at = std::strchr(at, ' ');
+    if (at) ++at;
+  }
+  return at ? parse_decimal(at) : 0;
+}
+
+u64 own_pid_namespace() {
+  char text[64];
+  const long size =
+      raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/ns/pid"), raw_pointer(text), sizeof text - 1);
+  if (size <= 0) return 0;
+  text[size] = 0;
+  const char* bracket = std::strchr(text, '[');
+  return bracket ? parse_decimal(bracket + 1) : 0;
+}
+
+struct Path {
+  char text[1024] = "";
+  u64 size = 0;
+  bool fits = true;
+  void append(const char* piece, u64 length) {
+    if (size + length >= sizeof text) {
+      fits = false;
+      return;
+    }
+    std::memcpy(text + size, piece, length);
+    size += length;
+    text[size] = 0;
+  }
+  void append(const char* piece) { append(piece, std::strlen(piece)); }
+};
+
+bool read_number(const char* folder, const char* name, u64& value) {
+  Path path;
+  path.append(folder);
+  path.append("/");
+  path.append(name);
+  char text[64];
+  const u64 size = path.fits ? read_small_file(path.text, text, sizeof text - 1) : 0;
+  if (!size || text[0] < '0' || text[0] > '9') return false;  // "max" is no limit
+  text[size] = 0;
+  value = parse_decimal(text);
+  return true;
+}
+
+// File cache that the kernel can give back: it counts as free.
+u64 reclaimable(const char* folder, const char* key) {
+  Path path;
+  path.append(folder);
+  path.append("/memory.stat");
+  char text[4096];
+  const u64 size = path.fits ? read_small_file(path.text, text, sizeof text - 1) : 0;
+  text[size] = 0;
+  const char* at = std::strstr(text, key);
+  return at ? parse_decimal(at + std::strlen(key)) : 0;
+}
+
+Bytes budget_below(u64 limit, u64 used, u64 cache) {
+  if (limit >= (1ull << 60)) return ~0ull;
+  used = used > cache ? used - cache : 0;
+  const u64 free = limit > used ? limit - used : 0;
+  u64 budget = 64ull << 20;
+  if (limit / 100 < budget) budget = limit / 100;
+  if (free / 10 < budget) budget = free / 10;
+  return budget;
+}
+
+Bytes budget_of_folder(const char* folder, bool v2) {
+  u64 limit, used = 0;
+  if (!read_number(folder, v2 ? "memory.max" : "memory.limit_in_bytes", limit)) return ~0ull;
+  read_number(folder, v2 ? "memory.current" : "memory.usage_in_bytes", used);
+  return budget_below(limit, used, reclaimable(folder, v2 ? "\ninactive_file " : "\ntotal_inactive_file "));
+}
+
+// Every ancestor limits too. In a container the path of the host is often not visible: the mount's root then is the
+// container's own.
+Bytes budget_of_group(const char* mount, const char* group, u64 group_length, bool v2) {
+  Bytes budget = ~0ull;
+  Path path;
+  path.append(mount);
+  const u64 root = path.size;
+  path.append(group, group_length);
+  for (;;) {
+    const Bytes here = path.fits ? budget_of_folder(path.text, v2) : ~0ull;
+    if (here < budget) budget = here;
+    while (path.size > root && path.text[path.size - 1] != '/') --path.size;
+    if (path.size <= root) break;
+    path.text[--path.size] = 0;
+  }
+  return budget;
+}
+
+}  // namespace
+
+u64 read_small_file(const char* path, char* out, u64 capacity) {
+  const long fd = raw_syscall(SYS_openat, AT_FDCWD, raw_pointer(path), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  u64 size = 0;
+  while (size < capacity) {
+    const long got = raw_syscall(SYS_read, fd, raw_pointer(out + size), static_cast<long>(capacity - size));
+    if (got == -EINTR) continue;
+    if (got <= 0) break;
+    size += static_cast<u64>(got);
+  }
+  raw_syscall(SYS_close, fd);
+  return size;
+}
+
+Identity own_identity() {
+  Identity identity;
+  identity.pid = static_cast<i32>(raw_syscall(SYS_getpid));
+  identity.start_time = own_start_time();
+  identity.pid_namespace = own_pid_namespace();
+  if (raw_syscall(SYS_getrandom, raw_pointer(&identity.random_id), sizeof identity.random_id, 1) !=
+      sizeof identity.random_id) {
+    // No entropy yet: what tells two processes of one host apart still does.
+    identity.random_id = (identity.start_time << 32) ^ (static_cast<u64>(identity.pid) * 0x9e3779b97f4a7c15ull);
+  }
+  return identity;
+}
+
+Bytes cgroup_budget() {
+  char text[4096];
+  const u64 size = read_small_file("/proc/self/cgroup", text, sizeof text - 1);
+  text[size] = 0;
+  Bytes budget = ~0ull;
+  for (const char* line = text; *line;) {
+    const char* end = std::strchr(line, '\n');
+    if (!end) end = line + std::strlen(line);
+    const char* controllers = static_cast<const char*>(std::memchr(line, ':', static_cast<u64>(end - line)));
+    const char* group =
+        controllers
+            ? static_cast<const char*>(std::memchr(controllers + 1, ':', static_cast<u64>(end - controllers - 1)))
+            : nullptr;
+    if (group) {
+      const u64 names = static_cast<u64>(group - controllers - 1);
+      const bool v2 = names == 0;
+      const bool v1 = names == 6 && std::memcmp(controllers + 1, "memory", 6) == 0;
+      const u64 length = static_cast<u64>(end - group - 1);
+      const Bytes here = v2   ? budget_of_group("/sys/fs/cgroup", group + 1, length, true)
+                         : v1 ? budget_of_group("/sys/fs/cgroup/memory", group + 1, length, false)
+                              : ~0ull;
+      if (here < budget) budget = here;
+    }
+    line = *end ? end + 1 : end;
+  }
+  return budget;
+}
+
+u64 file_of_address(const void* address, char* out, u64 capacity) {
+  const long fd = raw_syscall(SYS_openat, AT_FDCWD, raw_pointer("/proc/self/maps"), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  char line[1024];
+  u64 used = 0, found = 0;
+  bool oversized = false;
+  char buffer[2048];
+  for (long got; !found && (got = raw_syscall(SYS_read, fd, raw_pointer(buffer), sizeof buffer)) > 0;) {
+    for (long i = 0; i < got && !found; ++i) {
+      if (buffer[i] != '\n') {
+        if (used + 1 < sizeof line)
+          line[used++] = buffer[i];
+        else
+          oversized = true;
+        continue;
+      }
+      line[used] = 0;
+      const char* at = line;
+      const u64 begin = parse_hex(at);
+      const u64 end = *at == '-' ? parse_hex(++at) : 0;
+      const u64 wanted = reinterpret_cast<u64>(address);
+      const char* path = std::strchr(line, '/');
+      if (!oversized && path && wanted >= begin && wanted < end && std::strlen(path) < capacity) {
+        found = std::strlen(path);
+        std::memcpy(out, path, found + 1);
+      }
+      used = 0;
+      oversized = false;
+    }
+  }
+  raw_syscall(SYS_close, fd);
+  return found;
+}
+
+bool is_privileged() {
+  return getauxval(AT_SECURE) != 0 || raw_syscall(SYS_geteuid) != raw_syscall(SYS_getuid) ||
+         raw_syscall(SYS_getegid) != raw_syscall(SYS_getgid);
+}
+
+}  // namespace gputrace

@@ -1,0 +1,434 @@
+// Traces with a known answer, number by number, for every report.
+#include "analysis/report.h"
+#include "analysis/reports/list.h"
+#include "analysis/run/quality.h"
+#include "tests/unit/trace_builder.h"
+
+namespace gputrace::test {
+namespace {
+
+using Thread = TraceBuilder::Thread;
+
+void launch(TraceBuilder& trace, Thread thread, u64 function, Nanos begin, Nanos end, u32 flags = 0, u16 result = 0) {
+  trace.add<KernelLaunch>(
+      thread, "cuLaunchKernel_ptsz", begin, end,
+      [&](auto& r) {
+        r.function = function, r.context = 0xc0, r.flags = flags;
+        r.grid_x = 8, r.grid_y = r.grid_z = 1, r.block_x = 256, r.block_y = r.block_z = 1, r.dynamic_shared_bytes = 512;
+      },
+      result);
+}
+
+void allocate(TraceBuilder& trace, Thread thread, AllocKind kind, u64 address, u64 bytes, Nanos begin, Nanos end) {
+  trace.add<Alloc>(thread, "cuMemAlloc_v2", begin, end, [&](auto& r) {
+    r.kind = static_cast<u32>(kind), r.address = address, r.bytes = bytes, r.context = 0xc0, r.device = -1;
+  });
+}
+void give_back(TraceBuilder& trace, Thread thread, AllocKind kind, u64 address, Nanos begin, Nanos end) {
+  trace.add<Free>(thread, "cuMemFree_v2", begin, end,
+                  [&](auto& r) { r.kind = static_cast<u32>(kind), r.address = address; });
+}
+
+void copy(TraceBuilder& trace, Thread thread, CopyKind kind, u64 destination, u64 source, u64 bytes, Nanos at,
+          bool async) {
+  trace.add<Copy>(thread, async ? "cuMemcpyAsync" : "cuMemcpy", at, at + 100, [&](auto& r) {
+    r.kind = static_cast<u8>(kind), r.destination = destination, r.source = source, r.bytes = bytes,
+    r.asynchronous = async, r.context = 0xc0;
+  });
+}
+
+Value metric(const LoadedTrace& trace, const char* name) {
+  const Table table = overview_report(trace);
+  return cell(table, row_with(table, "metric", text_value(name)), "value");
+}
+
+TEST(KernelsReport, CountsExecutionsAndTellsTheFunction) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.device(0, 80ull << 30, 0xc0);
+  trace.name_function(0xf1, "_Z5scalePfi", 0xa0);
+  trace.add<FunctionFacts>(TraceBuilder::definitions(), "", 3, 3, [](auto& r) {
+    r.function = 0xf1, r.registers = 32, r.static_shared_bytes = 4096, r.local_bytes = 16, r.max_threads = 1024;
+  });
+  for (int i = 0; i < 5; ++i) launch(trace, main, 0xf1, 1000 + i * 100, 1050 + i * 100);
+  launch(trace, main, 0xf1, 2000, 2010, 0, 1);                // failed: no launch
+  launch(trace, main, 0xf1, 2100, 2110, kLaunchCaptured, 0);  // captured: a node, no launch
+  const LoadedTrace loaded = trace.load_all();
+  const Table table = kernels_report(loaded);
+  ASSERT_EQ(table.rows.size(), 1u);
+  const Row& row = table.rows[0];
+  EXPECT_EQ(cell(table, row, "kernel"), text_value("scale(float*, int)"));
+  EXPECT_EQ(cell(table, row, "symbol"), text_value("_Z5scalePfi"));
+  EXPECT_EQ(cell(table, row, "launches"), whole(5));
+  EXPECT_EQ(cell(table, row, "device"), whole(0));
+  EXPECT_EQ(cell(table, row, "grid"), text_value("8,1,1"));
+  EXPECT_EQ(cell(table, row, "block"), text_value("256,1,1"));
+  EXPECT_EQ(cell(table, row, "registers"), whole(32));
+  EXPECT_EQ(cell(table, row, "static_shared_bytes"), whole(4096));
+  EXPECT_EQ(cell(table, row, "dynamic_shared_bytes"), whole(512));
+  EXPECT_EQ(cell(table, row, "local_bytes"), whole(16));
+  EXPECT_EQ(cell(table, row, "occupancy"),
+            Value(1.0));  // 8 blocks of 8 warps: by threads, by registers 8, by shared memory 41
+  EXPECT_TRUE(is_null(cell(table, row, "total_ns")));
+  EXPECT_TRUE(is_null(cell(table, row, "share")));
+  EXPECT_EQ(metric(loaded, "launches"), whole(5));
+  EXPECT_EQ(metric(loaded, "kernels"), whole(5));
+  const Table launches = launches_report(loaded);
+  ASSERT_EQ(launches.rows.size(), 1u);
+  EXPECT_EQ(cell(launches, launches.rows[0], "launches"), whole(5));
+  EXPECT_EQ(cell(launches, launches.rows[0], "api_mean_ns"), whole(50));
+  EXPECT_TRUE(is_null(cell(launches, launches.rows[0], "latency_mean_ns")));
+}
+
+TEST(KernelsReport, AHandleThatIsGivenOutAgainIsAnotherKernel) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "first", 0xa0, 500);
+  launch(trace, main, 0xf1, 1000, 1010);
+  launch(trace, main, 0xf1, 1100, 1110);
+  trace.name_function(0xf1, "second", 0xa1, 2000);
+  launch(trace, main, 0xf1, 3000, 3010);
+  const Table table = kernels_report(trace.load_all());
+  EXPECT_EQ(cell(table, row_with(table, "kernel", text_value("first")), "launches"), whole(2));
+  EXPECT_EQ(cell(table, row_with(table, "kernel", text_value("second")), "launches"), whole(1));
+}
+
+TEST(GraphsReport, MultipliesNodesByReplaysPerVersion) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "a", 0xa0);
+  trace.name_function(0xf2, "b", 0xa0);
+  const auto instantiate = [&](Nanos at, u32 flags, u32 nodes) {
+    trace.add<GraphInstantiate>(main, "cuGraphInstantiate", at, at + 10, [&](auto& r) {
+      r.graph = 0x61, r.exec = 0xe1, r.nodes = nodes, r.kernel_nodes = nodes, r.flags = flags;
+    });
+  };
+  const auto node = [&](Nanos at, u64 handle, u64 function, u32 flags) {
+    trace.add<GraphNode>(main, "cuGraphInstantiate", at, at + 10, [&](auto& r) {
+      r.exec = 0xe1, r.node = handle, r.function = function, r.kind = 0, r.grid_x = r.grid_y = r.grid_z = 1;
+      r.block_x = 32, r.block_y = r.block_z = 1, r.flags = flags;
+    });
+  };
+  const auto replay = [&](Nanos at, u32 flags = 0) {
+    trace.add<GraphLaunch>(main, "cuGraphLaunch", at, at + 7, [&](auto& r) { r.exec = 0xe1, r.flags = flags; });
+  };
+  instantiate(1000, 0, 3);
+  node(1000, 1, 0xf1, 0), node(1000, 2, 0xf1, 0), node(1000, 3, 0xf2, 0);
+  for (int i = 0; i < 10; ++i) replay(2000 + i * 10);
+  replay(2500, kLaunchCaptured);  // becomes a child of another graph: nothing runs
+  instantiate(3000, 1, 1);        // an update: from now on one node
+  node(3000, 4, 0xf2, 0);
+  for (int i = 0; i < 4; ++i) replay(4000 + i * 10);
+  const LoadedTrace loaded = trace.load_all();
+  const Table kernels = kernels_report(loaded), graphs = graphs_report(loaded), api = api_report(loaded);
+  EXPECT_EQ(cell(kernels, row_with(kernels, "kernel", text_value("a")), "launches"), whole(20));
+  EXPECT_EQ(cell(kernels, row_with(kernels, "kernel", text_value("b")), "launches"), whole(14));
+  ASSERT_EQ(graphs.rows.size(), 1u);
+  EXPECT_EQ(cell(graphs, graphs.rows[0], "instantiations"), whole(1));
+  EXPECT_EQ(cell(graphs, graphs.rows[0], "updates"), whole(1));
+  EXPECT_EQ(cell(graphs, graphs.rows[0], "launches"), whole(14));
+  EXPECT_EQ(cell(graphs, graphs.rows[0], "kernel_nodes"), whole(1));
+  EXPECT_EQ(cell(graphs, graphs.rows[0], "api_mean_ns"), whole(7));
+  EXPECT_EQ(metric(loaded, "launches"), whole(14));
+  EXPECT_EQ(metric(loaded, "kernels"), whole(34));
+  // The nodes are records of the instantiating call: it counts once.
+  EXPECT_EQ(cell(api, row_with(api, "call", text_value("cuGraphInstantiate")), "calls"), whole(2));
+}
+
+TEST(ApiReport, SelfTimeLeavesOutNestedCallsOfTheSameThread) {
+  TraceBuilder trace;
+  const Thread a = trace.thread(100), b = trace.thread(101);
+  trace.add_call(a, "cuLaunchKernel", 1100, 1200);  // inside the next
+  trace.add_call(a, "cuCtxGetId", 1210, 1220);      // inside too
+  trace.add_call(a, "cudaLaunchKernel", 1000, 1300);
+  trace.add_call(b, "cuLaunchKernel", 1100, 1150);  // at the same time, elsewhere
+  trace.add_call(a, "cuLaunchKernel", 2000, 2040, 1);
+  trace.add_call(a, "cuStreamQuery", 2100, 2110, 600);  // not ready: an answer
+  const Table table = api_report(trace.load_all());
+  const Row& runtime = row_with(table, "call", text_value("cudaLaunchKernel"));
+  EXPECT_EQ(cell(table, runtime, "level"), text_value("runtime"));
+  EXPECT_EQ(cell(table, runtime, "total_ns"), whole(300));
+  EXPECT_EQ(cell(table, runtime, "self_ns"), whole(190));
+  const Row& driver = row_with(table, "call", text_value("cuLaunchKernel"));
+  EXPECT_EQ(cell(table, driver, "calls"), whole(3));
+  EXPECT_EQ(cell(table, driver, "errors"), whole(1));
+  EXPECT_EQ(cell(table, driver, "total_ns"), whole(190));
+  EXPECT_EQ(cell(table, driver, "self_ns"), whole(190));
+  EXPECT_EQ(cell(table, driver, "mean_ns"), whole(63));
+  EXPECT_EQ(cell(table, driver, "max_ns"), whole(100));
+  EXPECT_EQ(cell(table, row_with(table, "call", text_value("cuStreamQuery")), "errors"), whole(0));
+}
+
+TEST(ApiReport, ADefinitionIsNestedInTheThreadThatItNames) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  const auto load = [&](Nanos begin, Nanos end, u32 thread) {
+    trace.add<ModuleLoad>(TraceBuilder::definitions(), "cuModuleLoadData", begin, end,
+                          [&](auto& r) { r.module = 0xa0, r.what = 1, r.thread = thread; });
+  };
+  load(1010, 1200, 100);
+  load(1020, 1100, 0);  // of a thread that is not known: in nobody's time
+  trace.add_call(main, "cudaModuleLoad", 1000, 1300);
+  const Table table = api_report(trace.load_all());
+  EXPECT_EQ(cell(table, row_with(table, "call", text_value("cudaModuleLoad")), "self_ns"), whole(110));
+  EXPECT_EQ(cell(table, row_with(table, "call", text_value("cuModuleLoadData")), "self_ns"), whole(270));
+}
+
+TEST(CopiesReport, TellsTheKindOfHostMemoryByAddressAndTime) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.device(0, 80ull << 30, 0xc0);
+  allocate(trace, main, AllocKind::Device, 0x10000, 4096, 1000, 1010);
+  allocate(trace, main, AllocKind::Host, 0x20000, 4096, 1020, 1030);
+  copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 64, 2000, true);  // pinned
+  copy(trace, main, CopyKind::HtoD, 0x10000, 0x90000, 32, 2200, true);        // pageable
+  copy(trace, main, CopyKind::Unknown, 0x20000, 0x10000, 16, 2400, false);    // DtoH to pinned, told by addresses
+  copy(trace, main, CopyKind::Unknown, 0x10000, 0x10800, 8, 2600, false);     // DtoD
+  give_back(trace, main, AllocKind::Host, 0x20000, 3000, 3010);
+  copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 4, 4000, true);  // the same address is pageable now
+  const LoadedTrace loaded = trace.load_all();
+  const Table table = copies_report(loaded);
+  const auto find = [&](const char* kind, const char* memory, bool async) -> const Row& {
+    for (const Row& row : table.rows) {
+      if (cell(table, row, "kind") == text_value(kind) && cell(table, row, "memory") == text_value(memory) &&
+          cell(table, row, "async") == Value(async))
+        return row;
+    }
+    ADD_FAILURE() << kind << " " << memory;
+    return table.rows[0];
+  };
+  EXPECT_EQ(cell(table, find("HtoD", "pinned", true), "bytes"), whole(64));
+  EXPECT_EQ(cell(table, find("HtoD", "pageable", true), "bytes"), whole(36));
+  EXPECT_EQ(cell(table, find("HtoD", "pageable", true), "count"), whole(2));
+  EXPECT_EQ(cell(table, find("DtoH", "pinned", false), "bytes"), whole(16));
+  EXPECT_EQ(cell(table, find("DtoD", "device", false), "bytes"), whole(8));
+  EXPECT_EQ(metric(loaded, "copies"), whole(5));
+  EXPECT_EQ(metric(loaded, "copy_bytes"), whole(124));
+}
+
+TEST(CopiesReport, DoesNotCallMemoryPageableWhenAllocationsMayBeMissing) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.info("option.delay_ns", "5000");
+  copy(trace, main, CopyKind::HtoD, 0x10000, 0x90000, 32, 2200, true);
+  const Table table = copies_report(trace.load_all());
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(cell(table, table.rows[0], "kind"), text_value("HtoD"));
+  EXPECT_TRUE(is_null(cell(table, table.rows[0], "memory")));
+}
+
+TEST(MemoryReport, FollowsPeaksPoolsAndReuseAcrossThreads) {
+  TraceBuilder trace;
+  const Thread a = trace.thread(100), b = trace.thread(101);
+  trace.device(0, 1000000, 0xc0);
+  allocate(trace, a, AllocKind::Device, 0x1000, 100, 1000, 1010);
+  allocate(trace, a, AllocKind::Device, 0x2000, 300, 1100, 1110);
+  // b frees 0x2000; before its call returns, a is given the same address.
+  give_back(trace, b, AllocKind::Device, 0x2000, 1200, 1400);
+  allocate(trace, a, AllocKind::Device, 0x2000, 50, 1250, 1300);
+  allocate(trace, a, AllocKind::Managed, 0x9000, 20, 1500, 1510);
+  give_back(trace, a, AllocKind::Device, 0x1000, 1600, 1610);
+  const LoadedTrace loaded = trace.load_all();
+  const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded),
+              peak = memory_peak_report(loaded);
+  const Row& device = row_with(memory, "pool", text_value("device"));
+  EXPECT_EQ(cell(memory, device, "allocations"), whole(3));
+  EXPECT_EQ(cell(memory, device, "frees"), whole(2));
+  EXPECT_EQ(cell(memory, device, "peak_bytes"), whole(400));
+  EXPECT_EQ(cell(memory, device, "peak_at_ns"), whole(1110));
+  EXPECT_EQ(cell(memory, device, "live_at_end_bytes"), whole(50));
+  EXPECT_EQ(cell(memory, device, "capacity_bytes"), whole(1000000));
+  EXPECT_TRUE(is_null(cell(memory, device, "fragmentation")));
+  EXPECT_EQ(metric(loaded, "peak_memory_bytes"), whole(400));
+  ASSERT_EQ(timeline.rows.size(), 6u);
+  EXPECT_EQ(cell(timeline, timeline.rows[2], "at_ns"), whole(1200));
+  EXPECT_EQ(cell(timeline, timeline.rows[2], "allocated_bytes"), whole(100));
+  EXPECT_EQ(cell(timeline, timeline.rows[3], "allocated_bytes"), whole(150));
+  ASSERT_EQ(peak.rows.size(), 1u);
+  EXPECT_EQ(cell(peak, peak.rows[0], "kind"), text_value("device"));
+  EXPECT_EQ(cell(peak, peak.rows[0], "bytes"), whole(400));
+  EXPECT_EQ(cell(peak, peak.rows[0], "count"), whole(2));
+}
+
+TEST(MemoryReport, PhysicalMemoryLivesUntilReleasedAndUnmapped) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  allocate(trace, main, AllocKind::VmmReserve, 0x100000, 1 << 20, 1000, 1010);  // addresses only
+  allocate(trace, main, AllocKind::VmmCreate, 0x77, 2048, 1100, 1110);
+  trace.add<Alloc>(main, "cuMemMap", 1200, 1210, [](auto& r) {
+    r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048, r.pool = 0x77, r.device = -1;
+  });
+  give_back(trace, main, AllocKind::VmmCreate, 0x77, 1300, 1310);  // still mapped: still there
+  trace.add<Free>(main, "cuMemUnmap", 1400, 1410,
+                  [](auto& r) { r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048; });
+  const LoadedTrace loaded = trace.load_all();
+  const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded);
+  ASSERT_EQ(memory.rows.size(), 1u);
+  EXPECT_EQ(cell(memory, memory.rows[0], "pool"), text_value("vmm"));
+  EXPECT_EQ(cell(memory, memory.rows[0], "peak_bytes"), whole(2048));
+  EXPECT_EQ(cell(memory, memory.rows[0], "live_at_end_bytes"), whole(0));
+  ASSERT_EQ(timeline.rows.size(), 2u);
+  EXPECT_EQ(cell(timeline, timeline.rows[1], "at_ns"), whole(1400));
+}
+
+TEST(SyncReport, CountsDriverLevelWaits) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.add<Sync>(main, "cuCtxSynchronize", 1010, 1200, [](auto& r) { r.what = 1; });
+  trace.add_call(main, "cudaDeviceSynchronize", 1000, 1210);
+  trace.add<Sync>(main, "cuCtxSynchronize", 2000, 2010, [](auto& r) { r.what = 1; });
+  const Table table = sync_report(trace.load_all());
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(cell(table, table.rows[0], "count"), whole(2));
+  EXPECT_EQ(cell(table, table.rows[0], "total_ns"), whole(200));
+  EXPECT_TRUE(is_null(cell(table, table.rows[0], "gpu_idle_ns")));
+}
+
+TEST(QualityReport, ConservesPerThreadAndNamesTheCallInFlight) {
+  TraceBuilder trace;
+  const Thread a = trace.thread(100), b = trace.thread(101);
+  trace.add_call(a, "cuInit", 1000, 1010);
+  trace.add_call(b, "cuInit", 1000, 1010);
+  trace.drop(b, DropReason::RingFull, 7);
+  trace.drop(b, DropReason::Disk, 2);
+  trace.in_flight(a, "cuLaunchKernel", 3000);
+  trace.end(EndReason::Vanished);
+  const LoadedTrace loaded = trace.load_all();
+  const Report report = make_report(loaded, {});
+  EXPECT_EQ(report.coverage.dropped, 9u);
+  EXPECT_EQ(report.coverage.records, 2u);
+  const Table& table = *report.table("quality");
+  const Row& row = row_with(table, "tid", whole(101));
+  EXPECT_EQ(cell(table, row, "seen"), whole(10));
+  EXPECT_EQ(cell(table, row, "stored"), whole(1));
+  EXPECT_EQ(cell(table, row, "dropped"), whole(9));
+  EXPECT_EQ(cell(table, row, "reason"), text_value("ring full 7, disk full or size limit 2"));
+  EXPECT_EQ(cell(table, row_with(table, "tid", whole(100)), "dropped"), whole(0));
+  const Table& notes = *report.table("quality-notes");
+  const std::string text = std::get<std::string>(cell(notes, row_with(notes, "what", text_value("in-flight")), "text"));
+  EXPECT_EQ(text, "died inside cuLaunchKernel (thread 100, argument 0x5ea)");
+}
+
+TEST(Report, ATimeWindowCountsCallsThatBeginInIt) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "k", 0xa0);
+  for (int i = 0; i < 10; ++i) launch(trace, main, 0xf1, 1000 + i * 100, 1050 + i * 100);
+  TemporaryDirectory directory;
+  trace.write(directory.file("t.gtrace"));
+  LoadRequest request;
+  request.files = {directory.file("t.gtrace")};
+  request.from = 200, request.to = 500;  // after the first call
+  auto loaded = load_traces(request);
+  ASSERT_TRUE(loaded.ok());
+  EXPECT_EQ(metric(loaded.value(), "launches"), whole(3));
+  EXPECT_EQ(metric(loaded.value(), "wall_ns"), whole(250));
+}
+
+TEST(Report, SeveralProcessesAddUpAndACopyOfAFileCountsOnce) {
+  TemporaryDirectory directory;
+  for (int rank = 0; rank < 2; ++rank) {
+    TraceBuilder trace;
+    const Thread main = trace.thread(100 + rank);
+    trace.identity(1000 + rank, 5u + static_cast<u32>(rank));
+    trace.info("rank", std::to_string(rank));
+    trace.name_function(0xf1, "k", 0xa0);
+    for (int i = 0; i <= rank; ++i)
+      launch(trace, main, 0xf1, 1000 + i * 100 + rank * 1000, 1050 + i * 100 + rank * 1000);
+    trace.write(directory.file("rank" + std::to_string(rank) + ".gtrace"));
+    trace.write(directory.file("again" + std::to_string(rank) + ".gtrace"));
+  }
+  auto files = find_trace_files({directory.path()});
+  ASSERT_TRUE(files.ok());
+  ASSERT_EQ(files.value().size(), 4u);
+  LoadRequest request;
+  request.files = files.value();
+  auto all = load_traces(request);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(metric(all.value(), "processes"), whole(2));
+  EXPECT_EQ(metric(all.value(), "launches"), whole(3));
+  EXPECT_EQ(metric(all.value(), "wall_ns"), whole(1150));
+  request.rank = "1";
+  auto one = load_traces(request);
+  ASSERT_TRUE(one.ok());
+  EXPECT_EQ(metric(one.value(), "launches"), whole(2));
+  request.rank = "7";
+  EXPECT_FALSE(load_traces(request).ok());
+}
+
+TEST(Report, WithoutApiTheSectionsOfCallsAreAbsentAndNamed) {
+  TraceBuilder trace;
+  trace.thread(100);
+  trace.info("option.collect", "nvtx");
+  const Report report = make_report(trace.load_all(), {});
+  EXPECT_EQ(report.table("api"), nullptr);
+  EXPECT_NE(report.table("overview"), nullptr);
+  bool named = false;
+  for (const NotCollected& entry : report.coverage.not_collected) named = named || entry.what == "api";
+  EXPECT_TRUE(named);
+}
+
+TEST(Report, UnknownIsNullWithAReason) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  launch(trace, main, 0xf9, 1000, 1010);  // nobody named it
+  const LoadedTrace loaded = trace.load_all();
+  EXPECT_TRUE(is_null(metric(loaded, "gpu_busy_ratio")));
+  const Table table = kernels_report(loaded);
+  ASSERT_EQ(table.rows.size(), 1u);
+  EXPECT_EQ(cell(table, table.rows[0], "kernel"), text_value("(function 0xf9)"));
+  for (const char* key :
+       {"symbol", "registers", "static_shared_bytes", "device", "occupancy", "total_ns", "tensor_core"}) {
+    EXPECT_TRUE(is_null(cell(table, table.rows[0], key))) << key;
+  }
+}
+
+TEST(RunReport, NamesTheCuptiThatMeasured) {
+  for (const auto& [number, name] : {std::pair<u32, Value>{0, {}},
+                                     {19, text_value("12.0")},
+                                     {28, text_value("12.9")},
+                                     {25, text_value("API 25")},
+                                     {130001, text_value("13.0")},
+                                     {130200, text_value("13.2")}}) {
+    TraceBuilder trace;
+    trace.add_call(trace.thread(100), "cuInit", 1000, 2000);
+    const u32 version = number;
+    trace.add<DeviceState>(TraceBuilder::definitions(), "", 3, 3,
+                           [&](auto& r) { r.state = static_cast<u32>(DeviceCollection::On), r.version = version; });
+    const Table table = run_report(trace.load_all());
+    ASSERT_EQ(table.rows.size(), 1u);
+    EXPECT_EQ(cell(table, table.rows[0], "cupti"), name) << number;
+  }
+}
+
+TEST(DevicesReport, LeavesOutWhatTheDriverDidNotSay) {
+  LoadedTrace trace;
+  ProcessTrace& process = trace.processes.emplace_back();
+  process.devices.emplace_back().ordinal = 0;
+  process.devices.emplace_back().ordinal = 1;
+  process.devices[1].uuid = "b", process.devices[1].capability_major = 9;
+  process.devices[1].pci_domain = 1, process.devices[1].pci_bus_device = 0x1b00;
+  const Table table = devices_report(trace);
+  for (const Row& row : table.rows) {
+    const bool second = cell(table, row, "ordinal") == Value(i64{1});
+    EXPECT_EQ(cell(table, row, "capability"), second ? text_value("9.0") : Value());
+    EXPECT_EQ(cell(table, row, "pci"), second ? text_value("0001:1b:00") : Value());
+  }
+  EXPECT_EQ(table.rows.size(), 2u);
+}
+
+TEST(Coverage, NamesTheRunsThatAreCountedTogether) {
+  LoadedTrace trace;
+  for (const char* run : {"20260101-000000-1-aa", "20260101-000000-1-aa", "20260102-000000-2-bb"})
+    trace.processes.emplace_back().who.run = run;
+  const std::vector<std::string> remarks = coverage_of(trace).remarks;
+  const std::string said =
+      "2 runs are counted together (20260102-000000-2-bb, 20260101-000000-1-aa): --last reports the newest alone";
+  EXPECT_EQ(std::count(remarks.begin(), remarks.end(), said), 1);
+  trace.processes.pop_back();
+  for (const std::string& remark : coverage_of(trace).remarks)
+    EXPECT_EQ(remark.find("together"), std::string::npos) << remark;
+}
+
+}  // namespace
+}  // namespace gputrace::test

@@ -1,0 +1,347 @@
+// The small parts: percentiles, names of kernels, text on a terminal, tables as text, JSON and CSV.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "analysis/facts/distribution.h"
+#include "analysis/names/demangle.h"
+#include "analysis/render/render.h"
+#include "analysis/reports/list.h"
+#include "analysis/words/human.h"
+#include "analysis/words/safe_text.h"
+#include "trace/record.h"
+
+namespace gputrace {
+namespace {
+
+TEST(Distribution, IsExactByNearestRank) {
+  Distribution values;
+  for (u64 i = 100; i >= 1; --i) values.add(i * 10'000'000'000ull / 100);
+  EXPECT_EQ(values.count(), 100u);
+  EXPECT_EQ(values.min(), 100'000'000u);
+  EXPECT_EQ(values.max(), 10'000'000'000u);
+  EXPECT_EQ(values.percentile(0.99), 9'900'000'000u);  // across the border of 32 bits
+  EXPECT_EQ(values.percentile(0.5), 5'000'000'000u);
+  EXPECT_EQ(values.percentile(1), 10'000'000'000u);
+  EXPECT_EQ(values.percentile(0), 100'000'000u);
+  EXPECT_FALSE(values.approximate());
+}
+
+TEST(Distribution, StaysWithinTwoPercentBeyondAMillion) {
+  std::mt19937_64 random(3);
+  std::vector<u64> all;
+  Distribution whole, left, right;
+  for (u64 i = 0; i < 1'200'000; ++i) {
+    const u64 value = 1ull << (random() % 34);
+    const u64 noisy = value + random() % value;
+    all.push_back(noisy);
+    whole.add(noisy);
+    (i % 2 ? left : right).add(noisy);
+  }
+  left.merge(right);
+  EXPECT_TRUE(whole.approximate());
+  EXPECT_TRUE(left.approximate());
+  std::sort(all.begin(), all.end());
+  u64 sum = 0;
+  for (const u64 value : all) sum += value;
+  EXPECT_EQ(whole.sum(), sum);
+  EXPECT_EQ(left.sum(), sum);
+  EXPECT_EQ(left.min(), all.front());
+  for (const double p : {0.01, 0.25, 0.5, 0.9, 0.99, 0.999}) {
+    const double exact = static_cast<double>(all[static_cast<std::size_t>(p * 1'200'000) - 1]);
+    EXPECT_NEAR(static_cast<double>(whole.percentile(p)) / exact, 1, 0.02) << p;
+    EXPECT_EQ(whole.percentile(p), left.percentile(p)) << p;
+  }
+}
+
+TEST(Demangle, LongLegalNamesAndHostileOnes) {
+  EXPECT_EQ(demangle("_Z5scalePfi"), "scale(float*, int)");
+  EXPECT_EQ(demangle("plain_c_name"), "plain_c_name");
+  std::string longer = "_Z1fI";  // a template of 600 ints: a legal name of more than 1,024 bytes
+  for (int i = 0; i < 600; ++i) longer += "Li1E";
+  longer += "Evv";
+  EXPECT_GT(longer.size(), 1024u);
+  EXPECT_EQ(demangle(longer).compare(0, 10, "void f<1, "), 0);
+  const std::string huge = "_Z" + std::string(1 << 20, 'P') + "i";
+  EXPECT_EQ(demangle(huge), huge);
+  const std::string nested = "_Z1f" + std::string(16000, 'P') + "i";
+  EXPECT_FALSE(demangle(nested).empty());  // however it is shown: no overflow
+  std::string explosive = "_Z1fIiE";       // each substitution doubles what comes out
+  for (char c = '0'; c <= '9'; ++c) explosive += std::string("St4pairIS") + c + "_S" + c + "_E";
+  EXPECT_LE(demangle(explosive).size(), kMaxDemangledBytes);
+}
+
+TEST(SafeText, NothingReachesTheTerminalAsACommand) {
+  EXPECT_EQ(safe_text("a\x1b[31mb\r\a\x7f"), "a\\x1b[31mb\\x0d\\x07\\x7f");
+  EXPECT_EQ(safe_text("\x1b]52;c;eA==\x07"), "\\x1b]52;c;eA==\\x07");
+  EXPECT_EQ(safe_text("\xe2\x80\xae"
+                      "evil"),
+            "\\u202eevil");  // right-to-left override
+  EXPECT_EQ(safe_text("\xc2\x9b"
+                      "31m"),
+            "\\x9b31m");                                    // CSI as one character
+  EXPECT_EQ(safe_text("\xff\xc0\xaf"), "\\xff\\xc0\\xaf");  // no UTF-8, overlong
+  EXPECT_EQ(safe_text("Straße 日本 ✓"), "Straße 日本 ✓");
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b"),
+            "a\xef\xbf\xbd"
+            "b");
+  EXPECT_EQ(display_width("日本"), 4u);
+}
+
+TEST(SafeText, ShortensSignaturesByTheirParameters) {
+  const std::string name = "void (anonymous namespace)::gemm<float>(float const*, float*, int)";
+  EXPECT_EQ(shorten_signature(name, 100, "..."), name);
+  EXPECT_EQ(shorten_signature(name, 50, "..."), "void gemm<float>(float const*, float*, int)");
+  EXPECT_EQ(shorten_signature(name, 12, "..."), "gemm<float>");
+  EXPECT_EQ(display_width(shorten("日本日本日本", 7, "...")), 7u);
+}
+
+Report small_report() {
+  Table table;
+  table.section = "things";
+  table.title = "Things";
+  table.columns = {{"name", Unit::Text, Hint::Name},
+                   {"total_ns", Unit::Nanos},
+                   {"bytes", Unit::Bytes},
+                   {"share", Unit::Ratio},
+                   {"none", Unit::Count}};
+  table.rows = {{std::string("a,\"b\"\n\x1b[2J"), i64{1'234'567}, i64{1536}, 0.25, {}},
+                {std::string("c\xff"), {}, i64{0}, {}, {}}};
+  Report report;
+  report.coverage.processes = 2;
+  report.coverage.records = 1'234'567;
+  report.coverage.dropped = 3;
+  report.coverage.not_collected = {{"device", "not built"}};
+  report.tables = {table};
+  return report;
+}
+
+TEST(Render, TextNamesUnitsAndWhatIsNotKnown) {
+  TextStyle style;
+  style.width = 80;
+  const std::string text = render_text(small_report(), style);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  for (const char* piece : {"2 processes, 1,234,567 records, 3 dropped", "1.235 ms", "1.500 KiB", "25.0 %",
+                            "not known here: none", "not collected: device: not built", "c\\xff"}) {
+    EXPECT_NE(text.find(piece), std::string::npos) << piece << "\n" << text;
+  }
+  for (const std::size_t width : {20u, 40u, 60u}) {
+    style.width = width;
+    EXPECT_FALSE(render_text(small_report(), style).empty());
+  }
+}
+
+std::string rendered(Table table, std::size_t width, std::optional<Nanos> origin = std::nullopt) {
+  Report report;
+  report.tables = {std::move(table)};
+  report.origin = origin;
+  TextStyle style;
+  style.width = width;
+  style.utf8 = false;
+  const std::string text = render_text(report, style);
+  return text.substr(text.find("\n\n") + 2);  // without the coverage
+}
+
+TEST(Render, InstantsAreTextFromTheFirstRecordOn) {
+  Table table;
+  table.title = "Gaps";
+  table.columns = {{"begin_ns", Unit::Nanos}, {"duration_ns", Unit::Nanos}};
+  table.rows = {{i64{22'488'000'001'500}, i64{2000}}};
+  EXPECT_NE(rendered(table, 80, 22'488'000'000'000).find("0.000002 s  2.000 us"), std::string::npos);
+  EXPECT_NE(rendered(table, 80).find("22488.000002 s  2.000 us"), std::string::npos);
+}
+
+TEST(Render, ASentenceGoesOnOverSeveralLines) {
+  Table table;
+  table.title = "Notes";
+  table.columns = {{"what", Unit::Text}, {"text", Unit::Text, Hint::Prose}};
+  table.rows = {{std::string("code"), std::string("one two three four five six seven eight nine ten")}};
+  EXPECT_EQ(rendered(table, 40),
+            "Notes\n  what  text\n  code  one two three four five six\n        seven eight nine ten\n\n");
+}
+
+TEST(Render, NotesSpeakOfShownColumnsOnly) {
+  Table table;
+  table.title = "Kernels";
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel}, {"total_ns", Unit::Nanos}, {"tensor_core_kind", Unit::Text}};
+  table.sort = "total_ns";
+  table.rows = {{std::string("void gemm(float*)"), i64{1000}, std::string("a kind that takes all the room")},
+                {std::string("a_kernel_with_a_long_name(float*, int)"), i64{10}, {}}};
+  table.notes = {"total = on the device; tensor_core_kind = of its code; nothing else",
+                 "tensor core kind = of no code"};
+  const std::string wide = rendered(table, 120), narrow = rendered(table, 40);
+  EXPECT_NE(
+      wide.find("  total = on the device; tensor_core_kind = of its code; nothing else\n  tensor core kind = of no"),
+      std::string::npos)
+      << wide;
+  EXPECT_NE(wide.find("void gemm(float*) "), std::string::npos) << wide;
+  EXPECT_NE(narrow.find("  total = on the device; nothing else\n  no room for: tensor core kind"), std::string::npos)
+      << narrow;
+  // One of them is too long for its parameters: then none has them.
+  EXPECT_NE(narrow.find("  gemm                       1.000 us\n  a_kernel_with_a_long_name     10 ns\n"),
+            std::string::npos)
+      << narrow;
+}
+
+TEST(Render, OverloadsKeepTheirParameters) {
+  Table table;
+  table.title = "Kernels";
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel}, {"total_ns", Unit::Nanos}};
+  table.rows = {{std::string("fill(float*)"), i64{1000}},
+                {std::string("fill(int*)"), i64{10}},
+                {std::string("a_kernel_with_a_long_name(float*, int)"), i64{10}}};
+  const std::string narrow = rendered(table, 40);
+  EXPECT_NE(narrow.find("fill(float*) "), std::string::npos) << narrow;
+  EXPECT_NE(narrow.find("fill(int*) "), std::string::npos) << narrow;
+}
+
+TEST(Render, ColumnsOfOneHeadingAreToldApart) {
+  Table table;
+  table.title = "Streams";
+  table.columns = {{"busy_ns", Unit::Nanos}, {"busy_ratio", Unit::Ratio}, {"peak_ratio", Unit::Ratio}};
+  table.rows = {{i64{1000}, 0.5, 0.25}};
+  EXPECT_EQ(rendered(table, 80), "Streams\n      busy  busy ratio    peak\n  1.000 us      50.0 %  25.0 %\n\n");
+}
+
+TEST(Render, ATableOfNothingKnownIsEmpty) {
+  Table table;
+  table.title = "Nothing";
+  table.columns = {{"a", Unit::Text}};
+  table.rows = {{Value()}};
+  EXPECT_EQ(rendered(table, 80), "Nothing\n  none\n\n");
+}
+
+TEST(Render, MetricsSayWhatTheyAre) {
+  Table table;
+  table.title = "Overview";
+  table.columns = {{"metric", Unit::Text}, {"value", Unit::None}, {"unit", Unit::Text}, {"note", Unit::Text}};
+  table.rows = {{std::string("copies"), i64{80}, std::string("count"), Value()},
+                {std::string("copy_bytes"), i64{2048}, std::string("bytes"), Value()},
+                {std::string("kernel_ns"), i64{2000}, std::string("ns"), Value()},
+                {std::string("exposed_copy_ns"), i64{3000}, std::string("ns"), Value()}};
+  const std::string text = rendered(table, 80);
+  for (const char* line : {"  copies ", "  copy bytes ", "  kernel time ", "  exposed copy "})
+    EXPECT_NE(text.find(line), std::string::npos) << line << text;
+}
+
+TEST(Render, OneIsNoPlural) {
+  EXPECT_EQ(counted(1, "error"), "1 error");
+  EXPECT_EQ(counted(0, "error"), "0 errors");
+  EXPECT_EQ(counted(2014, "record"), "2,014 records");
+}
+
+TEST(Render, LargeCountsHaveFourDigits) {
+  EXPECT_EQ(human_large(i64{989'123'456'789'012}), "989.1 T");
+  EXPECT_EQ(human_large(i64{2'147'483'648}), "2.147 G");
+  EXPECT_EQ(human_large(i64{999'960}), "1.000 M");
+  EXPECT_EQ(human_large(i64{999}), "999");
+  EXPECT_EQ(human_large(i64{0}), "0");
+}
+
+TEST(Render, JsonIsNullWhereTextHasADash) {
+  const auto json = nlohmann::json::parse(render_json(small_report()));
+  EXPECT_EQ(json["schema"], "gputrace-report/1");
+  EXPECT_EQ(json["coverage"]["dropped"], 3);
+  EXPECT_EQ(json["coverage"]["device_timing"], "none");
+  EXPECT_EQ(json["coverage"]["not_collected"][0]["what"], "device");
+  const auto& rows = json["sections"]["things"]["rows"];
+  EXPECT_EQ(rows[0]["total_ns"], 1234567);
+  EXPECT_EQ(rows[0]["share"], 0.25);
+  EXPECT_TRUE(rows[1]["total_ns"].is_null());
+  EXPECT_EQ(rows[1]["bytes"], 0);
+  EXPECT_EQ(rows[1]["name"], "c\xef\xbf\xbd");
+  EXPECT_EQ(json["sections"]["things"]["columns"][1]["unit"], "ns");
+}
+
+TEST(Render, CsvQuotesAndLeavesNullEmpty) {
+  EXPECT_EQ(render_csv(small_report().tables[0]),
+            "name,total_ns,bytes,share,none\r\n\"a,\"\"b\"\"\n\x1b[2J\",1234567,1536,0.25,\r\nc\xff,,0,,\r\n");
+}
+
+TEST(Table, SortsLargestFirstAndNullLast) {
+  Table table = small_report().tables[0];
+  table.rows.push_back({std::string("d"), i64{2'000'000}, {}, {}, {}});
+  EXPECT_TRUE(sort_table(table, "total_ns"));
+  EXPECT_EQ(std::get<std::string>(table.rows[0][0]), "d");
+  EXPECT_TRUE(is_null(table.rows[2][1]));
+  EXPECT_FALSE(sort_table(table, "nothing"));
+}
+
+// Every section has the columns that interface.md promises, under their names, also without data.
+TEST(Reports, HaveTheirPromisedColumns) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> promised = {
+      {"overview", {"metric", "value", "unit"}},
+      {"kernels",
+       {"rank",
+        "kernel",
+        "symbol",
+        "op",
+        "device",
+        "grid",
+        "block",
+        "registers",
+        "static_shared_bytes",
+        "dynamic_shared_bytes",
+        "local_bytes",
+        "occupancy",
+        "tensor_core",
+        "tensor_core_kind",
+        "tensor_core_eligible",
+        "precision",
+        "launches",
+        "total_ns",
+        "mean_ns",
+        "median_ns",
+        "min_ns",
+        "max_ns",
+        "p99_ns",
+        "share"}},
+      {"launches",
+       {"kernel", "launches", "api_mean_ns", "api_p99_ns", "queue_mean_ns", "latency_mean_ns", "latency_median_ns",
+        "latency_p99_ns", "gap_mean_ns", "short"}},
+      {"api", {"call", "level", "calls", "errors", "total_ns", "self_ns", "mean_ns", "p99_ns", "max_ns"}},
+      {"copies", {"kind", "device", "memory", "async", "count", "bytes", "total_ns", "bandwidth"}},
+      {"memory",
+       {"device", "pool", "allocations", "frees", "peak_bytes", "peak_at_ns", "live_at_end_bytes", "capacity_bytes",
+        "fragmentation"}},
+      {"memory-timeline", {"at_ns", "device", "allocated_bytes", "reserved_bytes"}},
+      {"memory-peak", {"site", "op", "bytes", "requested_bytes", "count", "kind"}},
+      {"sync", {"call", "site", "count", "total_ns", "gpu_idle_ns"}},
+      {"graphs",
+       {"graph", "nodes", "kernel_nodes", "instantiations", "updates", "launches", "api_mean_ns", "device_total_ns"}},
+      {"jit", {"what", "image", "bytes", "count", "total_ns", "max_ns"}},
+      {"run",
+       {"host", "pid", "rank", "executable", "command", "begin_ns", "end_ns", "end_reason", "devices", "driver",
+        "runtime", "cupti", "gputrace"}},
+      {"devices", {"host", "device", "name", "uuid", "sms", "capability", "memory_bytes"}},
+      {"quality", {"pid", "tid", "seen", "stored", "dropped", "reason"}},
+      {"quality-notes", {"what", "text"}},
+      {"categories", {"category", "kernels", "launches", "total_ns", "share", "rule"}},
+      {"category-tree", {"what", "level", "symbol", "total_ns", "share", "launches", "rule"}},
+      {"tensor-cores", {"kind", "precision", "kernels", "launches", "total_ns", "share"}},
+      {"tensor-core-misses", {"kernel", "call", "reason", "total_ns", "gain_ns"}},
+      {"idle", {"device", "begin_ns", "duration_ns", "cause", "site"}},
+      {"idle-causes", {"cause", "count", "total_ns", "share"}},
+      {"libs", {"library", "call", "shape", "dtype", "count", "flops", "total_ns", "flops_per_s", "peak_ratio"}},
+      {"comm",
+       {"communicator", "op", "dtype", "count", "bytes", "total_ns", "algo_bandwidth", "bus_bandwidth", "wait_ns",
+        "transfer_ns", "exposed_ns"}},
+      {"streams", {"device", "stream", "operations", "busy_ns", "queue_mean", "queue_deepest"}},
+      {"queue", {"device", "stream", "queued", "time_ns", "share", "calls", "api_mean_ns"}},
+      {"queue-timeline", {"at_ns", "duration_ns", "device", "stream", "mean", "deepest"}},
+      {"environment", {"device", "what", "min", "mean", "max", "limit", "share", "samples"}}};
+  EXPECT_EQ(all_reports().size(), promised.size());
+  for (const auto& [section, columns] : promised) {
+    const ReportEntry* entry = find_report(section);
+    ASSERT_NE(entry, nullptr) << section;
+    const Table table = entry->make(LoadedTrace{});
+    EXPECT_EQ(table.section, section);
+    for (const std::string& column : columns) EXPECT_GE(table.column(column), 0) << section << " " << column;
+  }
+}
+
+}  // namespace
+}  // namespace gputrace
