@@ -2,6 +2,7 @@
 """The driver's exports, from the toolkit's headers: which names exist, since which version, and where.
 
   gen_table.py INCLUDE_DIR STUB_LIBRARY_OR_EMPTY OUT_TABLE.cpp OUT_EXPORTS.map ARCHIVE...
+  gen_table.py --stub INCLUDE_DIR OUT.c      a driver to link against, for toolkits that come without one: names, no code
 
 Reads the PFN_<name>_v<since>[_ptsz|_ptds] types of cuda*Typedefs.h and the exported names (from the stub library, or
 where there is none from the headers); the n-th version of a name is its n-th exported suffix. Asks nm which of them
@@ -94,7 +95,7 @@ def write_if_changed(path, text):
 def table_source(rows, exports, modelled):
     stubs = sorted(exports - modelled)
     numbers = {name: i for i, name in enumerate(sorted(exports))}
-    out = ['// Made by gen_table.py: not to be edited.', '#include "simgpu/driver/proc_address.h"', '']
+    out = ['// Made by gen_table.py: not to be edited.', '#include "simgpu/driver/life/proc_address.h"', '']
     out.append('// Documented, but not modelled. The arguments are not looked at, so none are declared.')
     for name in stubs:
         out.append(f'extern "C" CUresult gt_stub_{numbers[name]}() __asm__("{name}");')
@@ -112,7 +113,13 @@ def table_source(rows, exports, modelled):
     return '\n'.join(out)
 
 
+def write_stub(include, out):
+    write_if_changed(out, ''.join(f'void {name}(void) {{}}\n' for name in sorted(exported_by_headers(include) - OTHER_SYSTEMS)))
+
+
 def main():
+    if sys.argv[1] == '--stub':
+        return write_stub(*sys.argv[2:4])
     include, stub, out_table, out_map = sys.argv[1:5]
     archives = sys.argv[5:]
     from_headers = exported_by_headers(include)
