@@ -10,6 +10,9 @@ constexpr std::uint32_t kSectionGlobal = 0x70000007;  // these three are the NOB
 constexpr std::uint32_t kSectionLocal = 0x70000009;
 constexpr std::uint32_t kSectionShared = 0x7000000a;
 constexpr std::uint32_t kSectionSymbolIndexes = 18;
+// e_flags of compilers before CUDA 13, by the file's ABI version: code for exactly this chip ("sm_90a").
+constexpr std::uint32_t kFlagArchitectureAbi7 = 0x800;
+constexpr std::uint32_t kFlagArchitectureAbi8 = 0x8;
 
 bool read_header(ByteSpan bytes, ElfTables& tables) {
   const auto magic = read_at<std::uint32_t>(bytes, 0);
@@ -19,6 +22,7 @@ bool read_header(ByteSpan bytes, ElfTables& tables) {
   if (magic != 0x464C457Fu || elf_class != 0x0102 || machine != kMachineCuda || !flags) return false;
   const auto abi = std::to_integer<std::uint8_t>(bytes[8]);
   tables.sm.number = abi >= 8 ? (*flags >> 8) & 0xff : *flags & 0xff;
+  tables.architecture_flag = (*flags & (abi >= 8 ? kFlagArchitectureAbi8 : kFlagArchitectureAbi7)) != 0;
   return tables.sm.number != 0;
 }
 
@@ -118,6 +122,7 @@ std::optional<ElfTables> read_elf_tables(ByteSpan bytes, std::string* why) {
 
 bool elf_architecture_specific(const ElfTables& tables) {
   constexpr std::uint8_t kArchitectureSpecific = 0x09;
+  if (tables.architecture_flag) return true;
   const ElfSection* compat = tables.find(".nv.compat");
   if (compat == nullptr) return false;
   for (std::size_t at = 0; at + 4 <= compat->bytes.size();) {

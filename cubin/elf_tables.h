@@ -35,7 +35,8 @@ struct ElfSymbol {
 };
 
 struct ElfTables {
-  Sm sm;  // without its variant
+  Sm sm;                           // without its variant
+  bool architecture_flag = false;  // e_flags say: for exactly this chip
   std::vector<ElfSection> sections;
   std::vector<ElfSymbol> symbols;
   std::unordered_map<std::string_view, std::uint32_t> by_name;  // the first section of each name
@@ -46,7 +47,7 @@ struct ElfTables {
 // nullopt if this is no cubin or its tables are broken; `why` says which. Spans point into `bytes`.
 std::optional<ElfTables> read_elf_tables(ByteSpan bytes, std::string* why = nullptr);
 
-// Attribute 9 of .nv.compat: code for exactly this chip.
+// Code for exactly this chip: attribute 9 of .nv.compat since CUDA 13, a bit of e_flags before.
 bool elf_architecture_specific(const ElfTables& tables);
 
 }  // namespace gputrace

@@ -41,28 +41,31 @@ std::uint64_t claimed_fatbin_bytes(ByteSpan header) {
   return *header_bytes + *rest;
 }
 
-// The extent of an ELF file from its headers: the end of the last table or section.
-std::uint64_t claimed_elf_bytes(const std::byte* elf) {
-  const ByteSpan header(elf, 64);
-  const auto section_offset = *read_at<std::uint64_t>(header, 40);
-  const auto program_offset = *read_at<std::uint64_t>(header, 32);
-  const std::uint64_t program_bytes =
-      std::uint64_t{*read_at<std::uint16_t>(header, 54)} * *read_at<std::uint16_t>(header, 56);
-  const auto entry_bytes = *read_at<std::uint16_t>(header, 58);
-  std::uint64_t count = *read_at<std::uint16_t>(header, 60);
-  if (section_offset == 0 || section_offset > kMaxImageBytes || entry_bytes != 64) return 0;
-  if (count == 0) count = *read_at<std::uint64_t>(ByteSpan(elf + section_offset, 64), 32);
+// The extent of an ELF file from its headers: the end of the last table or section. 0 if they do not lie in `elf`.
+std::uint64_t claimed_elf_bytes(ByteSpan elf) {
+  const auto program_offset = read_at<std::uint64_t>(elf, 32);
+  const auto section_offset = read_at<std::uint64_t>(elf, 40);
+  const auto program_entry = read_at<std::uint16_t>(elf, 54);
+  const auto programs = read_at<std::uint16_t>(elf, 56);
+  const auto entry_bytes = read_at<std::uint16_t>(elf, 58);
+  const auto sections = read_at<std::uint16_t>(elf, 60);
+  if (!sections || *section_offset == 0 || *section_offset > kMaxImageBytes || *entry_bytes != 64) return 0;
+  std::uint64_t count = *sections;
+  if (count == 0) count = read_at<std::uint64_t>(elf, *section_offset + 32).value_or(kMaxImageBytes);
   if (count > kMaxImageBytes / 64) return 0;
-  std::uint64_t end = section_offset + count * entry_bytes;
-  if (program_offset <= kMaxImageBytes) end = std::max(end, program_offset + program_bytes);
-  const ByteSpan table(elf + section_offset, static_cast<std::size_t>(count * entry_bytes));
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t type = *read_at<std::uint32_t>(table, i * 64 + 4);
-    if (type == 8 || type == 0x70000007 || type == 0x70000009 || type == 0x7000000a) continue;  // no bytes in the file
-    const auto offset = *read_at<std::uint64_t>(table, i * 64 + 24);
-    const auto size = *read_at<std::uint64_t>(table, i * 64 + 32);
-    if (offset > kMaxImageBytes || size > kMaxImageBytes) return 0;
-    end = std::max(end, offset + size);
+  std::uint64_t end = *section_offset + count * 64;
+  if (*program_offset <= kMaxImageBytes) {
+    end = std::max(end, *program_offset + std::uint64_t{*program_entry} * *programs);
+  }
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto at = *section_offset + i * 64;
+    const auto type = read_at<std::uint32_t>(elf, at + 4);
+    const auto offset = read_at<std::uint64_t>(elf, at + 24);
+    const auto size = read_at<std::uint64_t>(elf, at + 32);
+    if (!size) return 0;
+    if (*type == 8 || *type == 0x70000007 || *type == 0x70000009 || *type == 0x7000000a) continue;  // no bytes in the file
+    if (*offset > kMaxImageBytes || *size > kMaxImageBytes) return 0;
+    end = std::max(end, *offset + *size);
   }
   return end <= kMaxImageBytes ? end : 0;
 }
@@ -105,7 +108,11 @@ std::optional<FatbinEntry> read_entry(ByteSpan rest, std::size_t& entry_bytes) {
   const auto payload = slice(rest, *header_bytes, *padded);
   if (!payload || (packed && *compressed > payload->size()) || (packed && *raw > kMaxImageBytes)) return std::nullopt;
   entry.payload = packed ? payload->first(*compressed) : *payload;
-  entry.raw_bytes = packed ? static_cast<std::size_t>(*raw) : payload->size();
+  if (!packed && entry.kind == ImageKind::kCubin) {  // entries are padded to 8 bytes, cubins end anywhere
+    const std::uint64_t cubin = claimed_elf_bytes(entry.payload);
+    if (cubin <= entry.payload.size() && entry.payload.size() - cubin < 8) entry.payload = entry.payload.first(cubin);
+  }
+  entry.raw_bytes = packed ? static_cast<std::size_t>(*raw) : entry.payload.size();
   entry_bytes = *header_bytes + payload->size();
   return entry;
 }
@@ -145,7 +152,7 @@ ByteSpan image_at(const void* image) {
       return size == 0 || size > SIZE_MAX / 2 ? ByteSpan{} : ByteSpan(bytes, static_cast<std::size_t>(size));
     }
     case ImageKind::kCubin:
-      return ByteSpan(bytes, static_cast<std::size_t>(claimed_elf_bytes(bytes)));
+      return ByteSpan(bytes, static_cast<std::size_t>(claimed_elf_bytes(ByteSpan(bytes, kMaxImageBytes))));
     case ImageKind::kPtx:
       return text;
     case ImageKind::kUnknown:

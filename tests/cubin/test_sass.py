@@ -1,11 +1,12 @@
-"""The scan of machine code against what was compiled: SCAN_KERNELS PTXAS NVCC OUTDIR [NVDISASM].
+"""The scan of machine code against what was compiled: SCAN_KERNELS PTXAS NVCC OUTDIR [NVDISASM]; NVCC may be several words.
 
-Every kernel of sass_kernels.py for every chip that the assembler knows, then CUDA C++ for all chips in one fatbin, with
+Every kernel of sass_kernels.py for every chip that the assembler knows, in the PTX version that it knows, then CUDA C++ for all chips in one fatbin, with
 calls. Where there is a disassembler, its text must name the same matrix instructions for each kernel, too.
 """
 import collections
 import os
 import re
+import shlex
 import struct
 import subprocess
 import sys
@@ -59,9 +60,19 @@ def code_sections(path):
     return {name(h)[6:]: data[h[4]:h[4] + h[5]] for h in headers if name(h).startswith('.text.')}
 
 
+def known(variants):
+    """The chips that the assembler knows; its PTX version. CUDA 12.9 has neither sm_88 nor sm_110."""
+    release = [int(n) for n in re.search(r'release (\d+)\.(\d+)', subprocess.run([PTXAS, '--version'], capture_output=True, text=True).stdout).groups()]
+    listed = set(re.findall(r'sm_(\w+)', subprocess.run([PTXAS, '--help'], capture_output=True, text=True).stdout))
+    missing = [variant for variant in variants if variant not in listed]
+    check('chips that the assembler does not know', [] if release >= [13, 0] else ['88', '110', '110a', '110f'], missing)
+    return [variant for variant in variants if variant in listed], '9.0' if release >= [13, 0] else '8.8'
+
+
 def check_disassembly(variant, path, found):
     """The disassembler's mnemonics and types, for the chips that it knows (an older one is of use, too)."""
-    types = {'BF16': 'bf16', 'TF32': 'tf32', 'E4M3': 'fp8', 'E5M2': 'fp8', 'S8': 'int8', 'U8': 'int8', 'S4': 'int4', 'U4': 'int4'}
+    types = {**{name.upper(): kind for name, kind in sass_kernels.FLOATS.items()}, 'BF16': 'bf16', 'TF32': 'tf32', 'S8': 'int8', 'U8': 'int8',
+             'S4': 'int4', 'U4': 'int4'}
     plain = {'BMMA': 'b1', 'BGMMA': 'b1', 'DMMA': 'fp64', 'HMMA': 'fp16', 'HGMMA': 'fp16'}
     sections = code_sections(path)
     raw = os.path.join(OUT, 'raw.bin')
@@ -82,6 +93,8 @@ def check_disassembly(variant, path, found):
         parts = mnemonic.split('.')
         if re.fullmatch(r'U?(T?C)?[HIBDQO]G?MMA', parts[0]):
             seen[ends[place][1]][0].add(parts[0])
+            if parts[0].startswith('UTC'):
+                continue  # its types are in a descriptor, which the text does not show
             seen[ends[place][1]][1].update({types[p] for p in parts[1:] if p in types} or {plain.get(parts[0], '?')})
     for kernel in sections:
         mma, precision = seen[kernel]
@@ -90,16 +103,17 @@ def check_disassembly(variant, path, found):
             precision.discard('fp16')
         facts = found[kernel][0]
         check(f'sm_{variant} {kernel} class as disassembled', set(facts['mma'].split('|')) - {'-'}, mma)
-        check(f'sm_{variant} {kernel} precision as disassembled', set(facts['precision'].split('|')) - {'-'}, precision)
+        if not any(name.startswith('UTC') for name in mma):
+            check(f'sm_{variant} {kernel} precision as disassembled', set(facts['precision'].split('|')) - {'-'}, precision)
     return len(sections)
 
 
-def assembled():
+def assembled(variants, version):
     kernels = disassembled = 0
-    for variant in sass_kernels.VARIANTS:
+    for variant in variants:
         source, cubin = os.path.join(OUT, f'{variant}.ptx'), os.path.join(OUT, f'{variant}.cubin')
         with open(source, 'w') as file:
-            file.write(sass_kernels.ptx(variant))
+            file.write(sass_kernels.ptx(variant, version))
         subprocess.run([PTXAS, f'-arch=sm_{variant}', source, '-o', cubin], check=True)
         found = scan(cubin)
         for kernel in sass_kernels.KERNELS:
@@ -135,14 +149,14 @@ def check_ptx():
                 check(where, facts['mma'], kernel.expect(variant)[0])
 
 
-def compiled():
+def compiled(variants):
     """CUDA C++ with wmma, half2, bfloat162 and calls, for every chip in one fatbin."""
-    chips = [v for v in sass_kernels.VARIANTS if v.isdigit()]
+    chips = [v for v in variants if v.isdigit()]
     fatbin = os.path.join(OUT, 'cxx.fatbin')
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'sass_kernels.cu')
     if not os.path.exists(fatbin) or os.path.getmtime(fatbin) < os.path.getmtime(source):
         codes = [f'-gencode=arch=compute_{c},code=sm_{c}' for c in chips] + ['-gencode=arch=compute_75,code=compute_75']
-        subprocess.run([NVCC, '-fatbin', '-std=c++17', *codes, '-o', fatbin, source], check=True)
+        subprocess.run([*shlex.split(NVCC), '-fatbin', '-std=c++17', *codes, '-o', fatbin, source], check=True)
     found = scan(fatbin)
     expect = {'wmma_half': ('HMMA', 'fp16'), 'wmma_s8': ('IMMA', 'int8'), 'wmma_twin': ('-', '-'), 'calls_direct': ('HMMA', 'fp16'),
               'calls_nested': ('HMMA', 'fp16'), 'calls_table': ('-', '-'), 'calls_printf': ('-', '-'), 'half_pairs': ('-', '-'),
@@ -166,10 +180,11 @@ def compiled():
 
 def main():
     os.makedirs(OUT, exist_ok=True)
-    kernels, disassembled = assembled()
+    variants, version = known(sass_kernels.VARIANTS)
+    kernels, disassembled = assembled(variants, version)
     check_ptx()
-    fat = compiled()
-    print(f'{kernels} kernels assembled for {len(sass_kernels.VARIANTS)} chips, {fat} compiled, {disassembled} held against the disassembler, '
+    fat = compiled(variants)
+    print(f'{kernels} kernels assembled for {len(variants)} chips, {fat} compiled, {disassembled} held against the disassembler, '
           f'{len(failures)} failures')
     for line in failures[:40]:
         print(' ', line)

@@ -159,7 +159,8 @@ def requests(path):
 
 
 def check_handed_out(driver, least):
-    rows_ = recorded_rows()
+    """How many programs asked this driver for anything at all: a runtime may stop before it does."""
+    rows_, asked = recorded_rows(), 0
     check(len(rows_) > 100, 'api.def was read', len(rows_))
     for name, binary, folder in programs_of_the_vendor():
         env = {'LD_LIBRARY_PATH': driver + ':' + folder}
@@ -176,18 +177,22 @@ def check_handed_out(driver, least):
             if os.path.basename(home) not in ('-', wanted):
                 fail(f'{name}: {entry}, version {version}, flags {flags}, is in {home}, wanted {wanted}')
             ours += wanted == 'libgputrace.so'
-        check(ours >= least, f'{name}: how many of ours were asked for', ours, len(with_us))
+        if without:
+            check(ours >= least, f'{name}: how many of ours were asked for', ours, len(with_us))
+            asked += 1
         forget_run()
+    return asked
 
 
 def test_our_wrappers_are_handed_out_by_a_driver_that_only_hands_out():
     os.mkdir(scratch('driver'))
     os.rename(compiled('stand_in.c', DRIVER, '-shared', '-fPIC', '-O1'), scratch('driver', 'libcuda.so.1'))
-    check_handed_out(scratch('driver'), 3)
+    if check_handed_out(scratch('driver'), 3) == 0:
+        skip('this runtime asks nothing of a driver that only hands out: the simulated one is asked below')
 
 
 def test_our_wrappers_are_handed_out_by_the_simulated_driver():
-    check_handed_out(places.simgpu, 3)
+    check_equal(check_handed_out(places.simgpu, 3), 2, 'the static and the shared runtime asked')
 
 
 def test_every_recorded_name_is_handed_out():
