@@ -88,7 +88,7 @@ struct Library {
     const double begin = cpu_seconds();
     for_each_kernel_code(
         image, {}, [&found](const KernelScan& scan) { found.emplace_back(scan.symbol, scan); }, &totals);
-    (identify_image(image) == ImageKind::kPtx ? ptx_seconds : scan_seconds) += cpu_seconds() - begin;
+    (identify_image(image) == ContainerKind::kPtx ? ptx_seconds : scan_seconds) += cpu_seconds() - begin;
     for (auto& [name, scan] : found) {
       scan.symbol = name;
       add(scan);
@@ -103,7 +103,7 @@ void scan_fatbin(ByteSpan extent, Library& library) {
   if (!entries) return;
   ++library.fatbins;
   for (const FatbinEntry& entry : *entries) {
-    if (entry.kind == ImageKind::kUnknown) continue;
+    if (entry.kind == ContainerKind::kUnknown) continue;
     if (const auto raw = unpack(entry)) {
       library.scan(*raw);
     } else {
@@ -123,7 +123,7 @@ std::size_t scan_frame(ByteSpan rest, Library& library) {
   std::vector<std::byte> bytes(static_cast<std::size_t>(raw));
   if (ZSTD_decompress(bytes.data(), bytes.size(), rest.data(), packed) != raw) return 1;
   ++library.frames;
-  if (identify_image(bytes) != ImageKind::kUnknown) {
+  if (identify_image(bytes) != ContainerKind::kUnknown) {
     ++library.frame_images;
     library.scan(bytes);
   }

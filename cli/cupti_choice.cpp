@@ -19,11 +19,6 @@ namespace {
 
 constexpr u32 kMostCandidates = 32;
 
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
-
 bool readable(const std::string& path) { return access(path.c_str(), R_OK) == 0; }
 
 bool cache_knows(const std::string& name) {

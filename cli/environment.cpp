@@ -7,12 +7,12 @@
 #include "cli/options.h"
 
 namespace gputrace {
-namespace {
 
 std::string variable(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
 }
+namespace {
 
 std::optional<std::string> check_duration(const char* option, const std::string& value) {
   if (value.empty()) return std::nullopt;

@@ -12,6 +12,8 @@ namespace gputrace {
 
 class OptionParser;
 
+std::string variable(const char* name);  // of our own environment; empty: not set
+
 struct TraceOptions {
   std::string output, duration, delay, capture, collect;
   bool simgpu = false;

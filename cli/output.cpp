@@ -11,17 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/environment.h"
 #include "cli/options.h"
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kBuffer = 256u << 10;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value ? value : "";
-}
 
 bool wants_color(const std::string& when, bool terminal) {
   if (when != "auto") return when == "always";

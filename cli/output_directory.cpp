@@ -5,21 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <memory>
 
 #include "base/fd.h"
+#include "cli/environment.h"
 #include "trace/file.h"
 
 namespace gputrace {
 namespace {
-
-std::string variable(const std::string& name) {
-  const char* value = std::getenv(name.c_str());
-  return value ? value : "";
-}
 
 std::string file_part(std::string value) {
   for (char& c : value) {
@@ -68,7 +63,7 @@ std::string expand(const std::string& wanted) {
     else if (token == 'h')
       result += host();
     else if (token == 'q' && i + 1 < wanted.size() && wanted[i + 1] == '{' && close != std::string::npos) {
-      result += file_part(variable(wanted.substr(i + 2, close - i - 2)));
+      result += file_part(variable(wanted.substr(i + 2, close - i - 2).c_str()));
       i = close;
     } else {
       result += '%';

@@ -18,7 +18,7 @@ namespace gputrace {
 
 using ByteSpan = std::span<const std::byte>;
 
-enum class ImageKind : std::uint8_t { kUnknown, kFatbinWrapper, kFatbin, kCubin, kPtx };
+enum class ContainerKind : std::uint8_t { kUnknown, kFatbinWrapper, kFatbin, kCubin, kPtx };
 
 // What follows the number in sm_90a, sm_100f: code for exactly that chip, or for its family only.
 enum class SmVariant : std::uint8_t { kNone, kArchitecture, kFamily };
@@ -58,17 +58,17 @@ struct CodeGlobal {
 
 // One cubin or one PTX text, read.
 struct CodeModule {
-  ImageKind kind = ImageKind::kUnknown;  // kCubin or kPtx
-  Sm sm;                                 // of a PTX: its .target
-  std::uint32_t const_bytes = 0;         // user constant memory of the module (bank 3 of a cubin, .const of a PTX)
-  std::vector<ImageKernel> kernels;      // in symbol table order
+  ContainerKind kind = ContainerKind::kUnknown;  // kCubin or kPtx
+  Sm sm;                                         // of a PTX: its .target
+  std::uint32_t const_bytes = 0;     // user constant memory of the module (bank 3 of a cubin, .const of a PTX)
+  std::vector<ImageKernel> kernels;  // in symbol table order
   std::vector<CodeGlobal> globals;
 };
 
 enum class Compression : std::uint8_t { kNone, kLz4, kZstd };
 
 struct FatbinEntry {
-  ImageKind kind = ImageKind::kUnknown;  // kCubin, kPtx, or kUnknown for kinds that nobody documents
+  ContainerKind kind = ContainerKind::kUnknown;  // kCubin, kPtx, or kUnknown for kinds that nobody documents
   Sm sm;
   Compression compression = Compression::kNone;
   ByteSpan payload;           // as stored
@@ -76,7 +76,7 @@ struct FatbinEntry {
 };
 
 // What `bytes` begins with. A wrapper is told by its magic alone: its pointers are not followed.
-ImageKind identify_image(ByteSpan bytes);
+ContainerKind identify_image(ByteSpan bytes);
 
 // The extent of an image of which only the address is known (cuModuleLoadData, __cudaRegisterFatBinary), read from
 // its own headers; through a wrapper it goes to the fatbin behind. Trusts the pointer, since the API does; the

@@ -34,7 +34,7 @@ class CubinReader {
     auto tables = read_elf_tables(bytes_, why);
     if (!tables) return std::nullopt;
     tables_ = std::move(*tables);
-    module_.kind = ImageKind::kCubin;
+    module_.kind = ContainerKind::kCubin;
     module_.sm = tables_.sm;
     if (elf_architecture_specific(tables_)) module_.sm.variant = SmVariant::kArchitecture;
     const char* broken = nullptr;

@@ -98,7 +98,7 @@ std::optional<FatbinEntry> read_entry(ByteSpan rest, std::size_t& entry_bytes) {
   const auto raw = read_at<std::uint64_t>(rest, 56);
   if (!raw || *header_bytes < kEntryHeaderBytes) return std::nullopt;  // the last field present: all are
   FatbinEntry entry;
-  entry.kind = *kind == 1 ? ImageKind::kPtx : *kind == 2 ? ImageKind::kCubin : ImageKind::kUnknown;
+  entry.kind = *kind == 1 ? ContainerKind::kPtx : *kind == 2 ? ContainerKind::kCubin : ContainerKind::kUnknown;
   entry.sm.number = *sm;
   if (*flags & kFlagFamily) entry.sm.variant = SmVariant::kFamily;
   if (*flags & kFlagArchitecture) entry.sm.variant = SmVariant::kArchitecture;
@@ -108,7 +108,7 @@ std::optional<FatbinEntry> read_entry(ByteSpan rest, std::size_t& entry_bytes) {
   const auto payload = slice(rest, *header_bytes, *padded);
   if (!payload || (packed && *compressed > payload->size()) || (packed && *raw > kMaxImageBytes)) return std::nullopt;
   entry.payload = packed ? payload->first(*compressed) : *payload;
-  if (!packed && entry.kind == ImageKind::kCubin) {  // entries are padded to 8 bytes, cubins end anywhere
+  if (!packed && entry.kind == ContainerKind::kCubin) {  // entries are padded to 8 bytes, cubins end anywhere
     const std::uint64_t cubin = claimed_elf_bytes(entry.payload);
     if (cubin <= entry.payload.size() && entry.payload.size() - cubin < 8) entry.payload = entry.payload.first(cubin);
   }
@@ -126,13 +126,13 @@ bool same_family(std::uint32_t code, std::uint32_t device) {
 
 }  // namespace
 
-ImageKind identify_image(ByteSpan bytes) {
+ContainerKind identify_image(ByteSpan bytes) {
   const auto magic = read_at<std::uint32_t>(bytes, 0);
-  if (!magic) return ImageKind::kUnknown;
-  if (*magic == kWrapperMagic) return ImageKind::kFatbinWrapper;
-  if (*magic == kFatbinMagic) return ImageKind::kFatbin;
-  if (*magic == kElfMagic) return ImageKind::kCubin;
-  return looks_like_ptx(bytes) ? ImageKind::kPtx : ImageKind::kUnknown;
+  if (!magic) return ContainerKind::kUnknown;
+  if (*magic == kWrapperMagic) return ContainerKind::kFatbinWrapper;
+  if (*magic == kFatbinMagic) return ContainerKind::kFatbin;
+  if (*magic == kElfMagic) return ContainerKind::kCubin;
+  return looks_like_ptx(bytes) ? ContainerKind::kPtx : ContainerKind::kUnknown;
 }
 
 ByteSpan image_at(const void* image) {
@@ -143,19 +143,19 @@ ByteSpan image_at(const void* image) {
   const ByteSpan text(bytes, text_bytes);
   if (text_bytes < 4) return {};
   switch (identify_image(text.first(std::min<std::size_t>(text_bytes, 65536)))) {
-    case ImageKind::kFatbinWrapper: {
+    case ContainerKind::kFatbinWrapper: {
       const auto fatbins = fatbins_of_wrapper(image);
       return fatbins.empty() ? ByteSpan{} : fatbins.front();
     }
-    case ImageKind::kFatbin: {
+    case ContainerKind::kFatbin: {
       const std::uint64_t size = claimed_fatbin_bytes(ByteSpan(bytes, kFatbinHeaderBytes));
       return size == 0 || size > SIZE_MAX / 2 ? ByteSpan{} : ByteSpan(bytes, static_cast<std::size_t>(size));
     }
-    case ImageKind::kCubin:
+    case ContainerKind::kCubin:
       return ByteSpan(bytes, static_cast<std::size_t>(claimed_elf_bytes(ByteSpan(bytes, kMaxImageBytes))));
-    case ImageKind::kPtx:
+    case ContainerKind::kPtx:
       return text;
-    case ImageKind::kUnknown:
+    case ContainerKind::kUnknown:
       break;
   }
   return {};
@@ -217,20 +217,20 @@ bool runs_on(const FatbinEntry& entry, std::uint32_t device) {
     case SmVariant::kNone:
       break;
   }
-  if (entry.kind == ImageKind::kCubin) return major_of(sm) == major_of(device) && sm <= device;
-  return entry.kind == ImageKind::kPtx && sm <= device;
+  if (entry.kind == ContainerKind::kCubin) return major_of(sm) == major_of(device) && sm <= device;
+  return entry.kind == ContainerKind::kPtx && sm <= device;
 }
 
 const FatbinEntry* pick_entry(std::span<const FatbinEntry> entries, std::uint32_t device) {
   const auto rank = [](const FatbinEntry& e) {
-    return (e.kind == ImageKind::kCubin ? 1u << 20 : 0u) + e.sm.number * 4 +
+    return (e.kind == ContainerKind::kCubin ? 1u << 20 : 0u) + e.sm.number * 4 +
            static_cast<std::uint32_t>(e.sm.variant == SmVariant::kArchitecture ? 2
                                       : e.sm.variant == SmVariant::kFamily     ? 1
                                                                                : 0);
   };
   const FatbinEntry* best = nullptr;
   for (const FatbinEntry& entry : entries) {
-    if (entry.kind == ImageKind::kUnknown || entry.sm.number > 9999 || !runs_on(entry, device)) continue;
+    if (entry.kind == ContainerKind::kUnknown || entry.sm.number > 9999 || !runs_on(entry, device)) continue;
     if (best == nullptr || rank(entry) > rank(*best)) best = &entry;
   }
   return best;

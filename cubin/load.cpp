@@ -8,8 +8,8 @@ void fail(LoadFailure* failure, bool no_match, std::string why) {
   if (failure != nullptr) *failure = LoadFailure{no_match, std::move(why)};
 }
 
-std::optional<CodeModule> read_module(ImageKind kind, ByteSpan bytes, std::string* why) {
-  if (kind == ImageKind::kCubin) return read_cubin(bytes, why);
+std::optional<CodeModule> read_module(ContainerKind kind, ByteSpan bytes, std::string* why) {
+  if (kind == ContainerKind::kCubin) return read_cubin(bytes, why);
   return read_ptx({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, why);
 }
 
@@ -26,10 +26,10 @@ std::string sm_text(std::uint32_t sm) { return "sm_" + std::to_string(sm); }
 
 std::optional<LoadedImage> load_image(ByteSpan bytes, std::uint32_t device, LoadFailure* failure) {
   LoadedImage loaded;
-  const ImageKind kind = identify_image(bytes);
-  ImageKind code = kind;
+  const ContainerKind kind = identify_image(bytes);
+  ContainerKind code = kind;
   std::string why;
-  if (kind == ImageKind::kFatbin) {
+  if (kind == ContainerKind::kFatbin) {
     const auto entries = read_fatbin(bytes, &why);
     const FatbinEntry* entry = entries ? pick_entry(*entries, device) : nullptr;
     if (entry == nullptr) {
@@ -43,7 +43,7 @@ std::optional<LoadedImage> load_image(ByteSpan bytes, std::uint32_t device, Load
     }
     loaded.bytes = std::move(*raw);
     code = entry->kind;
-  } else if (kind == ImageKind::kCubin || kind == ImageKind::kPtx) {
+  } else if (kind == ContainerKind::kCubin || kind == ContainerKind::kPtx) {
     loaded.bytes.assign(bytes.begin(), bytes.end());
   } else {
     fail(failure, false, "neither fatbin, cubin nor PTX");

@@ -141,7 +141,7 @@ class PtxReader {
   explicit PtxReader(std::string_view text) : in_(text) {}
 
   std::optional<CodeModule> read(std::string* why) {
-    module_.kind = ImageKind::kPtx;
+    module_.kind = ContainerKind::kPtx;
     bool versioned = false;
     bool external = false;
     while (!in_.at_end()) {

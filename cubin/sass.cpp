@@ -196,10 +196,10 @@ bool scan_ptx_image(ByteSpan bytes, const Found& found, ScanTotals& totals, std:
   return true;
 }
 
-void scan_image(ImageKind kind, ByteSpan bytes, SmVariant variant, const Found& found, ScanTotals& totals) {
+void scan_image(ContainerKind kind, ByteSpan bytes, SmVariant variant, const Found& found, ScanTotals& totals) {
   std::string why;
-  const bool read = kind == ImageKind::kCubin ? scan_cubin(bytes, variant, found, totals, &why)
-                                              : scan_ptx_image(bytes, found, totals, &why);
+  const bool read = kind == ContainerKind::kCubin ? scan_cubin(bytes, variant, found, totals, &why)
+                                                  : scan_ptx_image(bytes, found, totals, &why);
   ++totals.images;
   if (read) return;
   if (totals.failures++ == 0) totals.first_failure = why;
@@ -211,7 +211,7 @@ std::vector<const FatbinEntry*> entries_for(const std::vector<FatbinEntry>& entr
   std::vector<const FatbinEntry*> chosen;
   if (devices.empty()) {
     for (const FatbinEntry& entry : entries) {
-      if (entry.kind != ImageKind::kUnknown) chosen.push_back(&entry);
+      if (entry.kind != ContainerKind::kUnknown) chosen.push_back(&entry);
     }
     return chosen;
   }
@@ -252,17 +252,17 @@ bool for_each_kernel_code(std::span<const std::byte> image, std::span<const std:
   ScanTotals& sum = totals != nullptr ? *totals : own;
   const std::size_t before = sum.images;
   const std::size_t failed = sum.failures;
-  const ImageKind kind = identify_image(image);
+  const ContainerKind kind = identify_image(image);
   switch (kind) {
-    case ImageKind::kFatbin:
+    case ContainerKind::kFatbin:
       scan_fatbin(image, devices, found, sum);
       break;
-    case ImageKind::kCubin:
-    case ImageKind::kPtx:
+    case ContainerKind::kCubin:
+    case ContainerKind::kPtx:
       scan_image(kind, image, SmVariant::kNone, found, sum);
       break;
-    case ImageKind::kFatbinWrapper:
-    case ImageKind::kUnknown:
+    case ContainerKind::kFatbinWrapper:
+    case ContainerKind::kUnknown:
       if (sum.failures++ == 0) sum.first_failure = "neither fatbin, cubin nor PTX";
       return false;
   }

@@ -8,7 +8,6 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kInstructionBytes = 16;
 constexpr std::uint64_t kZeroRegister = 0xff;
 
 // What an opcode is worth looking at for. Everything else is only counted.

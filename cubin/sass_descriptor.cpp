@@ -7,7 +7,6 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kInstructionBytes = 16;
 constexpr std::size_t kMaxDistance = 4096;
 constexpr std::uint32_t kMoveImmediate = 0x882;  // UMOV URx, imm
 constexpr std::uint32_t kAlways = 7;             // the predicate that is always true

@@ -7,6 +7,8 @@
 
 namespace gputrace {
 
+inline constexpr std::size_t kInstructionBytes = 16;
+
 class DescriptorFinder {
  public:
   explicit DescriptorFinder(ByteSpan code);

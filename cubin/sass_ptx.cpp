@@ -9,9 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxReached = 4096;  // functions that one kernel may reach
 
-bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
-
-bool is_word(char c) {
+bool is_colon_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
          c == '%' || c == '.' || c == ':';
 }
@@ -34,7 +32,7 @@ class Words {
         at_ = after(text_.find("*/", at_ + 2), 2);
       } else {
         const std::size_t begin = at_++;
-        while (is_word(c) && at_ < text_.size() && is_word(text_[at_])) ++at_;
+        while (is_colon_word(c) && at_ < text_.size() && is_colon_word(text_[at_])) ++at_;
         return text_.substr(begin, at_ - begin);
       }
     }
@@ -90,7 +88,7 @@ void tcgen05(std::string_view word, CodeFacts& facts) {
     facts.precision |= kScanTf32;
   } else if (kind == "i8") {
     facts.precision |= kScanInt8;
-  } else if (starts_with(kind, "mxf4")) {
+  } else if (kind.starts_with("mxf4")) {
     facts.precision |= kScanFp4;
   } else {
     facts.flags |= kScanPrecisionPart;  // in a descriptor
@@ -107,9 +105,9 @@ std::uint64_t class_of(std::uint64_t inputs, bool warp_group, bool block_fp4) {
 }
 
 void matrix(std::string_view word, CodeFacts& facts) {
-  if (starts_with(word, "tcgen05")) return tcgen05(word, facts);
+  if (word.starts_with("tcgen05")) return tcgen05(word, facts);
   const std::vector<std::uint64_t> types = types_of(word);
-  const bool warp_group = starts_with(word, "wgmma");
+  const bool warp_group = word.starts_with("wgmma");
   std::uint64_t inputs = 0;
   if (types.size() >= 3) {
     inputs = types[1] | types[2];
@@ -125,15 +123,15 @@ void matrix(std::string_view word, CodeFacts& facts) {
 }
 
 void instruction(std::string_view word, CodeFacts& facts) {
-  if (starts_with(word, "mma.") || starts_with(word, "wmma.mma.") || starts_with(word, "wgmma.mma_async.") ||
-      starts_with(word, "tcgen05.mma.")) {
+  if (word.starts_with("mma.") || word.starts_with("wmma.mma.") || word.starts_with("wgmma.mma_async.") ||
+      word.starts_with("tcgen05.mma.")) {
     matrix(word, facts);
-  } else if (starts_with(word, "cp.async.bulk.") || starts_with(word, "cp.reduce.async.bulk.")) {
-    if (!starts_with(word, "cp.async.bulk.commit") && !starts_with(word, "cp.async.bulk.wait")) {
+  } else if (word.starts_with("cp.async.bulk.") || word.starts_with("cp.reduce.async.bulk.")) {
+    if (!word.starts_with("cp.async.bulk.commit") && !word.starts_with("cp.async.bulk.wait")) {
       facts.flags |= kScanTma;
     }
-  } else if (starts_with(word, "cp.async.c")) {  // .ca .cg, and not commit_group
-    if (!starts_with(word, "cp.async.commit")) facts.flags |= kScanAsyncCopy;
+  } else if (word.starts_with("cp.async.c")) {  // .ca .cg, and not commit_group
+    if (!word.starts_with("cp.async.commit")) facts.flags |= kScanAsyncCopy;
   }
 }
 
@@ -190,13 +188,13 @@ class PtxFunctions {
     while (!word_.empty()) {
       if (word_ == "{") ++depth;
       if (word_ == "}" && --depth == 0) return;
-      if (word_ == "call" || starts_with(word_, "call.")) {
+      if (word_ == "call" || word_.starts_with("call.")) {
         word_ = words_.next();
         if (word_ == "(") {
           skip_group();
           if (word_ == ",") word_ = words_.next();
         }
-        function.calls.push_back(starts_with(word_, "%") ? std::string_view{} : word_);
+        function.calls.push_back(word_.starts_with("%") ? std::string_view{} : word_);
         continue;
       }
       instruction(word_, function.facts);
@@ -209,9 +207,9 @@ class PtxFunctions {
   std::vector<Function> functions_;
 };
 
-bool is_system_function(std::string_view name) {
+bool is_called_system_function(std::string_view name) {
   return name == "vprintf" || name == "malloc" || name == "free" || name == "__assertfail" ||
-         starts_with(name, "cuda") || starts_with(name, "cnp");
+         name.starts_with("cuda") || name.starts_with("cnp");
 }
 
 }  // namespace
@@ -233,7 +231,7 @@ std::vector<PtxMmaFacts> scan_ptx(std::string_view text) {
       for (const std::string_view callee : reached[i]->calls) {
         const auto body = bodies.find(callee);
         if (body == bodies.end() || reached.size() >= kMaxReached) {
-          result.incomplete |= body != bodies.end() || !is_system_function(callee);
+          result.incomplete |= body != bodies.end() || !is_called_system_function(callee);
         } else if (std::find(reached.begin(), reached.end(), body->second) == reached.end()) {
           reached.push_back(body->second);
         }

@@ -5,13 +5,10 @@
 #include <tuple>
 
 #include "analysis/kernels/kernel_rows.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
-
-std::string triple(const u32 (&value)[3]) {
-  return std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]);
-}
 
 template <typename Items>
 void most_expensive_first(Items& items) {

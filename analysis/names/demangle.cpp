@@ -1,5 +1,6 @@
 #include "analysis/names/demangle.h"
 
+#define HAVE_DECL_BASENAME 1  // or libiberty declares its own, which contradicts <cstring>
 #include <libiberty/demangle.h>
 #include <pthread.h>
 

@@ -7,8 +7,6 @@
 namespace gputrace {
 namespace {
 
-constexpr u16 kNcclInProgress = 7;  // of a communicator that does not block: it was taken
-
 u64 hash_of(u16 call, const LibraryShape& shape, u32 communicator) {
   u64 hash = 0x9e3779b97f4a7c15ull;
   const auto mix = [&hash](u64 value) {

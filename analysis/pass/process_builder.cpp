@@ -7,8 +7,7 @@
 namespace gputrace {
 namespace {
 
-constexpr u16 kNcclInProgress = 7;  // of a communicator that does not block
-constexpr u16 kNotReady = 600;      // what a query answers while work is in flight: an answer, no error
+constexpr u16 kNotReady = 600;  // what a query answers while work is in flight: an answer, no error
 constexpr u32 kBatchMember = 1u << 18;
 
 bool is_library_record(RecordType type) { return type >= RecordType::Matmul && type <= RecordType::Collective; }

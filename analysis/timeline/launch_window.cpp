@@ -6,7 +6,7 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kLookAhead = 16;      // operations of a thread that a key may have skipped (their keys were lost)
+constexpr u32 kSkippedKeys = 16;    // operations of a thread that a key may have skipped (their keys were lost)
 constexpr Nanos kBlurred = 50'000;  // a clock that is off by more cannot tell neighbours apart: their order can
 constexpr u32 kCallbacks = 1024;    // above any callback id of CUPTI
 
@@ -97,7 +97,7 @@ u32 LaunchWindow::search(const KeyedCall& call, Nanos error) {
   u32 best = kNone;
   Nanos least = error + 1;
   u32 sequence = find(thread.keyed) ? next_in_thread_[thread.keyed & mask_] : kNone;
-  for (u32 i = 0; i < kLookAhead && find(sequence); ++i, sequence = next_in_thread_[sequence & mask_]) {
+  for (u32 i = 0; i < kSkippedKeys && find(sequence); ++i, sequence = next_in_thread_[sequence & mask_]) {
     const HostOperation& operation = ring_[sequence & mask_];
     if (operation.begin > call.end + error) break;
     if (operation.batch_member || (kind >= 0 && static_cast<int>(operation.kind) != kind)) continue;

@@ -86,4 +86,8 @@ std::string human(const Value& value, Unit unit) {
   }
 }
 
+std::string triple(const u32 (&value)[3]) {
+  return std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]);
+}
+
 }  // namespace gputrace

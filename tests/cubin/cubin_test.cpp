@@ -162,7 +162,7 @@ TEST_P(FatbinOf, EveryEntryUnpacksToItsFile) {
   for (const FatbinEntry& entry : *entries) {
     const auto raw = unpack(entry, &why);
     ASSERT_TRUE(raw) << why;
-    const bool ptx = entry.kind == ImageKind::kPtx;
+    const bool ptx = entry.kind == ContainerKind::kPtx;
     std::string file = slurp("sm" + std::to_string(entry.sm.number) + (ptx ? ".ptx" : ".cubin"));
     std::string got(reinterpret_cast<const char*>(raw->data()), raw->size());
     if (ptx) {  // stored without comments and blanks
@@ -177,7 +177,7 @@ TEST_P(FatbinOf, EveryEntryUnpacksToItsFile) {
 TEST_P(FatbinOf, LoadsTheEntryForTheDevice) {
   NEED_IMAGES();
   const std::string fatbin = slurp(std::string(GetParam()) + ".fatbin");
-  const auto loads = [&](unsigned device, ImageKind kind, unsigned sm) {
+  const auto loads = [&](unsigned device, ContainerKind kind, unsigned sm) {
     LoadFailure failure;
     const auto loaded = load_image(bytes_of(fatbin), device, &failure);
     ASSERT_TRUE(loaded) << device << failure.why;
@@ -185,11 +185,11 @@ TEST_P(FatbinOf, LoadsTheEntryForTheDevice) {
     EXPECT_EQ(loaded->module.sm.number, sm) << device;
     EXPECT_EQ(loaded->module.kernels.size(), 6u) << device;
   };
-  loads(75, ImageKind::kCubin, 75);
-  loads(80, ImageKind::kCubin, 80);
-  loads(86, ImageKind::kCubin, 80);  // same major, higher minor
-  loads(90, ImageKind::kCubin, 90);
-  loads(100, ImageKind::kPtx, 90);  // only PTX crosses majors
+  loads(75, ContainerKind::kCubin, 75);
+  loads(80, ContainerKind::kCubin, 80);
+  loads(86, ContainerKind::kCubin, 80);  // same major, higher minor
+  loads(90, ContainerKind::kCubin, 90);
+  loads(100, ContainerKind::kPtx, 90);  // only PTX crosses majors
   LoadFailure failure;
   EXPECT_FALSE(load_image(bytes_of(fatbin), 70, &failure));
   EXPECT_TRUE(failure.no_match);
@@ -198,16 +198,16 @@ TEST_P(FatbinOf, LoadsTheEntryForTheDevice) {
 INSTANTIATE_TEST_SUITE_P(Modes, FatbinOf, testing::Values("none", "speed", "balance", "size"));
 
 TEST(Pick, VariantsRunWhereTheySay) {
-  const auto entry = [](ImageKind kind, std::uint32_t sm, SmVariant variant) {
+  const auto entry = [](ContainerKind kind, std::uint32_t sm, SmVariant variant) {
     FatbinEntry e;
     e.kind = kind;
     e.sm = {sm, variant};
     return e;
   };
   const std::vector<FatbinEntry> entries{
-      entry(ImageKind::kPtx, 90, SmVariant::kNone), entry(ImageKind::kCubin, 90, SmVariant::kNone),
-      entry(ImageKind::kCubin, 90, SmVariant::kArchitecture), entry(ImageKind::kCubin, 100, SmVariant::kFamily),
-      entry(ImageKind::kPtx, 100, SmVariant::kArchitecture)};
+      entry(ContainerKind::kPtx, 90, SmVariant::kNone), entry(ContainerKind::kCubin, 90, SmVariant::kNone),
+      entry(ContainerKind::kCubin, 90, SmVariant::kArchitecture), entry(ContainerKind::kCubin, 100, SmVariant::kFamily),
+      entry(ContainerKind::kPtx, 100, SmVariant::kArchitecture)};
   EXPECT_EQ(pick_entry(entries, 90), &entries[2]);
   EXPECT_EQ(pick_entry(entries, 100), &entries[3]);
   EXPECT_EQ(pick_entry(entries, 103), &entries[3]);

@@ -98,7 +98,7 @@ TEST(HostilePtx, AbsurdNumbers) {
 
 TEST(HostileFatbin, ClaimsOfSizeAreNotBelieved) {
   FatbinEntry entry;
-  entry.kind = ImageKind::kCubin;
+  entry.kind = ContainerKind::kCubin;
   const std::vector<std::byte> few(64);
   entry.payload = few;
   entry.raw_bytes = kMaxImageBytes;

@@ -21,12 +21,12 @@ struct Totals {
 };
 
 void scan_entry(const FatbinEntry& entry, Totals& totals) {
-  if (entry.kind == ImageKind::kUnknown) return;
+  if (entry.kind == ContainerKind::kUnknown) return;
   std::string why;
   const auto bytes = unpack(entry, &why);
   std::optional<CodeModule> module;
-  if (bytes && entry.kind == ImageKind::kCubin) module = read_cubin(*bytes, &why);
-  if (bytes && entry.kind == ImageKind::kPtx) {
+  if (bytes && entry.kind == ContainerKind::kCubin) module = read_cubin(*bytes, &why);
+  if (bytes && entry.kind == ContainerKind::kPtx) {
     module = read_ptx({reinterpret_cast<const char*>(bytes->data()), bytes->size()}, &why);
   }
   if (!module || module->sm.number != entry.sm.number) {
@@ -34,7 +34,7 @@ void scan_entry(const FatbinEntry& entry, Totals& totals) {
     std::printf("  failed: sm_%u: %s\n", entry.sm.number, module ? "another sm inside" : why.c_str());
     return;
   }
-  const bool cubin = entry.kind == ImageKind::kCubin;
+  const bool cubin = entry.kind == ContainerKind::kCubin;
   std::size_t scanned = 0;
   const bool told = for_each_kernel_code(*bytes, {}, [&scanned](const KernelScan& scan) {
     scanned += (scan.flags & (kScanMachineCode | kScanPtxOnly)) != 0 ? 1 : 0;
@@ -65,7 +65,7 @@ bool scan_file(const char* path) {
   const ByteSpan file(static_cast<const std::byte*>(mapped), size);
   Totals totals;
   for (std::size_t at = 0; at + 16 <= size; at += 8) {  // fatbins are aligned to 8
-    if (identify_image(file.subspan(at, 16)) != ImageKind::kFatbin) continue;
+    if (identify_image(file.subspan(at, 16)) != ContainerKind::kFatbin) continue;
     const ByteSpan extent = image_at(file.data() + at);
     if (extent.size() <= 16 || extent.size() > size - at) continue;  // the magic as a constant in code
     std::string why;

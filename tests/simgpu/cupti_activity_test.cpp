@@ -4,8 +4,6 @@
 namespace simgpu {
 namespace {
 
-const Variables kMonotonic = {{"SIMGPU_CLOCK", "monotonic"}};
-
 TEST(CuptiActivity, KernelRecordsAreTheTruth) {
   run_child(kMonotonic, [] {
     start_client({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});

@@ -14,6 +14,8 @@
 
 namespace simgpu {
 
+inline const Variables kMonotonic = {{"SIMGPU_CLOCK", "monotonic"}};
+
 // What a client got, copied out of its buffers.
 struct Client {
   std::mutex mutex;

@@ -4,8 +4,6 @@
 namespace simgpu {
 namespace {
 
-const Variables kMonotonic = {{"SIMGPU_CLOCK", "monotonic"}};
-
 struct TwoKernels {
   CUgraph graph = nullptr;
   CUgraphNode nodes[3] = {};

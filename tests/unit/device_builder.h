@@ -97,4 +97,13 @@ class DeviceBuilder : public TraceBuilder {
   Thread collector_;
 };
 
+inline const Function& function(const ProcessTrace& process, const std::string& symbol) {
+  for (const Function& known : process.functions) {
+    if (known.symbol == symbol) return known;
+  }
+  ADD_FAILURE() << "no function " << symbol;
+  static const Function kNothing;
+  return kNothing;
+}
+
 }  // namespace gputrace::test

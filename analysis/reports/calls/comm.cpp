@@ -13,14 +13,14 @@
 namespace gputrace {
 namespace {
 
-struct Key {
+struct CollectiveRowKey {
   std::size_t process = 0;
   u32 communicator = 0;  // index
   u32 what = 0;
   std::string dtype;
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const CollectiveRowKey&) const = default;
 };
-struct Sum {
+struct CollectiveRowSum {
   u64 calls = 0, bytes = 0, device_ns = 0;
   bool timed = true, sized = true;
   u64 matched = 0, wait_ns = 0, transfer_ns = 0;
@@ -38,8 +38,8 @@ bool is_point_to_point(u32 what) {
   return what == static_cast<u32>(CollectiveWhat::Send) || what == static_cast<u32>(CollectiveWhat::Recv);
 }
 
-std::map<Key, Sum> sums_of(const LoadedTrace& trace) {
-  std::map<Key, Sum> sums;
+std::map<CollectiveRowKey, CollectiveRowSum> sums_of(const LoadedTrace& trace) {
+  std::map<CollectiveRowKey, CollectiveRowSum> sums;
   const CollectiveTimes matched = match_collectives(trace);
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
     const LibraryFacts& library = trace.processes[p].library;
@@ -47,7 +47,7 @@ std::map<Key, Sum> sums_of(const LoadedTrace& trace) {
       const LibraryRow& row = library.rows[i];
       if (row.shape.kind != LibraryKind::Collective || row.calls == 0) continue;
       const i32 ranks = library.communicators[row.communicator].ranks;
-      Sum& sum = sums[{p, row.communicator, row.shape.what, dtype_text(row.shape)}];
+      CollectiveRowSum& sum = sums[{p, row.communicator, row.shape.what, dtype_text(row.shape)}];
       sum.calls += row.calls;
       const u64 bytes = collective_bytes(row.shape, ranks);
       sum.sized = sum.sized && (bytes > 0 || row.shape.m == 0);
@@ -67,7 +67,7 @@ std::map<Key, Sum> sums_of(const LoadedTrace& trace) {
 }
 
 // Bandwidth over the time that the bytes needed: without the wait for other ranks where that is known.
-u64 moving_ns(const Sum& sum) { return sum.matched == sum.calls ? sum.transfer_ns : sum.device_ns; }
+u64 moving_ns(const CollectiveRowSum& sum) { return sum.matched == sum.calls ? sum.transfer_ns : sum.device_ns; }
 
 }  // namespace
 
@@ -90,9 +90,9 @@ Table comm_report(const LoadedTrace& trace) {
                    {"rank", Unit::Count},
                    {"ranks", Unit::Count},
                    {"pid", Unit::None, Hint::Detail}};
-  std::map<Key, Sum> sums = sums_of(trace);
+  std::map<CollectiveRowKey, CollectiveRowSum> sums = sums_of(trace);
   std::map<std::pair<std::size_t, u32>, double> best;  // bus bandwidth of a communicator
-  const auto facts_of = [&](const Key& key) -> const CommunicatorFacts& {
+  const auto facts_of = [&](const CollectiveRowKey& key) -> const CommunicatorFacts& {
     return trace.processes[key.process].library.communicators[key.communicator];
   };
   for (auto& [key, sum] : sums) {

@@ -11,12 +11,12 @@
 namespace gputrace {
 namespace {
 
-struct Key {
+struct LibraryCallKey {
   std::string library, call, shape, dtype, arithmetic;
-  auto operator<=>(const Key&) const = default;
+  auto operator<=>(const LibraryCallKey&) const = default;
 };
 
-struct Sum {
+struct LibraryCallSum {
   u64 calls = 0, captured = 0, kernels = 0, host_ns = 0;
   u64 device_ns = 0;
   bool timed = true;  // of all its calls
@@ -31,7 +31,7 @@ bool is_shown(const LibraryRow& row) {
 }
 
 // `device`: that of all its kernels, or nullptr.
-void add(Sum& sum, const LibraryRow& row, const Device* device, const std::string& arithmetic) {
+void add(LibraryCallSum& sum, const LibraryRow& row, const Device* device, const std::string& arithmetic) {
   const u64 executed = row.calls - std::min(row.calls, row.captured_calls);
   sum.calls += row.calls;
   sum.captured += row.captured_calls;
@@ -53,7 +53,7 @@ void add(Sum& sum, const LibraryRow& row, const Device* device, const std::strin
 }  // namespace
 
 Table libs_report(const LoadedTrace& trace) {
-  std::map<Key, Sum> rows;
+  std::map<LibraryCallKey, LibraryCallSum> rows;
   u64 graphs = 0;
   for (const ProcessTrace& process : trace.processes) {
     const std::vector<const Device*> devices = devices_of_rows(process);

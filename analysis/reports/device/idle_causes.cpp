@@ -39,12 +39,12 @@ const char* meaning(IdleCause cause) {
   return "";
 }
 
-struct Sum {
+struct CauseSum {
   u64 count = 0, total_ns = 0;
   std::map<std::string, u64> calls;  // time by the call that is to blame
 };
 
-Value worst_call(const Sum& sum) {
+Value worst_call(const CauseSum& sum) {
   const auto worst = std::max_element(sum.calls.begin(), sum.calls.end(),
                                       [](const auto& a, const auto& b) { return a.second < b.second; });
   return worst == sum.calls.end() ? Value() : Value(worst->first);
@@ -64,14 +64,14 @@ Table idle_causes_report(const LoadedTrace& trace) {
                    {"worst_call", Unit::Text},
                    {"meaning", Unit::Text, Hint::Prose}};
   table.sort = "total_ns";
-  std::map<IdleCause, Sum> sums;
+  std::map<IdleCause, CauseSum> sums;
   for (const ProcessTrace& process : trace.processes) {
     std::map<u16, std::string> names;
     for (const CallFacts& call : process.calls) names[call.id] = call.name;
     for (const DeviceTimes& device : process.device.devices) {
       for (unsigned i = 0; i < kIdleCauses; ++i) {
         if (device.causes[i].count == 0) continue;
-        Sum& sum = sums[static_cast<IdleCause>(i)];
+        CauseSum& sum = sums[static_cast<IdleCause>(i)];
         sum.count += device.causes[i].count, sum.total_ns += device.causes[i].total_ns;
       }
       for (const IdleByCall& each : device.causes_by_call) {

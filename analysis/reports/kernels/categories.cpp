@@ -11,14 +11,14 @@
 namespace gputrace {
 namespace {
 
-struct Sum {
+struct CategorySum {
   u64 launches = 0, total_ns = 0;
   std::set<std::string> kernels;
   std::map<std::string, std::pair<u64, u64>> rules;  // rule → time, launches
 };
 
 // The rule behind most of the time (of the launches, where there are no times), and how many others there are.
-std::string deciding(const Sum& sum) {
+std::string deciding(const CategorySum& sum) {
   const auto most = std::max_element(sum.rules.begin(), sum.rules.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   std::string text = most->first;
@@ -39,10 +39,10 @@ Table categories_report(const LoadedTrace& trace) {
       "launches = executions; kernels = different names; rule = why the most expensive ones of a category are in it; "
       "kernel by kernel in --section category-tree"};
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
-  std::array<Sum, kCategories> sums;
+  std::array<CategorySum, kCategories> sums;
   u64 total = 0;
   for (const CategorizedKernel& kernel : categorized_kernels(trace)) {
-    Sum& sum = sums[static_cast<std::size_t>(kernel.choice.category)];
+    CategorySum& sum = sums[static_cast<std::size_t>(kernel.choice.category)];
     auto& rule = sum.rules[kernel.choice.rule];
     sum.kernels.insert(kernel.symbol);
     for (const auto& shape : kernel.shapes) {
@@ -51,7 +51,7 @@ Table categories_report(const LoadedTrace& trace) {
     }
   }
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    const Sum& sum = sums[i];
+    const CategorySum& sum = sums[i];
     if (sum.launches == 0) continue;
     const auto share = ratio(sum.total_ns, total);
     table.rows.push_back({std::string(category_name(static_cast<Category>(i))), timed ? number(sum.total_ns) : Value(),

@@ -8,6 +8,7 @@
 #include "analysis/reports/list.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
@@ -23,13 +24,9 @@ struct KernelRow {
   Distribution times;
 };
 
-std::string triple(const u32 (&value)[3]) {
-  return std::to_string(value[0]) + "," + std::to_string(value[1]) + "," + std::to_string(value[2]);
-}
-
 Value known(i32 value) { return value < 0 ? Value() : Value(static_cast<i64>(value)); }
 
-std::vector<KernelRow> collect(const LoadedTrace& trace) {
+std::vector<KernelRow> collect_kernels(const LoadedTrace& trace) {
   using Key = std::tuple<std::string, std::string, i64, std::string, std::string, std::string, u32>;
   const DeviceMap devices(trace);
   std::map<Key, KernelRow> rows;
@@ -139,7 +136,7 @@ Table kernels_report(const LoadedTrace& trace) {
       "launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that a "
       "multiprocessor holds; waves = blocks of the grid / blocks that the device holds at once; tail = share of the "
       "places that the last wave leaves empty"};
-  const std::vector<KernelRow> rows = collect(trace);
+  const std::vector<KernelRow> rows = collect_kernels(trace);
   add_time_notes(trace, totals, rows, table);
   const std::string no_code = why_no_code(trace);
   table.notes.push_back(no_code.empty() ? "tensor_core = its machine code has matrix instructions; precision = input "

@@ -15,7 +15,7 @@ struct LaunchRow {
   u64 to_queued_ns = 0, queue_ns = 0, gap_ns = 0, short_kernels = 0, blocked = 0, blocked_ns = 0;
 };
 
-std::vector<LaunchRow> collect(const LoadedTrace& trace) {
+std::vector<LaunchRow> collect_launches(const LoadedTrace& trace) {
   std::map<std::string, LaunchRow> rows;
   for (const ProcessTrace& process : trace.processes) {
     for (const Function& function : process.functions) {
@@ -130,7 +130,7 @@ Table launches_report(const LoadedTrace& trace) {
                    {"joined", Unit::Count, Hint::Detail}, {"blocked_ns", Unit::Nanos, Hint::Detail}};
   table.sort = "launches";
   add_notes(trace, table);
-  const std::vector<LaunchRow> collected = collect(trace);
+  const std::vector<LaunchRow> collected = collect_launches(trace);
   const bool stamped =
       std::any_of(collected.begin(), collected.end(), [](const auto& row) { return row.in_buffer.count(); });
   // Who asked for them wants to see them: behind the latency that they divide.

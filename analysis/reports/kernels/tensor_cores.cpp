@@ -12,7 +12,7 @@
 namespace gputrace {
 namespace {
 
-struct Sum {
+struct PrecisionSum {
   std::set<std::pair<std::string, std::string>> kernels;  // module and name
   u64 launches = 0, total_ns = 0;
 };
@@ -23,12 +23,12 @@ Value text(const std::string& value) { return value.empty() ? Value() : Value(va
 
 Table tensor_cores_report(const LoadedTrace& trace) {
   using Key = std::tuple<int, std::string, std::string>;  // with, without, not known; kind; precision
-  std::map<Key, Sum> sums;
+  std::map<Key, PrecisionSum> sums;
   for_each_judged(trace, [&sums](const JudgedKernel& each) {
     const Function& function = each.process.functions[each.process.kernels[each.kernel].shape.function];
     const TensorCoreVerdict& verdict = each.verdict;
     const int state = !verdict.used ? 2 : *verdict.used ? 0 : 1;
-    Sum& sum = sums[{state, state == 1 ? "none" : verdict.kind, verdict.precision}];
+    PrecisionSum& sum = sums[{state, state == 1 ? "none" : verdict.kind, verdict.precision}];
     sum.kernels.emplace(image_key(each.process, function.module), display_name(function));
     sum.launches += each.executions;
     sum.total_ns += each.nanos;

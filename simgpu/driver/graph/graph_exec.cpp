@@ -7,7 +7,7 @@ namespace simgpu {
 
 namespace {
 
-bool waits_for_value(const MemoryOpsNode& node) {
+bool waits_for_any_value(const MemoryOpsNode& node) {
   return std::any_of(node.operations.begin(), node.operations.end(), [](const CUstreamBatchMemOpParams& o) {
     return o.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || o.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64;
   });
@@ -21,7 +21,7 @@ void sum_up(ExecBody& body) {
     const auto* event = std::get_if<EventNode>(&node.payload);
     if (event != nullptr && !event->record) body.needs_host = true;
     const auto* operations = std::get_if<MemoryOpsNode>(&node.payload);
-    if (operations != nullptr && waits_for_value(*operations)) body.needs_host = true;
+    if (operations != nullptr && waits_for_any_value(*operations)) body.needs_host = true;
     if (std::holds_alternative<AllocNode>(node.payload) || std::holds_alternative<FreeNode>(node.payload)) {
       body.has_memory = true;
     }

@@ -15,7 +15,7 @@ constexpr uint32_t kWarpUnit = 4;        // one per scheduler
 // Shared memory is given out in units of this many bytes.
 uint32_t shared_unit() { return knobs().cc_major >= 8 ? 128 : 256; }
 
-constexpr uint32_t round_up(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
+constexpr uint32_t in_units(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
 
 uint32_t compute(const Function& function, uint32_t block_threads, uint32_t dynamic_shared) {
   const auto attribute = [&](int which) {
@@ -24,12 +24,12 @@ uint32_t compute(const Function& function, uint32_t block_threads, uint32_t dyna
   const uint32_t warps = (block_threads + limits::kWarp - 1) / limits::kWarp;
   uint32_t blocks = std::min(blocks_per_multiprocessor(), threads_per_multiprocessor() / (warps * limits::kWarp));
   if (const uint32_t registers = attribute(CU_FUNC_ATTRIBUTE_NUM_REGS); registers > 0) {
-    const uint32_t per_warp = round_up(registers * limits::kWarp, kRegisterUnit);
+    const uint32_t per_warp = in_units(registers * limits::kWarp, kRegisterUnit);
     const uint32_t warps_that_fit = limits::kRegisters / per_warp / kWarpUnit * kWarpUnit;
     blocks = std::min(blocks, warps_that_fit / warps);
   }
   const uint32_t shared = attribute(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) + dynamic_shared;
-  if (const uint32_t taken = round_up(shared + reserved_shared_per_block(), shared_unit()); taken > 0) {
+  if (const uint32_t taken = in_units(shared + reserved_shared_per_block(), shared_unit()); taken > 0) {
     if (shared > shared_per_block_optin()) return 0;
     blocks = std::min(blocks, shared_per_multiprocessor() / taken);
   }
@@ -87,7 +87,7 @@ CUresult max_potential(Call& call, int* min_grid, int* block_size, CUfunction ha
   uint32_t best_threads = 0;
   uint32_t best_size = 0;
   uint32_t best_blocks = 0;
-  for (uint32_t size = round_up(highest, limits::kWarp); size > 0; size -= limits::kWarp) {
+  for (uint32_t size = in_units(highest, limits::kWarp); size > 0; size -= limits::kWarp) {
     const uint32_t tried = std::min(size, highest);
     const size_t bytes = shared_of != nullptr ? shared_of(static_cast<int>(tried)) : shared;
     const uint32_t blocks = blocks_per_multiprocessor_for(*function, tried, bytes);

@@ -15,28 +15,26 @@ using namespace simgpu;
 
 namespace {
 
-constexpr uint64_t kMagic = 0x736769706d656d31;
+constexpr uint64_t kSharedMemoryMagic = 0x736769706d656d31;
 constexpr unsigned kImportedFlag = 1u << 30;  // Allocation::flags: mapped from another process
 
-struct Shared {
+struct SharedMemory {
   uint64_t magic;
   int32_t pid;
   int32_t file;
   uint64_t offset;
   uint64_t bytes;
 };
-static_assert(sizeof(Shared) <= sizeof(CUipcMemHandle));
-
-size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+static_assert(sizeof(SharedMemory) <= sizeof(CUipcMemHandle));
 
 CUresult open_memory(Call& call, CUdeviceptr* out, const CUipcMemHandle& handle, unsigned flags) {
   if (out == nullptr || (flags & ~unsigned{CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS}) != 0) return CUDA_ERROR_INVALID_VALUE;
   Context* context = call.context();
   if (context == nullptr) return call.context_error();
   if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
-  Shared shared;
+  SharedMemory shared;
   std::memcpy(&shared, &handle, sizeof shared);
-  if (shared.magic != kMagic || shared.bytes == 0) return CUDA_ERROR_INVALID_HANDLE;
+  if (shared.magic != kSharedMemoryMagic || shared.bytes == 0) return CUDA_ERROR_INVALID_HANDLE;
   if (shared.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;  // only for other processes
   char path[64];
   std::snprintf(path, sizeof path, "/proc/%d/fd/%d", shared.pid, shared.file);
@@ -66,7 +64,7 @@ SIM_API(cuIpcGetMemHandle, "cuIpcGetMemHandle", (CUipcMemHandle * out, CUdevicep
   if (call.context() == nullptr) return call.context_error();
   const std::optional<Allocation> allocation = find_allocation(address);
   if (!allocation || allocation->kind != MemoryKind::device) return CUDA_ERROR_INVALID_VALUE;
-  Shared shared{kMagic, getpid(), -1, 0, allocation->bytes};
+  SharedMemory shared{kSharedMemoryMagic, getpid(), -1, 0, allocation->bytes};
   if (!device_backing(reinterpret_cast<const void*>(allocation->address), &shared.file, &shared.offset)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }

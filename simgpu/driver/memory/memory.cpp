@@ -24,12 +24,11 @@ struct MemoryArena {
   std::map<size_t, size_t> free_parts;  // offset → bytes, never adjacent
 };
 
+size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+
 namespace {
 
-constexpr size_t kAlignment = 512;
 constexpr size_t kGiveBackPages = 64 * 1024;  // smaller parts keep their pages when they are freed
-
-size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 struct Registry {
   std::shared_mutex mutex;
@@ -96,7 +95,7 @@ MemoryArena* arena_of(Device& device) {
 }
 
 void give_back_pages(MemoryArena& arena, size_t offset, size_t bytes) {
-  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t page = page_bytes();
   const size_t begin = round_up(offset, page);
   const size_t end = (offset + bytes) / page * page;
   if (end < begin + kGiveBackPages) return;

@@ -12,6 +12,10 @@
 
 namespace simgpu {
 
+inline constexpr size_t kAlignment = 512;  // of every allocation
+constexpr size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+size_t page_bytes();
+
 enum class MemoryKind : uint8_t { device, managed, pinned, pageable, array, pool, vmm };
 const char* copy_memory_text(MemoryKind kind);   // truth, copies: pinned pageable device managed
 const char* alloc_memory_text(MemoryKind kind);  // truth, alloc and free: device managed host pool vmm array

@@ -7,11 +7,8 @@ namespace simgpu {
 
 namespace {
 
-constexpr size_t kAlignment = 512;
 constexpr size_t kChunkBytes = size_t{32} << 20;
 constexpr size_t kGranule = size_t{2} << 20;
-
-size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 
 struct Pools {
   std::mutex mutex;

@@ -12,16 +12,14 @@ using namespace simgpu;
 
 namespace {
 
-constexpr uint64_t kMagic = 0x73676d706f6f6c31;  // in CUmemPoolPtrExportData
+constexpr uint64_t kSharedPointerMagic = 0x73676d706f6f6c31;  // in CUmemPoolPtrExportData
 
-struct Shared {
+struct SharedPointer {
   uint64_t magic;
   uint64_t offset;  // in the exporter's file
   uint64_t bytes;
 };
-static_assert(sizeof(Shared) <= sizeof(CUmemPoolPtrExportData));
-
-size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
+static_assert(sizeof(SharedPointer) <= sizeof(CUmemPoolPtrExportData));
 
 }  // namespace
 
@@ -91,7 +89,7 @@ SIM_API(cuMemPoolExportPointer, "cuMemPoolExportPointer", (CUmemPoolPtrExportDat
   const Pool& pool = *static_cast<const Pool*>(allocation->owner);
   if (pool.props.handleTypes == CU_MEM_HANDLE_TYPE_NONE || pool.imported_file >= 0) return CUDA_ERROR_INVALID_VALUE;
   int file = -1;
-  Shared shared{kMagic, 0, allocation->bytes};
+  SharedPointer shared{kSharedPointerMagic, 0, allocation->bytes};
   if (!device_backing(reinterpret_cast<const void*>(allocation->address), &file, &shared.offset)) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
@@ -104,9 +102,9 @@ SIM_API(cuMemPoolImportPointer, "cuMemPoolImportPointer",
         (CUdeviceptr * out, CUmemoryPool handle, CUmemPoolPtrExportData* data), (out, handle, data)) {
   Pool* pool = live<Pool>(handle);
   if (out == nullptr || data == nullptr || pool == nullptr || pool->imported_file < 0) return CUDA_ERROR_INVALID_VALUE;
-  Shared shared;
+  SharedPointer shared;
   std::memcpy(&shared, data, sizeof shared);
-  if (shared.magic != kMagic || shared.bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (shared.magic != kSharedPointerMagic || shared.bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   const uint64_t begin = shared.offset / page_bytes() * page_bytes();
   const uint64_t before = shared.offset - begin;
   void* mapped = mmap(nullptr, shared.bytes + before, PROT_READ | PROT_WRITE, MAP_SHARED, pool->imported_file,

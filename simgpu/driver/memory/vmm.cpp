@@ -10,8 +10,6 @@ namespace simgpu {
 
 namespace {
 
-size_t page_bytes() { return static_cast<size_t>(sysconf(_SC_PAGESIZE)); }
-
 int new_file(size_t bytes) {
   const auto file = static_cast<int>(syscall(SYS_memfd_create, "simgpu-vmm", 1u /* MFD_CLOEXEC */));
   if (file < 0) return -1;

@@ -42,7 +42,7 @@ CUresult add(Linker& linker, CUjitInputType type, gputrace::ByteSpan bytes) {
   if (type < CU_JIT_INPUT_CUBIN || type >= CU_JIT_NUM_INPUT_TYPES) return CUDA_ERROR_INVALID_VALUE;
   // Libraries (libcudadevrt.a) hold device functions, no kernels.
   if (type == CU_JIT_INPUT_LIBRARY || is_archive(bytes)) return CUDA_SUCCESS;
-  if (type == CU_JIT_INPUT_OBJECT && gputrace::identify_image(bytes) == gputrace::ImageKind::kUnknown) {
+  if (type == CU_JIT_INPUT_OBJECT && gputrace::identify_image(bytes) == gputrace::ContainerKind::kUnknown) {
     return CUDA_ERROR_INVALID_IMAGE;
   }
   if (type == CU_JIT_INPUT_NVVM) return CUDA_ERROR_NOT_SUPPORTED;
@@ -83,7 +83,7 @@ CUresult complete(Linker& linker) {
   const Linker::Input* cubin = nullptr;
   size_t cubins = 0, texts = 0;
   for (const Linker::Input& input : linker.inputs) {
-    const bool is_cubin = input.module.kind == gputrace::ImageKind::kCubin;
+    const bool is_cubin = input.module.kind == gputrace::ContainerKind::kCubin;
     if (is_cubin && (cubin == nullptr || !input.module.kernels.empty())) cubin = &input;
     cubins += is_cubin && !input.module.kernels.empty() ? 1 : 0;
     texts += !is_cubin && !input.module.kernels.empty() ? 1 : 0;
@@ -95,7 +95,7 @@ CUresult complete(Linker& linker) {
     return CUDA_SUCCESS;
   }
   for (const Linker::Input& input : linker.inputs) {
-    if (input.module.kind == gputrace::ImageKind::kPtx) append_text(linker.output, input.bytes);
+    if (input.module.kind == gputrace::ContainerKind::kPtx) append_text(linker.output, input.bytes);
   }
   if (linker.output.empty()) return CUDA_ERROR_INVALID_IMAGE;
   linker.output.push_back(std::byte{0});

@@ -22,8 +22,8 @@ constexpr size_t kGlobalAlignment = 512;
 
 CUresult error_of(const gputrace::LoadFailure& failure, gputrace::ByteSpan bytes) {
   if (failure.no_match) return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  return gputrace::identify_image(bytes) == gputrace::ImageKind::kPtx ? CUDA_ERROR_INVALID_PTX
-                                                                      : CUDA_ERROR_INVALID_IMAGE;
+  return gputrace::identify_image(bytes) == gputrace::ContainerKind::kPtx ? CUDA_ERROR_INVALID_PTX
+                                                                          : CUDA_ERROR_INVALID_IMAGE;
 }
 
 CUresult read_bytes(gputrace::ByteSpan bytes, std::shared_ptr<const Image>* out) {
@@ -216,7 +216,7 @@ void fill_attributes(const ImageKernel& code, const Image& image,
   attributes[CU_FUNC_ATTRIBUTE_NUM_REGS] = registers;
   attributes[CU_FUNC_ATTRIBUTE_PTX_VERSION] = version;
   attributes[CU_FUNC_ATTRIBUTE_BINARY_VERSION] =
-      image.loaded.module.kind == gputrace::ImageKind::kCubin ? version : static_cast<int>(capability());
+      image.loaded.module.kind == gputrace::ContainerKind::kCubin ? version : static_cast<int>(capability());
   attributes[CU_FUNC_ATTRIBUTE_CACHE_MODE_CA] = 0;
   attributes[CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES] =
       static_cast<int>(limits::kSharedPerBlock - std::min(code.static_shared_bytes, limits::kSharedPerBlock));

@@ -30,12 +30,12 @@ Worker& worker() {
   return *kWorker;
 }
 
-struct Step {
+struct Progress {
   bool progressed = false;
   Nanos again = kNever;  // when to look again, if nobody rings before
 };
 
-Step step(Stream& stream) {
+Progress step(Stream& stream) {
   Work* front = nullptr;
   {
     std::lock_guard lock(stream.mutex);
@@ -71,12 +71,12 @@ Step step(Stream& stream) {
 }
 
 // One pass over all streams with work; when to look again.
-Step pass(Worker& worker, std::unique_lock<std::mutex>& lock) {
-  Step all;
+Progress pass(Worker& worker, std::unique_lock<std::mutex>& lock) {
+  Progress all;
   const std::vector<Stream*> streams = worker.streams;
   lock.unlock();
   for (Stream* stream : streams) {
-    const Step one = step(*stream);
+    const Progress one = step(*stream);
     all.progressed |= one.progressed;
     all.again = std::min(all.again, one.again);
   }
@@ -94,7 +94,7 @@ void* run_worker(void*) {
   std::unique_lock lock(own.mutex);
   for (;;) {
     own.news = false;
-    const Step all = pass(own, lock);
+    const Progress all = pass(own, lock);
     if (all.progressed) {
       own.done.notify_all();
       continue;

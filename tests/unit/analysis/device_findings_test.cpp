@@ -5,6 +5,7 @@
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "tests/unit/device_builder.h"
+#include "tests/unit/finding_lookup.h"
 
 namespace gputrace::test {
 namespace {
@@ -87,19 +88,6 @@ class Script {
   Nanos now_ = kMs, free_ = 0;
   std::vector<Ran> ran_;
 };
-
-const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
-  const auto it =
-      std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == id; });
-  return it == findings.end() ? nullptr : &*it;
-}
-Value evidence(const Finding& finding, const std::string& key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key) return value;
-  }
-  ADD_FAILURE() << finding.id << " has no evidence " << key;
-  return {};
-}
 
 TEST(DeviceFindings, LaunchBoundAndShortKernels) {
   Script slow, fast;

@@ -3,25 +3,13 @@
 
 #include <algorithm>
 
+#include "tests/unit/finding_lookup.h"
 #include "tests/unit/trace_builder.h"
 
 namespace gputrace::test {
 namespace {
 
 using Thread = TraceBuilder::Thread;
-
-const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
-  const auto it =
-      std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == id; });
-  return it == findings.end() ? nullptr : &*it;
-}
-Value evidence(const Finding& finding, const std::string& key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key) return value;
-  }
-  ADD_FAILURE() << finding.id << " has no evidence " << key;
-  return {};
-}
 
 void launch(TraceBuilder& trace, Thread thread, Nanos at) {
   trace.add<KernelLaunch>(thread, "cuLaunchKernel", at, at + 5, [](auto& r) { r.function = 0xf1, r.context = 0xc0; });

@@ -12,7 +12,7 @@
 namespace gputrace::test {
 namespace {
 
-constexpr u64 kUs = 1000, kMs = 1'000'000;
+constexpr u64 kMicro = 1000, kMilli = 1'000'000;
 
 // ------------------------------------------------------------------ records → Function::code
 
@@ -168,7 +168,7 @@ class Process {
     device.limits = {9, 2048, 32, 65536, 233472, 1024, 32};
     process.devices.push_back(device);
     process.contexts.push_back({0xc0, 0});
-    process.begin = 0, process.end = static_cast<Nanos>(100 * kMs);
+    process.begin = 0, process.end = static_cast<Nanos>(100 * kMilli);
     trace_.wall_begin = 0, trace_.wall_end = process.end;
     CallFacts call;
     call.id = 1, call.name = "cublasGemmEx", call.level = "library";
@@ -244,21 +244,21 @@ TEST(TensorCoreReportTest, OnlyProductsOfMatricesAreEligible) {
   for (const char* symbol : {"cublas_splitKreduce_kernel", "gemv2N_kernel_val", "gemvNSP_kernel", "csrmv_v3_kernel",
                              "im2col_kernel", "cublasLt_epilogue_kernel"}) {
     Process process;
-    process.kernel(symbol, 300 * kUs, Process::Code{0, 0, 9});
-    process.kernel(symbol, 300 * kUs, Process::Code{0, 0, 9}, &shape);
+    process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9});
+    process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9}, &shape);
     EXPECT_TRUE(tensor_core_misses_report(process.trace()).rows.empty()) << symbol;
     EXPECT_EQ(process.cell(kernels_report, 0, "tensor_core_eligible"), "false") << symbol;
-    process.kernel("sgemm_128x64_nn", 300 * kUs, Process::Code{0, 0, 9}, &shape);
+    process.kernel("sgemm_128x64_nn", 300 * kMicro, Process::Code{0, 0, 9}, &shape);
     EXPECT_EQ(process.cell(tensor_core_misses_report, 0, "reason"), "dimension") << symbol;
   }
 }
 
 TEST(TensorCoreReportTest, ColumnsSectionsAndRatios) {
   Process process;
-  process.kernel("sm90_gemm_bf16", 600 * kUs, Process::Code{kHgmma, kBf16});
-  process.kernel("elementwise_kernel", 300 * kUs, Process::Code{0, 0, 9});
-  process.kernel("copy_kernel", 50 * kUs, Process::Code{});
-  process.kernel("mystery", 50 * kUs, std::nullopt);
+  process.kernel("sm90_gemm_bf16", 600 * kMicro, Process::Code{kHgmma, kBf16});
+  process.kernel("elementwise_kernel", 300 * kMicro, Process::Code{0, 0, 9});
+  process.kernel("copy_kernel", 50 * kMicro, Process::Code{});
+  process.kernel("mystery", 50 * kMicro, std::nullopt);
   EXPECT_EQ(process.cell(kernels_report, 0, "tensor_core"), "true");
   EXPECT_EQ(process.cell(kernels_report, 0, "tensor_core_kind"), "HGMMA");
   EXPECT_EQ(process.cell(kernels_report, 0, "tensor_core_eligible"), "true");
@@ -283,7 +283,7 @@ TEST(TensorCoreReportTest, ColumnsSectionsAndRatios) {
 
 TEST(TensorCoreReportTest, WithoutTimesOrCodeRatiosAreNotKnown) {
   Process bare;
-  bare.kernel("kernel", 100 * kUs, std::nullopt);
+  bare.kernel("kernel", 100 * kMicro, std::nullopt);
   EXPECT_EQ(bare.metric("tensor_core_time_ratio"), "null");
   EXPECT_EQ(bare.metric("time_16bit_ratio"), "null");
   EXPECT_EQ(bare.cell(kernels_report, 0, "tensor_core"), "null");
@@ -296,8 +296,8 @@ TEST(TensorCoreReportTest, WithoutTimesOrCodeRatiosAreNotKnown) {
 TEST(TensorCoreReportTest, MissesHaveReasonAndGain) {
   Process process;
   const LibraryShape fp32 = product(0, 4096, 4096, 4096), half = product(2, 4096, 4095, 4096);
-  process.kernel("ampere_sgemm_128x64_nn", 800 * kUs, Process::Code{0, 0, 50}, &fp32);
-  process.kernel("hgemm_128x64_nn", 200 * kUs, Process::Code{0, 0, 50}, &half);
+  process.kernel("ampere_sgemm_128x64_nn", 800 * kMicro, Process::Code{0, 0, 50}, &fp32);
+  process.kernel("hgemm_128x64_nn", 200 * kMicro, Process::Code{0, 0, 50}, &half);
   EXPECT_EQ(process.cell(tensor_core_misses_report, 0, "call"), "cublasGemmEx");
   EXPECT_EQ(process.cell(tensor_core_misses_report, 0, "reason"), "math mode");
   EXPECT_EQ(process.cell(tensor_core_misses_report, 0, "total_ns"), "800000");
@@ -311,14 +311,14 @@ TEST(TensorCoreReportTest, MissesHaveReasonAndGain) {
 TEST(TensorCoreFindingTest, Fp32ProductsWhereTf32IsOff) {
   Process slow;
   const LibraryShape shape = product(0, 4096, 4096, 4096);
-  slow.kernel("ampere_sgemm_128x64_nn", 800 * kUs, Process::Code{0, 0, 50}, &shape);
+  slow.kernel("ampere_sgemm_128x64_nn", 800 * kMicro, Process::Code{0, 0, 50}, &shape);
   const Finding* finding = slow.finding("fp32-matmul");
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->gain_ns, 700 * kUs);
+  EXPECT_EQ(finding->gain_ns, 700 * kMicro);
   EXPECT_EQ(slow.finding("no-tensor-cores"), nullptr);
   Process fast;
   const LibraryShape tf32 = product(0, 4096, 4096, 4096, 77);
-  fast.kernel("ampere_sgemm_128x64_nn", 800 * kUs, Process::Code{kHmma, kTf32}, &tf32);
+  fast.kernel("ampere_sgemm_128x64_nn", 800 * kMicro, Process::Code{kHmma, kTf32}, &tf32);
   EXPECT_EQ(fast.finding("fp32-matmul"), nullptr);
   EXPECT_EQ(fast.finding("no-tensor-cores"), nullptr);
 }
@@ -326,47 +326,47 @@ TEST(TensorCoreFindingTest, Fp32ProductsWhereTf32IsOff) {
 TEST(TensorCoreFindingTest, HalfPrecisionWithoutMatrixInstructions) {
   Process slow;
   const LibraryShape shape = product(2, 4096, 4095, 4096);
-  slow.kernel("hgemm_128x64_nn", 800 * kUs, Process::Code{0, 0, 50}, &shape);
+  slow.kernel("hgemm_128x64_nn", 800 * kMicro, Process::Code{0, 0, 50}, &shape);
   ASSERT_NE(slow.finding("no-tensor-cores"), nullptr);
   EXPECT_EQ(slow.finding("fp32-matmul"), nullptr);
   Process fast;
-  fast.kernel("hgemm_128x64_nn", 800 * kUs, Process::Code{kHmma, kFp16}, &shape);
+  fast.kernel("hgemm_128x64_nn", 800 * kMicro, Process::Code{kHmma, kFp16}, &shape);
   EXPECT_EQ(fast.finding("no-tensor-cores"), nullptr);
 }
 
 TEST(TensorCoreFindingTest, DimensionsThatAreNoMultiples) {
   Process odd;
   const LibraryShape shape = product(2, 4096, 4095, 4096), even = product(2, 4096, 4096, 4096);
-  odd.kernel("gemm", 800 * kUs, Process::Code{kHmma, kFp16}, &shape);
+  odd.kernel("gemm", 800 * kMicro, Process::Code{kHmma, kFp16}, &shape);
   const Finding* finding = odd.finding("matmul-dimensions");
   ASSERT_NE(finding, nullptr);
   EXPECT_NE(finding->fix.find("4096×4096×4096"), std::string::npos);
   Process good;
-  good.kernel("gemm", 800 * kUs, Process::Code{kHmma, kFp16}, &even);
+  good.kernel("gemm", 800 * kMicro, Process::Code{kHmma, kFp16}, &even);
   EXPECT_EQ(good.finding("matmul-dimensions"), nullptr);
 }
 
 TEST(TensorCoreFindingTest, LastWaveThatIsNotFull) {
   // 128 registers, 512 threads: one block on each of 132 multiprocessors.
   Process bad;
-  bad.kernel("gemm", 800 * kUs, Process::Code{kHmma, kFp16}, nullptr, 133);
+  bad.kernel("gemm", 800 * kMicro, Process::Code{kHmma, kFp16}, nullptr, 133);
   const Finding* finding = bad.finding("wave-quantization");
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(static_cast<double>(finding->gain_ns), 800e3 * 131 / 264, 2);
   Process good;
-  good.kernel("gemm", 800 * kUs, Process::Code{kHmma, kFp16}, nullptr, 264);
+  good.kernel("gemm", 800 * kMicro, Process::Code{kHmma, kFp16}, nullptr, 264);
   EXPECT_EQ(good.finding("wave-quantization"), nullptr);
 }
 
 TEST(TensorCoreFindingTest, TilesOverTheEdge) {
   const LibraryShape over = product(2, 4096, 136, 4096), whole = product(2, 4096, 256, 4096);
   Process bad;
-  bad.kernel("ampere_h16816gemm_128x128_ldg8_stages_32x5_nn", 800 * kUs, Process::Code{kHmma, kFp16}, &over);
+  bad.kernel("ampere_h16816gemm_128x128_ldg8_stages_32x5_nn", 800 * kMicro, Process::Code{kHmma, kFp16}, &over);
   const Finding* finding = bad.finding("tile-quantization");
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(static_cast<double>(finding->gain_ns), 800e3 * (1 - 136.0 / 256), 2);
   Process good;
-  good.kernel("ampere_h16816gemm_128x128_ldg8_stages_32x5_nn", 800 * kUs, Process::Code{kHmma, kFp16}, &whole);
+  good.kernel("ampere_h16816gemm_128x128_ldg8_stages_32x5_nn", 800 * kMicro, Process::Code{kHmma, kFp16}, &whole);
   EXPECT_EQ(good.finding("tile-quantization"), nullptr);
 }
 

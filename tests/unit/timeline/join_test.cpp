@@ -10,15 +10,6 @@ namespace {
 
 using Thread = TraceBuilder::Thread;
 
-const Function& function(const ProcessTrace& process, const std::string& symbol) {
-  for (const Function& known : process.functions) {
-    if (known.symbol == symbol) return known;
-  }
-  ADD_FAILURE() << "no function " << symbol;
-  static const Function kNothing;
-  return kNothing;
-}
-
 TEST(Timeline, LatencyStampsSplitTheWayOfALaunch) {
   DeviceBuilder trace(5'000'000);
   const Thread main = trace.thread(100);

@@ -12,15 +12,6 @@ namespace {
 
 using Thread = TraceBuilder::Thread;
 
-const Function& function(const ProcessTrace& process, const std::string& symbol) {
-  for (const Function& known : process.functions) {
-    if (known.symbol == symbol) return known;
-  }
-  ADD_FAILURE() << "no function " << symbol;
-  static const Function kNothing;
-  return kNothing;
-}
-
 struct Launched {
   u32 thread, stream, function, correlation;
   Nanos begin, end, start, finish;
