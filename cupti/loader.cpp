@@ -58,7 +58,8 @@ void open_and_switch_on() {
     tell_state(DeviceCollection::Never, said.text());
     return;
   }
-  collector.library = said;
+  collector.library.clear();  // a parent of ours may have had one
+  collector.library << said.text();
   if (!checked("cuptiGetVersion", collector.api.cuptiGetVersion(&collector.version))) return;
   if (collector.version < kCupti12_0) {
     said << " is older than 12.0 (version " << u64{collector.version} << ")";

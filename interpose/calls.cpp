@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "base/bounded_text.h"
+
 // Only addresses are taken here; the wrappers' real types are in driver_calls.cpp, runtime_calls.cpp and route.cpp.
 #define GT_API(name, pfn, signature, forwarded, record) extern "C" char name[];
 #define GT_RUNTIME(name, signature, forwarded, record) extern "C" char name[];
@@ -85,30 +87,6 @@ constexpr NameIndex kIndex;
 // Two rows for one documented name, version and variant would make the ABI a matter of luck.
 constexpr const char* kLevelNames[] = {"", "driver", "runtime", "route", "library"};
 
-class Lines {
- public:
-  Lines(char* out, std::size_t capacity) : out_(out), capacity_(capacity) {}
-  void put(const char* text, std::size_t length) {
-    for (std::size_t i = 0; i < length; ++i, ++size_) {
-      if (size_ < capacity_) out_[size_] = text[i];
-    }
-  }
-  void put(const char* text) { put(text, std::strlen(text)); }
-  void put_number(u32 value) {
-    char digits[10];
-    int n = 10;
-    do digits[--n] = static_cast<char>('0' + value % 10);
-    while (value /= 10);
-    put(digits + n, static_cast<std::size_t>(10 - n));
-  }
-  std::size_t size() const { return size_; }
-
- private:
-  char* out_;
-  std::size_t capacity_;
-  std::size_t size_ = 0;
-};
-
 }  // namespace
 
 #define GT_ROW(name, since, level) {#name, name, since, documented_length(#name), level, is_per_thread(#name)},
@@ -155,19 +133,13 @@ u16 find_call(const char* documented, u32 version, bool per_thread) {
 }
 
 std::size_t write_call_schema(char* out, std::size_t capacity) {
-  Lines lines(out, capacity);
+  BoundedText lines(out, capacity);
   for (u16 id = 1; id < kCallCount; ++id) {
     const CallInfo& call = kCalls[id];
     if (call.level == CallLevel::Route) continue;
-    lines.put("call ");
-    lines.put_number(id);
-    lines.put(" ");
+    lines << "call " << id << " ";
     lines.put(call.name, call.documented_length);
-    lines.put(" ");
-    lines.put(kLevelNames[static_cast<int>(call.level)]);
-    lines.put(" ");
-    lines.put(call.name);
-    lines.put("\n");
+    lines << " " << kLevelNames[static_cast<int>(call.level)] << " " << call.name << "\n";
   }
   return lines.size();
 }

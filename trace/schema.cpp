@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "base/bounded_text.h"
 #include "trace/record.h"
 
 namespace gputrace {
@@ -20,46 +21,9 @@ namespace {
   ;
 #include "trace/records.def"
 
-// Appends to a bounded buffer, counting what did not fit.
-class TextSink {
- public:
-  TextSink(char* out, std::size_t capacity) : out_(out), capacity_(capacity) {}
-  void put(const char* text) {
-    for (; *text; ++text) put_char(*text);
-  }
-  void put_char(char c) {
-    if (size_ < capacity_) out_[size_] = c;
-    ++size_;
-  }
-  void put_number(u64 value) {
-    char digits[20];
-    int n = 0;
-    do digits[n++] = static_cast<char>('0' + value % 10);
-    while (value /= 10);
-    while (n) put_char(digits[--n]);
-  }
-  std::size_t size() const { return size_; }
-
- private:
-  char* out_;
-  std::size_t capacity_;
-  std::size_t size_ = 0;
-};
-
-void write_field(TextSink& sink, const char* record, const FieldSchema& field) {
-  sink.put("field ");
-  sink.put(record);
-  sink.put(" ");
-  sink.put(field.name);
-  sink.put(" ");
-  sink.put(field.type);
-  sink.put(" ");
-  sink.put_number(field.offset);
-  sink.put(" ");
-  sink.put(field.unit);
-  sink.put(" \"");
-  sink.put(field.doc);
-  sink.put("\"\n");
+void write_field(BoundedText& text, const char* record, const FieldSchema& field) {
+  text << "field " << record << " " << field.name << " " << field.type << " " << field.offset << " " << field.unit;
+  text << " \"" << field.doc << "\"\n";
 }
 
 }  // namespace
@@ -79,21 +43,13 @@ const RecordSchema kRecordSchemas[] = {
 const u32 kRecordSchemaCount = sizeof(kRecordSchemas) / sizeof(kRecordSchemas[0]);
 
 std::size_t write_schema_text(char* out, std::size_t capacity) {
-  TextSink sink(out, capacity);
+  BoundedText text(out, capacity);
   for (u32 i = 0; i < kRecordSchemaCount; ++i) {
     const RecordSchema& record = kRecordSchemas[i];
-    sink.put("record ");
-    sink.put_number(record.type);
-    sink.put(" ");
-    sink.put(record.name);
-    sink.put(" ");
-    sink.put_number(record.size);
-    sink.put(" \"");
-    sink.put(record.doc);
-    sink.put("\"\n");
-    for (u32 f = 0; f < record.field_count; ++f) write_field(sink, record.name, record.fields[f]);
+    text << "record " << record.type << " " << record.name << " " << record.size << " \"" << record.doc << "\"\n";
+    for (u32 f = 0; f < record.field_count; ++f) write_field(text, record.name, record.fields[f]);
   }
-  return sink.size();
+  return text.size();
 }
 
 }  // namespace gputrace

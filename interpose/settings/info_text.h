@@ -3,61 +3,50 @@
 
 #include <cstring>
 
-#include "base/types.h"
+#include "base/bounded_text.h"
 
 namespace gputrace {
 
 class InfoText {
  public:
-  InfoText(char* out, u32 capacity) : out_(out), capacity_(capacity) {}
+  InfoText(char* out, u32 capacity) : lines_(out, capacity) {}
 
   // value_length: of a value that may hold any byte; \t \n and \ are escaped.
   void add(const char* key, const char* value, u64 value_length) {
-    const u32 start = size_;
-    put_raw(key, std::strlen(key));
-    put_char('\t');
-    for (u64 i = 0; i < value_length; ++i) {
-      const char c = value[i];
-      if (c == '\t' || c == '\n' || c == '\\') put_char('\\');
-      put_char(c == '\t' ? 't' : c == '\n' ? 'n' : c);
-    }
-    put_char('\n');
-    if (!full_) return;
-    size_ = start;
-    full_ = false;
+    const u64 start = lines_.size();
+    lines_ << key << "\t";
+    for (u64 i = 0; i < value_length; ++i) put_escaped(value + i);
+    lines_ << "\n";
+    if (!lines_.fits()) lines_.cut_back(start);
   }
   void add(const char* key, const char* value) { add(key, value, std::strlen(value)); }
   void add(const char* key, u64 value) {
     char digits[20];
-    u32 n = 20;
-    do digits[--n] = static_cast<char>('0' + value % 10);
-    while (value /= 10);
-    add(key, digits + n, 20 - n);
+    BoundedText text(digits, sizeof digits);
+    text << value;
+    add(key, digits, text.size());
   }
   void add_hex(const char* key, u64 value) {
     char digits[16];
-    for (int i = 15; i >= 0; --i, value >>= 4) digits[i] = "0123456789abcdef"[value & 15];
-    add(key, digits, 16);
+    BoundedText(digits, sizeof digits).put_hex(value, sizeof digits);
+    add(key, digits, sizeof digits);
   }
-  const char* data() const { return out_; }
-  u32 size() const { return size_; }
+  const char* data() const { return lines_.data(); }
+  u32 size() const { return static_cast<u32>(lines_.size()); }
 
  private:
-  void put_char(char c) {
-    if (size_ == capacity_) {
-      full_ = true;
-      return;
-    }
-    out_[size_++] = c;
-  }
-  void put_raw(const char* text, u64 length) {
-    for (u64 i = 0; i < length; ++i) put_char(text[i]);
+  void put_escaped(const char* c) {
+    if (*c == '\t')
+      lines_ << "\\t";
+    else if (*c == '\n')
+      lines_ << "\\n";
+    else if (*c == '\\')
+      lines_ << "\\\\";
+    else
+      lines_.put(c, 1);
   }
 
-  char* out_;
-  u32 capacity_;
-  u32 size_ = 0;
-  bool full_ = false;
+  BoundedText lines_;
 };
 
 }  // namespace gputrace
