@@ -5,8 +5,8 @@
 
 #include "base/raw_syscall.h"
 #include "cupti/collector.h"
-#include "cupti/driver_calls.h"
 #include "cupti/untraced.h"
+#include "trace/key_calls.h"
 
 namespace gputrace {
 
@@ -40,13 +40,14 @@ const char* result_text(CuptiResult result) {
   return "no text";
 }
 
+constexpr u32 kFirstNewCallback = 700;  // from here on not every CUPTI 12 has the call in its table
+
 // The driver's calls that put work on a device, one by one: the whole kind would record every call of the program.
 bool enable_keys(bool enable) {
   const auto set = collector.api.cuptiActivityEnableDriverApi;
   if (!set) return false;
-  for (const u32 callback : kKeyCallbacks) {
-    // A call that is newer than this CUPTI is not in its table.
-    if (set(callback, enable) != kCuptiSuccess && enable && callback < kFirstNewCallback) return false;
+  for (const KeyCall& call : kKeyCalls) {
+    if (set(call.callback, enable) != kCuptiSuccess && enable && call.callback < kFirstNewCallback) return false;
   }
   return true;
 }

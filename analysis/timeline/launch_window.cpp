@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "trace/key_calls.h"
+
 namespace gputrace {
 namespace {
 
@@ -148,29 +150,33 @@ void LaunchWindow::key(const KeyedCall& call, Nanos error) {
 
 namespace {
 
-// CUpti_driver_api_trace_cbid of the calls that give work to a device, and of the waits.
-int kind_of_callback(u32 callback) {
-  const auto within = [callback](u32 first, u32 last) { return callback >= first && callback <= last; };
-  if (callback == 17 || callback == 121 || callback == 126 || callback == 440 || callback == 800) return kNothing;
-  if (within(115, 117) || callback == 307 || callback == 442 || within(477, 480) || within(652, 653))
-    return static_cast<int>(OperationKind::Kernel);
-  if (within(514, 515)) return static_cast<int>(OperationKind::Graph);
-  if (within(71, 82) || within(216, 226) || within(249, 254) || within(411, 416) || within(428, 433))
-    return static_cast<int>(OperationKind::Memset);
-  if (within(43, 69) || callback == 248 || within(276, 293) || within(305, 306) || within(318, 321) ||
-      within(397, 410) || within(418, 427) || within(776, 779) || within(796, 799))
-    return static_cast<int>(OperationKind::Copy);
-  return kUnknownCallback;
+constexpr i8 kind_of(KeyWork work) {
+  switch (work) {
+    case KeyWork::Kernel:
+      return static_cast<i8>(OperationKind::Kernel);
+    case KeyWork::Graph:
+      return static_cast<i8>(OperationKind::Graph);
+    case KeyWork::Copy:
+      return static_cast<i8>(OperationKind::Copy);
+    case KeyWork::Memset:
+      return static_cast<i8>(OperationKind::Memset);
+    case KeyWork::Nothing:
+      break;
+  }
+  return kNothing;
+}
+
+constexpr std::array<i8, kCallbacks> kinds_by_callback() {
+  std::array<i8, kCallbacks> kinds{};
+  for (i8& kind : kinds) kind = kUnknownCallback;
+  for (const KeyCall& call : kKeyCalls) kinds[call.callback] = kind_of(call.work);
+  return kinds;
 }
 
 }  // namespace
 
 int driver_callback_kind(u32 callback) {
-  static const auto kinds = [] {
-    std::array<i8, kCallbacks> table{};
-    for (u32 i = 0; i < kCallbacks; ++i) table[i] = static_cast<i8>(kind_of_callback(i));
-    return table;
-  }();
+  static constexpr auto kinds = kinds_by_callback();
   return callback < kCallbacks ? kinds[callback] : kUnknownCallback;
 }
 

@@ -1,5 +1,6 @@
 // Activity records against the truth: every kind, to the nanosecond.
 #include "tests/simgpu/cupti_fixture.h"
+#include "trace/key_calls.h"
 
 namespace simgpu {
 namespace {
@@ -85,6 +86,21 @@ TEST(CuptiActivity, CopiesAndMemsetsAreTheTruth) {
     EXPECT_EQ(memsets[0].bytes, 4096u);
     EXPECT_EQ(memsets[0].value, 7u);
     EXPECT_EQ(memsets[0].correlationId, t["correlation"].get<uint32_t>());
+  });
+}
+
+// The table that the collector and the analyzer share, against the toolkit's header. A call beyond the header's end is newer.
+TEST(CuptiActivity, KeyCallsBearTheNumbersOfTheHeader) {
+  run_child({}, [] {
+    uint32_t known = 0;
+    for (const gputrace::KeyCall& call : gputrace::kKeyCalls) {
+      if (call.callback >= CUPTI_DRIVER_TRACE_CBID_SIZE) continue;
+      const char* name = "";
+      EXPECT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, call.callback, &name), CUPTI_SUCCESS) << call.name;
+      EXPECT_STREQ(name, call.name);
+      ++known;
+    }
+    EXPECT_GT(known, 110u);
   });
 }
 

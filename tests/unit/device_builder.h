@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tests/unit/trace_builder.h"
+#include "trace/key_calls.h"
 
 namespace gputrace::test {
 
@@ -44,7 +45,8 @@ class DeviceBuilder : public TraceBuilder {
       r.what = static_cast<u32>(ObjectWhat::Created);
     });
   }
-  void key(i32 tid, u32 correlation, Nanos begin, Nanos end, Nanos handled, u32 callback = 307, u32 level = 1) {
+  void key(i32 tid, u32 correlation, Nanos begin, Nanos end, Nanos handled, u32 callback = kCallback_cuLaunchKernel,
+           u32 level = 1) {
     add<DeviceApi>(collector_, "", handled, handled, [&](auto& r) {
       r.start = on_device(begin), r.finish = on_device(end), r.correlation = correlation;
       r.thread = static_cast<u32>(tid), r.callback = callback, r.level = level;

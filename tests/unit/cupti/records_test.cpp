@@ -8,6 +8,7 @@
 
 #include "cupti/api.h"
 #include "cupti/layout.h"
+#include "trace/key_calls.h"
 
 namespace gputrace {
 namespace {
@@ -214,7 +215,8 @@ TEST(ParseActivity, ReadsTheOtherKindsOfEveryVersion) {
 
     cupti_layout::Api api{};
     api.kind = kKindDriver;
-    api.callback = 307, api.start = kNow, api.end = kNow + 9, api.thread = 77, api.correlation = 22;
+    api.callback = kCallback_cuLaunchKernel, api.start = kNow, api.end = kNow + 9, api.thread = 77,
+    api.correlation = 22;
     ASSERT_EQ(parse(api, 40), ParseResult::Record);
     EXPECT_EQ(out.api.level, 1u);
     EXPECT_EQ(out.api.thread, 77u);

@@ -3,12 +3,23 @@
 
 #include <algorithm>
 
+#include "analysis/timeline/launch_window.h"
 #include "tests/unit/device_builder.h"
 
 namespace gputrace::test {
 namespace {
 
 using Thread = TraceBuilder::Thread;
+
+TEST(KeyCalls, SayWhatTheyGiveToADevice) {
+  EXPECT_EQ(driver_callback_kind(kCallback_cuLaunchKernelEx_ptsz), static_cast<int>(OperationKind::Kernel));
+  EXPECT_EQ(driver_callback_kind(kCallback_cuGraphLaunch), static_cast<int>(OperationKind::Graph));
+  EXPECT_EQ(driver_callback_kind(kCallback_cuMemcpy2DAsync_v2), static_cast<int>(OperationKind::Copy));
+  EXPECT_EQ(driver_callback_kind(kCallback_cuMemsetD8Async), static_cast<int>(OperationKind::Memset));
+  EXPECT_EQ(driver_callback_kind(kCallback_cuStreamSynchronize), kNothing);
+  EXPECT_EQ(driver_callback_kind(0), kUnknownCallback);
+  EXPECT_EQ(driver_callback_kind(~0u), kUnknownCallback);
+}
 
 TEST(Timeline, LatencyStampsSplitTheWayOfALaunch) {
   DeviceBuilder trace(5'000'000);
@@ -193,7 +204,7 @@ TEST(Timeline, TheNodesOfAReplayBelongToItsLaunch) {
   for (u32 i = 0; i < 2; ++i) {
     const Nanos at = 1000 + 2000 * i;
     trace.add<GraphLaunch>(main, "cuGraphLaunch", at, at + 100, [](auto& r) { r.exec = 0x62, r.context = 0xc0; });
-    trace.key(100, 20 + i, at + 5, at + 95, 6000, 514);
+    trace.key(100, 20 + i, at + 5, at + 95, 6000, kCallback_cuGraphLaunch);
     trace.kernel(20 + i, node, at + 300, at + 400, 6000, 7, 8, 5, 900);
     trace.kernel(20 + i, node, at + 450, at + 600, 6000, 7, 8, 5, 901);
   }

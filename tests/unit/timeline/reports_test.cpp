@@ -28,7 +28,7 @@ void small_program(DeviceBuilder& trace) {
   });
   trace.key(100, 11, 1010, 1090, 9000);
   trace.key(100, 12, 1210, 1290, 9000);
-  trace.key(100, 13, 1410, 1490, 9000, 306);
+  trace.key(100, 13, 1410, 1490, 9000, kCallback_cuMemcpyAsync);
   trace.kernel(11, first, 2000, 3000, 9000, 7);
   trace.kernel(12, reduce, 2500, 4000, 9000, 8);
   trace.copy(13, 1, 6000, 3500, 5000, 9000, 9);
