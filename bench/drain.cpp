@@ -30,25 +30,12 @@ int make_segment(Bytes budget) {
   request.clock = detect_clock();
   request.info = info.data();
   request.info_size = info.size();
-  request.schema = "";
   request.random_id = static_cast<u64>(realtime_nanos());
   request.pid = ::getpid();
   CreatedSegment created;
   if (create_segment(request, created)) return -1;
-  SegmentHeader& header = *created.header;
-  producer.header = &header;
-  producer.control = reinterpret_cast<SegmentControl*>(created.base + header.control_offset);
-  producer.slots = reinterpret_cast<ThreadSlot*>(created.base + header.slots_offset);
-  producer.block_states = reinterpret_cast<std::atomic<u64>*>(created.base + header.block_states_offset);
-  producer.blocks = created.base + header.blocks_offset;
-  producer.slot_count = header.slot_count;
-  producer.block_count = header.block_count;
-  producer.block_size = header.block_size;
-  producer.clock = header.clock;
-  ledgers.assign(header.slot_count, {});
-  producer.ledgers = ledgers.data();
-  producer.retry_ticks = 50'000;
-  producer.definitions.slot = &producer.slots[0];
+  ledgers.assign(created.header->slot_count, {});
+  adopt_segment(created.base, ledgers.data());
   gate.generation.store(kFirstGeneration);
   return created.fd;
 }

@@ -217,7 +217,39 @@ void open_slot(ThreadSlot& slot) {
   slot.incarnation++;
 }
 
+void open_definitions_slot() {
+  ThreadSlot& slot = producer.slots[0];
+  open_slot(slot);
+  std::memcpy(slot.name, "definitions", sizeof "definitions");
+  slot.state.store(static_cast<u32>(SlotState::Live), std::memory_order_release);
+  producer.definitions = {};
+  producer.definitions.slot = &slot;
+}
+
 }  // namespace
+
+void adopt_segment(char* base, SlotLedger* ledgers) {
+  auto* header = reinterpret_cast<SegmentHeader*>(base);
+  producer.header = header;
+  producer.control = reinterpret_cast<SegmentControl*>(base + header->control_offset);
+  producer.slots = reinterpret_cast<ThreadSlot*>(base + header->slots_offset);
+  producer.block_states = reinterpret_cast<std::atomic<u64>*>(base + header->block_states_offset);
+  producer.blocks = base + header->blocks_offset;
+  producer.slot_count = header->slot_count;
+  producer.block_count = header->block_count;
+  producer.block_size = header->block_size;
+  producer.clock = header->clock;
+  producer.ledgers = ledgers;
+  producer.session_begin = record_ticks();
+  // Rough on purpose (2.5 GHz for the TSC): they only pace retries and say how long a silent sidecar counts as present.
+  producer.retry_ticks = header->clock == ClockKind::Tsc ? 50'000 : 20'000;
+  producer.stale_ticks = header->clock == ClockKind::Tsc ? 5'000'000'000 : 2'000'000'000;
+  producer.definition_lock.store(0, std::memory_order_relaxed);
+  producer.next_slot.store(0, std::memory_order_relaxed);
+  producer.next_block.store(0, std::memory_order_relaxed);
+  producer.claims.store(0, std::memory_order_relaxed);
+  open_definitions_slot();
+}
 
 void join_session(u64 generation) {
   ThreadState& thread = thread_state;
@@ -369,15 +401,6 @@ bool begin_definition() {
 #endif
   }
   return false;
-}
-
-void open_definitions_slot() {
-  ThreadSlot& slot = producer.slots[0];
-  open_slot(slot);
-  std::memcpy(slot.name, "definitions", sizeof "definitions");
-  slot.state.store(static_cast<u32>(SlotState::Live), std::memory_order_release);
-  producer.definitions = {};
-  producer.definitions.slot = &slot;
 }
 
 void end_definition() { producer.definition_lock.store(0, std::memory_order_release); }

@@ -117,7 +117,13 @@ inline void compiler_barrier() { std::atomic_signal_fence(std::memory_order_seq_
 inline u64 gate_generation() { return gate.generation.load(std::memory_order_relaxed); }
 inline Ticks record_ticks() { return ticks_of(producer.clock); }
 
-// Cold, producer.cpp. None of them fails: the worst case is a record that is dropped and counted.
+// Cold, producer.cpp.
+//
+// Points the producer at a segment that has just been begun, everything of an earlier one forgotten, with slot 0 ready.
+// `ledgers`: one for each slot, zeroed, the caller's. Before the gate opens; no other thread may be recording.
+void adopt_segment(char* base, SlotLedger* ledgers);
+
+// None of the following fails: the worst case is a record that is dropped and counted.
 //
 // Makes the calling thread a thread of the present session: takes a slot, or the sink.
 void join_session(u64 generation);
@@ -181,8 +187,6 @@ __attribute__((always_inline)) inline void commit(ThreadState& thread, char* at,
 // nothing may be written now). A signal handler that interrupted the holder gets false at once.
 bool begin_definition();
 void end_definition();
-// Makes slot 0 of a new session ready. Before the gate opens.
-void open_definitions_slot();
 // Under the lock. Same contract as reserve() and commit().
 inline char* reserve_definition(u32 size, Ticks now) { return reserve(producer.definitions, size, now); }
 inline void commit_definition(char* at, u32 size, u64 generation) {

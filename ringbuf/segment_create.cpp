@@ -118,6 +118,16 @@ bool plan_segment(const SegmentRequest& request, SegmentHeader& header) {
          header.blocks_offset + u64{header.block_count} * header.block_size <= size;
 }
 
+void begin_segment(char* base, const SegmentHeader& header, const SegmentRequest& request) {
+  std::memcpy(base + header.text_offset, request.schema, request.schema_size);
+  std::memcpy(base + header.text_offset + request.schema_size, request.info, request.info_size);
+  std::memcpy(base, &header, sizeof header);
+  auto* slots = reinterpret_cast<ThreadSlot*>(base + header.slots_offset);
+  for (u32 i = 0; i < header.slot_count; ++i) slots[i].current_block.store(kNoBlock, std::memory_order_relaxed);
+  auto* control = reinterpret_cast<SegmentControl*>(base + header.control_offset);
+  control->window_end.store(~0ull, std::memory_order_relaxed);
+}
+
 int create_segment(const SegmentRequest& request, CreatedSegment& created) {
   SegmentHeader plan;
   if (!plan_segment(request, plan)) return ENOMEM;
@@ -133,13 +143,7 @@ int create_segment(const SegmentRequest& request, CreatedSegment& created) {
   char* base = reinterpret_cast<char*>(mapped);
   prefault(base, plan.segment_size);
   plan.anchor = take_anchor(request.clock);
-  std::memcpy(base + plan.text_offset, request.schema, request.schema_size);
-  std::memcpy(base + plan.text_offset + request.schema_size, request.info, request.info_size);
-  std::memcpy(base, &plan, sizeof plan);
-  auto* slots = reinterpret_cast<ThreadSlot*>(base + plan.slots_offset);
-  for (u32 i = 0; i < plan.slot_count; ++i) slots[i].current_block.store(kNoBlock, std::memory_order_relaxed);
-  auto* control = reinterpret_cast<SegmentControl*>(base + plan.control_offset);
-  control->window_end.store(~0ull, std::memory_order_relaxed);
+  begin_segment(base, plan, request);
   created = {fd, base, reinterpret_cast<SegmentHeader*>(base)};
   return 0;
 }

@@ -12,9 +12,9 @@ struct SegmentRequest {
   Bytes budget = 0;  // of the whole segment; at least kMinSegment
   ClockKind clock = ClockKind::Monotonic;
   OnFull on_full = OnFull::Drop;
-  const char* schema = nullptr;
+  const char* schema = "";
   Bytes schema_size = 0;
-  const char* info = nullptr;
+  const char* info = "";
   Bytes info_size = 0;
   u64 random_id = 0;
   u64 pid_namespace = 0;
@@ -34,6 +34,10 @@ int create_segment(const SegmentRequest& request, CreatedSegment& created);
 
 // Fills in the layout for a budget: sizes, counts and offsets. False if it is too small. Pure.
 bool plan_segment(const SegmentRequest& request, SegmentHeader& header);
+
+// Writes what a planned segment begins with into zeroed memory of header.segment_size bytes: header, texts, empty slots, an
+// open window.
+void begin_segment(char* base, const SegmentHeader& header, const SegmentRequest& request);
 
 // Moves a descriptor out of the numbers that the application expects; returns the new one (or the old one when there is
 // no room).

@@ -156,29 +156,11 @@ Bytes choose_budget(InfoText& info) {
   return budget;
 }
 
-int adopt_segment(const CreatedSegment& segment) {
-  SegmentHeader* header = segment.header;
-  char* ledgers = map_private(u64{header->slot_count} * sizeof(SlotLedger));
+int adopt(const CreatedSegment& segment) {
+  char* ledgers = map_private(u64{segment.header->slot_count} * sizeof(SlotLedger));
   if (!ledgers) return ENOMEM;
-  producer.header = header;
-  producer.control = reinterpret_cast<SegmentControl*>(segment.base + header->control_offset);
-  producer.slots = reinterpret_cast<ThreadSlot*>(segment.base + header->slots_offset);
-  producer.block_states = reinterpret_cast<std::atomic<u64>*>(segment.base + header->block_states_offset);
-  producer.blocks = segment.base + header->blocks_offset;
-  producer.slot_count = header->slot_count;
-  producer.block_count = header->block_count;
-  producer.block_size = header->block_size;
-  producer.clock = header->clock;
-  producer.ledgers = reinterpret_cast<SlotLedger*>(ledgers);
-  producer.session_begin = record_ticks();
-  // Rough on purpose (2.5 GHz for the TSC): they only pace retries and say how long a silent sidecar counts as present.
-  producer.retry_ticks = header->clock == ClockKind::Tsc ? 50'000 : 20'000;
-  producer.stale_ticks = header->clock == ClockKind::Tsc ? 5'000'000'000 : 2'000'000'000;
-  producer.definition_lock.store(0, std::memory_order_relaxed);
-  producer.next_slot.store(0, std::memory_order_relaxed);
-  producer.next_block.store(0, std::memory_order_relaxed);
   producer.thread_joined = watch_thread_end;
-  open_definitions_slot();
+  adopt_segment(segment.base, reinterpret_cast<SlotLedger*>(ledgers));
   return 0;
 }
 
@@ -210,14 +192,13 @@ int start_with(Texts& texts) {
   request.pid = identity.pid;
   CreatedSegment segment;
   if (const int error = create_segment(request, segment)) return error;
-  int error = adopt_segment(segment);
-  SegmentControl& control = *reinterpret_cast<SegmentControl*>(segment.base + segment.header->control_offset);
+  int error = adopt(segment);
   if (!error && !reset_facts()) error = ENOMEM;
   reset_context_facts();
   if (!error && !reset_code_capture(options.collect_code)) error = ENOMEM;
   if (!error) {
     prepare_thread_end();
-    control.first_call.store(producer.session_begin, std::memory_order_relaxed);
+    producer.control->first_call.store(producer.session_begin, std::memory_order_relaxed);
     open_window(options, previous_random_id != 0);
     if (options.start_sidecar) error = launch_sidecar(options.sidecar, segment.fd, texts.scratch, kScratchSize);
   }

@@ -71,10 +71,9 @@ struct CheckingSink final : RecordSink {
 class Session {
  public:
   Session() {
-    SegmentRequest request;
-    request.budget = kMinSegment;
-    request.clock = ClockKind::Monotonic;
-    if (!plan_segment(request, header_)) std::abort();
+    request_.budget = kMinSegment;
+    request_.clock = ClockKind::Monotonic;
+    if (!plan_segment(request_, header_)) std::abort();
     gate.generation.store(kGateIdle);
     thread_state = ThreadState{};
   }
@@ -83,21 +82,10 @@ class Session {
   void open(const Options& options) {
     close();
     std::memset(memory_, 0, kMinSegment);
-    std::memcpy(memory_, &header_, sizeof header_);
-    producer.header = reinterpret_cast<SegmentHeader*>(memory_);
-    producer.control = reinterpret_cast<SegmentControl*>(memory_ + header_.control_offset);
-    producer.control->window_end.store(~0ull);
-    producer.slots = reinterpret_cast<ThreadSlot*>(memory_ + header_.slots_offset);
-    producer.block_states = reinterpret_cast<std::atomic<u64>*>(memory_ + header_.block_states_offset);
-    producer.blocks = memory_ + header_.blocks_offset;
-    producer.slot_count = header_.slot_count;
-    producer.block_count = header_.block_count;
-    producer.block_size = header_.block_size;
-    producer.clock = header_.clock;
+    begin_segment(memory_, header_, request_);
     static std::vector<SlotLedger> ledgers;
     ledgers.assign(header_.slot_count, {});
-    producer.ledgers = ledgers.data();
-    open_definitions_slot();
+    adopt_segment(memory_, ledgers.data());
     nvtx_session_begins(options, false);
     gate.generation.store(++generation_ + kFirstGeneration);
     open_ = true;
@@ -121,6 +109,7 @@ class Session {
   static inline char* const memory_ =
       static_cast<char*>(mmap(nullptr, kMinSegment, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   static inline u64 generation_ = 0;
+  SegmentRequest request_;
   SegmentHeader header_{};
   bool open_ = false;
 };

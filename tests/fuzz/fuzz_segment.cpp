@@ -63,8 +63,7 @@ Segment sound_segment() {
   request.schema_size = std::strlen(request.schema);
   SegmentHeader header{};
   if (!plan_segment(request, header)) std::abort();
-  std::memcpy(memory, &header, sizeof header);
-  std::memcpy(memory + header.text_offset, request.schema, request.schema_size);
+  begin_segment(memory, header, request);
   return {memory, header};
 }
 

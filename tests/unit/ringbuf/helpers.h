@@ -29,24 +29,10 @@ class ProducerProcess {
     request.random_id = 0x1234567890abcdef;
     request.pid = ::getpid();
     EXPECT_EQ(create_segment(request, created_), 0);
-    SegmentHeader& header = *created_.header;
-    producer.header = &header;
-    producer.control = reinterpret_cast<SegmentControl*>(created_.base + header.control_offset);
-    producer.slots = reinterpret_cast<ThreadSlot*>(created_.base + header.slots_offset);
-    producer.block_states = reinterpret_cast<std::atomic<u64>*>(created_.base + header.block_states_offset);
-    producer.blocks = created_.base + header.blocks_offset;
-    producer.slot_count = header.slot_count;
-    producer.block_count = header.block_count;
-    producer.block_size = header.block_size;
-    producer.clock = header.clock;
-    ledgers_.assign(header.slot_count, {});
-    producer.ledgers = ledgers_.data();
-    producer.session_begin = record_ticks();
+    ledgers_.assign(created_.header->slot_count, {});
+    adopt_segment(created_.base, ledgers_.data());
     producer.retry_ticks = 1000;
     producer.stale_ticks = 0;
-    producer.definitions = {};
-    producer.definitions.slot = &producer.slots[0];
-    producer.slots[0].state.store(static_cast<u32>(SlotState::Live));
     gate.generation.store(++generation_ + kFirstGeneration);
   }
   ~ProducerProcess() {

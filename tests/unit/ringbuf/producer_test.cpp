@@ -30,23 +30,13 @@ class ProducerTest : public testing::Test {
     ASSERT_TRUE(plan_segment(request, header_));
     memory_.assign(header_.segment_size + 4096, 0);
     char* base = reinterpret_cast<char*>(align_up(reinterpret_cast<u64>(memory_.data()), 4096));
+    begin_segment(base, header_, request);
     ledgers_.assign(header_.slot_count, {});
-    producer.header = &header_;
-    producer.control = new (base + header_.control_offset) SegmentControl{};
-    producer.slots = reinterpret_cast<ThreadSlot*>(base + header_.slots_offset);
-    producer.block_states = reinterpret_cast<std::atomic<u64>*>(base + header_.block_states_offset);
-    producer.blocks = base + header_.blocks_offset;
-    producer.slot_count = header_.slot_count;
-    producer.block_count = header_.block_count;
-    producer.block_size = header_.block_size;
-    producer.clock = ClockKind::Monotonic;
-    producer.ledgers = ledgers_.data();
+    producer.thread_joined = nullptr;
+    adopt_segment(base, ledgers_.data());
     producer.session_begin = 0;  // the tests' stamps begin at 1
     producer.retry_ticks = 0;
     producer.stale_ticks = 1'000'000'000'000;
-    producer.definition_lock.store(0);
-    producer.thread_joined = nullptr;
-    open_definitions_slot();
     gate.generation.store(kGeneration);
     thread_state = ThreadState{};
     join_session(kGeneration);
