@@ -153,12 +153,15 @@ Consumer::Candidate Consumer::read_header(u32 index, u64 word) const {
   Candidate candidate{};
   candidate.index = index;
   candidate.word = word;
-  candidate.committed = std::min(block.committed.load(std::memory_order_acquire),
-                                 segment_.block_capacity());  // pairs with the producer's release
   candidate.slot = peek(block.slot);
   candidate.incarnation = peek(block.incarnation);
   candidate.sequence = peek(block.sequence);
   candidate.first_record = peek(block.first_record);
+  // The words first: were it the other way round, a block that is taken meanwhile could show its new owner's words with the
+  // old one's bytes. Pairs with the release fence in the producer's take_block().
+  std::atomic_thread_fence(std::memory_order_acquire);
+  candidate.committed = std::min(block.committed.load(std::memory_order_acquire),
+                                 segment_.block_capacity());  // pairs with the release in the producer's commit()
   candidate.nobody =
       candidate.slot >= segment_.header().slot_count || candidate.incarnation < finished_[candidate.slot];
   return candidate;

@@ -97,12 +97,14 @@ bool take_block(ThreadState& thread, Ticks now) {
   if (index == kNoBlock) return false;
   BlockHeader* block = block_at(index);
   block->committed.store(0, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);  // a consumer that sees the new owner's words also sees the 0
+  // Pairs with the acquire fence in Consumer::read_header(): who reads one of the new owner's words below and then looks at
+  // `committed` sees this 0, or what the new owner has committed since.
+  std::atomic_thread_fence(std::memory_order_release);
   std::atomic_ref(block->slot).store(index_of(&slot), std::memory_order_relaxed);
-  block->incarnation = slot.incarnation;
-  block->sequence = slot.next_sequence++;
-  block->first_record =
-      slot.seen - dropped_total(slot) - 1;  // the record that asks for room is counted as seen already
+  std::atomic_ref(block->incarnation).store(slot.incarnation, std::memory_order_relaxed);
+  std::atomic_ref(block->sequence).store(slot.next_sequence++, std::memory_order_relaxed);
+  // The record that asks for room is counted as seen already.
+  std::atomic_ref(block->first_record).store(slot.seen - dropped_total(slot) - 1, std::memory_order_relaxed);
   std::atomic_ref(block->claimed).store(now, std::memory_order_relaxed);
   slot.current_block.store(index, std::memory_order_release);
   thread.block = block;
