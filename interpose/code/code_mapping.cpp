@@ -1,6 +1,5 @@
 #include "interpose/code/code_mapping.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
@@ -8,7 +7,6 @@
 #include <cstring>
 
 #include "base/raw_syscall.h"
-#include "trace/code_check.h"
 
 namespace gputrace {
 namespace {
@@ -34,15 +32,6 @@ bool names_a_file(const char* path) {
   constexpr char kDeleted[] = " (deleted)";
   constexpr u64 kDeletedLength = sizeof kDeleted - 1;
   return length < kDeletedLength || std::strcmp(path + length - kDeletedLength, kDeleted) != 0;
-}
-
-void put_hex(const u8* bytes, u64 count, char (&hex)[65]) {
-  if (count > 32) count = 32;
-  for (u64 i = 0; i < count; ++i) {
-    hex[2 * i] = "0123456789abcdef"[bytes[i] >> 4];
-    hex[2 * i + 1] = "0123456789abcdef"[bytes[i] & 15];
-  }
-  hex[2 * count] = 0;
 }
 
 // One line of /proc/PID/maps: begin-end perms offset major:minor inode path
@@ -155,7 +144,7 @@ bool query_mapping(u64 address, Mapping& mapping) {
   mapping.in_file = mapping.readable && !(query.vma_flags & kVmaWritable) && names_a_file(mapping.path);
   mapping.build_id[0] = 0;
   if (query.build_id_size && query.build_id_size <= sizeof build_id)
-    put_hex(build_id, query.build_id_size, mapping.build_id);
+    put_build_id(build_id, query.build_id_size, mapping.build_id);
   return true;
 }
 
@@ -193,24 +182,13 @@ bool read_mapping(u64 address, Mapping& mapping, const char* maps) {
   return found;
 }
 
-bool read_build_id(u64 base, char (&hex)[65]) {
-  Elf64_Ehdr header;
-  if (read_memory(base, &header, sizeof header) != sizeof header) return false;
-  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || header.e_phentsize != sizeof(Elf64_Phdr)) return false;
-  constexpr u64 kFar = 1u << 20;  // notes lie near the beginning
-  for (u32 i = 0; i < header.e_phnum && i < 64; ++i) {
-    Elf64_Phdr segment;
-    if (header.e_phoff > kFar ||
-        read_memory(base + header.e_phoff + i * sizeof segment, &segment, sizeof segment) != sizeof segment)
-      return false;
-    if (segment.p_type != PT_NOTE || segment.p_offset > kFar) continue;
-    // By offset, not by address: the first mapping shows the file from its beginning.
-    u8 notes[kNotesRead];
-    const u64 size = segment.p_filesz < sizeof notes ? segment.p_filesz : sizeof notes;
-    if (read_memory(base + segment.p_offset, notes, size) != size) return false;
-    if (build_id_in_notes(notes, size, hex)) return true;
-  }
-  return false;
+bool read_build_id(u64 base, BuildId& hex) {
+  // By offset, not by address: the first mapping shows the file from its beginning. That far and no farther: notes lie there.
+  constexpr u64 kFar = 1u << 20;
+  const auto read = [base](u64 offset, void* out, u64 bytes) {
+    return offset <= kFar && read_memory(base + offset, out, bytes) == bytes;
+  };
+  return find_build_id(read, hex);
 }
 
 u64 read_memory(u64 address, void* out, u64 bytes) {

@@ -2,7 +2,7 @@
 // Cold; no allocation, no lock: the loader is not asked.
 #pragma once
 
-#include "base/types.h"
+#include "trace/build_id.h"
 
 namespace gputrace {
 
@@ -13,7 +13,7 @@ struct Mapping {
   bool readable = false;
   bool in_file = false;  // read-only bytes of a file that still has a name: the file can be read instead
   char path[1024] = "";
-  char build_id[65] = "";  // hex; only where the kernel told it
+  BuildId build_id = "";  // hex; only where the kernel told it
 };
 
 // Asks the kernel about one address (Linux 6.11 and later). False: it cannot be asked, or nothing is mapped there.
@@ -22,7 +22,7 @@ bool query_mapping(u64 address, Mapping& mapping);
 bool read_mapping(u64 address, Mapping& mapping, const char* maps = "/proc/self/maps");
 
 // The build id in the notes of an ELF file whose beginning is mapped at `base`, in hex. False: it has none.
-bool read_build_id(u64 base, char (&hex)[65]);
+bool read_build_id(u64 base, BuildId& hex);
 
 // How many of `bytes` from `address` on can be read without a fault. A size that an image claims is tried with this
 // before it is believed.

@@ -1,15 +1,14 @@
 #include "writer/code/file.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/fd.h"
+#include "trace/build_id.h"
 #include "trace/code_check.h"
 
 namespace gputrace {
@@ -48,20 +47,9 @@ CodeScanState map_image(const CodeImageRequest& image, std::span<const std::byte
 }
 
 std::string build_id_of(int file) {
-  Elf64_Ehdr header;
-  if (!read_exactly(file, &header, sizeof header, 0) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
-      header.e_phentsize != sizeof(Elf64_Phdr))
-    return {};
-  for (u32 i = 0; i < header.e_phnum && i < 64; ++i) {
-    Elf64_Phdr segment;
-    if (!read_exactly(file, &segment, sizeof segment, header.e_phoff + i * sizeof segment)) return {};
-    if (segment.p_type != PT_NOTE) continue;
-    u8 notes[kNotesRead];
-    const std::size_t size = static_cast<std::size_t>(std::min<u64>(segment.p_filesz, sizeof notes));
-    char hex[65];
-    if (read_exactly(file, notes, size, segment.p_offset) && build_id_in_notes(notes, size, hex)) return hex;
-  }
-  return {};
+  const auto read = [file](u64 offset, void* out, u64 bytes) { return read_exactly(file, out, bytes, offset); };
+  BuildId hex;
+  return find_build_id(read, hex) ? hex : "";
 }
 
 }  // namespace gputrace

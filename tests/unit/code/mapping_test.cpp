@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <elf.h>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -10,6 +11,7 @@
 #include "interpose/code/code_extent.h"
 #include "interpose/code/code_mapping.h"
 #include "tests/unit/trace/helpers.h"
+#include "trace/build_id.h"
 #include "trace/code_check.h"
 #include "writer/code/file.h"
 
@@ -90,7 +92,7 @@ TEST(Mapping, KernelAndTableAgree) {
   ASSERT_TRUE(read_mapping(reinterpret_cast<u64>(here), read));
   EXPECT_TRUE(read.in_file);
   ASSERT_NE(read.elf_base, 0u);
-  char build_id[65];
+  BuildId build_id;
   const bool has_build_id = read_build_id(read.elf_base, build_id);
   if (!query_mapping(reinterpret_cast<u64>(here), asked)) GTEST_SKIP() << "the kernel cannot be asked";
   EXPECT_STREQ(asked.path, read.path);
@@ -184,10 +186,85 @@ TEST(CodeFile, TellsAChangedFileFromTheOneThatWasLoaded) {
 TEST(CodeFile, BuildIdIsTheOneInMemory) {
   Mapping mapping;
   ASSERT_TRUE(read_mapping(reinterpret_cast<u64>("x"), mapping));
-  char hex[65] = "";
+  BuildId hex = "";
   read_build_id(mapping.elf_base, hex);
   const Fd file(::open("/proc/self/exe", O_RDONLY));
   EXPECT_EQ(build_id_of(file.get()), hex);
+}
+
+// An ELF file of a header, two segments of notes, and what the caller changes.
+class MadeElf : public testing::Test {
+ protected:
+  static constexpr u64 kSegments = sizeof(Elf64_Ehdr), kNotes = 512;
+  struct NamedNote {
+    Elf64_Nhdr note;
+    char name[4];
+    u8 content[40];
+  };
+
+  void SetUp() override {
+    Elf64_Ehdr header{};
+    std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+    header.e_phoff = kSegments;
+    header.e_phentsize = sizeof(Elf64_Phdr);
+    header.e_phnum = 3;
+    put(0, header);
+    Elf64_Phdr segment{};
+    segment.p_type = PT_LOAD;
+    put(kSegments, segment);
+    segment.p_type = PT_NOTE;
+    segment.p_offset = kNotes, segment.p_filesz = 2 * sizeof(NamedNote);
+    put(kSegments + sizeof segment, segment);
+    segment.p_offset = kNotes + 256, segment.p_filesz = sizeof(NamedNote);
+    put(kSegments + 2 * sizeof segment, segment);
+  }
+  template <typename T>
+  void put(u64 offset, const T& value) {
+    std::memcpy(bytes_ + offset, &value, sizeof value);
+  }
+  void put_note(u64 offset, u32 type, u32 size) {
+    NamedNote note{{4, size, type}, {'G', 'N', 'U', 0}, {}};
+    for (u8 i = 0; i < sizeof note.content; ++i) note.content[i] = static_cast<u8>(0xa0 + i);
+    put(offset, note);
+  }
+  std::string found(u64 size = 1024) const {
+    BuildId hex = "";
+    const auto read = [&](u64 offset, void* out, u64 bytes) {
+      if (offset > size || bytes > size - offset) return false;
+      std::memcpy(out, bytes_ + offset, bytes);
+      return true;
+    };
+    return find_build_id(read, hex) ? hex : "";
+  }
+  u8 bytes_[1024]{};
+};
+
+TEST_F(MadeElf, HasItsBuildIdInAnyOfItsNotes) {
+  EXPECT_EQ(found(), "");
+  put_note(kNotes, NT_GNU_ABI_TAG, sizeof(NamedNote::content));
+  put_note(kNotes + sizeof(NamedNote), NT_GNU_BUILD_ID, 3);
+  EXPECT_EQ(found(), "a0a1a2");
+  put_note(kNotes + sizeof(NamedNote), NT_GNU_ABI_TAG, 3);
+  put_note(kNotes + 256, NT_GNU_BUILD_ID, 2);
+  EXPECT_EQ(found(), "a0a1") << "in the second segment";
+}
+
+TEST_F(MadeElf, ALongBuildIdIsCut) {
+  put_note(kNotes, NT_GNU_BUILD_ID, sizeof(NamedNote::content));
+  EXPECT_EQ(found().size(), 64u);
+  EXPECT_EQ(found().substr(60), "bebf");
+}
+
+TEST_F(MadeElf, WhatDoesNotHoldTogetherHasNone) {
+  put_note(kNotes, NT_GNU_BUILD_ID, 0xfffffff0);
+  EXPECT_EQ(found(), "") << "longer than its segment";
+  put_note(kNotes, NT_GNU_BUILD_ID, 4);
+  EXPECT_EQ(found(), "a0a1a2a3");
+  EXPECT_EQ(found(kNotes), "") << "the notes cannot be read";
+  EXPECT_EQ(found(kSegments + 8), "") << "nor the table";
+  EXPECT_EQ(found(8), "");
+  bytes_[0] = 'E';
+  EXPECT_EQ(found(), "") << "no ELF file";
 }
 
 }  // namespace
