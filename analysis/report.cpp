@@ -33,7 +33,7 @@ bool always_there(const std::string& section) {
 
 bool api_collected(const LoadedTrace& trace) {
   for (const ProcessTrace& process : trace.processes) {
-    if (asked_for(process, "api").value_or(true)) return true;
+    if (asked_for(process, collect::kApi).value_or(true)) return true;
   }
   return false;
 }

@@ -57,27 +57,39 @@ inline u32 part_of(const char* name, u64 length) {
   return 0;
 }
 
+template <typename Visit>
+void visit_words(const char* list, u64 length, Visit&& visit) {
+  for (u64 at = 0; at < length;) {
+    u64 end = at;
+    while (end < length && list[end] != ',') ++end;
+    if (end > at) visit(list + at, end - at);
+    at = end + 1;
+  }
+}
+
 // The parts that a list asks for: "api,device", "all,-libs"; a list of exclusions alone leaves out of the default.
 // Calls unknown(name, length) for every word that is no part.
 template <typename Unknown>
 u32 parts_of(const char* list, Unknown&& unknown) {
-  if (!list || !*list) return kDefault;
   u32 included = 0, excluded = 0;
-  for (const char* word = list; *word;) {
-    const char* end = std::strchr(word, ',');
-    if (!end) end = word + std::strlen(word);
+  visit_words(list ? list : "", list ? std::strlen(list) : 0, [&](const char* word, u64 length) {
     const bool exclude = *word == '-';
-    const char* name = word + exclude;
-    const u64 length = static_cast<u64>(end - name);
-    const u32 bits = part_of(name, length);
-    if (!bits && length) unknown(name, length);
+    const u32 bits = part_of(word + exclude, length - exclude);
+    if (!bits && length > exclude) unknown(word + exclude, length - exclude);
     (exclude ? excluded : included) |= bits;
-    word = *end ? end + 1 : end;
-  }
+  });
   return (included ? included : kDefault) & ~excluded;
 }
 inline u32 parts_of(const char* list) {
   return parts_of(list, [](const char*, u64) {});
+}
+
+// The parts that a list names, and no others: of a list in effect, as a trace has it (Info, option.collect). A newer writer's
+// list may name parts that we do not know.
+inline u32 parts_in_effect(const char* list, u64 length) {
+  u32 parts = 0;
+  visit_words(list, length, [&](const char* word, u64 size) { parts |= part_of(word, size); });
+  return parts;
 }
 
 }  // namespace gputrace::collect

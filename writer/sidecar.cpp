@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/collect_parts.h"
 #include "writer/confine.h"
 
 namespace gputrace {
@@ -41,13 +42,9 @@ FileHeader file_header(const SegmentHeader& segment) {
 }
 
 // Whether a part of GPUTRACE_COLLECT is in effect.
-bool collects(const InfoLines& info, std::string_view part) {
-  for (std::string_view left = find_info(info, "option.collect"); !left.empty();) {
-    const std::size_t comma = left.find(',');
-    if (left.substr(0, comma) == part) return true;
-    left.remove_prefix(comma == std::string_view::npos ? left.size() : comma + 1);
-  }
-  return false;
+bool collects(const InfoLines& info, u32 part) {
+  const std::string_view list = find_info(info, "option.collect");
+  return collect::parts_in_effect(list.data(), list.size()) & part;
 }
 
 std::string utc_now() { return format_utc(realtime_nanos()); }
@@ -94,7 +91,7 @@ void Sidecar::begin(const SegmentView& segment) {
 
 // Machine code is read by a process of its own, where it is wanted and there is a file to tell it.
 void Sidecar::start_scanner(const SegmentView& segment) {
-  if (!sink_->writer() || !collects(info_, "code")) return;
+  if (!sink_->writer() || !collects(info_, collect::kCode)) return;
   segment.keep_from_children();
   scanner_ = std::make_unique<CodeScanner>();
   if (!scanner_->start()) {

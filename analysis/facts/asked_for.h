@@ -2,18 +2,17 @@
 #pragma once
 
 #include <optional>
-#include <string>
 
 #include "analysis/facts/facts.h"
+#include "base/collect_parts.h"
 
 namespace gputrace {
 
-// Whether a part ("api", "code", …) was asked for; nothing: the trace does not say (an older writer).
-inline std::optional<bool> asked_for(const ProcessTrace& process, const std::string& part) {
-  const auto collect = process.options.find("collect");
-  if (collect == process.options.end() || collect->second.empty()) return std::nullopt;
-  const std::string list = "," + collect->second + ",";
-  return list.find("," + part + ",") != std::string::npos || list.find(",all,") != std::string::npos;
+// Whether a part (collect::kCode, …) was asked for; nothing: the trace does not say (an older writer).
+inline std::optional<bool> asked_for(const ProcessTrace& process, u32 part) {
+  const auto list = process.options.find("collect");
+  if (list == process.options.end() || list->second.empty()) return std::nullopt;
+  return (collect::parts_in_effect(list->second.data(), list->second.size()) & part) != 0;
 }
 
 }  // namespace gputrace

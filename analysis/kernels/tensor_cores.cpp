@@ -191,7 +191,7 @@ PrecisionTimes precision_times(const LoadedTrace& trace) {
 
 bool code_collected(const LoadedTrace& trace) {
   for (const ProcessTrace& process : trace.processes) {
-    if (asked_for(process, "code").value_or(false)) return true;
+    if (asked_for(process, collect::kCode).value_or(false)) return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/facts/asked_for.h"
 #include "analysis/facts/library_rows.h"
 
 namespace gputrace {
@@ -56,9 +57,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       timeline_(reader, window, facts, *this),
       libraries_(reader.threads().size(), facts.library),
       code_(reader.texts()) {
-  const auto collect = facts.options.find("collect");
-  facts.library.collected =
-      collect != facts.options.end() && ("," + collect->second + ",").find(",libs,") != std::string::npos;
+  facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
   if (facts.library.collected) timeline_.set_visitor(this);
 }
 

@@ -1,4 +1,4 @@
-"""docs/REFERENCE.md names every section, verb, option of report and variable that there is, and none that there is not."""
+"""docs/REFERENCE.md names every section, verb, option of report, variable and part to collect that there is, and none that there is not."""
 import os
 import re
 import sys
@@ -42,6 +42,13 @@ def main():
 
     known = set(re.findall(r'"(GPUTRACE(?:_[A-Z_]+)?)"', text('interpose', 'settings', 'options.cpp'))) - INTERNAL - NOT_BUILT
     compare('variable', known, set(re.findall(r'`(GPUTRACE(?:_[A-Z_]+)?)`', reference)))
+
+    parts = text('base', 'collect_parts.h')
+    named = dict(re.findall(r'\{(k\w+), "(\w+)"\}', parts))
+    row = next(line for line in reference.splitlines() if line.startswith('| `GPUTRACE_COLLECT`'))
+    compare('part of GPUTRACE_COLLECT', {*named.values(), 'all'}, set(re.search(r'a list of `([a-z ]+)`', row)[1].split()))
+    default = re.search(r'kDefault = ([^;]+);', parts)[1].split(' | ')
+    compare('part that is collected by default', {named[bit] for bit in default}, set(row.split('|')[2].strip(' `').split(',')))
 
     knobs = set(re.findall(r'"(SIMGPU_[A-Z_]+)"', folder_text('simgpu', 'driver') + folder_text('simgpu', 'cupti')))
     compare('knob of the simulated GPU', knobs, set(re.findall(r'`(SIMGPU_[A-Z_]+)`', reference)))

@@ -98,7 +98,7 @@ void device_notes(const ProcessTrace& process, const Note& note) {
 
 // Launched kernels of which no machine code is known, where it was collected.
 std::string without_code(const ProcessTrace& process) {
-  if (!asked_for(process, "code").value_or(false)) return {};
+  if (!asked_for(process, collect::kCode).value_or(false)) return {};
   std::set<u32> launched, without;
   for (const KernelLaunches& kernel : process.kernels) {
     if (kernel.shape.function >= process.functions.size()) continue;
