@@ -84,13 +84,12 @@ struct NameIndex {
 };
 constexpr NameIndex kIndex;
 
-// Two rows for one documented name, version and variant would make the ABI a matter of luck.
 constexpr const char* kLevelNames[] = {"", "driver", "runtime", "route", "library"};
 
 }  // namespace
 
 #define GT_ROW(name, since, level) {#name, name, since, documented_length(#name), level, is_per_thread(#name)},
-const CallInfo kCalls[kCallCount] = {
+constexpr CallInfo kCalls[kCallCount] = {
     {"", nullptr, 0, 0, CallLevel::Route, false},
 #define GT_API(name, pfn, signature, forwarded, record) GT_ROW(name, since_of(#pfn), CallLevel::Driver)
 #define GT_RUNTIME(name, signature, forwarded, record) GT_ROW(name, 0, CallLevel::Runtime)
@@ -100,6 +99,35 @@ const CallInfo kCalls[kCallCount] = {
 #include "interpose/library.def"
 };
 #undef GT_ROW
+
+namespace {
+
+constexpr bool same_entry(const CallInfo& one, const CallInfo& other) {
+  if (one.since != other.since || one.per_thread != other.per_thread) return false;
+  if (one.documented_length != other.documented_length) return false;
+  for (u16 i = 0; i < one.documented_length; ++i) {
+    if (one.name[i] != other.name[i]) return false;
+  }
+  return true;
+}
+
+// Of the rows that cuGetProcAddress may hand out.
+constexpr bool entries_differ() {
+  u16 ids[kHashSize]{};
+  for (u16 id = 1; id < kCallCount; ++id) {
+    const CallInfo& call = kCalls[id];
+    if (call.level == CallLevel::Runtime || call.level == CallLevel::Library) continue;
+    u32 at = hash_of(call.name, call.documented_length) % kHashSize;
+    for (; ids[at]; at = (at + 1) % kHashSize) {
+      if (same_entry(kCalls[ids[at]], call)) return false;
+    }
+    ids[at] = id;
+  }
+  return true;
+}
+static_assert(entries_differ(), "two rows for one documented name, version and variant: which ABI it is would be luck");
+
+}  // namespace
 
 constinit std::atomic<void*> real_functions[kCallCount]{};
 

@@ -55,7 +55,7 @@ struct SegmentHeader {
   u32 slot_size;  // sizeof(ThreadSlot) of the writer
   u32 block_count;
   u32 block_size;  // header included; a multiple of 4096
-  // Identity (R11): boot id is the sidecar's to add.
+  // Identity: with the boot id, which the sidecar adds, it names this process and no other.
   u64 random_id;
   u64 pid_namespace;  // inode of /proc/self/ns/pid; 0: not known
   u64 start_time;     // field 22 of /proc/self/stat, clock ticks after boot; 0: not known

@@ -270,7 +270,7 @@ TEST(Table, SortsLargestFirstAndNullLast) {
   EXPECT_FALSE(sort_table(table, "nothing"));
 }
 
-// Every section has the columns that interface.md promises, under their names, also without data.
+// Every section has the columns that its users were promised, under their names, also without data.
 TEST(Reports, HaveTheirPromisedColumns) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> promised = {
       {"overview", {"metric", "value", "unit"}},
