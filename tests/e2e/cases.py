@@ -57,6 +57,7 @@ def main():
         tests = [(name, value) for name, value in tests if name in sys.argv[1:]]
     counts = collections.Counter()
     become_reaper()
+    stop_ignoring_signals()
     for name, function in tests:
         _scratch = tempfile.mkdtemp(prefix=f'gputrace-{name}-')
         began, detail = time.monotonic(), ''
@@ -85,6 +86,14 @@ def main():
 def become_reaper():
     PR_SET_CHILD_SUBREAPER = 36
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def stop_ignoring_signals():
+    """What nohup or a shell made us ignore, the programs that we start would ignore too: a handler, unlike that, ends with exec.
+    (Python's own SIGPIPE and SIGXFSZ are given back by subprocess.)"""
+    for number in signal.valid_signals() - {signal.SIGPIPE, signal.SIGXFSZ}:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 def children():

@@ -29,6 +29,12 @@ def overview_of(said):
     return {row['metric']: row['value'] for row in said['sections']['overview']['rows']}
 
 
+def stored_launches(name):
+    """How many launches the trace file holds by now; 0 also before it can be read."""
+    code, out, _ = gputrace('report', scratch(name), '--section', 'overview', '--json', rc=None)
+    return overview_of(json.loads(out))['launches'] or 0 if code == 0 else 0
+
+
 def test_sigkill_of_the_program():
     random.seed(2)
     for i in range(ROUNDS):
@@ -51,7 +57,7 @@ def test_sigkill_of_the_program():
 def test_sigkill_of_the_sidecar():
     process, counts = start_loop('sidecar', GPUTRACE_BUFFER='1M')
     sidecars = wait_until(lambda: [pid for pid in children() if pid != process.pid], 'a sidecar')
-    time.sleep(0.5)
+    wait_until(lambda: stored_launches('sidecar'), 'launches in the file')
     os.kill(sidecars[0], signal.SIGKILL)
     before = sum(counts())
     wait_until(lambda: sum(counts()) > before + 100000, 'the program goes on', 60)
@@ -66,10 +72,9 @@ def test_sigkill_of_the_sidecar():
 def test_sigkill_of_both_at_once():
     process, counts = start_loop('both')
     sidecars = wait_until(lambda: [pid for pid in children() if pid != process.pid], 'a sidecar')
-    wait_until(lambda: os.path.isdir(scratch('both')) and os.listdir(scratch('both')), 'a trace file')
-    time.sleep(2.0)
+    wait_until(lambda: stored_launches('both'), 'launches in the file')
     before = sum(counts())
-    time.sleep(1.2)
+    time.sleep(1.2)  # no condition: the second, and a little more, that a launch may take to the file
     os.kill(sidecars[0], signal.SIGKILL)
     process.kill()
     finish(process)

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import time
 
+import cases
 from harness import *
 
 
@@ -52,6 +53,24 @@ def test_a_program_that_hangs_is_killed():
         check('killed after 0.3 s' in str(error))
         return
     raise AssertionError('the hang was not noticed')
+
+
+# A harness of its own, which tells how programs end that are sent these signals.
+ENDS = """
+import os, signal, subprocess
+from cases import stop_ignoring_signals
+stop_ignoring_signals()
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+    os.kill(os.getpid(), number)  # still nothing to us
+    print(subprocess.run(['sh', '-c', f'kill -{int(number)} $$'], check=False).returncode)
+"""
+
+
+def test_signals_that_we_ignore_are_not_ignored_in_programs():
+    process = start(['sh', '-c', 'trap "" INT HUP USR1 CHLD; exec "$@"', 'sh', sys.executable, '-c', ENDS],
+                    env={'PYTHONPATH': os.path.dirname(os.path.abspath(cases.__file__)), 'PATH': os.environ['PATH']})
+    code, out, err = finish(process)
+    check_equal((code, out), (0, b'-2\n-1\n-10\n'), f'what ends a program ({err!r})')
 
 
 main()
