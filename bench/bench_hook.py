@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from bench import Table, built, harness, run, scratch
+from bench import BUILD, SOURCE, Table, built, harness, run, scratch
 
 ROUNDS, BATCHES, CALLS, PAUSE_US = 5, 40, 20000, 6000
 FULL = {'GPUTRACE_SIDECAR': 'off', 'GPUTRACE_BUFFER': '1M'}
@@ -23,6 +23,19 @@ def modes(driver, library):
     # The hook alone: what device collection adds is `bench device`.
     traced = {**base, 'LD_PRELOAD': library, 'GPUTRACE_OUTPUT': output, 'GPUTRACE_COLLECT': 'api'}
     return {'untraced': base, 'off': {**traced, 'GPUTRACE': '0'}, 'on': traced, 'full': {**traced, **FULL}}
+
+
+def lttng_event():
+    """The peer's program, or None. It is built only where LTTng was there when the build was configured: if it came later, configure again."""
+    if not shutil.which('lttng-sessiond'):
+        return None
+    if not built('lttng_event'):
+        for command in (['meson', 'setup', '--reconfigure', BUILD, SOURCE], ['ninja', '-C', BUILD, 'bench/lttng_event']):
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=600, check=False)
+            if done.returncode:
+                print(f'bench: the LTTng event could not be built: {" ".join(command)}\n{done.stdout.decode(errors="replace")[-1000:]}')
+                return None
+    return built('lttng_event')
 
 
 def least_ns(output):
@@ -89,10 +102,11 @@ def main():
             keep((driver, 'stamped'), least_ns(run([calls, 'stamped', *arguments], modes(folder, library)['untraced'])))
             for mode, env in modes(folder, library).items():
                 keep((driver, mode), least_ns(run([calls, 'launch', *arguments], env)))
-    if built('lttng_event') and shutil.which('lttng-sessiond'):
+    event = lttng_event()
+    if event:
         with Lttng() as lttng:
             for _ in range(ROUNDS):
-                minimum, _, enabled = subprocess.run([built('lttng_event'), str(BATCHES), str(CALLS)], env=lttng.env, check=True, timeout=120,
+                minimum, _, enabled = subprocess.run([event, str(BATCHES), str(CALLS)], env=lttng.env, check=True, timeout=120,
                                                           stdout=subprocess.PIPE).stdout.decode().split()
                 if enabled != '1':
                     sys.exit('bench: the LTTng event was not enabled')
