@@ -8,8 +8,9 @@ extern "C" cudaError_t cudaGetLastError() { return last_error(true); }
 
 extern "C" cudaError_t cudaPeekAtLastError() { return last_error(false); }
 
+// Over the number: a toolkit newer than the list has errors that it lacks.
 extern "C" const char* cudaGetErrorName(cudaError_t error) {
-  switch (error) {
+  switch (static_cast<int>(error)) {
 #define GT_ERROR(name, text) \
   case name:                 \
     return #name;
@@ -20,7 +21,7 @@ extern "C" const char* cudaGetErrorName(cudaError_t error) {
 }
 
 extern "C" const char* cudaGetErrorString(cudaError_t error) {
-  switch (error) {
+  switch (static_cast<int>(error)) {
 #define GT_ERROR(name, text) \
   case name:                 \
     return text;
