@@ -45,7 +45,7 @@ void tell_setup_cost(Nanos spent) {
   cost.header.size = sizeof cost;
   cost.start = now - static_cast<u64>(spent);
   cost.finish = now;
-  cost.kind = kOverheadOwnSetup;
+  cost.kind = static_cast<u32>(OverheadKind::OwnSetup);
   cost.thread = static_cast<u32>(raw_syscall(SYS_gettid));
   collector.host.define(&cost);
 }

@@ -139,7 +139,7 @@ void fill_api(const cupti_layout::Api& in, DeviceApi& api) {
   api.correlation = in.correlation;
   api.thread = in.thread;
   api.callback = in.callback;
-  api.level = in.kind == kKindDriver ? 1 : 2;
+  api.level = static_cast<u32>(in.kind == kKindDriver ? ApiLevel::Driver : ApiLevel::Runtime);
 }
 
 void fill_overhead(const cupti_layout::Overhead& in, DeviceOverhead& overhead) {

@@ -97,7 +97,7 @@ void tell_cost() {
   cost.header.size = sizeof cost;
   cost.start = now - spent;
   cost.finish = now;
-  cost.kind = kOverheadOwnThread;
+  cost.kind = static_cast<u32>(OverheadKind::OwnThread);
   cost.thread = static_cast<u32>(raw_syscall(SYS_gettid));
   write_record(cost.header);
   rounds.cpu_told = cpu;

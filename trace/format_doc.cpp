@@ -1,7 +1,10 @@
 // Prints docs/trace-format.md from the schema and the structs of trace/file.h. A rule test holds the document against
 // this output.
+#include <cctype>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
+#include <string>
 
 #include "trace/file.h"
 #include "trace/schema.h"
@@ -89,7 +92,7 @@ void print_chunk_header() {
   std::printf(
       "A reader refuses chunks whose `raw_size` or `stored_size` is more than %u bytes.\n\n"
       "| kind | | payload |\n|---|---|---|\n"
-      "| 1 | Schema | text: what records, fields and calls are; see [Schema text](#schema-text) |\n"
+      "| 1 | Schema | text: what records, fields, their words and calls are; see [Schema text](#schema-text) |\n"
       "| 2 | Info | lines `KEY TAB VALUE`, in values `\\t` `\\n` `\\\\` are escaped; a key that comes again replaces, "
       "or, where it may repeat, adds |\n"
       "| 3 | Thread | ThreadEntry[]; newest wins |\n"
@@ -105,7 +108,18 @@ void print_chunk_header() {
       kMaxChunkRaw, kProcessSlot);
 }
 
+// "0 ring-full, 1 no-slot ...": the words of an enumeration where it is no field of a record.
+std::string words_of(const EnumSchema& schema) {
+  std::string text;
+  for (u32 i = 0; i < schema.value_count; ++i) {
+    text += text.empty() ? "" : ", ";
+    text += std::to_string(schema.values[i].number) + " " + schema.values[i].word;
+  }
+  return text;
+}
+
 void print_entries() {
+  const std::string reasons = "by DropReason: " + words_of(schema_of(DropReason{})) + "; the rest is reserved";
   print_struct(
       "ThreadEntry", sizeof(ThreadEntry),
       {GT_MEMBER(ThreadEntry, slot, "0: definitions, written by any thread"),
@@ -123,9 +137,7 @@ void print_entries() {
       {GT_MEMBER(HealthEntry, slot, ""), GT_MEMBER(HealthEntry, incarnation, ""), GT_MEMBER(HealthEntry, tid, ""),
        GT_MEMBER(HealthEntry, reserved, "0"), GT_MEMBER(HealthEntry, seen, "records that the thread wanted to write"),
        GT_MEMBER(HealthEntry, stored, "records in this file so far"),
-       GT_MEMBER(HealthEntry, dropped,
-                 "by reason: 0 ring full, 1 no slot, 2 nested in a signal handler, 3 nobody drained, 4 overwritten, 5 "
-                 "disk, 6 lost, 7 reserved")});
+       GT_MEMBER(HealthEntry, dropped, reasons.c_str())});
   std::printf(
       "In the last Health of a file with an End, `seen` = `stored` + the sum of `dropped`, for each thread and for the "
       "process.\n\n");
@@ -163,27 +175,69 @@ void print_transform() {
       kMaxTransformClasses);
 }
 
-void print_schema() {
+void print_schema_text() {
   std::printf(
       "## Schema text\n\n"
       "```\n"
-      "record ID NAME SIZE \"doc\"\n"
-      "field RECORD NAME TYPE OFFSET UNIT \"doc\"\n"
+      "enum NAME \"doc\"                             numbers of which a field holds one\n"
+      "flags NAME \"doc\"                            bits of which a field holds any\n"
+      "value ENUM NUMBER WORD \"doc\"                of either; the doc may be missing\n"
+      "record ID NAME SIZE CLASS \"doc\"\n"
+      "field RECORD NAME TYPE OFFSET UNIT \"doc\"    a unit may be the NAME of an enum or of flags\n"
       "call ID NAME LEVEL VARIANT\n"
       "```\n\n"
-      "`NAME` of a call is the documented name without suffixes, `VARIANT` the exported one, `LEVEL` one of `driver`, "
-      "`runtime`, `library`.\n\n"
+      "`CLASS` is a word of [RecordClass](#recordclass). `NAME` of a call is the documented name without suffixes, "
+      "`VARIANT` the exported one, `LEVEL` one of `driver`,\n"
+      "`runtime`, `library`. Names and words are letters, digits and any of `_-.+`; docs hold no quotes and no line "
+      "ends.\n\n"
+      "- Files of 0.1 have no `enum`, `flags` and `value` lines and no `CLASS`, and their units are `enum` and `flags` "
+      "alone: a reader then takes its own words.\n"
+      "- A newer writer may add lines of a new kind, which a reader skips, words before the doc, or at the end of a "
+      "line "
+      "that has none, and values, whose words\n"
+      "  every reader shows. A record of a type that a reader does not know is to it what its class says.\n"
+      "- A number is never used twice in an enumeration, and never changes its meaning.\n\n");
+}
+
+void print_words() {
+  std::printf("## Words\n\nThe numbers of records, in the order in which their words are shown.\n\n");
+  for (u32 i = 0; i < kEnumSchemaCount; ++i) {
+    const EnumSchema& schema = kEnumSchemas[i];
+    std::printf("### %s\n\n%s%s\n\n| number | word | meaning |\n|---|---|---|\n", schema.name, schema.doc,
+                schema.flags ? " (flags)" : "");
+    for (u32 v = 0; v < schema.value_count; ++v) {
+      const ValueSchema& value = schema.values[v];
+      std::printf("| %llu | %s | %s |\n", static_cast<unsigned long long>(value.number), value.word, value.doc);
+    }
+    std::printf("\n");
+  }
+}
+
+// A unit that is an enumeration leads to it.
+std::string unit_text(const char* unit) {
+  for (u32 i = 0; i < kEnumSchemaCount; ++i) {
+    if (std::strcmp(unit, kEnumSchemas[i].name) != 0) continue;
+    std::string anchor = unit;
+    for (char& c : anchor) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return std::string("[").append(unit).append("](#").append(anchor).append(")");
+  }
+  return unit;
+}
+
+void print_records() {
+  std::printf(
       "## Records\n\n"
       "Every record begins with RecordHeader: `u16 type`, `u16 size` (of the whole record, a multiple of 8), `u16 "
       "call` (id, 0: none), `u16 result`\n"
       "(0: success), `u64 begin`, `u64 end` (ticks). Fields below follow at their offsets.\n\n");
   for (u32 i = 0; i < kRecordSchemaCount; ++i) {
     const RecordSchema& record = kRecordSchemas[i];
-    std::printf("### %u %s (%u bytes)\n\n%s\n\n| offset | type | field | unit | meaning |\n|---|---|---|---|---|\n",
-                record.type, record.name, record.size, record.doc);
+    std::printf("### %u %s (%u bytes, %s)\n\n%s\n\n| offset | type | field | unit | meaning |\n|---|---|---|---|---|\n",
+                record.type, record.name, record.size, word_of(record.record_class), record.doc);
     for (u32 f = 0; f < record.field_count; ++f) {
       const FieldSchema& field = record.fields[f];
-      std::printf("| %u | %s | `%s` | %s | %s |\n", field.offset, field.type, field.name, field.unit, field.doc);
+      std::printf("| %u | %s | `%s` | %s | %s |\n", field.offset, field.type, field.name, unit_text(field.unit).c_str(),
+                  field.doc);
     }
     std::printf("\n");
   }
@@ -197,6 +251,8 @@ int main() {
   print_chunk_header();
   print_entries();
   print_transform();
-  print_schema();
+  print_schema_text();
+  print_words();
+  print_records();
   return 0;
 }

@@ -4,7 +4,6 @@
 #include <cstring>
 
 #include "trace/record.h"
-#include "trace/schema_reader.h"
 
 namespace gputrace {
 namespace {
@@ -353,7 +352,7 @@ bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t 
   for (u32 c = 0; c < table.used; ++c) {
     if (!reader.open(in, table.classes[c])) return false;
     reader.restore(table.classes[c], scratch.positions.data() + first[c], records, scratch.columns);
-    if (!known_record_type(table.classes[c].type)) counted.unknown += table.classes[c].count;
+    if (class_of(table.classes[c].type) == RecordClass::Unknown) counted.unknown += table.classes[c].count;
   }
   if (counts) *counts = counted;
   return in.left == 0;
@@ -366,7 +365,7 @@ bool count_records(const u8* records, std::size_t size, RecordCounts& counts) {
   for (std::size_t at = 0; at < size;) {
     RecordHeader header;
     std::memcpy(&header, records + at, sizeof header);
-    counts.unknown += !known_record_type(header.type);
+    counts.unknown += class_of(header.type) == RecordClass::Unknown;
     at += header.size;
   }
   return true;

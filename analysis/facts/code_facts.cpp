@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/facts/facts.h"
-#include "analysis/words/record_words.h"
+#include "trace/schema.h"
 
 namespace gputrace {
 namespace {
@@ -105,11 +105,11 @@ std::optional<bool> uses_tensor_cores(const KernelCode* code) {
 std::string tensor_core_kind(const KernelCode* code) {
   if (code == nullptr) return "";
   std::string kinds;
-  const auto words = matrix_instruction_words();
-  for (auto row = words.rbegin(); row != words.rend(); ++row) {  // the newer generation's first
-    if ((code->mma & row->value) == 0) continue;
+  const EnumSchema& words = schema_of(MmaClass{});
+  for (u32 i = words.value_count; i-- > 0;) {  // the newer generation's first
+    if ((code->mma & words.values[i].number) == 0) continue;
     if (!kinds.empty()) kinds += '+';
-    kinds += row->word;
+    kinds += words.values[i].word;
   }
   return kinds;
 }
@@ -118,8 +118,9 @@ std::string code_precision(const KernelCode* code) {
   if (code == nullptr) return "";
   if (code->mma != 0) {
     if (code->flags & kCodePrecisionPart) return "";
-    for (const ValueWord& row : input_type_words()) {
-      if (code->precision & row.value) return std::string(row.word);
+    const EnumSchema& words = schema_of(PrecisionBits{});
+    for (u32 i = 0; i < words.value_count; ++i) {
+      if (code->precision & words.values[i].number) return words.values[i].word;
     }
     return "";
   }

@@ -1,28 +1,14 @@
 #include "analysis/facts/kind_names.h"
 
+#include "trace/schema.h"
+
 namespace gputrace {
 
 const char* pool_name(AllocKind kind) {
-  switch (kind) {
-    case AllocKind::Device:
-      return "device";
-    case AllocKind::Managed:
-      return "managed";
-    case AllocKind::Host:
-      return "host";
-    case AllocKind::HostRegistered:
-      return "host-registered";
-    case AllocKind::Pool:
-      return "pool";
-    case AllocKind::VmmCreate:
-      return "vmm";
-    case AllocKind::Array:
-      return "array";
-    case AllocKind::Ipc:
-      return "ipc";
-    default:
-      return "other";
-  }
+  if (kind == AllocKind::VmmCreate) return "vmm";
+  if (kind == AllocKind::VmmReserve || kind == AllocKind::VmmMap) return "other";  // addresses, no memory
+  const char* word = word_of(kind);
+  return *word ? word : "other";
 }
 
 const char* idle_cause_name(IdleCause cause) {

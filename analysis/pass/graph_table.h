@@ -13,13 +13,15 @@ class GraphTable {
  public:
   struct Node {
     u64 handle = 0;
-    u32 kind = 0;       // CUgraphNodeType
+    u32 kind = 0;       // GraphNodeKind
     KernelShape shape;  // kernel nodes; context not set
     u64 bytes = 0;
     u8 copy_kind = 0;
     bool disabled = false;
   };
-  static constexpr u32 kKernelNode = 0, kCopyNode = 1, kMemsetNode = 2;
+  static constexpr u32 kKernelNode = static_cast<u32>(GraphNodeKind::Kernel);
+  static constexpr u32 kCopyNode = static_cast<u32>(GraphNodeKind::Copy);
+  static constexpr u32 kMemsetNode = static_cast<u32>(GraphNodeKind::Memset);
 
   explicit GraphTable(std::vector<Graph>& graphs) : graphs_(graphs) {}
 
@@ -34,7 +36,7 @@ class GraphTable {
   template <typename Replayed>
   void node(const GraphNode& record, u32 function, Replayed&& replayed) {
     if (record.header.result != 0) return;
-    if (record.flags & 1) settle(record.exec, replayed);
+    if (record.flags & kNodeSet) settle(record.exec, replayed);
     put_node(record, function);
   }
   // In the window of the report or not: only what is counted has `counted`. Returns the graph's index.

@@ -11,11 +11,7 @@ namespace {
 constexpr u16 kNotReady = 600;  // what a query answers while work is in flight: an answer, no error
 constexpr u32 kBatchMember = 1u << 18;
 
-bool is_library_record(RecordType type) { return type >= RecordType::Matmul && type <= RecordType::Collective; }
-bool is_call_record(RecordType type) {
-  return (static_cast<u16>(type) >= 1 && static_cast<u16>(type) <= 14) || is_library_record(type);
-}
-bool is_device_record(RecordType type) { return static_cast<u16>(type) >= 64 && static_cast<u16>(type) <= 78; }
+bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordClass::Library; }
 
 // What a call means for a device that waits.
 HostLog::What meaning_of(RecordType type) {
@@ -96,7 +92,7 @@ ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& recor
 
 void ProcessBuilder::count_call(Moment& at) {
   const RecordHeader& record = at.record;
-  if (record.call == 0 || !is_call_record(static_cast<RecordType>(record.type))) {
+  if (record.call == 0) {
     at.first_of_call = false;
     return;
   }
@@ -156,9 +152,10 @@ void ProcessBuilder::foresee(const RecordHeader& record) {
 
 void ProcessBuilder::add(const u8* begin, const u8* end, u32 thread, const RecordStream& stream) {
   const auto header = [](const u8* at) -> const RecordHeader& { return *reinterpret_cast<const RecordHeader*>(at); };
+  const TraceSchema& schema = reader_.schema();
   for (const u8* at = begin; at != end;) {
     const u8* const first = at;
-    for (; at != end && is_device_record(static_cast<RecordType>(header(at).type)); at += header(at).size)
+    for (; at != end && schema.class_of(header(at).type) == RecordClass::Device; at += header(at).size)
       ++facts_.records;
     if (at != first) {
       timeline_.device(first, at, stream.chunk());
@@ -172,7 +169,7 @@ void ProcessBuilder::add(const u8* begin, const u8* end, u32 thread, const Recor
 void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
   ++facts_.records;
   const auto type = static_cast<RecordType>(record.type);
-  if (!is_call_record(type)) return add_definition(record);
+  if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
   if (type == RecordType::Collective) timeline_.collective(thread, begin);

@@ -76,17 +76,17 @@ void RecordText::integer(u64 bits, bool is_signed, u32 size, std::string& out) {
   }
 }
 
-const std::vector<FieldWords>& RecordText::words_of(const TraceRecordType& type) {
+const std::vector<const TraceEnum*>& RecordText::words_of(const TraceRecordType& type) {
   const auto [it, fresh] = words_.try_emplace(type.type);
   if (!fresh) return it->second;
-  for (const TraceField& field : type.fields) it->second.push_back(field_words(type.name, field.name));
+  for (const TraceField& field : type.fields) it->second.push_back(trace_.schema().words(type, field));
   return it->second;
 }
 
-void RecordText::names(const TraceField& field, const FieldWords& words, u64 value, std::string& out) {
+void RecordText::names(const TraceField& field, const TraceEnum& words, u64 value, std::string& out) {
   bool any = false;
-  for (const ValueWord& row : words.words) {
-    if (words.flags ? (value & row.value) == 0 : value != row.value) continue;
+  for (const TraceValue& row : words.values) {
+    if (words.flags ? (value & row.number) == 0 : value != row.number) continue;
     if (!any) {
       key(field.name + "_name", out);
       if (json_) out += '"';
@@ -99,7 +99,7 @@ void RecordText::names(const TraceField& field, const FieldWords& words, u64 val
   if (any && json_) out += '"';
 }
 
-void RecordText::field(const TraceField& field, const FieldWords& words, const RecordHeader& record, std::string& out) {
+void RecordText::field(const TraceField& field, const TraceEnum* words, const RecordHeader& record, std::string& out) {
   if (field.size == 0 || field.size > 8 || field.offset + field.size > record.size) return;
   if (field.name.compare(0, 8, "reserved") == 0) return;
   const u64 bits = read_bits(reinterpret_cast<const u8*>(&record) + field.offset, field.size);
@@ -117,7 +117,7 @@ void RecordText::field(const TraceField& field, const FieldWords& words, const R
     fmt::format_to(std::back_inserter(out), "0x{:x}", bits);
   else
     integer(bits, field.type[0] == 'i', field.size, out);
-  if (!words.words.empty()) names(field, words, bits, out);
+  if (words) names(field, *words, bits, out);
 }
 
 void RecordText::call(u16 id, std::string& out) {
@@ -166,7 +166,7 @@ void RecordText::append(const RecordHeader& record, u32 thread, std::string& out
   key("end_ns", out);
   fmt::format_to(std::back_inserter(out), "{}", end);
   if (type) {
-    const std::vector<FieldWords>& words = words_of(*type);
+    const std::vector<const TraceEnum*>& words = words_of(*type);
     for (std::size_t i = 0; i < type->fields.size(); ++i) field(type->fields[i], words[i], record, out);
     if (record.type == static_cast<u16>(RecordType::Text) && record.size > sizeof(Text)) {
       const auto value = decode<Text>(record);

@@ -1,5 +1,5 @@
-// One record as one line: `key=value` text or a JSON object. Fields come from the trace's own schema, so newer records
-// read too. Not thread-safe; fast: no allocation per record once warmed up.
+// One record as one line: `key=value` text or a JSON object. Fields and the words of their numbers come from the trace's
+// own schema, so newer records and values read too. Not thread-safe; fast: no allocation per record once warmed up.
 #pragma once
 
 #include <string>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "analysis/read/tick_clock.h"
-#include "analysis/words/record_words.h"
 #include "trace/reader.h"
 
 namespace gputrace {
@@ -25,17 +24,17 @@ class RecordText {
   void key(const std::string& name, std::string& out);
   void text(std::string_view value, std::string& out);
   void integer(u64 bits, bool is_signed, u32 size, std::string& out);
-  void field(const TraceField& field, const FieldWords& words, const RecordHeader& record, std::string& out);
-  const std::vector<FieldWords>& words_of(const TraceRecordType& type);
-  void names(const TraceField& field, const FieldWords& words, u64 value, std::string& out);
+  void field(const TraceField& field, const TraceEnum* words, const RecordHeader& record, std::string& out);
+  const std::vector<const TraceEnum*>& words_of(const TraceRecordType& type);
+  void names(const TraceField& field, const TraceEnum& words, u64 value, std::string& out);
   void call(u16 id, std::string& out);
 
   const TraceReader& trace_;
   TickClock clock_;
   bool json_;
   bool first_ = true;
-  std::unordered_map<u16, std::vector<FieldWords>> words_;  // by record type, in the order of its fields
-  std::unordered_map<u16, std::string> calls_;              // what is written of a call, by id
+  std::unordered_map<u16, std::vector<const TraceEnum*>> words_;  // by record type, in the order of its fields
+  std::unordered_map<u16, std::string> calls_;                    // what is written of a call, by id
 };
 
 }  // namespace gputrace

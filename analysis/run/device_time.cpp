@@ -7,12 +7,19 @@
 namespace gputrace {
 namespace {
 
-// CUpti_ActivityOverheadKind, and ours: what tracing itself causes. The driver's own work (compiling, loading, a full
-// command buffer) is not.
+// What tracing itself causes. The driver's own work (compiling, loading, a full command buffer) is not.
 bool of_collection(u32 kind) {
-  constexpr u32 kBufferFlush = 1u << 16, kInstrumentation = 2u << 16, kResource = 3u << 16, kBufferRequest = 7u << 16;
-  return kind == kBufferFlush || kind == kInstrumentation || kind == kResource || kind == kBufferRequest ||
-         kind == kOverheadOwnThread || kind == kOverheadOwnSetup;
+  switch (static_cast<OverheadKind>(kind)) {
+    case OverheadKind::BufferFlush:
+    case OverheadKind::Instrumentation:
+    case OverheadKind::Resource:
+    case OverheadKind::BufferRequest:
+    case OverheadKind::OwnThread:
+    case OverheadKind::OwnSetup:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace

@@ -14,11 +14,18 @@ constexpr Nanos kLongest = 400ll * 86'400 * 1'000'000'000;
 
 u64 stream_key(u32 context, u32 id) { return static_cast<u64>(context) << 32 | id; }
 
-// CUpti_ActivityOverheadKind: what the driver needs for the program is the program's, the rest is collection.
+// What the driver needs for the program is the program's, the rest is collection.
 IdleCause overhead_cause(u32 kind) {
-  constexpr u32 kCompiler = 1, kModuleLoading = 4u << 16, kLazyLoading = 5u << 16, kCommandBufferFull = 6u << 16;
-  if (kind == kCompiler || kind == kModuleLoading || kind == kLazyLoading) return IdleCause::ModuleLoad;
-  return kind == kCommandBufferFull ? IdleCause::QueueFull : IdleCause::Collection;
+  switch (static_cast<OverheadKind>(kind)) {
+    case OverheadKind::DriverCompiler:
+    case OverheadKind::ModuleLoading:
+    case OverheadKind::LazyFunctionLoading:
+      return IdleCause::ModuleLoad;
+    case OverheadKind::CommandBufferFull:
+      return IdleCause::QueueFull;
+    default:
+      return IdleCause::Collection;
+  }
 }
 
 // Both or none, in their order before the start.
@@ -229,7 +236,7 @@ void Intake::on_state(const DeviceState& record) {
 
 void Intake::on_overhead(const DeviceOverhead& record) {
   if (record.finish < record.start) return;
-  if (record.kind != kOverheadOwnThread && held_.size() < OverheadLog::kMost)
+  if (record.kind != static_cast<u32>(OverheadKind::OwnThread) && held_.size() < OverheadLog::kMost)
     held_.push_back({record.start, record.finish, record.kind, record.thread, handled_});
   for (DeviceOverheadSum& sum : activity_.overhead) {
     if (sum.kind != record.kind) continue;
@@ -263,7 +270,7 @@ void Intake::settle_keys() {
     call.correlation = key.correlation;
     call.thread = thread_index(key.thread, call.begin);
     call.callback = key.callback;
-    call.runtime = key.level == 2;
+    call.runtime = key.level == static_cast<u32>(ApiLevel::Runtime);
     window_.key(call, std::max<Nanos>(0, clock_.error_here()) + kKeyNoise);
   }
   keys_.clear();

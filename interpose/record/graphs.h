@@ -6,9 +6,6 @@
 
 namespace gputrace {
 
-enum GraphInstantiateFlags : u32 { kGraphUpdate = 1, kGraphUnreadable = 2 };
-enum GraphNodeFlags : u32 { kNodeSet = 1, kNodeDisabled = 2, kNodeInChild = 4 };
-
 // The exec came to be (or was updated as a whole) from `graph`: one GraphInstantiate, then one GraphNode for each node,
 // child graphs included.
 GT_COLD void graph_instantiated(const FinishedCall& call, CUgraph graph, CUgraphExec exec);

@@ -11,15 +11,8 @@ namespace {
 
 using namespace gputrace;
 
-bool is_device_record(RecordType type) {
-  return type == RecordType::DeviceKernel || type == RecordType::DeviceCopy || type == RecordType::DeviceMemset ||
-         type == RecordType::DeviceGraph || type == RecordType::DeviceSync || type == RecordType::DeviceApi ||
-         type == RecordType::DeviceOverhead || type == RecordType::DeviceEnvironment || type == RecordType::DeviceJit ||
-         type == RecordType::DevicePool;
-}
-
 void check(const AnyDeviceRecord& out, const char* name, const RecordRules& rules) {
-  if (!is_device_record(static_cast<RecordType>(out.header.type))) std::abort();
+  if (class_of(out.header.type) != RecordClass::Device) std::abort();
   if (out.header.size < sizeof(RecordHeader) || out.header.size > sizeof out || out.header.size % 8) std::abort();
   if (name && static_cast<RecordType>(out.header.type) != RecordType::DeviceKernel) std::abort();
   if (static_cast<RecordType>(out.header.type) != RecordType::DeviceKernel) return;

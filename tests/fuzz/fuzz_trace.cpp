@@ -64,6 +64,19 @@ std::string assemble(Input input) {
   return file;
 }
 
+// What the schema says of a type may be printed as it is.
+void check_schema(const TraceSchema& schema, u16 type) {
+  (void)schema.class_of(type);
+  const TraceRecordType* said = schema.record(type);
+  if (said == nullptr) return;
+  for (const TraceField& field : said->fields) {
+    const TraceEnum* words = schema.words(*said, field);
+    if (words == nullptr) continue;
+    for (const TraceValue& value : words->values)
+      if (value.word.empty() || value.word.find_first_of("\"|= \x1b") != std::string::npos) __builtin_trap();
+  }
+}
+
 void read_all(const TraceReader& trace) {
   ChunkBuffer buffer;
   for (const ThreadInfo& thread : trace.threads()) {
@@ -77,6 +90,7 @@ void read_all(const TraceReader& trace) {
         (void)decode<KernelLaunch>(record);
         (void)trace.clock().nanos(record.begin);
         (void)trace.schema().call(record.call);
+        check_schema(trace.schema(), record.type);
       }
     }
   }

@@ -72,8 +72,9 @@ TEST(Timeline, AGapIsTheProfilersWhereItsOverheadHeldTheLaunchingThreadLongest) 
   EXPECT_EQ(verdict_with(kBufferFlush, 100, 400'000).cause, IdleCause::HostLate);
   EXPECT_EQ(verdict_with(kBufferFlush, 101, 600'000).cause, IdleCause::HostLate);
   EXPECT_EQ(verdict_with(kBufferFlush, 0, 600'000).cause, IdleCause::HostLate);
-  EXPECT_EQ(verdict_with(kOverheadOwnSetup, 100, 600'000).cause, IdleCause::Collection);
-  EXPECT_EQ(verdict_with(kOverheadOwnThread, 100, 600'000).cause, IdleCause::HostLate);  // a sum, no place in time
+  EXPECT_EQ(verdict_with(static_cast<u32>(OverheadKind::OwnSetup), 100, 600'000).cause, IdleCause::Collection);
+  EXPECT_EQ(verdict_with(static_cast<u32>(OverheadKind::OwnThread), 100, 600'000).cause,
+            IdleCause::HostLate);  // a sum, no place in time
   EXPECT_EQ(verdict_with(kLazyLoading, 100, 600'000).cause, IdleCause::ModuleLoad);
 }
 
