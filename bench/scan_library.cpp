@@ -68,7 +68,7 @@ struct Library {
   double scan_seconds = 0, ptx_seconds = 0;
 
   void add(const KernelScan& scan) {
-    if ((scan.flags & kScanMachineCode) == 0) {
+    if ((scan.flags & kCodeScanned) == 0) {
       ++ptx_kernels;
       return;
     }
@@ -79,8 +79,8 @@ struct Library {
     chip.matrix += matrix ? 1 : 0;
     chip.missed += matrix && !says ? 1 : 0;
     chip.accused += !matrix && says ? 1 : 0;
-    chip.unknown_types += (scan.flags & kScanPrecisionPart) != 0 ? 1 : 0;
-    chip.incomplete += (scan.flags & kScanIncomplete) != 0 ? 1 : 0;
+    chip.unknown_types += (scan.flags & kCodePrecisionPart) != 0 ? 1 : 0;
+    chip.incomplete += (scan.flags & kCodeIncomplete) != 0 ? 1 : 0;
   }
 
   void scan(ByteSpan image) {

@@ -112,8 +112,8 @@ KernelScan described(const CodeModule& module, const ImageKernel& kernel, SmVari
   KernelScan scan;
   scan.symbol = kernel.symbol;
   scan.architecture = module.sm.number;
-  if (variant == SmVariant::kArchitecture) scan.flags |= kScanArchitectureVariant;
-  if (variant == SmVariant::kFamily) scan.flags |= kScanFamilyVariant;
+  if (variant == SmVariant::kArchitecture) scan.flags |= kCodeArchitectureVariant;
+  if (variant == SmVariant::kFamily) scan.flags |= kCodeFamilyVariant;
   if (kernel.max_threads != 0) scan.max_threads = kernel.max_threads;
   return scan;
 }
@@ -166,8 +166,8 @@ bool scan_cubin(ByteSpan bytes, SmVariant variant, const Found& found, ScanTotal
     }
     complete = complete && (!facts.calls_absolute || graph.has_graph());
     set_facts(scan, facts);
-    if (module->sm.number >= kFirstScannedArchitecture) scan.flags |= kScanMachineCode;
-    if (!complete) scan.flags |= kScanIncomplete;
+    if (module->sm.number >= kFirstScannedArchitecture) scan.flags |= kCodeScanned;
+    if (!complete) scan.flags |= kCodeIncomplete;
     found(scan);
   }
   totals.kernels += module->kernels.size();
@@ -183,12 +183,12 @@ bool scan_ptx_image(ByteSpan bytes, const Found& found, ScanTotals& totals, std:
   for (const PtxMmaFacts& scan : scans) by_name.emplace(scan.kernel, &scan);
   for (const ImageKernel& kernel : module->kernels) {
     KernelScan scan = described(*module, kernel, module->sm.variant);
-    scan.flags |= kScanPtxOnly;
+    scan.flags |= kCodePtxOnly;
     if (const auto facts = by_name.find(kernel.symbol); facts != by_name.end()) {
       set_facts(scan, facts->second->facts);
-      if (facts->second->incomplete) scan.flags |= kScanIncomplete;
+      if (facts->second->incomplete) scan.flags |= kCodeIncomplete;
     } else {
-      scan.flags |= kScanIncomplete;
+      scan.flags |= kCodeIncomplete;
     }
     found(scan);
   }

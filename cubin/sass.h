@@ -4,7 +4,7 @@
 //   · Pure, untrusted input: every offset is checked, nothing is guessed; what cannot be told is a flag or absent.
 //   · No state: any thread may call anything. Time: one pass over the code; memory: one unpacked image at a time.
 //   · A kernel's facts hold its own code and that of the device functions it calls (CALL targets and relocations inside
-//     of the image); calls that cannot be followed set kScanIncomplete.
+//     of the image); calls that cannot be followed set kCodeIncomplete.
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,56 +13,16 @@
 #include <string>
 #include <string_view>
 
-namespace gputrace {
+#include "trace/record.h"
 
-// The bits are those of the trace's MmaClass, PrecisionBits and CodeKernelFlags (tests/cubin checks it).
-enum ScanMma : std::uint64_t {
-  kScanHmma = 1,
-  kScanImma = 2,
-  kScanBmma = 4,
-  kScanDmma = 8,
-  kScanQmma = 16,
-  kScanOmma = 32,
-  kScanHgmma = 64,
-  kScanIgmma = 128,
-  kScanBgmma = 256,
-  kScanQgmma = 512,
-  kScanUtchmma = 1024,
-  kScanUtcimma = 2048,
-  kScanUtcqmma = 4096,
-  kScanUtcomma = 8192,
-  kScanUtcmma = 16384,
-};
-enum ScanPrecision : std::uint64_t {
-  kScanFp64 = 1,
-  kScanTf32 = 2,
-  kScanBf16 = 4,
-  kScanFp16 = 8,
-  kScanFp8 = 16,
-  kScanFp6 = 32,
-  kScanFp4 = 64,
-  kScanInt8 = 128,
-  kScanInt4 = 256,
-  kScanB1 = 512,
-  kScanFp32 = 1024,
-};
-enum ScanFlags : std::uint32_t {
-  kScanMachineCode = 1,
-  kScanPtxOnly = 2,
-  kScanTma = 4,
-  kScanAsyncCopy = 8,
-  kScanIncomplete = 16,
-  kScanPrecisionPart = 32,
-  kScanArchitectureVariant = 64,  // sm_90a: code for exactly that chip
-  kScanFamilyVariant = 128,       // sm_100f: code for its family
-};
+namespace gputrace {
 
 struct KernelScan {
   std::string_view symbol;         // valid during the callback only
   std::uint32_t architecture = 0;  // 10 x major + minor; of PTX: its .target
-  std::uint64_t mma = 0;           // ScanMma bits
-  std::uint64_t precision = 0;     // ScanPrecision bits: input types of the matrix instructions
-  std::uint32_t flags = 0;         // ScanFlags
+  std::uint64_t mma = 0;           // MmaClass bits
+  std::uint64_t precision = 0;     // PrecisionBits: input types of the matrix instructions
+  std::uint32_t flags = 0;         // CodeKernelFlags
   std::uint32_t instructions = 0;  // counts are of machine code; of PTX all are 0
   std::uint32_t mma_instructions = 0;
   std::uint32_t fp64 = 0, fp32 = 0, fp16 = 0, bf16 = 0;  // the rest's floating-point mix, by instructions

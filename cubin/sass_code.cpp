@@ -119,9 +119,9 @@ std::uint64_t bits(std::uint64_t word, unsigned first, unsigned count) {
 
 // QMMA's types A (bits 78, 82, 83) and B (79, 84, 85): E4M3 0, E5M2 1, E3M2 3, E2M3 4, E2M1 5.
 std::uint64_t narrow_type(std::uint64_t code) {
-  if (code <= 1) return kScanFp8;
-  if (code == 3 || code == 4) return kScanFp6;
-  return code == 5 ? std::uint64_t{kScanFp4} : 0;
+  if (code <= 1) return kFp8;
+  if (code == 3 || code == 4) return kFp6;
+  return code == 5 ? std::uint64_t{kFp4} : 0;
 }
 std::uint64_t qmma_types(std::uint64_t high) {
   const std::uint64_t a = narrow_type(bits(high, 18, 2) << 1 | bits(high, 14, 1));
@@ -131,7 +131,7 @@ std::uint64_t qmma_types(std::uint64_t high) {
 
 // Two bits of HMMA (82) and HGMMA (76): f16 0, bf16 1, tf32 2.
 std::uint64_t half_type(std::uint64_t code) {
-  constexpr std::uint64_t kTypes[] = {kScanFp16, kScanBf16, kScanTf32, 0};
+  constexpr std::uint64_t kTypes[] = {kFp16, kBf16, kTf32, 0};
   return kTypes[code];
 }
 
@@ -141,16 +141,16 @@ struct Tcgen05 {
   std::uint64_t precision;  // 0: in the instruction descriptor
 };
 Tcgen05 tcgen05_kind(std::uint64_t low, std::uint64_t high) {
-  if (bits(low, 63, 1) != 0) return {kScanUtcomma, kScanFp4};
+  if (bits(low, 63, 1) != 0) return {kUtcomma, kFp4};
   switch (bits(high, 8, 2)) {
     case 0:
-      return {kScanUtchmma, 0};
+      return {kUtchmma, 0};
     case 1:
-      return {kScanUtcimma, kScanInt8};
+      return {kUtcimma, kInt8};
     case 3:
-      return {kScanUtcqmma, 0};
+      return {kUtcqmma, 0};
     default:
-      return {kScanUtcmma, 0};
+      return {kUtcmma, 0};
   }
 }
 
@@ -160,9 +160,9 @@ std::uint64_t descriptor_types(std::uint64_t mma, std::uint32_t descriptor) {
   std::uint64_t found = 0;
   for (const std::uint64_t code : codes) {
     std::uint64_t type = 0;
-    if (mma == kScanUtchmma) type = code <= 2 ? half_type(code) : 0;
-    if (mma == kScanUtcqmma) {
-      constexpr std::uint64_t kTypes[] = {kScanFp8, kScanFp8, 0, kScanFp6, kScanFp6, kScanFp4, 0, 0};
+    if (mma == kUtchmma) type = code <= 2 ? half_type(code) : 0;
+    if (mma == kUtcqmma) {
+      constexpr std::uint64_t kTypes[] = {kFp8, kFp8, 0, kFp6, kFp6, kFp4, 0, 0};
       type = kTypes[code];
     }
     if (type == 0) return 0;
@@ -200,33 +200,33 @@ class CodeScanner {
     facts_.mma |= mma;
     facts_.precision |= precision;
     ++facts_.mma_instructions;
-    if (precision == 0) facts_.flags |= kScanPrecisionPart;
+    if (precision == 0) facts_.flags |= kCodePrecisionPart;
   }
 
   void look(Kind kind, std::uint64_t low, std::uint64_t high, std::size_t at) {
     switch (kind) {
       case Kind::kHmma:
-        return matrix(kScanHmma, (low & 0xfff) == 0x236 ? kScanFp16 : half_type(bits(high, 18, 2)));
+        return matrix(kHmma, (low & 0xfff) == 0x236 ? kFp16 : half_type(bits(high, 18, 2)));
       case Kind::kImma:  // bits 83 and 84: A and B of 4 bits
-        return matrix(kScanImma, bits(high, 19, 2) != 0 ? kScanInt4 : kScanInt8);
+        return matrix(kImma, bits(high, 19, 2) != 0 ? kInt4 : kInt8);
       case Kind::kBmma:
-        return matrix(kScanBmma, kScanB1);
+        return matrix(kBmma, kB1);
       case Kind::kDmma:
-        return matrix(kScanDmma, kScanFp64);
+        return matrix(kDmma, kFp64);
       case Kind::kQmma:
-        return matrix(kScanQmma, qmma_types(high));
+        return matrix(kQmma, qmma_types(high));
       case Kind::kOmma:
-        return matrix(kScanOmma, kScanFp4);
+        return matrix(kOmma, kFp4);
       case Kind::kHgmma:
         // wgmma.commit_group is this opcode too, with no destination and no descriptor.
         if (bits(low, 16, 8) == kZeroRegister && bits(low, 24, 8) == 0x3f) return;
-        return matrix(kScanHgmma, half_type(bits(high, 12, 2)));
+        return matrix(kHgmma, half_type(bits(high, 12, 2)));
       case Kind::kIgmma:
-        return matrix(kScanIgmma, kScanInt8);
+        return matrix(kIgmma, kInt8);
       case Kind::kBgmma:
-        return matrix(kScanBgmma, kScanB1);
+        return matrix(kBgmma, kB1);
       case Kind::kQgmma:
-        return matrix(kScanQgmma, kScanFp8);
+        return matrix(kQgmma, kFp8);
       case Kind::kTcgen05:
         return tcgen05(low, high, at);
       case Kind::kFp64:
@@ -246,10 +246,10 @@ class CodeScanner {
         if (bits(low, 24, 8) != kZeroRegister && !second_is_zero(low)) half(bits(high, 21, 1));
         return;
       case Kind::kTma:
-        facts_.flags |= kScanTma;
+        facts_.flags |= kCodeTma;
         return;
       case Kind::kAsyncCopy:
-        facts_.flags |= kScanAsyncCopy;
+        facts_.flags |= kCodeAsyncCopy;
         return;
       case Kind::kCallAbsolute:
         facts_.calls_absolute |= (low >> 9 & 7) != 4;  // 0x943 names its target by a relocation

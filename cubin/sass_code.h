@@ -9,7 +9,7 @@ namespace gputrace {
 struct CodeFacts {
   std::uint64_t mma = 0;
   std::uint64_t precision = 0;
-  std::uint32_t flags = 0;  // of ScanFlags: TMA, asynchronous copy, precision in part
+  std::uint32_t flags = 0;  // of CodeKernelFlags: TMA, asynchronous copy, precision in part
   std::uint32_t instructions = 0, mma_instructions = 0;
   std::uint32_t fp64 = 0, fp32 = 0, fp16 = 0, bf16 = 0;
   bool calls_absolute = false;  // a call through a register or constant to anywhere

@@ -54,10 +54,9 @@ std::uint64_t type_bit(std::string_view part) {
     std::uint64_t bit;
   };
   static constexpr Row kTypes[] = {
-      {"f64", kScanFp64}, {"tf32", kScanTf32}, {"bf16", kScanBf16}, {"f16", kScanFp16},
-      {"e4m3", kScanFp8}, {"e5m2", kScanFp8},  {"e3m2", kScanFp6},  {"e2m3", kScanFp6},
-      {"e2m1", kScanFp4}, {"s8", kScanInt8},   {"u8", kScanInt8},   {"s4", kScanInt4},
-      {"u4", kScanInt4},  {"b1", kScanB1},     {"f32", kScanFp32},  {"s32", 0},
+      {"f64", kFp64}, {"tf32", kTf32}, {"bf16", kBf16}, {"f16", kFp16}, {"e4m3", kFp8}, {"e5m2", kFp8},
+      {"e3m2", kFp6}, {"e2m3", kFp6},  {"e2m1", kFp4},  {"s8", kInt8},  {"u8", kInt8},  {"s4", kInt4},
+      {"u4", kInt4},  {"b1", kB1},     {"f32", kFp32},  {"s32", 0},
   };
   for (const Row& row : kTypes) {
     if (row.part == part) return row.bit;
@@ -80,28 +79,28 @@ std::vector<std::uint64_t> types_of(std::string_view word) {
 void tcgen05(std::string_view word, CodeFacts& facts) {
   const std::size_t at = word.find("kind::");
   const std::string_view kind = at == std::string_view::npos ? word : word.substr(at + 6, word.find('.', at) - at - 6);
-  if (kind == "f16" || kind == "tf32") facts.mma |= kScanUtchmma;
-  if (kind == "i8") facts.mma |= kScanUtcimma;
-  if (kind == "f8f6f4" || kind == "mxf8f6f4") facts.mma |= kScanUtcqmma;
-  if (kind == "mxf4" || kind == "mxf4nvf4") facts.mma |= kScanUtcomma;
+  if (kind == "f16" || kind == "tf32") facts.mma |= kUtchmma;
+  if (kind == "i8") facts.mma |= kUtcimma;
+  if (kind == "f8f6f4" || kind == "mxf8f6f4") facts.mma |= kUtcqmma;
+  if (kind == "mxf4" || kind == "mxf4nvf4") facts.mma |= kUtcomma;
   if (kind == "tf32") {
-    facts.precision |= kScanTf32;
+    facts.precision |= kTf32;
   } else if (kind == "i8") {
-    facts.precision |= kScanInt8;
+    facts.precision |= kInt8;
   } else if (kind.starts_with("mxf4")) {
-    facts.precision |= kScanFp4;
+    facts.precision |= kFp4;
   } else {
-    facts.flags |= kScanPrecisionPart;  // in a descriptor
+    facts.flags |= kCodePrecisionPart;  // in a descriptor
   }
 }
 
 std::uint64_t class_of(std::uint64_t inputs, bool warp_group, bool block_fp4) {
-  if (inputs & kScanFp64) return kScanDmma;
-  if (inputs & kScanB1) return warp_group ? kScanBgmma : kScanBmma;
-  if (inputs & (kScanInt8 | kScanInt4)) return warp_group ? kScanIgmma : kScanImma;
-  if (block_fp4) return kScanOmma;
-  if (inputs & (kScanFp8 | kScanFp6 | kScanFp4)) return warp_group ? kScanQgmma : kScanQmma;
-  return warp_group ? kScanHgmma : kScanHmma;
+  if (inputs & kFp64) return kDmma;
+  if (inputs & kB1) return warp_group ? kBgmma : kBmma;
+  if (inputs & (kInt8 | kInt4)) return warp_group ? kIgmma : kImma;
+  if (block_fp4) return kOmma;
+  if (inputs & (kFp8 | kFp6 | kFp4)) return warp_group ? kQgmma : kQmma;
+  return warp_group ? kHgmma : kHmma;
 }
 
 void matrix(std::string_view word, CodeFacts& facts) {
@@ -112,10 +111,10 @@ void matrix(std::string_view word, CodeFacts& facts) {
   if (types.size() >= 3) {
     inputs = types[1] | types[2];
   } else if (types.size() == 2) {
-    inputs = kScanFp16;  // wmma names only the accumulators where the inputs are f16
+    inputs = kFp16;  // wmma names only the accumulators where the inputs are f16
   }
-  if (inputs == 0 || (inputs & kScanFp32) != 0) {
-    facts.flags |= kScanPrecisionPart;
+  if (inputs == 0 || (inputs & kFp32) != 0) {
+    facts.flags |= kCodePrecisionPart;
     inputs = 0;
   }
   facts.mma |= class_of(inputs, warp_group, word.find("kind::mxf4") != std::string_view::npos);
@@ -128,10 +127,10 @@ void instruction(std::string_view word, CodeFacts& facts) {
     matrix(word, facts);
   } else if (word.starts_with("cp.async.bulk.") || word.starts_with("cp.reduce.async.bulk.")) {
     if (!word.starts_with("cp.async.bulk.commit") && !word.starts_with("cp.async.bulk.wait")) {
-      facts.flags |= kScanTma;
+      facts.flags |= kCodeTma;
     }
   } else if (word.starts_with("cp.async.c")) {  // .ca .cg, and not commit_group
-    if (!word.starts_with("cp.async.commit")) facts.flags |= kScanAsyncCopy;
+    if (!word.starts_with("cp.async.commit")) facts.flags |= kCodeAsyncCopy;
   }
 }
 

@@ -27,10 +27,10 @@ std::vector<std::byte> code_of(const std::vector<Word>& words) {
   return code;
 }
 
-constexpr Word kHmma{0x000000080404723c, 0x000fde000004180c};  // bf16
+constexpr Word kHmmaWord{0x000000080404723c, 0x000fde000004180c};  // bf16
 constexpr Word kNop{0x0000000000007918, 0x000fc00000000000};
 constexpr Word kHmma884{0x0000000402087236, 0x004f640000005408};
-constexpr Word kQmma{0x000000080404727a, 0x004ff60000002c0c};
+constexpr Word kQmmaWord{0x000000080404727a, 0x004ff60000002c0c};
 constexpr Word kMoveZero{0x00000000ff097431, 0x000fcc00000001ff};  // HFMA2 R9, -RZ, RZ, 0, 0
 constexpr Word kTensorMemory{0x00ff0a06040075ea, 0x0001d80008000008};
 constexpr Word kDescriptor{0x08110490000b7882, 0x000fe20000000000};  // UMOV UR11, bf16 x bf16
@@ -43,37 +43,37 @@ Word branch(std::int64_t from, std::int64_t to) {
 }
 
 TEST(SassTest, CountsNopsOut) {
-  const CodeFacts facts = scan_code(code_of({kHmma, kNop, kHmma, kMoveZero}), 90);
+  const CodeFacts facts = scan_code(code_of({kHmmaWord, kNop, kHmmaWord, kMoveZero}), 90);
   EXPECT_EQ(facts.instructions, 3u);
   EXPECT_EQ(facts.mma_instructions, 2u);
-  EXPECT_EQ(facts.mma, kScanHmma);
-  EXPECT_EQ(facts.precision, kScanBf16);
+  EXPECT_EQ(facts.mma, kHmma);
+  EXPECT_EQ(facts.precision, kBf16);
   EXPECT_EQ(facts.fp16, 0u);  // a constant moved by an HFMA2 is no arithmetic
 }
 
 TEST(SassTest, OpcodesMeanWhatTheirArchitectureSays) {
-  EXPECT_EQ(scan_code(code_of({kHmma884}), 70).mma, kScanHmma);
-  EXPECT_EQ(scan_code(code_of({kHmma884}), 75).mma, kScanHmma);
+  EXPECT_EQ(scan_code(code_of({kHmma884}), 70).mma, kHmma);
+  EXPECT_EQ(scan_code(code_of({kHmma884}), 75).mma, kHmma);
   EXPECT_EQ(scan_code(code_of({kHmma884}), 80).mma, 0u);
-  EXPECT_EQ(scan_code(code_of({kQmma}), 89).mma, kScanQmma);
-  EXPECT_EQ(scan_code(code_of({kQmma}), 90).mma, 0u);
-  EXPECT_EQ(scan_code(code_of({kQmma}), 120).mma, kScanQmma);
-  EXPECT_EQ(scan_code(code_of({kTensorMemory}), 100).mma, kScanUtchmma);
+  EXPECT_EQ(scan_code(code_of({kQmmaWord}), 89).mma, kQmma);
+  EXPECT_EQ(scan_code(code_of({kQmmaWord}), 90).mma, 0u);
+  EXPECT_EQ(scan_code(code_of({kQmmaWord}), 120).mma, kQmma);
+  EXPECT_EQ(scan_code(code_of({kTensorMemory}), 100).mma, kUtchmma);
   EXPECT_EQ(scan_code(code_of({kTensorMemory}), 90).mma, 0u);
-  EXPECT_EQ(scan_code(code_of({kHmma}), 61).instructions, 0u);  // another encoding: nothing is read
+  EXPECT_EQ(scan_code(code_of({kHmmaWord}), 61).instructions, 0u);  // another encoding: nothing is read
 }
 
 TEST(SassTest, DescriptorIsTakenWhereOnlyOnePathLeadsThere) {
   const auto precision = [](const std::vector<Word>& words) { return scan_code(code_of(words), 100).precision; };
-  EXPECT_EQ(precision({kOtherHalf, kDescriptor, kTensorMemory}), kScanBf16);
-  EXPECT_EQ(precision({kDescriptor, kOtherHalf, kTensorMemory}), kScanBf16);
+  EXPECT_EQ(precision({kOtherHalf, kDescriptor, kTensorMemory}), kBf16);
+  EXPECT_EQ(precision({kDescriptor, kOtherHalf, kTensorMemory}), kBf16);
   EXPECT_EQ(precision({kTensorMemory}), 0u);
   EXPECT_EQ(precision({kDescriptor, kCall, kTensorMemory}), 0u);
   // A loop around it begins behind the write.
-  EXPECT_EQ(precision({kDescriptor, kNop, kTensorMemory, branch(3, 1)}), kScanBf16);
+  EXPECT_EQ(precision({kDescriptor, kNop, kTensorMemory, branch(3, 1)}), kBf16);
   // A path around the write leads to it.
   EXPECT_EQ(precision({branch(0, 2), kDescriptor, kNop, kTensorMemory}), 0u);
-  EXPECT_EQ(precision({kDescriptor, kNop, kTensorMemory, kNop, branch(4, 0)}), kScanBf16);
+  EXPECT_EQ(precision({kDescriptor, kNop, kTensorMemory, kNop, branch(4, 0)}), kBf16);
   // The loop writes it again, behind.
   Word other = kDescriptor;
   other.low ^= std::uint64_t{0x480} << 32;
@@ -81,7 +81,7 @@ TEST(SassTest, DescriptorIsTakenWhereOnlyOnePathLeadsThere) {
 }
 
 TEST(SassTest, TailShorterThanAnInstructionIsIgnored) {
-  std::vector<std::byte> code = code_of({kHmma, kHmma});
+  std::vector<std::byte> code = code_of({kHmmaWord, kHmmaWord});
   code.resize(code.size() - 1);
   EXPECT_EQ(scan_code(code, 90).mma_instructions, 1u);
   EXPECT_EQ(scan_code({}, 90).instructions, 0u);
@@ -103,14 +103,14 @@ TEST(SassTest, PtxTextIsReadByKernelAndCalls) {
   const auto facts = scan_ptx(text);
   ASSERT_EQ(facts.size(), 4u);
   EXPECT_EQ(facts[0].kernel, "with");
-  EXPECT_EQ(facts[0].facts.mma, kScanHmma);
-  EXPECT_EQ(facts[0].facts.precision, kScanBf16);
+  EXPECT_EQ(facts[0].facts.mma, kHmma);
+  EXPECT_EQ(facts[0].facts.precision, kBf16);
   EXPECT_FALSE(facts[0].incomplete);
   EXPECT_EQ(facts[1].facts.mma, 0u);
   EXPECT_FALSE(facts[1].incomplete);
   EXPECT_TRUE(facts[2].incomplete);
   EXPECT_TRUE(facts[3].incomplete);
-  EXPECT_EQ(facts[3].facts.precision, kScanFp16);
+  EXPECT_EQ(facts[3].facts.precision, kFp16);
 }
 
 TEST(SassTest, WhatIsNoImageIsSaid) {
@@ -133,20 +133,20 @@ constexpr OldKernel kOldKernels[] = {
     {70, "plain_f16x2", 0, 0, 0, 0, 0, 3, 0},
     {70, "plain_f32", 0, 0, 0, 0, 4, 0, 0},
     {70, "plain_f64", 0, 0, 0, 4, 0, 0, 0},
-    {70, "mma_f16_m8n8k4_f32", kScanHmma, kScanFp16, 4, 0, 0, 0, 0},
-    {70, "wmma_f16", kScanHmma, kScanFp16, 16, 0, 0, 0, 0},
+    {70, "mma_f16_m8n8k4_f32", kHmma, kFp16, 4, 0, 0, 0, 0},
+    {70, "wmma_f16", kHmma, kFp16, 16, 0, 0, 0, 0},
     {70, "calls", 0, 0, 0, 0, 1, 0, 0},
-    {72, "wmma_s8", kScanImma, kScanInt8, 4, 0, 0, 0, 0},
-    {72, "wmma_f16", kScanHmma, kScanFp16, 16, 0, 0, 0, 0},
-    {75, "mma_s4_s4_m8n8k32", kScanImma, kScanInt4, 1, 0, 0, 0, 0},
-    {75, "mma_b1_m8n8k128_xor", kScanBmma, kScanB1, 1, 0, 0, 0, 0},
-    {80, "mma_bf16_m16n8k16", kScanHmma, kScanBf16, 1, 0, 0, 0, 0},
-    {80, "mma_tf32_m16n8k8", kScanHmma, kScanTf32, 1, 0, 0, 0, 0},
-    {80, "mma_f64_m8n8k4", kScanDmma, kScanFp64, 1, 0, 0, 0, 0},
+    {72, "wmma_s8", kImma, kInt8, 4, 0, 0, 0, 0},
+    {72, "wmma_f16", kHmma, kFp16, 16, 0, 0, 0, 0},
+    {75, "mma_s4_s4_m8n8k32", kImma, kInt4, 1, 0, 0, 0, 0},
+    {75, "mma_b1_m8n8k128_xor", kBmma, kB1, 1, 0, 0, 0, 0},
+    {80, "mma_bf16_m16n8k16", kHmma, kBf16, 1, 0, 0, 0, 0},
+    {80, "mma_tf32_m16n8k8", kHmma, kTf32, 1, 0, 0, 0, 0},
+    {80, "mma_f64_m8n8k4", kDmma, kFp64, 1, 0, 0, 0, 0},
     {80, "mma_f16_m8n8k4_f32", 0, 0, 0, 0, 12, 0, 0},
     {80, "plain_bf16", 0, 0, 0, 0, 0, 0, 2},
-    {90, "mma_s4_s4_m8n8k32", kScanImma, kScanInt8, 2, 0, 0, 0, 0},
-    {90, "mma_f64_m16n8k8", kScanDmma, kScanFp64, 1, 0, 0, 0, 0},
+    {90, "mma_s4_s4_m8n8k32", kImma, kInt8, 2, 0, 0, 0, 0},
+    {90, "mma_f64_m16n8k8", kDmma, kFp64, 1, 0, 0, 0, 0},
 };
 
 TEST(SassTest, OldCompilersAndChipsAreRead) {
@@ -159,7 +159,7 @@ TEST(SassTest, OldCompilersAndChipsAreRead) {
   for_each_kernel_code(
       image, {},
       [&](const KernelScan& scan) {
-        if (scan.flags & kScanMachineCode) found[{scan.architecture, std::string(scan.symbol)}] = scan;
+        if (scan.flags & kCodeScanned) found[{scan.architecture, std::string(scan.symbol)}] = scan;
       },
       &totals);
   EXPECT_EQ(totals.failures, 0u);
@@ -187,7 +187,7 @@ TEST(SassTest, DevicesChooseAmongTheEntries) {
   const auto chips = [&](std::vector<std::uint32_t> devices) {
     std::set<std::pair<std::uint32_t, bool>> found;
     for_each_kernel_code(image, devices, [&](const KernelScan& scan) {
-      found.emplace(scan.architecture, (scan.flags & kScanPtxOnly) != 0);
+      found.emplace(scan.architecture, (scan.flags & kCodePtxOnly) != 0);
     });
     return found;
   };

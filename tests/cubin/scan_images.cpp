@@ -37,7 +37,7 @@ void scan_entry(const FatbinEntry& entry, Totals& totals) {
   const bool cubin = entry.kind == ContainerKind::kCubin;
   std::size_t scanned = 0;
   const bool told = for_each_kernel_code(*bytes, {}, [&scanned](const KernelScan& scan) {
-    scanned += (scan.flags & (kScanMachineCode | kScanPtxOnly)) != 0 ? 1 : 0;
+    scanned += (scan.flags & (kCodeScanned | kCodePtxOnly)) != 0 ? 1 : 0;
   });
   if (!told || scanned != module->kernels.size()) {
     ++totals.failures;

@@ -3,34 +3,31 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <string>
 #include <vector>
 
 #include "cubin/sass.h"
+#include "trace/schema.h"
 
 namespace {
 
-template <std::size_t N>
-std::string words(std::uint64_t bits, const char* const (&names)[N]) {
+std::string words(std::uint64_t bits, const gputrace::EnumSchema& schema) {
   std::string text;
-  for (std::size_t i = 0; i < N; ++i) {
-    if ((bits >> i & 1) == 0) continue;
+  for (gputrace::u32 i = 0; i < schema.value_count; ++i) {
+    if ((bits & schema.values[i].number) == 0) continue;
     if (!text.empty()) text += '|';
-    text += names[i];
+    text += schema.values[i].word;
   }
   return text.empty() ? "-" : text;
 }
 
 void print(const char* file, const gputrace::KernelScan& scan) {
-  static const char* const kMma[] = {"HMMA",  "IMMA",  "BMMA",    "DMMA",    "QMMA",    "OMMA",    "HGMMA", "IGMMA",
-                                     "BGMMA", "QGMMA", "UTCHMMA", "UTCIMMA", "UTCQMMA", "UTCOMMA", "UTCMMA"};
-  static const char* const kPrecision[] = {"fp64", "tf32", "bf16", "fp16", "fp8", "fp6",
-                                           "fp4",  "int8", "int4", "b1",   "fp32"};
-  static const char* const kFlags[] = {"code", "ptx", "tma", "async", "incomplete", "precision_part", "arch", "family"};
+  using namespace gputrace;
   std::printf("%s %.*s sm=%u mma=%s precision=%s flags=%s n=%u matrix=%u fp64=%u fp32=%u fp16=%u bf16=%u regs=%d\n",
               file, static_cast<int>(scan.symbol.size()), scan.symbol.data(), scan.architecture,
-              words(scan.mma, kMma).c_str(), words(scan.precision, kPrecision).c_str(),
-              words(scan.flags, kFlags).c_str(), scan.instructions, scan.mma_instructions, scan.fp64, scan.fp32,
-              scan.fp16, scan.bf16, scan.registers ? static_cast<int>(*scan.registers) : -1);
+              words(scan.mma, schema_of(MmaClass{})).c_str(), words(scan.precision, schema_of(PrecisionBits{})).c_str(),
+              words(scan.flags, schema_of(CodeKernelFlags{})).c_str(), scan.instructions, scan.mma_instructions,
+              scan.fp64, scan.fp32, scan.fp16, scan.bf16, scan.registers ? static_cast<int>(*scan.registers) : -1);
 }
 
 }  // namespace

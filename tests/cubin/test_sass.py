@@ -40,9 +40,9 @@ def check_kernel(variant, kernel, facts):
     check(where + ' class', facts['mma'], mma)
     check(where + ' precision', facts['precision'], precision)
     flags = facts['flags'].split('|')
-    check(where + ' variant', 'arch' in flags, variant.endswith('a'))
-    check(where + ' incomplete', 'incomplete' in flags, False)
-    for name, flag in (('tma', 'tma'), ('asynchronous', 'async'), ('part', 'precision_part')):
+    check(where + ' variant', 'ArchitectureVariant' in flags, variant.endswith('a'))
+    check(where + ' incomplete', 'Incomplete' in flags, False)
+    for name, flag in (('tma', 'Tma'), ('asynchronous', 'AsyncCopy'), ('part', 'PrecisionPart')):
         if name in extra:
             check(f'{where} {flag}', flag in flags, extra.pop(name))
     for name, value in extra.items():
@@ -134,7 +134,7 @@ def check_ptx():
                 continue
             facts, name = found[kernel.name][0], kernel.name
             where = f'PTX {variant} {name}'
-            check(where + ' flags', 'ptx' in facts['flags'] and 'code' not in facts['flags'], True)
+            check(where + ' flags', 'PtxOnly' in facts['flags'] and 'Scanned' not in facts['flags'], True)
             if name.startswith(('mma_f16', 'mmasp_f16')):
                 check(where, (facts['mma'], facts['precision']), ('HMMA', 'fp16'))
             elif name.startswith(('mma_s4', 'mma_u4')):
@@ -167,8 +167,8 @@ def compiled(variants):
         for facts in rows:
             where = f'C++ sm_{facts["sm"]} {name} {facts["flags"]}'
             check(where, (facts['mma'], facts['precision']), (mma, precision))
-            check(where + ' incomplete', 'incomplete' in facts['flags'], name == 'calls_table' and 'ptx' in facts['flags'])
-            if 'ptx' in facts['flags']:
+            check(where + ' incomplete', 'Incomplete' in facts['flags'], name == 'calls_table' and 'PtxOnly' in facts['flags'])
+            if 'PtxOnly' in facts['flags']:
                 continue
             most = max(('fp64', 'fp32', 'fp16', 'bf16'), key=lambda k: int(facts[k]))
             # sm_75 has no bfloat16 arithmetic: the header computes it in float.

@@ -13,7 +13,7 @@ from check import SOURCE, check, finish, skip  # noqa: E402
 MAY_INCLUDE = {
     'base': set(),
     'trace': {'base'},
-    'cubin': {'base'},
+    'cubin': {'base', 'trace'},
     'ringbuf': {'base', 'trace'},
     'interpose': {'base', 'trace', 'ringbuf', 'cupti'},
     'cupti': {'base', 'trace', 'ringbuf'},
@@ -62,7 +62,7 @@ ROOMS = {
 MOST_IN_A_FOLDER = 30
 # Of trace/, the preloaded library sees what a record is and never what a file is: these are file parts.
 FILE_PART = re.compile(r'trace/(file|.*_file|.*reader|.*writer|.*text|chunk|compress|transform|clock_map)\w*\.h$')
-NO_FILE_PARTS = {'ringbuf', 'interpose', 'cupti'}
+NO_FILE_PARTS = {'ringbuf', 'interpose', 'cupti', 'cubin'}
 # What runs during an intercepted call.
 HOT = ['interpose/hot/traced.h', 'ringbuf/producer.h', 'base/clock.h']
 HEAVY = re.compile(r'<(string|vector|map|unordered_map|set|list|deque|mutex|shared_mutex|condition_variable|thread|iostream|'
