@@ -50,7 +50,8 @@ void write_record(BoundedText& text, const RecordSchema& schema) {
   end_line(text, schema.doc);
   for (u32 i = 0; i < schema.field_count; ++i) {
     const FieldSchema& field = schema.fields[i];
-    text << "field " << schema.name << " " << field.name << " " << field.type << " " << field.offset << " " << field.unit;
+    text << "field " << schema.name << " " << field.name << " " << field.type << " " << field.offset << " "
+         << field.unit;
     end_line(text, field.doc);
   }
 }
