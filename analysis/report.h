@@ -20,7 +20,4 @@ struct ReportRequest {
 // Sections must exist (find_report). A sort column that a section does not have leaves its order as it is.
 Report make_report(const LoadedTrace& trace, const ReportRequest& request);
 
-// Was the calls' level collected at all? Then sections are present even where nothing happened.
-bool api_collected(const LoadedTrace& trace);
-
 }  // namespace gputrace

@@ -18,7 +18,7 @@ constexpr std::size_t kTerminalRows = 10;  // of each table when no section is a
 
 struct ReportOptions {
   std::vector<std::string> paths, sections;
-  std::string format = "text", output, sort, rank, from, to, html, steps;
+  std::string format = "text", output, sort, rank, from, to;
   bool json = false, last = false, strict = false;
   long long top = -1, device = -1;
 };
@@ -26,8 +26,8 @@ struct ReportOptions {
 template <typename Wanted>
 std::string words_of_sections(Wanted&& wanted) {
   std::string words;
-  for (const ReportEntry& entry : all_reports()) {
-    if (wanted(entry.section)) words += (words.empty() ? "" : " ") + std::string(entry.section);
+  for (const SectionReport* report : all_reports()) {
+    if (wanted(report->section)) words += (words.empty() ? "" : " ") + std::string(report->section);
   }
   return words;
 }
@@ -47,21 +47,16 @@ void add_options(OptionParser& parser, ReportOptions& options) {
   parser.text("--to", options.to, "leave out calls from T on", "T");
   parser.flag("--last", options.last, "only the newest run");
   parser.flag("--strict", options.strict, "exit code 4 if data are incomplete");
-  parser.text("--html", options.html, "not built in this version", "FILE");
-  parser.text("--steps", options.steps, "not built in this version", "A-B");
 }
 
 std::vector<std::string> section_names() {
   std::vector<std::string> names;
-  for (const ReportEntry& report : all_reports()) names.emplace_back(report.section);
+  for (const SectionReport* report : all_reports()) names.emplace_back(report->section);
   return names;
 }
 
 // What can be said against the options before anything is read. 0: nothing.
 int check_options(const ReportOptions& options) {
-  if (!options.html.empty() || options.format == "html")
-    return fail(kUsage, "the HTML report is not built in this version: use --format text, json or csv");
-  if (!options.steps.empty()) return fail(kUsage, "--steps is not built in this version: use --from and --to");
   const std::vector<std::string> formats = {"text", "json", "csv"};
   if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
     return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv" +
@@ -69,7 +64,6 @@ int check_options(const ReportOptions& options) {
   }
   for (const std::string& section : options.sections) {
     if (find_report(section)) continue;
-    if (is_planned_section(section)) return fail(kUsage, "section '" + section + "' is not built in this version");
     return fail(kUsage, "unknown section '" + section + "'" + did_you_mean(section, section_names()));
   }
   if (options.format == "csv" && options.sections.size() != 1)
@@ -88,15 +82,14 @@ int check_options(const ReportOptions& options) {
   return 0;
 }
 
-// A column that no section has is a mistake; the tables tell which columns there are, also without data.
+// A column that no section has is a mistake.
 int check_sort(const ReportOptions& options) {
   if (options.sort.empty()) return 0;
   std::vector<std::string> keys;
-  for (const ReportEntry& entry : all_reports()) {
-    if (!options.sections.empty() &&
-        std::find(options.sections.begin(), options.sections.end(), entry.section) == options.sections.end())
-      continue;
-    for (const Column& column : entry.make(LoadedTrace{}).columns) keys.push_back(column.key);
+  for (const SectionReport* report : all_reports()) {
+    const auto& asked = options.sections;
+    if (!asked.empty() && std::find(asked.begin(), asked.end(), report->section) == asked.end()) continue;
+    for (const SectionColumn& column : report->columns) keys.emplace_back(column.key);
   }
   if (std::find(keys.begin(), keys.end(), options.sort) != keys.end()) return 0;
   return fail(kUsage, "--sort: no column '" + options.sort + "'" +
@@ -119,8 +112,8 @@ int check_device(const ReportOptions& options, const LoadedTrace& trace) {
 void keep_what_is_shown(Report& report) {
   std::vector<Table> kept;
   for (Table& table : report.tables) {
-    const ReportEntry* entry = find_report(table.section);
-    const bool shown = entry->shown == Shown::Always || (entry->shown == Shown::Filled && !table.rows.empty());
+    const Shown when = find_report(table.section)->shown;
+    const bool shown = when == Shown::Always || (when == Shown::Filled && !table.rows.empty());
     if (shown) kept.push_back(std::move(table));
   }
   report.tables = std::move(kept);

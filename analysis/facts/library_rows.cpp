@@ -4,11 +4,6 @@
 
 namespace gputrace {
 
-bool libraries_collected(const LoadedTrace& trace) {
-  return std::any_of(trace.processes.begin(), trace.processes.end(),
-                     [](const ProcessTrace& process) { return process.library.collected; });
-}
-
 std::span<const LibraryUse> library_uses_of_kernel(const ProcessTrace& process, u32 kernel) {
   const auto& uses = process.library.uses;
   const auto first = std::lower_bound(uses.begin(), uses.end(), kernel,

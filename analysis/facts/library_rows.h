@@ -9,9 +9,6 @@
 
 namespace gputrace {
 
-// Whether any process recorded calls of vendor libraries.
-bool libraries_collected(const LoadedTrace& trace);
-
 // Which library rows launched a kernel (index in ProcessTrace::kernels), and how often.
 std::span<const LibraryUse> library_uses_of_kernel(const ProcessTrace& process, u32 kernel);
 // Name of a row's call without version suffixes: "cublasGemmEx".

@@ -189,21 +189,4 @@ PrecisionTimes precision_times(const LoadedTrace& trace) {
   return times;
 }
 
-bool code_collected(const LoadedTrace& trace) {
-  for (const ProcessTrace& process : trace.processes) {
-    if (asked_for(process, collect::kCode).value_or(false)) return true;
-  }
-  return false;
-}
-
-std::string why_no_code(const LoadedTrace& trace) {
-  for (const ProcessTrace& process : trace.processes) {
-    for (const Function& function : process.functions) {
-      if (!function.code.empty()) return "";
-    }
-  }
-  if (!code_collected(trace)) return "machine code was not collected (GPUTRACE_COLLECT without code)";
-  return "no machine code of a launched kernel was read";
-}
-
 }  // namespace gputrace

@@ -61,9 +61,4 @@ struct PrecisionTimes {
 };
 PrecisionTimes precision_times(const LoadedTrace& trace);
 
-// Code of any kernel was looked for in this process or another.
-bool code_collected(const LoadedTrace& trace);
-// Why no kernel's code is known; empty: some is.
-std::string why_no_code(const LoadedTrace& trace);
-
 }  // namespace gputrace

@@ -2,26 +2,19 @@
 
 namespace gputrace {
 
-const std::vector<ReportEntry>& all_reports() {
-  static const std::vector<ReportEntry> kReports = {
-#define GT_REPORT(section, function, shown) {section, function##_report, Shown::shown},
+std::span<const SectionReport* const> all_reports() {
+  static constexpr const SectionReport* kReports[] = {
+#define GT_REPORT(room, report) &report##_report,
 #include "analysis/reports/list.def"
   };
   return kReports;
 }
 
-const ReportEntry* find_report(const std::string& section) {
-  for (const ReportEntry& report : all_reports()) {
-    if (section == report.section) return &report;
+const SectionReport* find_report(const std::string& section) {
+  for (const SectionReport* report : all_reports()) {
+    if (section == report->section) return report;
   }
   return nullptr;
-}
-
-bool is_planned_section(const std::string& section) {
-  for (const char* planned : {"steps", "ops", "input", "input-ops", "ranks", "io"}) {
-    if (section == planned) return true;
-  }
-  return false;
 }
 
 }  // namespace gputrace

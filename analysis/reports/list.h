@@ -1,30 +1,18 @@
-// All reports. A report is a pure function from the loaded traces to a table: it never prints, and never looks at
-// options.
+// All reports. NAME_report(trace) makes one table; a report says of itself what it is (section_report.h).
 #pragma once
 
+#include <span>
 #include <string>
-#include <vector>
 
-#include "analysis/facts/facts.h"
-#include "analysis/table/table.h"
+#include "analysis/reports/section_report.h"
 
 namespace gputrace {
 
-enum class Shown { Always, Filled, OnDemand };
-
-struct ReportEntry {
-  const char* section;
-  Table (*make)(const LoadedTrace& trace);
-  Shown shown;
-};
-
-#define GT_REPORT(section, function, shown) Table function##_report(const LoadedTrace& trace);
+#define GT_REPORT(room, report) extern const SectionReport report##_report;
 #include "analysis/reports/list.def"
 
-const std::vector<ReportEntry>& all_reports();
-const ReportEntry* find_report(const std::string& section);
-
-// Sections of later versions: asked for by name, the answer says so.
-bool is_planned_section(const std::string& section);
+std::span<const SectionReport* const> all_reports();
+// nullptr: there is no such section.
+const SectionReport* find_report(const std::string& section);
 
 }  // namespace gputrace

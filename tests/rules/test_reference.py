@@ -1,13 +1,16 @@
-"""docs/REFERENCE.md names every section, verb, option of report, variable and part to collect that there is, and none that there is not."""
+"""docs/REFERENCE.md names every verb, option of report, variable and part to collect that there is, and none that there is not; what it
+says of sections is what the reports say of themselves. GT_UPDATE=1 writes that part."""
+import difflib
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from check import SOURCE, check, finish  # noqa: E402
+from check import SOURCE, artefact, check, finish, skip  # noqa: E402
 
 INTERNAL = {'GPUTRACE_RUN'}  # from `run` to the processes that it starts
-NOT_BUILT = {'GPUTRACE_KEEP', 'GPUTRACE_SHM', 'GPUTRACE_SIGNAL', 'GPUTRACE_METRICS', 'GPUTRACE_CONFIG', '--html', '--steps'}
+NOT_BUILT = {'GPUTRACE_KEEP', 'GPUTRACE_SHM', 'GPUTRACE_SIGNAL', 'GPUTRACE_METRICS', 'GPUTRACE_CONFIG'}
 
 
 def text(*path):
@@ -25,18 +28,29 @@ def compare(what, there, said):
     check(f'REFERENCE names no {what} that there is not', not said - there, sorted(said - there))
 
 
+def check_generated(reference):
+    program = artefact('GT_REFERENCE_DOC', 'analysis/reference_doc')
+    if not program:
+        return skip('sections of docs/REFERENCE.md', 'the program that prints them is not built yet')
+    printed = subprocess.run([program], stdout=subprocess.PIPE, check=True, timeout=60).stdout.decode()
+    begin, end = reference.index('## Sections'), reference.index('## JSON')
+    if os.environ.get('GT_UPDATE'):
+        with open(os.path.join(SOURCE, 'docs', 'REFERENCE.md'), 'w', encoding='utf-8') as file:
+            file.write(reference[:begin] + printed + reference[end:])
+        return None
+    difference = list(difflib.unified_diff(reference[begin:end].splitlines(), printed.splitlines(), 'docs/REFERENCE.md', 'analysis/reports', lineterm=''))
+    return check('the sections of docs/REFERENCE.md are the reports\' own words', not difference,
+                 '\n'.join([''] + difference[:20] + ['fix: GT_UPDATE=1 python3 tests/rules/test_reference.py']))
+
+
 def main():
     reference = text('docs', 'REFERENCE.md')
-    sections = reference[reference.index('## Sections'):reference.index('## JSON')]
-    # The first column, and what a row adds after a semicolon: "`categories` | …; `category-tree`: …".
-    named = set(re.findall(r'`([a-z-]+)`', ' '.join(line.split('|')[1] for line in sections.splitlines() if line.startswith('| `'))))
-    named |= set(re.findall(r'; `([a-z-]+)`:', sections))
-    compare('section', set(re.findall(r'^GT_REPORT\("([a-z-]+)"', text('analysis', 'reports', 'list.def'), re.M)), named)
+    check_generated(reference)
 
     verbs = set(re.findall(r'^\| `([a-z]+)[` ]', reference[:reference.index('Exit codes')], re.M))
     compare('verb', set(re.findall(r'\{"([a-z]+)", "[^"]*", \w+_verb', text('cli', 'main.cpp'))), verbs)
 
-    options = set(re.findall(r'"(?:-\w,)?(--[a-z]+)"', text('cli', 'report_verb.cpp'))) - NOT_BUILT
+    options = set(re.findall(r'"(?:-\w,)?(--[a-z]+)"', text('cli', 'report_verb.cpp')))
     row = next(line for line in reference.splitlines() if line.startswith('| `report '))
     compare('option of report', options - {'--output'}, set(re.findall(r'--[a-z]+', row)))
 

@@ -5,8 +5,9 @@
 #include "analysis/reports/list.h"
 
 namespace gputrace {
+namespace {
 
-Table api_report(const LoadedTrace& trace) {
+void fill_api(const LoadedTrace& trace, Table& table) {
   struct CallRow {
     u64 calls = 0, errors = 0, self_ns = 0;
     Distribution durations;
@@ -22,15 +23,6 @@ Table api_report(const LoadedTrace& trace) {
       row.durations.merge(call.durations);
     }
   }
-  Table table;
-  table.section = "api";
-  table.title = "CUDA calls by total time";
-  table.columns = {{"call", Unit::Text, Hint::Name}, {"level", Unit::Text},     {"calls", Unit::Count},
-                   {"errors", Unit::Count},          {"total_ns", Unit::Nanos}, {"self_ns", Unit::Nanos},
-                   {"mean_ns", Unit::Nanos},         {"p99_ns", Unit::Nanos},   {"max_ns", Unit::Nanos}};
-  table.notes = {
-      "host time in the calls; self = without calls nested in it (a runtime call contains the driver calls that it "
-      "makes), so only self adds up"};
   for (const auto& [key, row] : rows) {
     table.rows.push_back({key.first, key.second, number(row.calls), number(row.errors), number(row.durations.sum()),
                           number(row.self_ns), number(row.durations.mean()), number(row.durations.percentile(0.99)),
@@ -38,7 +30,29 @@ Table api_report(const LoadedTrace& trace) {
     if (row.durations.approximate()) table.columns[7].approximate = true;
   }
   sort_table(table, "total_ns");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport api_report = {
+    .section = "api",
+    .title = "CUDA calls by total time",
+    .answers = "call and level: calls, errors, total and self time, mean, p99, max",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"call", Unit::Text, Hint::Name},
+                {"level", Unit::Text},
+                {"calls", Unit::Count},
+                {"errors", Unit::Count},
+                {"total_ns", Unit::Nanos},
+                {"self_ns", Unit::Nanos},
+                {"mean_ns", Unit::Nanos},
+                {"p99_ns", Unit::Nanos},
+                {"max_ns", Unit::Nanos}},
+    .notes =
+        {"host time in the calls; self = without calls nested in it (a runtime call contains the driver calls that it "
+         "makes), so only self adds up"},
+    .fill = fill_api,
+};
 
 }  // namespace gputrace

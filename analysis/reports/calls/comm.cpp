@@ -69,27 +69,7 @@ std::map<CollectiveRowKey, CollectiveRowSum> sums_of(const LoadedTrace& trace) {
 // Bandwidth over the time that the bytes needed: without the wait for other ranks where that is known.
 u64 moving_ns(const CollectiveRowSum& sum) { return sum.matched == sum.calls ? sum.transfer_ns : sum.device_ns; }
 
-}  // namespace
-
-Table comm_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "comm";
-  table.title = "Communication by communicator and operation";
-  table.columns = {{"communicator", Unit::Text, Hint::Handle},
-                   {"op", Unit::Text},
-                   {"dtype", Unit::Text},
-                   {"count", Unit::Count},
-                   {"bytes", Unit::Bytes},
-                   {"total_ns", Unit::Nanos},
-                   {"algo_bandwidth", Unit::BytesPerSecond},
-                   {"bus_bandwidth", Unit::BytesPerSecond},
-                   {"wait_ns", Unit::Nanos},
-                   {"transfer_ns", Unit::Nanos},
-                   {"exposed_ns", Unit::Nanos},
-                   {"expected_ns", Unit::Nanos},
-                   {"rank", Unit::Count},
-                   {"ranks", Unit::Count},
-                   {"pid", Unit::None, Hint::Detail}};
+void fill_comm(const LoadedTrace& trace, Table& table) {
   std::map<CollectiveRowKey, CollectiveRowSum> sums = sums_of(trace);
   std::map<std::pair<std::size_t, u32>, double> best;  // bus bandwidth of a communicator
   const auto facts_of = [&](const CollectiveRowKey& key) -> const CommunicatorFacts& {
@@ -124,13 +104,6 @@ Table comm_report(const LoadedTrace& trace) {
          facts.ranks >= 0 ? Value(static_cast<i64>(facts.ranks)) : Value(),
          static_cast<i64>(trace.processes[key.process].who.pid)});
   }
-  table.notes = {
-      "bytes: of the larger buffer of one rank; bus = algorithm bandwidth × 2(n-1)/n for AllReduce, (n-1)/n for "
-      "AllGather, "
-      "ReduceScatter, AllToAll, Gather, Scatter, 1 else (the convention of nccl-tests)",
-      "total = device time; what one group launches together is shared out by bytes; expected = at the best bus "
-      "bandwidth that this "
-      "communicator reached in any row"};
   if (!waits)
     table.notes.push_back("wait and transfer need the traces of all ranks of a communicator, each with device times");
   else
@@ -142,7 +115,42 @@ Table comm_report(const LoadedTrace& trace) {
   if (const std::string why = why_no_device_times(trace); !why.empty())
     table.notes.push_back("no device times: " + why);
   sort_table(table, "total_ns");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport comm_report = {
+    .section = "comm",
+    .title = "Communication by communicator and operation",
+    .answers =
+        "NCCL operations by communicator, rank and type: bytes, time, algorithm and bus bandwidth (the conventions of "
+        "nccl-tests), time waited for other ranks (needs the traces of all), time expected at the communicator's best "
+        "bandwidth",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls, Need::Libraries},
+    .columns = {{"communicator", Unit::Text, Hint::Handle},
+                {"op", Unit::Text},
+                {"dtype", Unit::Text},
+                {"count", Unit::Count},
+                {"bytes", Unit::Bytes},
+                {"total_ns", Unit::Nanos},
+                {"algo_bandwidth", Unit::BytesPerSecond},
+                {"bus_bandwidth", Unit::BytesPerSecond},
+                {"wait_ns", Unit::Nanos},
+                {"transfer_ns", Unit::Nanos},
+                {"exposed_ns", Unit::Nanos},
+                extra({"expected_ns", Unit::Nanos}),
+                extra({"rank", Unit::Count}),
+                extra({"ranks", Unit::Count}),
+                extra({"pid", Unit::None, Hint::Detail})},
+    .notes =
+        {"bytes: of the larger buffer of one rank; bus = algorithm bandwidth × 2(n-1)/n for AllReduce, (n-1)/n for "
+         "AllGather, "
+         "ReduceScatter, AllToAll, Gather, Scatter, 1 else (the convention of nccl-tests)",
+         "total = device time; what one group launches together is shared out by bytes; expected = at the best bus "
+         "bandwidth that this "
+         "communicator reached in any row"},
+    .fill = fill_comm,
+};
 
 }  // namespace gputrace

@@ -50,9 +50,7 @@ void add(LibraryCallSum& sum, const LibraryRow& row, const Device* device, const
   if (peak <= 0 && nanos > 0) sum.peak_known = false;
 }
 
-}  // namespace
-
-Table libs_report(const LoadedTrace& trace) {
+void fill_libs(const LoadedTrace& trace, Table& table) {
   std::map<LibraryCallKey, LibraryCallSum> rows;
   u64 graphs = 0;
   for (const ProcessTrace& process : trace.processes) {
@@ -67,22 +65,6 @@ Table libs_report(const LoadedTrace& trace) {
       graphs += row.captured_calls;
     }
   }
-  Table table;
-  table.section = "libs";
-  table.title = "Calls of vendor libraries by shape";
-  table.columns = {{"library", Unit::Text},
-                   {"call", Unit::Text, Hint::Name},
-                   {"shape", Unit::Text},
-                   {"dtype", Unit::Text},
-                   {"count", Unit::Count},
-                   {"flops", Unit::Count, Hint::Large},
-                   {"total_ns", Unit::Nanos},
-                   {"flops_per_s", Unit::Count, Hint::Large},
-                   {"peak_ratio", Unit::Ratio},
-                   {"arithmetic", Unit::Text},
-                   {"kernels", Unit::Count, Hint::Detail},
-                   {"host_ns", Unit::Nanos, Hint::Detail},
-                   {"captured", Unit::Count, Hint::Detail}};
   const auto words = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
   for (const auto& [key, sum] : rows) {
     const bool timed = sum.timed && sum.device_ns > 0;
@@ -96,18 +78,43 @@ Table libs_report(const LoadedTrace& trace) {
                           ratio ? Value(static_cast<double>(sum.flops) / sum.possible) : Value(), words(key.arithmetic),
                           number(sum.kernels), number(sum.host_ns), number(sum.captured)});
   }
-  table.notes = {
-      "shape: m×n×k of a product, input * filters of a convolution, size of a transform, elements of a collective; "
-      "flops = 2 mnk, "
-      "complex 8 mnk, sparse 2 nonzeros n; transforms 5 N log2 N, real ones half",
-      "total = device time of the kernels that the calls launched; peak_ratio: of SMs × largest clock × dense "
-      "operations per cycle "
-      "in that arithmetic"};
   if (const std::string why = why_no_device_times(trace); !why.empty())
     table.notes.push_back("no device times: " + why);
   if (graphs) table.notes.push_back("calls under capture ran nothing: they are counted, without operations and time");
   sort_table(table, "total_ns");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport libs_report = {
+    .section = "libs",
+    .title = "Calls of vendor libraries by shape",
+    .answers =
+        "calls of vendor libraries by shape and type: count, FLOPs, device time of the kernels that they launched, "
+        "FLOP/s, share of the device's peak in that arithmetic",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls, Need::Libraries},
+    .columns = {{"library", Unit::Text},
+                {"call", Unit::Text, Hint::Name},
+                {"shape", Unit::Text},
+                {"dtype", Unit::Text},
+                {"count", Unit::Count},
+                {"flops", Unit::Count, Hint::Large},
+                {"total_ns", Unit::Nanos},
+                {"flops_per_s", Unit::Count, Hint::Large},
+                {"peak_ratio", Unit::Ratio},
+                extra({"arithmetic", Unit::Text}),
+                extra({"kernels", Unit::Count, Hint::Detail}),
+                extra({"host_ns", Unit::Nanos, Hint::Detail}),
+                extra({"captured", Unit::Count, Hint::Detail})},
+    .notes =
+        {"shape: m×n×k of a product, input * filters of a convolution, size of a transform, elements of a collective; "
+         "flops = 2 mnk, "
+         "complex 8 mnk, sparse 2 nonzeros n; transforms 5 N log2 N, real ones half",
+         "total = device time of the kernels that the calls launched; peak_ratio: of SMs × largest clock × dense "
+         "operations per cycle "
+         "in that arithmetic"},
+    .fill = fill_libs,
+};
 
 }  // namespace gputrace

@@ -79,9 +79,7 @@ void add_time_notes(const LoadedTrace& trace, Table& table) {
   }
 }
 
-}  // namespace
-
-Table copies_report(const LoadedTrace& trace) {
+void fill_copies(const LoadedTrace& trace, Table& table) {
   struct CopyRow {
     Value device;
     u64 count = 0, bytes = 0, call_ns = 0, in_graphs = 0;
@@ -103,21 +101,6 @@ Table copies_report(const LoadedTrace& trace) {
       row.device_ns += group.device_ns;
     }
   }
-  Table table;
-  table.section = "copies";
-  table.title = "Copies and memsets by bytes";
-  table.columns = {{"kind", Unit::Text},
-                   {"device", Unit::None},
-                   {"memory", Unit::Text},
-                   {"async", Unit::Boolean},
-                   {"count", Unit::Count},
-                   {"bytes", Unit::Bytes},
-                   {"timed", Unit::Count},
-                   {"total_ns", Unit::Nanos},
-                   {"bandwidth", Unit::BytesPerSecond},
-                   {"api_total_ns", Unit::Nanos},
-                   {"in_graphs", Unit::Count, Hint::Detail}};
-  table.notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls"};
   add_time_notes(trace, table);
   for (const auto& [key, row] : rows) {
     table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory_name(std::get<2>(key)), std::get<3>(key),
@@ -126,7 +109,29 @@ Table copies_report(const LoadedTrace& trace) {
                           bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs)});
   }
   sort_table(table, "bytes");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport copies_report = {
+    .section = "copies",
+    .title = "Copies and memsets by bytes",
+    .answers = "kind, memory of the host side, sync or async: count, bytes, time on the device, bandwidth",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"kind", Unit::Text},
+                {"device", Unit::None},
+                {"memory", Unit::Text},
+                {"async", Unit::Boolean},
+                {"count", Unit::Count},
+                {"bytes", Unit::Bytes},
+                extra({"timed", Unit::Count}),
+                {"total_ns", Unit::Nanos},
+                {"bandwidth", Unit::BytesPerSecond},
+                extra({"api_total_ns", Unit::Nanos}),
+                extra({"in_graphs", Unit::Count, Hint::Detail})},
+    .notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls"},
+    .fill = fill_copies,
+};
 
 }  // namespace gputrace

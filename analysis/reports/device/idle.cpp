@@ -17,16 +17,7 @@ Value call_name(const ProcessTrace& process, u16 id) {
   return {};
 }
 
-}  // namespace
-
-Table idle_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "idle";
-  table.title = "Idle gaps of the devices, longest first";
-  table.columns = {
-      {"device", Unit::None}, {"begin_ns", Unit::Nanos}, {"duration_ns", Unit::Nanos},     {"cause", Unit::Text},
-      {"call", Unit::Text},   {"site", Unit::Text},      {"pid", Unit::None, Hint::Detail}};
-  table.sort = "duration_ns";
+void fill_idle(const LoadedTrace& trace, Table& table) {
   const DeviceMap devices(trace);
   u64 gaps = 0, total = 0, kept = 0;
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
@@ -47,14 +38,31 @@ Table idle_report(const LoadedTrace& trace) {
     }
   }
   sort_table(table, "duration_ns");
-  table.notes = {
-      "a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
-      "CLOCK_MONOTONIC, in text from the first record on; call = what is to blame for it; the site needs stacks"};
   if (gaps > table.rows.size()) {
     table.notes.push_back(std::to_string(table.rows.size()) + " longest of " + std::to_string(gaps) +
                           " gaps: " + std::to_string(kept) + " of " + std::to_string(total) + " ns");
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport idle_report = {
+    .section = "idle",
+    .title = "Idle gaps of the devices, longest first",
+    .answers = "gaps of each device, longest first: begin, duration, cause, the call to blame",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls, Need::Device},
+    .columns = {{"device", Unit::None},
+                {"begin_ns", Unit::Nanos},
+                {"duration_ns", Unit::Nanos},
+                {"cause", Unit::Text},
+                {"call", Unit::Text},
+                {"site", Unit::Text},
+                extra({"pid", Unit::None, Hint::Detail})},
+    .notes =
+        {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
+         "CLOCK_MONOTONIC, in text from the first record on; call = what is to blame for it; the site needs stacks"},
+    .fill = fill_idle,
+};
 
 }  // namespace gputrace

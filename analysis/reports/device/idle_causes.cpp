@@ -50,20 +50,7 @@ Value worst_call(const CauseSum& sum) {
   return worst == sum.calls.end() ? Value() : Value(worst->first);
 }
 
-}  // namespace
-
-Table idle_causes_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "idle-causes";
-  table.title = "Why the devices were idle";
-  table.columns = {{"cause", Unit::Text},
-                   {"total_ns", Unit::Nanos},
-                   {"share", Unit::Ratio},
-                   {"count", Unit::Count},
-                   {"mean_ns", Unit::Nanos},
-                   {"worst_call", Unit::Text},
-                   {"meaning", Unit::Text, Hint::Prose}};
-  table.sort = "total_ns";
+void fill_idle_causes(const LoadedTrace& trace, Table& table) {
   std::map<IdleCause, CauseSum> sums;
   for (const ProcessTrace& process : trace.processes) {
     std::map<u16, std::string> names;
@@ -88,10 +75,30 @@ Table idle_causes_report(const LoadedTrace& trace) {
                           std::string(meaning(cause))});
   }
   sort_table(table, "total_ns");
-  table.notes = {
-      "share = of all idle time; idle = between a device's first and last operation, no operation on it; each gap has "
-      "one cause, by what its launching thread did"};
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport idle_causes_report = {
+    .section = "idle-causes",
+    .title = "Why the devices were idle",
+    .answers =
+        "why devices were idle: `host late`, `launch-bound`, `synchronization`, `copy`, `allocation`, `module load`, "
+        "`queue full`, `other stream`, `dispatch`, `inside a graph`, `unknown`; each gap has one "
+        "([definitions](decisions/0040-causes-of-idle-time.md))",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls, Need::Device},
+    .columns = {{"cause", Unit::Text},
+                {"total_ns", Unit::Nanos},
+                {"share", Unit::Ratio},
+                {"count", Unit::Count},
+                extra({"mean_ns", Unit::Nanos}),
+                extra({"worst_call", Unit::Text}),
+                extra({"meaning", Unit::Text, Hint::Prose})},
+    .notes = {"share = of all idle time; idle = between a device's first and last operation, no operation on it; each "
+              "gap has "
+              "one cause, by what its launching thread did"},
+    .fill = fill_idle_causes,
+};
 
 }  // namespace gputrace

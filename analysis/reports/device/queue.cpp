@@ -12,21 +12,7 @@ std::string depths(unsigned number) {
   return first == last || number == 0 ? std::to_string(first) : std::to_string(first) + "-" + std::to_string(last);
 }
 
-}  // namespace
-
-Table queue_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "queue";
-  table.title = "Launch queues of the streams: time by depth";
-  table.columns = {
-      {"device", Unit::None},           {"stream", Unit::None},        {"queued", Unit::Text},
-      {"time_ns", Unit::Nanos},         {"share", Unit::Ratio},        {"calls", Unit::Count},
-      {"api_mean_ns", Unit::Nanos},     {"api_total_ns", Unit::Nanos}, {"queued_from", Unit::Count, Hint::Detail},
-      {"pid", Unit::None, Hint::Detail}};
-  table.notes = {
-      "queued = operations of the stream that were launched and had not started; share = of the time from the stream's "
-      "first launch to its last start; calls = launches, copies, memsets that found so many; api = host time in those "
-      "calls: where it rises with the depth, the queue holds the host back"};
+void fill_queue(const LoadedTrace& trace, Table& table) {
   const DeviceMap devices(trace);
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
     const ProcessTrace& process = trace.processes[p];
@@ -43,7 +29,34 @@ Table queue_report(const LoadedTrace& trace) {
       }
     }
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport queue_report = {
+    .section = "queue",
+    .title = "Launch queues of the streams: time by depth",
+    .answers =
+        "each stream's launch queue by depth (0, 1, 2-3, 4-7, …): how long, and what launch calls cost that found it "
+        "so",
+    .shown = Shown::OnDemand,
+    .needs = {Need::Calls, Need::Device},
+    .columns = {{"device", Unit::None},
+                {"stream", Unit::None},
+                {"queued", Unit::Text},
+                {"time_ns", Unit::Nanos},
+                {"share", Unit::Ratio},
+                {"calls", Unit::Count},
+                {"api_mean_ns", Unit::Nanos},
+                extra({"api_total_ns", Unit::Nanos}),
+                extra({"queued_from", Unit::Count, Hint::Detail}),
+                extra({"pid", Unit::None, Hint::Detail})},
+    .notes = {"queued = operations of the stream that were launched and had not started; share = of the time from the "
+              "stream's "
+              "first launch to its last start; calls = launches, copies, memsets that found so many; api = host time "
+              "in those "
+              "calls: where it rises with the depth, the queue holds the host back"},
+    .fill = fill_queue,
+};
 
 }  // namespace gputrace

@@ -3,17 +3,9 @@
 #include "analysis/run/devices.h"
 
 namespace gputrace {
+namespace {
 
-Table queue_timeline_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "queue-timeline";
-  table.title = "Launch queues of the streams over time";
-  table.columns = {{"at_ns", Unit::Nanos},           {"duration_ns", Unit::Nanos}, {"device", Unit::None},
-                   {"stream", Unit::None},           {"mean", Unit::None},         {"deepest", Unit::Count},
-                   {"pid", Unit::None, Hint::Detail}};
-  table.notes = {
-      "at = CLOCK_MONOTONIC, in text from the first record on; mean, deepest = operations that were launched and had "
-      "not started"};
+void fill_queue_timeline(const LoadedTrace& trace, Table& table) {
   const DeviceMap devices(trace);
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
     const ProcessTrace& process = trace.processes[p];
@@ -29,7 +21,27 @@ Table queue_timeline_report(const LoadedTrace& trace) {
       }
     }
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport queue_timeline_report = {
+    .section = "queue-timeline",
+    .title = "Launch queues of the streams over time",
+    .answers = "each stream's launch queue over time, in at most 128 intervals",
+    .shown = Shown::OnDemand,
+    .needs = {Need::Calls, Need::Device},
+    .columns = {{"at_ns", Unit::Nanos},
+                {"duration_ns", Unit::Nanos},
+                {"device", Unit::None},
+                {"stream", Unit::None},
+                {"mean", Unit::None},
+                {"deepest", Unit::Count},
+                extra({"pid", Unit::None, Hint::Detail})},
+    .notes = {"at = CLOCK_MONOTONIC, in text from the first record on; mean, deepest = operations that were launched "
+              "and had "
+              "not started"},
+    .fill = fill_queue_timeline,
+};
 
 }  // namespace gputrace

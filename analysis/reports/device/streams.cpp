@@ -6,31 +6,9 @@
 #include "analysis/run/devices.h"
 
 namespace gputrace {
+namespace {
 
-Table streams_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "streams";
-  table.title = "Streams, by the time that they were busy";
-  table.columns = {{"device", Unit::None},
-                   {"stream", Unit::None},
-                   {"operations", Unit::Count},
-                   {"busy_ns", Unit::Nanos},
-                   {"busy_ratio", Unit::Ratio},
-                   {"queue_mean", Unit::None},
-                   {"queue_deepest", Unit::Count},
-                   {"queue_empty_ratio", Unit::Ratio},
-                   {"queue_full_ns", Unit::Nanos},
-                   {"span_ns", Unit::Nanos},
-                   {"joined", Unit::Count, Hint::Detail},
-                   {"handle", Unit::Text, Hint::Detail},
-                   {"pid", Unit::None, Hint::Detail}};
-  table.sort = "busy_ns";
-  table.notes = {
-      "stream = CUPTI's number; busy_ratio = of the span from its first to its last operation",
-      "queue = operations that were launched and had not started, from the first launch to the last start: its mean, "
-      "the "
-      "most there were, the share of that time in which none waited, the time in which 1024 or more did (the launch "
-      "queue was full); over time: sections queue and queue-timeline"};
+void fill_streams(const LoadedTrace& trace, Table& table) {
   const DeviceMap devices(trace);
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
     const ProcessTrace& process = trace.processes[p];
@@ -51,7 +29,39 @@ Table streams_report(const LoadedTrace& trace) {
     }
   }
   sort_table(table, "busy_ns");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport streams_report = {
+    .section = "streams",
+    .title = "Streams, by the time that they were busy",
+    .answers =
+        "stream: operations, busy time, its launch queue (operations that were launched and had not started): mean, "
+        "deepest, share of time empty, time at 1024 or more",
+    .shown = Shown::OnDemand,
+    .needs = {Need::Calls, Need::Device},
+    .columns = {{"device", Unit::None},
+                {"stream", Unit::None},
+                {"operations", Unit::Count},
+                {"busy_ns", Unit::Nanos},
+                extra({"busy_ratio", Unit::Ratio}),
+                {"queue_mean", Unit::None},
+                {"queue_deepest", Unit::Count},
+                extra({"queue_empty_ratio", Unit::Ratio}),
+                extra({"queue_full_ns", Unit::Nanos}),
+                extra({"span_ns", Unit::Nanos}),
+                extra({"joined", Unit::Count, Hint::Detail}),
+                extra({"handle", Unit::Text, Hint::Detail}),
+                extra({"pid", Unit::None, Hint::Detail})},
+    .notes =
+        {"stream = CUPTI's number; busy_ratio = of the span from its first to its last operation",
+         "queue = operations that were launched and had not started, from the first launch to the last start: its "
+         "mean, "
+         "the "
+         "most there were, the share of that time in which none waited, the time in which 1024 or more did (the launch "
+         "queue was full); over time: sections queue and queue-timeline"},
+    .fill = fill_streams,
+};
 
 }  // namespace gputrace

@@ -6,8 +6,9 @@
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
+namespace {
 
-Table sync_report(const LoadedTrace& trace) {
+void fill_sync(const LoadedTrace& trace, Table& table) {
   struct Sum {
     u64 waits = 0, total_ns = 0, gaps = 0, idle_ns = 0;
   };
@@ -29,14 +30,7 @@ Table sync_report(const LoadedTrace& trace) {
       }
     }
   }
-  Table table;
-  table.section = "sync";
-  table.title = timed ? "Waiting for the device, by the idle time it caused" : "Waiting for the device, by total time";
-  table.columns = {{"call", Unit::Text, Hint::Name}, {"site", Unit::Text},         {"count", Unit::Count},
-                   {"total_ns", Unit::Nanos},        {"gpu_idle_ns", Unit::Nanos}, {"gaps", Unit::Count}};
-  table.notes = {
-      "total = host time in the calls; gpu_idle = idle time of devices that would not be there without the wait: at "
-      "most the wait's own length in each gap; gaps = how many; the site needs stacks"};
+  if (timed) table.title = "Waiting for the device, by the idle time it caused";
   if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(trace));
   for (const auto& [name, sum] : rows) {
     table.rows.push_back({name,
@@ -49,7 +43,26 @@ Table sync_report(const LoadedTrace& trace) {
   sort_table(table, "total_ns");
   if (timed) sort_table(table, "gpu_idle_ns");
   table.sort = timed ? "gpu_idle_ns" : "total_ns";
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport sync_report = {
+    .section = "sync",
+    .title = "Waiting for the device, by total time",
+    .answers = "synchronizing calls: count, time, and the device idle time that they cause (`gpu_idle_ns`)",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"call", Unit::Text, Hint::Name},
+                {"site", Unit::Text},
+                {"count", Unit::Count},
+                {"total_ns", Unit::Nanos},
+                {"gpu_idle_ns", Unit::Nanos},
+                extra({"gaps", Unit::Count})},
+    .notes =
+        {"total = host time in the calls; gpu_idle = idle time of devices that would not be there without the wait: at "
+         "most the wait's own length in each gap; gaps = how many; the site needs stacks"},
+    .fill = fill_sync,
+};
 
 }  // namespace gputrace

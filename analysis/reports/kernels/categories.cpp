@@ -26,18 +26,8 @@ std::string deciding(const CategorySum& sum) {
   return text;
 }
 
-}  // namespace
-
-Table categories_report(const LoadedTrace& trace) {
+void fill_categories(const LoadedTrace& trace, Table& table) {
   const bool timed = device_collected(trace);
-  Table table;
-  table.section = "categories";
-  table.title = "Kernels by kind of work";
-  table.columns = {{"category", Unit::Text},  {"total_ns", Unit::Nanos}, {"share", Unit::Ratio},
-                   {"launches", Unit::Count}, {"kernels", Unit::Count},  {"rule", Unit::Text, Hint::Prose}};
-  table.notes = {
-      "launches = executions; kernels = different names; rule = why the most expensive ones of a category are in it; "
-      "kernel by kernel in --section category-tree"};
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
   std::array<CategorySum, kCategories> sums;
   u64 total = 0;
@@ -61,7 +51,28 @@ Table categories_report(const LoadedTrace& trace) {
   sort_table(table, "launches");
   if (timed) sort_table(table, "total_ns");
   table.sort = timed ? "total_ns" : "launches";
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport categories_report = {
+    .section = "categories",
+    .title = "Kernels by kind of work",
+    .answers =
+        "gemm, convolution, attention, normalization/reduction, elementwise, copy, collective, sort/scan, random, "
+        "other: time, share, the rule that decided",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"category", Unit::Text},
+                {"total_ns", Unit::Nanos},
+                {"share", Unit::Ratio},
+                {"launches", Unit::Count},
+                {"kernels", Unit::Count},
+                {"rule", Unit::Text, Hint::Prose}},
+    .notes = {"launches = executions; kernels = different names; rule = why the most expensive ones of a category are "
+              "in it; "
+              "kernel by kernel in --section category-tree"},
+    .fill = fill_categories,
+};
 
 }  // namespace gputrace

@@ -21,18 +21,8 @@ std::string shape_text(const CategorizedKernel::Shape& shape) {
   return text;
 }
 
-}  // namespace
-
-Table category_tree_report(const LoadedTrace& trace) {
+void fill_category_tree(const LoadedTrace& trace, Table& table) {
   const bool timed = device_collected(trace);
-  Table table;
-  table.section = "category-tree";
-  table.title = "Kind of work, kernel, launch shape";
-  table.columns = {
-      {"what", Unit::Text, Hint::Tree},    {"total_ns", Unit::Nanos},         {"share", Unit::Ratio},
-      {"launches", Unit::Count},           {"rule", Unit::Text, Hint::Prose}, {"level", Unit::None, Hint::Detail},
-      {"symbol", Unit::Text, Hint::Detail}};
-  table.notes = {"share = of the time of all kernels; launches = executions"};
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
   const auto kernels = categorized_kernels(trace);
   std::array<Branch, kCategories> branches;
@@ -62,7 +52,25 @@ Table category_tree_report(const LoadedTrace& trace) {
       for (const auto& shape : kernel->shapes) add(2, shape_text(shape), shape.total_ns, shape.executions, {}, {});
     }
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport category_tree_report = {
+    .section = "category-tree",
+    .title = "Kind of work, kernel, launch shape",
+    .answers = "category, under it its kernels, under each its launch shapes",
+    .shown = Shown::OnDemand,
+    .needs = {Need::Calls},
+    .columns = {{"what", Unit::Text, Hint::Tree},
+                {"total_ns", Unit::Nanos},
+                {"share", Unit::Ratio},
+                {"launches", Unit::Count},
+                {"rule", Unit::Text, Hint::Prose},
+                {"level", Unit::None, Hint::Detail},
+                {"symbol", Unit::Text, Hint::Detail}},
+    .notes = {"share = of the time of all kernels; launches = executions"},
+    .fill = fill_category_tree,
+};
 
 }  // namespace gputrace

@@ -3,28 +3,9 @@
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
+namespace {
 
-Table graphs_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "graphs";
-  table.title = "CUDA graphs";
-  table.columns = {{"graph", Unit::Text},
-                   {"nodes", Unit::Count},
-                   {"kernel_nodes", Unit::Count},
-                   {"instantiations", Unit::Count},
-                   {"updates", Unit::Count},
-                   {"launches", Unit::Count},
-                   {"api_mean_ns", Unit::Nanos},
-                   {"device_total_ns", Unit::Nanos},
-                   {"device_mean_ns", Unit::Nanos},
-                   {"latency_mean_ns", Unit::Nanos},
-                   {"api_per_node_ns", Unit::Nanos},
-                   {"replays_timed", Unit::Count, Hint::Detail},
-                   {"pid", Unit::None, Hint::Detail}};
-  table.notes = {
-      "api = host time in the launch call; per node = that over the nodes; nodes of the newest version, those of child "
-      "graphs included; device = from the first node's begin to the last node's end, latency = from the call to the "
-      "first node's begin, of the replays that the device reported"};
+void fill_graphs(const LoadedTrace& trace, Table& table) {
   if (!device_collected(trace)) table.notes.push_back("device times are not known: " + why_no_device_times(trace));
   for (const ProcessTrace& process : trace.processes) {
     for (std::size_t i = 0; i < process.graphs.size(); ++i) {
@@ -44,7 +25,35 @@ Table graphs_report(const LoadedTrace& trace) {
     }
   }
   sort_table(table, "launches");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport graphs_report = {
+    .section = "graphs",
+    .title = "CUDA graphs",
+    .answers = "executable graphs: nodes, instantiations, updates, launches, time on the device, cost per node",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"graph", Unit::Text},
+                {"nodes", Unit::Count},
+                {"kernel_nodes", Unit::Count},
+                {"instantiations", Unit::Count},
+                {"updates", Unit::Count},
+                {"launches", Unit::Count},
+                {"api_mean_ns", Unit::Nanos},
+                {"device_total_ns", Unit::Nanos},
+                extra({"device_mean_ns", Unit::Nanos}),
+                extra({"latency_mean_ns", Unit::Nanos}),
+                extra({"api_per_node_ns", Unit::Nanos}),
+                extra({"replays_timed", Unit::Count, Hint::Detail}),
+                extra({"pid", Unit::None, Hint::Detail})},
+    .notes =
+        {"api = host time in the launch call; per node = that over the nodes; nodes of the newest version, those of "
+         "child "
+         "graphs included; device = from the first node's begin to the last node's end, latency = from the call to the "
+         "first node's begin, of the replays that the device reported"},
+    .fill = fill_graphs,
+};
 
 }  // namespace gputrace

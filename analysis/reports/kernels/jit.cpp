@@ -61,9 +61,7 @@ void add_driver_rows(const LoadedTrace& trace, Table& table) {
         "compile, cache load, cache store: the driver's own work, within the calls of the other rows");
 }
 
-}  // namespace
-
-Table jit_report(const LoadedTrace& trace) {
+void fill_jit(const LoadedTrace& trace, Table& table) {
   std::map<std::pair<ModuleWhat, ImageKind>, ModuleLoads> rows;
   for (const ProcessTrace& process : trace.processes) {
     for (const ModuleLoads& loads : process.module_loads) {
@@ -74,13 +72,6 @@ Table jit_report(const LoadedTrace& trace) {
       row.max_ns = std::max(row.max_ns, loads.max_ns);
     }
   }
-  Table table;
-  table.section = "jit";
-  table.title = "Loading and compiling machine code";
-  table.columns = {{"what", Unit::Text},   {"image", Unit::Text},     {"bytes", Unit::Bytes},
-                   {"count", Unit::Count}, {"total_ns", Unit::Nanos}, {"max_ns", Unit::Nanos}};
-  table.notes = {
-      "host time in the loading calls; work that the driver puts off until a kernel's first launch is in that launch"};
   for (const auto& [key, row] : rows) {
     table.rows.push_back({what_name(key.first, key.second), image_name(key.second),
                           row.bytes ? number(row.bytes) : Value(), number(row.count), number(row.total_ns),
@@ -88,7 +79,25 @@ Table jit_report(const LoadedTrace& trace) {
   }
   add_driver_rows(trace, table);
   sort_table(table, "total_ns");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport jit_report = {
+    .section = "jit",
+    .title = "Loading and compiling machine code",
+    .answers = "modules, libraries, PTX, links: size and load time; what the driver compiled or took from its cache",
+    .shown = Shown::OnDemand,
+    .needs = {Need::Calls},
+    .columns = {{"what", Unit::Text},
+                {"image", Unit::Text},
+                {"bytes", Unit::Bytes},
+                {"count", Unit::Count},
+                {"total_ns", Unit::Nanos},
+                {"max_ns", Unit::Nanos}},
+    .notes = {"host time in the loading calls; work that the driver puts off until a kernel's first launch is in that "
+              "launch"},
+    .fill = fill_jit,
+};
 
 }  // namespace gputrace

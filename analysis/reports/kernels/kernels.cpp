@@ -90,52 +90,11 @@ void add_time_notes(const LoadedTrace& trace, const DeviceTotals& totals, const 
   if (!why.empty()) table.notes.push_back("times of some processes are missing: " + why);
 }
 
-}  // namespace
-
-Table kernels_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "kernels";
+void fill_kernels(const LoadedTrace& trace, Table& table) {
   const bool timed = device_collected(trace);
-  table.title = timed ? "Kernels by total time" : "Kernels by executions";
-  table.columns = {{"rank", Unit::Count},
-                   {"name", Unit::Text, Hint::Name},
-                   {"total_ns", Unit::Nanos},
-                   {"share", Unit::Ratio},
-                   {"launches", Unit::Count},
-                   {"mean_ns", Unit::Nanos},
-                   {"grid", Unit::Text},
-                   {"block", Unit::Text},
-                   {"occupancy", Unit::Ratio},
-                   {"tensor_core", Unit::Boolean},
-                   {"precision", Unit::Text},
-                   {"registers", Unit::Count},
-                   {"category", Unit::Text},
-                   {"median_ns", Unit::Nanos},
-                   {"p99_ns", Unit::Nanos},
-                   {"min_ns", Unit::Nanos},
-                   {"max_ns", Unit::Nanos},
-                   {"device", Unit::None},
-                   {"tensor_core_kind", Unit::Text},
-                   {"tensor_core_eligible", Unit::Boolean},
-                   {"occupancy_limit", Unit::Text},
-                   {"blocks_per_sm", Unit::Count},
-                   {"waves", Unit::None},
-                   {"tail", Unit::Ratio},
-                   {"static_shared_bytes", Unit::Bytes},
-                   {"dynamic_shared_bytes", Unit::Bytes},
-                   {"local_bytes", Unit::Bytes},
-                   {"op", Unit::Text},
-                   {"kernel", Unit::Text, Hint::Detail},
-                   {"symbol", Unit::Text, Hint::Detail},
-                   {"cluster", Unit::Text, Hint::Detail},
-                   {"tensor_core_reason", Unit::Text, Hint::Detail},
-                   {"wall_share", Unit::Ratio, Hint::Detail}};
+  if (timed) table.title = "Kernels by total time";
   table.sort = timed ? "total_ns" : "launches";
   const DeviceTotals totals = device_totals(trace);
-  table.notes = {
-      "launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that a "
-      "multiprocessor holds; waves = blocks of the grid / blocks that the device holds at once; tail = share of the "
-      "places that the last wave leaves empty"};
   const std::vector<KernelRow> rows = collect_kernels(trace);
   add_time_notes(trace, totals, rows, table);
   const std::string no_code = why_no_code(trace);
@@ -198,7 +157,57 @@ Table kernels_report(const LoadedTrace& trace) {
     }
     table.rows.push_back(std::move(cells));
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport kernels_report = {
+    .section = "kernels",
+    .title = "Kernels by executions",
+    .answers =
+        "kernel (`name`: short form, `kernel`: whole) and launch shape: times, registers, shared memory, occupancy "
+        "with its limit, blocks per multiprocessor, waves, tail, category, executions",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"rank", Unit::Count},
+                extra({"name", Unit::Text, Hint::Name}),
+                {"total_ns", Unit::Nanos},
+                {"share", Unit::Ratio},
+                {"launches", Unit::Count},
+                {"mean_ns", Unit::Nanos},
+                {"grid", Unit::Text},
+                {"block", Unit::Text},
+                {"occupancy", Unit::Ratio},
+                {"tensor_core", Unit::Boolean},
+                {"precision", Unit::Text},
+                {"registers", Unit::Count},
+                extra({"category", Unit::Text}),
+                {"median_ns", Unit::Nanos},
+                {"p99_ns", Unit::Nanos},
+                {"min_ns", Unit::Nanos},
+                {"max_ns", Unit::Nanos},
+                {"device", Unit::None},
+                {"tensor_core_kind", Unit::Text},
+                {"tensor_core_eligible", Unit::Boolean},
+                extra({"occupancy_limit", Unit::Text}),
+                extra({"blocks_per_sm", Unit::Count}),
+                extra({"waves", Unit::None}),
+                extra({"tail", Unit::Ratio}),
+                {"static_shared_bytes", Unit::Bytes},
+                {"dynamic_shared_bytes", Unit::Bytes},
+                {"local_bytes", Unit::Bytes},
+                {"op", Unit::Text},
+                {"kernel", Unit::Text, Hint::Detail},
+                {"symbol", Unit::Text, Hint::Detail},
+                extra({"cluster", Unit::Text, Hint::Detail}),
+                extra({"tensor_core_reason", Unit::Text, Hint::Detail}),
+                extra({"wall_share", Unit::Ratio, Hint::Detail})},
+    .notes =
+        {"launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that "
+         "a "
+         "multiprocessor holds; waves = blocks of the grid / blocks that the device holds at once; tail = share of the "
+         "places that the last wave leaves empty"},
+    .fill = fill_kernels,
+};
 
 }  // namespace gputrace

@@ -58,7 +58,6 @@ std::string note_on_stamps(const LoadedTrace& trace, u64 stamped, u64 joined) {
 }
 
 void add_notes(const LoadedTrace& trace, Table& table) {
-  table.notes = {"launches = plain launch calls that succeeded, outside captures; api = time in the call on the host"};
   if (!device_collected(trace)) {
     table.notes.push_back("queue, latency, gap and short need device timing: " + why_no_device_times(trace));
     return;
@@ -85,74 +84,89 @@ void add_notes(const LoadedTrace& trace, Table& table) {
   if (error > 0) table.notes.push_back("host and device clocks are tied to within " + std::to_string(error) + " ns");
 }
 
-constexpr std::ptrdiff_t kBehindLatency = 4;  // columns before those of the stamps
-
 Row cells_of(const LaunchRow& row) {
   const u64 joined = row.latency.count(), told = row.in_buffer.count();
   const auto when_joined = [joined](u64 value) { return joined ? number(value) : Value(); };
   const auto when_told = [told](u64 value) { return told ? number(value) : Value(); };
-  Row cells = {row.name,
-               number(row.calls.count()),
-               number(row.calls.mean()),
-               when_joined(row.latency.mean()),
-               mean(row.gap_ns, joined),
-               when_joined(row.short_kernels),
-               mean(row.queue_ns, joined),
-               when_joined(row.latency.percentile(0.5)),
-               when_joined(row.latency.percentile(0.99)),
-               number(row.calls.percentile(0.99)),
-               number(row.calls.sum()),
-               when_joined(row.blocked),
-               when_joined(joined),
-               when_joined(row.blocked_ns)};
-  const Value stamps[] = {mean(row.to_queued_ns, told),
-                          when_told(row.in_buffer.mean()),
-                          when_told(row.to_start.mean()),
-                          when_told(row.in_buffer.percentile(0.99)),
-                          when_told(row.to_start.percentile(0.99)),
-                          when_joined(told)};
-  cells.insert(cells.begin() + kBehindLatency, std::begin(stamps), std::end(stamps));
-  return cells;
+  return {row.name,
+          number(row.calls.count()),
+          number(row.calls.mean()),
+          when_joined(row.latency.mean()),
+          mean(row.to_queued_ns, told),
+          when_told(row.in_buffer.mean()),
+          when_told(row.to_start.mean()),
+          when_told(row.in_buffer.percentile(0.99)),
+          when_told(row.to_start.percentile(0.99)),
+          when_joined(told),
+          mean(row.gap_ns, joined),
+          when_joined(row.short_kernels),
+          mean(row.queue_ns, joined),
+          when_joined(row.latency.percentile(0.5)),
+          when_joined(row.latency.percentile(0.99)),
+          number(row.calls.percentile(0.99)),
+          number(row.calls.sum()),
+          when_joined(row.blocked),
+          when_joined(joined),
+          when_joined(row.blocked_ns)};
 }
 
-}  // namespace
-
-Table launches_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "launches";
-  table.title = "Launch calls by kernel";
-  table.columns = {{"kernel", Unit::Text, Hint::Kernel},  {"launches", Unit::Count},
-                   {"api_mean_ns", Unit::Nanos},          {"latency_mean_ns", Unit::Nanos},
-                   {"gap_mean_ns", Unit::Nanos},          {"short", Unit::Count},
-                   {"queue_mean_ns", Unit::Nanos},        {"latency_median_ns", Unit::Nanos},
-                   {"latency_p99_ns", Unit::Nanos},       {"api_p99_ns", Unit::Nanos},
-                   {"api_total_ns", Unit::Nanos},         {"blocked", Unit::Count},
-                   {"joined", Unit::Count, Hint::Detail}, {"blocked_ns", Unit::Nanos, Hint::Detail}};
+void fill_launches(const LoadedTrace& trace, Table& table) {
   table.sort = "launches";
   add_notes(trace, table);
   const std::vector<LaunchRow> collected = collect_launches(trace);
-  const bool stamped =
-      std::any_of(collected.begin(), collected.end(), [](const auto& row) { return row.in_buffer.count(); });
-  // Who asked for them wants to see them: behind the latency that they divide.
-  const Hint shown = stamped ? Hint::Normal : Hint::Detail;
-  const Column stamps[] = {{"call_to_queued_mean_ns", Unit::Nanos, shown},
-                           {"queued_to_submitted_mean_ns", Unit::Nanos, shown},
-                           {"submitted_to_start_mean_ns", Unit::Nanos, shown},
-                           {"queued_to_submitted_p99_ns", Unit::Nanos, Hint::Detail},
-                           {"submitted_to_start_p99_ns", Unit::Nanos, Hint::Detail},
-                           {"stamped", Unit::Count, Hint::Detail}};
-  table.columns.insert(table.columns.begin() + kBehindLatency, std::begin(stamps), std::end(stamps));
+  const auto column = [&table](const char* key) -> Column& {
+    return table.columns[static_cast<std::size_t>(table.column(key))];
+  };
+  // Who asked for the stamps wants to see them: behind the latency that they divide.
+  if (std::any_of(collected.begin(), collected.end(), [](const auto& row) { return row.in_buffer.count(); })) {
+    for (const char* key : {"call_to_queued_mean_ns", "queued_to_submitted_mean_ns", "submitted_to_start_mean_ns"})
+      column(key).hint = Hint::Normal;
+  }
   for (const LaunchRow& row : collected) {
     table.rows.push_back(cells_of(row));
-    const auto approximate = [&table](const char* key) {
-      table.columns[static_cast<std::size_t>(table.column(key))].approximate = true;
-    };
+    const auto approximate = [&column](const char* key) { column(key).approximate = true; };
     if (row.calls.approximate()) approximate("api_p99_ns");
     if (row.in_buffer.approximate())
       approximate("queued_to_submitted_p99_ns"), approximate("submitted_to_start_p99_ns");
     if (row.latency.approximate()) approximate("latency_median_ns"), approximate("latency_p99_ns");
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport launches_report = {
+    .section = "launches",
+    .title = "Launch calls by kernel",
+    .answers =
+        "kernel: launches, time of the launch call, call to start (latency), call's end to start (queue), true launch "
+        "gap, kernels shorter than their launch, calls that a full queue held back (`blocked`: above 50 us behind 512 "
+        "waiting operations); with `latency` the way of a launch: call → queued (in the command buffer) → submitted "
+        "(the buffer given to the device) → start, of the launches that have both stamps (`stamped`; launches of "
+        "graphs have none)",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"kernel", Unit::Text, Hint::Kernel},
+                {"launches", Unit::Count},
+                {"api_mean_ns", Unit::Nanos},
+                {"latency_mean_ns", Unit::Nanos},
+                extra({"call_to_queued_mean_ns", Unit::Nanos, Hint::Detail}),
+                extra({"queued_to_submitted_mean_ns", Unit::Nanos, Hint::Detail}),
+                extra({"submitted_to_start_mean_ns", Unit::Nanos, Hint::Detail}),
+                extra({"queued_to_submitted_p99_ns", Unit::Nanos, Hint::Detail}),
+                extra({"submitted_to_start_p99_ns", Unit::Nanos, Hint::Detail}),
+                extra({"stamped", Unit::Count, Hint::Detail}),
+                {"gap_mean_ns", Unit::Nanos},
+                {"short", Unit::Count},
+                {"queue_mean_ns", Unit::Nanos},
+                {"latency_median_ns", Unit::Nanos},
+                {"latency_p99_ns", Unit::Nanos},
+                {"api_p99_ns", Unit::Nanos},
+                extra({"api_total_ns", Unit::Nanos}),
+                extra({"blocked", Unit::Count}),
+                extra({"joined", Unit::Count, Hint::Detail}),
+                extra({"blocked_ns", Unit::Nanos, Hint::Detail})},
+    .notes = {"launches = plain launch calls that succeeded, outside captures; api = time in the call on the host"},
+    .fill = fill_launches,
+};
 
 }  // namespace gputrace

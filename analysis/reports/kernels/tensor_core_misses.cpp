@@ -8,8 +8,9 @@
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
+namespace {
 
-Table tensor_core_misses_report(const LoadedTrace& trace) {
+void fill_tensor_core_misses(const LoadedTrace& trace, Table& table) {
   struct Sum {
     u64 launches = 0, total_ns = 0;
     double gain_ns = 0;
@@ -26,16 +27,6 @@ Table tensor_core_misses_report(const LoadedTrace& trace) {
     sum.gain_ns += static_cast<double>(each.nanos) * verdict.gain;
     sum.precision = verdict.precision;
   });
-  Table table;
-  table.section = "tensor-core-misses";
-  table.title = "Could use tensor cores and do not";
-  table.columns = {{"kernel", Unit::Text, Hint::Kernel},
-                   {"call", Unit::Text},
-                   {"reason", Unit::Text},
-                   {"precision", Unit::Text},
-                   {"launches", Unit::Count},
-                   {"total_ns", Unit::Nanos},
-                   {"gain_ns", Unit::Nanos}};
   const bool timed = device_collected(trace);
   const auto text = [](const std::string& value) { return value.empty() ? Value() : Value(value); };
   for (const auto& [key, sum] : sums) {
@@ -44,15 +35,36 @@ Table tensor_core_misses_report(const LoadedTrace& trace) {
                           number(sum.launches), known ? number(sum.total_ns) : Value(),
                           known ? rounded(sum.gain_ns) : Value()});
   }
-  table.notes = {
-      "gain = at most, for a kernel bound by arithmetic: its time x (1 - ordinary rate / matrix rate of the device, "
-      "dense)",
-      "reason: math mode = the call does not allow it (tf32, or pedantic); precision = it computes in fp32; dimension, "
-      "alignment = sizes or leading dimensions are no multiples of 16 bytes; layout = 8-bit operands not transposed as "
-      "needed"};
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
   sort_table(table, timed ? "gain_ns" : "launches");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport tensor_core_misses_report = {
+    .section = "tensor-core-misses",
+    .title = "Could use tensor cores and do not",
+    .answers =
+        "kernels that could use tensor cores and do not: library call, reason (`math mode` `precision` `dimension` "
+        "`alignment` `layout` `not told`), time, gain at most",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls, Need::Code},
+    .columns = {{"kernel", Unit::Text, Hint::Kernel},
+                {"call", Unit::Text},
+                {"reason", Unit::Text},
+                extra({"precision", Unit::Text}),
+                extra({"launches", Unit::Count}),
+                {"total_ns", Unit::Nanos},
+                {"gain_ns", Unit::Nanos}},
+    .notes =
+        {"gain = at most, for a kernel bound by arithmetic: its time x (1 - ordinary rate / matrix rate of the device, "
+         "dense)",
+         "reason: math mode = the call does not allow it (tf32, or pedantic); precision = it computes in fp32; "
+         "dimension, "
+         "alignment = sizes or leading dimensions are no multiples of 16 bytes; layout = 8-bit operands not transposed "
+         "as "
+         "needed"},
+    .fill = fill_tensor_core_misses,
+};
 
 }  // namespace gputrace

@@ -19,9 +19,7 @@ struct PrecisionSum {
 
 Value text(const std::string& value) { return value.empty() ? Value() : Value(value); }
 
-}  // namespace
-
-Table tensor_cores_report(const LoadedTrace& trace) {
+void fill_tensor_cores(const LoadedTrace& trace, Table& table) {
   using Key = std::tuple<int, std::string, std::string>;  // with, without, not known; kind; precision
   std::map<Key, PrecisionSum> sums;
   for_each_judged(trace, [&sums](const JudgedKernel& each) {
@@ -33,11 +31,6 @@ Table tensor_cores_report(const LoadedTrace& trace) {
     sum.launches += each.executions;
     sum.total_ns += each.nanos;
   });
-  Table table;
-  table.section = "tensor-cores";
-  table.title = "Tensor cores: time by matrix instruction and input type";
-  table.columns = {{"kind", Unit::Text},      {"precision", Unit::Text}, {"kernels", Unit::Count},
-                   {"launches", Unit::Count}, {"total_ns", Unit::Nanos}, {"share", Unit::Ratio}};
   const bool timed = device_collected(trace);
   const DeviceTotals totals = device_totals(trace);
   for (const auto& [key, sum] : sums) {
@@ -46,14 +39,30 @@ Table tensor_cores_report(const LoadedTrace& trace) {
                           number(sum.launches), timed ? number(sum.total_ns) : Value(),
                           share ? Value(*share) : Value()});
   }
-  table.notes = {
-      "kind = matrix instructions in the kernel's machine code (\"none\": it has none; empty: its code is not known); "
-      "an "
-      "instruction that is there need not be executed"};
   if (const std::string why = why_no_code(trace); !why.empty()) table.notes.push_back("kinds are not told: " + why);
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
   sort_table(table, timed ? "total_ns" : "launches");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport tensor_cores_report = {
+    .section = "tensor-cores",
+    .title = "Tensor cores: time by matrix instruction and input type",
+    .answers = "device time by kind of matrix instruction (`none`: without any; empty: code not known) and input type",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls, Need::Code},
+    .columns = {{"kind", Unit::Text},
+                {"precision", Unit::Text},
+                {"kernels", Unit::Count},
+                {"launches", Unit::Count},
+                {"total_ns", Unit::Nanos},
+                {"share", Unit::Ratio}},
+    .notes = {"kind = matrix instructions in the kernel's machine code (\"none\": it has none; empty: its code is not "
+              "known); "
+              "an "
+              "instruction that is there need not be executed"},
+    .fill = fill_tensor_cores,
+};
 
 }  // namespace gputrace

@@ -5,8 +5,9 @@
 #include "analysis/run/devices.h"
 
 namespace gputrace {
+namespace {
 
-Table memory_report(const LoadedTrace& trace) {
+void fill_memory(const LoadedTrace& trace, Table& table) {
   struct PoolRow {
     Value device;
     u64 allocations = 0, frees = 0, peak_bytes = 0, highest = 0, live = 0, capacity = 0;
@@ -32,21 +33,6 @@ Table memory_report(const LoadedTrace& trace) {
       if (const Device* facts = DeviceMap::facts(process, pool.device)) row.capacity = facts->memory_bytes;
     }
   }
-  Table table;
-  table.section = "memory";
-  table.title = "Memory by peak";
-  table.columns = {{"device", Unit::None},
-                   {"pool", Unit::Text},
-                   {"allocations", Unit::Count},
-                   {"frees", Unit::Count},
-                   {"peak_bytes", Unit::Bytes},
-                   {"peak_at_ns", Unit::Nanos, Hint::Detail},
-                   {"live_at_end_bytes", Unit::Bytes},
-                   {"capacity_bytes", Unit::Bytes},
-                   {"fragmentation", Unit::Ratio}};
-  table.notes = {
-      "bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
-      "fragmentation cannot be seen from outside the driver"};
   if (summed)
     table.notes.push_back(
         "several processes share a pool's row: peak = the sum of their own peaks, not all at one time");
@@ -62,7 +48,29 @@ Table memory_report(const LoadedTrace& trace) {
                           {}});
   }
   sort_table(table, "peak_bytes");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport memory_report = {
+    .section = "memory",
+    .title = "Memory by peak",
+    .answers = "device and pool: allocations, frees, peak, what is left",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls},
+    .columns = {{"device", Unit::None},
+                {"pool", Unit::Text},
+                {"allocations", Unit::Count},
+                {"frees", Unit::Count},
+                {"peak_bytes", Unit::Bytes},
+                {"peak_at_ns", Unit::Nanos, Hint::Detail},
+                {"live_at_end_bytes", Unit::Bytes},
+                {"capacity_bytes", Unit::Bytes},
+                {"fragmentation", Unit::Ratio}},
+    .notes =
+        {"bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
+         "fragmentation cannot be seen from outside the driver"},
+    .fill = fill_memory,
+};
 
 }  // namespace gputrace

@@ -6,17 +6,9 @@
 #include "analysis/run/device_memory.h"
 
 namespace gputrace {
+namespace {
 
-Table memory_peak_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "memory-peak";
-  table.title = "Device memory at its peak";
-  table.columns = {{"device", Unit::None}, {"kind", Unit::Text},
-                   {"site", Unit::Text},   {"op", Unit::Text},
-                   {"bytes", Unit::Bytes}, {"requested_bytes", Unit::Bytes},
-                   {"count", Unit::Count}, {"peak_at_ns", Unit::Nanos, Hint::Detail}};
-  table.notes = {"site and op need stacks and framework operations, which are not collected in this version",
-                 "requested = what a framework asked its own allocator for; not collected"};
+void fill_memory_peak(const LoadedTrace& trace, Table& table) {
   for (const DeviceMemoryTotal& memory : device_memory(trace)) {
     std::map<AllocKind, std::pair<u64, u64>> kinds;
     for (const PeakPart& part : memory.at_peak) {
@@ -39,7 +31,27 @@ Table memory_peak_report(const LoadedTrace& trace) {
     }
   }
   sort_table(table, "bytes");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport memory_peak_report = {
+    .section = "memory-peak",
+    .title = "Device memory at its peak",
+    .answers = "what was alive when a device held most",
+    .shown = Shown::OnDemand,
+    .needs = {Need::Calls},
+    .columns = {extra({"device", Unit::None}),
+                {"kind", Unit::Text},
+                {"site", Unit::Text},
+                {"op", Unit::Text},
+                {"bytes", Unit::Bytes},
+                {"requested_bytes", Unit::Bytes},
+                {"count", Unit::Count},
+                extra({"peak_at_ns", Unit::Nanos, Hint::Detail})},
+    .notes = {"site and op need stacks and framework operations, which are not collected in this version",
+              "requested = what a framework asked its own allocator for; not collected"},
+    .fill = fill_memory_peak,
+};
 
 }  // namespace gputrace

@@ -21,22 +21,7 @@ Value pci_of(const Device& device) {
   return std::string(text);
 }
 
-}  // namespace
-
-Table devices_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "devices";
-  table.title = "Devices in use";
-  table.columns = {{"host", Unit::Text},
-                   {"device", Unit::None},
-                   {"name", Unit::Text, Hint::Name},
-                   {"uuid", Unit::Text, Hint::Detail},
-                   {"sms", Unit::Count},
-                   {"capability", Unit::Text},
-                   {"memory_bytes", Unit::Bytes},
-                   {"ordinal", Unit::None, Hint::Detail},
-                   {"pci", Unit::Text, Hint::Detail}};
-  table.notes = {"device = the number in all tables; ordinal = what a process calls it"};
+void fill_devices(const LoadedTrace& trace, Table& table) {
   const DeviceMap devices(trace);
   for (const DeviceMap::Entry& entry : devices.entries()) {
     const Device& device = entry.device;
@@ -46,7 +31,27 @@ Table devices_report(const LoadedTrace& trace) {
                           device.memory_bytes ? number(device.memory_bytes) : Value(), static_cast<i64>(device.ordinal),
                           pci_of(device)});
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport devices_report = {
+    .section = "devices",
+    .title = "Devices in use",
+    .answers = "the devices that were in use",
+    .shown = Shown::OnDemand,
+    .needs = {},
+    .columns = {{"host", Unit::Text},
+                {"device", Unit::None},
+                {"name", Unit::Text, Hint::Name},
+                {"uuid", Unit::Text, Hint::Detail},
+                {"sms", Unit::Count},
+                {"capability", Unit::Text},
+                {"memory_bytes", Unit::Bytes},
+                extra({"ordinal", Unit::None, Hint::Detail}),
+                extra({"pci", Unit::Text, Hint::Detail})},
+    .notes = {"device = the number in all tables; ordinal = what a process calls it"},
+    .fill = fill_devices,
+};
 
 }  // namespace gputrace

@@ -22,26 +22,7 @@ const char* reason_name(unsigned limit) {
   return "";
 }
 
-}  // namespace
-
-Table environment_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "environment";
-  table.title = "Clocks, power and temperature of the devices";
-  table.columns = {{"device", Unit::None},
-                   {"what", Unit::Text},
-                   {"min", Unit::None},
-                   {"mean", Unit::None},
-                   {"max", Unit::None},
-                   {"limit", Unit::None},
-                   {"share", Unit::Ratio},
-                   {"samples", Unit::Count},
-                   {"time_ns", Unit::Nanos, Hint::Detail},
-                   {"pid", Unit::None, Hint::Detail}};
-  table.notes = {
-      "sampled by CUPTI at a rate of its own; mean = over samples; share = of the time from the first to the last "
-      "clock "
-      "sample in which that reason held (a sample holds until the next; several reasons may hold at once)"};
+void fill_environment(const LoadedTrace& trace, Table& table) {
   const DeviceMap devices(trace);
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
     const ProcessTrace& process = trace.processes[p];
@@ -82,7 +63,33 @@ Table environment_report(const LoadedTrace& trace) {
       }
     }
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport environment_report = {
+    .section = "environment",
+    .title = "Clocks, power and temperature of the devices",
+    .answers =
+        "device: SM and memory clock, power, temperature, fan: least, mean, largest of the samples; the share of time "
+        "in which clocks were low, by reason",
+    .shown = Shown::Filled,
+    .needs = {Need::Calls, Need::Environment},
+    .columns = {{"device", Unit::None},
+                {"what", Unit::Text},
+                {"min", Unit::None},
+                {"mean", Unit::None},
+                {"max", Unit::None},
+                {"limit", Unit::None},
+                {"share", Unit::Ratio},
+                {"samples", Unit::Count},
+                extra({"time_ns", Unit::Nanos, Hint::Detail}),
+                extra({"pid", Unit::None, Hint::Detail})},
+    .notes =
+        {"sampled by CUPTI at a rate of its own; mean = over samples; share = of the time from the first to the last "
+         "clock "
+         "sample in which that reason held (a sample holds until the next; several reasons may hold at once)"},
+    .fill = fill_environment,
+};
 
 }  // namespace gputrace

@@ -122,14 +122,7 @@ void add_precision_ratios(const LoadedTrace& trace, const DeviceTotals& totals, 
   }
 }
 
-}  // namespace
-
-Table overview_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "overview";
-  table.title = "Overview";
-  table.columns = {
-      {"metric", Unit::Text}, {"value", Unit::None}, {"unit", Unit::Text}, {"note", Unit::Text, Hint::Name}};
+void fill_overview(const LoadedTrace& trace, Table& table) {
   const Sums sums = add_up(trace);
   const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
     table.rows.push_back({std::string(metric), std::move(value), std::string(unit_name(unit)), std::move(note)});
@@ -188,7 +181,21 @@ Table overview_report(const LoadedTrace& trace) {
   add("errors", number(sums.errors), Unit::Count, "calls that returned an error");
   if (totals.span_ns) add_classes(totals, add);
   add("api_ns", number(sums.api_self_ns), Unit::Nanos, "host time in CUDA calls, summed over threads");
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport overview_report = {
+    .section = "overview",
+    .title = "Overview",
+    .answers = "single numbers: launches, kernels, copies, peak memory, wall time …",
+    .shown = Shown::Always,
+    .needs = {},
+    .columns = {{"metric", Unit::Text},
+                {"value", Unit::None},
+                {"unit", Unit::Text},
+                extra({"note", Unit::Text, Hint::Name})},
+    .fill = fill_overview,
+};
 
 }  // namespace gputrace

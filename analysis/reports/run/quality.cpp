@@ -3,23 +3,9 @@
 #include "analysis/reports/list.h"
 
 namespace gputrace {
+namespace {
 
-Table quality_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "quality";
-  table.title = "Records: seen = stored + dropped";
-  table.columns = {{"pid", Unit::None},
-                   {"tid", Unit::None},
-                   {"thread", Unit::Text},
-                   {"seen", Unit::Count},
-                   {"stored", Unit::Count},
-                   {"dropped", Unit::Count},
-                   {"reason", Unit::Text, Hint::Prose},
-                   {"exact", Unit::Boolean},
-                   {"slot", Unit::None, Hint::Detail},
-                   {"incarnation", Unit::None, Hint::Detail}};
-  table.notes = {
-      "exact: no = the last counters are missing (sidecar killed, file cut): seen is what is known for certain"};
+void fill_quality(const LoadedTrace& trace, Table& table) {
   for (const ProcessTrace& process : trace.processes) {
     for (const ThreadFacts& thread : process.threads) {
       u64 dropped = 0;
@@ -35,7 +21,29 @@ Table quality_report(const LoadedTrace& trace) {
                             thread.process_wide ? Value() : number(static_cast<u64>(thread.incarnation))});
     }
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport quality_report = {
+    .section = "quality",
+    .title = "Records: seen = stored + dropped",
+    .answers = "thread: seen, stored, dropped by reason",
+    .shown = Shown::OnDemand,
+    .needs = {},
+    .columns = {{"pid", Unit::None},
+                {"tid", Unit::None},
+                extra({"thread", Unit::Text}),
+                {"seen", Unit::Count},
+                {"stored", Unit::Count},
+                {"dropped", Unit::Count},
+                {"reason", Unit::Text, Hint::Prose},
+                extra({"exact", Unit::Boolean}),
+                extra({"slot", Unit::None, Hint::Detail}),
+                extra({"incarnation", Unit::None, Hint::Detail})},
+    .notes =
+        {"exact: no = the last counters are missing (sidecar killed, file cut): seen is what is known for certain"},
+    .fill = fill_quality,
+};
 
 }  // namespace gputrace

@@ -110,13 +110,7 @@ std::string without_code(const ProcessTrace& process) {
          std::to_string(launched.size()) + " launched kernels";
 }
 
-}  // namespace
-
-Table quality_notes_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "quality-notes";
-  table.title = "About the data";
-  table.columns = {{"what", Unit::Text}, {"text", Unit::Text, Hint::Prose}, {"pid", Unit::None, Hint::Detail}};
+void fill_quality_notes(const LoadedTrace& trace, Table& table) {
   for (const std::string& unread : trace.unread) table.rows.push_back({"file", "not read: " + unread, {}});
   for (const ProcessTrace& process : trace.processes) {
     const Value pid = static_cast<i64>(process.who.pid);
@@ -146,7 +140,18 @@ Table quality_notes_report(const LoadedTrace& trace) {
     if (const std::string text = without_code(process); !text.empty()) note("code", text);
     for (const std::string& text : process.notes) note("note", text);
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport quality_notes_report = {
+    .section = "quality-notes",
+    .title = "About the data",
+    .answers = "what every reader of the numbers should know",
+    .shown = Shown::Filled,
+    .needs = {},
+    .columns = {{"what", Unit::Text}, {"text", Unit::Text, Hint::Prose}, extra({"pid", Unit::None, Hint::Detail})},
+    .fill = fill_quality_notes,
+};
 
 }  // namespace gputrace

@@ -27,35 +27,7 @@ Value cupti_version(u32 number) {
   return "API " + std::to_string(number);
 }
 
-}  // namespace
-
-Table run_report(const LoadedTrace& trace) {
-  Table table;
-  table.section = "run";
-  table.title = "Processes";
-  table.columns = {{"host", Unit::Text},
-                   {"pid", Unit::None},
-                   {"rank", Unit::Text},
-                   {"executable", Unit::Text},
-                   {"command", Unit::Text, Hint::Name},
-                   {"begin_ns", Unit::Nanos, Hint::Detail},
-                   {"end_ns", Unit::Nanos, Hint::Detail},
-                   {"end_reason", Unit::Text},
-                   {"devices", Unit::Count},
-                   {"driver", Unit::Text},
-                   {"runtime", Unit::Text},
-                   {"cupti", Unit::Text, Hint::Detail},
-                   {"gputrace", Unit::Text},
-                   {"records", Unit::Count},
-                   {"begin_realtime_ns", Unit::Nanos, Hint::Detail},
-                   {"run", Unit::Text, Hint::Detail},
-                   {"job", Unit::Text, Hint::Detail},
-                   {"file", Unit::Text, Hint::Detail},
-                   {"file_bytes", Unit::Bytes, Hint::Detail},
-                   {"clock_error_ns", Unit::Nanos, Hint::Detail}};
-  table.notes = {
-      "begin, end = CLOCK_MONOTONIC of the host, first and last recorded call; begin_realtime = the wall clock at "
-      "begin; runtime: - where it is linked in statically"};
+void fill_run(const LoadedTrace& trace, Table& table) {
   for (const ProcessTrace& process : trace.processes) {
     const ProcessIdentity& who = process.who;
     const std::string& path = who.executable;
@@ -85,7 +57,40 @@ Table run_report(const LoadedTrace& trace) {
                           number(who.file_bytes),
                           process.clock_error >= 0 ? Value(process.clock_error) : Value()});
   }
-  return table;
 }
+
+}  // namespace
+
+constexpr SectionReport run_report = {
+    .section = "run",
+    .title = "Processes",
+    .answers = "processes: command, rank, how they ended",
+    .shown = Shown::OnDemand,
+    .needs = {},
+    .columns = {{"host", Unit::Text},
+                {"pid", Unit::None},
+                {"rank", Unit::Text},
+                {"executable", Unit::Text},
+                {"command", Unit::Text, Hint::Name},
+                {"begin_ns", Unit::Nanos, Hint::Detail},
+                {"end_ns", Unit::Nanos, Hint::Detail},
+                {"end_reason", Unit::Text},
+                {"devices", Unit::Count},
+                {"driver", Unit::Text},
+                {"runtime", Unit::Text},
+                {"cupti", Unit::Text, Hint::Detail},
+                {"gputrace", Unit::Text},
+                extra({"records", Unit::Count}),
+                extra({"begin_realtime_ns", Unit::Nanos, Hint::Detail}),
+                extra({"run", Unit::Text, Hint::Detail}),
+                extra({"job", Unit::Text, Hint::Detail}),
+                extra({"file", Unit::Text, Hint::Detail}),
+                extra({"file_bytes", Unit::Bytes, Hint::Detail}),
+                extra({"clock_error_ns", Unit::Nanos, Hint::Detail})},
+    .notes =
+        {"begin, end = CLOCK_MONOTONIC of the host, first and last recorded call; begin_realtime = the wall clock at "
+         "begin; runtime: - where it is linked in statically"},
+    .fill = fill_run,
+};
 
 }  // namespace gputrace

@@ -208,7 +208,7 @@ class Process {
     process.library.uses.push_back({index, static_cast<u32>(process.library.rows.size() - 1), 1, nanos});
   }
   const LoadedTrace& trace() const { return trace_; }
-  std::string cell(Table (*report)(const LoadedTrace&), std::size_t row, const char* column) const {
+  std::string cell(const SectionReport& report, std::size_t row, const char* column) const {
     const Table table = report(trace_);
     EXPECT_LT(row, table.rows.size());
     if (row >= table.rows.size()) return "";

@@ -8,7 +8,6 @@
 #include "analysis/facts/distribution.h"
 #include "analysis/names/demangle.h"
 #include "analysis/render/render.h"
-#include "analysis/reports/list.h"
 #include "analysis/words/human.h"
 #include "analysis/words/safe_text.h"
 #include "trace/record.h"
@@ -268,79 +267,6 @@ TEST(Table, SortsLargestFirstAndNullLast) {
   EXPECT_EQ(std::get<std::string>(table.rows[0][0]), "d");
   EXPECT_TRUE(is_null(table.rows[2][1]));
   EXPECT_FALSE(sort_table(table, "nothing"));
-}
-
-// Every section has the columns that its users were promised, under their names, also without data.
-TEST(Reports, HaveTheirPromisedColumns) {
-  const std::vector<std::pair<std::string, std::vector<std::string>>> promised = {
-      {"overview", {"metric", "value", "unit"}},
-      {"kernels",
-       {"rank",
-        "kernel",
-        "symbol",
-        "op",
-        "device",
-        "grid",
-        "block",
-        "registers",
-        "static_shared_bytes",
-        "dynamic_shared_bytes",
-        "local_bytes",
-        "occupancy",
-        "tensor_core",
-        "tensor_core_kind",
-        "tensor_core_eligible",
-        "precision",
-        "launches",
-        "total_ns",
-        "mean_ns",
-        "median_ns",
-        "min_ns",
-        "max_ns",
-        "p99_ns",
-        "share"}},
-      {"launches",
-       {"kernel", "launches", "api_mean_ns", "api_p99_ns", "queue_mean_ns", "latency_mean_ns", "latency_median_ns",
-        "latency_p99_ns", "gap_mean_ns", "short"}},
-      {"api", {"call", "level", "calls", "errors", "total_ns", "self_ns", "mean_ns", "p99_ns", "max_ns"}},
-      {"copies", {"kind", "device", "memory", "async", "count", "bytes", "total_ns", "bandwidth"}},
-      {"memory",
-       {"device", "pool", "allocations", "frees", "peak_bytes", "peak_at_ns", "live_at_end_bytes", "capacity_bytes",
-        "fragmentation"}},
-      {"memory-timeline", {"at_ns", "device", "allocated_bytes", "reserved_bytes"}},
-      {"memory-peak", {"site", "op", "bytes", "requested_bytes", "count", "kind"}},
-      {"sync", {"call", "site", "count", "total_ns", "gpu_idle_ns"}},
-      {"graphs",
-       {"graph", "nodes", "kernel_nodes", "instantiations", "updates", "launches", "api_mean_ns", "device_total_ns"}},
-      {"jit", {"what", "image", "bytes", "count", "total_ns", "max_ns"}},
-      {"run",
-       {"host", "pid", "rank", "executable", "command", "begin_ns", "end_ns", "end_reason", "devices", "driver",
-        "runtime", "cupti", "gputrace"}},
-      {"devices", {"host", "device", "name", "uuid", "sms", "capability", "memory_bytes"}},
-      {"quality", {"pid", "tid", "seen", "stored", "dropped", "reason"}},
-      {"quality-notes", {"what", "text"}},
-      {"categories", {"category", "kernels", "launches", "total_ns", "share", "rule"}},
-      {"category-tree", {"what", "level", "symbol", "total_ns", "share", "launches", "rule"}},
-      {"tensor-cores", {"kind", "precision", "kernels", "launches", "total_ns", "share"}},
-      {"tensor-core-misses", {"kernel", "call", "reason", "total_ns", "gain_ns"}},
-      {"idle", {"device", "begin_ns", "duration_ns", "cause", "site"}},
-      {"idle-causes", {"cause", "count", "total_ns", "share"}},
-      {"libs", {"library", "call", "shape", "dtype", "count", "flops", "total_ns", "flops_per_s", "peak_ratio"}},
-      {"comm",
-       {"communicator", "op", "dtype", "count", "bytes", "total_ns", "algo_bandwidth", "bus_bandwidth", "wait_ns",
-        "transfer_ns", "exposed_ns"}},
-      {"streams", {"device", "stream", "operations", "busy_ns", "queue_mean", "queue_deepest"}},
-      {"queue", {"device", "stream", "queued", "time_ns", "share", "calls", "api_mean_ns"}},
-      {"queue-timeline", {"at_ns", "duration_ns", "device", "stream", "mean", "deepest"}},
-      {"environment", {"device", "what", "min", "mean", "max", "limit", "share", "samples"}}};
-  EXPECT_EQ(all_reports().size(), promised.size());
-  for (const auto& [section, columns] : promised) {
-    const ReportEntry* entry = find_report(section);
-    ASSERT_NE(entry, nullptr) << section;
-    const Table table = entry->make(LoadedTrace{});
-    EXPECT_EQ(table.section, section);
-    for (const std::string& column : columns) EXPECT_GE(table.column(column), 0) << section << " " << column;
-  }
 }
 
 }  // namespace

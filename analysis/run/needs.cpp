@@ -1,0 +1,71 @@
+#include "analysis/run/needs.h"
+
+#include <algorithm>
+
+#include "analysis/facts/asked_for.h"
+#include "analysis/run/device_time.h"
+
+namespace gputrace {
+namespace {
+
+bool asked_of_any(const LoadedTrace& trace, u32 part, bool if_not_said) {
+  return std::any_of(trace.processes.begin(), trace.processes.end(),
+                     [&](const ProcessTrace& process) { return asked_for(process, part).value_or(if_not_said); });
+}
+
+std::string why_no_calls(const LoadedTrace& trace) {
+  return asked_of_any(trace, collect::kApi, true) ? "" : "calls were not collected (GPUTRACE_COLLECT without api)";
+}
+
+std::string why_no_device(const LoadedTrace& trace) {
+  return device_collected(trace) ? "" : "needs device timing: " + why_no_device_times(trace);
+}
+
+// Collected code that shows nothing is an answer: only where nobody asked for it is the need not met.
+std::string why_code_not_asked(const LoadedTrace& trace) {
+  return asked_of_any(trace, collect::kCode, false) ? "" : "machine code was not collected (GPUTRACE_COLLECT without code)";
+}
+
+std::string why_no_libraries(const LoadedTrace& trace) {
+  const bool collected = std::any_of(trace.processes.begin(), trace.processes.end(),
+                                     [](const ProcessTrace& process) { return process.library.collected; });
+  return collected ? "" : "calls of vendor libraries were not collected (GPUTRACE_COLLECT without libs)";
+}
+
+struct NeedEntry {
+  const char* part;
+  std::string (*why_not_met)(const LoadedTrace& trace);  // empty: it is met
+};
+
+const NeedEntry& entry_of(Need need) {
+  static constexpr NeedEntry kEntries[] = {{"api", why_no_calls},
+                                           {"device", why_no_device},
+                                           {"code", why_code_not_asked},
+                                           {"libs", why_no_libraries},
+                                           {"environment", why_no_environment}};
+  return kEntries[static_cast<unsigned>(need)];
+}
+
+}  // namespace
+
+const char* part_of(Need need) { return entry_of(need).part; }
+
+std::optional<std::string> why_not_met(Needs needs, const LoadedTrace& trace) {
+  for (const Need need : needs) {
+    std::string why = entry_of(need).why_not_met(trace);
+    if (!why.empty()) return why;
+  }
+  return std::nullopt;
+}
+
+std::string why_no_code(const LoadedTrace& trace) {
+  for (const ProcessTrace& process : trace.processes) {
+    for (const Function& function : process.functions) {
+      if (!function.code.empty()) return "";
+    }
+  }
+  const std::string why = why_code_not_asked(trace);
+  return why.empty() ? "no machine code of a launched kernel was read" : why;
+}
+
+}  // namespace gputrace
