@@ -1,8 +1,9 @@
-// Prints the part of docs/REFERENCE.md that the reports say of themselves: from `## Sections` to `## JSON`. A rule test
+// Prints the part of docs/REFERENCE.md that reports and findings say of themselves: from `## Sections` to `## JSON`. A rule test
 // holds the document against this output, and writes it with GT_UPDATE=1.
 #include <cstdio>
 #include <string>
 
+#include "analysis/findings/rules.h"
 #include "analysis/reports/list.h"
 
 using namespace gputrace;
@@ -46,7 +47,8 @@ std::string columns_of(const SectionReport& report, bool promised) {
 void print_sections() {
   std::printf(
       "## Sections\n\n"
-      "Printed, to the end of the tables of columns, from what the reports in `analysis/reports/` say of themselves. "
+      "Printed, to the end of the findings, from what reports and rules (`analysis/reports/`, `analysis/findings/`) "
+      "say of themselves. "
       "*needs*: parts of\n"
       "`GPUTRACE_COLLECT`; where one is not in the trace, the section is absent and named in `not_collected` with the "
       "reason.\n\n"
@@ -70,10 +72,23 @@ void print_columns() {
   }
 }
 
+void print_findings() {
+  std::printf(
+      "\n## Findings\n\n"
+      "Each with its evidence, the section to look at and, where there is one, the fix. Where a part that one needs is "
+      "not in the trace, nothing is said.\n\n"
+      "| finding | says | needs |\n|---|---|---|\n");
+  for (const FindingRule* rule : all_rules()) {
+    for (const FindingKind& kind : rule->findings)
+      std::printf("| `%s` | %s | %s |\n", kind.id, cell(kind.says).c_str(), parts_of(rule->needs).c_str());
+  }
+}
+
 }  // namespace
 
 int main() {
   print_sections();
   print_columns();
+  print_findings();
   std::printf("\n");
 }

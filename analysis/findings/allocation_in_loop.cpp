@@ -7,8 +7,9 @@
 #include "analysis/words/human.h"
 
 namespace gputrace {
+namespace {
 
-void allocation_in_loop_rule(const LoadedTrace& trace, Findings& found) {
+void find_allocation_in_loop(const LoadedTrace& trace, Findings& found) {
   for (const ProcessTrace& process : trace.processes) {
     const AllocationLoop& loop = process.allocation_loop;
     if (loop.between_launches < kLoopTimes) continue;
@@ -35,5 +36,13 @@ void allocation_in_loop_rule(const LoadedTrace& trace, Findings& found) {
     found.push_back(std::move(finding));
   }
 }
+
+}  // namespace
+
+constexpr FindingRule allocation_in_loop_rule = {
+    .findings = {{"allocation-in-loop", "allocations in a loop, but not from pools"}},
+    .needs = {Need::Calls},
+    .find = find_allocation_in_loop,
+};
 
 }  // namespace gputrace

@@ -7,8 +7,9 @@
 #include "analysis/words/result_names.h"
 
 namespace gputrace {
+namespace {
 
-void call_errors_rule(const LoadedTrace& trace, Findings& found) {
+void find_call_errors(const LoadedTrace& trace, Findings& found) {
   constexpr u16 kNotReady = 600;
   struct Group {
     u64 count = 0;
@@ -42,5 +43,13 @@ void call_errors_rule(const LoadedTrace& trace, Findings& found) {
                       {"count", number(group.count)}}});
   }
 }
+
+}  // namespace
+
+constexpr FindingRule call_errors_rule = {
+    .findings = {{"call-errors", "calls that returned an error, by call and error"}},
+    .needs = {Need::Calls},
+    .find = find_call_errors,
+};
 
 }  // namespace gputrace

@@ -5,8 +5,9 @@
 #include "analysis/run/quality.h"
 
 namespace gputrace {
+namespace {
 
-void call_in_flight_rule(const LoadedTrace& trace, Findings& found) {
+void find_call_in_flight(const LoadedTrace& trace, Findings& found) {
   for (const ProcessTrace& process : trace.processes) {
     if (process.in_flight.empty() || !process.who.ended) continue;
     const OpenCall* deepest = &process.in_flight.front();
@@ -25,5 +26,13 @@ void call_in_flight_rule(const LoadedTrace& trace, Findings& found) {
                       {"open_calls", number(static_cast<u64>(process.in_flight.size()))}}});
   }
 }
+
+}  // namespace
+
+constexpr FindingRule call_in_flight_rule = {
+    .findings = {{"call-in-flight", "a process that ended inside a call"}},
+    .needs = {},
+    .find = find_call_in_flight,
+};
 
 }  // namespace gputrace

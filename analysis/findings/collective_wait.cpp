@@ -15,9 +15,7 @@ struct RankSum {
   u64 wait_ns = 0, total_ns = 0;
 };
 
-}  // namespace
-
-void collective_wait_rule(const LoadedTrace& trace, Findings& found) {
+void find_collective_wait(const LoadedTrace& trace, Findings& found) {
   const CollectiveTimes times = match_collectives(trace);
   std::map<u64, std::map<i32, RankSum>> communicators;  // by id, by rank
   for (std::size_t p = 0; p < trace.processes.size(); ++p) {
@@ -57,5 +55,14 @@ void collective_wait_rule(const LoadedTrace& trace, Findings& found) {
     found.push_back(std::move(finding));
   }
 }
+
+}  // namespace
+
+constexpr FindingRule collective_wait_rule = {
+    .findings = {{"collective-wait",
+                  "collectives in which ranks mostly wait for the last one; needs the traces of all of them"}},
+    .needs = {Need::Calls, Need::Device, Need::Libraries},
+    .find = find_collective_wait,
+};
 
 }  // namespace gputrace

@@ -5,8 +5,9 @@
 #include "analysis/run/quality.h"
 
 namespace gputrace {
+namespace {
 
-void damaged_file_rule(const LoadedTrace& trace, Findings& found) {
+void find_damaged_file(const LoadedTrace& trace, Findings& found) {
   for (const std::string& unread : trace.unread) {
     found.push_back({"unread-file", Severity::Problem, "quality-notes", unread, "", {}});
   }
@@ -32,5 +33,15 @@ void damaged_file_rule(const LoadedTrace& trace, Findings& found) {
     }
   }
 }
+
+}  // namespace
+
+constexpr FindingRule damaged_file_rule = {
+    .findings = {{"unread-file", "a file that could not be read"},
+                 {"damaged-file", "a file that is damaged; what is intact was used"},
+                 {"unfinished-file", "a trace without an end: still being written, or its sidecar was killed"}},
+    .needs = {},
+    .find = find_damaged_file,
+};
 
 }  // namespace gputrace

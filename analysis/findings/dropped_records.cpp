@@ -24,9 +24,7 @@ std::string buffer_fix(const ProcessTrace& process) {
   return fmt::format("GPUTRACE_BUFFER={}M", wanted >> 20);
 }
 
-}  // namespace
-
-void dropped_records_rule(const LoadedTrace& trace, Findings& found) {
+void find_dropped_records(const LoadedTrace& trace, Findings& found) {
   for (const ProcessTrace& process : trace.processes) {
     if (process.dropped == 0) continue;
     Finding finding;
@@ -52,5 +50,14 @@ void dropped_records_rule(const LoadedTrace& trace, Findings& found) {
     found.push_back(std::move(finding));
   }
 }
+
+}  // namespace
+
+constexpr FindingRule dropped_records_rule = {
+    .findings = {{"dropped-records",
+                  "records that were seen and are not in the file, and what would make room for them"}},
+    .needs = {},
+    .find = find_dropped_records,
+};
 
 }  // namespace gputrace

@@ -1,15 +1,34 @@
 #include "analysis/findings/findings.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 #include "analysis/findings/rules.h"
 
 namespace gputrace {
 
+std::span<const FindingRule* const> all_rules() {
+  static constexpr const FindingRule* kRules[] = {
+#define GT_FINDING(rule) &rule##_rule,
+#include "analysis/findings/list.def"
+  };
+  return kRules;
+}
+
+void ask(const FindingRule& rule, const LoadedTrace& trace, Findings& found) {
+  if (why_not_met(rule.needs, trace)) return;
+  const std::size_t before = found.size();
+  rule.find(trace, found);
+  for (std::size_t i = before; i < found.size(); ++i) {
+    const auto same = [&](const FindingKind& kind) { return found[i].id == kind.id; };
+    if (std::none_of(rule.findings.begin(), rule.findings.end(), same))
+      throw std::logic_error("finding " + found[i].id + " is none that its rule declares");
+  }
+}
+
 std::vector<Finding> find_findings(const LoadedTrace& trace) {
   Findings found;
-#define GT_FINDING(rule) rule##_rule(trace, found);
-#include "analysis/findings/list.def"
+  for (const FindingRule* rule : all_rules()) ask(*rule, trace, found);
   for (Finding& finding : found) {
     if (finding.gain_ns) finding.evidence.emplace_back("gain_ns", number(finding.gain_ns));
   }

@@ -23,9 +23,7 @@ std::string name_in(const ProcessTrace& process, u32 kernel) {
   return name_of(process.functions[process.kernels[kernel].shape.function]).brief;
 }
 
-}  // namespace
-
-void graph_candidates_rule(const LoadedTrace& trace, Findings& found) {
+void find_graph_candidates(const LoadedTrace& trace, Findings& found) {
   const bool timed = device_span_ns(trace) != 0;
   for (const ProcessTrace& process : trace.processes) {
     const LaunchSequence* best = nullptr;
@@ -61,5 +59,14 @@ void graph_candidates_rule(const LoadedTrace& trace, Findings& found) {
     found.push_back(std::move(finding));
   }
 }
+
+}  // namespace
+
+constexpr FindingRule graph_candidates_rule = {
+    .findings = {{"graph-candidates",
+                  "the same launches again and again between two waits: one CUDA graph could be all of them"}},
+    .needs = {Need::Calls},
+    .find = find_graph_candidates,
+};
 
 }  // namespace gputrace

@@ -21,9 +21,7 @@ std::string fix_of(IdleCause cause) {
   return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch)";
 }
 
-}  // namespace
-
-void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
+void find_idle_gaps(const LoadedTrace& trace, Findings& found) {
   u64 count = 0, total = 0, longest = 0, profiler = 0;
   bool more = false;
   std::array<u64, kIdleCauses> causes{};
@@ -72,5 +70,13 @@ void idle_gaps_rule(const LoadedTrace& trace, Findings& found) {
   finding.gain_ns = total;
   found.push_back(std::move(finding));
 }
+
+}  // namespace
+
+constexpr FindingRule idle_gaps_rule = {
+    .findings = {{"idle-gaps", "single times of 1 ms or more in which a device had nothing to do"}},
+    .needs = {Need::Calls, Need::Device},
+    .find = find_idle_gaps,
+};
 
 }  // namespace gputrace

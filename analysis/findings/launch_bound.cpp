@@ -11,9 +11,7 @@ namespace {
 // XProf's gates for "kernel launch bound": moderately, highly.
 constexpr double kModerately = 0.03, kHighly = 0.15;
 
-}  // namespace
-
-void launch_bound_rule(const LoadedTrace& trace, Findings& found) {
+void find_launch_bound(const LoadedTrace& trace, Findings& found) {
   const u64 span = device_span_ns(trace);
   const IdleShare idle = idle_of(trace, IdleCause::Launch);
   if (span == 0 || static_cast<double>(idle.total_ns) < kModerately * static_cast<double>(span)) return;
@@ -32,5 +30,13 @@ void launch_bound_rule(const LoadedTrace& trace, Findings& found) {
   finding.gain_ns = idle.caused_ns;
   found.push_back(std::move(finding));
 }
+
+}  // namespace
+
+constexpr FindingRule launch_bound_rule = {
+    .findings = {{"launch-bound", "devices that wait for launches, and a host that is busy launching"}},
+    .needs = {Need::Calls, Need::Device},
+    .find = find_launch_bound,
+};
 
 }  // namespace gputrace

@@ -14,9 +14,7 @@ namespace {
 
 u64 rounded_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
 
-}  // namespace
-
-void matmul_dimensions_rule(const LoadedTrace& trace, Findings& found) {
+void find_matmul_dimensions(const LoadedTrace& trace, Findings& found) {
   u64 calls = 0, nanos = 0, worst_ns = 0, shapes = 0;
   std::string worst, worst_call, advice;
   for (const ProcessTrace& process : trace.processes) {
@@ -59,5 +57,13 @@ void matmul_dimensions_rule(const LoadedTrace& trace, Findings& found) {
         {"call", worst_call},
         {"shape", worst}}});
 }
+
+}  // namespace
+
+constexpr FindingRule matmul_dimensions_rule = {
+    .findings = {{"matmul-dimensions", "products whose sizes are no multiples of what tensor cores take at a time"}},
+    .needs = {Need::Calls, Need::Device, Need::Libraries},
+    .find = find_matmul_dimensions,
+};
 
 }  // namespace gputrace

@@ -2,8 +2,9 @@
 #include "analysis/findings/rules.h"
 
 namespace gputrace {
+namespace {
 
-void no_cuda_call_rule(const LoadedTrace& trace, Findings& found) {
+void find_no_cuda_call(const LoadedTrace& trace, Findings& found) {
   for (const ProcessTrace& process : trace.processes) {
     if (!process.damage.empty()) return;  // there may have been calls
     for (const CallFacts& call : process.calls) {
@@ -17,5 +18,13 @@ void no_cuda_call_rule(const LoadedTrace& trace, Findings& found) {
                    "is this a CPU run, or was the recorded window empty? try: gputrace doctor",
                    {}});
 }
+
+}  // namespace
+
+constexpr FindingRule no_cuda_call_rule = {
+    .findings = {{"no-cuda-call", "a trace without a single call"}},
+    .needs = {},
+    .find = find_no_cuda_call,
+};
 
 }  // namespace gputrace

@@ -4,8 +4,9 @@
 #include "analysis/findings/rules.h"
 
 namespace gputrace {
+namespace {
 
-void option_warnings_rule(const LoadedTrace& trace, Findings& found) {
+void find_option_warnings(const LoadedTrace& trace, Findings& found) {
   std::vector<std::string> said;
   for (const ProcessTrace& process : trace.processes) {
     for (const std::string& warning : process.warnings) {
@@ -15,5 +16,13 @@ void option_warnings_rule(const LoadedTrace& trace, Findings& found) {
     }
   }
 }
+
+}  // namespace
+
+constexpr FindingRule option_warnings_rule = {
+    .findings = {{"option", "an option that was not understood; its default was used"}},
+    .needs = {},
+    .find = find_option_warnings,
+};
 
 }  // namespace gputrace

@@ -11,9 +11,7 @@ namespace {
 
 constexpr u64 kPageableBytes = 1u << 20;  // less in all is worth a hint, not a warning
 
-}  // namespace
-
-void pageable_async_copies_rule(const LoadedTrace& trace, Findings& found) {
+void find_pageable_async_copies(const LoadedTrace& trace, Findings& found) {
   u64 count = 0, bytes = 0, call_ns = 0;
   for (const ProcessTrace& process : trace.processes) {
     for (const CopyGroup& group : process.copies) {
@@ -36,5 +34,13 @@ void pageable_async_copies_rule(const LoadedTrace& trace, Findings& found) {
   finding.gain_ns = idle_of(trace, IdleCause::Copy, is_async_call).caused_ns;
   found.push_back(std::move(finding));
 }
+
+}  // namespace
+
+constexpr FindingRule pageable_async_copies_rule = {
+    .findings = {{"pageable-async-copies", "asynchronous copies that pageable memory makes synchronous"}},
+    .needs = {Need::Calls},
+    .find = find_pageable_async_copies,
+};
 
 }  // namespace gputrace

@@ -71,9 +71,7 @@ double outside(u64 m, u64 n, u64 tile_m, u64 tile_n) {
   return 1 - std::max(one, other);
 }
 
-}  // namespace
-
-void quantization_rule(const LoadedTrace& trace, Findings& found) {
+void find_quantization(const LoadedTrace& trace, Findings& found) {
   Waste waves, tiles;
   for_each_judged(trace, [&](const JudgedKernel& each) {
     if (each.nanos == 0) return;
@@ -100,5 +98,14 @@ void quantization_rule(const LoadedTrace& trace, Findings& found) {
   tell("tile-quantization", "libs", "tiles reach over the edges of the result",
        "choose sizes that are multiples of the tile, or a kernel with smaller tiles", tiles, kernel_ns, found);
 }
+
+}  // namespace
+
+constexpr FindingRule quantization_rule = {
+    .findings = {{"wave-quantization", "a last wave of blocks that leaves multiprocessors empty"},
+                 {"tile-quantization", "output tiles that reach over the edges of the matrix"}},
+    .needs = {Need::Calls, Need::Device},
+    .find = find_quantization,
+};
 
 }  // namespace gputrace

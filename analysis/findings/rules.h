@@ -1,20 +1,38 @@
 // The rules behind the findings, and what they share. A rule looks at the loaded traces and adds what it found; it
-// never prints and never throws. One word in list.def, one function `void NAME_rule(const LoadedTrace&, Findings&)` in
-// findings/NAME.cpp.
+// never prints and never throws. One row in list.def; findings/NAME.cpp defines `FindingRule NAME_rule`.
 #pragma once
 
+#include <initializer_list>
+#include <span>
 #include <vector>
 
 #include "analysis/facts/facts.h"
 #include "analysis/findings/findings.h"
+#include "analysis/run/needs.h"
 #include "analysis/table/table.h"
 
 namespace gputrace {
 
 using Findings = std::vector<Finding>;
 
-#define GT_FINDING(rule) void rule##_rule(const LoadedTrace& trace, Findings& found);
+struct FindingKind {
+  const char* id;
+  const char* says;  // its row in docs/REFERENCE.md, in Markdown
+};
+
+struct FindingRule {
+  std::initializer_list<FindingKind> findings;  // all that it may add
+  Needs needs;                                  // not met: the rule is not asked
+  void (*find)(const LoadedTrace& trace, Findings& found);
+};
+
+#define GT_FINDING(rule) extern const FindingRule rule##_rule;
 #include "analysis/findings/list.def"
+
+std::span<const FindingRule* const> all_rules();
+
+// Adds what the rule finds. Throws std::logic_error where it is none of the rule's own: a mistake in `find`.
+void ask(const FindingRule& rule, const LoadedTrace& trace, Findings& found);
 
 // Gates: below them a pattern is start-up, not a loop.
 inline constexpr u64 kLoopTimes = 16;         // times that work was launched between two such calls

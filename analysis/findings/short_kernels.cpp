@@ -42,9 +42,7 @@ void add_process(const ProcessTrace& process, Short& sum) {
   }
 }
 
-}  // namespace
-
-void short_kernels_rule(const LoadedTrace& trace, Findings& found) {
+void find_short_kernels(const LoadedTrace& trace, Findings& found) {
   Short sum;
   for (const ProcessTrace& process : trace.processes) add_process(process, sum);
   if (sum.launches < kManyLaunches || sum.worst.empty()) return;
@@ -70,5 +68,13 @@ void short_kernels_rule(const LoadedTrace& trace, Findings& found) {
   finding.gain_ns = gain;
   found.push_back(std::move(finding));
 }
+
+}  // namespace
+
+constexpr FindingRule short_kernels_rule = {
+    .findings = {{"short-kernels", "kernels that run shorter than their own launch call takes"}},
+    .needs = {Need::Calls, Need::Device},
+    .find = find_short_kernels,
+};
 
 }  // namespace gputrace

@@ -6,8 +6,9 @@
 #include "analysis/words/human.h"
 
 namespace gputrace {
+namespace {
 
-void synchronization_rule(const LoadedTrace& trace, Findings& found) {
+void find_synchronization(const LoadedTrace& trace, Findings& found) {
   u64 waits = 0, before_launches = 0;
   for (const ProcessTrace& process : trace.processes) {
     waits += process.loops.waits;
@@ -39,5 +40,13 @@ void synchronization_rule(const LoadedTrace& trace, Findings& found) {
   finding.gain_ns = idle.caused_ns;
   found.push_back(std::move(finding));
 }
+
+}  // namespace
+
+constexpr FindingRule synchronization_rule = {
+    .findings = {{"needless-synchronization", "waits after which the thread only launches more"}},
+    .needs = {Need::Calls},
+    .find = find_synchronization,
+};
 
 }  // namespace gputrace

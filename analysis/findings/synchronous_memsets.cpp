@@ -6,8 +6,9 @@
 #include "analysis/words/human.h"
 
 namespace gputrace {
+namespace {
 
-void synchronous_memsets_rule(const LoadedTrace& trace, Findings& found) {
+void find_synchronous_memsets(const LoadedTrace& trace, Findings& found) {
   u64 count = 0, between = 0, bytes = 0, call_ns = 0;
   for (const ProcessTrace& process : trace.processes) {
     for (const CopyGroup& group : process.copies) {
@@ -34,5 +35,13 @@ void synchronous_memsets_rule(const LoadedTrace& trace, Findings& found) {
   finding.gain_ns = idle.caused_ns;
   found.push_back(std::move(finding));
 }
+
+}  // namespace
+
+constexpr FindingRule synchronous_memsets_rule = {
+    .findings = {{"synchronous-memsets", "synchronous memsets in a loop"}},
+    .needs = {Need::Calls},
+    .find = find_synchronous_memsets,
+};
 
 }  // namespace gputrace

@@ -51,9 +51,7 @@ void tell(const char* id, const std::string& what, const std::string& fix, const
   found.push_back(std::move(finding));
 }
 
-}  // namespace
-
-void tensor_core_misses_rule(const LoadedTrace& trace, Findings& found) {
+void find_tensor_core_misses(const LoadedTrace& trace, Findings& found) {
   Missed single, narrow;
   for_each_judged(trace, [&](const JudgedKernel& each) {
     const TensorCoreVerdict& verdict = each.verdict;
@@ -69,5 +67,14 @@ void tensor_core_misses_rule(const LoadedTrace& trace, Findings& found) {
        "see the reason: make sizes and leading dimensions multiples of 16 bytes, take another layout or math mode",
        narrow, kernel_ns, found);
 }
+
+}  // namespace
+
+constexpr FindingRule tensor_core_misses_rule = {
+    .findings = {{"fp32-matmul", "products in fp32 that tensor cores would take as tf32"},
+                 {"no-tensor-cores", "products in narrower types by kernels without matrix instructions"}},
+    .needs = {Need::Calls, Need::Device, Need::Code},
+    .find = find_tensor_core_misses,
+};
 
 }  // namespace gputrace

@@ -1,5 +1,5 @@
 """docs/REFERENCE.md names every verb, option of report, variable and part to collect that there is, and none that there is not; what it
-says of sections is what the reports say of themselves. GT_UPDATE=1 writes that part."""
+says of sections and findings is what those say of themselves. GT_UPDATE=1 writes that part."""
 import difflib
 import os
 import re
@@ -20,7 +20,7 @@ def text(*path):
 
 def folder_text(*path):
     at = os.path.join(SOURCE, *path)
-    return '\n'.join(text(folder, name) for folder, _, names in os.walk(at) for name in names if name.endswith(('.cpp', '.h', '.def')))
+    return '\n'.join(text(folder, name) for folder, _, names in os.walk(at) for name in names if name.endswith(('.cpp', '.h', '.def', '.py')))
 
 
 def compare(what, there, said):
@@ -33,13 +33,17 @@ def check_generated(reference):
     if not program:
         return skip('sections of docs/REFERENCE.md', 'the program that prints them is not built yet')
     printed = subprocess.run([program], stdout=subprocess.PIPE, check=True, timeout=60).stdout.decode()
+    findings = re.findall(r'^\| `([a-z0-9-]+)` ', printed[printed.index('## Findings'):], re.M)
+    tests = folder_text('tests', 'unit') + folder_text('tests', 'e2e')
+    untested = [each for each in findings if f'"{each}"' not in tests and f"'{each}'" not in tests]
+    check('a test names every finding', not untested, untested)
     begin, end = reference.index('## Sections'), reference.index('## JSON')
     if os.environ.get('GT_UPDATE'):
         with open(os.path.join(SOURCE, 'docs', 'REFERENCE.md'), 'w', encoding='utf-8') as file:
             file.write(reference[:begin] + printed + reference[end:])
         return None
-    difference = list(difflib.unified_diff(reference[begin:end].splitlines(), printed.splitlines(), 'docs/REFERENCE.md', 'analysis/reports', lineterm=''))
-    return check('the sections of docs/REFERENCE.md are the reports\' own words', not difference,
+    difference = list(difflib.unified_diff(reference[begin:end].splitlines(), printed.splitlines(), 'docs/REFERENCE.md', 'analysis', lineterm=''))
+    return check('sections and findings of docs/REFERENCE.md are as they say themselves', not difference,
                  '\n'.join([''] + difference[:20] + ['fix: GT_UPDATE=1 python3 tests/rules/test_reference.py']))
 
 
