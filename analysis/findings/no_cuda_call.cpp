@@ -23,7 +23,7 @@ void find_no_cuda_call(const LoadedTrace& trace, Findings& found) {
 
 constexpr FindingRule no_cuda_call_rule = {
     .findings = {{"no-cuda-call", "a trace without a single call"}},
-    .needs = {},
+    .needs = {Need::Calls},
     .find = find_no_cuda_call,
 };
 

@@ -69,5 +69,11 @@ TEST(FindingRules, AFileThatCouldNotBeReadIsSaid) {
   EXPECT_TRUE(is_found(trace, "unread-file"));
 }
 
+// Where calls were not collected, nothing can be said of a program that makes none.
+TEST(FindingRules, NoCudaCallIsSaidOnlyWhereCallsWereCollected) {
+  EXPECT_TRUE(is_found(asked_for_parts("api"), "no-cuda-call"));
+  EXPECT_FALSE(is_found(asked_for_parts("nvtx"), "no-cuda-call"));
+}
+
 }  // namespace
 }  // namespace gputrace
