@@ -31,11 +31,8 @@ std::optional<std::string> check_capture(const std::string& value) {
     if (!range.empty() && at != 0 && at + 1 != range.size()) return std::nullopt;
     return "--capture: '" + value + "' names no range: nvtx:NAME, nvtx:NAME@DOMAIN or nvtx:NAME@* (any domain)";
   }
-  if (value == "manual" || value.compare(0, 6, "steps:") == 0) {
-    return "--capture " + value + " is not built in this version: use all, profiler-api or nvtx:NAME[@DOMAIN]";
-  }
   return "--capture: '" + value + "' is none of all, profiler-api, nvtx:NAME[@DOMAIN]" +
-         did_you_mean(value, {"all", "profiler-api", "manual"});
+         did_you_mean(value, {"all", "profiler-api"});
 }
 
 std::optional<std::string> check_collect(const std::string& list) {

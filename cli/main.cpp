@@ -17,8 +17,6 @@ constexpr Verb kVerbs[] = {
     {"env", "the variables that trace a program without `run`", env_verb},
     {"doctor", "check whether tracing works here", doctor_verb},
 };
-// Verbs of the whole product that come with later versions.
-constexpr const char* kPlanned[] = {"export", "start", "stop", "status", "top", "diff", "view", "recover", "anonymize"};
 
 void print_usage(std::FILE* to) {
   std::fputs("gputrace " GPUTRACE_VERSION ": traces unmodified CUDA programs\n\nusage: gputrace VERB [OPTIONS]\n\n",
@@ -31,10 +29,6 @@ void print_usage(std::FILE* to) {
 }
 
 int unknown_verb(const std::string& name) {
-  for (const char* planned : kPlanned) {
-    if (name == planned)
-      return fail(kUsage, "'" + name + "' is not built in this version (gputrace " GPUTRACE_VERSION ")");
-  }
   std::vector<std::string> names;
   for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
   const std::string hint = did_you_mean(name, names);

@@ -153,7 +153,7 @@ def test_a_damaged_file_beside_good_ones():
 
 def test_wrong_usage():
     path, _ = good_trace()
-    for arguments, words in ((('reprot',), ('report',)), (('report', path, '--no-such'), ('--no-such',)), (('report', path, '--section', 'kernals'), ('kernels',)),
+    for arguments, words in ((('reprot',), ('report',)), (('status',), ('unknown verb',)), (('report', path, '--no-such'), ('--no-such',)), (('report', path, '--section', 'kernals'), ('kernels',)),
                              (('report', path, '--format', 'xml'), ('json',)), (('report', path, '--sort', 'lunches'), ('launches',)), (('report', path, '--format', 'csv'), ('--section',)),
                              (('report', path, '--from', 'then'), ('--from',)), (('report', path, '--from', '2s', '--to', '1s'), ('--from',)), (('report', path, '--top', 'x'), ('--top',)),
                              (('report', path, '--section', 'steps'), ('unknown section',)), (('dump', path, '--color', 'blue'), ('--color',)), (('--no-such',), ('--no-such',))):
