@@ -121,8 +121,6 @@ Coverage coverage_of(const LoadedTrace& trace) {
   }
   if (device_collected(trace)) coverage.device_timing = "cupti";
   if (const std::string why = why_no_device_times(trace); !device_told && !why.empty()) add("device", why);
-  add("steps, input", "not built in this version");
-  add("ops, io, ranks", "not built in this version");
   add_runs(trace, coverage);
   if (unsure)
     coverage.remarks.push_back(
