@@ -39,7 +39,7 @@ void find_allocation_in_loop(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule allocation_in_loop_rule = {
+extern constexpr FindingRule allocation_in_loop_rule = {
     .findings = {{"allocation-in-loop", "allocations in a loop, but not from pools"}},
     .needs = {Need::Calls},
     .find = find_allocation_in_loop,

@@ -46,7 +46,7 @@ void find_call_errors(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule call_errors_rule = {
+extern constexpr FindingRule call_errors_rule = {
     .findings = {{"call-errors", "calls that returned an error, by call and error"}},
     .needs = {Need::Calls},
     .find = find_call_errors,

@@ -29,7 +29,7 @@ void find_call_in_flight(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule call_in_flight_rule = {
+extern constexpr FindingRule call_in_flight_rule = {
     .findings = {{"call-in-flight", "a process that ended inside a call"}},
     .needs = {},
     .find = find_call_in_flight,

@@ -58,7 +58,7 @@ void find_collective_wait(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule collective_wait_rule = {
+extern constexpr FindingRule collective_wait_rule = {
     .findings = {{"collective-wait",
                   "collectives in which ranks mostly wait for the last one; needs the traces of all of them"}},
     .needs = {Need::Calls, Need::Device, Need::Libraries},

@@ -36,7 +36,7 @@ void find_damaged_file(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule damaged_file_rule = {
+extern constexpr FindingRule damaged_file_rule = {
     .findings = {{"unread-file", "a file that could not be read"},
                  {"damaged-file", "a file that is damaged; what is intact was used"},
                  {"unfinished-file", "a trace without an end: still being written, or its sidecar was killed"}},

@@ -53,7 +53,7 @@ void find_dropped_records(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule dropped_records_rule = {
+extern constexpr FindingRule dropped_records_rule = {
     .findings = {{"dropped-records",
                   "records that were seen and are not in the file, and what would make room for them"}},
     .needs = {},

@@ -7,6 +7,9 @@
 
 namespace gputrace {
 
+#define GT_FINDING(rule) extern const FindingRule rule##_rule;
+#include "analysis/findings/list.def"
+
 std::span<const FindingRule* const> all_rules() {
   static constexpr const FindingRule* kRules[] = {
 #define GT_FINDING(rule) &rule##_rule,

@@ -62,7 +62,7 @@ void find_graph_candidates(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule graph_candidates_rule = {
+extern constexpr FindingRule graph_candidates_rule = {
     .findings = {{"graph-candidates",
                   "the same launches again and again between two waits: one CUDA graph could be all of them"}},
     .needs = {Need::Calls},

@@ -73,7 +73,7 @@ void find_idle_gaps(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule idle_gaps_rule = {
+extern constexpr FindingRule idle_gaps_rule = {
     .findings = {{"idle-gaps", "single times of 1 ms or more in which a device had nothing to do"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_idle_gaps,

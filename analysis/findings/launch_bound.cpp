@@ -33,7 +33,7 @@ void find_launch_bound(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule launch_bound_rule = {
+extern constexpr FindingRule launch_bound_rule = {
     .findings = {{"launch-bound", "devices that wait for launches, and a host that is busy launching"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_launch_bound,

@@ -60,7 +60,7 @@ void find_matmul_dimensions(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule matmul_dimensions_rule = {
+extern constexpr FindingRule matmul_dimensions_rule = {
     .findings = {{"matmul-dimensions", "products whose sizes are no multiples of what tensor cores take at a time"}},
     .needs = {Need::Calls, Need::Device, Need::Libraries},
     .find = find_matmul_dimensions,

@@ -21,7 +21,7 @@ void find_no_cuda_call(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule no_cuda_call_rule = {
+extern constexpr FindingRule no_cuda_call_rule = {
     .findings = {{"no-cuda-call", "a trace without a single call"}},
     .needs = {Need::Calls},
     .find = find_no_cuda_call,

@@ -19,7 +19,7 @@ void find_option_warnings(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule option_warnings_rule = {
+extern constexpr FindingRule option_warnings_rule = {
     .findings = {{"option", "an option that was not understood; its default was used"}},
     .needs = {},
     .find = find_option_warnings,

@@ -37,7 +37,7 @@ void find_pageable_async_copies(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule pageable_async_copies_rule = {
+extern constexpr FindingRule pageable_async_copies_rule = {
     .findings = {{"pageable-async-copies", "asynchronous copies that pageable memory makes synchronous"}},
     .needs = {Need::Calls},
     .find = find_pageable_async_copies,

@@ -101,7 +101,7 @@ void find_quantization(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule quantization_rule = {
+extern constexpr FindingRule quantization_rule = {
     .findings = {{"wave-quantization", "a last wave of blocks that leaves multiprocessors empty"},
                  {"tile-quantization", "output tiles that reach over the edges of the matrix"}},
     .needs = {Need::Calls, Need::Device},

@@ -26,9 +26,6 @@ struct FindingRule {
   void (*find)(const LoadedTrace& trace, Findings& found);
 };
 
-#define GT_FINDING(rule) extern const FindingRule rule##_rule;
-#include "analysis/findings/list.def"
-
 std::span<const FindingRule* const> all_rules();
 
 // Adds what the rule finds. Throws std::logic_error where it is none of the rule's own: a mistake in `find`.

@@ -71,7 +71,7 @@ void find_short_kernels(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule short_kernels_rule = {
+extern constexpr FindingRule short_kernels_rule = {
     .findings = {{"short-kernels", "kernels that run shorter than their own launch call takes"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_short_kernels,

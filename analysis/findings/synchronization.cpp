@@ -43,7 +43,7 @@ void find_synchronization(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule synchronization_rule = {
+extern constexpr FindingRule synchronization_rule = {
     .findings = {{"needless-synchronization", "waits after which the thread only launches more"}},
     .needs = {Need::Calls},
     .find = find_synchronization,

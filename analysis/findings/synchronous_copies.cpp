@@ -44,7 +44,7 @@ void find_synchronous_copies(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule synchronous_copies_rule = {
+extern constexpr FindingRule synchronous_copies_rule = {
     .findings = {{"synchronous-copies", "synchronous copies in a loop"}},
     .needs = {Need::Calls},
     .find = find_synchronous_copies,

@@ -38,7 +38,7 @@ void find_synchronous_memsets(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule synchronous_memsets_rule = {
+extern constexpr FindingRule synchronous_memsets_rule = {
     .findings = {{"synchronous-memsets", "synchronous memsets in a loop"}},
     .needs = {Need::Calls},
     .find = find_synchronous_memsets,

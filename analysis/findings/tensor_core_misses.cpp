@@ -70,7 +70,7 @@ void find_tensor_core_misses(const LoadedTrace& trace, Findings& found) {
 
 }  // namespace
 
-constexpr FindingRule tensor_core_misses_rule = {
+extern constexpr FindingRule tensor_core_misses_rule = {
     .findings = {{"fp32-matmul", "products in fp32 that tensor cores would take as tf32"},
                  {"no-tensor-cores", "products in narrower types by kernels without matrix instructions"}},
     .needs = {Need::Calls, Need::Device, Need::Code},

@@ -1,4 +1,5 @@
-// All reports. NAME_report(trace) makes one table; a report says of itself what it is (section_report.h).
+// All reports. NAME_report(trace) makes one table; a report says of itself what it is (section_report.h). No report
+// includes this: a new row compiles the list anew, and not every report.
 #pragma once
 
 #include <span>

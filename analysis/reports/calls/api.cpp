@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 
 namespace gputrace {
 namespace {
@@ -34,7 +34,7 @@ void fill_api(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport api_report = {
+extern constexpr SectionReport api_report = {
     .section = "api",
     .title = "CUDA calls by total time",
     .answers = "call and level: calls, errors, total and self time, mean, p99, max",

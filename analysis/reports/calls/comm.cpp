@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "analysis/facts/library_rows.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/collective_match.h"
 #include "analysis/run/device_time.h"
 
@@ -119,7 +119,7 @@ void fill_comm(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport comm_report = {
+extern constexpr SectionReport comm_report = {
     .section = "comm",
     .title = "Communication by communicator and operation",
     .answers =

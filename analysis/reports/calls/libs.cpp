@@ -4,7 +4,7 @@
 
 #include "analysis/facts/library_rows.h"
 #include "analysis/kernels/peaks.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
 
@@ -86,7 +86,7 @@ void fill_libs(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport libs_report = {
+extern constexpr SectionReport libs_report = {
     .section = "libs",
     .title = "Calls of vendor libraries by shape",
     .answers =

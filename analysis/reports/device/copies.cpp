@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
 
@@ -113,7 +113,7 @@ void fill_copies(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport copies_report = {
+extern constexpr SectionReport copies_report = {
     .section = "copies",
     .title = "Copies and memsets by bytes",
     .answers = "kind, memory of the host side, sync or async: count, bytes, time on the device, bandwidth",

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "analysis/facts/kind_names.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
 
@@ -46,7 +46,7 @@ void fill_idle(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport idle_report = {
+extern constexpr SectionReport idle_report = {
     .section = "idle",
     .title = "Idle gaps of the devices, longest first",
     .answers = "gaps of each device, longest first: begin, duration, cause, the call to blame",

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "analysis/facts/kind_names.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -79,7 +79,7 @@ void fill_idle_causes(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport idle_causes_report = {
+extern constexpr SectionReport idle_causes_report = {
     .section = "idle-causes",
     .title = "Why the devices were idle",
     .answers =

@@ -1,5 +1,5 @@
 // Launch queues: how long each stream had how many operations waiting, and what launching cost then.
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
 
@@ -33,7 +33,7 @@ void fill_queue(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport queue_report = {
+extern constexpr SectionReport queue_report = {
     .section = "queue",
     .title = "Launch queues of the streams: time by depth",
     .answers =

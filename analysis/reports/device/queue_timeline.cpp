@@ -1,5 +1,5 @@
 // The depth of each stream's launch queue over time, in at most 128 intervals a stream.
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/devices.h"
 
 namespace gputrace {
@@ -25,7 +25,7 @@ void fill_queue_timeline(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport queue_timeline_report = {
+extern constexpr SectionReport queue_timeline_report = {
     .section = "queue-timeline",
     .title = "Launch queues of the streams over time",
     .answers = "each stream's launch queue over time, in at most 128 intervals",

@@ -1,7 +1,7 @@
 // Streams as the devices saw them: how busy, and how far the host was ahead.
 #include <cstdio>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
 
@@ -33,7 +33,7 @@ void fill_streams(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport streams_report = {
+extern constexpr SectionReport streams_report = {
     .section = "streams",
     .title = "Streams, by the time that they were busy",
     .answers =

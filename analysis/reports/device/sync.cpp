@@ -2,7 +2,7 @@
 // What a wait costs is not how long it took but how long a device had nothing to do because of it.
 #include <map>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -47,7 +47,7 @@ void fill_sync(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport sync_report = {
+extern constexpr SectionReport sync_report = {
     .section = "sync",
     .title = "Waiting for the device, by total time",
     .answers = "synchronizing calls: count, time, and the device idle time that they cause (`gpu_idle_ns`)",

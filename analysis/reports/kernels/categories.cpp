@@ -5,7 +5,7 @@
 #include <set>
 
 #include "analysis/kernels/kernel_categories.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -55,7 +55,7 @@ void fill_categories(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport categories_report = {
+extern constexpr SectionReport categories_report = {
     .section = "categories",
     .title = "Kernels by kind of work",
     .answers =

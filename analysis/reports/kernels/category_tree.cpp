@@ -4,7 +4,7 @@
 #include <tuple>
 
 #include "analysis/kernels/kernel_categories.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -56,7 +56,7 @@ void fill_category_tree(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport category_tree_report = {
+extern constexpr SectionReport category_tree_report = {
     .section = "category-tree",
     .title = "Kind of work, kernel, launch shape",
     .answers = "category, under it its kernels, under each its launch shapes",

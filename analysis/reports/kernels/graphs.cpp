@@ -1,5 +1,5 @@
 // CUDA graphs: one row per graph that was instantiated, in the order in which they came.
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -29,7 +29,7 @@ void fill_graphs(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport graphs_report = {
+extern constexpr SectionReport graphs_report = {
     .section = "graphs",
     .title = "CUDA graphs",
     .answers = "executable graphs: nodes, instantiations, updates, launches, time on the device, cost per node",

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 
 namespace gputrace {
 namespace {
@@ -83,7 +83,7 @@ void fill_jit(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport jit_report = {
+extern constexpr SectionReport jit_report = {
     .section = "jit",
     .title = "Loading and compiling machine code",
     .answers = "modules, libraries, PTX, links: size and load time; what the driver compiled or took from its cache",

@@ -5,7 +5,7 @@
 
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/kernels/tensor_cores.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
 #include "analysis/words/human.h"
@@ -161,7 +161,7 @@ void fill_kernels(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport kernels_report = {
+extern constexpr SectionReport kernels_report = {
     .section = "kernels",
     .title = "Kernels by executions",
     .answers =

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "analysis/kernels/kernel_rows.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -134,7 +134,7 @@ void fill_launches(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport launches_report = {
+extern constexpr SectionReport launches_report = {
     .section = "launches",
     .title = "Launch calls by kernel",
     .answers =

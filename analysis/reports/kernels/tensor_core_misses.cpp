@@ -4,7 +4,7 @@
 
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/kernels/tensor_cores.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -41,7 +41,7 @@ void fill_tensor_core_misses(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport tensor_core_misses_report = {
+extern constexpr SectionReport tensor_core_misses_report = {
     .section = "tensor-core-misses",
     .title = "Could use tensor cores and do not",
     .answers =

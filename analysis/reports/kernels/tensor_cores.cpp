@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "analysis/kernels/kernel_rows.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 
 namespace gputrace {
@@ -46,7 +46,7 @@ void fill_tensor_cores(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport tensor_cores_report = {
+extern constexpr SectionReport tensor_cores_report = {
     .section = "tensor-cores",
     .title = "Tensor cores: time by matrix instruction and input type",
     .answers = "device time by kind of matrix instruction (`none`: without any; empty: code not known) and input type",

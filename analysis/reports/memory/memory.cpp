@@ -1,7 +1,7 @@
 // Memory: allocations by device and pool, with the largest sum that was live at once.
 #include <map>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/devices.h"
 
 namespace gputrace {
@@ -52,7 +52,7 @@ void fill_memory(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport memory_report = {
+extern constexpr SectionReport memory_report = {
     .section = "memory",
     .title = "Memory by peak",
     .answers = "device and pool: allocations, frees, peak, what is left",

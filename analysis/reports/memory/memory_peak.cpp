@@ -2,7 +2,7 @@
 #include <map>
 
 #include "analysis/facts/kind_names.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
 
 namespace gputrace {
@@ -35,7 +35,7 @@ void fill_memory_peak(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport memory_peak_report = {
+extern constexpr SectionReport memory_peak_report = {
     .section = "memory-peak",
     .title = "Device memory at its peak",
     .answers = "what was alive when a device held most",

@@ -1,5 +1,5 @@
 // Allocated bytes of each device after each change.
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
 
 namespace gputrace {
@@ -16,7 +16,7 @@ void fill_memory_timeline(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport memory_timeline_report = {
+extern constexpr SectionReport memory_timeline_report = {
     .section = "memory-timeline",
     .title = "Device memory over time",
     .answers = "allocated bytes of each device after each change",

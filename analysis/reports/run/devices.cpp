@@ -1,7 +1,7 @@
 // The devices that were in use.
 #include <cstdio>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/devices.h"
 
 namespace gputrace {
@@ -35,7 +35,7 @@ void fill_devices(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport devices_report = {
+extern constexpr SectionReport devices_report = {
     .section = "devices",
     .title = "Devices in use",
     .answers = "the devices that were in use",

@@ -1,5 +1,5 @@
 // Environment: clocks, power, temperature of the devices, and how long their clocks were held down, by reason.
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
 
@@ -67,7 +67,7 @@ void fill_environment(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport environment_report = {
+extern constexpr SectionReport environment_report = {
     .section = "environment",
     .title = "Clocks, power and temperature of the devices",
     .answers =

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "analysis/kernels/tensor_cores.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
 #include "analysis/run/device_time.h"
 
@@ -185,7 +185,7 @@ void fill_overview(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport overview_report = {
+extern constexpr SectionReport overview_report = {
     .section = "overview",
     .title = "Overview",
     .answers = "single numbers: launches, kernels, copies, peak memory, wall time …",

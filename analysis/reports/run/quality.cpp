@@ -1,6 +1,6 @@
 // Conservation, thread by thread: seen = stored + dropped.
 #include "analysis/run/quality.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 
 namespace gputrace {
 namespace {
@@ -25,7 +25,7 @@ void fill_quality(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport quality_report = {
+extern constexpr SectionReport quality_report = {
     .section = "quality",
     .title = "Records: seen = stored + dropped",
     .answers = "thread: seen, stored, dropped by reason",

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "analysis/facts/asked_for.h"
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 #include "analysis/run/quality.h"
 
 namespace gputrace {
@@ -144,7 +144,7 @@ void fill_quality_notes(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport quality_notes_report = {
+extern constexpr SectionReport quality_notes_report = {
     .section = "quality-notes",
     .title = "About the data",
     .answers = "what every reader of the numbers should know",

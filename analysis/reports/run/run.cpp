@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "analysis/reports/list.h"
+#include "analysis/reports/section_report.h"
 
 namespace gputrace {
 namespace {
@@ -61,7 +61,7 @@ void fill_run(const LoadedTrace& trace, Table& table) {
 
 }  // namespace
 
-constexpr SectionReport run_report = {
+extern constexpr SectionReport run_report = {
     .section = "run",
     .title = "Processes",
     .answers = "processes: command, rank, how they ended",
