@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/facts/asked_for.h"
 #include "analysis/facts/library_rows.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/kernels/peaks.h"
