@@ -23,7 +23,8 @@ std::string why_no_device(const LoadedTrace& trace) {
 
 // Collected code that shows nothing is an answer: only where nobody asked for it is the need not met.
 std::string why_code_not_asked(const LoadedTrace& trace) {
-  return asked_of_any(trace, collect::kCode, false) ? "" : "machine code was not collected (GPUTRACE_COLLECT without code)";
+  return asked_of_any(trace, collect::kCode, false) ? ""
+                                                    : "machine code was not collected (GPUTRACE_COLLECT without code)";
 }
 
 std::string why_no_libraries(const LoadedTrace& trace) {
