@@ -12,7 +12,7 @@ struct SparseProduct {
   int op_a, op_b;
   const void *a, *c;
   bool vector;
-  int compute;
+  int compute = 0;  // not every row gives it
 };
 static void sparse_product(const Did&, const SparseProduct& product) {
   const auto& a = *static_cast<const Matrix*>(product.a);
