@@ -72,6 +72,20 @@ struct KernelShape {
   u32 cluster[3] = {};
   bool operator==(const KernelShape&) const = default;
 };
+inline std::size_t hash_of(const KernelShape& shape) {
+  u64 hash = 0x9e3779b97f4a7c15ull;
+  const auto mix = [&hash](u64 value) {
+    hash = (hash ^ value) * 0xff51afd7ed558ccdull;
+    hash ^= hash >> 32;
+  };
+  mix(static_cast<u64>(shape.function) << 32 | shape.context);
+  mix(static_cast<u64>(shape.grid[0]) << 32 | shape.block[0]);
+  mix(static_cast<u64>(shape.grid[1]) << 32 | shape.block[1]);
+  mix(static_cast<u64>(shape.grid[2]) << 32 | shape.block[2]);
+  mix(static_cast<u64>(shape.dynamic_shared) << 32 | shape.cluster[0] << 20 | shape.cluster[1] << 10 |
+      shape.cluster[2]);
+  return hash;
+}
 struct KernelLaunches {
   KernelShape shape;
   u64 plain = 0;      // launches outside a capture that succeeded

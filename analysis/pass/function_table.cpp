@@ -51,6 +51,8 @@ u32 FunctionTable::module_of(u64 handle) const {
 u32 FunctionTable::make(u64 handle) {
   const u32 index = static_cast<u32>(functions_.size());
   functions_.emplace_back().handle = handle;
+  symbols_.emplace_back();
+  timeline_.function_came();
   by_handle_[handle] = index;
   ++version_;
   last_handle_ = handle;
@@ -75,6 +77,13 @@ u32 FunctionTable::entry_for(u64 handle, std::string_view symbol, u32 module) {
   return other_name || other_module ? make(handle) : index;
 }
 
+void FunctionTable::give_symbol(u32 function, std::string_view symbol) {
+  if (!symbols_[function].empty() || symbol.empty()) return;
+  symbols_[function] = symbol;
+  functions_[function].symbol = std::string(symbol);
+  timeline_.function_named(function, symbol);
+}
+
 void FunctionTable::named(const FunctionGet& get) {
   if (get.header.result != 0 || get.function == 0) return;
   const std::string_view symbol = texts_.find(get.name);
@@ -83,17 +92,18 @@ void FunctionTable::named(const FunctionGet& get) {
   const auto parent = by_handle_.find(get.module);
   const bool from_kernel = module == kNone && parent != by_handle_.end() && get.module != get.function;
   if (from_kernel) module = functions_[parent->second].module;
-  const std::string name = !symbol.empty() || !from_kernel ? std::string(symbol) : functions_[parent->second].symbol;
-  Function& function = functions_[entry_for(get.function, name, module)];
-  if (function.symbol.empty()) function.symbol = name;
-  if (function.module == kNone) function.module = module;
+  const std::string_view name = !symbol.empty() || !from_kernel ? symbol : symbols_[parent->second];
+  const u32 function = entry_for(get.function, name, module);
+  give_symbol(function, name);
+  if (functions_[function].module == kNone) functions_[function].module = module;
 }
 
 void FunctionTable::described(const FunctionFacts& facts) {
   if (facts.function == 0) return;
   const std::string_view symbol = texts_.find(facts.name);
-  Function& function = functions_[entry_for(facts.function, symbol, kNone)];
-  if (function.symbol.empty()) function.symbol = std::string(symbol);
+  const u32 index = entry_for(facts.function, symbol, kNone);
+  give_symbol(index, symbol);
+  Function& function = functions_[index];
   function.registers =
       facts.registers > 0 ? facts.registers : -1;  // no compiled kernel has 0: PTX that nobody compiled
   function.static_shared = facts.static_shared_bytes;

@@ -6,14 +6,17 @@
 #include <unordered_map>
 
 #include "analysis/facts/facts.h"
+#include "analysis/timeline/timeline_feed.h"
 #include "trace/text_table.h"
 
 namespace gputrace {
 
 class FunctionTable {
  public:
-  FunctionTable(std::vector<Function>& functions, std::vector<ModuleInstance>& modules, const TextTable& texts)
-      : functions_(functions), modules_(modules), texts_(texts) {}
+  // The timeline is told of every function, and of its symbol.
+  FunctionTable(std::vector<Function>& functions, std::vector<ModuleInstance>& modules, const TextTable& texts,
+                TimelineFeed& timeline)
+      : functions_(functions), modules_(modules), texts_(texts), timeline_(timeline) {}
 
   void module_loaded(const ModuleLoad& load);
   void module_unloaded(u64 module);
@@ -22,7 +25,6 @@ class FunctionTable {
   void described(const FunctionFacts& facts);
   // Index of the function that the handle means now.
   u32 find(u64 handle);
-  bool knows(u64 handle) const { return by_handle_.count(handle) != 0; }
   // Changes whenever a handle that was known may mean another function.
   u64 version() const { return version_; }
 
@@ -31,10 +33,13 @@ class FunctionTable {
   // The entry to give a name to: the current one unless it is known to be another function.
   u32 entry_for(u64 handle, std::string_view symbol, u32 module);
   u32 module_of(u64 handle) const;
+  void give_symbol(u32 function, std::string_view symbol);
 
   std::vector<Function>& functions_;
   std::vector<ModuleInstance>& modules_;
   const TextTable& texts_;
+  TimelineFeed& timeline_;
+  std::vector<std::string_view> symbols_;  // by function; the text is the trace's
   std::unordered_map<u64, u32> by_handle_;
   std::unordered_map<u64, u32> modules_by_handle_;
   u64 version_ = 0;

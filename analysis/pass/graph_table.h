@@ -41,7 +41,6 @@ class GraphTable {
   }
   // In the window of the report or not: only what is counted has `counted`. Returns the graph's index.
   u32 launched(u64 exec, u32 context, bool counted, u64 call_ns);
-  bool knows(u64 exec) const { return execs_.count(exec) != 0; }
   // The function of a kernel node; kNone: not known.
   u32 function_of(u64 exec, u64 node) const;
   void graph_gone(u64 graph) { by_graph_.erase(graph); }

@@ -4,6 +4,7 @@
 
 #include "analysis/facts/asked_for.h"
 #include "analysis/facts/library_rows.h"
+#include "analysis/pass/merge_timeline.h"
 
 namespace gputrace {
 namespace {
@@ -45,16 +46,15 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       window_(window),
       facts_(facts),
       clock_(reader.clock()),
-      functions_(facts.functions, facts.modules, reader.texts()),
+      functions_(facts.functions, facts.modules, reader.texts(), timeline_),
       graphs_(facts.graphs),
       ledger_(facts),
       loops_(reader.threads().size()),
       threads_(reader.threads().size()),
-      timeline_(reader, window, facts, *this),
-      libraries_(reader.threads().size(), facts.library),
+      timeline_(reader, window),
       code_(reader.texts()) {
   facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
-  if (facts.library.collected) timeline_.set_visitor(this);
+  if (facts.library.collected) timeline_.collect_libraries();
 }
 
 CallFacts& ProcessBuilder::call_facts(u16 id) {
@@ -130,12 +130,17 @@ u32 ProcessBuilder::context_index(u64 handle) {
   const auto foreseen = foreseen_devices_.find(handle);
   facts_.contexts.push_back({handle, foreseen == foreseen_devices_.end() ? -1 : foreseen->second});
   contexts_by_handle_.emplace(handle, index);
+  timeline_.context_came(facts_.contexts.back().device);
   return index;
+}
+
+void ProcessBuilder::context_is_on(u32 context, i32 device) {
+  facts_.contexts[context].device = device;
+  timeline_.context_is_on(context, device);
 }
 
 u32 ProcessBuilder::context_named(u64 handle) {
   if (handle == last_context_handle_ && last_contexts_version_ == contexts_version_) return last_context_;
-  if (contexts_by_handle_.count(handle) == 0) timeline_.settle();
   last_context_ = context_index(handle);
   last_context_handle_ = handle;
   last_contexts_version_ = contexts_version_;
@@ -158,15 +163,32 @@ void ProcessBuilder::add(const u8* begin, const u8* end, u32 thread, const Recor
     for (; at != end && schema.class_of(header(at).type) == RecordClass::Device; at += header(at).size)
       ++facts_.records;
     if (at != first) {
-      timeline_.device(first, at, stream.chunk());
+      add_device(first, at, stream);
       continue;
     }
-    add(header(at), thread);
+    add(header(at), thread, stream);
     at += header(at).size;
   }
 }
 
-void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
+// A stream is told of with its context, which is the pass's to number.
+void ProcessBuilder::add_device(const u8* begin, const u8* end, const RecordStream& stream) {
+  const u8* first = begin;
+  for (const u8* at = begin; at != end;) {
+    const auto& record = *reinterpret_cast<const RecordHeader*>(at);
+    const u8* const next = at + record.size;
+    if (record.type == static_cast<u16>(RecordType::DeviceStream)) {
+      if (at != first) timeline_.device(first, at, stream.chunk());
+      const auto value = decode<DeviceStream>(record);
+      timeline_.device_stream(value, context_index(value.context_handle));
+      first = next;
+    }
+    at = next;
+  }
+  if (first != end) timeline_.device(first, end, stream.chunk());
+}
+
+void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStream& stream) {
   ++facts_.records;
   const auto type = static_cast<RecordType>(record.type);
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
@@ -182,25 +204,16 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
             reader_.threads()[thread].tid == 0,
             thread};
   count_call(at);
-  if (facts_.library.collected && is_library_call(record.call)) return on_library_call(at);
+  if (facts_.library.collected && is_library_call(record.call)) return on_library_call(at, stream);
   switch (type) {
     case RecordType::KernelLaunch:
       return on_launch(at);
     case RecordType::GraphLaunch:
       return on_graph_launch(at);
-    case RecordType::GraphInstantiate: {
-      timeline_.settle();
-      const auto value = decode<GraphInstantiate>(record);
-      return graphs_.instantiated(value,
-                                  [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
-    }
-    case RecordType::GraphNode: {
-      timeline_.settle();
-      const auto value = decode<GraphNode>(record);
-      const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
-      return graphs_.node(value, function,
-                          [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
-    }
+    case RecordType::GraphInstantiate:
+      return on_instantiate(decode<GraphInstantiate>(record));
+    case RecordType::GraphNode:
+      return on_graph_node(decode<GraphNode>(record));
     case RecordType::Copy:
       return on_copy(at);
     case RecordType::Memset:
@@ -219,7 +232,6 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread) {
     case RecordType::ModuleLoad:
       return on_module(at);
     case RecordType::FunctionGet:
-      timeline_.settle();
       return functions_.named(decode<FunctionGet>(record));
     default:
       return;
@@ -246,11 +258,9 @@ void ProcessBuilder::name_callers() {
 }
 
 void ProcessBuilder::finish() {
-  timeline_.settle();
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
-  timeline_.finish();
   facts_.loops = loops_.finish();
-  libraries_.finish();
+  merge_timeline(timeline_.finish(), facts_);
   name_callers();
   code_.link(facts_.modules, facts_.functions);
   facts_.clock_error =

@@ -10,7 +10,6 @@
 #include "analysis/pass/call_nesting.h"
 #include "analysis/pass/function_table.h"
 #include "analysis/pass/graph_table.h"
-#include "analysis/pass/library_calls.h"
 #include "analysis/pass/memory_ledger.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/read/tick_clock.h"
@@ -20,7 +19,7 @@
 
 namespace gputrace {
 
-class ProcessBuilder : private FactsDoor, private OperationVisitor {
+class ProcessBuilder {
  public:
   ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts);
 
@@ -31,7 +30,8 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   void finish();
 
  private:
-  void add(const RecordHeader& record, u32 thread);
+  void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
+  void add_device(const u8* begin, const u8* end, const RecordStream& stream);
   void name_callers();
   struct ThreadState {
     CallNesting nesting;
@@ -52,23 +52,19 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
 
-  u32 kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) override;
-  u32 copies_of(const DeviceShape& shape, bool in_graph) override;
-  u32 context_of(u64 handle) override { return context_index(handle); }
-  u32 function_named(const DeviceShape& shape, u64 node, u64 exec);
-  u32 context_on(i32 device);
   StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
   HostOperation operation_of(const Moment& at, OperationKind kind) const;
   void on_order(const Moment& at);
   bool is_library_call(u16 id);
-  void on_library_call(const Moment& at);
-  void on_operation(const DeviceOperation& operation, u32 kernel, const HostOperation* call, u64 gap_ns) override;
+  void on_library_call(const Moment& at, const RecordStream& stream);
+  void on_graph_node(const GraphNode& value);
+  void on_instantiate(const GraphInstantiate& value);
   CallFacts& call_facts(u16 id);
   ThreadState* caller_of(const RecordHeader& record);
   void count_call(Moment& at);
   u32 context_index(u64 handle);
-  // The same for the pass: settles the timeline before one is made.
-  u32 context_named(u64 handle);
+  u32 context_named(u64 handle);  // the same, for what is asked again and again
+  void context_is_on(u32 context, i32 device);
   i32 device_of(u32 context) const;
   void add_definition(const RecordHeader& record);
   void on_launch(const Moment& at);
@@ -92,14 +88,12 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   };
   const Launched& launched(const KernelLaunch& value);
   CopyGroup& copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
-  // The same for the pass: settles the timeline before one is made.
-  CopyGroup& settled_copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
   MemoryLedger::Place place_of(u8 told, u64 address) const;
   void count_transfer(const Moment& at, CopyGroup& group, u64 bytes);
   void replayed(const GraphTable::Node& node, u32 context, u64 times);
 
   struct ShapeHash {
-    std::size_t operator()(const KernelShape& shape) const;
+    std::size_t operator()(const KernelShape& shape) const { return hash_of(shape); }
   };
 
   const TraceReader& reader_;
@@ -122,7 +116,6 @@ class ProcessBuilder : private FactsDoor, private OperationVisitor {
   u32 last_context_ = kNone;
   u64 contexts_version_ = 0;  // changes whenever a known handle may mean another context
   TimelineFeed timeline_;
-  LibraryCalls libraries_;
   CodeTable code_;
   std::vector<u8> library_ids_;  // by call id: 0 not known yet, 1 another level, 2 a library call
 };

@@ -5,21 +5,6 @@
 
 namespace gputrace {
 
-std::size_t ProcessBuilder::ShapeHash::operator()(const KernelShape& shape) const {
-  u64 hash = 0x9e3779b97f4a7c15ull;
-  const auto mix = [&hash](u64 value) {
-    hash = (hash ^ value) * 0xff51afd7ed558ccdull;
-    hash ^= hash >> 32;
-  };
-  mix(static_cast<u64>(shape.function) << 32 | shape.context);
-  mix(static_cast<u64>(shape.grid[0]) << 32 | shape.block[0]);
-  mix(static_cast<u64>(shape.grid[1]) << 32 | shape.block[1]);
-  mix(static_cast<u64>(shape.grid[2]) << 32 | shape.block[2]);
-  mix(static_cast<u64>(shape.dynamic_shared) << 32 | shape.cluster[0] << 20 | shape.cluster[1] << 10 |
-      shape.cluster[2]);
-  return hash;
-}
-
 u32 ProcessBuilder::known_kernel(const KernelShape& shape) {
   if (last_kernel_ != kNone && facts_.kernels[last_kernel_].shape == shape) return last_kernel_;
   const auto known = kernels_by_shape_.find(shape);
@@ -31,6 +16,7 @@ KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
     last_kernel_ = static_cast<u32>(facts_.kernels.size());
     kernels_by_shape_.emplace(shape, last_kernel_);
     facts_.kernels.emplace_back().shape = shape;
+    timeline_.kernel_came(shape);
   }
   return facts_.kernels[last_kernel_];
 }
@@ -54,14 +40,12 @@ const ProcessBuilder::Launched& ProcessBuilder::launched(const KernelLaunch& val
       known.dynamic_shared == dimensions[6] && std::equal(known.cluster, known.cluster + 3, cluster))
     return known;
   KernelShape shape;
-  if (!functions_.knows(value.function)) timeline_.settle();
   shape.function = functions_.find(value.function);
   shape.context = context_named(value.context);
   std::copy(dimensions, dimensions + 3, shape.grid);
   std::copy(dimensions + 3, dimensions + 6, shape.block);
   shape.dynamic_shared = value.dynamic_shared_bytes;
   std::copy(cluster, cluster + 3, shape.cluster);
-  if (known_kernel(shape) == kNone) timeline_.settle();
   kernel(shape);
   known.function = value.function;
   known.context_handle = value.context;
@@ -87,12 +71,12 @@ void ProcessBuilder::on_launch(const Moment& at) {
     if (!captured)
       timeline_.operation(operation_of(at, OperationKind::Kernel),
                           stream_of(at, value.stream, value.context, value.flags));
-    libraries_.launched(at.lane, at.begin, kNone, captured, false);
+    timeline_.library_launched({at.begin, at.lane, kNone, captured, false});
     return;
   }
   const Launched& what = launched(value);
   KernelLaunches& group = facts_.kernels[what.kernel];
-  libraries_.launched(at.lane, at.begin, what.kernel, captured, true);
+  timeline_.library_launched({at.begin, at.lane, what.kernel, captured, true});
   if (captured) {
     ++group.captured;
     return;
@@ -116,7 +100,6 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   loops_.spoiled(at.lane);
   HostOperation operation = operation_of(at, OperationKind::Graph);
   const u32 context = context_named(value.context);
-  if (!graphs_.knows(value.exec)) timeline_.settle();
   operation.target = graphs_.launched(value.exec, context, at.counted, at.duration());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }

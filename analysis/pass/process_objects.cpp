@@ -10,20 +10,16 @@ namespace gputrace {
 void ProcessBuilder::add_definition(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::FunctionFacts:
-      timeline_.settle();
       return functions_.described(decode<FunctionFacts>(record));
     case RecordType::Communicator:
-      return libraries_.communicator(decode<Communicator>(record));
+      return timeline_.communicator(decode<Communicator>(record));
     case RecordType::DeviceFacts:
       return on_device(decode<DeviceFacts>(record));
     case RecordType::ContextFacts: {
-      timeline_.settle();
       const auto value = decode<ContextFacts>(record);
-      Context& known = facts_.contexts[context_index(value.context)];
-      if (known.device == -1 || known.device == value.device) {
-        known.device = value.device;
-        return;
-      }
+      const u32 known = context_index(value.context);
+      const i32 device = device_of(known);
+      if (device == -1 || device == value.device) return context_is_on(known, value.device);
       contexts_by_handle_.erase(value.context);  // the handle was given out again
       ++contexts_version_;
       foreseen_devices_[value.context] = value.device;
@@ -88,8 +84,8 @@ void ProcessBuilder::on_device(const DeviceFacts& value) {
 void ProcessBuilder::on_context(const ObjectCall& value, Nanos at) {
   const auto what = static_cast<ObjectWhat>(value.what);
   if (value.object != 0 && value.value >= 0 && (what == ObjectWhat::Created || what == ObjectWhat::Retained)) {
-    Context& context = facts_.contexts[context_index(value.object)];
-    if (context.device < 0) context.device = static_cast<i32>(value.value);
+    const u32 context = context_index(value.object);
+    if (device_of(context) < 0) context_is_on(context, static_cast<i32>(value.value));
   }
   if (what != ObjectWhat::Destroyed) return;
   ++contexts_version_;
@@ -111,18 +107,14 @@ void ProcessBuilder::on_object(const Moment& at) {
   const auto value = decode<ObjectCall>(at.record);
   if (value.header.result != 0) return;
   const auto kind = static_cast<ObjectKind>(value.kind);
-  if (kind == ObjectKind::Context) {
-    timeline_.settle();
-    return on_context(value, at.begin);
-  }
+  if (kind == ObjectKind::Context) return on_context(value, at.begin);
   timeline_.object(value);
   if (static_cast<ObjectWhat>(value.what) != ObjectWhat::Destroyed) return;
   switch (kind) {
     case ObjectKind::Graph:
-      timeline_.settle();
       return graphs_.graph_gone(value.object);
     case ObjectKind::GraphExec:
-      timeline_.settle();
+      timeline_.graph_is_new(value.object);
       return graphs_.exec_gone(value.object,
                                [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     case ObjectKind::Module:
@@ -131,6 +123,18 @@ void ProcessBuilder::on_object(const Moment& at) {
     default:
       return;
   }
+}
+
+void ProcessBuilder::on_instantiate(const GraphInstantiate& value) {
+  if (value.header.result != 0) return;
+  graphs_.instantiated(value, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+  timeline_.graph_is_new(value.exec);
+}
+
+void ProcessBuilder::on_graph_node(const GraphNode& value) {
+  const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
+  graphs_.node(value, function, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+  if (value.header.result == 0) timeline_.node_is(value.exec, value.node, graphs_.function_of(value.exec, value.node));
 }
 
 void ProcessBuilder::on_module(const Moment& at) {

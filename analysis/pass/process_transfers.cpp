@@ -67,12 +67,8 @@ CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool
   made.memory = memory;
   made.asynchronous = asynchronous;
   made.device = device;
+  timeline_.copies_came({kind, memory, asynchronous, device});
   return made;
-}
-
-CopyGroup& ProcessBuilder::settled_copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {
-  if (copies_by_key_.count(copy_key(kind, memory, asynchronous, device)) == 0) timeline_.settle();
-  return copy_group(kind, memory, asynchronous, device);
 }
 
 // What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can
@@ -119,7 +115,7 @@ void ProcessBuilder::on_copy(const Moment& at) {
   i32 device = device_of(context_named(value.context));
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
   if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
-  CopyGroup& group = settled_copy_group(kind, memory, value.asynchronous != 0, device);
+  CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
   if (value.bytes == 0) return;  // no work for a device
   operation.expected = kind != TransferKind::HtoH;
@@ -137,7 +133,7 @@ void ProcessBuilder::on_memset(const Moment& at) {
   const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
   i32 device = device_of(context_named(value.context));
   if (device < 0) device = place.device;
-  CopyGroup& group = settled_copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
+  CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
   if (value.bytes == 0) return;
   operation.target = static_cast<u32>(&group - facts_.copies.data());

@@ -38,16 +38,9 @@ void convert_stamps(const DeviceTimeline& clock, u64 start, DeviceOperation& ope
 
 }  // namespace
 
-Intake::Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
-               OverheadLog& overhead, TimeWindow report, FactsDoor& door)
-    : reader_(reader),
-      facts_(facts),
-      activity_(facts.device),
-      shapes_(shapes),
-      window_(window),
-      overhead_(overhead),
-      report_(report),
-      door_(door) {
+Intake::Intake(const TraceReader& reader, DeviceActivity& activity, DeviceShapes& shapes, LaunchWindow& window,
+               OverheadLog& overhead, TimeWindow report)
+    : reader_(reader), activity_(activity), shapes_(shapes), window_(window), overhead_(overhead), report_(report) {
   const auto& threads = reader.threads();
   for (u32 i = 0; i < threads.size(); ++i) {
     if (threads[i].tid != 0) threads_by_tid_[static_cast<u32>(threads[i].tid)].push_back(i);
@@ -99,9 +92,6 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
       clock_.add(value.device, begin - error, end + error, offset ? static_cast<Nanos>(value.device) - offset : 0);
       return true;
     }
-    case RecordType::DeviceStream:
-      on_stream(decode<DeviceStream>(record));
-      return false;
     case RecordType::DeviceGraphNode: {
       const auto value = decode<DeviceGraphNode>(record);
       if (value.id) nodes_[value.id] = {value.node, value.exec};
@@ -198,9 +188,9 @@ u32 Intake::stream_index(i32 device, u32 context, u32 id) {
   return last_stream_index_;
 }
 
-void Intake::on_stream(const DeviceStream& record) {
-  const StreamName name{door_.context_of(record.context_handle), record.stream, record.per_thread != 0,
-                        thread_index(record.thread, handled_)};
+void Intake::add_stream(const DeviceStream& record, u32 context, Nanos handled) {
+  handled_ = handled;
+  const StreamName name{context, record.stream, record.per_thread != 0, thread_index(record.thread, handled)};
   const u32 host = window_.streams().find(name);
   const u64 key = stream_key(record.context, record.id);
   host_by_id_[key] = host;

@@ -12,7 +12,6 @@
 #include "analysis/read/time_window.h"
 #include "analysis/timeline/device_clock.h"
 #include "analysis/timeline/device_shapes.h"
-#include "analysis/timeline/facts_door.h"
 #include "analysis/timeline/launch_window.h"
 #include "trace/reader.h"
 
@@ -22,11 +21,12 @@ class Intake {
  public:
   static constexpr std::size_t kMostWaiting = 1u << 20;
 
-  Intake(const TraceReader& reader, ProcessTrace& facts, DeviceShapes& shapes, LaunchWindow& window,
-         OverheadLog& overhead, TimeWindow report, FactsDoor& door);
+  Intake(const TraceReader& reader, DeviceActivity& activity, DeviceShapes& shapes, LaunchWindow& window,
+         OverheadLog& overhead, TimeWindow report);
 
   // True: a batch is ready to be taken.
   bool add(const RecordHeader& record, Nanos begin, Nanos end);
+  void add_stream(const DeviceStream& record, u32 context, Nanos handled);
   // Gives every operation of the batch to `give`, its times on the host's clock.
   template <typename Give>
   void drain(Give&& give) {
@@ -77,7 +77,6 @@ class Intake {
   template <typename Record>
   void on_transfer(const Record& record, OperationKind kind);
   void on_graph(const DeviceGraph& record);
-  void on_stream(const DeviceStream& record);
   void on_state(const DeviceState& record);
   void on_overhead(const DeviceOverhead& record);
   void on_jit(const DeviceJit& record);
@@ -92,13 +91,11 @@ class Intake {
   bool convert(DeviceOperation& operation, Nanos handled);
 
   const TraceReader& reader_;
-  ProcessTrace& facts_;
   DeviceActivity& activity_;
   DeviceShapes& shapes_;
   LaunchWindow& window_;
   OverheadLog& overhead_;
   const TimeWindow report_;
-  FactsDoor& door_;
   DeviceTimeline clock_;
   std::vector<DeviceOperation> batch_;  // times are CUPTI's until they are drained
   std::vector<Nanos> handled_at_;       // host time at which the collector had the record, by index in batch_

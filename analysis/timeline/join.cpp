@@ -32,13 +32,13 @@ bool Timeline::agrees(const HostOperation& call, const DeviceOperation& operatio
   const DeviceShape& shape = shapes_[operation.shape];
   if (operation.kind != OperationKind::Kernel) {
     if (strictly && call.bytes != operation.detail) return false;
-    return same_direction(facts_.copies[call.target].kind, shape.transfer);
+    return same_direction(facts_.copies[call.target].key.kind, shape.transfer);
   }
   if (call.target == shape.target) return true;
   const KernelShape& known = facts_.kernels[call.target].shape;
   if (!same_dimensions(known, shape)) return false;
   if (known.function == kNone) return true;
-  const std::string& symbol = facts_.functions[known.function].symbol;
+  const std::string_view symbol = facts_.functions[known.function].symbol;
   return symbol.empty() || shape.symbol.empty() || symbol == shape.symbol;
 }
 
@@ -53,8 +53,7 @@ void Timeline::learn(const HostOperation& call, const DeviceOperation& operation
   if (shape.target == call.target) return;
   shape.target = call.target;
   const u32 function = facts_.kernels[call.target].shape.function;
-  if (function == kNone) return;
-  if (facts_.functions[function].symbol.empty()) facts_.functions[function].symbol = std::string(shape.symbol);
+  if (function != kNone) targets_.learn_symbol(function, shape.symbol);
 }
 
 Timeline::Joined Timeline::join_by_key(const DeviceOperation& operation) {

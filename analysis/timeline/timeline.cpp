@@ -20,15 +20,15 @@ bool longer(const IdleGap& a, const IdleGap& b) { return a.length() > b.length()
 
 }  // namespace
 
-Timeline::Timeline(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, FactsDoor& door)
+Timeline::Timeline(const TraceReader& reader, TimeWindow window)
     : report_(window),
-      facts_(facts),
-      activity_(facts.device),
-      door_(door),
+      activity_(facts_.activity),
+      targets_(facts_),
+      libraries_(reader.threads().size(), facts_.library),
       shapes_(reader.texts()),
       window_(reader.threads().size()),
       log_(reader.threads().size()),
-      intake_(reader, facts, shapes_, window_, overhead_, window, door) {}
+      intake_(reader, activity_, shapes_, window_, overhead_, window) {}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what) {
   if (intake_.active()) log_.add(thread, begin, end, call, what);
@@ -36,6 +36,9 @@ void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Wha
 
 void Timeline::operation(HostOperation operation, const StreamName& stream) {
   operation.expected = operation.expected && intake_.collecting();
+  if (operation.kind == OperationKind::Kernel) operation.target = targets_.kernel(operation.target);
+  if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
+    operation.target = targets_.copies(operation.target);
   window_.add(operation, window_.streams().find(stream));
 }
 
@@ -68,7 +71,11 @@ void Timeline::device(const RecordHeader& record, Nanos begin, Nanos end) {
   });
 }
 
-void Timeline::finish() {
+void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos handled) {
+  intake_.add_stream(record, context, handled);
+}
+
+TimelineFacts Timeline::finish() {
   intake_.drain([this](const DeviceOperation& operation) {
     reorder_.add(operation, [this](const DeviceOperation& next) { take(next); });
   });
@@ -77,7 +84,6 @@ void Timeline::finish() {
     DeviceTimes& times = activity_.devices[i];
     devices_[i].sweep.finish(times);
     std::sort(times.longest.begin(), times.longest.end(), longer);
-    if (times.last > facts_.end && facts_.end != 0) facts_.end = times.last;
   }
   for (std::size_t i = 0; i < tracks_.size(); ++i) tracks_[i].finish(activity_.streams[i]);
   activity_.join.calls_forgotten = window_.forgotten();
@@ -90,6 +96,8 @@ void Timeline::finish() {
   if (activity_.join.operations == 0 && !activity_.states.empty() &&
       activity_.states.back().state == DeviceCollection::Failed)
     activity_.collected = false;
+  libraries_.finish();
+  return std::move(facts_);
 }
 
 // The next operation in the order of starts.
@@ -114,10 +122,12 @@ void Timeline::take(DeviceOperation operation) {
   }
   if (counted) {
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
-    const u32 kernel = operation.kind == OperationKind::Kernel ? count_kernel(operation, joined) : kNone;
+    if (operation.kind == OperationKind::Kernel) count_kernel(operation, joined);
     if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) count_copy(operation, joined);
     if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
-    if (visitor_) visitor_->on_operation(operation, kernel, call, gap);
+    if (facts_.library.collected && operation.kind == OperationKind::Kernel && call &&
+        call->kind == OperationKind::Kernel)
+      libraries_.executed(call->thread, call->begin, static_cast<u64>(operation.end - operation.start));
   }
   track.ran(stream, operation.start, operation.end);
   if (call) {
@@ -195,7 +205,7 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   std::push_heap(longest.begin(), longest.end(), longer);
 }
 
-u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
+void Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
   DeviceShape& shape = shapes_[operation.shape];
   u32 target = kNone;
   if (joined.call && joined.call->kind == OperationKind::Kernel) target = joined.call->target;
@@ -203,23 +213,20 @@ u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joine
     const u32 context = joined.call ? window_.streams().context(joined.call->stream) : kNone;
     if (shape.graph_target == kNone || shape.graph_context != context) {
       const Intake::Node node = intake_.node(operation.detail);
-      shape.graph_target = door_.kernel_of(shape, context, node.node, node.exec);
+      shape.graph_target = targets_.kernel_of(shape, context, node.node, node.exec);
       shape.graph_context = context;
     }
     target = shape.graph_target;
   }
   ++activity_.devices[operation.device].kernels;
-  if (target == kNone) return kNone;
-  facts_.kernels[target].times.durations.add(static_cast<u64>(operation.end - operation.start));
-  if (shape.registers == 0) return target;
+  TimelineKernel& kernel = facts_.kernels[target];
+  kernel.times.durations.add(static_cast<u64>(operation.end - operation.start));
+  if (shape.registers == 0 || kernel.shape.function == kNone) return;
   // What runs was compiled: of PTX the function's own facts may not tell.
-  const u32 function = facts_.kernels[target].shape.function;
-  if (function != kNone && facts_.functions[function].registers < 0) {
-    facts_.functions[function].registers = static_cast<i32>(shape.registers);
-    if (facts_.functions[function].local_bytes < 0)
-      facts_.functions[function].local_bytes = static_cast<i32>(shape.local_bytes);
-  }
-  return target;
+  TimelineFunction& function = facts_.functions[kernel.shape.function];
+  if (function.registers >= 0) return;
+  function.registers = static_cast<i32>(shape.registers);
+  function.local_bytes = static_cast<i32>(shape.local_bytes);
 }
 
 void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined) {
@@ -232,14 +239,14 @@ void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined
   if (target == kNone) {
     const u32 context = in_graph ? 1 : 0;
     if (shape.graph_target == kNone || shape.graph_context != context) {
-      shape.graph_target = door_.copies_of(shape, in_graph);
+      shape.graph_target = targets_.copies_of(shape, in_graph);
       shape.graph_context = context;
     }
     target = shape.graph_target;
   }
-  CopyGroup& group = facts_.copies[target];
-  ++group.device_count;
-  group.device_bytes += operation.detail;
+  TimelineCopies& group = facts_.copies[target];
+  ++group.count;
+  group.bytes += operation.detail;
   group.device_ns += static_cast<u64>(operation.end - operation.start);
 }
 
@@ -247,7 +254,7 @@ void Timeline::count_wait(const DeviceOperation& operation, const HostOperation&
   const u64 api = static_cast<u64>(call.end - call.begin);
   const u64 latency = operation.start > call.begin ? static_cast<u64>(operation.start - call.begin) : 0;
   if (call.kind == OperationKind::Graph && call.target != kNone) {
-    GraphTimes& times = facts_.graphs[call.target].times;
+    GraphTimes& times = graph_times(call.target);
     ++times.replays;
     times.latency_ns += latency;
     times.gap_ns += gap;
@@ -269,10 +276,15 @@ void Timeline::count_wait(const DeviceOperation& operation, const HostOperation&
   }
 }
 
+GraphTimes& Timeline::graph_times(u32 graph) {
+  if (graph >= facts_.graphs.size()) facts_.graphs.resize(graph + 1u);
+  return facts_.graphs[graph];
+}
+
 // Nodes come in the order of their starts, so the first begins the replay.
 void Timeline::count_graph(const DeviceOperation& operation, const HostOperation& call) {
   if (call.target == kNone) return;
-  GraphTimes& times = facts_.graphs[call.target].times;
+  GraphTimes& times = graph_times(call.target);
   if (operation.kind != OperationKind::Graph) ++times.nodes;
   const Nanos from = call.answered ? call.device_end : operation.start;
   if (operation.end > from) times.device_ns += static_cast<u64>(operation.end - from);

@@ -1,5 +1,6 @@
 // The timeline of one process: device records on the host's clock, joined to the calls that caused them, put in order,
-// and folded into DeviceActivity, into the times of kernels, copies, launches and graphs, and into gaps with causes.
+// and folded into DeviceActivity, into the times of kernels, copies, launches and graphs, and into gaps with causes: a
+// value that is nobody else's until finish() gives it away.
 // One streaming pass in the order of RecordStream; one instance per trace; one thread.
 //
 //   host calls ──▶ LaunchWindow ─────────────┐ (numbers; what each operation waits for)
@@ -17,32 +18,26 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/facts/timeline_facts.h"
 #include "analysis/read/time_window.h"
 #include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/device_sweep.h"
 #include "analysis/timeline/host_log.h"
 #include "analysis/timeline/intake.h"
 #include "analysis/timeline/launch_window.h"
+#include "analysis/timeline/library_calls.h"
 #include "analysis/timeline/operations.h"
 #include "analysis/timeline/overhead_log.h"
 #include "analysis/timeline/reorder_window.h"
 #include "analysis/timeline/stream_track.h"
+#include "analysis/timeline/targets.h"
 #include "trace/reader.h"
 
 namespace gputrace {
 
-// Sees every operation that the report counts once, in the order of their starts, after the join.
-class OperationVisitor {
- public:
-  virtual ~OperationVisitor() = default;
-  // `kernel`: index in ProcessTrace::kernels; kNone for what is no kernel. `call`: nullptr where it was not joined; for
-  // a graph's node the launch of the graph. `gap_ns`: true launch gap; 0 for the nodes after the first.
-  virtual void on_operation(const DeviceOperation& operation, u32 kernel, const HostOperation* call, u64 gap_ns) = 0;
-};
-
 class Timeline {
  public:
-  Timeline(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, FactsDoor& door);
+  Timeline(const TraceReader& reader, TimeWindow window);
 
   // The host's side, in the order of RecordStream.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what);
@@ -53,12 +48,19 @@ class Timeline {
   // The thread's operations since `begin` are a collective of a communication library.
   void collective(u32 thread, Nanos begin) { window_.mark_collective(thread, begin); }
 
-  // Any record of device activity.
-  void device(const RecordHeader& record, Nanos begin, Nanos end);
+  // What operations count for.
+  Targets& targets() { return targets_; }
+  // Calls of vendor libraries are in the trace: their kernels are theirs. Before the first record.
+  void collect_libraries() { facts_.library.collected = true; }
+  LibraryCalls& libraries() { return libraries_; }
 
-  void finish();
-  // At most one; it must outlive the pass.
-  void set_visitor(OperationVisitor* visitor) { visitor_ = visitor; }
+  // Any record of device activity but DeviceStream.
+  void device(const RecordHeader& record, Nanos begin, Nanos end);
+  // `context`: the pass's number of its context. `handled`: when the collector had it.
+  void device_stream(const DeviceStream& record, u32 context, Nanos handled);
+
+  // Everything was told. Once.
+  TimelineFacts finish();
 
  private:
   struct Joined {
@@ -81,7 +83,8 @@ class Timeline {
   bool agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const;
   void learn(const HostOperation& call, const DeviceOperation& operation);
   Nanos waited_for(const HostOperation* call, u32 stream) const;
-  u32 count_kernel(const DeviceOperation& operation, const Joined& joined);
+  GraphTimes& graph_times(u32 graph);
+  void count_kernel(const DeviceOperation& operation, const Joined& joined);
   void count_copy(const DeviceOperation& operation, const Joined& joined);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
@@ -90,9 +93,10 @@ class Timeline {
   void settle_gaps();
 
   const TimeWindow report_;
-  ProcessTrace& facts_;
+  TimelineFacts facts_;
   DeviceActivity& activity_;
-  FactsDoor& door_;
+  Targets targets_;
+  LibraryCalls libraries_;
   DeviceShapes shapes_;
   LaunchWindow window_;
   HostLog log_;
@@ -102,7 +106,6 @@ class Timeline {
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
   StreamTimes uncounted_;             // of operations outside of the report's time
-  OperationVisitor* visitor_ = nullptr;
   u64 since_trim_ = 0;
 };
 

@@ -2,81 +2,138 @@
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 
 namespace gputrace {
 
-TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, FactsDoor& door)
-    : door_(door), clock_(reader.clock()), timeline_(reader, window, facts, *this) {}
+TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window)
+    : clock_(reader.clock()), timeline_(reader, window) {}
 
 TimelineFeed::~TimelineFeed() {
   {
     std::lock_guard lock(mutex_);
-    end_ = true;  // whom it asks may be gone by now
+    end_ = true;
     waiting_.clear();
   }
   work_.notify_one();
   if (thread_.joinable()) thread_.join();
 }
 
-void TimelineFeed::set_visitor(OperationVisitor* visitor) {
-  direct_ = true;
-  timeline_.set_visitor(visitor);
+void TimelineFeed::collect_libraries() {
+  libraries_ = true;
+  timeline_.collect_libraries();
 }
 
+// `told` is called with the feed, on the thread.
 template <typename Told>
-void TimelineFeed::tell(What what, const Told& told) {
+void TimelineFeed::tell(const Told& told) {
   static_assert(std::is_trivially_copyable_v<Told>);
   constexpr std::size_t words = 1 + (sizeof told + 7) / 8;
   if (!open_) open_ = std::make_unique<Batch>();
   if (open_->used + words > open_->words.size()) hand_over();
-  u64* at = open_->words.data() + open_->used;
-  *at = static_cast<u64>(what);
+  u64* const at = open_->words.data() + open_->used;
+  const Take take = &take_one<Told>;
+  std::memcpy(at, &take, sizeof take);
   std::memcpy(at + 1, &told, sizeof told);
   open_->used += words;
 }
 
+template <typename Told>
+const u64* TimelineFeed::take_one(TimelineFeed& feed, const u64* at) {
+  alignas(Told) u8 bytes[sizeof(Told)];
+  std::memcpy(bytes, at, sizeof bytes);
+  (*reinterpret_cast<const Told*>(bytes))(feed);
+  return at + (sizeof(Told) + 7) / 8;
+}
+
 void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what) {
-  if (direct_) return timeline_.called(thread, begin, end, call, what);
-  tell(What::Called, Called{begin, end, thread, call, what});
+  tell([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, what); });
 }
 
 void TimelineFeed::operation(const HostOperation& operation, const StreamName& stream) {
-  if (direct_) return timeline_.operation(operation, stream);
-  tell(What::Operation, Given{operation, stream});
+  tell([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
 }
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream) {
-  if (direct_) return timeline_.ordered(record, stream);
-  tell(What::Ordered, Order{record, stream});
+  tell([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream); });
 }
 
 void TimelineFeed::object(const ObjectCall& record) {
-  if (direct_) return timeline_.object(record);
-  tell(What::Object, record);
+  tell([=](TimelineFeed& feed) { feed.timeline_.object(record); });
 }
 
 void TimelineFeed::collective(u32 thread, Nanos begin) {
-  if (direct_) return timeline_.collective(thread, begin);
-  tell(What::Collective, Together{begin, thread});
+  tell([=](TimelineFeed& feed) { feed.timeline_.collective(thread, begin); });
+}
+
+void TimelineFeed::function_came() {
+  tell([](TimelineFeed& feed) { feed.timeline_.targets().function_came(); });
+}
+
+void TimelineFeed::function_named(u32 function, std::string_view symbol) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.targets().function_named(function, symbol); });
+}
+
+void TimelineFeed::kernel_came(const KernelShape& shape) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.targets().kernel_came(shape); });
+}
+
+void TimelineFeed::copies_came(const CopyKey& key) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.targets().copies_came(key); });
+}
+
+void TimelineFeed::context_came(i32 device) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.targets().context_came(device); });
+}
+
+void TimelineFeed::context_is_on(u32 context, i32 device) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.targets().context_is_on(context, device); });
+}
+
+void TimelineFeed::graph_is_new(u64 exec) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.targets().graph_is_new(exec); });
+}
+
+void TimelineFeed::node_is(u64 exec, u64 node, u32 function) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(exec, node, function); });
+}
+
+void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {
+  if (!libraries_) return;
+  tell([=](TimelineFeed& feed) {
+    LibraryCalls::Launched own = launch;
+    own.kernel = feed.timeline_.targets().kernel(launch.kernel);
+    feed.timeline_.libraries().launched(own);
+  });
+}
+
+void TimelineFeed::library_ended(const LibraryCalls::Ended& call, const RecordHeader& record,
+                                 const std::shared_ptr<const void>& chunk) {
+  tell([call, record = &record](TimelineFeed& feed) { feed.timeline_.libraries().ended(call, *record); });
+  keep(chunk);
+}
+
+void TimelineFeed::communicator(const Communicator& record) {
+  tell([=](TimelineFeed& feed) { feed.timeline_.libraries().communicator(record); });
 }
 
 void TimelineFeed::device(const u8* begin, const u8* end, const std::shared_ptr<const void>& chunk) {
-  if (direct_) return take_run({begin, end});
-  tell(What::Device, Run{begin, end});
+  tell([=](TimelineFeed& feed) { feed.take_run({begin, end}); });
+  keep(chunk);
+}
+
+void TimelineFeed::device_stream(const DeviceStream& record, u32 context) {
+  tell([=](TimelineFeed& feed) {
+    const Nanos begin = feed.clock_.nanos(record.header.begin), end = feed.clock_.nanos(record.header.end);
+    feed.timeline_.device_stream(record, context, std::max(begin, end));
+  });
+}
+
+// The newest thing that was told points into that chunk.
+void TimelineFeed::keep(const std::shared_ptr<const void>& chunk) {
   auto& chunks = open_->chunks;
   if (!chunks.empty() && chunks.back() == chunk) return;
   chunks.push_back(chunk);
   if (chunks.size() >= kChunks) hand_over();
-}
-
-// The pass waits, and holds still for the thread as long.
-template <typename Done>
-void TimelineFeed::wait_until(std::unique_lock<std::mutex>& lock, Done&& done) {
-  still_ = true;
-  if (asking_) work_.notify_one();
-  room_.wait(lock, [&] { return failure_ || (!asking_ && done()); });
-  still_ = false;
 }
 
 // Gives the open batch to the thread, and takes an empty one.
@@ -85,28 +142,21 @@ void TimelineFeed::hand_over() {
   if (!thread_.joinable()) thread_ = std::thread([this] { take_batches(); });
   waiting_.push_back(std::move(open_));
   work_.notify_one();
-  wait_until(lock, [this] { return waiting_.size() < kBatches; });
+  room_.wait(lock, [this] { return failure_ || waiting_.size() < kBatches; });
   if (spare_.empty()) return static_cast<void>(open_ = std::make_unique<Batch>());
   open_ = std::move(spare_.back());
   spare_.pop_back();
 }
 
-void TimelineFeed::settle() {
-  if (direct_) return;
+TimelineFacts TimelineFeed::finish() {
   if (thread_.joinable()) {
     std::unique_lock lock(mutex_);
-    wait_until(lock, [this] { return waiting_.empty() && !busy_; });
+    room_.wait(lock, [this] { return failure_ || (waiting_.empty() && !busy_); });
     if (failure_) std::rethrow_exception(failure_);
   }
-  if (!open_ || open_->used == 0) return;
-  take(*open_);  // the thread has nothing to do: what is left is taken here
-  open_->used = 0;
-  open_->chunks.clear();
-}
-
-void TimelineFeed::finish() {
-  settle();
-  timeline_.finish();
+  if (open_) take(*open_);  // the thread has nothing to do: what is left is taken here
+  open_.reset();
+  return timeline_.finish();
 }
 
 void TimelineFeed::take_batches() {
@@ -135,44 +185,11 @@ void TimelineFeed::take_batches() {
   }
 }
 
-template <typename Told>
-Told TimelineFeed::told(const u64*& at) {
-  Told value;
-  std::memcpy(static_cast<void*>(&value), at, sizeof value);
-  at += (sizeof value + 7) / 8;
-  return value;
-}
-
 void TimelineFeed::take(const Batch& batch) {
   for (const u64 *at = batch.words.data(), *const end = at + batch.used; at != end;) {
-    switch (static_cast<What>(*at++)) {
-      case What::Called: {
-        const auto value = told<Called>(at);
-        timeline_.called(value.thread, value.begin, value.end, value.call, value.meaning);
-        break;
-      }
-      case What::Operation: {
-        const auto value = told<Given>(at);
-        timeline_.operation(value.operation, value.stream);
-        break;
-      }
-      case What::Ordered: {
-        const auto value = told<Order>(at);
-        timeline_.ordered(value.record, value.stream);
-        break;
-      }
-      case What::Object:
-        timeline_.object(told<ObjectCall>(at));
-        break;
-      case What::Collective: {
-        const auto value = told<Together>(at);
-        timeline_.collective(value.thread, value.begin);
-        break;
-      }
-      case What::Device:
-        take_run(told<Run>(at));
-        break;
-    }
+    Take take;
+    std::memcpy(&take, at, sizeof take);
+    at = take(*this, at + 1);
   }
 }
 
@@ -184,32 +201,6 @@ void TimelineFeed::take_run(const Run& run) {
     timeline_.device(record, begin, end);
     at += record.size;
   }
-}
-
-// Asked from the thread: the pass must hold still meanwhile.
-template <typename Ask>
-u32 TimelineFeed::while_still(Ask&& ask) {
-  if (std::this_thread::get_id() != thread_.get_id()) return ask();
-  std::unique_lock lock(mutex_);
-  asking_ = true;
-  work_.wait(lock, [this] { return still_ || end_; });
-  if (end_) throw std::runtime_error("the pass has ended");  // only where it failed; nobody hears of it
-  const u32 answer = ask();
-  asking_ = false;
-  room_.notify_one();
-  return answer;
-}
-
-u32 TimelineFeed::kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) {
-  return while_still([&] { return door_.kernel_of(shape, context, node, exec); });
-}
-
-u32 TimelineFeed::copies_of(const DeviceShape& shape, bool in_graph) {
-  return while_still([&] { return door_.copies_of(shape, in_graph); });
-}
-
-u32 TimelineFeed::context_of(u64 handle) {
-  return while_still([&] { return door_.context_of(handle); });
 }
 
 }  // namespace gputrace

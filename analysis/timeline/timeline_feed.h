@@ -2,14 +2,15 @@
 // thread takes them in order. So the statistics of the host and the timeline of the devices are made at the same time,
 // and the Timeline sees exactly what it would see if it were called directly.
 //
-//   pass ── called, operation, ordered, object, collective, device ──▶ batch ──▶ (at most kBatches) ──▶ Timeline
+//   pass ── called, operation, ordered, kernel_came, device, … ──▶ batch ──▶ (at most kBatches) ──▶ Timeline
+//                                                                                                    │ finish()
+//   pass ◀──────────────────────────────────────────────────────────── TimelineFacts, a value ◀──────┘
 //
-//   · The facts that both know (kernels, functions, copies, graphs, contexts) have one owner at a time for their
-//     structure: the pass calls settle() before it adds an entry or changes what one means, and looks it up again after
-//     that; the Timeline asks through FactsDoor, which waits until the pass holds still. In between each side writes
-//     only fields of its own.
-//   · Memory: kBatches batches of kBatchBytes, and the chunks whose device records wait in them (kChunks a batch).
-//   · What the thread throws, settle() and finish() throw again.
+//   · Nothing is shared: what the Timeline must know of kernels, functions, copies, contexts and graphs it is told like
+//     everything else, and what it finds out is its own until finish().
+//   · Pointers that are told (records in a chunk, texts of the trace) stay good until the batch was taken.
+//   · Memory: kBatches batches of kBatchBytes, and the chunks whose records wait in them (kChunks a batch).
+//   · What the thread throws, finish() throws again.
 #pragma once
 
 #include <condition_variable>
@@ -24,14 +25,17 @@
 
 namespace gputrace {
 
-class TimelineFeed : private FactsDoor {
+class TimelineFeed {
  public:
   static constexpr std::size_t kBatchBytes = 256u << 10, kBatches = 6, kChunks = 4;
 
-  TimelineFeed(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, FactsDoor& door);
-  ~TimelineFeed() override;
+  TimelineFeed(const TraceReader& reader, TimeWindow window);
+  ~TimelineFeed();
   TimelineFeed(const TimelineFeed&) = delete;
   TimelineFeed& operator=(const TimelineFeed&) = delete;
+
+  // Before the first record: calls of vendor libraries are in the trace.
+  void collect_libraries();
 
   // As Timeline has them.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what);
@@ -39,74 +43,62 @@ class TimelineFeed : private FactsDoor {
   void ordered(const StreamOrder& record, const StreamName& stream);
   void object(const ObjectCall& record);
   void collective(u32 thread, Nanos begin);
-  // Records of device activity between the two; `chunk` keeps them where they are.
-  void device(const u8* begin, const u8* end, const std::shared_ptr<const void>& chunk);
 
-  // Everything that was told has been taken: the facts are the caller's alone until it tells more.
-  void settle();
-  void finish();
-  // Before the first record. A visitor is called from inside the functions above: there is no thread then.
-  void set_visitor(OperationVisitor* visitor);
+  // As Targets has them.
+  void function_came();
+  void function_named(u32 function, std::string_view symbol);
+  void kernel_came(const KernelShape& shape);
+  void copies_came(const CopyKey& key);
+  void context_came(i32 device);
+  void context_is_on(u32 context, i32 device);
+  void graph_is_new(u64 exec);
+  void node_is(u64 exec, u64 node, u32 function);
+
+  // As LibraryCalls has them; nothing where libraries were not collected.
+  void library_launched(const LibraryCalls::Launched& launch);
+  void library_ended(const LibraryCalls::Ended& call, const RecordHeader& record,
+                     const std::shared_ptr<const void>& chunk);
+  void communicator(const Communicator& record);
+
+  // Records of device activity between the two, none of them a DeviceStream; `chunk` keeps them where they are.
+  void device(const u8* begin, const u8* end, const std::shared_ptr<const void>& chunk);
+  void device_stream(const DeviceStream& record, u32 context);
+
+  // Once, after everything was told.
+  TimelineFacts finish();
 
  private:
-  enum class What : u32 { Called, Operation, Ordered, Object, Collective, Device };
-  struct Called {
-    Nanos begin, end;
-    u32 thread;
-    u16 call;
-    HostLog::What meaning;
-  };
-  struct Given {
-    HostOperation operation;
-    StreamName stream;
-  };
-  struct Order {
-    StreamOrder record;
-    StreamName stream;
-  };
-  struct Together {
-    Nanos begin;
-    u32 thread;
-  };
-  struct Run {
-    const u8* begin;
-    const u8* end;
-  };
   struct Batch {
     std::vector<u64> words = std::vector<u64>(kBatchBytes / 8);
     std::size_t used = 0;
     std::vector<std::shared_ptr<const void>> chunks;
   };
+  // A thing that was told stands in a batch as a pointer to the function that takes it, then itself.
+  using Take = const u64* (*)(TimelineFeed& feed, const u64* at);
 
   template <typename Told>
-  void tell(What what, const Told& told);
+  void tell(const Told& told);
+  template <typename Told>
+  static const u64* take_one(TimelineFeed& feed, const u64* at);
+  void keep(const std::shared_ptr<const void>& chunk);
   void hand_over();
-  template <typename Done>
-  void wait_until(std::unique_lock<std::mutex>& lock, Done&& done);
   void take_batches();
   void take(const Batch& batch);
-  template <typename Told>
-  static Told told(const u64*& at);
+  struct Run {
+    const u8* begin;
+    const u8* end;
+  };
   void take_run(const Run& run);
 
-  u32 kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) override;
-  u32 copies_of(const DeviceShape& shape, bool in_graph) override;
-  u32 context_of(u64 handle) override;
-  template <typename Ask>
-  u32 while_still(Ask&& ask);
-
-  FactsDoor& door_;
   TickClock clock_;
   Timeline timeline_;
-  bool direct_ = false;
+  bool libraries_ = false;
   std::unique_ptr<Batch> open_;  // being filled; the pass alone touches it
 
   std::mutex mutex_;
   std::condition_variable work_, room_;  // the thread waits for the one, the pass for the other
   std::vector<std::unique_ptr<Batch>> waiting_, spare_;
-  bool busy_ = false;    // a batch is being taken
-  bool asking_ = false;  // the thread asks for the pass to hold still
-  bool still_ = false;   // it does
+  bool busy_ = false;  // a batch is being taken
   bool end_ = false;
   std::exception_ptr failure_;
   std::thread thread_;

@@ -3,8 +3,8 @@
 
 #include "analysis/facts/library_rows.h"
 #include "analysis/kernels/peaks.h"
-#include "analysis/pass/library_calls.h"
 #include "analysis/run/collective_match.h"
+#include "analysis/timeline/library_calls.h"
 
 namespace gputrace {
 namespace {
@@ -127,11 +127,11 @@ Collective reduce(u64 comm, u64 count) {
 
 TEST(LibraryCalls, InnermostCallOfTheThreadOwnsALaunch) {
   Scene scene;
-  scene.calls.launched(0, 5, 0, false, true);    // before any library call
-  scene.calls.launched(1, 110, 1, false, true);  // another thread's, within the time of the calls below
-  scene.calls.launched(0, 120, 2, false, true);  // in the inner one
+  scene.calls.launched({5, 0, 0, false, true});    // before any library call
+  scene.calls.launched({110, 1, 1, false, true});  // another thread's, within the time of the calls below
+  scene.calls.launched({120, 0, 2, false, true});  // in the inner one
   scene.end("cublasLtMatmul", 7, 115, 130, gemm(2, 3, 4));
-  scene.calls.launched(0, 140, 3, false, true);  // in the outer one alone
+  scene.calls.launched({140, 0, 3, false, true});  // in the outer one alone
   scene.end("cudnnBackendExecute", 8, 100, 150, Convolution{});
   scene.calls.executed(0, 120, 1000);
   scene.calls.executed(0, 140, 50);
@@ -149,8 +149,8 @@ TEST(LibraryCalls, InnermostCallOfTheThreadOwnsALaunch) {
 
 TEST(LibraryCalls, TimesMayComeBeforeTheCallEnds) {
   Scene scene;
-  scene.calls.launched(0, 10, 0, false, true);
-  scene.calls.launched(0, 20, 0, false, true);
+  scene.calls.launched({10, 0, 0, false, true});
+  scene.calls.launched({20, 0, 0, false, true});
   scene.calls.executed(0, 10, 300);
   scene.end("cublasSgemm", 7, 5, 30, gemm(1, 1, 1));
   u64 nanos = 0;
@@ -164,7 +164,7 @@ TEST(LibraryCalls, FailedAndCapturedCalls) {
   Scene scene;
   scene.end("cublasSgemm", 7, 1, 2, gemm(1, 1, 1), true, 0, 13);
   EXPECT_EQ(scene.row(7).calls, 0u);
-  scene.calls.launched(0, 11, 0, true, true);
+  scene.calls.launched({11, 0, 0, true, true});
   scene.end("cublasSgemm", 9, 10, 12, gemm(1, 1, 1));
   EXPECT_EQ(scene.row(9).captured_calls, 1u);
   EXPECT_EQ(scene.row(9).kernels, 0u);
@@ -182,10 +182,10 @@ TEST(LibraryCalls, AGroupSharesItsKernelByBytes) {
   scene.end("ncclAllReduce", 3, 14, 15, reduce(77, 100));
   scene.end("ncclGroupEnd", 2, 16, 17, plain);
   scene.end("ncclAllReduce", 3, 18, 19, reduce(77, 300));
-  scene.calls.launched(0, 25, 4, false, true);
+  scene.calls.launched({25, 0, 4, false, true});
   scene.end("ncclGroupEnd", 2, 20, 30, plain);
   scene.calls.executed(0, 25, 1001);
-  scene.calls.launched(0, 41, 4, false, true);
+  scene.calls.launched({41, 0, 4, false, true});
   scene.end("ncclAllReduce", 3, 40, 45, reduce(77, 100));
   scene.calls.executed(0, 41, 7);
   scene.calls.finish();
@@ -201,7 +201,7 @@ TEST(LibraryCalls, AGroupSharesItsKernelByBytes) {
 
 TEST(LibraryCalls, AGroupedProductSharesByFlops) {
   Scene scene;
-  scene.calls.launched(0, 11, 0, false, true);
+  scene.calls.launched({11, 0, 0, false, true});
   scene.end("cublasSgemmGroupedBatched", 7, 10, 20, gemm(10, 10, 10), true);
   scene.end("cublasSgemmGroupedBatched", 7, 10, 20, gemm(10, 10, 30), false);
   scene.end("cublasSgemm", 8, 30, 40, gemm(1, 1, 1));

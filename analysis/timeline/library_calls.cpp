@@ -1,4 +1,4 @@
-#include "analysis/pass/library_calls.h"
+#include "analysis/timeline/library_calls.h"
 
 #include <algorithm>
 
@@ -138,18 +138,18 @@ void LibraryCalls::communicator(const Communicator& record) {
   numbers_.push_back(0);
 }
 
-void LibraryCalls::launched(u32 thread, Nanos begin, u32 kernel, bool captured, bool counted) {
-  if (!facts_.collected || thread >= threads_.size()) return;
-  std::deque<Launch>& launches = threads_[thread].launches;
+void LibraryCalls::launched(const Launched& made) {
+  if (!facts_.collected || made.thread >= threads_.size()) return;
+  std::deque<Launch>& launches = threads_[made.thread].launches;
   if (launches.size() >= kKeep) {
     facts_.launches_forgotten += launches.front().owner != kNobody && !launches.front().timed;
     launches.pop_front();
   }
   Launch launch;
-  launch.begin = begin;
-  launch.kernel = kernel;
-  launch.captured = captured;
-  launch.counted = counted;
+  launch.begin = made.begin;
+  launch.kernel = made.kernel;
+  launch.captured = made.captured;
+  launch.counted = made.counted;
   launches.push_back(launch);
 }
 

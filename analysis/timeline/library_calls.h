@@ -4,7 +4,7 @@
 //
 //   · A launch belongs to the innermost library call of its thread that contains it in time. What is launched at the
 //     end of an NCCL group belongs to the operations of that group, in the ratio of their bytes.
-//   · Device times come from the timeline, before or after the call's end is seen, by thread and begin of the launch.
+//   · Device times come from the Timeline, before or after the call's end is seen, by thread and begin of the launch.
 //   · Memory: 40 bytes for each of the last kKeep launches of a thread; beyond them, counted and forgotten.
 #pragma once
 
@@ -36,8 +36,14 @@ class LibraryCalls {
     bool first_of_call = true;  // not one more record of a call that was told already
   };
 
-  // A launch that succeeded; `kernel`: index in ProcessTrace::kernels.
-  void launched(u32 thread, Nanos begin, u32 kernel, bool captured, bool counted);
+  // A launch that succeeded.
+  struct Launched {
+    Nanos begin = 0;
+    u32 thread = 0;
+    u32 kernel = 0;  // index in ProcessTrace::kernels
+    bool captured = false, counted = true;
+  };
+  void launched(const Launched& made);
   // A library call has ended; record: what it left (Matmul ... Collective, or Call).
   void ended(const Ended& call, const RecordHeader& record);
   void communicator(const Communicator& record);

@@ -1,0 +1,58 @@
+// What a Timeline makes, as a value: the device's side of ProcessTrace. pass/merge_timeline.h adds it to the host's side
+// when both are done.
+//   · Kernels, functions, copies and contexts stand in the order in which they came to be, those that the pass told of
+//     and those that device records alone led to; `told` is the pass's number of the former.
+//   · Indices in it (KernelShape, LibraryUse) are places in these lists.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/facts/facts.h"
+
+namespace gputrace {
+
+struct TimelineKernel {
+  KernelShape shape;
+  u32 told = kNone;
+  KernelTimes times;
+};
+
+struct TimelineFunction {
+  std::string_view symbol;  // as far as it is known here; the text is the trace's
+  u32 told = kNone;
+  i32 registers = -1, local_bytes = -1;  // as device records have them
+  LaunchTimes waits;
+};
+
+struct TimelineContext {
+  i32 device = -1;
+  u32 told = kNone;
+};
+
+// What tells groups of copies apart.
+struct CopyKey {
+  TransferKind kind = TransferKind::Unknown;
+  HostMemory memory = HostMemory::Unknown;
+  bool asynchronous = false;
+  i32 device = -1;
+  bool operator==(const CopyKey&) const = default;
+};
+struct TimelineCopies {
+  CopyKey key;
+  u32 told = kNone;
+  u64 count = 0, bytes = 0, device_ns = 0;
+};
+
+struct TimelineFacts {
+  std::vector<TimelineKernel> kernels;
+  std::vector<TimelineFunction> functions;
+  std::vector<TimelineContext> contexts;
+  std::vector<TimelineCopies> copies;
+  std::vector<GraphTimes> graphs;  // by the pass's number; may be shorter than its list
+  LibraryFacts library;
+  DeviceActivity activity;
+};
+
+}  // namespace gputrace

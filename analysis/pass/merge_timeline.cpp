@@ -1,0 +1,72 @@
+#include "analysis/pass/merge_timeline.h"
+
+#include <algorithm>
+
+namespace gputrace {
+namespace {
+
+// The entries of `host` in the order of `device`, with new ones where the pass had none. `add(entry, of the device)`
+// completes each.
+template <typename Host, typename Device, typename Add>
+void merge(std::vector<Host>& host, std::vector<Device>& device, Add&& add) {
+  std::vector<Host> merged;
+  merged.reserve(device.size());
+  for (Device& each : device) {
+    Host& entry = merged.emplace_back();
+    if (each.told != kNone) entry = std::move(host[each.told]);
+    add(entry, each);
+  }
+  host = std::move(merged);
+}
+
+void add_function(Function& function, TimelineFunction& device) {
+  if (function.symbol.empty()) function.symbol = std::string(device.symbol);
+  if (function.registers < 0 && device.registers >= 0) {
+    function.registers = device.registers;
+    if (function.local_bytes < 0) function.local_bytes = device.local_bytes;
+  }
+  function.waits = std::move(device.waits);
+}
+
+void add_copies(CopyGroup& group, const TimelineCopies& device) {
+  group.kind = device.key.kind;
+  group.memory = device.key.memory;
+  group.asynchronous = device.key.asynchronous;
+  group.device = device.key.device;
+  group.device_count = device.count;
+  group.device_bytes = device.bytes;
+  group.device_ns = device.device_ns;
+}
+
+void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts& loops) {
+  std::vector<u32> places(kernels.size(), kNone);
+  for (u32 place = 0; place < kernels.size(); ++place) {
+    if (kernels[place].told != kNone) places[kernels[place].told] = place;
+  }
+  for (LaunchSequence& sequence : loops.sequences) {
+    sequence.first = places[sequence.first];
+    sequence.last = places[sequence.last];
+  }
+}
+
+}  // namespace
+
+void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
+  renumber_loops(device.kernels, facts.loops);
+  merge(facts.functions, device.functions, add_function);
+  merge(facts.contexts, device.contexts,
+        [](Context& context, const TimelineContext& made) { context.device = made.device; });
+  merge(facts.copies, device.copies, add_copies);
+  merge(facts.kernels, device.kernels, [](KernelLaunches& kernel, TimelineKernel& made) {
+    kernel.shape = made.shape;
+    kernel.times = std::move(made.times);
+  });
+  for (std::size_t i = 0; i < device.graphs.size(); ++i) facts.graphs[i].times = device.graphs[i];
+  facts.library = std::move(device.library);
+  facts.device = std::move(device.activity);
+  for (const DeviceTimes& times : facts.device.devices) {
+    if (times.last > facts.end && facts.end != 0) facts.end = times.last;
+  }
+}
+
+}  // namespace gputrace

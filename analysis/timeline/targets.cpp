@@ -1,0 +1,119 @@
+#include "analysis/timeline/targets.h"
+
+#include <algorithm>
+
+namespace gputrace {
+
+u32 Targets::make_function(u32 told) {
+  facts_.functions.emplace_back().told = told;
+  return static_cast<u32>(facts_.functions.size() - 1);
+}
+
+void Targets::function_came() {
+  const u32 told = static_cast<u32>(functions_.size());
+  functions_.push_back(make_function(told));
+}
+
+void Targets::has_symbol(u32 function, std::string_view symbol) {
+  facts_.functions[function].symbol = symbol;
+  const auto [newest, added] = newest_by_symbol_.try_emplace(symbol, function);
+  if (!added) newest->second = std::max(newest->second, function);
+}
+
+void Targets::function_named(u32 function, std::string_view symbol) {
+  const u32 place = functions_[function];
+  if (facts_.functions[place].symbol.empty()) has_symbol(place, symbol);
+}
+
+void Targets::learn_symbol(u32 function, std::string_view symbol) {
+  if (!facts_.functions[function].symbol.empty() || symbol.empty()) return;
+  has_symbol(function, symbol);
+}
+
+void Targets::kernel_came(const KernelShape& shape) {
+  KernelShape own = shape;
+  if (shape.function != kNone) own.function = functions_[shape.function];
+  if (shape.context != kNone) own.context = contexts_[shape.context];
+  const u32 place = kernel_at(own);
+  facts_.kernels[place].told = static_cast<u32>(kernels_.size());
+  kernels_.push_back(place);
+}
+
+void Targets::copies_came(const CopyKey& key) {
+  const u32 place = copies_at(key);
+  facts_.copies[place].told = static_cast<u32>(copies_.size());
+  copies_.push_back(place);
+}
+
+void Targets::context_came(i32 device) {
+  const u32 told = static_cast<u32>(contexts_.size());
+  contexts_.push_back(static_cast<u32>(facts_.contexts.size()));
+  facts_.contexts.push_back({device, told});
+}
+
+void Targets::node_is(u64 exec, u64 node, u32 function) {
+  nodes_[exec][node] = function == kNone ? kNone : functions_[function];
+}
+
+// By the node, else by the symbol: the newest of that name. One that nobody named yet is made.
+u32 Targets::function_of(const DeviceShape& shape, u64 node, u64 exec) {
+  const auto graph = node ? nodes_.find(exec) : nodes_.end();
+  if (graph != nodes_.end()) {
+    const auto known = graph->second.find(node);
+    if (known != graph->second.end() && known->second != kNone) {
+      learn_symbol(known->second, shape.symbol);
+      return known->second;
+    }
+  }
+  const auto named = shape.symbol.empty() ? newest_by_symbol_.end() : newest_by_symbol_.find(shape.symbol);
+  if (named != newest_by_symbol_.end()) return named->second;
+  const u32 made = make_function(kNone);
+  if (!shape.symbol.empty()) has_symbol(made, shape.symbol);
+  return made;
+}
+
+// A context of that device: the newest one, else one that stands for all that we do not know.
+u32 Targets::context_on(i32 device) {
+  for (u32 i = static_cast<u32>(facts_.contexts.size()); i-- > 0;) {
+    if (facts_.contexts[i].device == device) return i;
+  }
+  facts_.contexts.push_back({device, kNone});
+  return static_cast<u32>(facts_.contexts.size() - 1);
+}
+
+u32 Targets::kernel_at(const KernelShape& shape) {
+  const auto [known, added] = kernels_by_shape_.try_emplace(shape, static_cast<u32>(facts_.kernels.size()));
+  if (added) facts_.kernels.emplace_back().shape = shape;
+  return known->second;
+}
+
+u32 Targets::kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) {
+  KernelShape known;
+  known.function = function_of(shape, node, exec);
+  known.context = context != kNone ? contexts_[context] : context_on(shape.device);
+  std::copy(shape.grid, shape.grid + 3, known.grid);
+  std::copy(shape.block, shape.block + 3, known.block);
+  if (context == kNone) std::copy(shape.cluster, shape.cluster + 3, known.cluster);  // nodes do not tell theirs
+  known.dynamic_shared = shape.dynamic_shared;
+  return kernel_at(known);
+}
+
+u32 Targets::copies_at(const CopyKey& key) {
+  const auto known = std::find_if(facts_.copies.begin(), facts_.copies.end(),
+                                  [&](const TimelineCopies& each) { return each.key == key; });
+  if (known != facts_.copies.end()) return static_cast<u32>(known - facts_.copies.begin());
+  facts_.copies.emplace_back().key = key;
+  return static_cast<u32>(facts_.copies.size() - 1);
+}
+
+u32 Targets::copies_of(const DeviceShape& shape, bool in_graph) {
+  HostMemory memory = shape.memory;
+  if (in_graph) {  // as the pass counts the nodes of a replay
+    const bool device_only = shape.transfer == TransferKind::Memset || shape.transfer == TransferKind::DtoD ||
+                             shape.transfer == TransferKind::PtoP;
+    memory = device_only ? HostMemory::Device : HostMemory::Unknown;
+  }
+  return copies_at({shape.transfer, memory, in_graph || shape.asynchronous, shape.device});
+}
+
+}  // namespace gputrace

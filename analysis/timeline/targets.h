@@ -1,0 +1,63 @@
+// What device operations count for, as the timeline knows it: kernels and their functions, groups of copies, contexts, the
+// nodes of graphs. The pass tells of each when it comes to know it, by its own numbers (0, 1, 2, … of each kind); what
+// device records alone lead to (the kernel of a graph's node, or one that nobody launched) is made here.
+//   · An entry that was made here and is told later stays one entry, in its place.
+//   · One thread. Memory: O(kernels, functions, copies, contexts, nodes that exist).
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/facts/timeline_facts.h"
+#include "analysis/timeline/device_shapes.h"
+
+namespace gputrace {
+
+class Targets {
+ public:
+  explicit Targets(TimelineFacts& facts) : facts_(facts) {}
+
+  // Told by the pass, in its order; all numbers are the pass's.
+  void function_came();
+  void function_named(u32 function, std::string_view symbol);
+  void kernel_came(const KernelShape& shape);
+  void copies_came(const CopyKey& key);
+  void context_came(i32 device);
+  void context_is_on(u32 context, i32 device) { facts_.contexts[contexts_[context]].device = device; }
+  void graph_is_new(u64 exec) { nodes_.erase(exec); }
+  // `function` kNone: no kernel node, or one whose function is not known.
+  void node_is(u64 exec, u64 node, u32 function);
+
+  // The pass's number → the place in TimelineFacts.
+  u32 kernel(u32 told) const { return told == kNone ? kNone : kernels_[told]; }
+  u32 copies(u32 told) const { return told == kNone ? kNone : copies_[told]; }
+
+  // Places for what a device record tells; made where there is none.
+  // A kernel that is a graph's node, or was not joined (context kNone: the pass's number). `node`, `exec`: CUgraphNode
+  // and CUgraphExec where they are known, else 0.
+  u32 kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec);
+  u32 copies_of(const DeviceShape& shape, bool in_graph);
+
+  void learn_symbol(u32 function, std::string_view symbol);
+
+ private:
+  struct ShapeHash {
+    std::size_t operator()(const KernelShape& shape) const { return hash_of(shape); }
+  };
+
+  u32 make_function(u32 told);
+  void has_symbol(u32 function, std::string_view symbol);
+  u32 function_of(const DeviceShape& shape, u64 node, u64 exec);
+  u32 context_on(i32 device);
+  u32 kernel_at(const KernelShape& shape);
+  u32 copies_at(const CopyKey& key);
+
+  TimelineFacts& facts_;
+  std::vector<u32> functions_, kernels_, copies_, contexts_;  // places, by the pass's numbers
+  std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
+  std::unordered_map<std::string_view, u32> newest_by_symbol_;
+  std::unordered_map<u64, std::unordered_map<u64, u32>> nodes_;  // exec → node → place of its function
+};
+
+}  // namespace gputrace
