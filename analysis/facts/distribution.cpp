@@ -34,8 +34,50 @@ void Distribution::to_histogram() {
   buckets_.assign(kBuckets, 0);
   for (const u32 value : small_) count_in_bucket(value, 1);
   for (const u64 value : large_) count_in_bucket(value, 1);
+  for (std::size_t i = 0; i < counts_.size(); ++i) count_in_bucket(first_ + i, counts_[i]);
   small_ = {};
   large_ = {};
+  counts_ = {};
+}
+
+// Makes the range hold both values, where that does not make it too wide.
+void Distribution::widen(u64 first, u64 last) const {
+  if (!counts_.empty()) {
+    first = std::min<u64>(first, first_);
+    last = std::max<u64>(last, first_ + counts_.size() - 1);
+  }
+  if (last - first >= kWidest || last > kSmallMax) return;
+  std::vector<u32> wider(last - first + 1);
+  if (!counts_.empty())
+    std::copy(counts_.begin(), counts_.end(), wider.begin() + static_cast<std::ptrdiff_t>(first_ - first));
+  counts_ = std::move(wider);
+  first_ = static_cast<u32>(first);
+}
+
+// Counts those of small_ that lie in the range.
+void Distribution::sort_out() const {
+  auto kept = small_.begin();
+  for (const u32 value : small_) {
+    if (in_range(value))
+      ++counts_[value - first_];
+    else
+      *kept++ = value;
+  }
+  small_.erase(kept, small_.end());
+}
+
+// Where many lie outside, the range is made to hold the middle of them, with room around it.
+void Distribution::settle() const {
+  sort_out();
+  if (small_.size() >= kStep / 4) {
+    const auto eighth = static_cast<std::ptrdiff_t>(small_.size() / 8);
+    std::nth_element(small_.begin(), small_.begin() + eighth, small_.end());
+    std::nth_element(small_.begin() + eighth, small_.end() - eighth, small_.end());
+    const u64 low = small_[static_cast<std::size_t>(eighth)], high = *(small_.end() - eighth);
+    widen(low - std::min(low, (high - low) / 2 + 16), high + (high - low) / 2 + 16);
+    sort_out();
+  }
+  settle_at_ = static_cast<u32>(std::max<std::size_t>(small_.size() * 2, small_.size() + kStep));
 }
 
 void Distribution::merge(const Distribution& other) {
@@ -46,28 +88,49 @@ void Distribution::merge(const Distribution& other) {
   sum_ += other.sum_;
   if (buckets_.empty() && (other.approximate() || count_ > kExactValues)) to_histogram();
   if (buckets_.empty()) {
+    if (!other.counts_.empty()) widen(other.first_, other.first_ + other.counts_.size() - 1);
+    for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+      const u32 value = other.first_ + static_cast<u32>(i);
+      if (in_range(value))
+        counts_[value - first_] += other.counts_[i];
+      else
+        small_.insert(small_.end(), other.counts_[i], value);
+    }
     small_.insert(small_.end(), other.small_.begin(), other.small_.end());
     large_.insert(large_.end(), other.large_.begin(), other.large_.end());
     return;
   }
   for (const u32 value : other.small_) count_in_bucket(value, 1);
   for (const u64 value : other.large_) count_in_bucket(value, 1);
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) count_in_bucket(other.first_ + i, other.counts_[i]);
   for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+}
+
+// The value of that rank, from 0: what is kept below the range, what was counted in it, what is kept above.
+u64 Distribution::exact_rank(u64 rank) const {
+  const auto pick = [](auto& values, u64 at) -> u64 {
+    const auto place = values.begin() + static_cast<std::ptrdiff_t>(at);
+    std::nth_element(values.begin(), place, values.end());
+    return *place;
+  };
+  sort_out();
+  const u64 small = count_ - large_.size(), counted = small - small_.size();
+  if (rank >= small) return pick(large_, rank - small);
+  u64 before =
+      static_cast<u64>(std::count_if(small_.begin(), small_.end(), [this](u32 value) { return value < first_; }));
+  if (counted == 0 || rank < before) return pick(small_, rank);
+  if (rank >= before + counted) return pick(small_, rank - counted);
+  std::size_t at = 0;
+  for (; (before += counts_[at]) <= rank; ++at) {
+  }
+  return first_ + at;
 }
 
 u64 Distribution::percentile(double p) const {
   if (count_ == 0) return 0;
   const double wanted = std::ceil(p * static_cast<double>(count_) - 1e-9);
   const u64 rank = std::clamp<u64>(wanted < 1 ? 1 : static_cast<u64>(wanted), 1, count_) - 1;
-  if (buckets_.empty()) {
-    if (rank < small_.size()) {
-      std::nth_element(small_.begin(), small_.begin() + static_cast<std::ptrdiff_t>(rank), small_.end());
-      return small_[rank];
-    }
-    const std::size_t at = rank - small_.size();
-    std::nth_element(large_.begin(), large_.begin() + static_cast<std::ptrdiff_t>(at), large_.end());
-    return large_[at];
-  }
+  if (buckets_.empty()) return exact_rank(rank);
   u64 below = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     below += buckets_[i];

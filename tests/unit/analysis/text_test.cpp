@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -26,6 +27,47 @@ TEST(Distribution, IsExactByNearestRank) {
   EXPECT_EQ(values.percentile(1), 10'000'000'000u);
   EXPECT_EQ(values.percentile(0), 100'000'000u);
   EXPECT_FALSE(values.approximate());
+}
+
+// Close together, spread wide, drifting, with a few far away, above 32 bits: alone and merged from parts, the value of
+// each rank is that of the sorted list.
+TEST(Distribution, IsExactHoweverValuesLie) {
+  std::mt19937_64 random(5);
+  const auto value = [&](unsigned how, u64 i) -> u64 {
+    switch (how) {
+      case 0:
+        return 1000 + random() % 4000;
+      case 1:
+        return random() % 3'000'000'000ull;
+      case 2:
+        return i * 3 + random() % 100;
+      case 3:
+        return random() % 100 == 0 ? random() % 20'000'000 : random() % 300;
+      case 4:
+        return random() % 3 == 0 ? 6'000'000'000ull + random() % 1000 : 70'000 + random() % 10;
+      default:
+        return 77;
+    }
+  };
+  for (unsigned how = 0; how < 36; ++how) {
+    std::vector<u64> all;
+    Distribution whole, parts[3];
+    for (u64 i = 0; i < 20'000; ++i) {
+      all.push_back(value(i % 3 == 0 ? how / 6 : how % 6, i));
+      whole.add(all.back());
+      parts[i % 3 == 0 ? 0 : 1 + i / 7000 % 2].add(all.back());
+    }
+    EXPECT_EQ(parts[0].percentile(0.5), Distribution(parts[0]).percentile(0.5)) << how;  // asked for in between
+    parts[0].merge(parts[1]);
+    parts[0].merge(parts[2]);
+    std::sort(all.begin(), all.end());
+    for (const double p : {0.0, 0.001, 0.01, 0.3, 0.34, 0.5, 0.66, 0.67, 0.9, 0.99, 0.9999, 1.0}) {
+      const u64 exact = all[static_cast<std::size_t>(std::max(1.0, std::ceil(p * 20'000 - 1e-9))) - 1];
+      EXPECT_EQ(whole.percentile(p), exact) << how << " " << p;
+      EXPECT_EQ(parts[0].percentile(p), exact) << how << " " << p;
+    }
+    EXPECT_FALSE(parts[0].approximate());
+  }
 }
 
 TEST(Distribution, StaysWithinTwoPercentBeyondAMillion) {
