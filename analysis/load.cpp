@@ -12,7 +12,7 @@
 namespace gputrace {
 namespace {
 
-constexpr unsigned kWorkers = 2;
+constexpr unsigned kWorkers = 3;  // each with threads of its own behind it: what one waits for, another does meanwhile
 
 struct Loaded {
   std::optional<ProcessTrace> process;
@@ -147,12 +147,12 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
     if (thread.tid != 0) continue;
     for (const u32 chunk : thread.chunks) {
       auto records = reader.decode(reader.record_chunks()[chunk], buffer);
-      if (!records) continue;
+      if (!records || !records.value().types.has(static_cast<u16>(RecordType::ContextFacts))) continue;
       for (const RecordHeader& record : records.value()) builder.foresee(record);
     }
   }
-  stream.for_each_run([&](const u8* begin, const u8* end, u32 thread) {
-    builder.add(begin, end, thread, stream);
+  stream.for_each_run([&](const RecordStream::Span& run) {
+    builder.add(run, stream);
     return true;
   });
   builder.finish();

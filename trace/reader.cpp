@@ -161,6 +161,7 @@ Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkB
   range.first_record = chunk.first_record;
   range.count = chunk.record_count;
   range.unknown = counts.unknown;
+  range.types = counts.types;
   if (counts.records != chunk.record_count) return fail("this chunk's records do not add up");
   return range;
 }

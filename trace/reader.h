@@ -37,6 +37,7 @@
 #include "trace/record.h"
 #include "trace/schema_reader.h"
 #include "trace/text_table.h"
+#include "trace/transform.h"
 
 namespace gputrace {
 
@@ -145,6 +146,7 @@ class RecordRange {
   u64 first_record = 0;  // ordinal of the first one within its thread
   u32 count = 0;
   u32 unknown = 0;  // records of types that this build does not know: skip them, count them, say so
+  TypeSet types;    // those that it holds
 };
 
 // Scratch space of decode(). One per thread; grows to the largest chunk (≤ 16 MiB raw) and stays.

@@ -348,11 +348,12 @@ bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t 
   if (!place(table, order, count, raw_size, scratch.positions, first)) return false;
   if (!restore_times(in, table, order, count, records)) return false;
   ClassReader reader;
-  RecordCounts counted{count, 0};
+  RecordCounts counted{count, 0, {}};
   for (u32 c = 0; c < table.used; ++c) {
     if (!reader.open(in, table.classes[c])) return false;
     reader.restore(table.classes[c], scratch.positions.data() + first[c], records, scratch.columns);
     if (class_of(table.classes[c].type) == RecordClass::Unknown) counted.unknown += table.classes[c].count;
+    counted.types.add(table.classes[c].type);
   }
   if (counts) *counts = counted;
   return in.left == 0;
@@ -361,11 +362,12 @@ bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t 
 bool count_records(const u8* records, std::size_t size, RecordCounts& counts) {
   const i64 count = count_records(records, size);
   if (count < 0) return false;
-  counts = {static_cast<u32>(count), 0};
+  counts = {static_cast<u32>(count), 0, {}};
   for (std::size_t at = 0; at < size;) {
     RecordHeader header;
     std::memcpy(&header, records + at, sizeof header);
     counts.unknown += class_of(header.type) == RecordClass::Unknown;
+    counts.types.add(header.type);
     at += header.size;
   }
   return true;

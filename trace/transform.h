@@ -21,9 +21,23 @@ namespace gputrace {
 
 inline constexpr u32 kMaxTransformClasses = 64;
 
+// Which types of records there are, as far as they have small numbers; all others together.
+class TypeSet {
+ public:
+  void add(u16 type) { (type < 128 ? words_[type / 64] : others_) |= type < 128 ? 1ull << (type % 64) : 1; }
+  bool has(u16 type) const { return type < 128 ? words_[type / 64] >> (type % 64) & 1 : others_ != 0; }
+  bool within(const TypeSet& other) const {
+    return !(words_[0] & ~other.words_[0]) && !(words_[1] & ~other.words_[1]) && !(others_ & ~other.others_);
+  }
+
+ private:
+  u64 words_[2] = {}, others_ = 0;
+};
+
 struct RecordCounts {
   u32 records = 0;
   u32 unknown = 0;  // of types that this build does not know
+  TypeSet types;
 };
 
 // Scratch memory of both directions; reuse it. One thread at a time.

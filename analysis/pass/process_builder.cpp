@@ -5,6 +5,7 @@
 #include "analysis/facts/asked_for.h"
 #include "analysis/facts/library_rows.h"
 #include "analysis/pass/merge_timeline.h"
+#include "analysis/read/record_view.h"
 
 namespace gputrace {
 namespace {
@@ -13,6 +14,8 @@ constexpr u16 kNotReady = 600;  // what a query answers while work is in flight:
 constexpr u32 kBatchMember = 1u << 18;
 
 bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordClass::Library; }
+
+bool is_operation(const KernelLaunch& launch) { return launch.header.result == 0 && !(launch.flags & kLaunchCaptured); }
 
 // What a call means for a device that waits.
 HostLog::What meaning_of(RecordType type) {
@@ -55,6 +58,10 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       code_(reader.texts()) {
   facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
   if (facts.library.collected) timeline_.collect_libraries();
+  for (u16 type = 0; type < 128; ++type) {
+    const bool of_device = reader.schema().class_of(type) == RecordClass::Device;
+    if (of_device && type != static_cast<u16>(RecordType::DeviceStream)) operations_.add(type);
+  }
 }
 
 CallFacts& ProcessBuilder::call_facts(u16 id) {
@@ -104,10 +111,7 @@ void ProcessBuilder::count_call(Moment& at) {
   thread.last_end = record.end;
   if (!at.first_of_call) return;
   ThreadState* caller = at.definitions ? caller_of(record) : &thread;
-  if (caller) {
-    timeline_.called(static_cast<u32>(caller - threads_.data()), at.begin, at.end, record.call,
-                     meaning_of(static_cast<RecordType>(record.type)));
-  }
+  if (caller) tell_call(at, *caller);
   const u64 self = caller ? caller->nesting.self_time(at.begin, at.end) : at.duration();
   if (!at.counted) return;
   if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
@@ -120,6 +124,13 @@ void ProcessBuilder::count_call(Moment& at) {
   ++call.results[record.result];
   const bool begun = record.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
   if (record.result != kNotReady && !begun) ++call.errors;
+}
+
+void ProcessBuilder::tell_call(Moment& at, const ThreadState& caller) {
+  const auto type = static_cast<RecordType>(at.record.type);
+  at.call_untold = type == RecordType::KernelLaunch && is_operation(*RecordView<KernelLaunch>(at.record));
+  if (at.call_untold) return;
+  timeline_.called(static_cast<u32>(&caller - threads_.data()), at.begin, at.end, at.record.call, meaning_of(type));
 }
 
 // Look-ups come before insertions throughout: emplace makes a node first, and most handles are known.
@@ -155,42 +166,28 @@ void ProcessBuilder::foresee(const RecordHeader& record) {
   foreseen_devices_.emplace(facts.context, facts.device);
 }
 
-void ProcessBuilder::add(const u8* begin, const u8* end, u32 thread, const RecordStream& stream) {
+void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stream) {
+  facts_.records += run.records;
+  if (run.types->within(operations_)) return timeline_.device(run.begin, run.end, stream.chunk());
   const auto header = [](const u8* at) -> const RecordHeader& { return *reinterpret_cast<const RecordHeader*>(at); };
-  const TraceSchema& schema = reader_.schema();
-  for (const u8* at = begin; at != end;) {
+  for (const u8* at = run.begin; at != run.end;) {
     const u8* const first = at;
-    for (; at != end && schema.class_of(header(at).type) == RecordClass::Device; at += header(at).size)
-      ++facts_.records;
+    while (at != run.end && operations_.has(header(at).type)) at += header(at).size;
     if (at != first) {
-      add_device(first, at, stream);
+      timeline_.device(first, at, stream.chunk());
       continue;
     }
-    add(header(at), thread, stream);
+    add(header(at), run.thread, stream);
     at += header(at).size;
   }
 }
 
-// A stream is told of with its context, which is the pass's to number.
-void ProcessBuilder::add_device(const u8* begin, const u8* end, const RecordStream& stream) {
-  const u8* first = begin;
-  for (const u8* at = begin; at != end;) {
-    const auto& record = *reinterpret_cast<const RecordHeader*>(at);
-    const u8* const next = at + record.size;
-    if (record.type == static_cast<u16>(RecordType::DeviceStream)) {
-      if (at != first) timeline_.device(first, at, stream.chunk());
-      const auto value = decode<DeviceStream>(record);
-      timeline_.device_stream(value, context_index(value.context_handle));
-      first = next;
-    }
-    at = next;
-  }
-  if (first != end) timeline_.device(first, end, stream.chunk());
-}
-
 void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStream& stream) {
-  ++facts_.records;
   const auto type = static_cast<RecordType>(record.type);
+  if (type == RecordType::DeviceStream) {  // told with its context, which is the pass's to number
+    const auto value = decode<DeviceStream>(record);
+    return timeline_.device_stream(value, context_index(value.context_handle));
+  }
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));

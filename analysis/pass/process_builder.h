@@ -26,12 +26,11 @@ class ProcessBuilder {
   // A definition that may be needed before its place in time: told before the pass.
   void foresee(const RecordHeader& record);
   // A run of one thread's records, as the stream gives it.
-  void add(const u8* begin, const u8* end, u32 thread, const RecordStream& stream);
+  void add(const RecordStream::Span& run, const RecordStream& stream);
   void finish();
 
  private:
   void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
-  void add_device(const u8* begin, const u8* end, const RecordStream& stream);
   void name_callers();
   struct ThreadState {
     CallNesting nesting;
@@ -45,10 +44,11 @@ class ProcessBuilder {
     const RecordHeader& record;
     ThreadState& thread;
     Nanos begin, end;
-    bool counted;        // in the window
-    bool first_of_call;  // not one more record of a call that was counted already
-    bool definitions;    // in the definitions, which threads share
-    u32 lane;            // index of the thread in the trace
+    bool counted;              // in the window
+    bool first_of_call;        // not one more record of a call that was counted already
+    bool definitions;          // in the definitions, which threads share
+    u32 lane;                  // index of the thread in the trace
+    bool call_untold = false;  // the timeline hears of the call with its operation
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
 
@@ -62,6 +62,7 @@ class ProcessBuilder {
   CallFacts& call_facts(u16 id);
   ThreadState* caller_of(const RecordHeader& record);
   void count_call(Moment& at);
+  void tell_call(Moment& at, const ThreadState& caller);
   u32 context_index(u64 handle);
   u32 context_named(u64 handle);  // the same, for what is asked again and again
   void context_is_on(u32 context, i32 device);
@@ -81,8 +82,7 @@ class ProcessBuilder {
   u32 known_kernel(const KernelShape& shape);  // kNone: none
   // A launch as the record has it, and what it means until a handle means something else.
   struct Launched {
-    u64 function = 0, context_handle = 0;
-    u32 grid[3] = {}, block[3] = {}, dynamic_shared = 0, cluster[3] = {};
+    u64 words[7] = {};  // function, context, dimensions, dynamic shared memory
     u32 kernel = kNone, context = kNone;
     u64 version = ~0ull;
   };
@@ -117,6 +117,7 @@ class ProcessBuilder {
   u64 contexts_version_ = 0;  // changes whenever a known handle may mean another context
   TimelineFeed timeline_;
   CodeTable code_;
+  TypeSet operations_;           // what goes to the timeline as it is
   std::vector<u8> library_ids_;  // by call id: 0 not known yet, 1 another level, 2 a library call
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "analysis/pass/process_builder.h"
+#include "analysis/read/record_view.h"
 
 namespace gputrace {
 
@@ -21,38 +22,41 @@ KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
   return facts_.kernels[last_kernel_];
 }
 
+namespace {
+
+u64 pair(u64 high, u64 low) { return high << 32 | low; }
+
+KernelShape shape_of(const KernelLaunch& value) {
+  KernelShape shape;
+  shape.grid[0] = value.grid_x, shape.grid[1] = value.grid_y, shape.grid[2] = value.grid_z;
+  shape.block[0] = value.block_x, shape.block[1] = value.block_y, shape.block[2] = value.block_z;
+  shape.dynamic_shared = value.dynamic_shared_bytes;
+  shape.cluster[0] = value.cluster_x, shape.cluster[1] = value.cluster_y, shape.cluster[2] = value.cluster_z;
+  return shape;
+}
+
+}  // namespace
+
 const ProcessBuilder::Launched& ProcessBuilder::launched(const KernelLaunch& value) {
   const u64 version = functions_.version() + contexts_version_;
-  u64 hash =
-      value.function ^ static_cast<u64>(value.grid_x) << 40 ^ static_cast<u64>(value.block_x) << 20 ^ value.grid_y;
+  const u64 words[7] = {value.function,
+                        value.context,
+                        pair(value.grid_x, value.block_x),
+                        pair(value.grid_y, value.block_y),
+                        pair(value.grid_z, value.block_z),
+                        pair(value.dynamic_shared_bytes, value.cluster_z),
+                        pair(value.cluster_x, value.cluster_y)};
+  u64 hash = words[0] ^ words[2] << 20 ^ words[3];
   hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
   Launched& known = recent_launches_[hash >> 54];
-  const u32 cluster[3] = {value.cluster_x, value.cluster_y, value.cluster_z};
-  const u32 dimensions[7] = {value.grid_x,
-                             value.grid_y,
-                             value.grid_z,
-                             value.block_x,
-                             value.block_y,
-                             value.block_z,
-                             value.dynamic_shared_bytes};
-  if (known.version == version && known.function == value.function && known.context_handle == value.context &&
-      std::equal(known.grid, known.grid + 3, dimensions) && std::equal(known.block, known.block + 3, dimensions + 3) &&
-      known.dynamic_shared == dimensions[6] && std::equal(known.cluster, known.cluster + 3, cluster))
-    return known;
-  KernelShape shape;
+  u64 differs = known.version ^ version;
+  for (int i = 0; i < 7; ++i) differs |= known.words[i] ^ words[i];
+  if (differs == 0) return known;
+  KernelShape shape = shape_of(value);
   shape.function = functions_.find(value.function);
   shape.context = context_named(value.context);
-  std::copy(dimensions, dimensions + 3, shape.grid);
-  std::copy(dimensions + 3, dimensions + 6, shape.block);
-  shape.dynamic_shared = value.dynamic_shared_bytes;
-  std::copy(cluster, cluster + 3, shape.cluster);
   kernel(shape);
-  known.function = value.function;
-  known.context_handle = value.context;
-  std::copy(shape.grid, shape.grid + 3, known.grid);
-  std::copy(shape.block, shape.block + 3, known.block);
-  known.dynamic_shared = shape.dynamic_shared;
-  std::copy(cluster, cluster + 3, known.cluster);
+  std::copy(words, words + 7, known.words);
   known.kernel = last_kernel_;
   known.context = shape.context;
   known.version = functions_.version() + contexts_version_;
@@ -60,7 +64,8 @@ const ProcessBuilder::Launched& ProcessBuilder::launched(const KernelLaunch& val
 }
 
 void ProcessBuilder::on_launch(const Moment& at) {
-  const auto value = decode<KernelLaunch>(at.record);
+  const RecordView<KernelLaunch> view(at.record);
+  const KernelLaunch& value = *view;
   if (value.header.result != 0) return;
   const bool captured = value.flags & kLaunchCaptured;
   if (!captured) {
@@ -70,7 +75,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   if (!at.counted) {
     if (!captured)
       timeline_.operation(operation_of(at, OperationKind::Kernel),
-                          stream_of(at, value.stream, value.context, value.flags));
+                          stream_of(at, value.stream, value.context, value.flags), at.call_untold);
     timeline_.library_launched({at.begin, at.lane, kNone, captured, false});
     return;
   }
@@ -88,7 +93,8 @@ void ProcessBuilder::on_launch(const Moment& at) {
   loops_.launched(at.lane, what.kernel, value.stream, at.duration());
   HostOperation operation = operation_of(at, OperationKind::Kernel);
   operation.target = what.kernel;
-  timeline_.operation(operation, {what.context, value.stream, (value.flags & kLaunchPerThread) != 0, at.lane});
+  timeline_.operation(operation, {what.context, value.stream, (value.flags & kLaunchPerThread) != 0, at.lane},
+                      at.call_untold);
 }
 
 void ProcessBuilder::on_graph_launch(const Moment& at) {

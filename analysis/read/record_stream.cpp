@@ -7,6 +7,7 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kNoLane = 0xffffffffu;
+constexpr std::size_t kAheadInChunk = 512;  // bytes: another processor decoded them
 
 bool gives_back(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
@@ -195,10 +196,12 @@ bool RecordStream::next(Span& span) {
       if (!turns_.empty() && lane.key > turns_.front().key) continue;
     }
     const Ticks limit = turns_.empty() ? ~0ull : turns_.front().key;
-    span = {lane.at, lane.at, lane.thread};
+    span = {lane.at, lane.at, lane.thread, 0, &lane.decoded->range.types};
     do {
+      ++span.records;
       lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
       if (lane.at == lane.end) break;
+      __builtin_prefetch(lane.at + kAheadInChunk);
       lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
     } while (lane.key <= limit);
     span.end = lane.at;

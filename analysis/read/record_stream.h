@@ -27,11 +27,18 @@ class RecordStream {
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
 
-  // Takes all records once, in runs of one thread: `run(begin, end, thread)` with whole records between the pointers
-  // and the thread's index in reader.threads(). It goes on while `run` returns true.
+  // Takes all records once, in runs of one thread: `run(span)` with whole records between the pointers. It goes on while
+  // `run` returns true.
+  struct Span {
+    const u8* begin = nullptr;
+    const u8* end = nullptr;
+    u32 thread = 0;                  // index in reader.threads()
+    u32 records = 0;                 // in it
+    const TypeSet* types = nullptr;  // what the chunk holds that they lie in
+  };
   template <typename Run>
   void for_each_run(Run&& run) {
-    for (Span span; next(span) && run(span.begin, span.end, span.thread);) {
+    for (Span span; next(span) && run(span);) {
     }
   }
 
@@ -42,11 +49,6 @@ class RecordStream {
   const std::vector<std::string>& damage() const { return damage_; }  // chunks that would not decode
 
  private:
-  struct Span {
-    const u8* begin = nullptr;
-    const u8* end = nullptr;
-    u32 thread = 0;
-  };
   struct Decoded {
     ChunkBuffer buffer;
     RecordRange range;

@@ -2,10 +2,11 @@
 // the window are room for new ones. 8 bytes an entry, at most three quarters full. One thread.
 #pragma once
 
+#include <algorithm>
 #include <bit>
-#include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/timeline/paged_array.h"
 #include "base/types.h"
 
 namespace gputrace {
@@ -17,30 +18,34 @@ class CorrelationIndex {
     if ((used_ + 1) * 4 > slots_.size() * 3) rebuild(oldest);
     for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
       Slot& slot = slots_[at];
-      const bool free = slot.sequence == kNone;
-      if (!free && slot.correlation != correlation && slot.sequence >= oldest) continue;
+      const bool free = slot.number == 0;
+      if (!free && slot.correlation != correlation && slot.number > oldest) continue;
       if (free) ++used_;
-      slot = {correlation, sequence};
+      slot = {correlation, sequence + 1};
       return;
     }
   }
 
   // kNone: not known, or gone.
   u32 find(u32 correlation, u32 oldest) const {
-    if (slots_.empty()) return kNone;
+    if (slots_.size() == 0) return kNone;
     for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
       const Slot& slot = slots_[at];
-      if (slot.sequence == kNone) return kNone;
-      if (slot.correlation == correlation && slot.sequence >= oldest) return slot.sequence;
+      if (slot.number == 0) return kNone;
+      if (slot.correlation == correlation && slot.number > oldest) return slot.number - 1;
     }
+  }
+
+  // find() or put() of that id comes soon.
+  [[gnu::always_inline]] inline void expect(u32 correlation) const {
+    if (slots_.size() != 0) __builtin_prefetch(&slots_[place(correlation)]);
   }
 
  private:
   struct Slot {
-    u32 correlation = 0;
-    u32 sequence = kNone;
+    u32 correlation;
+    u32 number;  // sequence number + 1; 0: free, as fresh memory is
   };
-
   // Ids are given out in order: sixteen lie side by side, and the next sixteen elsewhere. In one row they would make a
   // run as long as the table, and every id that is not known would be looked for along all of it.
   std::size_t place(u32 correlation) const {
@@ -48,26 +53,34 @@ class CorrelationIndex {
   }
 
   void rebuild(u32 oldest) {
-    std::vector<Slot> old;
-    old.swap(slots_);
     std::size_t alive = 0;
-    for (const Slot& slot : old) alive += slot.sequence != kNone && slot.sequence >= oldest;
+    for (std::size_t i = 0; i < slots_.size(); ++i) alive += slots_[i].number > oldest;
     std::size_t size = 1024;
     while (size < alive * 2) size *= 2;
-    slots_.assign(size, {});
+    if (spare_.size() == size)
+      std::fill_n(spare_.data(), size, Slot{0, 0});
+    else
+      spare_ = PagedArray<Slot>(size);
+    slots_.swap(spare_);
+    rehash(spare_, oldest);
+  }
+
+  void rehash(const PagedArray<Slot>& old, u32 oldest) {
+    const std::size_t size = slots_.size();
     mask_ = size - 1;
     shift_ = 36 - static_cast<u32>(std::countr_zero(size));
     used_ = 0;
-    for (const Slot& slot : old) {
-      if (slot.sequence == kNone || slot.sequence < oldest) continue;
-      std::size_t at = place(slot.correlation);
-      while (slots_[at].sequence != kNone) at = (at + 1) & mask_;
-      slots_[at] = slot;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      if (old[i].number <= oldest) continue;
+      std::size_t at = place(old[i].correlation);
+      while (slots_[at].number != 0) at = (at + 1) & mask_;
+      slots_[at] = old[i];
       ++used_;
     }
   }
 
-  std::vector<Slot> slots_;
+  PagedArray<Slot> slots_;
+  PagedArray<Slot> spare_;  // the table before the last rebuild: memory that is there already
   std::size_t mask_ = 0, used_ = 0;
   u32 shift_ = 0;  // leaves the bits of a group of sixteen
 };

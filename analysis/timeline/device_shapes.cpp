@@ -1,5 +1,7 @@
 #include "analysis/timeline/device_shapes.h"
 
+#include <bit>
+
 namespace gputrace {
 namespace {
 
@@ -63,17 +65,17 @@ std::size_t DeviceShapes::Hash::operator()(const Key& key) const {
 
 DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
   fresh = false;
-  if (last_ != kNone && key == last_key_) return shapes_[last_];
-  last_key_ = key;
-  const auto known = known_.find(key);
-  if (known != known_.end()) {
-    last_ = known->second;
-    return shapes_[last_];
-  }
-  fresh = true;
-  last_ = static_cast<u32>(shapes_.size());
-  known_.emplace(key, last_);
-  return shapes_.emplace_back();
+  const u64* const words = key.words;
+  const u64 mixed = words[0] ^ std::rotl(words[1], 13) ^ std::rotl(words[2], 26) ^ std::rotl(words[3], 39) ^
+                    std::rotl(words[4], 52) ^ words[5];
+  Recent& recent = recent_[mixed * 0x9e3779b97f4a7c15ull >> 56];
+  if (recent.shape != kNone && recent.key == key) return shapes_[last_ = recent.shape];
+  const auto [known, added] = known_.try_emplace(key, static_cast<u32>(shapes_.size()));
+  fresh = added;
+  recent = {key, known->second};
+  last_ = known->second;
+  if (added) shapes_.emplace_back();
+  return shapes_[last_];
 }
 
 u32 DeviceShapes::of(const DeviceKernel& record) {

@@ -2,6 +2,7 @@
 // operation then carries one number. Each shape remembers where its facts are, so that a look-up by name is made once.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
@@ -49,7 +50,11 @@ class DeviceShapes {
  private:
   struct Key {
     u64 words[6] = {};
-    bool operator==(const Key&) const = default;
+    bool operator==(const Key& other) const {
+      u64 differs = 0;
+      for (int i = 0; i < 6; ++i) differs |= words[i] ^ other.words[i];
+      return differs == 0;
+    }
   };
   struct Hash {
     std::size_t operator()(const Key& key) const;
@@ -60,7 +65,11 @@ class DeviceShapes {
   const TextTable& texts_;
   std::vector<DeviceShape> shapes_;
   std::unordered_map<Key, u32, Hash> known_;
-  Key last_key_;
+  struct Recent {
+    Key key;
+    u32 shape = kNone;
+  };
+  std::array<Recent, 256> recent_;  // by a cheap hash
   u32 last_ = kNone;
 };
 

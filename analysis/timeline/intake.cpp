@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/read/record_view.h"
+
 namespace gputrace {
 namespace {
 
@@ -49,13 +51,14 @@ Intake::Intake(const TraceReader& reader, DeviceActivity& activity, DeviceShapes
 
 // The thread that had that id then.
 u32 Intake::thread_index(u32 tid, Nanos at) {
-  if (tid == last_tid_) return last_thread_;
+  RecentThread& recent = recent_threads_[tid % recent_threads_.size()];
+  if (recent.thread != kNone && recent.tid == tid) return recent.thread;
   const auto known = threads_by_tid_.find(tid);
   if (known == threads_by_tid_.end()) return kNone;
   const auto& indexes = known->second;
   if (indexes.size() == 1) {
-    last_tid_ = tid;
-    return last_thread_ = indexes.front();
+    recent = {tid, indexes.front()};
+    return recent.thread;
   }
   for (std::size_t i = indexes.size(); i-- > 1;) {
     if (reader_.clock().nanos(reader_.threads()[indexes[i]].begin) <= at) return indexes[i];
@@ -67,7 +70,7 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
   handled_ = end;
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::DeviceKernel:
-      on_kernel(decode<DeviceKernel>(record));
+      on_kernel(*RecordView<DeviceKernel>(record));
       break;
     case RecordType::DeviceCopy:
       on_transfer(decode<DeviceCopy>(record), OperationKind::Copy);
@@ -79,9 +82,9 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
       on_graph(decode<DeviceGraph>(record));
       break;
     case RecordType::DeviceApi: {
-      const auto value = decode<DeviceApi>(record);
+      const RecordView<DeviceApi> value(record);
       keys_.push_back(
-          {value.start, value.finish, value.correlation, value.thread, value.callback, value.level, handled_});
+          {value->start, value->finish, value->correlation, value->thread, value->callback, value->level, handled_});
       break;
     }
     case RecordType::DeviceClock: {
@@ -172,20 +175,21 @@ u32 Intake::device_index(i32 ordinal) {
 
 u32 Intake::stream_index(i32 device, u32 context, u32 id) {
   const u64 key = stream_key(context, id);
-  if (key == last_stream_ && last_stream_index_ != kNone) return last_stream_index_;
-  last_stream_ = key;
-  const auto known = streams_by_id_.find(key);
-  if (known != streams_by_id_.end()) return last_stream_index_ = known->second;
-  last_stream_index_ = static_cast<u32>(activity_.streams.size());
-  streams_by_id_.emplace(key, last_stream_index_);
+  RecentStream& recent = recent_streams_[id % recent_streams_.size()];
+  if (recent.stream != kNone && recent.key == key) return recent.stream;
+  const auto [known, added] = streams_by_id_.try_emplace(key, static_cast<u32>(activity_.streams.size()));
+  recent = {key, known->second};
+  if (!added) return recent.stream;
   StreamTimes& made = activity_.streams.emplace_back();
   made.device = device;
   made.context = context;
   made.id = id;
   const auto host = host_by_id_.find(key);
-  host_streams_.push_back(host == host_by_id_.end() ? kNone : host->second);
-  if (host != host_by_id_.end()) made.handle = window_.streams().handle(host->second);
-  return last_stream_index_;
+  host_streams_.push_back(kNone);
+  if (host == host_by_id_.end()) return recent.stream;
+  set_host_stream(recent.stream, host->second);
+  made.handle = window_.streams().handle(host->second);
+  return recent.stream;
 }
 
 void Intake::add_stream(const DeviceStream& record, u32 context, Nanos handled) {
@@ -196,12 +200,16 @@ void Intake::add_stream(const DeviceStream& record, u32 context, Nanos handled) 
   host_by_id_[key] = host;
   const auto known = streams_by_id_.find(key);
   if (known == streams_by_id_.end()) return;
-  host_streams_[known->second] = host;
+  set_host_stream(known->second, host);
   activity_.streams[known->second].handle = record.stream;
 }
 
-bool Intake::taken(u32 host) const {
-  return std::find(host_streams_.begin(), host_streams_.end(), host) != host_streams_.end();
+void Intake::set_host_stream(u32 stream, u32 host) {
+  u32& known = host_streams_[stream];
+  if (known != kNone) --taken_[known];
+  known = host;
+  if (host >= taken_.size()) taken_.resize(host + 1u);
+  ++taken_[host];
 }
 
 Intake::Node Intake::node(u64 id) const {
@@ -252,7 +260,9 @@ void Intake::on_jit(const DeviceJit& record) {
 }
 
 void Intake::settle_keys() {
+  constexpr std::size_t kAhead = 16;
   for (const Key& key : keys_) {
+    if (&key + kAhead <= &keys_.back()) window_.expect_keyed((&key + kAhead)->correlation);
     if (key.start >= kFarAway || key.finish >= kFarAway) continue;
     KeyedCall call;
     call.begin = clock_.nanos(key.start, key.handled);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <vector>
 
@@ -47,8 +48,9 @@ class Intake {
   Nanos clock_error() const { return std::max<Nanos>(0, clock_.error()) + clock_.largest_step(); }
   // The host's stream that a stream of the device is known to be; kNone: not known.
   u32 host_stream(u32 stream) const { return host_streams_[stream]; }
-  void set_host_stream(u32 stream, u32 host) { host_streams_[stream] = host; }
-  bool taken(u32 host) const;
+  void set_host_stream(u32 stream, u32 host);
+  // Whether a stream of the device is known to be it.
+  bool taken(u32 host) const { return host < taken_.size() && taken_[host] != 0; }
   // CUgraphNode and CUgraphExec of CUPTI's id for a node; {0, 0}: not told.
   struct Node {
     u64 node = 0, exec = 0;
@@ -103,13 +105,20 @@ class Intake {
   std::vector<Held> held_;
   std::vector<Sample> samples_;
   std::vector<u32> host_streams_;               // by index in DeviceActivity::streams
+  std::vector<u32> taken_;                      // by the host's stream: how many of the device's it is
   std::unordered_map<u64, u32> streams_by_id_;  // CUPTI context and stream id
   std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation
   std::unordered_map<u32, std::vector<u32>> threads_by_tid_;
   std::unordered_map<u64, Node> nodes_;
-  u32 last_tid_ = 0, last_thread_ = kNone;  // of a thread whose id was not given out again
-  u64 last_stream_ = ~0ull;
-  u32 last_stream_index_ = kNone;
+  struct RecentThread {
+    u32 tid = 0, thread = kNone;
+  };
+  std::array<RecentThread, 64> recent_threads_;  // by id; of threads whose id was not given out again
+  struct RecentStream {
+    u64 key = 0;
+    u32 stream = kNone;
+  };
+  std::array<RecentStream, 64> recent_streams_;  // by the stream's id
   Nanos handled_ = 0;
   bool active_ = false, collecting_ = false, ended_ = false;
 };

@@ -15,6 +15,24 @@ bool same_dimensions(const KernelShape& shape, const DeviceShape& device) {
          std::equal(shape.block, shape.block + 3, device.block) && shape.dynamic_shared == device.dynamic_shared;
 }
 
+// Looks of operations that are not told apart further, and that of what is never joined by order.
+constexpr OperationLook kNoLook = 0, kOfGraph = 1, kAnyKernel = 2;
+
+OperationLook mixed(OperationLook look, u64 value) {
+  look = (look ^ value) * 0xff51afd7ed558ccdull;
+  return look ^ look >> 32;
+}
+
+OperationLook transfer_look(OperationKind kind, u64 bytes) { return mixed(static_cast<u64>(kind), bytes) | 4; }
+
+// Of a KernelShape or a DeviceShape.
+template <typename Shape>
+OperationLook kernel_look(const Shape& shape) {
+  OperationLook look = shape.dynamic_shared;
+  for (int i = 0; i < 3; ++i) look = mixed(look, static_cast<u64>(shape.grid[i]) << 32 | shape.block[i]);
+  return look | 4;
+}
+
 bool same_direction(TransferKind a, TransferKind b) {
   const auto on_device = [](TransferKind kind) { return kind == TransferKind::DtoD || kind == TransferKind::PtoP; };
   return a == b || a == TransferKind::Unknown || b == TransferKind::Unknown || (on_device(a) && on_device(b));
@@ -97,18 +115,51 @@ bool Timeline::has_double(const HostOperation& call, const DeviceOperation& oper
   return next && agrees(*next, operation, true);
 }
 
+OperationLook Timeline::look_of(const HostOperation& call) const {
+  if (call.kind == OperationKind::Graph) return kOfGraph;
+  if (call.target == kNone) return kNoLook;
+  if (call.kind != OperationKind::Kernel) return transfer_look(call.kind, call.bytes);
+  const KernelShape& shape = facts_.kernels[call.target].shape;
+  return shape.block[0] == 0 ? kAnyKernel : kernel_look(shape);
+}
+
+void Timeline::begin_candidates() {
+  candidates_.activate();
+  for (u32 sequence = window_.oldest(); sequence != window_.next(); ++sequence) {
+    const HostOperation& call = *window_.find(sequence);
+    if (!intake_.taken(call.stream)) candidates_.add(look_of(call), call.stream);
+  }
+}
+
+// The operation of a stream that no stream of the device is known to be; kNone: there is none, or there are several
+// streams that would do, and neither is believed.
+u32 Timeline::the_one_that_agrees(const DeviceOperation& operation) {
+  using Visited = StreamCandidates::Visited;
+  if (!candidates_.active()) begin_candidates();
+  u32 found = kNone;
+  bool several = false;
+  const auto visit = [&](u32 stream) {
+    if (intake_.taken(stream) || window_.first_waiting(stream) == kNone) return Visited::Gone;
+    const u32 sequence = agreeing(stream, operation);
+    if (sequence == kNone || sequence == found) return Visited::Next;
+    several = found != kNone;
+    found = sequence;
+    return several ? Visited::Stop : Visited::Next;
+  };
+  if (operation.graph != 0 || operation.kind == OperationKind::Graph) {
+    candidates_.for_each(kOfGraph, visit);
+  } else if (operation.kind != OperationKind::Kernel) {
+    candidates_.for_each(transfer_look(operation.kind, operation.detail), visit);
+  } else {
+    candidates_.for_each(kernel_look(shapes_[operation.shape]), visit);
+    if (!several) candidates_.for_each(kAnyKernel, visit);
+  }
+  return several ? kNone : found;
+}
+
 u32 Timeline::join_by_order(const DeviceOperation& operation) {
   const u32 known = intake_.host_stream(operation.stream);
-  if (known != kNone) return agreeing(known, operation);
-  u32 found = kNone;
-  for (u32 stream = 0; stream < window_.streams().size(); ++stream) {
-    if (intake_.taken(stream)) continue;
-    const u32 sequence = agreeing(stream, operation);
-    if (sequence == kNone) continue;
-    if (found != kNone) return kNone;  // two streams would do: neither is believed
-    found = sequence;
-  }
-  return found;
+  return known != kNone ? agreeing(known, operation) : the_one_that_agrees(operation);
 }
 
 Timeline::Joined Timeline::join(const DeviceOperation& operation) {

@@ -34,13 +34,8 @@ void LaunchWindow::set_active() {
   if (active_) return;
   active_ = true;
   PagedArray<HostOperation> ring(kMost);
-  PagedArray<u32> links(kMost);
-  for (u32 sequence = oldest_; sequence != next_; ++sequence) {
-    ring[sequence & (kMost - 1)] = ring_[sequence & mask_];
-    links[sequence & (kMost - 1)] = next_in_thread_[sequence & mask_];
-  }
+  for (u32 sequence = oldest_; sequence != next_; ++sequence) ring[sequence & (kMost - 1)] = ring_[sequence & mask_];
   ring_ = std::move(ring);
-  next_in_thread_ = std::move(links);
   mask_ = kMost - 1;
 }
 
@@ -64,9 +59,8 @@ u32 LaunchWindow::add(HostOperation operation, u32 stream) {
     }
   }
   ring_[sequence & mask_] = operation;
-  next_in_thread_[sequence & mask_] = kNone;
   Thread& thread = threads_[operation.thread];
-  if (find(thread.newest)) next_in_thread_[thread.newest & mask_] = sequence;
+  if (HostOperation* const before = find(thread.newest)) before->next_in_thread = sequence;
   thread.newest = sequence;
   if (stream >= heads_.size()) heads_.resize(stream + 1u);
   Head& head = heads_[stream];
@@ -98,8 +92,9 @@ u32 LaunchWindow::search(const KeyedCall& call, Nanos error) {
   const int kind = call.runtime ? kUnknownCallback : driver_callback_kind(call.callback);
   u32 best = kNone;
   Nanos least = error + 1;
-  u32 sequence = find(thread.keyed) ? next_in_thread_[thread.keyed & mask_] : kNone;
-  for (u32 i = 0; i < kSkippedKeys && find(sequence); ++i, sequence = next_in_thread_[sequence & mask_]) {
+  const HostOperation* const keyed = find(thread.keyed);
+  u32 sequence = keyed ? keyed->next_in_thread : kNone;
+  for (u32 i = 0; i < kSkippedKeys && find(sequence); ++i, sequence = ring_[sequence & mask_].next_in_thread) {
     const HostOperation& operation = ring_[sequence & mask_];
     if (operation.begin > call.end + error) break;
     if (operation.batch_member || (kind >= 0 && static_cast<int>(operation.kind) != kind)) continue;

@@ -9,7 +9,8 @@ namespace gputrace {
 
 enum class OperationKind : u8 { Kernel, Copy, Memset, Graph };
 
-// A call that gives work to a device: a plain launch, a copy, a memset, a graph launch. Lives in LaunchWindow.
+// A call that gives work to a device: a plain launch, a copy, a memset, a graph launch. Lives in LaunchWindow, where
+// millions wait: one cache line each.
 struct HostOperation {
   Nanos begin = 0, end = 0;    // of the call
   Nanos device_end = 0;        // largest end of its device operations; 0: none yet
@@ -18,17 +19,19 @@ struct HostOperation {
   u32 thread = kNone;          // index in TraceReader::threads()
   u32 stream = kNone;          // dense number of the host's stream
   u32 next_in_stream = kNone;  // sequence number of the next operation given to that stream
+  u32 next_in_thread = kNone;  // ... and of the next one of that thread
   u32 waits = kNone;           // first of the operations that must end before it starts; kNone: none
   u16 call = 0;                // id of the call
   OperationKind kind = OperationKind::Kernel;
   u8 waits_count = 0;
-  bool counted = true;        // in the report's window of time
-  bool batch_member = false;  // not the first record of its call
-  bool answered = false;      // a device operation was joined
-  bool collective = false;    // made by a collective of a communication library
-  bool by_order = false;      // joined by the order in the stream, not by key
-  bool expected = true;       // a device record must come
+  bool counted : 1 = true;        // in the report's window of time
+  bool batch_member : 1 = false;  // not the first record of its call
+  bool answered : 1 = false;      // a device operation was joined
+  bool collective : 1 = false;    // made by a collective of a communication library
+  bool by_order : 1 = false;      // joined by the order in the stream, not by key
+  bool expected : 1 = true;       // a device record must come
 };
+static_assert(sizeof(HostOperation) == 64);
 
 // One operation on a device, its times on the host's clock.
 struct DeviceOperation {

@@ -1,6 +1,6 @@
 // A large array that takes memory only where it was written, in huge pages where the kernel has them: a window of
-// millions of entries costs few page faults and few misses of the TLB. Not grown and not initialized; its elements are
-// assigned whole before they are read.
+// millions of entries costs few page faults and few misses of the TLB. Not grown; its bytes are 0 until they are
+// written.
 #pragma once
 
 #include <sys/mman.h>

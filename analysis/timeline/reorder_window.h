@@ -1,6 +1,8 @@
 // Puts device operations in the order of their starts, as far as they come less than `most / 2` operations late.
 //   · When half of `most` and an eighth more of that are there, the oldest leave, in order; finish() gives the rest.
 //   · What starts together keeps the order in which it came.
+//   · `give` is called with each operation; where it has them, give.soon() and then give.next() are called with those
+//     that come a little later, so that what they lead to can be fetched from memory meanwhile.
 //   · Memory: 64 bytes an operation and 48 for the order.
 #pragma once
 
@@ -54,14 +56,23 @@ class ReorderWindow {
     sort_fresh();
     merge_fresh();
     for (const std::size_t last = begin_ + count; begin_ != last; ++begin_) {
-      constexpr std::size_t kAhead = 8;
-      if (begin_ + kAhead < end_) __builtin_prefetch(&operations_[order_[begin_ + kAhead].slot]);
+      look_ahead(give);
       const u32 slot = order_[begin_].slot;
       give(operations_[slot]);
       free_.push_back(slot);
     }
     std::reverse(free_.end() - static_cast<std::ptrdiff_t>(count), free_.end());  // the oldest slot is the next one
     if (begin_ == end_) begin_ = end_ = 0;
+  }
+
+  template <typename Give>
+  [[gnu::always_inline]] inline void look_ahead(Give& give) const {
+    constexpr std::size_t kFar = 48, kSoon = 32, kNext = 16;
+    if (begin_ + kFar < end_) __builtin_prefetch(&operations_[order_[begin_ + kFar].slot]);
+    if constexpr (requires(const DeviceOperation& operation) { give.soon(operation); }) {
+      if (begin_ + kSoon < end_) give.soon(operations_[order_[begin_ + kSoon].slot]);
+      if (begin_ + kNext < end_) give.next(operations_[order_[begin_ + kNext].slot]);
+    }
   }
 
   // By digits, the lowest first: as many of 11 bits as the starts differ in.

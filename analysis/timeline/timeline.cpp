@@ -39,7 +39,9 @@ void Timeline::operation(HostOperation operation, const StreamName& stream) {
   if (operation.kind == OperationKind::Kernel) operation.target = targets_.kernel(operation.target);
   if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
     operation.target = targets_.copies(operation.target);
-  window_.add(operation, window_.streams().find(stream));
+  const u32 host = window_.streams().find(stream);
+  window_.add(operation, host);
+  if (candidates_.active() && !intake_.taken(host)) candidates_.add(look_of(operation), host);
 }
 
 void Timeline::ordered(const StreamOrder& record, const StreamName& stream) {
@@ -66,9 +68,7 @@ void Timeline::object(const ObjectCall& record) {
 
 void Timeline::device(const RecordHeader& record, Nanos begin, Nanos end) {
   if (!intake_.add(record, begin, end)) return;
-  intake_.drain([this](const DeviceOperation& operation) {
-    reorder_.add(operation, [this](const DeviceOperation& next) { take(next); });
-  });
+  intake_.drain([this](const DeviceOperation& operation) { reorder_.add(operation, Taker{*this}); });
 }
 
 void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos handled) {
@@ -76,10 +76,8 @@ void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos hand
 }
 
 TimelineFacts Timeline::finish() {
-  intake_.drain([this](const DeviceOperation& operation) {
-    reorder_.add(operation, [this](const DeviceOperation& next) { take(next); });
-  });
-  reorder_.finish([this](const DeviceOperation& next) { take(next); });
+  intake_.drain([this](const DeviceOperation& operation) { reorder_.add(operation, Taker{*this}); });
+  reorder_.finish(Taker{*this});
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceTimes& times = activity_.devices[i];
     devices_[i].sweep.finish(times);

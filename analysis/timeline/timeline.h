@@ -29,6 +29,7 @@
 #include "analysis/timeline/operations.h"
 #include "analysis/timeline/overhead_log.h"
 #include "analysis/timeline/reorder_window.h"
+#include "analysis/timeline/stream_candidates.h"
 #include "analysis/timeline/stream_track.h"
 #include "analysis/timeline/targets.h"
 #include "trace/reader.h"
@@ -73,12 +74,27 @@ class Timeline {
     u32 newest_call = kNone;
   };
 
+  // Takes what the reorder window gives.
+  struct Taker {
+    Timeline& timeline;
+    void operator()(const DeviceOperation& operation) { timeline.take(operation); }
+    [[gnu::always_inline]] inline void soon(const DeviceOperation& operation) {
+      timeline.window_.expect_keyed(operation.correlation);
+    }
+    [[gnu::always_inline]] inline void next(const DeviceOperation& operation) {
+      timeline.window_.expect(timeline.window_.keyed(operation.correlation));
+    }
+  };
+
   void take(DeviceOperation operation);
   bool on_device(const DeviceOperation& operation) const;
   Joined join(const DeviceOperation& operation);
   Joined join_by_key(const DeviceOperation& operation);
   bool has_double(const HostOperation& call, const DeviceOperation& operation) const;
   u32 join_by_order(const DeviceOperation& operation);
+  u32 the_one_that_agrees(const DeviceOperation& operation);
+  OperationLook look_of(const HostOperation& call) const;
+  void begin_candidates();
   u32 agreeing(u32 stream, const DeviceOperation& operation) const;
   bool agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const;
   void learn(const HostOperation& call, const DeviceOperation& operation);
@@ -105,7 +121,8 @@ class Timeline {
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
-  StreamTimes uncounted_;             // of operations outside of the report's time
+  StreamCandidates candidates_;
+  StreamTimes uncounted_;  // of operations outside of the report's time
   u64 since_trim_ = 0;
 };
 

@@ -49,8 +49,12 @@ void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog:
   tell([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, what); });
 }
 
-void TimelineFeed::operation(const HostOperation& operation, const StreamName& stream) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
+void TimelineFeed::operation(const HostOperation& operation, const StreamName& stream, bool as_call) {
+  if (!as_call) return tell([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
+  tell([=](TimelineFeed& feed) {
+    feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::What::Launch);
+    feed.timeline_.operation(operation, stream);
+  });
 }
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream) {

@@ -27,7 +27,7 @@ namespace gputrace {
 
 class TimelineFeed {
  public:
-  static constexpr std::size_t kBatchBytes = 256u << 10, kBatches = 6, kChunks = 4;
+  static constexpr std::size_t kBatchBytes = 256u << 10, kBatches = 4, kChunks = 2;
 
   TimelineFeed(const TraceReader& reader, TimeWindow window);
   ~TimelineFeed();
@@ -39,7 +39,8 @@ class TimelineFeed {
 
   // As Timeline has them.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what);
-  void operation(const HostOperation& operation, const StreamName& stream);
+  // `as_call`: the operation's call is told with it: an outermost or nested call like any other, a launch.
+  void operation(const HostOperation& operation, const StreamName& stream, bool as_call = false);
   void ordered(const StreamOrder& record, const StreamName& stream);
   void object(const ObjectCall& record);
   void collective(u32 thread, Nanos begin);

@@ -173,6 +173,49 @@ TEST(Timeline, WithoutKeysTheOrderInTheStreamDecidesWhereTheKernelAgrees) {
   EXPECT_EQ(executions, 4u) << "what was not joined still has a time";
 }
 
+TEST(Timeline, WithoutAnyKeyOrNameTheOnlyStreamThatAgreesIsTheOne) {
+  DeviceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "a", 0xa0);
+  const u64 name = trace.text("a");
+  trace.reading(500);
+  trace.launch(main, 0xf1, 1000, 1100, 0x51, 8);
+  trace.launch(main, 0xf1, 1200, 1300, 0x52, 9);
+  trace.launch(main, 0xf1, 1400, 1500, 0x53, 9);
+  trace.launch(main, 0xf1, 1600, 1700, 0x51, 9);
+  trace.kernel(0, name, 2000, 2100, 5000, 21, 9);  // 0x52, 0x53 or 0x51: not told
+  trace.kernel(0, name, 2000, 2200, 5000, 20, 8);  // can be 0x51 alone, and says that stream 20 is that
+  trace.kernel(0, name, 2300, 2400, 5000, 20, 9);
+  trace.kernel(0, name, 2500, 2600, 5000, 22, 9);  // 0x52 or 0x53
+  trace.reading(6000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.join.by_order, 2u);
+  EXPECT_EQ(process.device.join.not_joined, 2u);
+  EXPECT_EQ(function(process, "a").waits.latency.sum(), 1000u + 700u);
+}
+
+// An operation that cannot be joined costs the same however many streams there are. When it cost as much as the square
+// of their number, this took minutes.
+TEST(Timeline, ManyStreamsWithoutARecordOfAny) {
+  constexpr u32 kStreams = 1600, kRounds = 40;
+  DeviceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "a", 0xa0);
+  const u64 name = trace.text("a");
+  trace.reading(500);
+  Nanos time = 1000;
+  for (u32 i = 0; i < kStreams * kRounds; ++i, time += 100) {
+    trace.launch(main, 0xf1, time, time + 50, 0x1000 + i % kStreams, 8 + i % kStreams % 7);
+    trace.kernel(0, name, time + 60'000'000, time + 60'000'040, time + 60'000'100, 10 + i % kStreams,
+                 8 + i % kStreams % 7);
+  }
+  trace.reading(time + 70'000'000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.streams.size(), kStreams);
+  EXPECT_EQ(process.device.join.operations, kStreams * kRounds);
+  EXPECT_EQ(process.device.join.not_joined, kStreams * kRounds);
+}
+
 TEST(Timeline, AKeyThatLeadsToAnotherKernelIsNotBelieved) {
   DeviceBuilder trace;
   const Thread main = trace.thread(100);
