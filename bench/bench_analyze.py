@@ -1,8 +1,9 @@
 """From calls to a report: how fast the sidecar drains, how small the trace is, how long `gputrace report` takes and how much
-memory it needs: calls alone and with device records, at 10 M and 20 M records, and what SQLite takes for a part of the questions.
+memory it needs: calls alone and with device records, at 10 M and 20 M records, and what DuckDB and SQLite take for a part of the questions.
 GT_LARGE=1: at 100 M records too (minutes, and 1 GB in the temporary folder)."""
+import itertools
 import os
-import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -15,6 +16,7 @@ LARGE = os.environ.get('GT_LARGE') == '1'
 SIZES = {'10 M': 10, '20 M': 20, **({'100 M': 100} if LARGE else {})}  # million records
 GOAL_RECORDS_PER_S = 20e6  # 100 M records in 5 s
 SQLITE_ROWS = 500_000
+PEERS = ('10 M', '100 M')  # sizes at which DuckDB is asked as well
 
 
 def make_trace(name, batches, pause_us, **environment):
@@ -51,6 +53,7 @@ def measured(table, name, records, output, seconds):
     table.add(f'{name}: time', f'{took:.2f} s', f'<= {goal:.2f} s (100 M in 5 s)', took <= goal)
     table.add(f'{name}: CPU time, records per CPU second', f'{cpu:.2f} s, {records / cpu / 1e6:.1f} M')
     table.add(f'{name}: peak memory', f'{memory / 2**20:.0f} MiB', '<= 2048 MiB', memory <= 2 << 30)
+    return took
 
 
 def doubling(table, seconds):
@@ -59,43 +62,86 @@ def doubling(table, seconds):
 
 
 def device_reports(table):
-    """With device records: launches, their keys and their kernels (three records each), from a trace that is made up."""
+    """With device records: a run of three processes with eight streams each, launches, keys and kernels in equal parts, one record in a
+    hundred of another kind. It is made up; its kernels are there a second time, for the peers."""
     seconds = {}
     for name, millions in SIZES.items():
-        launches = millions * 1_000_000 // 3
         output = os.path.join(scratch.name, 'device ' + name)
         os.makedirs(output)
-        file = os.path.join(output, 'made-up.gtrace')
-        subprocess.run([built('device_trace'), file, str(launches)], check=True, timeout=600)
+        subprocess.run([built('device_trace'), output, str(millions * 1_000_000), *(['rows'] if name in PEERS else [])], check=True, timeout=600)
         told = harness.report(output)
-        kernels = sum(row['launches'] for row in told['sections']['kernels']['rows'])
-        if kernels != launches or told['coverage']['device_timing'] != 'cupti':
-            sys.exit(f'bench: {kernels} kernels where {launches} were launched')
-        measured(table, name, told['coverage']['records'], output, seconds)
-        os.unlink(file)
+        if told['coverage']['device_timing'] != 'cupti' or abs(told['coverage']['records'] - millions * 1e6) > 1e4:
+            sys.exit(f"bench: {told['coverage']} is not what was written")
+        took = measured(table, name, told['coverage']['records'], output, seconds)
+        if name in PEERS:
+            compare_with_duckdb(table, name, output, told, took)
+        if name == '10 M':
+            compare_with_sqlite(table, output, seconds[name] / 10e6)
+        shutil.rmtree(output)
     doubling(table, seconds)
-    return seconds['20 M'] / 20e6
 
 
-def compare_with_sqlite(table, per_record):
-    """Two of the questions that a report answers of each kernel, asked of a table in SQLite's memory (loading not counted)."""
-    rows, start = [], 0
-    numbers = random.Random(1)
-    for i in range(SQLITE_ROWS):
-        start += numbers.randrange(1000, 2000)
-        rows.append((numbers.randrange(64), i % 4, start, start + numbers.randrange(500, 5000)))
+# What a report answers among other things, and what other programs are asked: totals, percentiles, and the union of busy time.
+TOTALS = 'select name, count(*), sum(finish - start), min(finish - start), max(finish - start) from kernels group by name'
+PERCENTILES = 'select name, quantile_disc(finish - start, [0.5, 0.99]) from kernels group by name'
+BUSY = ('select process, sum(greatest(0, finish - greatest(start, before))) from (select process, start, finish, coalesce(max(finish) over '
+        '(partition by process order by start rows between unbounded preceding and 1 preceding), 0) as before from kernels) group by process')
+
+
+def compare_with_duckdb(table, name, output, told, ours):
+    """The three questions in DuckDB on two threads, from the same kernels in Parquet; the export is not counted."""
+    try:
+        import duckdb
+    except ImportError:
+        return table.add(f'{name}: DuckDB', 'not measured: no such Python package here (pip install duckdb)')
+    base = duckdb.connect(config={'threads': 2})
+    parquet = os.path.join(output, 'kernels.parquet')
+    began = time.monotonic()
+    base.execute(f"copy (select column0 as process, column1 as name, column2 as start, column3 as finish from "
+                 f"read_csv('{output}/kernels-*.csv', header = false)) to '{parquet}' (format parquet)")
+    exported = time.monotonic() - began
+    base.execute(f"create view kernels as select * from '{parquet}'")
+    took, answers = {}, {}
+    for question, sql in (('totals', TOTALS), ('percentiles', PERCENTILES), ('busy time', BUSY)):
+        began, cpu = time.monotonic(), time.process_time()
+        answers[question] = base.execute(sql).fetchall()
+        took[question] = time.monotonic() - began, time.process_time() - cpu
+    same_answers(told, answers)
+    table.add(f'{name}: export of the kernels to Parquet, not counted', f'{exported:.1f} s')
+    for question, (wall, cpu) in took.items():
+        table.add(f'{name}: DuckDB {duckdb.__version__}, {question}: time, CPU time', f'{wall:.2f} s, {cpu:.2f} s')
+    total = sum(wall for wall, _ in took.values())
+    table.add(f'{name}: all sections here beside those three of DuckDB', f'{ours:.2f} s, {total:.2f} s', 'not slower', ours <= total)
+
+
+def same_answers(told, answers):
+    """The peer was asked the same: its totals and percentiles are those of the report."""
+    rows = {row['name']: row for row in told['sections']['kernels']['rows']}
+    if len(rows) != len(answers['totals']):
+        sys.exit(f"bench: {len(rows)} kernels here, {len(answers['totals'])} there")
+    for name, _, total, least, most in answers['totals']:
+        if (rows[name]['total_ns'], rows[name]['min_ns'], rows[name]['max_ns']) != (total, least, most):
+            sys.exit(f'bench: {name}: {rows[name]} here, {total, least, most} there')
+    for name, (median, p99) in answers['percentiles']:
+        if abs(rows[name]['median_ns'] - median) > 0.02 * median or abs(rows[name]['p99_ns'] - p99) > 0.02 * p99:
+            sys.exit(f'bench: {name}: {rows[name]} here, {median, p99} there')
+
+
+def compare_with_sqlite(table, output, per_record):
+    """Totals, medians and busy time of a part of the kernels in SQLite's memory, on one processor; loading is not counted."""
     base = sqlite3.connect(':memory:')
-    base.execute('create table kernels (function integer, stream integer, start integer, finish integer)')
-    base.executemany('insert into kernels values (?, ?, ?, ?)', rows)
+    base.execute('create table kernels (process integer, name text, start integer, finish integer)')
+    with open(os.path.join(output, 'kernels-0.csv'), encoding='ascii') as rows:
+        base.executemany('insert into kernels values (?, ?, ?, ?)', itertools.islice((row.rstrip().split(',') for row in rows), SQLITE_ROWS))
     began = time.process_time()
-    base.execute('select function, count(*), sum(finish - start), min(finish - start), max(finish - start) from kernels group by function').fetchall()
-    base.execute('select sum(max(0, finish - max(start, before))) from (select start, finish, coalesce(max(finish) over '
-                 '(order by start rows between unbounded preceding and 1 preceding), 0) as before from kernels)').fetchall()
+    base.execute(TOTALS).fetchall()
+    base.execute('select name, length from (select name, finish - start as length, row_number() over (partition by name order by finish - start) as rank, '
+                 'count(*) over (partition by name) as all_of_it from kernels) where rank = (all_of_it + 1) / 2').fetchall()
+    base.execute(BUSY.replace('greatest', 'max')).fetchall()
     took = (time.process_time() - began) / SQLITE_ROWS
-    table.add('SQLite: groups and busy time, CPU time a kernel', f'{took * 1e9:.0f} ns')
+    table.add('SQLite: totals, medians, busy time: CPU time a kernel', f'{took * 1e9:.0f} ns')
     ours = 3 * per_record
-    table.add('all sections here, CPU time a launch (3 records)', f'{ours * 1e9:.0f} ns', 'below SQLite', ours <= took)
-    table.add('DuckDB', 'not measured: no package of it here')
+    table.add('all sections here: CPU time a kernel (3 records)', f'{ours * 1e9:.0f} ns', 'below SQLite', ours <= took)
 
 
 def size_of(folder):
@@ -120,7 +166,7 @@ def main():
     share = coverage['dropped'] / max(1, coverage['dropped'] + coverage['records'])
     drain.add('2 M calls flat out into 16 MiB: dropped, counted', f'{100 * share:.1f} %')
     device = Table('analyze: gputrace report with device records (launch, key, kernel), all sections, as JSON')
-    compare_with_sqlite(device, device_reports(device))
+    device_reports(device)
     drain.show()
     report.show()
     device.show()

@@ -1,6 +1,8 @@
 // Writes the traces of a run as three processes with device records leave it, for measuring the analyzer without a
 // driver:
-//   device_trace FOLDER RECORDS
+//   device_trace FOLDER RECORDS [rows]
+// With `rows` the kernels are there a second time, as FOLDER/kernels-N.csv (process, name, start, finish), for programs
+// that are asked the same.
 // In each process four threads launch 64 kernels in turn on two streams each, 5 us apart; CUPTI's records (a key and a
 // kernel for each launch) come in buffers of 4096, a reading of the clock every 100 ms. One record in a hundred is of
 // another kind: copies, memsets, allocations, waits, events, graphs, NVTX, modules, functions, and what CUPTI tells
@@ -10,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -89,13 +92,14 @@ class Lanes {
 };
 
 void define_text(Lanes& lanes, u64 id, const std::string& words) {
-  std::vector<u8> bytes(align_up(sizeof(Text) + words.size(), 8));
   Text text{};
-  text.header = {static_cast<u16>(RecordType::Text), static_cast<u16>(bytes.size()), 0, 0, ticks(1), ticks(1)};
+  const std::size_t size = align_up(sizeof text + words.size(), 8);
+  text.header = {static_cast<u16>(RecordType::Text), static_cast<u16>(size), 0, 0, ticks(1), ticks(1)};
   text.id = id;
   text.total = static_cast<u32>(words.size());
-  std::memcpy(bytes.data(), &text, sizeof text);
-  std::memcpy(bytes.data() + sizeof text, words.data(), words.size());
+  std::string bytes(reinterpret_cast<const char*>(&text), sizeof text);
+  bytes += words;
+  bytes.resize(size);
   lanes.append(0, bytes.data(), bytes.size());
 }
 
@@ -170,7 +174,9 @@ void report(Lanes& lanes, std::vector<Work>& buffer, Nanos now) {
 // A program of one process.
 class Process {
  public:
-  Process(Lanes& lanes, u64 seed) : lanes_(lanes), random_(seed * 2 + 1) {}
+  // `rows`: where its kernels are written as rows; nullptr: nowhere.
+  Process(Lanes& lanes, u32 number, std::FILE* rows)
+      : lanes_(lanes), rows_(rows), number_(number), random_(number * 2 + 1) {}
 
   void run(u64 records) {
     u64 launches = 0;
@@ -197,6 +203,10 @@ class Process {
     made.finish = made.start + 1000 + static_cast<Nanos>((random >> 33) % 4000);
     stream_end_[stream] = made.finish;
     buffer_.push_back(made);
+    const bool kernel = kind == Work::Kernel || kind == Work::Replay;
+    if (rows_ && kernel)
+      std::fprintf(rows_, "%u,kernel_%u,%lld,%lld\n", number_, made.function, static_cast<long long>(made.start),
+                   static_cast<long long>(made.finish));
     return made;
   }
 
@@ -335,6 +345,8 @@ class Process {
   Nanos stream_end_[kStreams] = {};
   Nanos time_ = kBegin, free_at_ = kBegin, next_reading_ = 0;
   u32 correlation_ = 10;
+  std::FILE* rows_;
+  u32 number_;
   u64 random_;
 };
 
@@ -374,7 +386,7 @@ void write_end(TraceWriter& writer, Lanes& lanes, const std::vector<ThreadEntry>
   writer.append(ChunkKind::End, &ended, sizeof ended);
 }
 
-void write_process(const char* folder, u32 process, u64 records) {
+void write_process(const char* folder, u32 process, u64 records, bool with_rows) {
   const Fd place(::open(folder, O_RDONLY | O_DIRECTORY));
   FileHeader header{};
   header.random_id = process + 1;
@@ -389,7 +401,12 @@ void write_process(const char* folder, u32 process, u64 records) {
   write_frame(created.value(), threads, process);
   Lanes lanes(created.value());
   define(lanes);
-  Process program(lanes, process);
+  struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  const std::string name = std::string(folder) + "/kernels-" + std::to_string(process) + ".csv";
+  const std::unique_ptr<std::FILE, CloseFile> rows(with_rows ? std::fopen(name.c_str(), "we") : nullptr);
+  Process program(lanes, process, rows.get());
   program.run(records);
   write_end(created.value(), lanes, threads, program.end());
 }
@@ -397,10 +414,10 @@ void write_process(const char* folder, u32 process, u64 records) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return std::fprintf(stderr, "usage: device_trace FOLDER RECORDS\n"), 2;
+  if (argc < 3 || argc > 4) return std::fprintf(stderr, "usage: device_trace FOLDER RECORDS [rows]\n"), 2;
   const u64 records = std::strtoull(argv[2], nullptr, 10) / kProcesses;
   std::vector<std::thread> writers;
-  for (u32 i = 0; i < kProcesses; ++i) writers.emplace_back([&, i] { write_process(argv[1], i, records); });
+  for (u32 i = 0; i < kProcesses; ++i) writers.emplace_back([&, i] { write_process(argv[1], i, records, argc == 4); });
   for (std::thread& writer : writers) writer.join();
   return 0;
 }
