@@ -111,24 +111,24 @@ void keep_newest_run(std::vector<ProcessTrace>& processes) {
   processes = std::move(kept);
 }
 
-void find_wall(LoadedTrace& trace) {
+void find_wall(LoadedRun& run) {
   bool one_clock = true;
   const ProcessTrace* first = nullptr;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     if (process.end == 0) continue;
     if (!first) first = &process;
     one_clock = one_clock && process.who.boot_id == first->who.boot_id;
   }
   bool any = false;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     if (process.end == 0) continue;
     const Nanos begin = one_clock ? process.begin : process.first_realtime;
     const Nanos end = begin + (process.end - process.begin);
-    if (!any || begin < trace.wall_begin) trace.wall_begin = begin;
-    if (!any || end > trace.wall_end) trace.wall_end = end;
+    if (!any || begin < run.wall_begin) run.wall_begin = begin;
+    if (!any || end > run.wall_end) run.wall_end = end;
     any = true;
   }
-  if (any && one_clock) trace.origin = trace.wall_begin;
+  if (any && one_clock) run.origin = run.wall_begin;
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
       for (const RecordHeader& record : records.value()) builder.foresee(record);
     }
   }
-  stream.for_each_run([&](const RecordStream::Span& run) {
+  stream.for_each_span([&](const RecordStream::Span& run) {
     builder.add(run, stream);
     return true;
   });
@@ -162,25 +162,25 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
   return process;
 }
 
-Result<LoadedTrace, InputError> load_traces(const LoadRequest& request) {
-  LoadedTrace trace;
+Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
+  LoadedRun run;
   const TimeWindow window = window_for(request, request.files);
   Nanos first = std::numeric_limits<Nanos>::max();  // also of processes that are left out: what --from counts from
   for (Loaded& loaded : load_files(request.files, window)) {
     if (!loaded.process) {
-      trace.unread.push_back(loaded.error);
+      run.unread.push_back(loaded.error);
       continue;
     }
     if (loaded.process->end) first = std::min(first, loaded.process->begin);
     if (request.rank && loaded.process->who.rank != *request.rank) continue;
-    trace.processes.push_back(std::move(*loaded.process));
+    run.processes.push_back(std::move(*loaded.process));
   }
-  if (trace.processes.empty()) {
-    if (!trace.unread.empty()) return Failure{InputError{trace.unread.front()}};
+  if (run.processes.empty()) {
+    if (!run.unread.empty()) return Failure{InputError{run.unread.front()}};
     return Failure{InputError{"no process of rank " + request.rank.value_or("?") + " in these traces"}};
   }
   std::vector<ProcessTrace> unique;  // of two files of one process, the one that holds more
-  for (ProcessTrace& process : trace.processes) {
+  for (ProcessTrace& process : run.processes) {
     const auto same = std::find_if(unique.begin(), unique.end(), [&](const ProcessTrace& known) {
       return process.who.random_id != 0 && known.who.random_id == process.who.random_id &&
              known.who.pid == process.who.pid;
@@ -192,11 +192,11 @@ Result<LoadedTrace, InputError> load_traces(const LoadRequest& request) {
     if (process.records > same->records) std::swap(process, *same);
     same->notes.push_back(process.who.file + " is a second copy of a process that is counted already: left out");
   }
-  trace.processes = std::move(unique);
-  if (request.last) keep_newest_run(trace.processes);
-  find_wall(trace);
-  if (trace.origin) trace.origin = request.from && !window.whole() ? window.from - *request.from : first;
-  return trace;
+  run.processes = std::move(unique);
+  if (request.last) keep_newest_run(run.processes);
+  find_wall(run);
+  if (run.origin) run.origin = request.from && !window.whole() ? window.from - *request.from : first;
+  return run;
 }
 
 }  // namespace gputrace

@@ -20,7 +20,7 @@ struct LoadRequest {
 };
 
 // The error: none of the files could be read at all (then it says why of the first), or none is left by `rank`.
-Result<LoadedTrace, InputError> load_traces(const LoadRequest& request);
+Result<LoadedRun, InputError> load_run(const LoadRequest& request);
 
 // One line on why a file cannot be opened, with its path.
 std::string describe(const std::string& path, const OpenError& error);

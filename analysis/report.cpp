@@ -29,18 +29,18 @@ void add_missing(Coverage& coverage, const char* section, const std::string& why
 
 }  // namespace
 
-Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
+Report make_report(const LoadedRun& run, const ReportRequest& request) {
   Report report;
-  report.coverage = coverage_of(trace);
-  report.origin = trace.origin;
+  report.coverage = coverage_of(run);
+  report.origin = run.origin;
   for (const SectionReport* section : all_reports()) {
     const auto& wanted = request.sections;
     if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), section->section) == wanted.end()) continue;
-    if (const auto why = why_not_met(section->needs, trace)) {
+    if (const auto why = why_not_met(section->needs, run)) {
       add_missing(report.coverage, section->section, *why);
       continue;
     }
-    Table table = (*section)(trace);
+    Table table = (*section)(run);
     if (request.device) keep_device(table, *request.device);
     if (!request.sort.empty()) sort_table(table, request.sort);
     if (request.top && table.rows.size() > request.top) {
@@ -49,7 +49,7 @@ Report make_report(const LoadedTrace& trace, const ReportRequest& request) {
     }
     report.tables.push_back(std::move(table));
   }
-  report.findings = find_findings(trace);
+  report.findings = find_findings(run);
   return report;
 }
 

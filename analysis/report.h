@@ -18,6 +18,6 @@ struct ReportRequest {
 };
 
 // Sections must exist (find_report). A sort column that a section does not have leaves its order as it is.
-Report make_report(const LoadedTrace& trace, const ReportRequest& request);
+Report make_report(const LoadedRun& run, const ReportRequest& request);
 
 }  // namespace gputrace

@@ -69,12 +69,12 @@ def device_reports(table):
         output = os.path.join(scratch.name, 'device ' + name)
         os.makedirs(output)
         subprocess.run([built('device_trace'), output, str(millions * 1_000_000), *(['rows'] if name in PEERS else [])], check=True, timeout=600)
-        told = harness.report(output)
-        if told['coverage']['device_timing'] != 'cupti' or abs(told['coverage']['records'] - millions * 1e6) > 1e4:
-            sys.exit(f"bench: {told['coverage']} is not what was written")
-        took = measured(table, name, told['coverage']['records'], output, seconds)
+        answer = harness.report(output)
+        if answer['coverage']['device_timing'] != 'cupti' or abs(answer['coverage']['records'] - millions * 1e6) > 1e4:
+            sys.exit(f"bench: {answer['coverage']} is not what was written")
+        took = measured(table, name, answer['coverage']['records'], output, seconds)
         if name in PEERS:
-            compare_with_duckdb(table, name, output, told, took)
+            compare_with_duckdb(table, name, output, answer, took)
         if name == '10 M':
             compare_with_sqlite(table, output, seconds[name] / 10e6)
         shutil.rmtree(output)
@@ -88,7 +88,7 @@ BUSY = ('select process, sum(greatest(0, finish - greatest(start, before))) from
         '(partition by process order by start rows between unbounded preceding and 1 preceding), 0) as before from kernels) group by process')
 
 
-def compare_with_duckdb(table, name, output, told, ours):
+def compare_with_duckdb(table, name, output, answer, ours):
     """The three questions in DuckDB on two threads, from the same kernels in Parquet; the export is not counted."""
     try:
         import duckdb
@@ -106,7 +106,7 @@ def compare_with_duckdb(table, name, output, told, ours):
         began, cpu = time.monotonic(), time.process_time()
         answers[question] = base.execute(sql).fetchall()
         took[question] = time.monotonic() - began, time.process_time() - cpu
-    same_answers(told, answers)
+    same_answers(answer, answers)
     table.add(f'{name}: export of the kernels to Parquet, not counted', f'{exported:.1f} s')
     for question, (wall, cpu) in took.items():
         table.add(f'{name}: DuckDB {duckdb.__version__}, {question}: time, CPU time', f'{wall:.2f} s, {cpu:.2f} s')
@@ -114,9 +114,9 @@ def compare_with_duckdb(table, name, output, told, ours):
     table.add(f'{name}: all sections here beside those three of DuckDB', f'{ours:.2f} s, {total:.2f} s', 'not slower', ours <= total)
 
 
-def same_answers(told, answers):
+def same_answers(answer, answers):
     """The peer was asked the same: its totals and percentiles are those of the report."""
-    rows = {row['name']: row for row in told['sections']['kernels']['rows']}
+    rows = {row['name']: row for row in answer['sections']['kernels']['rows']}
     if len(rows) != len(answers['totals']):
         sys.exit(f"bench: {len(rows)} kernels here, {len(answers['totals'])} there")
     for name, _, total, least, most in answers['totals']:

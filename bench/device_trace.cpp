@@ -279,10 +279,10 @@ class Process {
       time_ += 110;
     }
     lanes_.add<Sync>(slot, kSyncId, time_, time_ + 900, [&](auto& r) {
-      r.object = 0x500 + stream, r.context = kContext, r.what = static_cast<u32>(SyncWhat::Stream);
+      r.object = 0x500 + stream, r.context = kContext, r.what = static_cast<u32>(SyncKind::Stream);
     });
     lanes_.add<Call>(slot, kQueryId, time_ + 910, time_ + 990, [&](auto& r) { r.object = event; });
-    for (const ObjectWhat what : {ObjectWhat::Destroyed, ObjectWhat::Created}) {
+    for (const ObjectAct what : {ObjectAct::Destroyed, ObjectAct::Created}) {
       lanes_.add<ObjectCall>(slot, kEventId, time_ + 1000, time_ + 1010, [&](auto& r) {
         r.object = event, r.parent = kContext, r.kind = static_cast<u32>(ObjectKind::Event);
         r.what = static_cast<u32>(what);
@@ -317,15 +317,15 @@ class Process {
 
   u64 definitions(u64 number, u32 slot) {
     define_function(lanes_, static_cast<u32>(number % kFunctions), time_);
-    for (const NvtxWhat what : {NvtxWhat::Push, NvtxWhat::Pop}) {
+    for (const NvtxAct what : {NvtxAct::Push, NvtxAct::Pop}) {
       lanes_.add<Nvtx>(slot, 0, time_, time_, [&](auto& r) { r.message = 2000, r.what = static_cast<u32>(what); });
       time_ += 10;
     }
     lanes_.add<ModuleLoad>(0, kModuleId, time_, time_ + 100, [&](auto& r) {
-      r.module = 0xb0, r.bytes = 1000, r.what = static_cast<u32>(ModuleWhat::Module), r.thread = 99 + slot;
+      r.module = 0xb0, r.bytes = 1000, r.what = static_cast<u32>(ModuleAct::Module), r.thread = 99 + slot;
     });
     lanes_.add<ModuleLoad>(0, kModuleId, time_ + 110, time_ + 120, [&](auto& r) {
-      r.module = 0xb0, r.what = static_cast<u32>(ModuleWhat::Unload), r.thread = 99 + slot;
+      r.module = 0xb0, r.what = static_cast<u32>(ModuleAct::Unload), r.thread = 99 + slot;
     });
     time_ += 130;
     return 6;

@@ -18,9 +18,9 @@ int dump_file(const std::string& path, bool json, Output& output) {
   std::string lines;
   bool going = true;
   RecordStream stream(trace);
-  stream.for_each_run([&](const RecordStream::Span& run) {
-    for (const u8* at = run.begin; going && at != run.end; at += reinterpret_cast<const RecordHeader*>(at)->size) {
-      writer.append(*reinterpret_cast<const RecordHeader*>(at), run.thread, lines);
+  stream.for_each_span([&](const RecordStream::Span& span) {
+    for (const u8* at = span.begin; going && at != span.end; at += reinterpret_cast<const RecordHeader*>(at)->size) {
+      writer.append(*reinterpret_cast<const RecordHeader*>(at), span.thread, lines);
       if (lines.size() < (64u << 10)) continue;
       going = output.write(lines);
       lines.clear();

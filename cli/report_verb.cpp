@@ -97,8 +97,8 @@ int check_sort(const ReportOptions& options) {
 }
 
 // A device that no process used is a mistake, as a rank is that no process has.
-int check_device(const ReportOptions& options, const LoadedTrace& trace) {
-  const DeviceMap devices(trace);
+int check_device(const ReportOptions& options, const LoadedRun& run) {
+  const DeviceMap devices(run);
   if (options.device < 0 || devices.entries().empty()) return 0;
   std::string used;
   for (const DeviceMap::Entry& entry : devices.entries()) {
@@ -166,18 +166,18 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (!options.rank.empty()) load.rank = options.rank;
   if (!options.from.empty()) load.from = parse_duration(options.from);
   if (!options.to.empty()) load.to = parse_duration(options.to);
-  const auto trace = load_traces(load);
-  if (!trace) return fail(kNoInput, trace.error().message);
-  for (const std::string& unread : trace.value().unread) warn(unread);
+  const auto run = load_run(load);
+  if (!run) return fail(kNoInput, run.error().message);
+  for (const std::string& unread : run.value().unread) warn(unread);
 
-  if (const int code = check_device(options, trace.value())) return code;
+  if (const int code = check_device(options, run.value())) return code;
 
   ReportRequest request;
   request.sections = options.sections;
   request.sort = options.sort;
   if (options.device >= 0) request.device = options.device;
   if (options.top >= 0) request.top = static_cast<std::size_t>(options.top);
-  Report report = make_report(trace.value(), request);
+  Report report = make_report(run.value(), request);
   if (options.format == "text" && options.top < 0 && options.sections.empty()) {
     for (Table& table : report.tables) {
       if (table.column("metric") >= 0 || table.rows.size() <= kTerminalRows) continue;

@@ -22,9 +22,9 @@ struct Sizes {
   u64 bytes = 0, processes = 0, records = 0, dropped = 0;
 };
 
-Sizes sizes_of(const LoadedTrace& trace) {
+Sizes sizes_of(const LoadedRun& run) {
   Sizes sizes;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     ++sizes.processes;
     sizes.bytes += process.who.file_bytes;
     sizes.records += process.records;
@@ -34,8 +34,8 @@ Sizes sizes_of(const LoadedTrace& trace) {
 }
 
 // "kernels  4,000 executions by 120 calls, most time in flash_fwd (1.2 s, 45 % of kernel time)".
-std::string kernels_line(const LoadedTrace& trace) {
-  const Report report = make_report(trace, {{"overview", "kernels"}, {}, "", 0});
+std::string kernels_line(const LoadedRun& run) {
+  const Report report = make_report(run, {{"overview", "kernels"}, {}, "", 0});
   const Table* overview = report.table("overview");
   const Table* kernels = report.table("kernels");
   if (!overview || !kernels || kernels->rows.empty()) return "";
@@ -57,9 +57,9 @@ std::string kernels_line(const LoadedTrace& trace) {
                               human(at("share"), Unit::Ratio));
 }
 
-std::string calls_line(const LoadedTrace& trace) {
+std::string calls_line(const LoadedRun& run) {
   u64 calls = 0, errors = 0, self = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       calls += call.calls;
       errors += call.errors;
@@ -70,8 +70,8 @@ std::string calls_line(const LoadedTrace& trace) {
                      human_nanos(static_cast<Nanos>(self)), counted(errors, "error"));
 }
 
-std::string findings_lines(const LoadedTrace& trace) {
-  const std::vector<Finding> findings = find_findings(trace);
+std::string findings_lines(const LoadedRun& run) {
+  const std::vector<Finding> findings = find_findings(run);
   if (findings.empty()) return "";
   std::string text = fmt::format("  look first  {}\n", safe_text(findings.front().text));
   if (findings.front().gain_ns)
@@ -99,14 +99,14 @@ std::string verdict(const VerdictRequest& request) {
   if (bytes > kMostBytes)
     return fmt::format("gputrace: {} files in {}, too large to sum up here\n{}", request.files.size(),
                        safe_text(request.shown), next);
-  const auto trace = load_traces(load);
-  if (!trace) return fmt::format("gputrace: {}\n{}", safe_text(trace.error().message), next);
-  const Sizes sizes = sizes_of(trace.value());
+  const auto run = load_run(load);
+  if (!run) return fmt::format("gputrace: {}\n{}", safe_text(run.error().message), next);
+  const Sizes sizes = sizes_of(run.value());
   return fmt::format("gputrace: {} process{}, {}, {}, {}, {} dropped; in {}\n", sizes.processes,
-                     sizes.processes == 1 ? "" : "es", human_nanos(trace.value().wall_end - trace.value().wall_begin),
+                     sizes.processes == 1 ? "" : "es", human_nanos(run.value().wall_end - run.value().wall_begin),
                      counted(sizes.records, "record"), human_bytes(sizes.bytes), human_count(sizes.dropped),
                      safe_text(request.shown)) +
-         kernels_line(trace.value()) + calls_line(trace.value()) + findings_lines(trace.value()) + next;
+         kernels_line(run.value()) + calls_line(run.value()) + findings_lines(run.value()) + next;
 }
 
 }  // namespace gputrace

@@ -42,7 +42,7 @@ struct ModuleInstance {
   u64 hash = 0;
   std::string path;
   ImageKind image = ImageKind::Unknown;
-  ModuleWhat what = ModuleWhat::Module;
+  ModuleAct what = ModuleAct::Module;
   std::vector<u64> images;  // ids of the images that hold its code
 };
 
@@ -187,7 +187,7 @@ struct OpenCall {
 };
 
 struct ModuleLoads {
-  ModuleWhat what = ModuleWhat::Module;
+  ModuleAct what = ModuleAct::Module;
   ImageKind image = ImageKind::Unknown;
   u64 bytes = 0;
   u64 count = 0;
@@ -246,7 +246,7 @@ struct ProcessTrace {
   std::map<std::string, std::string> options;
 };
 
-struct LoadedTrace {
+struct LoadedRun {
   std::vector<ProcessTrace> processes;
   std::vector<std::string> unread;     // files that could not be read, with the reason
   Nanos wall_begin = 0, wall_end = 0;  // over all processes (of one host: one clock)

@@ -224,12 +224,12 @@ u64 flops_of(const LibraryShape& shape) {
 
 u64 collective_bytes(const LibraryShape& shape, i32 ranks) {
   const u64 bytes = shape.m * nccl_type(shape.type_a).bytes;
-  switch (static_cast<CollectiveWhat>(shape.what)) {
-    case CollectiveWhat::AllGather:
-    case CollectiveWhat::ReduceScatter:
-    case CollectiveWhat::AllToAll:
-    case CollectiveWhat::Gather:
-    case CollectiveWhat::Scatter:
+  switch (static_cast<CollectiveKind>(shape.what)) {
+    case CollectiveKind::AllGather:
+    case CollectiveKind::ReduceScatter:
+    case CollectiveKind::AllToAll:
+    case CollectiveKind::Gather:
+    case CollectiveKind::Scatter:
       return ranks > 0 ? bytes * static_cast<u64>(ranks) : 0;
     default:
       return bytes;
@@ -239,14 +239,14 @@ u64 collective_bytes(const LibraryShape& shape, i32 ranks) {
 double bus_factor(u32 what, i32 ranks) {
   if (ranks < 1) return 0;
   const double n = ranks;
-  switch (static_cast<CollectiveWhat>(what)) {
-    case CollectiveWhat::AllReduce:
+  switch (static_cast<CollectiveKind>(what)) {
+    case CollectiveKind::AllReduce:
       return 2 * (n - 1) / n;
-    case CollectiveWhat::AllGather:
-    case CollectiveWhat::ReduceScatter:
-    case CollectiveWhat::AllToAll:
-    case CollectiveWhat::Gather:
-    case CollectiveWhat::Scatter:
+    case CollectiveKind::AllGather:
+    case CollectiveKind::ReduceScatter:
+    case CollectiveKind::AllToAll:
+    case CollectiveKind::Gather:
+    case CollectiveKind::Scatter:
       return (n - 1) / n;
     default:
       return 1;

@@ -23,7 +23,7 @@ struct LibraryShape {
   i32 type_a = -1, type_b = -1, type_c = -1;
   i32 compute = -1, math_mode = -1;
   u32 flags = 0;       // MatmulFlags
-  u32 what = 0;        // ConvolutionWhat, CollectiveWhat
+  u32 what = 0;        // ConvolutionKind, CollectiveKind
   u32 input[5] = {};   // Convolution: n, c, d, h, w
   u32 filter[5] = {};  // Convolution: channels out, d, h, w, groups
   u64 flops = 0;       // of one call; 0: not known

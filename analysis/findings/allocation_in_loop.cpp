@@ -9,8 +9,8 @@
 namespace gputrace {
 namespace {
 
-void find_allocation_in_loop(const LoadedTrace& trace, Findings& found) {
-  for (const ProcessTrace& process : trace.processes) {
+void find_allocation_in_loop(const LoadedRun& run, Findings& found) {
+  for (const ProcessTrace& process : run.processes) {
     const AllocationLoop& loop = process.allocation_loop;
     if (loop.between_launches < kLoopTimes) continue;
     u64 spent = 0;

@@ -9,7 +9,7 @@
 namespace gputrace {
 namespace {
 
-void find_call_errors(const LoadedTrace& trace, Findings& found) {
+void find_call_errors(const LoadedRun& run, Findings& found) {
   constexpr u16 kNotReady = 600;
   struct Group {
     u64 count = 0;
@@ -17,7 +17,7 @@ void find_call_errors(const LoadedTrace& trace, Findings& found) {
   };
   std::map<std::pair<std::string, u16>, Group> errors;
   bool driver = false;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       for (const auto& [result, count] : call.results) {
         if (result == kNotReady) continue;

@@ -7,8 +7,8 @@
 namespace gputrace {
 namespace {
 
-void find_call_in_flight(const LoadedTrace& trace, Findings& found) {
-  for (const ProcessTrace& process : trace.processes) {
+void find_call_in_flight(const LoadedRun& run, Findings& found) {
+  for (const ProcessTrace& process : run.processes) {
     if (process.in_flight.empty() || !process.who.ended) continue;
     const OpenCall* deepest = &process.in_flight.front();
     for (const OpenCall& open : process.in_flight) {

@@ -15,11 +15,11 @@ struct RankSum {
   u64 wait_ns = 0, total_ns = 0;
 };
 
-void find_collective_wait(const LoadedTrace& trace, Findings& found) {
-  const CollectiveTimes times = match_collectives(trace);
+void find_collective_wait(const LoadedRun& run, Findings& found) {
+  const CollectiveTimes times = match_collectives(run);
   std::map<u64, std::map<i32, RankSum>> communicators;  // by id, by rank
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const LibraryFacts& library = trace.processes[p].library;
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const LibraryFacts& library = run.processes[p].library;
     for (u32 i = 0; i < library.rows.size(); ++i) {
       const CollectiveTime& time = times.of(p, i);
       if (time.matched == 0) continue;

@@ -7,11 +7,11 @@
 namespace gputrace {
 namespace {
 
-void find_damaged_file(const LoadedTrace& trace, Findings& found) {
-  for (const std::string& unread : trace.unread) {
+void find_damaged_file(const LoadedRun& run, Findings& found) {
+  for (const std::string& unread : run.unread) {
     found.push_back({"unread-file", Severity::Problem, "quality-notes", unread, "", {}});
   }
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     if (!process.damage.empty()) {
       const std::string more =
           process.damage.size() > 1 ? fmt::format(" (and {} more, see quality-notes)", process.damage.size() - 1) : "";

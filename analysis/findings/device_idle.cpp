@@ -47,16 +47,16 @@ IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(c
   return with_worst(std::move(share), by_call);
 }
 
-IdleShare idle_of(const LoadedTrace& trace, IdleCause cause, bool (*wanted)(const std::string& call)) {
+IdleShare idle_of(const LoadedRun& run, IdleCause cause, bool (*wanted)(const std::string& call)) {
   IdleShare share;
   std::map<std::string, u64> by_call;
-  for (const ProcessTrace& process : trace.processes) add_process(process, cause, wanted, share, by_call);
+  for (const ProcessTrace& process : run.processes) add_process(process, cause, wanted, share, by_call);
   return with_worst(std::move(share), by_call);
 }
 
-u64 device_span_ns(const LoadedTrace& trace) {
+u64 device_span_ns(const LoadedRun& run) {
   u64 span = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const DeviceTimes& device : process.device.devices) span += device.span_ns();
   }
   return span;

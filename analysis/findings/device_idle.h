@@ -14,12 +14,12 @@ struct IdleShare {
 };
 
 // Gaps of that cause, over all processes and devices; of calls for which `wanted` holds, where it is given.
-IdleShare idle_of(const LoadedTrace& trace, IdleCause cause, bool (*wanted)(const std::string& call) = nullptr);
+IdleShare idle_of(const LoadedRun& run, IdleCause cause, bool (*wanted)(const std::string& call) = nullptr);
 
 IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(const std::string& call) = nullptr);
 
 // Sum of the devices' spans: what shares of device time are over. 0: no device time.
-u64 device_span_ns(const LoadedTrace& trace);
+u64 device_span_ns(const LoadedRun& run);
 
 bool is_async_call(const std::string& call);     // "cuMemcpyHtoDAsync"
 bool is_blocking_call(const std::string& call);  // the others

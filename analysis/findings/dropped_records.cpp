@@ -24,8 +24,8 @@ std::string buffer_fix(const ProcessTrace& process) {
   return fmt::format("GPUTRACE_BUFFER={}M", wanted >> 20);
 }
 
-void find_dropped_records(const LoadedTrace& trace, Findings& found) {
-  for (const ProcessTrace& process : trace.processes) {
+void find_dropped_records(const LoadedRun& run, Findings& found) {
+  for (const ProcessTrace& process : run.processes) {
     if (process.dropped == 0) continue;
     Finding finding;
     finding.id = "dropped-records";

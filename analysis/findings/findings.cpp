@@ -18,10 +18,10 @@ std::span<const FindingRule* const> all_rules() {
   return kRules;
 }
 
-void ask(const FindingRule& rule, const LoadedTrace& trace, Findings& found) {
-  if (why_not_met(rule.needs, trace)) return;
+void ask(const FindingRule& rule, const LoadedRun& run, Findings& found) {
+  if (why_not_met(rule.needs, run)) return;
   const std::size_t before = found.size();
-  rule.find(trace, found);
+  rule.find(run, found);
   for (std::size_t i = before; i < found.size(); ++i) {
     const auto same = [&](const FindingKind& kind) { return found[i].id == kind.id; };
     if (std::none_of(rule.findings.begin(), rule.findings.end(), same))
@@ -29,9 +29,9 @@ void ask(const FindingRule& rule, const LoadedTrace& trace, Findings& found) {
   }
 }
 
-std::vector<Finding> find_findings(const LoadedTrace& trace) {
+std::vector<Finding> find_findings(const LoadedRun& run) {
   Findings found;
-  for (const FindingRule* rule : all_rules()) ask(*rule, trace, found);
+  for (const FindingRule* rule : all_rules()) ask(*rule, run, found);
   for (Finding& finding : found) {
     if (finding.gain_ns) finding.evidence.emplace_back("gain_ns", number(finding.gain_ns));
   }

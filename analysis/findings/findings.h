@@ -11,6 +11,6 @@ namespace gputrace {
 
 // Problems first, then warnings, then hints; of one severity what the numbers rest on first, then the largest
 // gain, those with a fix before those without.
-std::vector<Finding> find_findings(const LoadedTrace& trace);
+std::vector<Finding> find_findings(const LoadedRun& run);
 
 }  // namespace gputrace

@@ -23,9 +23,9 @@ std::string name_in(const ProcessTrace& process, u32 kernel) {
   return name_of(process.functions[process.kernels[kernel].shape.function]).brief;
 }
 
-void find_graph_candidates(const LoadedTrace& trace, Findings& found) {
-  const bool timed = device_span_ns(trace) != 0;
-  for (const ProcessTrace& process : trace.processes) {
+void find_graph_candidates(const LoadedRun& run, Findings& found) {
+  const bool timed = device_span_ns(run) != 0;
+  for (const ProcessTrace& process : run.processes) {
     const LaunchSequence* best = nullptr;
     u64 candidates = 0, saved = 0;
     for (const LaunchSequence& sequence : process.loops.sequences) {
@@ -37,7 +37,7 @@ void find_graph_candidates(const LoadedTrace& trace, Findings& found) {
     if (!best) continue;
     const u64 gain = std::min(
         saved, idle_of(process, IdleCause::Launch).total_ns);  // host time that the device did not wait for is no gain
-    const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(trace) * 1e9;
+    const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(run) * 1e9;
     Finding finding{
         "graph-candidates",
         timed && costly ? Severity::Warning : Severity::Hint,

@@ -21,11 +21,11 @@ std::string fix_of(IdleCause cause) {
   return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch)";
 }
 
-void find_idle_gaps(const LoadedTrace& trace, Findings& found) {
+void find_idle_gaps(const LoadedRun& run, Findings& found) {
   u64 count = 0, total = 0, longest = 0, profiler = 0;
   bool more = false;
   std::array<u64, kIdleCauses> causes{};
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const DeviceTimes& device : process.device.devices) {
       u64 here = 0;
       for (const IdleGap& gap : device.longest) {
@@ -46,7 +46,7 @@ void find_idle_gaps(const LoadedTrace& trace, Findings& found) {
   if (count == 0) return;
   const auto most = std::max_element(causes.begin(), causes.end());
   const std::string cause = idle_cause_name(static_cast<IdleCause>(most - causes.begin()));
-  const u64 span = device_span_ns(trace);
+  const u64 span = device_span_ns(run);
   const double share = span ? static_cast<double>(total) / static_cast<double>(span) : 0;
   Finding finding{
       "idle-gaps",

@@ -11,9 +11,9 @@ namespace {
 // XProf's gates for "kernel launch bound": moderately, highly.
 constexpr double kModerately = 0.03, kHighly = 0.15;
 
-void find_launch_bound(const LoadedTrace& trace, Findings& found) {
-  const u64 span = device_span_ns(trace);
-  const IdleShare idle = idle_of(trace, IdleCause::Launch);
+void find_launch_bound(const LoadedRun& run, Findings& found) {
+  const u64 span = device_span_ns(run);
+  const IdleShare idle = idle_of(run, IdleCause::Launch);
   if (span == 0 || static_cast<double>(idle.total_ns) < kModerately * static_cast<double>(span)) return;
   const double share = static_cast<double>(idle.total_ns) / static_cast<double>(span);
   Finding finding{

@@ -14,10 +14,10 @@ namespace {
 
 u64 rounded_up(u64 value, u64 unit) { return (value + unit - 1) / unit * unit; }
 
-void find_matmul_dimensions(const LoadedTrace& trace, Findings& found) {
+void find_matmul_dimensions(const LoadedRun& run, Findings& found) {
   u64 calls = 0, nanos = 0, worst_ns = 0, shapes = 0;
   std::string worst, worst_call, advice;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const LibraryRow& row : process.library.rows) {
       const std::string arithmetic = arithmetic_of(row.shape);
       const u64 unit = dimension_unit(arithmetic);
@@ -38,7 +38,7 @@ void find_matmul_dimensions(const LoadedTrace& trace, Findings& found) {
                            rounded_up(shape.n, unit), rounded_up(shape.k, unit));
     }
   }
-  const auto share = ratio(nanos, device_totals(trace).kernel_ns);
+  const auto share = ratio(nanos, device_totals(run).kernel_ns);
   if (!share || *share < kCostlyShare) return;
   found.push_back(
       {"matmul-dimensions",

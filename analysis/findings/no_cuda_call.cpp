@@ -4,8 +4,8 @@
 namespace gputrace {
 namespace {
 
-void find_no_cuda_call(const LoadedTrace& trace, Findings& found) {
-  for (const ProcessTrace& process : trace.processes) {
+void find_no_cuda_call(const LoadedRun& run, Findings& found) {
+  for (const ProcessTrace& process : run.processes) {
     if (!process.damage.empty()) return;  // there may have been calls
     for (const CallFacts& call : process.calls) {
       if (call.calls) return;

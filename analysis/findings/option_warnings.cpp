@@ -6,9 +6,9 @@
 namespace gputrace {
 namespace {
 
-void find_option_warnings(const LoadedTrace& trace, Findings& found) {
+void find_option_warnings(const LoadedRun& run, Findings& found) {
   std::vector<std::string> said;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const std::string& warning : process.warnings) {
       if (std::find(said.begin(), said.end(), warning) != said.end()) continue;
       said.push_back(warning);

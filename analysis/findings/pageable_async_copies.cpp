@@ -11,9 +11,9 @@ namespace {
 
 constexpr u64 kPageableBytes = 1u << 20;  // less in all is worth a hint, not a warning
 
-void find_pageable_async_copies(const LoadedTrace& trace, Findings& found) {
+void find_pageable_async_copies(const LoadedRun& run, Findings& found) {
   u64 count = 0, bytes = 0, call_ns = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const CopyGroup& group : process.copies) {
       if (!group.asynchronous || group.memory != HostMemory::Pageable) continue;
       count += group.count;
@@ -31,7 +31,7 @@ void find_pageable_async_copies(const LoadedTrace& trace, Findings& found) {
                               count, human_bytes(bytes)),
                   "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
                   {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}};
-  finding.gain_ns = idle_of(trace, IdleCause::Copy, is_async_call).caused_ns;
+  finding.gain_ns = idle_of(run, IdleCause::Copy, is_async_call).caused_ns;
   found.push_back(std::move(finding));
 }
 

@@ -71,9 +71,9 @@ double outside(u64 m, u64 n, u64 tile_m, u64 tile_n) {
   return 1 - std::max(one, other);
 }
 
-void find_quantization(const LoadedTrace& trace, Findings& found) {
+void find_quantization(const LoadedRun& run, Findings& found) {
   Waste waves, tiles;
-  for_each_judged(trace, [&](const JudgedKernel& each) {
+  for_each_judged(run, [&](const JudgedKernel& each) {
     if (each.nanos == 0) return;
     const KernelShape& shape = each.process.kernels[each.kernel].shape;
     const Function& function = each.process.functions[shape.function];
@@ -91,7 +91,7 @@ void find_quantization(const LoadedTrace& trace, Findings& found) {
                 fmt::format("{} in tiles of {}", shape_text(call), name_of(function).tile));
     }
   });
-  const u64 kernel_ns = device_totals(trace).kernel_ns;
+  const u64 kernel_ns = device_totals(run).kernel_ns;
   tell("wave-quantization", "kernels", "the last wave of blocks leaves multiprocessors empty",
        "choose sizes or a batch whose blocks fill whole waves, or smaller tiles (split-k, stream-k)", waves, kernel_ns,
        found);

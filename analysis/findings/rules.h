@@ -23,21 +23,19 @@ struct FindingKind {
 struct FindingRule {
   std::initializer_list<FindingKind> findings;  // all that it may add
   Needs needs;                                  // not met: the rule is not asked
-  void (*find)(const LoadedTrace& trace, Findings& found);
+  void (*find)(const LoadedRun& run, Findings& found);
 };
 
 std::span<const FindingRule* const> all_rules();
 
 // Adds what the rule finds. Throws std::logic_error where it is none of the rule's own: a mistake in `find`.
-void ask(const FindingRule& rule, const LoadedTrace& trace, Findings& found);
+void ask(const FindingRule& rule, const LoadedRun& run, Findings& found);
 
 // Gates: below them a pattern is start-up, not a loop.
 inline constexpr u64 kLoopTimes = 16;         // times that work was launched between two such calls
 inline constexpr double kCostlyShare = 0.01;  // of the wall time: below it a pattern is worth a hint, not a warning
 
-inline double wall_seconds(const LoadedTrace& trace) {
-  return static_cast<double>(trace.wall_end - trace.wall_begin) / 1e9;
-}
+inline double wall_seconds(const LoadedRun& run) { return static_cast<double>(run.wall_end - run.wall_begin) / 1e9; }
 inline double per_second(u64 count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
 
 }  // namespace gputrace

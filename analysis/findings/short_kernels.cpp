@@ -42,14 +42,14 @@ void add_process(const ProcessTrace& process, Short& sum) {
   }
 }
 
-void find_short_kernels(const LoadedTrace& trace, Findings& found) {
+void find_short_kernels(const LoadedRun& run, Findings& found) {
   Short sum;
-  for (const ProcessTrace& process : trace.processes) add_process(process, sum);
+  for (const ProcessTrace& process : run.processes) add_process(process, sum);
   if (sum.launches < kManyLaunches || sum.worst.empty()) return;
   if (static_cast<double>(sum.launches) < kMostOfThem * static_cast<double>(sum.timed)) return;
   // Where the device was not waiting for launches, faster ones save nothing.
-  const u64 gain = std::min(sum.excess_ns, idle_of(trace, IdleCause::Launch).caused_ns);
-  const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(trace) * 1e9;
+  const u64 gain = std::min(sum.excess_ns, idle_of(run, IdleCause::Launch).caused_ns);
+  const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(run) * 1e9;
   Finding finding{
       "short-kernels",
       costly ? Severity::Warning : Severity::Hint,

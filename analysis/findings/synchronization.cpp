@@ -8,15 +8,15 @@
 namespace gputrace {
 namespace {
 
-void find_synchronization(const LoadedTrace& trace, Findings& found) {
+void find_synchronization(const LoadedRun& run, Findings& found) {
   u64 waits = 0, before_launches = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     waits += process.loops.waits;
     before_launches += process.loops.waits_before_launches;
   }
   if (before_launches < kLoopTimes) return;
-  const IdleShare idle = idle_of(trace, IdleCause::Synchronization);
-  const u64 span = device_span_ns(trace);
+  const IdleShare idle = idle_of(run, IdleCause::Synchronization);
+  const u64 span = device_span_ns(run);
   const bool costly = static_cast<double>(idle.caused_ns) >= kCostlyShare * static_cast<double>(span);
   if (span && !costly) return;  // waits that leave no device idle cost nothing
   std::string text =

@@ -10,9 +10,9 @@
 namespace gputrace {
 namespace {
 
-void find_synchronous_copies(const LoadedTrace& trace, Findings& found) {
+void find_synchronous_copies(const LoadedRun& run, Findings& found) {
   u64 count = 0, between = 0, bytes = 0, call_ns = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const CopyGroup& group : process.copies) {
       if (group.asynchronous || group.kind == TransferKind::Memset || group.kind == TransferKind::DtoD) continue;
       count += group.count;
@@ -22,8 +22,8 @@ void find_synchronous_copies(const LoadedTrace& trace, Findings& found) {
     }
   }
   if (between < kLoopTimes) return;
-  const double wall = wall_seconds(trace);
-  const IdleShare idle = idle_of(trace, IdleCause::Copy, is_blocking_call);
+  const double wall = wall_seconds(run);
+  const IdleShare idle = idle_of(run, IdleCause::Copy, is_blocking_call);
   const bool costly = static_cast<double>(std::max(call_ns, idle.caused_ns)) >= kCostlyShare * wall * 1e9;
   Finding finding{"synchronous-copies",
                   costly ? Severity::Warning : Severity::Hint,

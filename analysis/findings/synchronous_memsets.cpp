@@ -8,19 +8,19 @@
 namespace gputrace {
 namespace {
 
-void find_synchronous_memsets(const LoadedTrace& trace, Findings& found) {
+void find_synchronous_memsets(const LoadedRun& run, Findings& found) {
   u64 count = 0, between = 0, bytes = 0, call_ns = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const CopyGroup& group : process.copies) {
       if (group.asynchronous || group.kind != TransferKind::Memset) continue;
       count += group.count, between += group.between_launches, bytes += group.bytes, call_ns += group.call_ns;
     }
   }
   if (between < kLoopTimes) return;
-  const IdleShare idle = idle_of(trace, IdleCause::Copy,
+  const IdleShare idle = idle_of(run, IdleCause::Copy,
                                  [](const std::string& call) { return is_memset_call(call) && !is_async_call(call); });
   const u64 cost = std::max(call_ns, idle.caused_ns);
-  const bool costly = static_cast<double>(cost) >= kCostlyShare * wall_seconds(trace) * 1e9;
+  const bool costly = static_cast<double>(cost) >= kCostlyShare * wall_seconds(run) * 1e9;
   Finding finding{
       "synchronous-memsets",
       costly ? Severity::Warning : Severity::Hint,

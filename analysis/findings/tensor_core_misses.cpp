@@ -51,15 +51,15 @@ void tell(const char* id, const std::string& what, const std::string& fix, const
   found.push_back(std::move(finding));
 }
 
-void find_tensor_core_misses(const LoadedTrace& trace, Findings& found) {
+void find_tensor_core_misses(const LoadedRun& run, Findings& found) {
   Missed single, narrow;
-  for_each_judged(trace, [&](const JudgedKernel& each) {
+  for_each_judged(run, [&](const JudgedKernel& each) {
     const TensorCoreVerdict& verdict = each.verdict;
     if (verdict.used != false || verdict.eligible != true || each.nanos == 0) return;
     const bool fp32 = verdict.reason == "math mode" ? verdict.precision == "fp32" : verdict.reason == "precision";
     (fp32 ? single : narrow).add(each);
   });
-  const u64 kernel_ns = device_totals(trace).kernel_ns;
+  const u64 kernel_ns = device_totals(run).kernel_ns;
   tell("fp32-matmul", "products in fp32 outside of the tensor cores, which would take them as tf32",
        "allow tf32 (torch.set_float32_matmul_precision('high'), CUBLAS_TF32_TENSOR_OP_MATH), or use bf16", single,
        kernel_ns, found);

@@ -19,14 +19,14 @@ void most_expensive_first(Items& items) {
 
 }  // namespace
 
-std::vector<CategorizedKernel> categorized_kernels(const LoadedTrace& trace) {
+std::vector<CategorizedKernel> categorized_kernels(const LoadedRun& run) {
   struct Entry {
     CategorizedKernel kernel;
     std::map<std::tuple<std::string, std::string, u64>, CategorizedKernel::Shape> shapes;
   };
   // One kernel may be launched by a library in one place and by the program in another: the rule tells them apart.
   std::map<std::pair<std::string, std::string>, Entry> entries;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const KernelLaunches& group : process.kernels) {
       const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
       if (executions == 0 || group.shape.function == kNone) continue;

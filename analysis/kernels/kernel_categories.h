@@ -23,6 +23,6 @@ struct CategorizedKernel {
 };
 
 // Most expensive first: by time, by executions where there are no times.
-std::vector<CategorizedKernel> categorized_kernels(const LoadedTrace& trace);
+std::vector<CategorizedKernel> categorized_kernels(const LoadedRun& run);
 
 }  // namespace gputrace

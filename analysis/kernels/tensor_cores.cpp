@@ -162,8 +162,8 @@ TensorCoreVerdict tensor_core_verdict(const ProcessTrace& process, u32 kernel, c
   return verdict;
 }
 
-void for_each_judged(const LoadedTrace& trace, const std::function<void(const JudgedKernel&)>& visit) {
-  for (const ProcessTrace& process : trace.processes) {
+void for_each_judged(const LoadedRun& run, const std::function<void(const JudgedKernel&)>& visit) {
+  for (const ProcessTrace& process : run.processes) {
     for (u32 k = 0; k < process.kernels.size(); ++k) {
       const KernelLaunches& group = process.kernels[k];
       const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
@@ -175,9 +175,9 @@ void for_each_judged(const LoadedTrace& trace, const std::function<void(const Ju
   }
 }
 
-PrecisionTimes precision_times(const LoadedTrace& trace) {
+PrecisionTimes precision_times(const LoadedRun& run) {
   PrecisionTimes times;
-  for_each_judged(trace, [&times](const JudgedKernel& each) {
+  for_each_judged(run, [&times](const JudgedKernel& each) {
     if (each.nanos == 0) return;
     if (each.verdict.used) times.judged_ns += each.nanos;
     if (each.verdict.used == true) times.tensor_core_ns += each.nanos;

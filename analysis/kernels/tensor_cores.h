@@ -49,7 +49,7 @@ struct JudgedKernel {
   u64 executions, nanos;
   TensorCoreVerdict verdict;
 };
-void for_each_judged(const LoadedTrace& trace, const std::function<void(const JudgedKernel&)>& visit);
+void for_each_judged(const LoadedRun& run, const std::function<void(const JudgedKernel&)>& visit);
 
 // Time of all kernels by what it was spent on, over all processes; the shares are of kernel_ns of device_totals.
 struct PrecisionTimes {
@@ -59,6 +59,6 @@ struct PrecisionTimes {
   u64 none_ns = 0;    // of it: no floating-point or matrix arithmetic (copies, integer work)
   std::map<std::string, u64> by_precision;
 };
-PrecisionTimes precision_times(const LoadedTrace& trace);
+PrecisionTimes precision_times(const LoadedRun& run);
 
 }  // namespace gputrace

@@ -11,7 +11,7 @@ void FunctionTable::module_loaded(const ModuleLoad& load) {
   module.hash = load.image_hash;
   module.path = std::string(texts_.find(load.path));
   module.image = static_cast<ImageKind>(load.image);
-  module.what = static_cast<ModuleWhat>(load.what);
+  module.what = static_cast<ModuleAct>(load.what);
   modules_by_handle_[load.module] = static_cast<u32>(modules_.size());
   modules_.push_back(std::move(module));
 }
@@ -81,7 +81,7 @@ void FunctionTable::give_symbol(u32 function, std::string_view symbol) {
   if (!symbols_[function].empty() || symbol.empty()) return;
   symbols_[function] = symbol;
   functions_[function].symbol = std::string(symbol);
-  timeline_.function_named(function, symbol);
+  timeline_.name_function(function, symbol);
 }
 
 void FunctionTable::named(const FunctionGet& get) {

@@ -13,7 +13,7 @@ void merge(std::vector<Host>& host, std::vector<Device>& device, Add&& add) {
   merged.reserve(device.size());
   for (Device& each : device) {
     Host& entry = merged.emplace_back();
-    if (each.told != kNone) entry = std::move(host[each.told]);
+    if (each.pass_number != kNone) entry = std::move(host[each.pass_number]);
     add(entry, each);
   }
   host = std::move(merged);
@@ -41,7 +41,7 @@ void add_copies(CopyGroup& group, const TimelineCopies& device) {
 void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts& loops) {
   std::vector<u32> places(kernels.size(), kNone);
   for (u32 place = 0; place < kernels.size(); ++place) {
-    if (kernels[place].told != kNone) places[kernels[place].told] = place;
+    if (kernels[place].pass_number != kNone) places[kernels[place].pass_number] = place;
   }
   for (LaunchSequence& sequence : loops.sequences) {
     sequence.first = places[sequence.first];

@@ -18,27 +18,27 @@ bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordCla
 bool is_operation(const KernelLaunch& launch) { return launch.header.result == 0 && !(launch.flags & kLaunchCaptured); }
 
 // What a call means for a device that waits.
-HostLog::What meaning_of(RecordType type) {
+HostLog::Kind meaning_of(RecordType type) {
   switch (type) {
     case RecordType::KernelLaunch:
     case RecordType::GraphLaunch:
-      return HostLog::What::Launch;
+      return HostLog::Kind::Launch;
     case RecordType::Copy:
     case RecordType::Memset:
-      return HostLog::What::Copy;
+      return HostLog::Kind::Copy;
     case RecordType::Sync:
-      return HostLog::What::Synchronization;
+      return HostLog::Kind::Synchronization;
     case RecordType::Alloc:
     case RecordType::Free:
-      return HostLog::What::Allocation;
+      return HostLog::Kind::Allocation;
     case RecordType::ModuleLoad:
     case RecordType::FunctionGet:
     case RecordType::GraphInstantiate:
-      return HostLog::What::Module;
+      return HostLog::Kind::Module;
     case RecordType::StreamOrder:
-      return HostLog::What::Order;
+      return HostLog::Kind::Order;
     default:
-      return HostLog::What::Other;
+      return HostLog::Kind::Other;
   }
 }
 
@@ -150,7 +150,7 @@ void ProcessBuilder::context_is_on(u32 context, i32 device) {
   timeline_.context_is_on(context, device);
 }
 
-u32 ProcessBuilder::context_named(u64 handle) {
+u32 ProcessBuilder::cached_context_index(u64 handle) {
   if (handle == last_context_handle_ && last_contexts_version_ == contexts_version_) return last_context_;
   last_context_ = context_index(handle);
   last_context_handle_ = handle;

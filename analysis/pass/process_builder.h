@@ -64,7 +64,7 @@ class ProcessBuilder {
   void count_call(Moment& at);
   void tell_call(Moment& at, const ThreadState& caller);
   u32 context_index(u64 handle);
-  u32 context_named(u64 handle);  // the same, for what is asked again and again
+  u32 cached_context_index(u64 handle);  // the same, for what is asked again and again
   void context_is_on(u32 context, i32 device);
   i32 device_of(u32 context) const;
   void add_definition(const RecordHeader& record);
@@ -88,7 +88,7 @@ class ProcessBuilder {
   };
   const Launched& launched(const KernelLaunch& value);
   CopyGroup& copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
-  MemoryLedger::Place place_of(u8 told, u64 address) const;
+  MemoryLedger::Place place_of(u8 said, u64 address) const;
   void count_transfer(const Moment& at, CopyGroup& group, u64 bytes);
   void replayed(const GraphTable::Node& node, u32 context, u64 times);
 

@@ -54,7 +54,7 @@ const ProcessBuilder::Launched& ProcessBuilder::launched(const KernelLaunch& val
   if (differs == 0) return known;
   KernelShape shape = shape_of(value);
   shape.function = functions_.find(value.function);
-  shape.context = context_named(value.context);
+  shape.context = cached_context_index(value.context);
   kernel(shape);
   std::copy(words, words + 7, known.words);
   known.kernel = last_kernel_;
@@ -105,7 +105,7 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   if (at.counted) ++facts_.graph_launches;
   loops_.spoiled(at.lane);
   HostOperation operation = operation_of(at, OperationKind::Graph);
-  const u32 context = context_named(value.context);
+  const u32 context = cached_context_index(value.context);
   operation.target = graphs_.launched(value.exec, context, at.counted, at.duration());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }

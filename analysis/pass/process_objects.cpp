@@ -82,12 +82,12 @@ void ProcessBuilder::on_device(const DeviceFacts& value) {
 
 // A context that was destroyed takes its memory with it; a reset of a primary context names its device alone.
 void ProcessBuilder::on_context(const ObjectCall& value, Nanos at) {
-  const auto what = static_cast<ObjectWhat>(value.what);
-  if (value.object != 0 && value.value >= 0 && (what == ObjectWhat::Created || what == ObjectWhat::Retained)) {
+  const auto what = static_cast<ObjectAct>(value.what);
+  if (value.object != 0 && value.value >= 0 && (what == ObjectAct::Created || what == ObjectAct::Retained)) {
     const u32 context = context_index(value.object);
     if (device_of(context) < 0) context_is_on(context, static_cast<i32>(value.value));
   }
-  if (what != ObjectWhat::Destroyed) return;
+  if (what != ObjectAct::Destroyed) return;
   ++contexts_version_;
   for (auto it = contexts_by_handle_.begin(); it != contexts_by_handle_.end();) {
     const bool meant =
@@ -109,7 +109,7 @@ void ProcessBuilder::on_object(const Moment& at) {
   const auto kind = static_cast<ObjectKind>(value.kind);
   if (kind == ObjectKind::Context) return on_context(value, at.begin);
   timeline_.object(value);
-  if (static_cast<ObjectWhat>(value.what) != ObjectWhat::Destroyed) return;
+  if (static_cast<ObjectAct>(value.what) != ObjectAct::Destroyed) return;
   switch (kind) {
     case ObjectKind::Graph:
       return graphs_.graph_gone(value.object);
@@ -140,11 +140,11 @@ void ProcessBuilder::on_graph_node(const GraphNode& value) {
 void ProcessBuilder::on_module(const Moment& at) {
   const auto value = decode<ModuleLoad>(at.record);
   if (value.header.result != 0) return;
-  if (static_cast<ModuleWhat>(value.what) == ModuleWhat::Unload) return functions_.module_unloaded(value.module);
+  if (static_cast<ModuleAct>(value.what) == ModuleAct::Unload) return functions_.module_unloaded(value.module);
   functions_.module_loaded(value);
   if (!at.counted) return;
   for (ModuleLoads& known : facts_.module_loads) {
-    if (known.what != static_cast<ModuleWhat>(value.what) || known.image != static_cast<ImageKind>(value.image))
+    if (known.what != static_cast<ModuleAct>(value.what) || known.image != static_cast<ImageKind>(value.image))
       continue;
     ++known.count;
     known.bytes += value.bytes;
@@ -152,7 +152,7 @@ void ProcessBuilder::on_module(const Moment& at) {
     known.max_ns = std::max(known.max_ns, at.duration());
     return;
   }
-  facts_.module_loads.push_back({static_cast<ModuleWhat>(value.what), static_cast<ImageKind>(value.image), value.bytes,
+  facts_.module_loads.push_back({static_cast<ModuleAct>(value.what), static_cast<ImageKind>(value.image), value.bytes,
                                  1, at.duration(), at.duration()});
 }
 

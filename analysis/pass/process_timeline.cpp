@@ -18,7 +18,7 @@ HostOperation ProcessBuilder::operation_of(const Moment& at, OperationKind kind)
 }
 
 StreamName ProcessBuilder::stream_of(const Moment& at, u64 handle, u64 context, u32 flags) {
-  return {context_named(context), handle, (flags & kLaunchPerThread) != 0, at.lane};
+  return {cached_context_index(context), handle, (flags & kLaunchPerThread) != 0, at.lane};
 }
 
 bool ProcessBuilder::is_library_call(u16 id) {

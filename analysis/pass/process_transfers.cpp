@@ -73,8 +73,8 @@ CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool
 
 // What the call said of a side, else what the ledger knows of the address, else pageable: but only if no allocation can
 // have been missed.
-MemoryLedger::Place ProcessBuilder::place_of(u8 told, u64 address) const {
-  const auto kind = static_cast<MemoryKind>(told);
+MemoryLedger::Place ProcessBuilder::place_of(u8 said, u64 address) const {
+  const auto kind = static_cast<MemoryKind>(said);
   if (kind == MemoryKind::Pinned) return {HostMemory::Pinned, -1};
   if (kind == MemoryKind::Pageable) return {HostMemory::Pageable, -1};
   if (kind == MemoryKind::Array) return {HostMemory::Device, -1};
@@ -112,7 +112,7 @@ void ProcessBuilder::on_copy(const Moment& at) {
     const bool managed = source.memory == HostMemory::Managed || destination.memory == HostMemory::Managed;
     memory = managed ? HostMemory::Managed : HostMemory::Device;
   }
-  i32 device = device_of(context_named(value.context));
+  i32 device = device_of(cached_context_index(value.context));
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
   if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
@@ -131,7 +131,7 @@ void ProcessBuilder::on_memset(const Moment& at) {
   if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
   const auto place = ledger_.find(value.destination);
   const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
-  i32 device = device_of(context_named(value.context));
+  i32 device = device_of(cached_context_index(value.context));
   if (device < 0) device = place.device;
   CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
@@ -142,7 +142,7 @@ void ProcessBuilder::on_memset(const Moment& at) {
 
 void ProcessBuilder::on_alloc(const Moment& at) {
   const auto value = decode<Alloc>(at.record);
-  const u32 context = context_named(value.context);
+  const u32 context = cached_context_index(value.context);
   ledger_.allocated(value, value.device >= 0 ? value.device : device_of(context), context, at.end);
   const auto kind = static_cast<AllocKind>(value.kind);
   const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;

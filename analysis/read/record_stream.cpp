@@ -14,9 +14,9 @@ bool gives_back(const RecordHeader& record) {
     case RecordType::Free:
       return true;
     case RecordType::ModuleLoad:
-      return decode<ModuleLoad>(record).what == static_cast<u32>(ModuleWhat::Unload);
+      return decode<ModuleLoad>(record).what == static_cast<u32>(ModuleAct::Unload);
     case RecordType::ObjectCall:
-      return decode<ObjectCall>(record).what == static_cast<u32>(ObjectWhat::Destroyed);
+      return decode<ObjectCall>(record).what == static_cast<u32>(ObjectAct::Destroyed);
     default:
       return false;
   }

@@ -27,7 +27,7 @@ class RecordStream {
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
 
-  // Takes all records once, in runs of one thread: `run(span)` with whole records between the pointers. It goes on while
+  // Takes all records once, in spans of one thread: `visit(span)` with whole records between the pointers. It goes on while
   // `run` returns true.
   struct Span {
     const u8* begin = nullptr;
@@ -36,13 +36,13 @@ class RecordStream {
     u32 records = 0;                 // in it
     const TypeSet* types = nullptr;  // what the chunk holds that they lie in
   };
-  template <typename Run>
-  void for_each_run(Run&& run) {
-    for (Span span; next(span) && run(span);) {
+  template <typename Visit>
+  void for_each_span(Visit&& visit) {
+    for (Span span; next(span) && visit(span);) {
     }
   }
 
-  // Keeps the records of the newest run where they are, beyond the next run and the stream. Any thread may let go.
+  // Keeps the records of the newest span where they are, beyond the next one and the stream. Any thread may let go.
   std::shared_ptr<const void> chunk() const;
 
   u64 unknown_records() const { return unknown_; }

@@ -1,4 +1,4 @@
-// All reports. NAME_report(trace) makes one table; a report says of itself what it is (section_report.h). No report
+// All reports. NAME_report(run) makes one table; a report says of itself what it is (section_report.h). No report
 // includes this: a new row compiles the list anew, and not every report.
 #pragma once
 

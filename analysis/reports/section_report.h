@@ -34,10 +34,10 @@ struct SectionReport {
   std::initializer_list<SectionColumn> columns;
   std::initializer_list<const char*> notes = {};  // that hold for every trace; `fill` adds those that depend on it
   // Adds the rows, each with as many cells as there are columns. The table comes with section, title, columns and notes.
-  void (*fill)(const LoadedTrace& trace, Table& table);
+  void (*fill)(const LoadedRun& run, Table& table);
 
   // The whole table. Throws std::logic_error where a row does not fit the columns: a mistake in `fill`.
-  Table operator()(const LoadedTrace& trace) const;
+  Table operator()(const LoadedRun& run) const;
 };
 
 }  // namespace gputrace

@@ -27,11 +27,11 @@ bool complete(const std::vector<Member>& members) {
 
 }  // namespace
 
-CollectiveTimes match_collectives(const LoadedTrace& trace) {
+CollectiveTimes match_collectives(const LoadedRun& run) {
   CollectiveTimes times;
   std::map<u64, std::vector<Member>> communicators;  // by id
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     const LibraryFacts& library = process.library;
     times.rows.emplace_back(library.rows.size());
     std::vector<std::size_t> member_of(library.communicators.size(), 0);
@@ -48,7 +48,7 @@ CollectiveTimes match_collectives(const LoadedTrace& trace) {
     }
   }
   const auto row_of = [&](const Member& member, std::size_t i) -> const LibraryRow& {
-    return trace.processes[member.process].library.rows[member.instances[i]->row];
+    return run.processes[member.process].library.rows[member.instances[i]->row];
   };
   for (const auto& [id, members] : communicators) {
     if (!complete(members)) continue;

@@ -23,6 +23,6 @@ class CollectiveTimes {
 
 // A communicator is matched when all its ranks are there, each once, with equally many collectives of the same
 // operations and sizes: where one is missing or records were lost, none of its collectives is.
-CollectiveTimes match_collectives(const LoadedTrace& trace);
+CollectiveTimes match_collectives(const LoadedRun& run);
 
 }  // namespace gputrace

@@ -33,11 +33,11 @@ void add_up(const std::vector<const DeviceMemory*>& parts, DeviceMemoryTotal& to
 
 }  // namespace
 
-std::vector<DeviceMemoryTotal> device_memory(const LoadedTrace& trace) {
-  const DeviceMap devices(trace);
+std::vector<DeviceMemoryTotal> device_memory(const LoadedRun& run) {
+  const DeviceMap devices(run);
   std::map<i64, std::vector<const DeviceMemory*>> by_device;
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    for (const DeviceMemory& memory : trace.processes[p].device_memory) {
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    for (const DeviceMemory& memory : run.processes[p].device_memory) {
       const Value number = devices.number(p, memory.device);
       by_device[is_null(number) ? -1 : std::get<i64>(number)].push_back(&memory);
     }

@@ -18,6 +18,6 @@ struct DeviceMemoryTotal {
   std::size_t processes = 0;
 };
 
-std::vector<DeviceMemoryTotal> device_memory(const LoadedTrace& trace);
+std::vector<DeviceMemoryTotal> device_memory(const LoadedRun& run);
 
 }  // namespace gputrace

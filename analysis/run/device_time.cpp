@@ -24,16 +24,16 @@ bool of_collection(u32 kind) {
 
 }  // namespace
 
-bool device_collected(const LoadedTrace& trace) {
-  for (const ProcessTrace& process : trace.processes) {
+bool device_collected(const LoadedRun& run) {
+  for (const ProcessTrace& process : run.processes) {
     if (process.device.collected) return true;
   }
   return false;
 }
 
-std::string why_no_device_times(const LoadedTrace& trace) {
+std::string why_no_device_times(const LoadedRun& run) {
   bool any = false;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     if (process.device.collected) {
       any = true;
       continue;
@@ -48,23 +48,23 @@ std::string why_no_device_times(const LoadedTrace& trace) {
   return any ? "" : "device timing was not collected";
 }
 
-std::string why_no_environment(const LoadedTrace& trace) {
+std::string why_no_environment(const LoadedRun& run) {
   std::string why = "CUPTI told of none";
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     if (!process.device.environment.empty()) return "";
     for (const auto& [what, reason] : process.not_collected) {
       if (what == "environment") why = reason;
     }
   }
-  return device_collected(trace) ? why : "needs device timing: " + why_no_device_times(trace);
+  return device_collected(run) ? why : "needs device timing: " + why_no_device_times(run);
 }
 
-DeviceTotals device_totals(const LoadedTrace& trace) {
+DeviceTotals device_totals(const LoadedRun& run) {
   DeviceTotals totals;
-  const DeviceMap devices(trace);
+  const DeviceMap devices(run);
   std::set<std::string> seen;
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const DeviceTimes& times : process.device.devices) {
       if (times.span_ns() == 0) continue;
       ++totals.devices;

@@ -9,13 +9,13 @@
 namespace gputrace {
 
 // Device records were collected in any of the processes.
-bool device_collected(const LoadedTrace& trace);
+bool device_collected(const LoadedRun& run);
 // Why (part of) the device times are missing, in a sentence without a full stop; empty: nothing is missing that we know
 // of.
-std::string why_no_device_times(const LoadedTrace& trace);
+std::string why_no_device_times(const LoadedRun& run);
 
 // Why there are no clocks, power and temperature; empty: there are some.
-std::string why_no_environment(const LoadedTrace& trace);
+std::string why_no_environment(const LoadedRun& run);
 
 struct DeviceTotals {
   u64 devices = 0;  // (process, device) pairs with activity
@@ -29,7 +29,7 @@ struct DeviceTotals {
   u64 clocked_ns = 0, held_down_ns = 0;  // as DeviceEnvironmentTimes, over devices
   bool shared_device = false;            // a device that several processes used: their times are added, not united
 };
-DeviceTotals device_totals(const LoadedTrace& trace);
+DeviceTotals device_totals(const LoadedRun& run);
 
 // part / whole, or nothing where whole is 0.
 std::optional<double> ratio(u64 part, u64 whole);

@@ -2,10 +2,10 @@
 
 namespace gputrace {
 
-DeviceMap::DeviceMap(const LoadedTrace& trace) {
+DeviceMap::DeviceMap(const LoadedRun& run) {
   std::map<std::string, std::size_t> known;
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const Device& device : process.devices) {
       const std::string identity = device.uuid.empty() ? std::to_string(device.ordinal) : device.uuid;
       const auto [it, fresh] = known.emplace(process.who.host + '\n' + identity, entries_.size());

@@ -18,7 +18,7 @@ class DeviceMap {
     std::string host;
     Device device;
   };
-  explicit DeviceMap(const LoadedTrace& trace);
+  explicit DeviceMap(const LoadedRun& run);
 
   // null where the ordinal is not known.
   Value number(std::size_t process, i32 ordinal) const;

@@ -8,34 +8,34 @@
 namespace gputrace {
 namespace {
 
-bool asked_of_any(const LoadedTrace& trace, u32 part, bool if_not_said) {
-  return std::any_of(trace.processes.begin(), trace.processes.end(),
+bool asked_of_any(const LoadedRun& run, u32 part, bool if_not_said) {
+  return std::any_of(run.processes.begin(), run.processes.end(),
                      [&](const ProcessTrace& process) { return asked_for(process, part).value_or(if_not_said); });
 }
 
-std::string why_no_calls(const LoadedTrace& trace) {
-  return asked_of_any(trace, collect::kApi, true) ? "" : "calls were not collected (GPUTRACE_COLLECT without api)";
+std::string why_no_calls(const LoadedRun& run) {
+  return asked_of_any(run, collect::kApi, true) ? "" : "calls were not collected (GPUTRACE_COLLECT without api)";
 }
 
-std::string why_no_device(const LoadedTrace& trace) {
-  return device_collected(trace) ? "" : "needs device timing: " + why_no_device_times(trace);
+std::string why_no_device(const LoadedRun& run) {
+  return device_collected(run) ? "" : "needs device timing: " + why_no_device_times(run);
 }
 
 // Collected code that shows nothing is an answer: only where nobody asked for it is the need not met.
-std::string why_code_not_asked(const LoadedTrace& trace) {
-  return asked_of_any(trace, collect::kCode, false) ? ""
-                                                    : "machine code was not collected (GPUTRACE_COLLECT without code)";
+std::string why_code_not_asked(const LoadedRun& run) {
+  return asked_of_any(run, collect::kCode, false) ? ""
+                                                  : "machine code was not collected (GPUTRACE_COLLECT without code)";
 }
 
-std::string why_no_libraries(const LoadedTrace& trace) {
-  const bool collected = std::any_of(trace.processes.begin(), trace.processes.end(),
+std::string why_no_libraries(const LoadedRun& run) {
+  const bool collected = std::any_of(run.processes.begin(), run.processes.end(),
                                      [](const ProcessTrace& process) { return process.library.collected; });
   return collected ? "" : "calls of vendor libraries were not collected (GPUTRACE_COLLECT without libs)";
 }
 
 struct NeedEntry {
   const char* part;
-  std::string (*why_not_met)(const LoadedTrace& trace);  // empty: it is met
+  std::string (*why_not_met)(const LoadedRun& run);  // empty: it is met
 };
 
 const NeedEntry& entry_of(Need need) {
@@ -51,21 +51,21 @@ const NeedEntry& entry_of(Need need) {
 
 const char* part_of(Need need) { return entry_of(need).part; }
 
-std::optional<std::string> why_not_met(Needs needs, const LoadedTrace& trace) {
+std::optional<std::string> why_not_met(Needs needs, const LoadedRun& run) {
   for (const Need need : needs) {
-    std::string why = entry_of(need).why_not_met(trace);
+    std::string why = entry_of(need).why_not_met(run);
     if (!why.empty()) return why;
   }
   return std::nullopt;
 }
 
-std::string why_no_code(const LoadedTrace& trace) {
-  for (const ProcessTrace& process : trace.processes) {
+std::string why_no_code(const LoadedRun& run) {
+  for (const ProcessTrace& process : run.processes) {
     for (const Function& function : process.functions) {
       if (!function.code.empty()) return "";
     }
   }
-  const std::string why = why_code_not_asked(trace);
+  const std::string why = why_code_not_asked(run);
   return why.empty() ? "no machine code of a launched kernel was read" : why;
 }
 

@@ -18,9 +18,9 @@ using Needs = std::initializer_list<Need>;  // the order in which they are looke
 const char* part_of(Need need);
 
 // Why the first of the needs that are not met is not; nothing: all are met.
-std::optional<std::string> why_not_met(Needs needs, const LoadedTrace& trace);
+std::optional<std::string> why_not_met(Needs needs, const LoadedRun& run);
 
 // Why no kernel's code is known, in a sentence without a full stop; empty: some is.
-std::string why_no_code(const LoadedTrace& trace);
+std::string why_no_code(const LoadedRun& run);
 
 }  // namespace gputrace

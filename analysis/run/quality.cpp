@@ -47,10 +47,10 @@ std::string name_of(const ProcessTrace& process) {
 namespace {
 
 // What limits the device's numbers, for all processes together.
-void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
+void add_device_remarks(const LoadedRun& run, Coverage& coverage) {
   u64 lost = 0, operations = 0, unjoined = 0, doubtful = 0, late = 0;
   bool stopped = false;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     const DeviceActivity& device = process.device;
     for (const u64 count : device.lost) lost += count;
     operations += device.join.operations;
@@ -74,18 +74,18 @@ void add_device_remarks(const LoadedTrace& trace, Coverage& coverage) {
 }
 
 // One directory may hold several runs: their numbers are added up, which is seldom what is wanted.
-void add_runs(const LoadedTrace& trace, Coverage& coverage) {
+void add_runs(const LoadedRun& run, Coverage& coverage) {
   constexpr std::size_t kNamed = 4;
   std::set<std::string, std::greater<>> runs;  // named by the time of their begin
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     if (!process.who.run.empty()) runs.insert(process.who.run);
   }
   if (runs.size() < 2) return;
   std::string names;
   std::size_t named = 0;
-  for (const std::string& run : runs) {
+  for (const std::string& name : runs) {
     if (named++ == kNamed) break;
-    names += (names.empty() ? "" : ", ") + run;
+    names += (names.empty() ? "" : ", ") + name;
   }
   if (runs.size() > kNamed) names += " and older ones";
   coverage.remarks.push_back(std::to_string(runs.size()) + " runs are counted together (" + names +
@@ -94,12 +94,12 @@ void add_runs(const LoadedTrace& trace, Coverage& coverage) {
 
 }  // namespace
 
-Coverage coverage_of(const LoadedTrace& trace) {
+Coverage coverage_of(const LoadedRun& run) {
   Coverage coverage;
-  coverage.processes = trace.processes.size();
-  bool device_told = false;
+  coverage.processes = run.processes.size();
+  bool device_known = false;
   const auto add = [&](const std::string& what, const std::string& why) {
-    device_told = device_told || what == "device";
+    device_known = device_known || what == "device";
     for (const NotCollected& known : coverage.not_collected) {
       if (known.what == what && known.why == why) return;
     }
@@ -107,7 +107,7 @@ Coverage coverage_of(const LoadedTrace& trace) {
   };
   u64 unsure = 0, unmatched = 0;
   bool inexact = false, incomplete_ledger = false;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     coverage.records += process.records;
     coverage.dropped += process.dropped;
     coverage.unknown_records += process.unknown_records;
@@ -119,9 +119,9 @@ Coverage coverage_of(const LoadedTrace& trace) {
     inexact = inexact || !process.counters_exact;
     incomplete_ledger = incomplete_ledger || !process.ledger_complete;
   }
-  if (device_collected(trace)) coverage.device_timing = "cupti";
-  if (const std::string why = why_no_device_times(trace); !device_told && !why.empty()) add("device", why);
-  add_runs(trace, coverage);
+  if (device_collected(run)) coverage.device_timing = "cupti";
+  if (const std::string why = why_no_device_times(run); !device_known && !why.empty()) add("device", why);
+  add_runs(run, coverage);
   if (unsure)
     coverage.remarks.push_back(
         std::to_string(unsure) +
@@ -134,8 +134,8 @@ Coverage coverage_of(const LoadedTrace& trace) {
     coverage.remarks.push_back(
         "allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies "
         "is not known");
-  add_device_remarks(trace, coverage);
-  for (const std::string& unread : trace.unread) coverage.remarks.push_back("not read: " + unread);
+  add_device_remarks(run, coverage);
+  for (const std::string& unread : run.unread) coverage.remarks.push_back("not read: " + unread);
   return coverage;
 }
 

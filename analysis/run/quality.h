@@ -13,7 +13,7 @@ const char* drop_reason(DropReason reason);
 // "ring full 10, disk 2".
 std::string drop_reasons(const std::array<u64, kDropReasons>& dropped);
 
-Coverage coverage_of(const LoadedTrace& trace);
+Coverage coverage_of(const LoadedRun& run);
 
 // A process in a sentence: its rank where it has one, else its executable and pid.
 std::string name_of(const ProcessTrace& process);

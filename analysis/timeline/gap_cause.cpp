@@ -11,23 +11,23 @@ constexpr IdleCause kOrder[] = {IdleCause::Collection, IdleCause::OtherStream,  
                                 IdleCause::HostLate,   IdleCause::QueueFull,       IdleCause::Launch,
                                 IdleCause::Dispatch};
 
-bool blocks(HostLog::What what) {
-  return what == HostLog::What::Module || what == HostLog::What::Allocation || what == HostLog::What::Synchronization ||
-         what == HostLog::What::Copy;
+bool blocks(HostLog::Kind kind) {
+  return kind == HostLog::Kind::Module || kind == HostLog::Kind::Allocation || kind == HostLog::Kind::Synchronization ||
+         kind == HostLog::Kind::Copy;
 }
 
-IdleCause cause_of(HostLog::What what) {
-  switch (what) {
-    case HostLog::What::Module:
+IdleCause cause_of(HostLog::Kind kind) {
+  switch (kind) {
+    case HostLog::Kind::Module:
       return IdleCause::ModuleLoad;
-    case HostLog::What::Allocation:
+    case HostLog::Kind::Allocation:
       return IdleCause::Allocation;
-    case HostLog::What::Synchronization:
+    case HostLog::Kind::Synchronization:
       return IdleCause::Synchronization;
-    case HostLog::What::Copy:
+    case HostLog::Kind::Copy:
       return IdleCause::Copy;
-    case HostLog::What::Launch:
-    case HostLog::What::Order:
+    case HostLog::Kind::Launch:
+    case HostLog::Kind::Order:
       return IdleCause::Launch;
     default:
       return IdleCause::HostLate;
@@ -104,9 +104,9 @@ void before_the_call(const GapContext& context, const HostLog& log, Parts& parts
     done_until = std::max(done_until, std::min(entry.end, called));
     // The call that holds the next operation's own has not returned by then: what it does later is no cause.
     const bool done = entry.end <= called;
-    const bool whole = done && blocks(entry.what);
+    const bool whole = done && blocks(entry.kind);
     const Nanos from = whole ? entry.begin : std::max(entry.begin, begin);
-    parts.add(cause_of(entry.what), without_overhead(context, from, std::min(entry.end, called), entry.inner, parts),
+    parts.add(cause_of(entry.kind), without_overhead(context, from, std::min(entry.end, called), entry.inner, parts),
               entry.inner);
   });
   if (in_calls == 0 && log.forgotten() != 0) return;  // what it did is not remembered

@@ -14,24 +14,24 @@ namespace gputrace {
 class HostLog {
  public:
   // What a call does, as far as it can make a device wait.
-  enum class What : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order };
+  enum class Kind : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order };
   struct Entry {
     Nanos begin = 0, end = 0;
     u16 call = 0;   // id of the outermost call
     u16 inner = 0;  // id of the nested call that gave it its meaning; = call where it has none
-    What what = What::Other;
+    Kind kind = Kind::Other;
     Nanos length() const { return end - begin; }
   };
   static constexpr std::size_t kMost = 4u << 20;
 
   explicit HostLog(std::size_t threads) : threads_(threads) {}
 
-  void add(u32 thread, Nanos begin, Nanos end, u16 call, What what) {
+  void add(u32 thread, Nanos begin, Nanos end, u16 call, Kind kind) {
     auto& log = threads_[thread];
-    Entry made{begin, end, call, call, what};
+    Entry made{begin, end, call, call, kind};
     while (!log.empty() && log.back().begin >= begin) {  // nested in the new one
       const Entry& nested = log.back();
-      if (rank(nested.what) > rank(made.what)) made.what = nested.what, made.inner = nested.inner;
+      if (rank(nested.kind) > rank(made.kind)) made.kind = nested.kind, made.inner = nested.inner;
       log.pop_back();
       --size_;
     }
@@ -66,19 +66,19 @@ class HostLog {
 
  private:
   // Which of two meanings a call takes that holds both.
-  static int rank(What what) {
-    switch (what) {
-      case What::Module:
+  static int rank(Kind kind) {
+    switch (kind) {
+      case Kind::Module:
         return 6;
-      case What::Allocation:
+      case Kind::Allocation:
         return 5;
-      case What::Synchronization:
+      case Kind::Synchronization:
         return 4;
-      case What::Copy:
+      case Kind::Copy:
         return 3;
-      case What::Launch:
+      case Kind::Launch:
         return 2;
-      case What::Order:
+      case Kind::Order:
         return 1;
       default:
         return 0;

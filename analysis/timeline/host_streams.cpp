@@ -32,8 +32,9 @@ u32 HostStreams::look_up(const StreamName& name) {
   }
   const auto known = by_handle_.find(name.handle);
   if (known != by_handle_.end()) return known->second;
-  const auto told = independent_.find(name.handle);
-  const u32 made = make(name, told != independent_.end() && told->second ? Kind::Independent : Kind::Blocking);
+  const auto independent = independent_.find(name.handle);
+  const u32 made =
+      make(name, independent != independent_.end() && independent->second ? Kind::Independent : Kind::Blocking);
   by_handle_.emplace(name.handle, made);
   return made;
 }

@@ -33,9 +33,9 @@ IdleCause overhead_cause(u32 kind) {
 // Both or none, in their order before the start.
 void convert_stamps(const DeviceTimeline& clock, u64 start, DeviceOperation& operation) {
   const u64 queued = static_cast<u64>(operation.queued), submitted = static_cast<u64>(operation.submitted);
-  const bool told = queued != 0 && queued <= submitted && submitted <= start;
-  operation.queued = told ? operation.start - clock.length(queued, start) : 0;
-  operation.submitted = told ? operation.start - clock.length(submitted, start) : 0;
+  const bool stamped = queued != 0 && queued <= submitted && submitted <= start;
+  operation.queued = stamped ? operation.start - clock.length(queued, start) : 0;
+  operation.submitted = stamped ? operation.start - clock.length(submitted, start) : 0;
 }
 
 }  // namespace

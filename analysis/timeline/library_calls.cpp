@@ -24,7 +24,7 @@ u64 hash_of(u16 call, const LibraryShape& shape, u32 communicator) {
 }
 
 bool point_to_point(u32 what) {
-  return what == static_cast<u32>(CollectiveWhat::Send) || what == static_cast<u32>(CollectiveWhat::Recv);
+  return what == static_cast<u32>(CollectiveKind::Send) || what == static_cast<u32>(CollectiveKind::Recv);
 }
 
 bool is_grouped_product(std::string_view name) { return name.find("GroupedBatched") != std::string_view::npos; }
@@ -125,13 +125,13 @@ void LibraryCalls::communicator(const Communicator& record) {
   const auto known = communicators_.find(record.communicator);
   const CommunicatorFacts facts{record.communicator, record.id_hash, record.rank, record.ranks, record.device};
   if (known != communicators_.end()) {
-    CommunicatorFacts& told = facts_.communicators[known->second];
-    const bool completes = told.ranks < 0 && (told.id == 0 || told.id == facts.id);
+    CommunicatorFacts& entry = facts_.communicators[known->second];
+    const bool completes = entry.ranks < 0 && (entry.id == 0 || entry.id == facts.id);
     if (completes) {
-      told = facts;
+      entry = facts;
       return;
     }
-    if (told.id == facts.id && told.rank == facts.rank && told.ranks == facts.ranks && told.id != 0) return;
+    if (entry.id == facts.id && entry.rank == facts.rank && entry.ranks == facts.ranks && entry.id != 0) return;
   }
   communicators_[record.communicator] = static_cast<u32>(facts_.communicators.size());
   facts_.communicators.push_back(facts);

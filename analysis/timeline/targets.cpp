@@ -4,14 +4,14 @@
 
 namespace gputrace {
 
-u32 Targets::make_function(u32 told) {
-  facts_.functions.emplace_back().told = told;
+u32 Targets::make_function(u32 pass_number) {
+  facts_.functions.emplace_back().pass_number = pass_number;
   return static_cast<u32>(facts_.functions.size() - 1);
 }
 
 void Targets::function_came() {
-  const u32 told = static_cast<u32>(functions_.size());
-  functions_.push_back(make_function(told));
+  const u32 pass_number = static_cast<u32>(functions_.size());
+  functions_.push_back(make_function(pass_number));
 }
 
 void Targets::has_symbol(u32 function, std::string_view symbol) {
@@ -20,7 +20,7 @@ void Targets::has_symbol(u32 function, std::string_view symbol) {
   if (!added) newest->second = std::max(newest->second, function);
 }
 
-void Targets::function_named(u32 function, std::string_view symbol) {
+void Targets::name_function(u32 function, std::string_view symbol) {
   const u32 place = functions_[function];
   if (facts_.functions[place].symbol.empty()) has_symbol(place, symbol);
 }
@@ -35,20 +35,20 @@ void Targets::kernel_came(const KernelShape& shape) {
   if (shape.function != kNone) own.function = functions_[shape.function];
   if (shape.context != kNone) own.context = contexts_[shape.context];
   const u32 place = kernel_at(own);
-  facts_.kernels[place].told = static_cast<u32>(kernels_.size());
+  facts_.kernels[place].pass_number = static_cast<u32>(kernels_.size());
   kernels_.push_back(place);
 }
 
 void Targets::copies_came(const CopyKey& key) {
   const u32 place = copies_at(key);
-  facts_.copies[place].told = static_cast<u32>(copies_.size());
+  facts_.copies[place].pass_number = static_cast<u32>(copies_.size());
   copies_.push_back(place);
 }
 
 void Targets::context_came(i32 device) {
-  const u32 told = static_cast<u32>(contexts_.size());
+  const u32 pass_number = static_cast<u32>(contexts_.size());
   contexts_.push_back(static_cast<u32>(facts_.contexts.size()));
-  facts_.contexts.push_back({device, told});
+  facts_.contexts.push_back({device, pass_number});
 }
 
 void Targets::node_is(u64 exec, u64 node, u32 function) {

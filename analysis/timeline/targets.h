@@ -20,7 +20,7 @@ class Targets {
 
   // Told by the pass, in its order; all numbers are the pass's.
   void function_came();
-  void function_named(u32 function, std::string_view symbol);
+  void name_function(u32 function, std::string_view symbol);
   void kernel_came(const KernelShape& shape);
   void copies_came(const CopyKey& key);
   void context_came(i32 device);
@@ -30,8 +30,8 @@ class Targets {
   void node_is(u64 exec, u64 node, u32 function);
 
   // The pass's number → the place in TimelineFacts.
-  u32 kernel(u32 told) const { return told == kNone ? kNone : kernels_[told]; }
-  u32 copies(u32 told) const { return told == kNone ? kNone : copies_[told]; }
+  u32 kernel(u32 pass_number) const { return pass_number == kNone ? kNone : kernels_[pass_number]; }
+  u32 copies(u32 pass_number) const { return pass_number == kNone ? kNone : copies_[pass_number]; }
 
   // Places for what a device record tells; made where there is none.
   // A kernel that is a graph's node, or was not joined (context kNone: the pass's number). `node`, `exec`: CUgraphNode
@@ -46,7 +46,7 @@ class Targets {
     std::size_t operator()(const KernelShape& shape) const { return hash_of(shape); }
   };
 
-  u32 make_function(u32 told);
+  u32 make_function(u32 pass_number);
   void has_symbol(u32 function, std::string_view symbol);
   u32 function_of(const DeviceShape& shape, u64 node, u64 exec);
   u32 context_on(i32 device);

@@ -30,8 +30,8 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window)
       log_(reader.threads().size()),
       intake_(reader, activity_, shapes_, window_, overhead_, window) {}
 
-void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what) {
-  if (intake_.active()) log_.add(thread, begin, end, call, what);
+void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
+  if (intake_.active()) log_.add(thread, begin, end, call, kind);
 }
 
 void Timeline::operation(HostOperation operation, const StreamName& stream) {
@@ -47,9 +47,9 @@ void Timeline::operation(HostOperation operation, const StreamName& stream) {
 void Timeline::ordered(const StreamOrder& record, const StreamName& stream) {
   if (record.header.result != 0 || (record.flags & kLaunchCaptured)) return;
   HostStreams& streams = window_.streams();
-  if (record.what == static_cast<u32>(OrderWhat::EventRecord))
+  if (record.what == static_cast<u32>(OrderKind::EventRecord))
     streams.event_recorded(record.object, streams.find(stream));
-  if (record.what == static_cast<u32>(OrderWhat::StreamWaitEvent))
+  if (record.what == static_cast<u32>(OrderKind::StreamWaitEvent))
     streams.event_awaited(record.object, streams.find(stream));
 }
 
@@ -57,8 +57,8 @@ void Timeline::object(const ObjectCall& record) {
   constexpr i64 kNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
   if (record.header.result != 0) return;
   const auto kind = static_cast<ObjectKind>(record.kind);
-  const bool created = record.what == static_cast<u32>(ObjectWhat::Created);
-  const bool destroyed = record.what == static_cast<u32>(ObjectWhat::Destroyed);
+  const bool created = record.what == static_cast<u32>(ObjectAct::Created);
+  const bool destroyed = record.what == static_cast<u32>(ObjectAct::Destroyed);
   HostStreams& streams = window_.streams();
   if (kind == ObjectKind::Event && destroyed) streams.event_destroyed(record.object);
   if (kind != ObjectKind::Stream) return;

@@ -41,7 +41,7 @@ class Timeline {
   Timeline(const TraceReader& reader, TimeWindow window);
 
   // The host's side, in the order of RecordStream.
-  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what);
+  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind);
   // `expected` false: a device record may come, and need not.
   void operation(HostOperation operation, const StreamName& stream);
   void ordered(const StreamOrder& record, const StreamName& stream);

@@ -23,87 +23,87 @@ void TimelineFeed::collect_libraries() {
   timeline_.collect_libraries();
 }
 
-// `told` is called with the feed, on the thread.
-template <typename Told>
-void TimelineFeed::tell(const Told& told) {
-  static_assert(std::is_trivially_copyable_v<Told>);
-  constexpr std::size_t words = 1 + (sizeof told + 7) / 8;
+// `item` is called with the feed, on the thread.
+template <typename Item>
+void TimelineFeed::put(const Item& item) {
+  static_assert(std::is_trivially_copyable_v<Item>);
+  constexpr std::size_t words = 1 + (sizeof item + 7) / 8;
   if (!open_) open_ = std::make_unique<Batch>();
   if (open_->used + words > open_->words.size()) hand_over();
   u64* const at = open_->words.data() + open_->used;
-  const Take take = &take_one<Told>;
+  const Take take = &take_one<Item>;
   std::memcpy(at, &take, sizeof take);
-  std::memcpy(at + 1, &told, sizeof told);
+  std::memcpy(at + 1, &item, sizeof item);
   open_->used += words;
 }
 
-template <typename Told>
+template <typename Item>
 const u64* TimelineFeed::take_one(TimelineFeed& feed, const u64* at) {
-  alignas(Told) u8 bytes[sizeof(Told)];
+  alignas(Item) u8 bytes[sizeof(Item)];
   std::memcpy(bytes, at, sizeof bytes);
-  (*reinterpret_cast<const Told*>(bytes))(feed);
-  return at + (sizeof(Told) + 7) / 8;
+  (*reinterpret_cast<const Item*>(bytes))(feed);
+  return at + (sizeof(Item) + 7) / 8;
 }
 
-void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, what); });
+void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
+  put([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, kind); });
 }
 
 void TimelineFeed::operation(const HostOperation& operation, const StreamName& stream, bool as_call) {
-  if (!as_call) return tell([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
-  tell([=](TimelineFeed& feed) {
-    feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::What::Launch);
+  if (!as_call) return put([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
+  put([=](TimelineFeed& feed) {
+    feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch);
     feed.timeline_.operation(operation, stream);
   });
 }
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream); });
+  put([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream); });
 }
 
 void TimelineFeed::object(const ObjectCall& record) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.object(record); });
+  put([=](TimelineFeed& feed) { feed.timeline_.object(record); });
 }
 
 void TimelineFeed::collective(u32 thread, Nanos begin) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.collective(thread, begin); });
+  put([=](TimelineFeed& feed) { feed.timeline_.collective(thread, begin); });
 }
 
 void TimelineFeed::function_came() {
-  tell([](TimelineFeed& feed) { feed.timeline_.targets().function_came(); });
+  put([](TimelineFeed& feed) { feed.timeline_.targets().function_came(); });
 }
 
-void TimelineFeed::function_named(u32 function, std::string_view symbol) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.targets().function_named(function, symbol); });
+void TimelineFeed::name_function(u32 function, std::string_view symbol) {
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().name_function(function, symbol); });
 }
 
 void TimelineFeed::kernel_came(const KernelShape& shape) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.targets().kernel_came(shape); });
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().kernel_came(shape); });
 }
 
 void TimelineFeed::copies_came(const CopyKey& key) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.targets().copies_came(key); });
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().copies_came(key); });
 }
 
 void TimelineFeed::context_came(i32 device) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.targets().context_came(device); });
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().context_came(device); });
 }
 
 void TimelineFeed::context_is_on(u32 context, i32 device) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.targets().context_is_on(context, device); });
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().context_is_on(context, device); });
 }
 
 void TimelineFeed::graph_is_new(u64 exec) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.targets().graph_is_new(exec); });
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().graph_is_new(exec); });
 }
 
 void TimelineFeed::node_is(u64 exec, u64 node, u32 function) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(exec, node, function); });
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(exec, node, function); });
 }
 
 void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {
   if (!libraries_) return;
-  tell([=](TimelineFeed& feed) {
+  put([=](TimelineFeed& feed) {
     LibraryCalls::Launched own = launch;
     own.kernel = feed.timeline_.targets().kernel(launch.kernel);
     feed.timeline_.libraries().launched(own);
@@ -112,21 +112,21 @@ void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {
 
 void TimelineFeed::library_ended(const LibraryCalls::Ended& call, const RecordHeader& record,
                                  const std::shared_ptr<const void>& chunk) {
-  tell([call, record = &record](TimelineFeed& feed) { feed.timeline_.libraries().ended(call, *record); });
+  put([call, record = &record](TimelineFeed& feed) { feed.timeline_.libraries().ended(call, *record); });
   keep(chunk);
 }
 
 void TimelineFeed::communicator(const Communicator& record) {
-  tell([=](TimelineFeed& feed) { feed.timeline_.libraries().communicator(record); });
+  put([=](TimelineFeed& feed) { feed.timeline_.libraries().communicator(record); });
 }
 
 void TimelineFeed::device(const u8* begin, const u8* end, const std::shared_ptr<const void>& chunk) {
-  tell([=](TimelineFeed& feed) { feed.take_run({begin, end}); });
+  put([=](TimelineFeed& feed) { feed.take_span({begin, end}); });
   keep(chunk);
 }
 
 void TimelineFeed::device_stream(const DeviceStream& record, u32 context) {
-  tell([=](TimelineFeed& feed) {
+  put([=](TimelineFeed& feed) {
     const Nanos begin = feed.clock_.nanos(record.header.begin), end = feed.clock_.nanos(record.header.end);
     feed.timeline_.device_stream(record, context, std::max(begin, end));
   });
@@ -197,8 +197,8 @@ void TimelineFeed::take(const Batch& batch) {
   }
 }
 
-void TimelineFeed::take_run(const Run& run) {
-  for (const u8* at = run.begin; at != run.end;) {
+void TimelineFeed::take_span(const Span& span) {
+  for (const u8* at = span.begin; at != span.end;) {
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
     const Nanos begin = clock_.nanos(record.begin);
     const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));

@@ -38,7 +38,7 @@ class TimelineFeed {
   void collect_libraries();
 
   // As Timeline has them.
-  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::What what);
+  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind);
   // `as_call`: the operation's call is told with it: an outermost or nested call like any other, a launch.
   void operation(const HostOperation& operation, const StreamName& stream, bool as_call = false);
   void ordered(const StreamOrder& record, const StreamName& stream);
@@ -47,7 +47,7 @@ class TimelineFeed {
 
   // As Targets has them.
   void function_came();
-  void function_named(u32 function, std::string_view symbol);
+  void name_function(u32 function, std::string_view symbol);
   void kernel_came(const KernelShape& shape);
   void copies_came(const CopyKey& key);
   void context_came(i32 device);
@@ -77,19 +77,19 @@ class TimelineFeed {
   // A thing that was told stands in a batch as a pointer to the function that takes it, then itself.
   using Take = const u64* (*)(TimelineFeed& feed, const u64* at);
 
-  template <typename Told>
-  void tell(const Told& told);
-  template <typename Told>
+  template <typename Item>
+  void put(const Item& item);
+  template <typename Item>
   static const u64* take_one(TimelineFeed& feed, const u64* at);
   void keep(const std::shared_ptr<const void>& chunk);
   void hand_over();
   void take_batches();
   void take(const Batch& batch);
-  struct Run {
+  struct Span {
     const u8* begin;
     const u8* end;
   };
-  void take_run(const Run& run);
+  void take_span(const Span& span);
 
   TickClock clock_;
   Timeline timeline_;

@@ -278,7 +278,7 @@ void backend_execute(const LibraryCall& did, void* handle) {
   ErrnoGuard guard;
   Convolution record{};
   record.handle = bits(handle);
-  record.what = static_cast<u32>(ConvolutionWhat::Graph);
+  record.what = static_cast<u32>(ConvolutionKind::Graph);
   record.type = record.compute = record.math_mode = -1;
   stream_of_cudnn(did, handle, record.stream);
   emit(did.call, record);

@@ -99,7 +99,7 @@ void sparse_product(const LibraryCall& did, const SparseProduct& product);
 
 // ------------------------------------------------------------------ convolutions
 struct ConvolutionCall {
-  ConvolutionWhat what;
+  ConvolutionKind what;
   void *handle, *input, *filter, *output, *convolution;  // descriptors; of data or of their gradients
 };
 void convolution(const LibraryCall& did, const ConvolutionCall& c);
@@ -136,7 +136,7 @@ void fft(const LibraryCall& did, int plan, int type, int direction);
 
 // ------------------------------------------------------------------ NCCL
 struct CollectiveCall {
-  CollectiveWhat what;
+  CollectiveKind what;
   const void *send, *receive;
   size_t count;
   int type;

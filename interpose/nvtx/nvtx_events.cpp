@@ -92,10 +92,10 @@ GT_HOT bool joined(u64& generation) {
   return true;
 }
 
-GT_HOT void write(const FinishedCall& call, NvtxWhat what, const NvtxEvent& event, u64 range) {
+GT_HOT void write(const FinishedCall& call, NvtxAct act, const NvtxEvent& event, u64 range) {
   if (!call.in_window()) return;
   Nvtx record{};
-  record.what = static_cast<u32>(what);
+  record.what = static_cast<u32>(act);
   record.message = message_id(call, event.message, record.flags);
   record.domain = event.domain ? nvtx_domain_id(call, event.domain) : 0;
   record.range = range;
@@ -141,7 +141,7 @@ void write_open(OpenRange& range, void* data) {
   const auto& call = *static_cast<const FinishedCall*>(data);
   if (!call.in_window()) return;
   Nvtx record{};
-  record.what = static_cast<u32>(range.id ? NvtxWhat::Start : NvtxWhat::Push);
+  record.what = static_cast<u32>(range.id ? NvtxAct::Start : NvtxAct::Push);
   record.message = range.message ? nvtx_text_id(call, *const_cast<NvtxString*>(range.message)) : 0;
   record.domain = nvtx_domain_id(call, range.domain);
   record.range = range.id;
@@ -209,7 +209,7 @@ NvtxEvent nvtx_event(const void* domain, const EventAttributes* attributes) {
 void nvtx_mark(const NvtxEvent& event) {
   u64 generation;
   if (!joined(generation)) return;
-  write(nvtx_moment(generation, record_ticks()), NvtxWhat::Mark, event, 0);
+  write(nvtx_moment(generation, record_ticks()), NvtxAct::Mark, event, 0);
 }
 
 void nvtx_push(const NvtxEvent& event) {
@@ -221,7 +221,7 @@ void nvtx_push(const NvtxEvent& event) {
   const FinishedCall call = nvtx_moment(generation, record_ticks());
   if (capture_name) [[unlikely]]
     keep_open(event, 0, call.begin);
-  write(call, NvtxWhat::Push, event, 0);
+  write(call, NvtxAct::Push, event, 0);
 }
 
 u64 nvtx_start(const NvtxEvent& event) {
@@ -234,7 +234,7 @@ u64 nvtx_start(const NvtxEvent& event) {
   const FinishedCall call = nvtx_moment(generation, record_ticks());
   if (capture_name) [[unlikely]]
     keep_open(event, range, call.begin);
-  write(call, NvtxWhat::Start, event, range);
+  write(call, NvtxAct::Start, event, range);
   return range;
 }
 
@@ -249,7 +249,7 @@ void nvtx_pop(const void* domain, const NvtxPayload& payload) {
   NvtxEvent event;
   event.domain = domain;
   event.payload = payload;
-  write(call, NvtxWhat::Pop, event, 0);
+  write(call, NvtxAct::Pop, event, 0);
   if (capture_name && nvtx_range_popped(domain, range) && range.captures) [[unlikely]]
     capture_ends(call.end);
 }
@@ -265,7 +265,7 @@ void nvtx_end(u64 id, const void* domain, const NvtxPayload& payload) {
   NvtxEvent event;
   event.domain = domain;
   event.payload = payload;
-  write(call, NvtxWhat::End, event, id);
+  write(call, NvtxAct::End, event, id);
   if (capture_name && nvtx_range_ended(id, range) && range.captures) [[unlikely]]
     capture_ends(call.end);
 }

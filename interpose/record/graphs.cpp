@@ -234,7 +234,7 @@ void node_enabled(const FinishedCall& call, CUgraphExec exec, CUgraphNode node, 
 
 void capture_begun(const FinishedCall& call, CUstream stream) {
   if (call.ok()) open_captures.fetch_add(1, std::memory_order_relaxed);
-  object_call(call, ObjectKind::Capture, ObjectWhat::Begun, u64{0}, handle(stream));
+  object_call(call, ObjectKind::Capture, ObjectAct::Begun, u64{0}, handle(stream));
 }
 
 void capture_ended(const FinishedCall& call, CUstream stream, CUgraph graph) {
@@ -243,7 +243,7 @@ void capture_ended(const FinishedCall& call, CUstream stream, CUgraph graph) {
   u32 open = open_captures.load(std::memory_order_relaxed);
   while (over && open && !open_captures.compare_exchange_weak(open, open - 1, std::memory_order_relaxed)) {
   }
-  object_call(call, ObjectKind::Capture, ObjectWhat::Ended, graph, handle(stream));
+  object_call(call, ObjectKind::Capture, ObjectAct::Ended, graph, handle(stream));
 }
 
 }  // namespace gputrace

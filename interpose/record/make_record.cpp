@@ -198,14 +198,14 @@ void mipmapped_created(const FinishedCall& call, CUmipmappedArray array, const C
                   d ? d->Flags : 0);
 }
 
-void context_call(const FinishedCall& call, ObjectWhat what, u64 context, i64 value) {
+void context_call(const FinishedCall& call, ObjectAct act, u64 context, i64 value) {
   thread_state.context = kUnknownContext;
-  object_call(call, ObjectKind::Context, what, context, 0, value);
+  object_call(call, ObjectKind::Context, act, context, 0, value);
 }
 
 void primary_retained(const FinishedCall& call, CUcontext context, CUdevice device) {
   primary_context_retained(device, handle(context));
-  context_call(call, ObjectWhat::Retained, handle(context), device);
+  context_call(call, ObjectAct::Retained, handle(context), device);
 }
 
 void driver_initialized(const FinishedCall& call) {
@@ -220,14 +220,13 @@ void profiler_range(const FinishedCall& call, bool begin) {
   if (call.ok()) set_profiler_range(begin, call.end);
 }
 
-void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageKind image, u64 bytes,
-                   const char* path) {
+void module_loaded(const FinishedCall& call, ModuleAct act, u64 module, ImageKind image, u64 bytes, const char* path) {
   ErrnoGuard guard;
   ModuleLoad record{};
   record.module = module;
   record.bytes = bytes;
   record.image = static_cast<u32>(image);
-  record.what = static_cast<u32>(what);
+  record.what = static_cast<u32>(act);
   record.thread = call.thread();
   const Definitions lock;
   if (!lock.held()) return emit(call, record);
@@ -235,21 +234,21 @@ void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageK
   define(call, record);
 }
 
-void image_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const void* image) {
+void image_loaded(const FinishedCall& call, ModuleAct act, u64 module, const void* image) {
   ErrnoGuard guard;
   ImageExtent images[kMaxImagesOfModule];
   const u32 count = call.ok() ? find_images(image, images) : 0;
-  module_loaded(call, what, module, count ? images[0].kind : ImageKind::Unknown, count ? images[0].bytes : 0, nullptr);
+  module_loaded(call, act, module, count ? images[0].kind : ImageKind::Unknown, count ? images[0].bytes : 0, nullptr);
   capture_images(call, module, images, count);
 }
 
-void file_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const char* path) {
-  module_loaded(call, what, module, ImageKind::File, 0, path);
+void file_loaded(const FinishedCall& call, ModuleAct act, u64 module, const char* path) {
+  module_loaded(call, act, module, ImageKind::File, 0, path);
   capture_file(call, module, path);
 }
 
 void unloaded(const FinishedCall& call, u64 module) {
-  module_loaded(call, ModuleWhat::Unload, module, ImageKind::Unknown, 0, nullptr);
+  module_loaded(call, ModuleAct::Unload, module, ImageKind::Unknown, 0, nullptr);
   if (!call.ok()) return;
   functions_gone(module);
   code_unloaded(module);
@@ -261,14 +260,14 @@ void library_module(const FinishedCall& call, CUmodule module, CUlibrary library
 }
 
 void link_data(const FinishedCall& call, CUlinkState state, CUjitInputType type, u64 bytes, const char* name) {
-  module_loaded(call, ModuleWhat::Link, handle(state), kind_of_input(type), bytes, name);
+  module_loaded(call, ModuleAct::Link, handle(state), kind_of_input(type), bytes, name);
 }
 void link_file(const FinishedCall& call, CUlinkState state, CUjitInputType type, const char* path) {
-  module_loaded(call, ModuleWhat::Link, handle(state), type == CU_JIT_INPUT_PTX ? ImageKind::Ptx : ImageKind::File, 0,
+  module_loaded(call, ModuleAct::Link, handle(state), type == CU_JIT_INPUT_PTX ? ImageKind::Ptx : ImageKind::File, 0,
                 path);
 }
 void link_complete(const FinishedCall& call, CUlinkState state, u64 bytes) {
-  module_loaded(call, ModuleWhat::Link, handle(state), ImageKind::Cubin, bytes, nullptr);
+  module_loaded(call, ModuleAct::Link, handle(state), ImageKind::Cubin, bytes, nullptr);
 }
 
 void functions_listed(const FinishedCall& call, const CUfunction* functions, unsigned capacity, CUmodule module) {

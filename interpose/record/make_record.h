@@ -276,59 +276,59 @@ GT_HOT void pool_freed(const FinishedCall& call, CUdeviceptr address, CUstream s
 }
 
 // ------------------------------------------------------------------ order
-GT_HOT void sync_call(const FinishedCall& call, SyncWhat what, u64 object) {
+GT_HOT void sync_call(const FinishedCall& call, SyncKind kind, u64 object) {
   Sync record{};
   record.object = object;
   record.context = call.context();
-  record.what = static_cast<u32>(what);
+  record.what = static_cast<u32>(kind);
   record.flags = launch_flags(call);
   emit(call, record);
 }
-GT_HOT void stream_order(const FinishedCall& call, OrderWhat what, u64 object, CUstream stream) {
+GT_HOT void stream_order(const FinishedCall& call, OrderKind kind, u64 object, CUstream stream) {
   StreamOrder record{};
   record.object = object;
   record.stream = handle(stream);
   record.context = call.context();
-  record.what = static_cast<u32>(what);
+  record.what = static_cast<u32>(kind);
   record.flags = stream_flags(call, stream);
   emit(call, record);
 }
 
 // ------------------------------------------------------------------ objects
 template <typename Object>
-GT_HOT void object_call(const FinishedCall& call, ObjectKind kind, ObjectWhat what, Object object, u64 parent = 0,
+GT_HOT void object_call(const FinishedCall& call, ObjectKind kind, ObjectAct act, Object object, u64 parent = 0,
                         i64 value = 0) {
   ObjectCall record{};
   record.object = handle(object);
   record.parent = parent;
   record.value = value;
   record.kind = static_cast<u32>(kind);
-  record.what = static_cast<u32>(what);
+  record.what = static_cast<u32>(act);
   emit(call, record);
 }
 inline void stream_call(const FinishedCall& call, CUstream stream, u64 context, i64 value) {
-  object_call(call, ObjectKind::Stream, ObjectWhat::Created, stream, context, value);
+  object_call(call, ObjectKind::Stream, ObjectAct::Created, stream, context, value);
   stream_created(call, stream, context);
 }
 // Every call after which another context may be current.
-void context_call(const FinishedCall& call, ObjectWhat what, u64 context, i64 value = 0);
+void context_call(const FinishedCall& call, ObjectAct act, u64 context, i64 value = 0);
 void primary_retained(const FinishedCall& call, CUcontext context, CUdevice device);
 void driver_initialized(const FinishedCall& call);
 void profiler_range(const FinishedCall& call, bool begin);
 
 // ------------------------------------------------------------------ machine code
-void module_loaded(const FinishedCall& call, ModuleWhat what, u64 module, ImageKind image, u64 bytes, const char* path);
-void image_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const void* image);
-void file_loaded(const FinishedCall& call, ModuleWhat what, u64 module, const char* path);
+void module_loaded(const FinishedCall& call, ModuleAct act, u64 module, ImageKind image, u64 bytes, const char* path);
+void image_loaded(const FinishedCall& call, ModuleAct act, u64 module, const void* image);
+void file_loaded(const FinishedCall& call, ModuleAct act, u64 module, const char* path);
 void unloaded(const FinishedCall& call, u64 module);
 void library_module(const FinishedCall& call, CUmodule module, CUlibrary library);
 template <typename Module>
-void module_image(const FinishedCall& call, ModuleWhat what, Module module, const void* image) {
-  image_loaded(call, what, handle(module), image);
+void module_image(const FinishedCall& call, ModuleAct act, Module module, const void* image) {
+  image_loaded(call, act, handle(module), image);
 }
 template <typename Module>
-void module_file(const FinishedCall& call, ModuleWhat what, Module module, const char* path) {
-  file_loaded(call, what, handle(module), path);
+void module_file(const FinishedCall& call, ModuleAct act, Module module, const char* path) {
+  file_loaded(call, act, handle(module), path);
 }
 template <typename Module>
 void module_unloaded(const FinishedCall& call, Module module) {

@@ -167,11 +167,11 @@ void on_leave(const CallNotice& n) {
 }
 
 void on_resource(const ResourceNotice& n) {
-  using What = ResourceNotice::What;
-  if (n.what == What::context_created && kind_on(CUPTI_ACTIVITY_KIND_CONTEXT)) record_context(n.id, n.device);
-  if (n.what == What::stream_created && kind_on(CUPTI_ACTIVITY_KIND_STREAM))
+  using Act = ResourceNotice::Act;
+  if (n.act == Act::context_created && kind_on(CUPTI_ACTIVITY_KIND_CONTEXT)) record_context(n.id, n.device);
+  if (n.act == Act::stream_created && kind_on(CUPTI_ACTIVITY_KIND_STREAM))
     record_stream(n.context_id, n.id, n.priority, static_cast<CUpti_ActivityStreamFlag>(n.stream_flag), n.correlation);
-  if (n.what == What::module_loaded && n.compiled && kind_on(CUPTI_ACTIVITY_KIND_JIT)) record_jit(n, thread_id());
+  if (n.act == Act::module_loaded && n.compiled && kind_on(CUPTI_ACTIVITY_KIND_JIT)) record_jit(n, thread_id());
   callback_resource(n);
 }
 

@@ -95,34 +95,34 @@ CUptiResult subscribe(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, 
 }
 
 // Which callback a resource's fate is; 0: none.
-uint32_t resource_number(ResourceNotice::What what) {
-  using What = ResourceNotice::What;
-  switch (what) {
-    case What::context_created:
+uint32_t resource_number(ResourceNotice::Act act) {
+  using Act = ResourceNotice::Act;
+  switch (act) {
+    case Act::context_created:
       return CUPTI_CBID_RESOURCE_CONTEXT_CREATED;
-    case What::context_destroyed:
+    case Act::context_destroyed:
       return CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING;
-    case What::stream_created:
+    case Act::stream_created:
       return CUPTI_CBID_RESOURCE_STREAM_CREATED;
-    case What::stream_destroyed:
+    case Act::stream_destroyed:
       return CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING;
-    case What::module_loaded:
+    case Act::module_loaded:
       return CUPTI_CBID_RESOURCE_MODULE_LOADED;
-    case What::module_unloaded:
+    case Act::module_unloaded:
       return CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING;
-    case What::graph_created:
+    case Act::graph_created:
       return CUPTI_CBID_RESOURCE_GRAPH_CREATED;
-    case What::graph_destroyed:
+    case Act::graph_destroyed:
       return CUPTI_CBID_RESOURCE_GRAPH_DESTROY_STARTING;
-    case What::graph_node_created:
+    case Act::graph_node_created:
       return CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
-    case What::graph_node_cloned:
+    case Act::graph_node_cloned:
       return CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
-    case What::graph_node_destroyed:
+    case Act::graph_node_destroyed:
       return CUPTI_CBID_RESOURCE_GRAPHNODE_DESTROY_STARTING;
-    case What::graph_exec_created:
+    case Act::graph_exec_created:
       return CUPTI_CBID_RESOURCE_GRAPHEXEC_CREATED;
-    case What::graph_exec_destroyed:
+    case Act::graph_exec_destroyed:
       return CUPTI_CBID_RESOURCE_GRAPHEXEC_DESTROY_STARTING;
   }
   return 0;
@@ -148,8 +148,8 @@ void callback_call(const CallNotice& n, uint32_t number, bool entering) {
 }
 
 void callback_sync(const SyncNotice& n) {
-  const bool stream = n.what == SyncNotice::What::stream;
-  if (!stream && n.what != SyncNotice::What::context) return;
+  const bool stream = n.kind == SyncNotice::Kind::stream;
+  if (!stream && n.kind != SyncNotice::Kind::context) return;
   const uint32_t number =
       stream ? CUPTI_CBID_SYNCHRONIZE_STREAM_SYNCHRONIZED : CUPTI_CBID_SYNCHRONIZE_CONTEXT_SYNCHRONIZED;
   if (!enabled(CUPTI_CB_DOMAIN_SYNCHRONIZE, number)) return;
@@ -160,7 +160,7 @@ void callback_sync(const SyncNotice& n) {
 }
 
 void callback_resource(const ResourceNotice& n) {
-  const uint32_t number = resource_number(n.what);
+  const uint32_t number = resource_number(n.act);
   if (!enabled(CUPTI_CB_DOMAIN_RESOURCE, number)) return;
   CUpti_ModuleResourceData module{n.id, n.image_bytes, static_cast<const char*>(n.image)};
   CUpti_GraphData graph{};
@@ -173,9 +173,8 @@ void callback_resource(const ResourceNotice& n) {
   CUpti_ResourceData data{};
   data.context = n.context;
   data.resourceHandle.stream = n.stream;
-  const bool of_module =
-      n.what == ResourceNotice::What::module_loaded || n.what == ResourceNotice::What::module_unloaded;
-  const bool of_graph = n.what >= ResourceNotice::What::graph_created;
+  const bool of_module = n.act == ResourceNotice::Act::module_loaded || n.act == ResourceNotice::Act::module_unloaded;
+  const bool of_graph = n.act >= ResourceNotice::Act::graph_created;
   data.resourceDescriptor = of_module ? static_cast<void*>(&module) : of_graph ? static_cast<void*>(&graph) : nullptr;
   call_back(CUPTI_CB_DOMAIN_RESOURCE, number, &data);
 }

@@ -245,7 +245,7 @@ void record_external(CUpti_ExternalCorrelationKind kind, uint64_t id, uint32_t c
 void record_sync(const SyncNotice& n, int result) {
   CUpti_ActivitySynchronization2 record{};
   record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
-  record.type = static_cast<CUpti_ActivitySynchronizationType>(n.what);
+  record.type = static_cast<CUpti_ActivitySynchronizationType>(n.kind);
   record.start = device_time(n.begin);
   record.end = device_time(n.end);
   record.correlationId = n.correlation;
@@ -279,7 +279,7 @@ void record_memory(const MemoryNotice& n) {
 void record_pool(const PoolNotice& n) {
   CUpti_ActivityMemoryPool3 record{};
   record.kind = CUPTI_ACTIVITY_KIND_MEMORY_POOL;
-  record.memoryPoolOperationType = static_cast<CUpti_ActivityMemoryPoolOperationType>(n.what);
+  record.memoryPoolOperationType = static_cast<CUpti_ActivityMemoryPoolOperationType>(n.act);
   record.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
   record.correlationId = n.correlation;
   record.processId = static_cast<uint32_t>(getpid());

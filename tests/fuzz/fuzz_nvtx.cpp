@@ -59,7 +59,7 @@ struct CheckingSink final : RecordSink {
         Nvtx record;
         if (header.size != sizeof record) std::abort();
         std::memcpy(&record, data + at, sizeof record);
-        if (record.what < 1 || record.what > static_cast<u32>(NvtxWhat::End) || record.header.end < record.header.begin)
+        if (record.what < 1 || record.what > static_cast<u32>(NvtxAct::End) || record.header.end < record.header.begin)
           std::abort();
       }
       at += header.size;

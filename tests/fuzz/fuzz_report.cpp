@@ -197,7 +197,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   request.files = {"/proc/self/fd/" + std::to_string(fd)};
   if (data[0] & 1) request.from = data[0];
   if (data[0] & 2) request.to = data[0] * 1000;
-  const auto loaded = load_traces(request);
+  const auto loaded = load_run(request);
   if (!loaded) return 0;
   check_text(make_report(loaded.value(), {}));
   return 0;

@@ -12,7 +12,7 @@ struct Description {
 };
 
 struct ConvolutionCall {
-  ConvolutionWhat what;
+  ConvolutionKind what;
   void *handle, *input, *filter, *output, *convolution;
 };
 static void convolution(const Did&, const ConvolutionCall& c) {

@@ -30,7 +30,7 @@ static void end_group() {
   }
 }
 
-static int collective(CollectiveWhat what, void* communicator, void* stream) {
+static int collective(CollectiveKind what, void* communicator, void* stream) {
   static const char* const names[] = {"",
                                       "AllReduce_Sum_f32_RING_LL",
                                       "Broadcast_RING_LL",
@@ -54,7 +54,7 @@ static int collective(CollectiveWhat what, void* communicator, void* stream) {
 }  // namespace standin
 
 using standin::collective;
-using standin::CollectiveWhat;
+using standin::CollectiveKind;
 using standin::Comm;
 using standin::NcclId;
 
@@ -86,27 +86,27 @@ GT_NCCL(ncclCommAbort, (void* comm), delete static_cast<Comm*>(comm); return 0;)
 GT_NCCL(ncclGroupStart, (), ++standin::depth; return 0;)
 GT_NCCL(ncclGroupEnd, (), standin::end_group(); return 0;)
 GT_NCCL(ncclAllReduce, (const void*, void*, size_t, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::AllReduce, comm, stream);)
+        return collective(CollectiveKind::AllReduce, comm, stream);)
 GT_NCCL(ncclReduce, (const void*, void*, size_t, int, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::Reduce, comm, stream);)
+        return collective(CollectiveKind::Reduce, comm, stream);)
 GT_NCCL(ncclBroadcast, (const void*, void*, size_t, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::Broadcast, comm, stream);)
+        return collective(CollectiveKind::Broadcast, comm, stream);)
 // Through its own exported name, as in NCCL: a call that the library makes itself.
 extern "C" int ncclBroadcast(const void*, void*, size_t, int, int, void*, void*);
 GT_NCCL(ncclBcast, (void* buffer, size_t count, int type, int root, void* comm, void* stream),
         return ncclBroadcast(buffer, buffer, count, type, root, comm, stream);)
 GT_NCCL(ncclReduceScatter, (const void*, void*, size_t, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::ReduceScatter, comm, stream);)
+        return collective(CollectiveKind::ReduceScatter, comm, stream);)
 GT_NCCL(ncclAllGather, (const void*, void*, size_t, int, void* comm, void* stream),
-        return collective(CollectiveWhat::AllGather, comm, stream);)
+        return collective(CollectiveKind::AllGather, comm, stream);)
 GT_NCCL(ncclAlltoAll, (const void*, void*, size_t, int, void* comm, void* stream),
-        return collective(CollectiveWhat::AllToAll, comm, stream);)
+        return collective(CollectiveKind::AllToAll, comm, stream);)
 GT_NCCL(ncclGather, (const void*, void*, size_t, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::Gather, comm, stream);)
+        return collective(CollectiveKind::Gather, comm, stream);)
 GT_NCCL(ncclScatter, (const void*, void*, size_t, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::Scatter, comm, stream);)
+        return collective(CollectiveKind::Scatter, comm, stream);)
 GT_NCCL(ncclSend, (const void*, size_t, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::Send, comm, stream);)
+        return collective(CollectiveKind::Send, comm, stream);)
 GT_NCCL(ncclRecv, (void*, size_t, int, int, void* comm, void* stream),
-        return collective(CollectiveWhat::Recv, comm, stream);)
+        return collective(CollectiveKind::Recv, comm, stream);)
 GT_EXPORT const char* ncclGetErrorString(int result) { return result ? "error" : "no error"; }

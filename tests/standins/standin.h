@@ -28,8 +28,8 @@ namespace standin {
 enum : int { kR32F = 0, kR64F = 1, kR16F = 2, kC32F = 4, kC64F = 5, kC16F = 6 };
 enum : int { kFftR2C = 0x2a, kFftC2R = 0x2c, kFftC2C = 0x29, kFftD2Z = 0x6a, kFftZ2D = 0x6c, kFftZ2Z = 0x69 };
 enum : unsigned { kPointerBatch = 16, kStrided = 32 };
-enum class ConvolutionWhat { Forward = 1, BackwardData, BackwardFilter };
-enum class CollectiveWhat {
+enum class ConvolutionKind { Forward = 1, BackwardData, BackwardFilter };
+enum class CollectiveKind {
   AllReduce = 1,
   Broadcast,
   Reduce,

@@ -42,7 +42,7 @@ class DeviceBuilder : public TraceBuilder {
   void independent(u64 handle) {
     add<ObjectCall>(definitions(), "cuStreamCreate", 4, 4, [&](auto& r) {
       r.object = handle, r.value = 1, r.kind = static_cast<u32>(ObjectKind::Stream);
-      r.what = static_cast<u32>(ObjectWhat::Created);
+      r.what = static_cast<u32>(ObjectAct::Created);
     });
   }
   void key(i32 tid, u32 correlation, Nanos begin, Nanos end, Nanos handled, u32 callback = kCallback_cuLaunchKernel,
@@ -88,7 +88,7 @@ class DeviceBuilder : public TraceBuilder {
       r.stream = stream, r.source_device = r.destination_device = -1;
     });
   }
-  void order(Thread thread, OrderWhat what, u64 event, u64 stream, Nanos at) {
+  void order(Thread thread, OrderKind what, u64 event, u64 stream, Nanos at) {
     add<StreamOrder>(thread, "cuEventRecord", at, at + 1, [&](auto& r) {
       r.object = event, r.stream = stream, r.context = 0xc0, r.what = static_cast<u32>(what);
     });

@@ -128,12 +128,12 @@ class TraceBuilder {
     EXPECT_TRUE(opened.ok());
     return load_process(opened.value(), window);
   }
-  LoadedTrace load_all() const {
+  LoadedRun load_all() const {
     TemporaryDirectory directory;
     write(directory.file("t.gtrace"));
     LoadRequest request;
     request.files = {directory.file("t.gtrace")};
-    auto loaded = load_traces(request);
+    auto loaded = load_run(request);
     EXPECT_TRUE(loaded.ok());
     return std::move(loaded).value();
   }

@@ -51,7 +51,7 @@ void CodeWatch::look(const RecordHeader& record) {
     }
     case RecordType::ModuleLoad: {  // whatever had this handle is gone
       const auto load = take<ModuleLoad>(record);
-      if (load.header.result == 0 && load.what != static_cast<u32>(ModuleWhat::Link)) modules_.erase(load.module);
+      if (load.header.result == 0 && load.what != static_cast<u32>(ModuleAct::Link)) modules_.erase(load.module);
       return;
     }
     case RecordType::CodeBytes:

@@ -7,13 +7,13 @@
 namespace gputrace {
 namespace {
 
-void fill_api(const LoadedTrace& trace, Table& table) {
+void fill_api(const LoadedRun& run, Table& table) {
   struct CallRow {
     u64 calls = 0, errors = 0, self_ns = 0;
     Distribution durations;
   };
   std::map<std::pair<std::string, std::string>, CallRow> rows;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       if (call.calls == 0) continue;
       CallRow& row = rows[{call.name, call.level}];

@@ -35,14 +35,14 @@ std::string name_of(const CommunicatorFacts& facts) {
 }
 
 bool is_point_to_point(u32 what) {
-  return what == static_cast<u32>(CollectiveWhat::Send) || what == static_cast<u32>(CollectiveWhat::Recv);
+  return what == static_cast<u32>(CollectiveKind::Send) || what == static_cast<u32>(CollectiveKind::Recv);
 }
 
-std::map<CollectiveRowKey, CollectiveRowSum> sums_of(const LoadedTrace& trace) {
+std::map<CollectiveRowKey, CollectiveRowSum> sums_of(const LoadedRun& run) {
   std::map<CollectiveRowKey, CollectiveRowSum> sums;
-  const CollectiveTimes matched = match_collectives(trace);
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const LibraryFacts& library = trace.processes[p].library;
+  const CollectiveTimes matched = match_collectives(run);
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const LibraryFacts& library = run.processes[p].library;
     for (u32 i = 0; i < library.rows.size(); ++i) {
       const LibraryRow& row = library.rows[i];
       if (row.shape.kind != LibraryKind::Collective || row.calls == 0) continue;
@@ -69,11 +69,11 @@ std::map<CollectiveRowKey, CollectiveRowSum> sums_of(const LoadedTrace& trace) {
 // Bandwidth over the time that the bytes needed: without the wait for other ranks where that is known.
 u64 moving_ns(const CollectiveRowSum& sum) { return sum.matched == sum.calls ? sum.transfer_ns : sum.device_ns; }
 
-void fill_comm(const LoadedTrace& trace, Table& table) {
-  std::map<CollectiveRowKey, CollectiveRowSum> sums = sums_of(trace);
+void fill_comm(const LoadedRun& run, Table& table) {
+  std::map<CollectiveRowKey, CollectiveRowSum> sums = sums_of(run);
   std::map<std::pair<std::size_t, u32>, double> best;  // bus bandwidth of a communicator
   const auto facts_of = [&](const CollectiveRowKey& key) -> const CommunicatorFacts& {
-    return trace.processes[key.process].library.communicators[key.communicator];
+    return run.processes[key.process].library.communicators[key.communicator];
   };
   for (auto& [key, sum] : sums) {
     const double factor = bus_factor(key.what, facts_of(key).ranks);
@@ -102,7 +102,7 @@ void fill_comm(const LoadedTrace& trace, Table& table) {
          matched ? number(sum.transfer_ns) : Value(), Value(), expected ? whole(*expected) : Value(),
          facts.rank >= 0 ? Value(static_cast<i64>(facts.rank)) : Value(),
          facts.ranks >= 0 ? Value(static_cast<i64>(facts.ranks)) : Value(),
-         static_cast<i64>(trace.processes[key.process].who.pid)});
+         static_cast<i64>(run.processes[key.process].who.pid)});
   }
   if (!waits)
     table.notes.push_back("wait and transfer need the traces of all ranks of a communicator, each with device times");
@@ -112,8 +112,7 @@ void fill_comm(const LoadedTrace& trace, Table& table) {
         "transfer");
   if (!table.rows.empty())
     table.notes.push_back("exposed: not told per operation; overview and idle have it per device");
-  if (const std::string why = why_no_device_times(trace); !why.empty())
-    table.notes.push_back("no device times: " + why);
+  if (const std::string why = why_no_device_times(run); !why.empty()) table.notes.push_back("no device times: " + why);
   sort_table(table, "total_ns");
 }
 

@@ -50,10 +50,10 @@ void add(LibraryCallSum& sum, const LibraryRow& row, const Device* device, const
   if (peak <= 0 && nanos > 0) sum.peak_known = false;
 }
 
-void fill_libs(const LoadedTrace& trace, Table& table) {
+void fill_libs(const LoadedRun& run, Table& table) {
   std::map<LibraryCallKey, LibraryCallSum> rows;
   u64 graphs = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     const std::vector<const Device*> devices = devices_of_rows(process);
     for (u32 i = 0; i < process.library.rows.size(); ++i) {
       const LibraryRow& row = process.library.rows[i];
@@ -78,8 +78,7 @@ void fill_libs(const LoadedTrace& trace, Table& table) {
                           ratio ? Value(static_cast<double>(sum.flops) / sum.possible) : Value(), words(key.arithmetic),
                           number(sum.kernels), number(sum.host_ns), number(sum.captured)});
   }
-  if (const std::string why = why_no_device_times(trace); !why.empty())
-    table.notes.push_back("no device times: " + why);
+  if (const std::string why = why_no_device_times(run); !why.empty()) table.notes.push_back("no device times: " + why);
   if (graphs) table.notes.push_back("calls under capture ran nothing: they are counted, without operations and time");
   sort_table(table, "total_ns");
 }

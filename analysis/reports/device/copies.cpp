@@ -52,13 +52,13 @@ Value bandwidth(u64 bytes, u64 nanos) {
   return rounded(static_cast<double>(bytes) * 1e9 / static_cast<double>(nanos));
 }
 
-void add_time_notes(const LoadedTrace& trace, Table& table) {
-  if (!device_collected(trace)) {
-    table.notes.push_back("total time and bandwidth on the device need device timing: " + why_no_device_times(trace));
+void add_time_notes(const LoadedRun& run, Table& table) {
+  if (!device_collected(run)) {
+    table.notes.push_back("total time and bandwidth on the device need device timing: " + why_no_device_times(run));
     return;
   }
   u64 made = 0, timed = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const CopyGroup& group : process.copies)
       made += std::max(group.count, group.device_count), timed += group.device_count;
   }
@@ -68,7 +68,7 @@ void add_time_notes(const LoadedTrace& trace, Table& table) {
         " copies and memsets (column timed): total and bandwidth are over those, count and bytes over "
         "all (those in replays of graphs that are seen as a whole have no times of their own: "
         "GPUTRACE_GRAPHS=node)");
-  const DeviceTotals totals = device_totals(trace);
+  const DeviceTotals totals = device_totals(run);
   table.notes.push_back(
       "total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported");
   if (const auto hidden = ratio(totals.copy_ns - totals.exposed_copy_ns, totals.copy_ns)) {
@@ -79,16 +79,16 @@ void add_time_notes(const LoadedTrace& trace, Table& table) {
   }
 }
 
-void fill_copies(const LoadedTrace& trace, Table& table) {
+void fill_copies(const LoadedRun& run, Table& table) {
   struct CopyRow {
     Value device;
     u64 count = 0, bytes = 0, call_ns = 0, in_graphs = 0;
     u64 device_count = 0, device_bytes = 0, device_ns = 0;
   };
-  const DeviceMap devices(trace);
+  const DeviceMap devices(run);
   std::map<std::tuple<TransferKind, i64, HostMemory, bool>, CopyRow> rows;
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    for (const CopyGroup& group : trace.processes[p].copies) {
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    for (const CopyGroup& group : run.processes[p].copies) {
       const Value device = devices.number(p, group.device);
       CopyRow& row = rows[{group.kind, is_null(device) ? -1 : std::get<i64>(device), group.memory, group.asynchronous}];
       row.device = device;
@@ -101,7 +101,7 @@ void fill_copies(const LoadedTrace& trace, Table& table) {
       row.device_ns += group.device_ns;
     }
   }
-  add_time_notes(trace, table);
+  add_time_notes(run, table);
   for (const auto& [key, row] : rows) {
     table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory_name(std::get<2>(key)), std::get<3>(key),
                           number(row.count), number(row.bytes), number(row.device_count),

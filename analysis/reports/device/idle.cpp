@@ -17,11 +17,11 @@ Value call_name(const ProcessTrace& process, u16 id) {
   return {};
 }
 
-void fill_idle(const LoadedTrace& trace, Table& table) {
-  const DeviceMap devices(trace);
+void fill_idle(const LoadedRun& run, Table& table) {
+  const DeviceMap devices(run);
   u64 gaps = 0, total = 0, kept = 0;
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const DeviceTimes& times : process.device.devices) {
       gaps += times.gaps;
       total += times.idle_ns;

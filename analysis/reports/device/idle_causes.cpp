@@ -50,9 +50,9 @@ Value worst_call(const CauseSum& sum) {
   return worst == sum.calls.end() ? Value() : Value(worst->first);
 }
 
-void fill_idle_causes(const LoadedTrace& trace, Table& table) {
+void fill_idle_causes(const LoadedRun& run, Table& table) {
   std::map<IdleCause, CauseSum> sums;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     std::map<u16, std::string> names;
     for (const CallFacts& call : process.calls) names[call.id] = call.name;
     for (const DeviceTimes& device : process.device.devices) {
@@ -67,7 +67,7 @@ void fill_idle_causes(const LoadedTrace& trace, Table& table) {
       }
     }
   }
-  const DeviceTotals totals = device_totals(trace);
+  const DeviceTotals totals = device_totals(run);
   for (const auto& [cause, sum] : sums) {
     const auto share = ratio(sum.total_ns, totals.idle_ns);
     table.rows.push_back({std::string(idle_cause_name(cause)), number(sum.total_ns), share ? Value(*share) : Value(),

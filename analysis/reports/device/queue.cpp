@@ -12,10 +12,10 @@ std::string depths(unsigned number) {
   return first == last || number == 0 ? std::to_string(first) : std::to_string(first) + "-" + std::to_string(last);
 }
 
-void fill_queue(const LoadedTrace& trace, Table& table) {
-  const DeviceMap devices(trace);
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+void fill_queue(const LoadedRun& run, Table& table) {
+  const DeviceMap devices(run);
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const StreamTimes& stream : process.device.streams) {
       const QueueDepth& queue = stream.queue;
       for (unsigned i = 0; i < kDepthClasses; ++i) {

@@ -5,10 +5,10 @@
 namespace gputrace {
 namespace {
 
-void fill_queue_timeline(const LoadedTrace& trace, Table& table) {
-  const DeviceMap devices(trace);
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+void fill_queue_timeline(const LoadedRun& run, Table& table) {
+  const DeviceMap devices(run);
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const StreamTimes& stream : process.device.streams) {
       const DepthCourse& course = stream.queue.course;
       for (std::size_t i = 0; i < course.size(); ++i) {

@@ -8,10 +8,10 @@
 namespace gputrace {
 namespace {
 
-void fill_streams(const LoadedTrace& trace, Table& table) {
-  const DeviceMap devices(trace);
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+void fill_streams(const LoadedRun& run, Table& table) {
+  const DeviceMap devices(run);
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const StreamTimes& stream : process.device.streams) {
       if (stream.operations == 0) continue;
       const u64 span = static_cast<u64>(stream.last - stream.first);

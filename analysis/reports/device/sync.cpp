@@ -8,13 +8,13 @@
 namespace gputrace {
 namespace {
 
-void fill_sync(const LoadedTrace& trace, Table& table) {
+void fill_sync(const LoadedRun& run, Table& table) {
   struct Sum {
     u64 waits = 0, total_ns = 0, gaps = 0, idle_ns = 0;
   };
   std::map<std::string, Sum> rows;
-  const bool timed = device_collected(trace);
-  for (const ProcessTrace& process : trace.processes) {
+  const bool timed = device_collected(run);
+  for (const ProcessTrace& process : run.processes) {
     std::map<u16, std::string> names;
     for (const CallFacts& call : process.calls) {
       names[call.id] = call.name;
@@ -31,7 +31,7 @@ void fill_sync(const LoadedTrace& trace, Table& table) {
     }
   }
   if (timed) table.title = "Waiting for the device, by the idle time it caused";
-  if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(trace));
+  if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(run));
   for (const auto& [name, sum] : rows) {
     table.rows.push_back({name,
                           {},

@@ -26,12 +26,12 @@ std::string deciding(const CategorySum& sum) {
   return text;
 }
 
-void fill_categories(const LoadedTrace& trace, Table& table) {
-  const bool timed = device_collected(trace);
-  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
+void fill_categories(const LoadedRun& run, Table& table) {
+  const bool timed = device_collected(run);
+  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(run));
   std::array<CategorySum, kCategories> sums;
   u64 total = 0;
-  for (const CategorizedKernel& kernel : categorized_kernels(trace)) {
+  for (const CategorizedKernel& kernel : categorized_kernels(run)) {
     CategorySum& sum = sums[static_cast<std::size_t>(kernel.choice.category)];
     auto& rule = sum.rules[kernel.choice.rule];
     sum.kernels.insert(kernel.symbol);

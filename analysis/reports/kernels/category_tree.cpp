@@ -21,10 +21,10 @@ std::string shape_text(const CategorizedKernel::Shape& shape) {
   return text;
 }
 
-void fill_category_tree(const LoadedTrace& trace, Table& table) {
-  const bool timed = device_collected(trace);
-  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
-  const auto kernels = categorized_kernels(trace);
+void fill_category_tree(const LoadedRun& run, Table& table) {
+  const bool timed = device_collected(run);
+  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(run));
+  const auto kernels = categorized_kernels(run);
   std::array<Branch, kCategories> branches;
   u64 total = 0;
   for (const CategorizedKernel& kernel : kernels) {

@@ -5,13 +5,13 @@
 namespace gputrace {
 namespace {
 
-void fill_graphs(const LoadedTrace& trace, Table& table) {
-  if (!device_collected(trace)) table.notes.push_back("device times are not known: " + why_no_device_times(trace));
-  for (const ProcessTrace& process : trace.processes) {
+void fill_graphs(const LoadedRun& run, Table& table) {
+  if (!device_collected(run)) table.notes.push_back("device times are not known: " + why_no_device_times(run));
+  for (const ProcessTrace& process : run.processes) {
     for (std::size_t i = 0; i < process.graphs.size(); ++i) {
       const Graph& graph = process.graphs[i];
       std::string name = "graph " + std::to_string(i + 1);
-      if (trace.processes.size() > 1) name.insert(0, std::to_string(process.who.pid) + " ");
+      if (run.processes.size() > 1) name.insert(0, std::to_string(process.who.pid) + " ");
       const bool known = !graph.unreadable;
       const GraphTimes& times = graph.times;
       table.rows.push_back({name, known ? number(graph.nodes) : Value(), known ? number(graph.kernel_nodes) : Value(),

@@ -25,10 +25,10 @@ Value image_name(ImageKind image) {
   return {};
 }
 
-std::string what_name(ModuleWhat what, ImageKind image) {
-  if (what == ModuleWhat::Link) return "link";
+std::string what_name(ModuleAct what, ImageKind image) {
+  if (what == ModuleAct::Link) return "link";
   if (image == ImageKind::Ptx) return "ptx";
-  return what == ModuleWhat::Library ? "library" : "module";
+  return what == ModuleAct::Library ? "library" : "module";
 }
 
 // CUpti_ActivityJitOperationType, CUpti_ActivityJitEntryType.
@@ -43,9 +43,9 @@ Value entry_name(u32 kind) {
 }
 
 // What the driver did within those calls, as CUPTI tells it.
-void add_driver_rows(const LoadedTrace& trace, Table& table) {
+void add_driver_rows(const LoadedRun& run, Table& table) {
   std::map<std::pair<u32, u32>, DeviceJitSum> rows;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const DeviceJitSum& sum : process.device.jit) {
       DeviceJitSum& row = rows[{sum.operation, sum.kind}];
       row.count += sum.count, row.bytes += sum.bytes, row.total_ns += sum.total_ns;
@@ -61,9 +61,9 @@ void add_driver_rows(const LoadedTrace& trace, Table& table) {
         "compile, cache load, cache store: the driver's own work, within the calls of the other rows");
 }
 
-void fill_jit(const LoadedTrace& trace, Table& table) {
-  std::map<std::pair<ModuleWhat, ImageKind>, ModuleLoads> rows;
-  for (const ProcessTrace& process : trace.processes) {
+void fill_jit(const LoadedRun& run, Table& table) {
+  std::map<std::pair<ModuleAct, ImageKind>, ModuleLoads> rows;
+  for (const ProcessTrace& process : run.processes) {
     for (const ModuleLoads& loads : process.module_loads) {
       ModuleLoads& row = rows[{loads.what, loads.image}];
       row.bytes += loads.bytes;
@@ -77,7 +77,7 @@ void fill_jit(const LoadedTrace& trace, Table& table) {
                           row.bytes ? number(row.bytes) : Value(), number(row.count), number(row.total_ns),
                           number(row.max_ns)});
   }
-  add_driver_rows(trace, table);
+  add_driver_rows(run, table);
   sort_table(table, "total_ns");
 }
 

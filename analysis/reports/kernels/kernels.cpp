@@ -26,12 +26,12 @@ struct KernelRow {
 
 Value known(i32 value) { return value < 0 ? Value() : Value(static_cast<i64>(value)); }
 
-std::vector<KernelRow> collect_kernels(const LoadedTrace& trace) {
+std::vector<KernelRow> collect_kernels(const LoadedRun& run) {
   using Key = std::tuple<std::string, std::string, i64, std::string, std::string, std::string, u32>;
-  const DeviceMap devices(trace);
+  const DeviceMap devices(run);
   std::map<Key, KernelRow> rows;
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (u32 k = 0; k < process.kernels.size(); ++k) {
       const KernelLaunches& group = process.kernels[k];
       const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
@@ -69,10 +69,10 @@ std::vector<KernelRow> collect_kernels(const LoadedTrace& trace) {
 }
 
 // What the times are over, and what of them is missing.
-void add_time_notes(const LoadedTrace& trace, const DeviceTotals& totals, const std::vector<KernelRow>& rows,
+void add_time_notes(const LoadedRun& run, const DeviceTotals& totals, const std::vector<KernelRow>& rows,
                     Table& table) {
-  const std::string why = why_no_device_times(trace);
-  if (!device_collected(trace)) {
+  const std::string why = why_no_device_times(run);
+  if (!device_collected(run)) {
     table.notes.push_back("kernel times are not known: " + why + "; the order is by executions");
     return;
   }
@@ -90,19 +90,19 @@ void add_time_notes(const LoadedTrace& trace, const DeviceTotals& totals, const 
   if (!why.empty()) table.notes.push_back("times of some processes are missing: " + why);
 }
 
-void fill_kernels(const LoadedTrace& trace, Table& table) {
-  const bool timed = device_collected(trace);
+void fill_kernels(const LoadedRun& run, Table& table) {
+  const bool timed = device_collected(run);
   if (timed) table.title = "Kernels by total time";
   table.sort = timed ? "total_ns" : "launches";
-  const DeviceTotals totals = device_totals(trace);
-  const std::vector<KernelRow> rows = collect_kernels(trace);
-  add_time_notes(trace, totals, rows, table);
-  const std::string no_code = why_no_code(trace);
+  const DeviceTotals totals = device_totals(run);
+  const std::vector<KernelRow> rows = collect_kernels(run);
+  add_time_notes(run, totals, rows, table);
+  const std::string no_code = why_no_code(run);
   table.notes.push_back(no_code.empty() ? "tensor_core = its machine code has matrix instructions; precision = input "
                                           "type of those (the widest), else of "
                                           "most floating-point instructions, else of the library call"
                                         : "tensor_core and precision are not told: " + no_code);
-  const u64 wall = static_cast<u64>(trace.wall_end - trace.wall_begin);
+  const u64 wall = static_cast<u64>(run.wall_end - run.wall_begin);
   i64 rank = 0;
   for (const KernelRow& row : rows) {
     Row cells(table.columns.size());

@@ -15,9 +15,9 @@ struct LaunchRow {
   u64 to_queued_ns = 0, queue_ns = 0, gap_ns = 0, short_kernels = 0, blocked = 0, blocked_ns = 0;
 };
 
-std::vector<LaunchRow> collect_launches(const LoadedTrace& trace) {
+std::vector<LaunchRow> collect_launches(const LoadedRun& run) {
   std::map<std::string, LaunchRow> rows;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const Function& function : process.functions) {
       if (function.launch_calls.count() == 0) continue;
       LaunchRow& row = rows[display_name(function)];
@@ -44,9 +44,9 @@ std::vector<LaunchRow> collect_launches(const LoadedTrace& trace) {
 }
 
 // Why the latency stamps are missing, or what they are.
-std::string note_on_stamps(const LoadedTrace& trace, u64 stamped, u64 joined) {
+std::string note_on_stamps(const LoadedRun& run, u64 stamped, u64 joined) {
   if (stamped == 0) {
-    for (const ProcessTrace& process : trace.processes) {
+    for (const ProcessTrace& process : run.processes) {
       for (const auto& [what, why] : process.not_collected) {
         if (what == "latency") return "queued and submitted: " + why;
       }
@@ -57,9 +57,9 @@ std::string note_on_stamps(const LoadedTrace& trace, u64 stamped, u64 joined) {
          std::to_string(stamped) + " of " + std::to_string(joined) + " joined launches have these stamps";
 }
 
-void add_notes(const LoadedTrace& trace, Table& table) {
-  if (!device_collected(trace)) {
-    table.notes.push_back("queue, latency, gap and short need device timing: " + why_no_device_times(trace));
+void add_notes(const LoadedRun& run, Table& table) {
+  if (!device_collected(run)) {
+    table.notes.push_back("queue, latency, gap and short need device timing: " + why_no_device_times(run));
     return;
   }
   table.notes.push_back(
@@ -68,7 +68,7 @@ void add_notes(const LoadedTrace& trace, Table& table) {
       "short = kernels shorter than their own launch call; blocked = calls above 50 us behind 512 waiting operations");
   u64 launches = 0, joined = 0, stamped = 0;
   Nanos error = 0;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     for (const Function& function : process.functions) {
       launches += function.launch_calls.count();
       joined += function.waits.latency.count();
@@ -80,7 +80,7 @@ void add_notes(const LoadedTrace& trace, Table& table) {
     table.notes.push_back(std::to_string(joined) + " of " + std::to_string(launches) +
                           " launches were joined to their kernel: the times are over those");
   }
-  table.notes.push_back(note_on_stamps(trace, stamped, joined));
+  table.notes.push_back(note_on_stamps(run, stamped, joined));
   if (error > 0) table.notes.push_back("host and device clocks are tied to within " + std::to_string(error) + " ns");
 }
 
@@ -110,10 +110,10 @@ Row cells_of(const LaunchRow& row) {
           when_joined(row.blocked_ns)};
 }
 
-void fill_launches(const LoadedTrace& trace, Table& table) {
+void fill_launches(const LoadedRun& run, Table& table) {
   table.sort = "launches";
-  add_notes(trace, table);
-  const std::vector<LaunchRow> collected = collect_launches(trace);
+  add_notes(run, table);
+  const std::vector<LaunchRow> collected = collect_launches(run);
   const auto column = [&table](const char* key) -> Column& {
     return table.columns[static_cast<std::size_t>(table.column(key))];
   };

@@ -10,14 +10,14 @@
 namespace gputrace {
 namespace {
 
-void fill_tensor_core_misses(const LoadedTrace& trace, Table& table) {
+void fill_tensor_core_misses(const LoadedRun& run, Table& table) {
   struct Sum {
     u64 launches = 0, total_ns = 0;
     double gain_ns = 0;
     std::string precision;
   };
   std::map<std::tuple<std::string, std::string, std::string>, Sum> sums;
-  for_each_judged(trace, [&sums](const JudgedKernel& each) {
+  for_each_judged(run, [&sums](const JudgedKernel& each) {
     const TensorCoreVerdict& verdict = each.verdict;
     if (verdict.used != false || verdict.eligible != true) return;
     const Function& function = each.process.functions[each.process.kernels[each.kernel].shape.function];
@@ -27,7 +27,7 @@ void fill_tensor_core_misses(const LoadedTrace& trace, Table& table) {
     sum.gain_ns += static_cast<double>(each.nanos) * verdict.gain;
     sum.precision = verdict.precision;
   });
-  const bool timed = device_collected(trace);
+  const bool timed = device_collected(run);
   const auto text = [](const std::string& value) { return value.empty() ? Value() : Value(value); };
   for (const auto& [key, sum] : sums) {
     const bool known = timed && sum.total_ns > 0;
@@ -35,7 +35,7 @@ void fill_tensor_core_misses(const LoadedTrace& trace, Table& table) {
                           number(sum.launches), known ? number(sum.total_ns) : Value(),
                           known ? rounded(sum.gain_ns) : Value()});
   }
-  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
+  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(run));
   sort_table(table, timed ? "gain_ns" : "launches");
 }
 

@@ -19,10 +19,10 @@ struct PrecisionSum {
 
 Value text(const std::string& value) { return value.empty() ? Value() : Value(value); }
 
-void fill_tensor_cores(const LoadedTrace& trace, Table& table) {
+void fill_tensor_cores(const LoadedRun& run, Table& table) {
   using Key = std::tuple<int, std::string, std::string>;  // with, without, not known; kind; precision
   std::map<Key, PrecisionSum> sums;
-  for_each_judged(trace, [&sums](const JudgedKernel& each) {
+  for_each_judged(run, [&sums](const JudgedKernel& each) {
     const Function& function = each.process.functions[each.process.kernels[each.kernel].shape.function];
     const TensorCoreVerdict& verdict = each.verdict;
     const int state = !verdict.used ? 2 : *verdict.used ? 0 : 1;
@@ -31,16 +31,16 @@ void fill_tensor_cores(const LoadedTrace& trace, Table& table) {
     sum.launches += each.executions;
     sum.total_ns += each.nanos;
   });
-  const bool timed = device_collected(trace);
-  const DeviceTotals totals = device_totals(trace);
+  const bool timed = device_collected(run);
+  const DeviceTotals totals = device_totals(run);
   for (const auto& [key, sum] : sums) {
     const auto share = timed ? ratio(sum.total_ns, totals.kernel_ns) : std::nullopt;
     table.rows.push_back({text(std::get<1>(key)), text(std::get<2>(key)), number(static_cast<u64>(sum.kernels.size())),
                           number(sum.launches), timed ? number(sum.total_ns) : Value(),
                           share ? Value(*share) : Value()});
   }
-  if (const std::string why = why_no_code(trace); !why.empty()) table.notes.push_back("kinds are not told: " + why);
-  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(trace));
+  if (const std::string why = why_no_code(run); !why.empty()) table.notes.push_back("kinds are not told: " + why);
+  if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(run));
   sort_table(table, timed ? "total_ns" : "launches");
 }
 

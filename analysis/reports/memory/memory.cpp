@@ -7,18 +7,18 @@
 namespace gputrace {
 namespace {
 
-void fill_memory(const LoadedTrace& trace, Table& table) {
+void fill_memory(const LoadedRun& run, Table& table) {
   struct PoolRow {
     Value device;
     u64 allocations = 0, frees = 0, peak_bytes = 0, highest = 0, live = 0, capacity = 0;
     Nanos peak_at = 0;
     std::size_t processes = 0;
   };
-  const DeviceMap devices(trace);
+  const DeviceMap devices(run);
   std::map<std::pair<i64, std::string>, PoolRow> rows;
   bool summed = false;
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const MemoryPool& pool : process.pools) {
       const Value device = devices.number(p, pool.device);
       PoolRow& row = rows[{is_null(device) ? -1 : std::get<i64>(device), pool.name}];

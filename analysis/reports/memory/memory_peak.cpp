@@ -8,8 +8,8 @@
 namespace gputrace {
 namespace {
 
-void fill_memory_peak(const LoadedTrace& trace, Table& table) {
-  for (const DeviceMemoryTotal& memory : device_memory(trace)) {
+void fill_memory_peak(const LoadedRun& run, Table& table) {
+  for (const DeviceMemoryTotal& memory : device_memory(run)) {
     std::map<AllocKind, std::pair<u64, u64>> kinds;
     for (const PeakPart& part : memory.at_peak) {
       kinds[part.kind].first += part.bytes;

@@ -5,8 +5,8 @@
 namespace gputrace {
 namespace {
 
-void fill_memory_timeline(const LoadedTrace& trace, Table& table) {
-  for (const DeviceMemoryTotal& memory : device_memory(trace)) {
+void fill_memory_timeline(const LoadedRun& run, Table& table) {
+  for (const DeviceMemoryTotal& memory : device_memory(run)) {
     if (memory.thinned)
       table.notes.push_back("there were more changes than can be shown: each value is the largest of an interval");
     for (const MemorySample& sample : memory.samples)

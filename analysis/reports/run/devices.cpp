@@ -21,8 +21,8 @@ Value pci_of(const Device& device) {
   return std::string(text);
 }
 
-void fill_devices(const LoadedTrace& trace, Table& table) {
-  const DeviceMap devices(trace);
+void fill_devices(const LoadedRun& run, Table& table) {
+  const DeviceMap devices(run);
   for (const DeviceMap::Entry& entry : devices.entries()) {
     const Device& device = entry.device;
     table.rows.push_back({entry.host, entry.number, device.name.empty() ? Value() : Value(device.name),

@@ -22,10 +22,10 @@ const char* reason_name(unsigned limit) {
   return "";
 }
 
-void fill_environment(const LoadedTrace& trace, Table& table) {
-  const DeviceMap devices(trace);
-  for (std::size_t p = 0; p < trace.processes.size(); ++p) {
-    const ProcessTrace& process = trace.processes[p];
+void fill_environment(const LoadedRun& run, Table& table) {
+  const DeviceMap devices(run);
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     for (const DeviceEnvironmentTimes& each : process.device.environment) {
       const Value device = devices.number(p, each.device);
       const auto pid = static_cast<i64>(process.who.pid);

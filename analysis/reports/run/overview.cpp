@@ -16,9 +16,9 @@ struct Sums {
   bool memory_seen = false, graphs_unread = false;
 };
 
-Sums add_up(const LoadedTrace& trace) {
+Sums add_up(const LoadedRun& run) {
   Sums sums;
-  for (const ProcessTrace& process : trace.processes) {
+  for (const ProcessTrace& process : run.processes) {
     sums.launches += process.plain_launches + process.graph_launches;
     for (const KernelLaunches& group : process.kernels)
       sums.kernels += std::max(group.plain + group.in_graphs, group.times.durations.count());
@@ -35,15 +35,15 @@ Sums add_up(const LoadedTrace& trace) {
     for (const Graph& graph : process.graphs)
       sums.graphs_unread = sums.graphs_unread || (graph.unreadable && graph.launches);
   }
-  for (const DeviceMemoryTotal& memory : device_memory(trace)) {
+  for (const DeviceMemoryTotal& memory : device_memory(run)) {
     sums.peak_memory = std::max(sums.peak_memory, memory.peak_bytes);
     sums.memory_seen = true;
   }
   return sums;
 }
 
-std::string why_no_ratios(const LoadedTrace& trace) {
-  if (!device_collected(trace)) return "needs device timing: " + why_no_device_times(trace);
+std::string why_no_ratios(const LoadedRun& run) {
+  if (!device_collected(run)) return "needs device timing: " + why_no_device_times(run);
   return "the devices reported no work";
 }
 
@@ -72,18 +72,18 @@ std::string percent(u64 part, u64 whole) {
 }
 
 // Why ratios by machine code cannot be given; empty: they can.
-std::string why_no_code_ratios(const LoadedTrace& trace, const DeviceTotals& totals, u64 known,
+std::string why_no_code_ratios(const LoadedRun& run, const DeviceTotals& totals, u64 known,
                                const std::string& needs_timing) {
   if (totals.kernel_ns == 0) return needs_timing;
   if (known > 0) return "";
-  const std::string why = why_no_code(trace);
+  const std::string why = why_no_code(run);
   return why.empty() ? "no kernel's code tells" : why;
 }
 
 template <typename Add>
-void add_tensor_core_ratio(const LoadedTrace& trace, const DeviceTotals& totals, const PrecisionTimes& times,
+void add_tensor_core_ratio(const LoadedRun& run, const DeviceTotals& totals, const PrecisionTimes& times,
                            const std::string& needs_timing, const Add& add) {
-  const std::string why = why_no_code_ratios(trace, totals, times.judged_ns, needs_timing);
+  const std::string why = why_no_code_ratios(run, totals, times.judged_ns, needs_timing);
   if (!why.empty()) return add("tensor_core_time_ratio", {}, Unit::Ratio, why);
   std::string note = "time in kernels that have matrix instructions, of kernel time";
   if (times.judged_ns < totals.kernel_ns)
@@ -93,9 +93,9 @@ void add_tensor_core_ratio(const LoadedTrace& trace, const DeviceTotals& totals,
 
 // 16 bits: fp16 and bf16; 32 bits: fp32 and tf32; then each type under its own name, where there is any of it.
 template <typename Add>
-void add_precision_ratios(const LoadedTrace& trace, const DeviceTotals& totals, const PrecisionTimes& times,
+void add_precision_ratios(const LoadedRun& run, const DeviceTotals& totals, const PrecisionTimes& times,
                           const std::string& needs_timing, const Add& add) {
-  const std::string why = why_no_code_ratios(trace, totals, times.known_ns, needs_timing);
+  const std::string why = why_no_code_ratios(run, totals, times.known_ns, needs_timing);
   if (!why.empty()) {
     add("time_16bit_ratio", {}, Unit::Ratio, why);
     return add("time_32bit_ratio", {}, Unit::Ratio, why);
@@ -122,26 +122,26 @@ void add_precision_ratios(const LoadedTrace& trace, const DeviceTotals& totals, 
   }
 }
 
-void fill_overview(const LoadedTrace& trace, Table& table) {
-  const Sums sums = add_up(trace);
+void fill_overview(const LoadedRun& run, Table& table) {
+  const Sums sums = add_up(run);
   const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
     table.rows.push_back({std::string(metric), std::move(value), std::string(unit_name(unit)), std::move(note)});
   };
   const auto unknown = [&add](const char* metric, Unit unit, const std::string& why) { add(metric, {}, unit, why); };
-  const std::string needs_timing = why_no_ratios(trace);
-  const PrecisionTimes precision = precision_times(trace);
+  const std::string needs_timing = why_no_ratios(run);
+  const PrecisionTimes precision = precision_times(run);
   const char* const needs_steps = "needs steps: not found in this version";
-  const std::size_t devices = DeviceMap(trace).entries().size();
-  const bool any = trace.wall_end > trace.wall_begin;
-  add("wall_ns", any ? Value(trace.wall_end - trace.wall_begin) : Value(), Unit::Nanos,
+  const std::size_t devices = DeviceMap(run).entries().size();
+  const bool any = run.wall_end > run.wall_begin;
+  add("wall_ns", any ? Value(run.wall_end - run.wall_begin) : Value(), Unit::Nanos,
       any ? "first to last record, all processes" : "no calls were recorded");
-  add("processes", number(static_cast<u64>(trace.processes.size())), Unit::Count, "");
+  add("processes", number(static_cast<u64>(run.processes.size())), Unit::Count, "");
   add("devices", number(static_cast<u64>(devices)), Unit::Count, "in use");
   add("launches", number(sums.launches), Unit::Count, "plain launch calls outside captures + graph launches");
   add("kernels", number(sums.kernels), Unit::Count,
       sums.graphs_unread ? "executions; kernels of graphs that could not be read are missing"
                          : "executions: plain launches + graph nodes x replays");
-  const DeviceTotals totals = device_totals(trace);
+  const DeviceTotals totals = device_totals(run);
   const auto of_span = [&](const char* metric, u64 part, const char* what) {
     const auto value = ratio(part, totals.span_ns);
     if (value)
@@ -152,18 +152,17 @@ void fill_overview(const LoadedTrace& trace, Table& table) {
   of_span("gpu_busy_ratio", totals.busy_ns, busy_note(totals));
   of_span("gpu_idle_ratio", totals.idle_ns, "1 - busy: of the same span");
   of_span("launch_bound_ratio", totals.launch_idle_ns, "idle because of the launch, of the span");
-  add_tensor_core_ratio(trace, totals, precision, needs_timing, add);
+  add_tensor_core_ratio(run, totals, precision, needs_timing, add);
   unknown("steps", Unit::Count, needs_steps);
   unknown("step_mean_ns", Unit::Nanos, needs_steps);
   unknown("step_median_ns", Unit::Nanos, needs_steps);
   unknown("step_p99_ns", Unit::Nanos, needs_steps);
-  add_precision_ratios(trace, totals, precision, needs_timing, add);
+  add_precision_ratios(run, totals, precision, needs_timing, add);
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
   add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
-  const auto overhead = totals.overhead_known
-                            ? ratio(totals.overhead_ns, static_cast<u64>(trace.wall_end - trace.wall_begin))
-                            : std::nullopt;
+  const auto overhead =
+      totals.overhead_known ? ratio(totals.overhead_ns, static_cast<u64>(run.wall_end - run.wall_begin)) : std::nullopt;
   if (overhead)
     add("overhead_ratio", *overhead, Unit::Ratio,
         "CUPTI's overhead records, opening it, CPU time of the thread that collects, over wall; the hooks' cost is not "
@@ -174,7 +173,7 @@ void fill_overview(const LoadedTrace& trace, Table& table) {
     add("clocks_held_down_ratio", *held, Unit::Ratio,
         "power cap, heat or an unknown reason, of the time in which clocks were sampled");
   } else {
-    const std::string why = why_no_environment(trace);
+    const std::string why = why_no_environment(run);
     unknown("clocks_held_down_ratio", Unit::Ratio, why.empty() ? "fewer than two samples of the clocks" : why);
   }
   add("calls", number(sums.calls), Unit::Count, "intercepted, every level");

@@ -5,8 +5,8 @@
 namespace gputrace {
 namespace {
 
-void fill_quality(const LoadedTrace& trace, Table& table) {
-  for (const ProcessTrace& process : trace.processes) {
+void fill_quality(const LoadedRun& run, Table& table) {
+  for (const ProcessTrace& process : run.processes) {
     for (const ThreadFacts& thread : process.threads) {
       u64 dropped = 0;
       for (const u64 count : thread.dropped) dropped += count;

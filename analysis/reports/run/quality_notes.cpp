@@ -110,11 +110,11 @@ std::string without_code(const ProcessTrace& process) {
          std::to_string(launched.size()) + " launched kernels";
 }
 
-void fill_quality_notes(const LoadedTrace& trace, Table& table) {
-  for (const std::string& unread : trace.unread) table.rows.push_back({"file", "not read: " + unread, {}});
-  for (const ProcessTrace& process : trace.processes) {
+void fill_quality_notes(const LoadedRun& run, Table& table) {
+  for (const std::string& unread : run.unread) table.rows.push_back({"file", "not read: " + unread, {}});
+  for (const ProcessTrace& process : run.processes) {
     const Value pid = static_cast<i64>(process.who.pid);
-    const std::string name = trace.processes.size() > 1 ? name_of(process) + ": " : "";
+    const std::string name = run.processes.size() > 1 ? name_of(process) + ": " : "";
     const auto note = [&](const char* what, const std::string& text) {
       table.rows.push_back({std::string(what), name + text, pid});
     };

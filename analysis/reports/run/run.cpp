@@ -27,8 +27,8 @@ Value cupti_version(u32 number) {
   return "API " + std::to_string(number);
 }
 
-void fill_run(const LoadedTrace& trace, Table& table) {
-  for (const ProcessTrace& process : trace.processes) {
+void fill_run(const LoadedRun& run, Table& table) {
+  for (const ProcessTrace& process : run.processes) {
     const ProcessIdentity& who = process.who;
     const std::string& path = who.executable;
     const std::string name = path.substr(path.find_last_of('/') + 1);

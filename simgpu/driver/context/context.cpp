@@ -85,12 +85,12 @@ void activate_context(Context& context, unsigned flags) {
   context.shared_config = CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
   set_default_limits(context);
   context.active.store(true, std::memory_order_release);
-  if (looked_at(look::resources)) show_context(ResourceNotice::What::context_created, context);
+  if (looked_at(look::resources)) show_context(ResourceNotice::Act::context_created, context);
 }
 
 void deactivate_context(Context& context) {
   context_wait_host(context);
-  if (looked_at(look::resources)) show_context(ResourceNotice::What::context_destroyed, context);
+  if (looked_at(look::resources)) show_context(ResourceNotice::Act::context_destroyed, context);
   context.active.store(false, std::memory_order_release);
   std::vector<Stream*> streams;
   std::vector<Module*> modules;

@@ -173,7 +173,7 @@ SIM_API(cuCtxSynchronize, "cuCtxSynchronize", (), ()) {
   if (context == nullptr) return call.context_error();
   if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
   context_wait_host(*context);
-  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::context, *context, nullptr, nullptr);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::Kind::context, *context, nullptr, nullptr);
   call.truth(TruthFields("sync").add("what", "context").add("object", context->id));
   return CUDA_SUCCESS;
 }
@@ -184,7 +184,7 @@ SIM_API(cuCtxSynchronize_v2, "cuCtxSynchronize", (CUcontext handle), (handle)) {
   if (!context->active.load()) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
   if (CUresult refused = capture_refuses_unsafe(call); refused != CUDA_SUCCESS) return refused;
   context_wait_host(*context);
-  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::context, *context, nullptr, nullptr);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::Kind::context, *context, nullptr, nullptr);
   call.truth(TruthFields("sync").add("what", "context").add("object", context->id));
   return CUDA_SUCCESS;
 }

@@ -92,7 +92,7 @@ uint64_t next_graph_node_id() {
 Graph* make_graph() {
   Graph* graph = create<Graph>();
   if (graph != nullptr && looked_at(look::resources))
-    show_graph_object(ResourceNotice::What::graph_created, graph, nullptr);
+    show_graph_object(ResourceNotice::Act::graph_created, graph, nullptr);
   return graph;
 }
 
@@ -104,7 +104,7 @@ void release_user_object(UserObject& object, uint64_t count) {
 }
 
 void destroy_graph(Graph& graph) {
-  if (looked_at(look::resources)) show_graph_object(ResourceNotice::What::graph_destroyed, &graph, nullptr);
+  if (looked_at(look::resources)) show_graph_object(ResourceNotice::Act::graph_destroyed, &graph, nullptr);
   const std::vector<GraphNode*> nodes = std::move(graph.nodes);
   graph.nodes.clear();
   for (GraphNode* node : nodes) {
@@ -127,7 +127,7 @@ GraphNode* add_node(Graph& graph, Payload payload, const std::vector<Edge>& depe
   }
   graph.nodes.push_back(node);
   for (const Edge& edge : dependencies) add_edge(*edge.node, *node, edge.data);
-  if (looked_at(look::resources)) show_graph_node(ResourceNotice::What::graph_node_created, *node);
+  if (looked_at(look::resources)) show_graph_node(ResourceNotice::Act::graph_node_created, *node);
   return node;
 }
 

@@ -43,7 +43,7 @@ CUresult instantiate(CUgraphExec* out, CUgraph handle, uint64_t flags) {
     object->count += count;
     exec->user_objects[object] = count;
   }
-  if (looked_at(look::resources)) show_graph_object(ResourceNotice::What::graph_exec_created, graph, exec);
+  if (looked_at(look::resources)) show_graph_object(ResourceNotice::Act::graph_exec_created, graph, exec);
   *out = handle_of(exec);
   return CUDA_SUCCESS;
 }
@@ -146,7 +146,7 @@ SIM_API(cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec handle), (handle)
   GraphLock lock;
   GraphExec* exec = live<GraphExec>(handle);
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (looked_at(look::resources)) show_graph_object(ResourceNotice::What::graph_exec_destroyed, nullptr, exec);
+  if (looked_at(look::resources)) show_graph_object(ResourceNotice::Act::graph_exec_destroyed, nullptr, exec);
   claim_memory(*exec->body, false);
   for (const auto& [object, count] : exec->user_objects) release_user_object(*object, count);
   exec->body.reset();

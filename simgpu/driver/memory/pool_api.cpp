@@ -148,14 +148,14 @@ SIM_API(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool * out, const CUmemPool
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   Pool* pool = make_pool(*device, *props);
-  if (pool != nullptr && looked_at(look::memory)) show_pool(call, PoolNotice::What::created, *pool, 0);
+  if (pool != nullptr && looked_at(look::memory)) show_pool(call, PoolNotice::Act::created, *pool, 0);
   return tell_pool(pool, out);
 }
 
 SIM_API(cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool handle), (handle)) {
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr || pool->is_default) return CUDA_ERROR_INVALID_VALUE;
-  if (looked_at(look::memory)) show_pool(call, PoolNotice::What::destroyed, *pool, 0);
+  if (looked_at(look::memory)) show_pool(call, PoolNotice::Act::destroyed, *pool, 0);
   pool_destroy(*pool);
   return CUDA_SUCCESS;
 }
@@ -164,7 +164,7 @@ SIM_API(cuMemPoolTrimTo, "cuMemPoolTrimTo", (CUmemoryPool handle, size_t keep), 
   Pool* pool = live<Pool>(handle);
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   pool_trim(*pool, keep);
-  if (looked_at(look::memory)) show_pool(call, PoolNotice::What::trimmed, *pool, keep);
+  if (looked_at(look::memory)) show_pool(call, PoolNotice::Act::trimmed, *pool, keep);
   return CUDA_SUCCESS;
 }
 

@@ -167,14 +167,14 @@ CUresult load_module(Call& call, Context& context, std::shared_ptr<const Image> 
                    .add("kernels", uint64_t{module->image->kernels().size()}));
   }
   *out = module;
-  if (looked_at(look::resources)) show_module(ResourceNotice::What::module_loaded, *module);
+  if (looked_at(look::resources)) show_module(ResourceNotice::Act::module_loaded, *module);
   return CUDA_SUCCESS;
 }
 
 void unload_module(Module& module) {
   Context& context = *module.context;
   if (context.active.load()) context_wait_host(context);
-  if (looked_at(look::resources)) show_module(ResourceNotice::What::module_unloaded, module);
+  if (looked_at(look::resources)) show_module(ResourceNotice::Act::module_unloaded, module);
   {
     std::lock_guard lock(context.mutex);
     const auto found = std::find(context.modules.begin(), context.modules.end(), &module);

@@ -199,10 +199,10 @@ void show_graph(const Origin& origin, const Span& span, uint64_t nodes) {
   observer().graph(notice);
 }
 
-void show_sync(Call& call, SyncNotice::What what, const Context& context, const Stream* stream, const Event* event) {
+void show_sync(Call& call, SyncNotice::Kind kind, const Context& context, const Stream* stream, const Event* event) {
   if (call.correlation() == 0) return;
   SyncNotice notice{};
-  notice.what = what;
+  notice.kind = kind;
   notice.correlation = call.own_correlation();
   notice.context = static_cast<uint32_t>(context.id);
   notice.stream = stream != nullptr ? static_cast<uint32_t>(stream->id) : ~0u;

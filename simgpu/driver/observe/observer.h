@@ -91,8 +91,8 @@ struct GraphNotice : OperationNotice {
 };
 
 struct SyncNotice {
-  enum class What : uint8_t { event = 1, stream_wait_event = 2, stream = 3, context = 4 };  // CUPTI's numbers
-  What what;
+  enum class Kind : uint8_t { event = 1, stream_wait_event = 2, stream = 3, context = 4 };  // CUPTI's numbers
+  Kind kind;
   uint32_t correlation;
   uint32_t context;
   uint32_t stream;  // ~0: none
@@ -118,8 +118,8 @@ struct MemoryNotice {
 };
 
 struct PoolNotice {
-  enum class What : uint8_t { created = 1, destroyed = 2, trimmed = 3 };  // CUPTI's numbers
-  What what;
+  enum class Act : uint8_t { created = 1, destroyed = 2, trimmed = 3 };  // CUPTI's numbers
+  Act act;
   uint32_t correlation;
   uint32_t device;
   uint64_t pool;  // handle
@@ -131,7 +131,7 @@ struct PoolNotice {
 };
 
 struct ResourceNotice {
-  enum class What : uint8_t {
+  enum class Act : uint8_t {
     context_created,
     context_destroyed,
     stream_created,
@@ -146,7 +146,7 @@ struct ResourceNotice {
     graph_exec_created,
     graph_exec_destroyed,
   };
-  What what;
+  Act act;
   uint32_t correlation;
   uint32_t device;
   uint32_t id;  // of the context, stream, module, graph or executable graph

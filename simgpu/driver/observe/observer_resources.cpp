@@ -9,9 +9,9 @@ namespace simgpu {
 
 namespace {
 
-ResourceNotice notice_of(ResourceNotice::What what) {
+ResourceNotice notice_of(ResourceNotice::Act act) {
   ResourceNotice notice{};
-  notice.what = what;
+  notice.act = act;
   notice.correlation = thread_state.call_correlation;
   notice.begin = thread_state.call_begin;
   notice.end = now_ns();
@@ -26,9 +26,9 @@ void put_context(ResourceNotice& notice, const Context& context) {
 
 }  // namespace
 
-void show_pool(Call& call, PoolNotice::What what, Pool& pool, uint64_t keep) {
+void show_pool(Call& call, PoolNotice::Act act, Pool& pool, uint64_t keep) {
   PoolNotice notice{};
-  notice.what = what;
+  notice.act = act;
   notice.correlation = call.own_correlation();
   notice.device = static_cast<uint32_t>(pool.device->ordinal);
   notice.pool = reinterpret_cast<uint64_t>(&pool);
@@ -43,15 +43,15 @@ void show_pool(Call& call, PoolNotice::What what, Pool& pool, uint64_t keep) {
   observer().pool(notice);
 }
 
-void show_context(ResourceNotice::What what, const Context& context) {
-  ResourceNotice notice = notice_of(what);
+void show_context(ResourceNotice::Act act, const Context& context) {
+  ResourceNotice notice = notice_of(act);
   put_context(notice, context);
   notice.id = notice.context_id;
   observer().resource(notice);
 }
 
-void show_stream(ResourceNotice::What what, const Stream& stream) {
-  ResourceNotice notice = notice_of(what);
+void show_stream(ResourceNotice::Act act, const Stream& stream) {
+  ResourceNotice notice = notice_of(act);
   put_context(notice, *stream.context);
   notice.id = static_cast<uint32_t>(stream.id);
   notice.stream = public_handle(&stream);
@@ -60,8 +60,8 @@ void show_stream(ResourceNotice::What what, const Stream& stream) {
   observer().resource(notice);
 }
 
-void show_module(ResourceNotice::What what, const Module& module) {
-  ResourceNotice notice = notice_of(what);
+void show_module(ResourceNotice::Act act, const Module& module) {
+  ResourceNotice notice = notice_of(act);
   put_context(notice, *module.context);
   const std::vector<std::byte>& bytes = module.image->loaded.bytes;
   notice.id = static_cast<uint32_t>(reinterpret_cast<uint64_t>(&module) >> 4);
@@ -71,8 +71,8 @@ void show_module(ResourceNotice::What what, const Module& module) {
   observer().resource(notice);
 }
 
-void show_graph_object(ResourceNotice::What what, const Graph* graph, const GraphExec* exec) {
-  ResourceNotice notice = notice_of(what);
+void show_graph_object(ResourceNotice::Act act, const Graph* graph, const GraphExec* exec) {
+  ResourceNotice notice = notice_of(act);
   notice.id = graph != nullptr ? graph->id : exec->id;
   notice.graph = graph != nullptr ? handle_of(graph) : nullptr;
   notice.exec = exec != nullptr ? handle_of(exec) : nullptr;
@@ -80,8 +80,8 @@ void show_graph_object(ResourceNotice::What what, const Graph* graph, const Grap
   observer().resource(notice);
 }
 
-void show_graph_node(ResourceNotice::What what, const GraphNode& node) {
-  ResourceNotice notice = notice_of(what);
+void show_graph_node(ResourceNotice::Act act, const GraphNode& node) {
+  ResourceNotice notice = notice_of(act);
   notice.graph = handle_of(node.graph);
   notice.node = handle_of(&node);
   notice.node_type = static_cast<int>(type_of(node.payload));
@@ -92,7 +92,7 @@ void show_exec_node(const GraphNode& original, uint64_t id) {
   GraphNode* clone = create<GraphNode>();
   if (clone == nullptr) return;
   clone->id = id;
-  ResourceNotice notice = notice_of(ResourceNotice::What::graph_node_cloned);
+  ResourceNotice notice = notice_of(ResourceNotice::Act::graph_node_cloned);
   notice.graph = notice.original_graph = handle_of(original.graph);
   notice.node = handle_of(clone);
   notice.original_node = handle_of(&original);

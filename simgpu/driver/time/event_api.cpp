@@ -94,7 +94,7 @@ SIM_API(cuEventSynchronize, "cuEventSynchronize", (CUevent handle), (handle)) {
   if (CUresult refused = capture_refuses_event(call, *event); refused != CUDA_SUCCESS) return refused;
   retain(event);
   event_wait_host(*event);
-  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::event, *event->context, nullptr, event);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::Kind::event, *event->context, nullptr, event);
   release(event);
   if (call.stamp())
     call.truth(TruthFields("sync").add("what", "event").add("object", static_cast<const void*>(handle)));

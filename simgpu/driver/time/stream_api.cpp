@@ -19,14 +19,14 @@ CUresult make_stream(Call& call, CUstream* out, unsigned flags, int priority) {
   Stream* stream = create_stream(*context, Stream::Kind::created, flags, kept);
   if (stream == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = handle_of(stream);
-  if (looked_at(look::resources)) show_stream(ResourceNotice::What::stream_created, *stream);
+  if (looked_at(look::resources)) show_stream(ResourceNotice::Act::stream_created, *stream);
   return CUDA_SUCCESS;
 }
 
 CUresult destroy(CUstream handle) {
   auto* stream = live<Stream>(handle);
   if (stream == nullptr || stream->kind != Stream::Kind::created) return CUDA_ERROR_INVALID_HANDLE;
-  if (looked_at(look::resources)) show_stream(ResourceNotice::What::stream_destroyed, *stream);
+  if (looked_at(look::resources)) show_stream(ResourceNotice::Act::stream_destroyed, *stream);
   destroy_stream(*stream);
   return CUDA_SUCCESS;
 }
@@ -131,7 +131,7 @@ SIM_API_PTSZ(cuStreamSynchronize, "cuStreamSynchronize", (CUstream handle), (han
   if (CUresult refused = capture_refuses_sync(call, *stream); refused != CUDA_SUCCESS) return refused;
   retain(stream);
   stream_wait_host(*stream);
-  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::stream, *stream->context, stream, nullptr);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::Kind::stream, *stream->context, stream, nullptr);
   if (call.stamp()) call.truth(TruthFields("sync").add("what", "stream").add("object", stream->id));
   release(stream);
   return CUDA_SUCCESS;
@@ -147,7 +147,7 @@ SIM_API_PTSZ(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream handle, CUevent e
   if (capturing(*stream) || event_in_capture(*event)) return capture_event_wait(call, *stream, *event, flags);
   if (CUresult refused = capture_refuses_legacy(call, *stream); refused != CUDA_SUCCESS) return refused;
   event_wait(call, *stream, *event);
-  if (looked_at(look::syncs)) show_sync(call, SyncNotice::What::stream_wait_event, *stream->context, stream, event);
+  if (looked_at(look::syncs)) show_sync(call, SyncNotice::Kind::stream_wait_event, *stream->context, stream, event);
   return CUDA_SUCCESS;
 }
 

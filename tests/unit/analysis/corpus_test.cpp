@@ -19,7 +19,7 @@ TEST(Corpus, Version0_1_0) {
   ASSERT_NE(folder, nullptr);
   LoadRequest request;
   request.files = {std::string(folder) + "/0.1.0-train.gtrace"};
-  const auto loaded = load_traces(request);
+  const auto loaded = load_run(request);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   const Report report = make_report(loaded.value(), {});
   EXPECT_EQ(report.coverage.records, 1310u);

@@ -32,7 +32,7 @@ class Script {
   void wait() {
     const Nanos end = std::max(now_, free_) + 2 * kUs;
     trace_.add<Sync>(main_, "cuStreamSynchronize", now_, end,
-                     [](auto& r) { r.what = static_cast<u32>(SyncWhat::Stream); });
+                     [](auto& r) { r.what = static_cast<u32>(SyncKind::Stream); });
     now_ = end;
   }
   void sleep(Nanos time) { now_ += time; }
@@ -67,7 +67,7 @@ class Script {
     });
     now_ += call;
   }
-  LoadedTrace load() {
+  LoadedRun load() {
     const Nanos end = std::max(now_, free_) + 10 * kUs;
     u32 correlation = 0;
     for (const Ran& each : ran_) trace_.key(100, ++correlation, each.begin, each.end, end);
@@ -125,7 +125,7 @@ TEST(DeviceFindings, NeedlessSynchronizationButNotBeforeAResultIsFetched) {
     rare.run(4 * kUs, 100 * kUs);
   }
   rare.wait();
-  const LoadedTrace loaded = loop.load();
+  const LoadedRun loaded = loop.load();
   const auto findings = find_findings(loaded);
   const Finding* finding = find(findings, "needless-synchronization");
   ASSERT_NE(finding, nullptr);
@@ -194,7 +194,7 @@ TEST(DeviceFindings, AWaitCausesNoMoreIdleThanItTook) {
     script.run(4 * kUs, 16 * kUs);
     script.sleep(40 * kUs);
   }
-  const LoadedTrace loaded = script.load();
+  const LoadedRun loaded = script.load();
   const auto& device = loaded.processes[0].device.devices.at(0);
   const IdleSum& sum = device.causes[static_cast<unsigned>(IdleCause::Synchronization)];
   EXPECT_EQ(sum.count, 40u);
@@ -291,7 +291,7 @@ TEST(IdleCauses, AddUpToAllIdleTime) {
     script.run(90 * kUs, 20 * kUs);
     script.allocate(70 * kUs);
   }
-  const LoadedTrace loaded = script.load();
+  const LoadedRun loaded = script.load();
   const Table causes = idle_causes_report(loaded);
   i64 total = 0, count = 0;
   double share = 0;
@@ -316,7 +316,7 @@ TEST(Categories, SharesTreeAndRules) {
     script.run(4 * kUs, 30 * kUs, 1);
     script.run(4 * kUs, 10 * kUs, 0);
   }
-  const LoadedTrace loaded = script.load();
+  const LoadedRun loaded = script.load();
   const Table table = categories_report(loaded);
   ASSERT_EQ(table.rows.size(), 2u);
   EXPECT_EQ(cell(table, table.rows[0], "category"), text_value("gemm"));

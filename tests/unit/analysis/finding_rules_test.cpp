@@ -10,16 +10,16 @@ namespace gputrace {
 namespace {
 
 // One process, of which nothing is known but what was asked for, and whether its device reported.
-LoadedTrace asked_for_parts(const std::string& collect, bool device = false) {
-  LoadedTrace trace;
-  ProcessTrace& process = trace.processes.emplace_back();
+LoadedRun asked_for_parts(const std::string& collect, bool device = false) {
+  LoadedRun run;
+  ProcessTrace& process = run.processes.emplace_back();
   process.options["collect"] = collect;
   process.device.collected = device;
-  return trace;
+  return run;
 }
 
-bool is_found(const LoadedTrace& trace, const std::string& id) {
-  for (const Finding& finding : find_findings(trace)) {
+bool is_found(const LoadedRun& run, const std::string& id) {
+  for (const Finding& finding : find_findings(run)) {
     if (finding.id == id) return true;
   }
   return false;
@@ -30,7 +30,7 @@ TEST(FindingRules, AreAskedOnlyWhereTheirNeedsAreMet) {
       .findings = {{"always", ""}},
       .needs = {Need::Calls, Need::Device},
       .find =
-          [](const LoadedTrace&, Findings& found) {
+          [](const LoadedRun&, Findings& found) {
             found.push_back({"always", Severity::Hint, "api", "", "", {}});
           },
   };
@@ -47,12 +47,12 @@ TEST(FindingRules, AFindingThatTheRuleDoesNotDeclareIsAnError) {
       .findings = {{"declared", ""}},
       .needs = {},
       .find =
-          [](const LoadedTrace&, Findings& found) {
+          [](const LoadedRun&, Findings& found) {
             found.push_back({"other", Severity::Hint, "api", "", "", {}});
           },
   };
   Findings found;
-  EXPECT_THROW(ask(rule, LoadedTrace{}, found), std::logic_error);
+  EXPECT_THROW(ask(rule, LoadedRun{}, found), std::logic_error);
 }
 
 TEST(FindingRules, NoTwoDeclareTheSameFinding) {
@@ -63,10 +63,10 @@ TEST(FindingRules, NoTwoDeclareTheSameFinding) {
 }
 
 TEST(FindingRules, AFileThatCouldNotBeReadIsSaid) {
-  LoadedTrace trace = asked_for_parts("api");
-  EXPECT_FALSE(is_found(trace, "unread-file"));
-  trace.unread = {"torn.gtrace: not a trace"};
-  EXPECT_TRUE(is_found(trace, "unread-file"));
+  LoadedRun run = asked_for_parts("api");
+  EXPECT_FALSE(is_found(run, "unread-file"));
+  run.unread = {"torn.gtrace: not a trace"};
+  EXPECT_TRUE(is_found(run, "unread-file"));
 }
 
 // Where calls were not collected, nothing can be said of a program that makes none.

@@ -83,7 +83,7 @@ TEST(Findings, ADamagedFileIsAProblem) {
   write_file(directory.file("t.gtrace"), bytes);
   LoadRequest request;
   request.files = {directory.file("t.gtrace")};
-  auto loaded = load_traces(request);
+  auto loaded = load_run(request);
   ASSERT_TRUE(loaded.ok());
   const auto findings = find_findings(loaded.value());
   ASSERT_NE(find(findings, "damaged-file"), nullptr);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr u32 kThread = 3;
 constexpr u16 kLaunchCall = 7, kSyncCall = 8, kFreeCall = 9, kCopyCall = 10, kLoadCall = 11;
-using What = HostLog::What;
+using Kind = HostLog::Kind;
 
 // A gap from 100 us to 200 us; the launch of what ends it is called at 192 us unless said otherwise.
 struct Scene {
@@ -24,7 +24,7 @@ struct Scene {
   void held(Nanos begin, Nanos end, IdleCause cause = IdleCause::Collection, u32 thread = kThread) {
     overhead.add({begin, end, thread, cause});
   }
-  void did(Nanos begin, Nanos end, What what, u16 call) { log.add(kThread, begin, end, call, what); }
+  void did(Nanos begin, Nanos end, Kind kind, u16 call) { log.add(kThread, begin, end, call, kind); }
   IdleVerdict judge() {
     IdleGap gap;
     gap.begin = 100'000, gap.end = 200'000;
@@ -34,7 +34,7 @@ struct Scene {
 
 TEST(GapCause, HostLateWhenTheThreadWasInNoCall) {
   Scene scene;
-  scene.did(80'000, 84'000, What::Launch, kLaunchCall);
+  scene.did(80'000, 84'000, Kind::Launch, kLaunchCall);
   EXPECT_EQ(scene.judge().cause, IdleCause::HostLate);
   EXPECT_EQ(scene.judge().call, 0);
 }
@@ -48,25 +48,25 @@ TEST(GapCause, LaunchWhenTheCallItselfTookTheTime) {
 
 TEST(GapCause, LaunchWhenTheThreadLaunchedOtherWorkMeanwhile) {
   Scene scene;
-  for (Nanos at = 100'000; at < 190'000; at += 10'000) scene.did(at, at + 9'000, What::Launch, kLaunchCall);
+  for (Nanos at = 100'000; at < 190'000; at += 10'000) scene.did(at, at + 9'000, Kind::Launch, kLaunchCall);
   EXPECT_EQ(scene.judge().cause, IdleCause::Launch);
 }
 
 TEST(GapCause, SynchronizationCountsAsLongAsItHeldTheThread) {
   Scene scene;  // waited 300 us for the kernel, then worked for 88 us: without the wait there were no gap
-  scene.did(-196'000, 104'000, What::Synchronization, kSyncCall);
+  scene.did(-196'000, 104'000, Kind::Synchronization, kSyncCall);
   EXPECT_EQ(scene.judge().cause, IdleCause::Synchronization);
   EXPECT_EQ(scene.judge().call, kSyncCall);
   Scene brief;  // waited 40 us: the host would have been late all the same
-  brief.did(64'000, 104'000, What::Synchronization, kSyncCall);
+  brief.did(64'000, 104'000, Kind::Synchronization, kSyncCall);
   EXPECT_EQ(brief.judge().cause, IdleCause::HostLate);
 }
 
 TEST(GapCause, ACallIsToldItsOwnPartOfTheGap) {
   Scene scene;  // two waits of one kind, and another between them
-  scene.did(100'000, 130'000, What::Synchronization, kSyncCall);
-  scene.did(130'000, 150'000, What::Synchronization, kCopyCall);
-  scene.did(150'000, 175'000, What::Synchronization, kSyncCall);
+  scene.did(100'000, 130'000, Kind::Synchronization, kSyncCall);
+  scene.did(130'000, 150'000, Kind::Synchronization, kCopyCall);
+  scene.did(150'000, 175'000, Kind::Synchronization, kSyncCall);
   const IdleVerdict verdict = scene.judge();
   EXPECT_EQ(verdict.call, kSyncCall);
   EXPECT_EQ(verdict.caused, 75'000);
@@ -75,20 +75,20 @@ TEST(GapCause, ACallIsToldItsOwnPartOfTheGap) {
 
 TEST(GapCause, AWaitThatWasOverBeforeTheGapIsNoCause) {
   Scene scene;
-  scene.did(-200'000, 99'000, What::Synchronization, kSyncCall);  // the clocks agree within 100 ns
+  scene.did(-200'000, 99'000, Kind::Synchronization, kSyncCall);  // the clocks agree within 100 ns
   EXPECT_EQ(scene.judge().cause, IdleCause::HostLate);
 }
 
 TEST(GapCause, AllocationModulesAndCopiesByTheLongest) {
-  for (const auto& [what, cause, call] : {std::tuple{What::Allocation, IdleCause::Allocation, kFreeCall},
-                                          {What::Module, IdleCause::ModuleLoad, kLoadCall},
-                                          {What::Copy, IdleCause::Copy, kCopyCall}}) {
+  for (const auto& [kind, cause, call] : {std::tuple{Kind::Allocation, IdleCause::Allocation, kFreeCall},
+                                          {Kind::Module, IdleCause::ModuleLoad, kLoadCall},
+                                          {Kind::Copy, IdleCause::Copy, kCopyCall}}) {
     Scene scene;
-    scene.did(110'000, 180'000, what, call);
+    scene.did(110'000, 180'000, kind, call);
     EXPECT_EQ(scene.judge().cause, cause);
     EXPECT_EQ(scene.judge().call, call);
     Scene shorter;
-    shorter.did(110'000, 130'000, what, call);
+    shorter.did(110'000, 130'000, kind, call);
     EXPECT_EQ(shorter.judge().cause, IdleCause::HostLate);
   }
 }
@@ -96,7 +96,7 @@ TEST(GapCause, AllocationModulesAndCopiesByTheLongest) {
 TEST(GapCause, TheCallAroundTheLaunchIsNoCauseByWhatItDoesLater) {
   Scene scene;  // a synchronous copy's own call: only what it did before the copy began
   scene.next.kind = OperationKind::Copy;
-  scene.did(190'000, 900'000, What::Copy, kCopyCall);
+  scene.did(190'000, 900'000, Kind::Copy, kCopyCall);
   EXPECT_EQ(scene.judge().cause, IdleCause::HostLate);
 }
 
@@ -169,7 +169,7 @@ TEST(GapCause, TracingInsideACallIsTakenFromThatCall) {
   mostly.held(115'000, 150'000);
   EXPECT_EQ(mostly.judge().cause, IdleCause::Launch);
   Scene wait;  // 104 us in the wait, 60 of them for a buffer
-  wait.did(60'000, 164'000, What::Synchronization, kSyncCall);
+  wait.did(60'000, 164'000, Kind::Synchronization, kSyncCall);
   wait.held(80'000, 140'000);
   EXPECT_EQ(wait.judge().cause, IdleCause::Collection);
 }
@@ -207,8 +207,8 @@ TEST(GapCause, InsideOneReplayOfAGraph) {
 
 TEST(GapCause, NestedCallsGiveTheOuterOneItsMeaning) {
   Scene scene;
-  scene.did(120'000, 170'000, What::Synchronization, kSyncCall);  // cuStreamSynchronize …
-  scene.did(110'000, 180'000, What::Other, 99);                   // … within cudaMemcpy2D's like
+  scene.did(120'000, 170'000, Kind::Synchronization, kSyncCall);  // cuStreamSynchronize …
+  scene.did(110'000, 180'000, Kind::Other, 99);                   // … within cudaMemcpy2D's like
   EXPECT_EQ(scene.judge().cause, IdleCause::Synchronization);
   EXPECT_EQ(scene.judge().call, kSyncCall);
 }

@@ -23,7 +23,7 @@ LibraryShape transform(u64 x, u64 y, u64 z, u64 batch, i32 type) {
   shape.m = x, shape.n = y, shape.k = z, shape.batch = batch, shape.type_a = type;
   return shape;
 }
-LibraryShape collective(CollectiveWhat what, u64 count, i32 type) {
+LibraryShape collective(CollectiveKind what, u64 count, i32 type) {
   LibraryShape shape;
   shape.kind = LibraryKind::Collective;
   shape.what = static_cast<u32>(what), shape.m = count, shape.type_a = type;
@@ -60,17 +60,17 @@ TEST(LibraryFacts, Arithmetic) {
 }
 
 TEST(LibraryFacts, BytesAndBusFactors) {
-  const auto of = [](CollectiveWhat what) { return static_cast<u32>(what); };
-  EXPECT_EQ(collective_bytes(collective(CollectiveWhat::AllReduce, 1000, 7), 8), 4000u);
-  EXPECT_EQ(collective_bytes(collective(CollectiveWhat::AllGather, 1000, 6), 8), 16000u);
-  EXPECT_EQ(collective_bytes(collective(CollectiveWhat::ReduceScatter, 1000, 8), 4), 32000u);
-  EXPECT_EQ(collective_bytes(collective(CollectiveWhat::AllGather, 1000, 6), -1), 0u) << "size not known";
-  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveWhat::AllReduce), 8), 1.75);
-  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveWhat::AllGather), 8), 0.875);
-  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveWhat::ReduceScatter), 4), 0.75);
-  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveWhat::AllToAll), 2), 0.5);
-  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveWhat::Broadcast), 8), 1);
-  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveWhat::AllReduce), -1), 0);
+  const auto of = [](CollectiveKind what) { return static_cast<u32>(what); };
+  EXPECT_EQ(collective_bytes(collective(CollectiveKind::AllReduce, 1000, 7), 8), 4000u);
+  EXPECT_EQ(collective_bytes(collective(CollectiveKind::AllGather, 1000, 6), 8), 16000u);
+  EXPECT_EQ(collective_bytes(collective(CollectiveKind::ReduceScatter, 1000, 8), 4), 32000u);
+  EXPECT_EQ(collective_bytes(collective(CollectiveKind::AllGather, 1000, 6), -1), 0u) << "size not known";
+  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveKind::AllReduce), 8), 1.75);
+  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveKind::AllGather), 8), 0.875);
+  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveKind::ReduceScatter), 4), 0.75);
+  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveKind::AllToAll), 2), 0.5);
+  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveKind::Broadcast), 8), 1);
+  EXPECT_DOUBLE_EQ(bus_factor(of(CollectiveKind::AllReduce), -1), 0);
 }
 
 TEST(Peaks, PublishedDenseRates) {
@@ -214,19 +214,19 @@ TEST(LibraryCalls, AGroupedProductSharesByFlops) {
 
 // ------------------------------------------------------------------ ranks
 
-LoadedTrace two_ranks(std::vector<u64> first, std::vector<u64> second) {
-  LoadedTrace trace;
+LoadedRun two_ranks(std::vector<u64> first, std::vector<u64> second) {
+  LoadedRun run;
   for (i32 rank = 0; rank < 2; ++rank) {
-    ProcessTrace& process = trace.processes.emplace_back();
+    ProcessTrace& process = run.processes.emplace_back();
     process.library.communicators.push_back({1, 42, rank, 2, 0});
     LibraryRow row;
-    row.shape = collective(CollectiveWhat::AllReduce, 10, 7);
+    row.shape = collective(CollectiveKind::AllReduce, 10, 7);
     row.communicator = 0;
     process.library.rows.push_back(row);
     u32 number = 0;
     for (const u64 nanos : rank ? second : first) process.library.collectives.push_back({0, 0, number++, nanos, true});
   }
-  return trace;
+  return run;
 }
 
 TEST(CollectiveMatch, TransferIsTheShortestAndWaitTheRest) {
@@ -240,10 +240,10 @@ TEST(CollectiveMatch, TransferIsTheShortestAndWaitTheRest) {
 
 TEST(CollectiveMatch, NothingIsMatchedWhereOneIsMissing) {
   EXPECT_EQ(match_collectives(two_ranks({100, 30}, {40})).of(0, 0).matched, 0u);
-  LoadedTrace same_rank = two_ranks({100}, {40});
+  LoadedRun same_rank = two_ranks({100}, {40});
   same_rank.processes[1].library.communicators[0].rank = 0;
   EXPECT_EQ(match_collectives(same_rank).of(0, 0).matched, 0u);
-  LoadedTrace other_size = two_ranks({100}, {40});
+  LoadedRun other_size = two_ranks({100}, {40});
   other_size.processes[1].library.rows[0].shape.m = 11;
   EXPECT_EQ(match_collectives(other_size).of(1, 0).matched, 0u);
 }

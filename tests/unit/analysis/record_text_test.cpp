@@ -78,7 +78,7 @@ TEST(RecordText, CallsOfANewerFileCount) {
   TemporaryDirectory directory;
   LoadRequest request;
   request.files = {newer_trace(directory)};
-  const auto loaded = load_traces(request);
+  const auto loaded = load_run(request);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;
   const ProcessTrace& process = loaded.value().processes.at(0);
   ASSERT_EQ(process.calls.size(), 2u);

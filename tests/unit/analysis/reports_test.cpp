@@ -37,8 +37,8 @@ void copy(TraceBuilder& trace, Thread thread, CopyKind kind, u64 destination, u6
   });
 }
 
-Value metric(const LoadedTrace& trace, const char* name) {
-  const Table table = overview_report(trace);
+Value metric(const LoadedRun& run, const char* name) {
+  const Table table = overview_report(run);
   return cell(table, row_with(table, "metric", text_value(name)), "value");
 }
 
@@ -53,7 +53,7 @@ TEST(KernelsReport, CountsExecutionsAndTellsTheFunction) {
   for (int i = 0; i < 5; ++i) launch(trace, main, 0xf1, 1000 + i * 100, 1050 + i * 100);
   launch(trace, main, 0xf1, 2000, 2010, 0, 1);                // failed: no launch
   launch(trace, main, 0xf1, 2100, 2110, kLaunchCaptured, 0);  // captured: a node, no launch
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   const Table table = kernels_report(loaded);
   ASSERT_EQ(table.rows.size(), 1u);
   const Row& row = table.rows[0];
@@ -119,7 +119,7 @@ TEST(GraphsReport, MultipliesNodesByReplaysPerVersion) {
   instantiate(3000, 1, 1);        // an update: from now on one node
   node(3000, 4, 0xf2, 0);
   for (int i = 0; i < 4; ++i) replay(4000 + i * 10);
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   const Table kernels = kernels_report(loaded), graphs = graphs_report(loaded), api = api_report(loaded);
   EXPECT_EQ(cell(kernels, row_with(kernels, "kernel", text_value("a")), "launches"), whole(20));
   EXPECT_EQ(cell(kernels, row_with(kernels, "kernel", text_value("b")), "launches"), whole(14));
@@ -186,7 +186,7 @@ TEST(CopiesReport, TellsTheKindOfHostMemoryByAddressAndTime) {
   copy(trace, main, CopyKind::Unknown, 0x10000, 0x10800, 8, 2600, false);     // DtoD
   give_back(trace, main, AllocKind::Host, 0x20000, 3000, 3010);
   copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 4, 4000, true);  // the same address is pageable now
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   const Table table = copies_report(loaded);
   const auto find = [&](const char* kind, const char* memory, bool async) -> const Row& {
     for (const Row& row : table.rows) {
@@ -228,7 +228,7 @@ TEST(MemoryReport, FollowsPeaksPoolsAndReuseAcrossThreads) {
   allocate(trace, a, AllocKind::Device, 0x2000, 50, 1250, 1300);
   allocate(trace, a, AllocKind::Managed, 0x9000, 20, 1500, 1510);
   give_back(trace, a, AllocKind::Device, 0x1000, 1600, 1610);
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded),
               peak = memory_peak_report(loaded);
   const Row& device = row_with(memory, "pool", text_value("device"));
@@ -261,7 +261,7 @@ TEST(MemoryReport, PhysicalMemoryLivesUntilReleasedAndUnmapped) {
   give_back(trace, main, AllocKind::VmmCreate, 0x77, 1300, 1310);  // still mapped: still there
   trace.add<Free>(main, "cuMemUnmap", 1400, 1410,
                   [](auto& r) { r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048; });
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded);
   ASSERT_EQ(memory.rows.size(), 1u);
   EXPECT_EQ(cell(memory, memory.rows[0], "pool"), text_value("vmm"));
@@ -293,7 +293,7 @@ TEST(QualityReport, ConservesPerThreadAndNamesTheCallInFlight) {
   trace.drop(b, DropReason::Disk, 2);
   trace.in_flight(a, "cuLaunchKernel", 3000);
   trace.end(EndReason::Vanished);
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   const Report report = make_report(loaded, {});
   EXPECT_EQ(report.coverage.dropped, 9u);
   EXPECT_EQ(report.coverage.records, 2u);
@@ -319,7 +319,7 @@ TEST(Report, ATimeWindowCountsCallsThatBeginInIt) {
   LoadRequest request;
   request.files = {directory.file("t.gtrace")};
   request.from = 200, request.to = 500;  // after the first call
-  auto loaded = load_traces(request);
+  auto loaded = load_run(request);
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(metric(loaded.value(), "launches"), whole(3));
   EXPECT_EQ(metric(loaded.value(), "wall_ns"), whole(250));
@@ -343,17 +343,17 @@ TEST(Report, SeveralProcessesAddUpAndACopyOfAFileCountsOnce) {
   ASSERT_EQ(files.value().size(), 4u);
   LoadRequest request;
   request.files = files.value();
-  auto all = load_traces(request);
+  auto all = load_run(request);
   ASSERT_TRUE(all.ok());
   EXPECT_EQ(metric(all.value(), "processes"), whole(2));
   EXPECT_EQ(metric(all.value(), "launches"), whole(3));
   EXPECT_EQ(metric(all.value(), "wall_ns"), whole(1150));
   request.rank = "1";
-  auto one = load_traces(request);
+  auto one = load_run(request);
   ASSERT_TRUE(one.ok());
   EXPECT_EQ(metric(one.value(), "launches"), whole(2));
   request.rank = "7";
-  EXPECT_FALSE(load_traces(request).ok());
+  EXPECT_FALSE(load_run(request).ok());
 }
 
 TEST(Report, WithoutApiTheSectionsOfCallsAreAbsentAndNamed) {
@@ -372,7 +372,7 @@ TEST(Report, UnknownIsNullWithAReason) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
   launch(trace, main, 0xf9, 1000, 1010);  // nobody named it
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   EXPECT_TRUE(is_null(metric(loaded, "gpu_busy_ratio")));
   const Table table = kernels_report(loaded);
   ASSERT_EQ(table.rows.size(), 1u);
@@ -402,13 +402,13 @@ TEST(RunReport, NamesTheCuptiThatMeasured) {
 }
 
 TEST(DevicesReport, LeavesOutWhatTheDriverDidNotSay) {
-  LoadedTrace trace;
-  ProcessTrace& process = trace.processes.emplace_back();
+  LoadedRun run;
+  ProcessTrace& process = run.processes.emplace_back();
   process.devices.emplace_back().ordinal = 0;
   process.devices.emplace_back().ordinal = 1;
   process.devices[1].uuid = "b", process.devices[1].capability_major = 9;
   process.devices[1].pci_domain = 1, process.devices[1].pci_bus_device = 0x1b00;
-  const Table table = devices_report(trace);
+  const Table table = devices_report(run);
   for (const Row& row : table.rows) {
     const bool second = cell(table, row, "ordinal") == Value(i64{1});
     EXPECT_EQ(cell(table, row, "capability"), second ? text_value("9.0") : Value());
@@ -418,15 +418,15 @@ TEST(DevicesReport, LeavesOutWhatTheDriverDidNotSay) {
 }
 
 TEST(Coverage, NamesTheRunsThatAreCountedTogether) {
-  LoadedTrace trace;
-  for (const char* run : {"20260101-000000-1-aa", "20260101-000000-1-aa", "20260102-000000-2-bb"})
-    trace.processes.emplace_back().who.run = run;
-  const std::vector<std::string> remarks = coverage_of(trace).remarks;
+  LoadedRun run;
+  for (const char* name : {"20260101-000000-1-aa", "20260101-000000-1-aa", "20260102-000000-2-bb"})
+    run.processes.emplace_back().who.run = name;
+  const std::vector<std::string> remarks = coverage_of(run).remarks;
   const std::string said =
       "2 runs are counted together (20260102-000000-2-bb, 20260101-000000-1-aa): --last reports the newest alone";
   EXPECT_EQ(std::count(remarks.begin(), remarks.end(), said), 1);
-  trace.processes.pop_back();
-  for (const std::string& remark : coverage_of(trace).remarks)
+  run.processes.pop_back();
+  for (const std::string& remark : coverage_of(run).remarks)
     EXPECT_EQ(remark.find("together"), std::string::npos) << remark;
 }
 

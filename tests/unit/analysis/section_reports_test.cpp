@@ -87,7 +87,7 @@ TEST(SectionReports, PromiseWhatTheInterfaceRequiresAndNothingElse) {
 
 TEST(SectionReports, MakeTheTableThatTheyDeclareAlsoWithoutData) {
   for (const SectionReport* report : all_reports()) {
-    const Table table = (*report)(LoadedTrace{});
+    const Table table = (*report)(LoadedRun{});
     EXPECT_EQ(table.section, report->section);
     EXPECT_EQ(find_report(table.section), report);
     ASSERT_EQ(table.columns.size(), report->columns.size()) << report->section;
@@ -108,11 +108,11 @@ TEST(SectionReports, ARowThatDoesNotFitTheColumnsIsAnError) {
       .answers = "",
       .needs = {},
       .columns = {{"a"}, {"b", Unit::Count}},
-      .fill = [](const LoadedTrace&, Table& table) { table.rows.push_back({std::string("only one")}); },
+      .fill = [](const LoadedRun&, Table& table) { table.rows.push_back({std::string("only one")}); },
   };
-  EXPECT_THROW(report(LoadedTrace{}), std::logic_error);
-  report.fill = [](const LoadedTrace&, Table& table) { table.rows.push_back({std::string("a"), number(u64{1})}); };
-  EXPECT_EQ(report(LoadedTrace{}).rows.size(), 1u);
+  EXPECT_THROW(report(LoadedRun{}), std::logic_error);
+  report.fill = [](const LoadedRun&, Table& table) { table.rows.push_back({std::string("a"), number(u64{1})}); };
+  EXPECT_EQ(report(LoadedRun{}).rows.size(), 1u);
 }
 
 std::string why_absent(const Report& report, const std::string& section) {
@@ -123,18 +123,18 @@ std::string why_absent(const Report& report, const std::string& section) {
 }
 
 // One process, of which nothing is known but what was asked for.
-LoadedTrace asked_for_parts(const std::string& collect) {
-  LoadedTrace trace;
-  trace.processes.emplace_back().options["collect"] = collect;
-  return trace;
+LoadedRun asked_for_parts(const std::string& collect) {
+  LoadedRun run;
+  run.processes.emplace_back().options["collect"] = collect;
+  return run;
 }
 
 TEST(SectionReports, AreThereOrNamedWithTheReason) {
   for (const char* collect : {"nvtx", "api", "api,code", "api,device,libs,environment"}) {
-    const LoadedTrace trace = asked_for_parts(collect);
-    const Report made = make_report(trace, {});
+    const LoadedRun run = asked_for_parts(collect);
+    const Report made = make_report(run, {});
     for (const SectionReport* report : all_reports()) {
-      const auto why = why_not_met(report->needs, trace);
+      const auto why = why_not_met(report->needs, run);
       EXPECT_EQ(made.table(report->section) == nullptr, why.has_value()) << collect << ": " << report->section;
       EXPECT_EQ(why_absent(made, report->section), why.value_or("")) << collect << ": " << report->section;
     }
@@ -156,9 +156,9 @@ TEST(SectionReports, AreAbsentForTheFirstNeedThatIsNotMet) {
 
 // What was asked for and could not be collected says why itself: not twice under one name.
 TEST(SectionReports, AreNamedOnce) {
-  LoadedTrace trace = asked_for_parts("api,libs");
-  trace.processes[0].not_collected.emplace_back("libs", "the library was linked statically");
-  const Report report = make_report(trace, {});
+  LoadedRun run = asked_for_parts("api,libs");
+  run.processes[0].not_collected.emplace_back("libs", "the library was linked statically");
+  const Report report = make_report(run, {});
   EXPECT_EQ(why_absent(report, "libs"), "the library was linked statically");
   const auto& missing = report.coverage.not_collected;
   EXPECT_EQ(std::count_if(missing.begin(), missing.end(), [](const auto& entry) { return entry.what == "libs"; }), 1);

@@ -27,7 +27,7 @@ TEST(RecordStream, MayEndBeforeItsRecordsDo) {
   for (int runs = 1; runs < 6'000; runs += 1'499) {
     int left = runs;
     RecordStream stream(reader);
-    stream.for_each_run([&](const RecordStream::Span&) { return --left > 0; });
+    stream.for_each_span([&](const RecordStream::Span&) { return --left > 0; });
     EXPECT_EQ(left, 0);
   }
 }
@@ -39,9 +39,9 @@ TEST(RecordStream, AChunkOutlivesItsStream) {
   const u8* at = nullptr;
   {
     RecordStream stream(reader);
-    stream.for_each_run([&](const RecordStream::Span& run) {
+    stream.for_each_span([&](const RecordStream::Span& span) {
       kept = stream.chunk();
-      at = run.begin;
+      at = span.begin;
       return false;
     });
   }

@@ -18,7 +18,7 @@ constexpr u64 kMicro = 1000, kMilli = 1'000'000;
 
 void add_image(TraceBuilder& trace, u64 module, u64 image) {
   trace.add<ModuleLoad>(TraceBuilder::definitions(), "", 1, 1, [&](auto& r) {
-    r.module = module, r.bytes = 100 + image, r.what = static_cast<u32>(ModuleWhat::Module);
+    r.module = module, r.bytes = 100 + image, r.what = static_cast<u32>(ModuleAct::Module);
   });
   trace.add<CodeImage>(TraceBuilder::definitions(), "", 1, 1, [&](auto& r) {
     r.module = module, r.image = image, r.bytes = 100 + image, r.state = static_cast<u32>(CodeState::Copied);
@@ -159,7 +159,7 @@ TEST(AdviceTest, TypesAndChips) {
 class Process {
  public:
   Process() {
-    ProcessTrace& process = trace_.processes.emplace_back();
+    ProcessTrace& process = run_.processes.emplace_back();
     process.options["collect"] = "api,device,code,libs";
     process.device.collected = true;
     process.library.collected = true;
@@ -169,7 +169,7 @@ class Process {
     process.devices.push_back(device);
     process.contexts.push_back({0xc0, 0});
     process.begin = 0, process.end = static_cast<Nanos>(100 * kMilli);
-    trace_.wall_begin = 0, trace_.wall_end = process.end;
+    run_.wall_begin = 0, run_.wall_end = process.end;
     CallFacts call;
     call.id = 1, call.name = "cublasGemmEx", call.level = "library";
     process.calls.push_back(call);
@@ -180,7 +180,7 @@ class Process {
   };
   void kernel(const std::string& symbol, u64 nanos, std::optional<Code> code, const LibraryShape* shape = nullptr,
               u32 grid = 132) {
-    ProcessTrace& process = trace_.processes[0];
+    ProcessTrace& process = run_.processes[0];
     Function function;
     function.handle = process.functions.size() + 1;
     function.symbol = symbol;
@@ -207,9 +207,9 @@ class Process {
     process.library.rows.push_back(row);
     process.library.uses.push_back({index, static_cast<u32>(process.library.rows.size() - 1), 1, nanos});
   }
-  const LoadedTrace& trace() const { return trace_; }
+  const LoadedRun& run() const { return run_; }
   std::string cell(const SectionReport& report, std::size_t row, const char* column) const {
-    const Table table = report(trace_);
+    const Table table = report(run_);
     EXPECT_LT(row, table.rows.size());
     if (row >= table.rows.size()) return "";
     const Value& value = table.rows[row][static_cast<std::size_t>(table.column(column))];
@@ -219,14 +219,14 @@ class Process {
     return is_null(value) ? "null" : std::to_string(std::get<double>(value));
   }
   std::string metric(const char* name) const {
-    const Table table = overview_report(trace_);
+    const Table table = overview_report(run_);
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       if (std::get<std::string>(table.rows[i][0]) == name) return cell(overview_report, i, "value");
     }
     return "absent";
   }
   const Finding* finding(const std::string& id) {
-    findings_ = find_findings(trace_);
+    findings_ = find_findings(run_);
     for (const Finding& found : findings_) {
       if (found.id == id) return &found;
     }
@@ -234,7 +234,7 @@ class Process {
   }
 
  private:
-  LoadedTrace trace_;
+  LoadedRun run_;
   std::vector<Finding> findings_;
 };
 
@@ -246,7 +246,7 @@ TEST(TensorCoreReportTest, OnlyProductsOfMatricesAreEligible) {
     Process process;
     process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9});
     process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9}, &shape);
-    EXPECT_TRUE(tensor_core_misses_report(process.trace()).rows.empty()) << symbol;
+    EXPECT_TRUE(tensor_core_misses_report(process.run()).rows.empty()) << symbol;
     EXPECT_EQ(process.cell(kernels_report, 0, "tensor_core_eligible"), "false") << symbol;
     process.kernel("sgemm_128x64_nn", 300 * kMicro, Process::Code{0, 0, 9}, &shape);
     EXPECT_EQ(process.cell(tensor_core_misses_report, 0, "reason"), "dimension") << symbol;
@@ -272,13 +272,13 @@ TEST(TensorCoreReportTest, ColumnsSectionsAndRatios) {
   EXPECT_EQ(process.cell(tensor_cores_report, 0, "total_ns"), "600000");
   EXPECT_EQ(process.cell(tensor_cores_report, 0, "share"), "0.600000");
   EXPECT_EQ(process.cell(tensor_cores_report, 1, "kind"), "none");
-  EXPECT_EQ(tensor_cores_report(process.trace()).rows.size(), 4u);  // HGMMA, none fp32, none, not known
+  EXPECT_EQ(tensor_cores_report(process.run()).rows.size(), 4u);  // HGMMA, none fp32, none, not known
   EXPECT_EQ(process.metric("tensor_core_time_ratio"), "0.600000");
   EXPECT_EQ(process.metric("time_16bit_ratio"), "0.600000");
   EXPECT_EQ(process.metric("time_32bit_ratio"), "0.300000");
   EXPECT_EQ(process.metric("time_bf16_ratio"), "0.600000");
   EXPECT_EQ(process.metric("time_no_float_ratio"), "0.050000");
-  EXPECT_TRUE(tensor_core_misses_report(process.trace()).rows.empty());
+  EXPECT_TRUE(tensor_core_misses_report(process.run()).rows.empty());
 }
 
 TEST(TensorCoreReportTest, WithoutTimesOrCodeRatiosAreNotKnown) {

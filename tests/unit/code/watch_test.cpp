@@ -66,7 +66,7 @@ class Watch : public ::testing::Test {
     record.total = total;
     give(record, bytes);
   }
-  void module(u64 handle, ModuleWhat what) {
+  void module(u64 handle, ModuleAct what) {
     ModuleLoad record{};
     record.module = handle;
     record.what = static_cast<u32>(what);
@@ -89,7 +89,7 @@ TEST_F(Watch, ImageInAFile) {
   const std::string path = "/a/" + std::string(3000, 'p');  // in two pieces
   const u64 path_id = text(path);
   text("no path");
-  module(7, ModuleWhat::Module);
+  module(7, ModuleAct::Module);
   image(7, 1, CodeState::InFile, path_id);
   function(7, 42);
   function(8, 43);
@@ -132,12 +132,12 @@ TEST_F(Watch, CopyThatWasGivenUp) {
 
 TEST_F(Watch, HandleThatComesBackMeansAnotherModule) {
   const u64 path = text("/x");
-  module(7, ModuleWhat::Module);
+  module(7, ModuleAct::Module);
   image(7, 1, CodeState::InFile, path);
-  module(7, ModuleWhat::Unload);
+  module(7, ModuleAct::Unload);
   function(7, 1);
   EXPECT_TRUE(asked_.kernels.empty());
-  module(7, ModuleWhat::Library);
+  module(7, ModuleAct::Library);
   image(7, 2, CodeState::InFile, path);
   image(7, 3, CodeState::InFile, path);  // a module of two images
   function(7, 5);
@@ -158,7 +158,7 @@ TEST_F(Watch, Devices) {
 
 TEST_F(Watch, OnlyDefinitionsAreLookedAt) {
   thread_.slot = 3;
-  module(7, ModuleWhat::Module);
+  module(7, ModuleAct::Module);
   image(7, 1, CodeState::InFile, text("/x"));
   EXPECT_TRUE(asked_.images.empty());
   EXPECT_EQ(next_.records_, 3u);

@@ -88,8 +88,8 @@ TEST(Timeline, TheTrueLaunchGapLeavesOutWhatTheKernelHadToWaitFor) {
   trace.reading(500);
   trace.launch(main, 0xf1, 1000, 1100);                      // waits for nothing: gap 1400 - 1100
   trace.launch(main, 0xf2, 1200, 1300);                      // behind it in the stream: 3050 - 3000
-  trace.order(main, OrderWhat::EventRecord, 0xe1, 0, 1400);  // after the second
-  trace.order(main, OrderWhat::StreamWaitEvent, 0xe1, 0x51, 1500);
+  trace.order(main, OrderKind::EventRecord, 0xe1, 0, 1400);  // after the second
+  trace.order(main, OrderKind::StreamWaitEvent, 0xe1, 0x51, 1500);
   trace.launch(main, 0xf3, 1600, 1700, 0x51);  // another stream, behind the event: 4070 - 4000
   trace.key(100, 11, 1010, 1090, 5000);
   trace.key(100, 12, 1210, 1290, 5000);

@@ -83,7 +83,7 @@ Idle gaps of the devices, longest first
 TEST(Timeline, TheReportsTellTheTimesAndWhatIsMissing) {
   DeviceBuilder trace;
   small_program(trace);
-  const LoadedTrace loaded = trace.load_all();
+  const LoadedRun loaded = trace.load_all();
   const Report report = make_report(loaded, {});
   EXPECT_EQ(report.coverage.device_timing, "cupti");
   const Table& kernels = *report.table("kernels");
@@ -138,7 +138,7 @@ TEST(Timeline, AlikeKernelsOfWhichOneIsLostAreInDoubt) {
     if (!lost) trace.kernel(0, name, 2200, 2300, 5000, 8);
     trace.kernel(0, name, 2400, 2500, 5000, 8);
     trace.reading(6000);
-    const LoadedTrace loaded = trace.load_all();
+    const LoadedRun loaded = trace.load_all();
     const JoinCounts& join = loaded.processes[0].device.join;
     EXPECT_EQ(join.by_order, lost ? 2u : 3u);
     EXPECT_EQ(join.by_order_alike, 2u);
