@@ -71,7 +71,7 @@ def main():
     unknown = sum(chip['unknown_types'] for library in libraries for chip in library['chips'].values())
     incomplete = sum(chip['incomplete'] for library in libraries for chip in library['chips'].values())
     seconds = sum(library['scan_s'] for library in libraries)
-    print(f'\n{code / 1e9:.1f} GB of machine code, read at {code / 1e9 / seconds:.1f} GB/s on one core (tables of the cubins included, unpacking not). Input types not told for some instruction (tcgen05 descriptors made at run time): {unknown} kernels; '
+    print(f'\n{code / 1e9:.1f} GB of machine code, read at {code / 1e9 / seconds:.1f} GB/s on one core (tables of the cubins included, unpacking not). Input types not known for some instruction (tcgen05 descriptors made at run time): {unknown} kernels; '
           f'calls through pointers that cannot be followed: {incomplete} kernels.')
 
 

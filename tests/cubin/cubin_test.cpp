@@ -20,7 +20,7 @@ TEST_P(CubinOf, KernelsAgreeWithPtxas) {
   ASSERT_EQ(facts.size(), 6u);
   ASSERT_EQ(module->kernels.size(), 6u);
   for (const auto& [symbol, fact] : facts) {
-    const ImageKernel* kernel = kernel_named(*module, symbol);
+    const ImageKernel* kernel = find_kernel(*module, symbol);
     ASSERT_NE(kernel, nullptr) << symbol;
     EXPECT_EQ(kernel->registers, fact.registers) << symbol;
     EXPECT_EQ(kernel->local_bytes, fact.stack) << symbol;
@@ -34,7 +34,7 @@ TEST_P(CubinOf, ParametersLimitsAndGlobals) {
   const std::string cubin = slurp("sm" + std::to_string(GetParam()) + ".cubin");
   const auto module = read_cubin(bytes_of(cubin));
   ASSERT_TRUE(module);
-  const ImageKernel* shared = kernel_named(*module, "shared_k");
+  const ImageKernel* shared = find_kernel(*module, "shared_k");
   ASSERT_NE(shared, nullptr);
   EXPECT_EQ(shared->max_threads, 256u);
   EXPECT_EQ(shared->parameter_bytes, 49u);
@@ -43,26 +43,26 @@ TEST_P(CubinOf, ParametersLimitsAndGlobals) {
   EXPECT_EQ(shared->parameters[1].size, 40u);
   EXPECT_EQ(shared->parameters[2].offset, 48u);
   EXPECT_EQ(shared->parameters[2].size, 1u);
-  EXPECT_EQ(kernel_named(*module, "plain")->max_threads, 0u);
-  EXPECT_EQ(kernel_named(*module, "huge_k")->parameters.at(0).size, 3000u);
-  EXPECT_EQ(kernel_named(*module, "noparam")->parameters.size(), 0u);
+  EXPECT_EQ(find_kernel(*module, "plain")->max_threads, 0u);
+  EXPECT_EQ(find_kernel(*module, "huge_k")->parameters.at(0).size, 3000u);
+  EXPECT_EQ(find_kernel(*module, "noparam")->parameters.size(), 0u);
 
   EXPECT_EQ(module->const_bytes, 96u);
-  const CodeGlobal* counter = global_named(*module, "g_counter");
+  const CodeGlobal* counter = find_global(*module, "g_counter");
   ASSERT_NE(counter, nullptr);
   int value = 0;
   ASSERT_EQ(counter->init.size(), sizeof value);
   std::memcpy(&value, counter->init.data(), sizeof value);
   EXPECT_EQ(value, 7);
-  EXPECT_EQ(global_named(*module, "g_table")->bytes, 256u);
-  EXPECT_TRUE(global_named(*module, "g_table")->init.empty());
-  const CodeGlobal* coefficients = global_named(*module, "c_coef");
+  EXPECT_EQ(find_global(*module, "g_table")->bytes, 256u);
+  EXPECT_TRUE(find_global(*module, "g_table")->init.empty());
+  const CodeGlobal* coefficients = find_global(*module, "c_coef");
   ASSERT_NE(coefficients, nullptr);
   EXPECT_TRUE(coefficients->is_constant);
   float first[3];
   std::memcpy(first, coefficients->init.data(), sizeof first);
   EXPECT_EQ(first[1], 2.0f);
-  EXPECT_TRUE(global_named(*module, "m_val")->is_managed);
+  EXPECT_TRUE(find_global(*module, "m_val")->is_managed);
   EXPECT_FALSE(counter->is_managed);
 }
 
@@ -77,7 +77,7 @@ TEST(Ptx, SaysWhatTheCubinSays) {
   EXPECT_EQ(module->sm.number, 90u);
   ASSERT_EQ(module->kernels.size(), cubin->kernels.size());
   for (const ImageKernel& kernel : module->kernels) {
-    const ImageKernel* other = kernel_named(*cubin, kernel.symbol);
+    const ImageKernel* other = find_kernel(*cubin, kernel.symbol);
     ASSERT_NE(other, nullptr) << kernel.symbol;
     EXPECT_FALSE(kernel.registers.has_value());
     EXPECT_EQ(kernel.static_shared_bytes, other->static_shared_bytes) << kernel.symbol;
@@ -91,8 +91,8 @@ TEST(Ptx, SaysWhatTheCubinSays) {
   }
   EXPECT_EQ(module->const_bytes, cubin->const_bytes);
   for (const char* name : {"g_counter", "g_table", "c_coef", "c_zero", "m_val"}) {
-    const CodeGlobal* ours = global_named(*module, name);
-    const CodeGlobal* theirs = global_named(*cubin, name);
+    const CodeGlobal* ours = find_global(*module, name);
+    const CodeGlobal* theirs = find_global(*cubin, name);
     ASSERT_TRUE(ours != nullptr && theirs != nullptr) << name;
     EXPECT_EQ(ours->bytes, theirs->bytes) << name;
     EXPECT_EQ(ours->is_managed, theirs->is_managed) << name;
@@ -130,20 +130,20 @@ TEST(Ptx, HandWritten) {
   EXPECT_EQ(k.static_shared_bytes, 128u + 64u);
   EXPECT_EQ(module->kernels[1].symbol, "bare");
   EXPECT_EQ(module->kernels[1].static_shared_bytes, 0u);
-  EXPECT_EQ(global_named(*module, "lanes")->bytes, 32u);
-  EXPECT_EQ(global_named(*module, "list")->bytes, 8u);
+  EXPECT_EQ(find_global(*module, "lanes")->bytes, 32u);
+  EXPECT_EQ(find_global(*module, "list")->bytes, 8u);
   std::int16_t list[4];
-  std::memcpy(list, global_named(*module, "list")->init.data(), sizeof list);
+  std::memcpy(list, find_global(*module, "list")->init.data(), sizeof list);
   EXPECT_EQ(list[0], -1);
   EXPECT_EQ(list[1], 16);
   EXPECT_EQ(list[2], 8);
   EXPECT_EQ(list[3], 3);
   double pi[2];
-  std::memcpy(pi, global_named(*module, "pi")->init.data(), sizeof pi);
+  std::memcpy(pi, find_global(*module, "pi")->init.data(), sizeof pi);
   EXPECT_DOUBLE_EQ(pi[0], 3.141592653589793);
   EXPECT_DOUBLE_EQ(pi[1], 2.5);
   std::uint64_t where[2];
-  std::memcpy(where, global_named(*module, "where")->init.data(), sizeof where);
+  std::memcpy(where, find_global(*module, "where")->init.data(), sizeof where);
   EXPECT_EQ(where[1], 5u);
   EXPECT_EQ(module->const_bytes, 16u);
 }

@@ -199,11 +199,11 @@ def tensor_memory_kernels():
     for name, kind, a, b, precision in (('fp16', 'f16', 0, 0, 'fp16'), ('bf16', 'f16', 1, 1, 'bf16'), ('tf32', 'tf32', 2, 2, 'tf32'),
                                         ('e4m3', 'f8f6f4', 0, 1, 'fp8'), ('e2m3', 'f8f6f4', 3, 4, 'fp6'), ('e2m1', 'f8f6f4', 5, 5, 'fp4'),
                                         ('mixed', 'f8f6f4', 0, 5, 'fp8|fp4')):
-        told = always(classes[kind], precision, part=False)
+        expect = always(classes[kind], precision, part=False)
         base = f'tcgen05.mma.cta_group::1.kind::{kind}'
-        kernels.append(Kernel(f'tc_told_{name}', tensor_memory_mma(base, described(a, b)), told, only=everywhere))
-        kernels.append(Kernel(f'tc_told_{name}_ts', tensor_memory_mma(base, described(a, b), a_in_tensor_memory=True), told, only=everywhere))
-    told = always('UTCHMMA', 'bf16', part=False)
+        kernels.append(Kernel(f'tc_const_{name}', tensor_memory_mma(base, described(a, b)), expect, only=everywhere))
+        kernels.append(Kernel(f'tc_const_{name}_ts', tensor_memory_mma(base, described(a, b), a_in_tensor_memory=True), expect, only=everywhere))
+    expect = always('UTCHMMA', 'bf16', part=False)
     bf16 = described(1, 1)
     four, eight = '{%s,%s,%s,%s}, ', '{%s,%s,%s,%s,%s,%s,%s,%s}, '
     scalable = ('100a', '100f', '103a', '103f')
@@ -215,7 +215,7 @@ def tensor_memory_kernels():
             ('last', 'tcgen05.mma.cta_group::2.kind::f16.collector::a::lastuse', {}, everywhere),
             ('shift', 'tcgen05.mma.cta_group::1.kind::f16.ashift', {'a_in_tensor_memory': True}, everywhere),
             ('ws_b1', 'tcgen05.mma.ws.cta_group::1.kind::f16.collector::b1::fill', {}, everywhere)):
-        kernels.append(Kernel(f'tc_form_{name}', tensor_memory_mma(instruction, bf16, **options), told, only=only))
+        kernels.append(Kernel(f'tc_form_{name}', tensor_memory_mma(instruction, bf16, **options), expect, only=only))
     # Two paths with two descriptors: nobody can tell which.
     paths = tensor_memory_mma('tcgen05.mma.cta_group::1.kind::f16')
     paths[1] = f'mov.b32 %i,{described(0, 0):#x}; setp.gt.s32 %q2,%e,5; @%q2 bra ELSE; ld.global.b32 %i,[%p+20]; ELSE:'

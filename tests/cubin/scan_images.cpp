@@ -36,10 +36,10 @@ void scan_entry(const FatbinEntry& entry, Totals& totals) {
   }
   const bool cubin = entry.kind == ContainerKind::kCubin;
   std::size_t scanned = 0;
-  const bool told = for_each_kernel_code(*bytes, {}, [&scanned](const KernelScan& scan) {
+  const bool readable = for_each_kernel_code(*bytes, {}, [&scanned](const KernelScan& scan) {
     scanned += (scan.flags & (kCodeScanned | kCodePtxOnly)) != 0 ? 1 : 0;
   });
-  if (!told || scanned != module->kernels.size()) {
+  if (!readable || scanned != module->kernels.size()) {
     ++totals.failures;
     std::printf("  failed: sm_%u: %zu of %zu kernels scanned\n", entry.sm.number, scanned, module->kernels.size());
   }

@@ -58,14 +58,14 @@ inline std::map<std::string, PtxasFacts> ptxas_facts(const std::string& log) {
   return facts;
 }
 
-inline const ImageKernel* kernel_named(const CodeModule& module, std::string_view name) {
+inline const ImageKernel* find_kernel(const CodeModule& module, std::string_view name) {
   for (const ImageKernel& kernel : module.kernels) {
     if (kernel.symbol == name) return &kernel;
   }
   return nullptr;
 }
 
-inline const CodeGlobal* global_named(const CodeModule& module, std::string_view name) {
+inline const CodeGlobal* find_global(const CodeModule& module, std::string_view name) {
   for (const CodeGlobal& global : module.globals) {
     if (global.symbol == name) return &global;
   }

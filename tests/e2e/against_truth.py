@@ -102,7 +102,7 @@ def trace_calls(all_records, level='driver'):
 
 
 class Names:
-    """What a function handle is called, and the facts told of it."""
+    """What a function handle is called, and the facts recorded of it."""
 
     def __init__(self, all_records):
         self.names, self.facts = collections.defaultdict(list), {}
@@ -149,18 +149,18 @@ ALLOC_KINDS = {'device': {'device'}, 'managed': {'managed'}, 'host': {'host', 'h
                'array': {'array'}}
 
 
-def _check_call(told, seen, names, clusters):
+def _check_call(made, seen, names, clusters):
     """One call of the truth and the same call of the trace."""
-    kernels = [line for line in told.of('kernel') if line.get('graph') is None] + told.of('node')
+    kernels = [line for line in made.of('kernel') if line.get('graph') is None] + made.of('node')
     launches = seen.of('KernelLaunch')
     if kernels:
-        check_equal(len(launches), len(kernels), f'launches in {told!r}')
+        check_equal(len(launches), len(kernels), f'launches in {made!r}')
         for line, record in zip(kernels, launches):
             _check_kernel(line, record, names, clusters)
             check_equal(bool(record['flags'] & CAPTURED), line['op'] == 'node', f'captured: {line}')
-    copies = [line for line in told.of('copy') if line.get('graph') is None]
+    copies = [line for line in made.of('copy') if line.get('graph') is None]
     if copies:
-        check_equal(sum(record['bytes'] for record in seen.of('Copy')), sum(line['bytes'] for line in copies), f'bytes of {told!r} {seen!r}')
+        check_equal(sum(record['bytes'] for record in seen.of('Copy')), sum(line['bytes'] for line in copies), f'bytes of {made!r} {seen!r}')
         for line, record in zip(copies, seen.of('Copy')):
             check_equal(record['bytes'], line['bytes'], f'bytes of a copy {line}')
             if record['kind'] in (1, 2, 3, 4, 5):
@@ -168,33 +168,33 @@ def _check_call(told, seen, names, clusters):
             check_equal(record['asynchronous'], line['async'], f'asynchronous: {line}')
             if line['async']:
                 check_equal(_stream(record, record['flags']), line['stream_handle'], f'stream of a copy {line}')
-    memsets = [line for line in told.of('memset') if line.get('graph') is None]
+    memsets = [line for line in made.of('memset') if line.get('graph') is None]
     if memsets:
-        check_equal([record['bytes'] for record in seen.of('Memset')], [line['bytes'] for line in memsets], f'memset {told!r}')
-    if told.name in ('cuMipmappedArrayCreate', 'cuMipmappedArrayDestroy'):  # the driver tells of each level, we of the whole
+        check_equal([record['bytes'] for record in seen.of('Memset')], [line['bytes'] for line in memsets], f'memset {made!r}')
+    if made.name in ('cuMipmappedArrayCreate', 'cuMipmappedArrayDestroy'):  # the driver tells of each level, we of the whole
         check_equal(len(seen.of('Alloc', 'Free')), 1, f'one record of a mipmapped array {seen!r}')
-        if told.of('alloc'):
-            check_equal(seen.of('Alloc')[0]['bytes'], sum(line['bytes'] for line in told.of('alloc')), 'bytes of all levels')
+        if made.of('alloc'):
+            check_equal(seen.of('Alloc')[0]['bytes'], sum(line['bytes'] for line in made.of('alloc')), 'bytes of all levels')
         return
-    for line in [line for line in told.of('alloc') if told.name != 'cuGraphLaunch']:
+    for line in [line for line in made.of('alloc') if made.name != 'cuGraphLaunch']:
         found = [record for record in seen.of('Alloc') if record['address'] == line['address']]
         check(len(found) == 1, 'one record of the allocation', line, seen)
         check(found[0]['kind_name'] in ALLOC_KINDS[line['memory']], 'kind of the allocation', line, found[0])
         check_equal(found[0]['bytes'], line['bytes'], f'bytes of an allocation: {line}')
-    if told.of('free') and told.name not in ('cuGraphLaunch', 'cuModuleUnload', 'cuLibraryUnload', 'cuCtxDestroy', 'cuDevicePrimaryCtxRelease', 'cuDevicePrimaryCtxReset'):
-        check([record['address'] for record in seen.of('Free')] == [line['address'] for line in told.of('free')], 'the address that was freed', told, seen)
-    for line in told.of('sync'):
-        check([record['what_name'] for record in seen.of('Sync')] == [line['what']], 'a synchronization', told, seen)
+    if made.of('free') and made.name not in ('cuGraphLaunch', 'cuModuleUnload', 'cuLibraryUnload', 'cuCtxDestroy', 'cuDevicePrimaryCtxRelease', 'cuDevicePrimaryCtxReset'):
+        check([record['address'] for record in seen.of('Free')] == [line['address'] for line in made.of('free')], 'the address that was freed', made, seen)
+    for line in made.of('sync'):
+        check([record['what_name'] for record in seen.of('Sync')] == [line['what']], 'a synchronization', made, seen)
         if line['what'] == 'event':
             check_equal(seen.of('Sync')[0]['object'], line['object'], 'the event that was waited for')
-    for line in [line for line in told.of('event') if told.name != 'cuGraphLaunch' and line['stream'] is not None]:
+    for line in [line for line in made.of('event') if made.name != 'cuGraphLaunch' and line['stream'] is not None]:
         found = [record for record in seen.of('StreamOrder') if record['what_name'] == 'event-record']
         check(len(found) == 1 and found[0]['object'] == line['event'], 'an event record', line, seen)
-    if told.of('graph_launch'):
-        check_equal(len(seen.of('GraphLaunch')), 1, f'graph launch {told!r}')
-    for line in told.of('module'):
+    if made.of('graph_launch'):
+        check_equal(len(seen.of('GraphLaunch')), 1, f'graph launch {made!r}')
+    for line in made.of('module'):
         found = seen.of('ModuleLoad')
-        check(len(found) == 1, 'one record of the load', told, seen)
+        check(len(found) == 1, 'one record of the load', made, seen)
         check(found[0]['bytes'] in (0, line['bytes']), 'size of the image', line, found)
 
 
@@ -204,30 +204,30 @@ def check_call_by_call(run, pid=None, trace=None, compile_time_clusters=(), may_
     all_records = dump(trace or run)
     names, seen = Names(all_records), trace_calls(all_records)
     variants = recorded_variants() - own_queries()
-    told = collections.defaultdict(list)
+    made = collections.defaultdict(list)
     for call in calls_of(run, variants):
         if pid in (None, call.pid):
-            told[call.tid].append(call)
+            made[call.tid].append(call)
     total = 0
     for call in seen.pop(0, []):  # on the definitions slot: the thread is the one whose call it encloses
-        owners = [tid for tid, calls in told.items() for one in calls
+        owners = [tid for tid, calls in made.items() for one in calls
                   if one.variant == call.variant and call.begin - CLOCK_SLACK_NS <= one.begin <= one.end <= call.end + CLOCK_SLACK_NS]
         check(owners, 'a call of some thread', call)
         seen[owners[0]].append(call)
         seen[owners[0]].sort(key=lambda each: (each.begin, -each.end))
-    check_equal(set(seen), {tid for tid in told}, 'threads that made calls')
-    for tid in told:
+    check_equal(set(seen), {tid for tid in made}, 'threads that made calls')
+    for tid in made:
         mine = [call for call in seen[tid] if call.variant in variants]
-        while told[tid] and mine and told[tid][0].variant != mine[0].variant and told[tid][0].variant in may_miss_first:
-            told[tid].pop(0)
-        for index, (one, other) in enumerate(zip(told[tid], mine)):
+        while made[tid] and mine and made[tid][0].variant != mine[0].variant and made[tid][0].variant in may_miss_first:
+            made[tid].pop(0)
+        for index, (one, other) in enumerate(zip(made[tid], mine)):
             check(one.variant == other.variant, f'call {index} of thread {tid}', one, other, [call.variant for call in mine[max(0, index - 3):index + 3]])
             check(one.result == other.result, 'result', one, other)
             check(other.begin - CLOCK_SLACK_NS <= one.begin <= one.end <= other.end + CLOCK_SLACK_NS, 'the trace encloses the call', one, other)
             _check_call(one, other, names, compile_time_clusters)
             total += 1
-        check(len(told[tid]) == len(mine), f'calls of thread {tid}: {len(told[tid])} told, {len(mine)} traced', [call.variant for call in told[tid][len(mine):]][:5],
-              [call.variant for call in mine[len(told[tid]):]][:5])
+        check(len(made[tid]) == len(mine), f'calls of thread {tid}: {len(made[tid])} made, {len(mine)} traced', [call.variant for call in made[tid][len(mine):]][:5],
+              [call.variant for call in mine[len(made[tid]):]][:5])
     return total
 
 

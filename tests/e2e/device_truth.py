@@ -41,7 +41,7 @@ def operations_of(run, whole_graphs=False):
     return found
 
 
-def told_operations(run):
+def recorded_operations(run):
     """The trace's device records as the same tuples."""
     found = []
     for r in records(run, *DEVICE_RECORDS):
@@ -86,12 +86,12 @@ def check_keys(run):
 
 
 def check_records(run, whole_graphs=False):
-    wanted, told = operations_of(run, whole_graphs), told_operations(run)
+    wanted, recorded = operations_of(run, whole_graphs), recorded_operations(run)
     check(wanted, 'the program gave work to a device')
-    counts = collections.Counter(told)
+    counts = collections.Counter(recorded)
     counts.subtract(wanted)
     differences = {operation: count for operation, count in counts.items() if count}
-    check(not differences, f'{len(told)} records, {len(wanted)} operations; too many (+) and too few (-)', sorted(differences.items(), key=str)[:6])
+    check(not differences, f'{len(recorded)} records, {len(wanted)} operations; too many (+) and too few (-)', sorted(differences.items(), key=str)[:6])
     check_keys(run)
 
 

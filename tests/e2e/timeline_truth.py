@@ -239,9 +239,9 @@ def joined(run):
 
 def clock_error(run):
     """The bound on the device's clock that the report states, in ns."""
-    told = [re.search(r'within (\d+) ns', row['text']) for row in rows(run, 'quality-notes') if row['what'] == 'clock']
-    check(told and told[0], 'the note on the clock', told)
-    return max(int(found[1]) for found in told if found)
+    notes = [re.search(r'within (\d+) ns', row['text']) for row in rows(run, 'quality-notes') if row['what'] == 'clock']
+    check(notes and notes[0], 'the note on the clock', notes)
+    return max(int(found[1]) for found in notes if found)
 
 
 def check_lengths(run, whole_graphs=False):

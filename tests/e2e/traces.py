@@ -92,8 +92,8 @@ def check_encloses(record, line):
 def check_conservation(run):
     """Seen = stored + dropped for every thread, and, where the last counters are there, stored is what the file really holds.
     Returns (seen, stored, dropped)."""
-    told = report(run, 'quality')
-    threads, coverage = told['sections']['quality']['rows'], told['coverage']
+    answer = report(run, 'quality')
+    threads, coverage = answer['sections']['quality']['rows'], answer['coverage']
     check(threads, 'the quality section has a row per thread')
     sums = collections.Counter()
     by_thread = collections.defaultdict(lambda: collections.Counter())
@@ -105,8 +105,8 @@ def check_conservation(run):
     for key, row in by_thread.items():
         check(row['seen'] == row['stored'] + row['dropped'], f'seen = stored + dropped for thread {key}', dict(row))
         sums.update(row)
-    told_apart = len({row['pid'] for row in threads}) == len(run.traces)  # images of one process that follow each other are not
-    if all(row['exact'] for row in threads) and not coverage['truncated'] and told_apart:
+    separate = len({row['pid'] for row in threads}) == len(run.traces)  # images of one process that follow each other are not
+    if all(row['exact'] for row in threads) and not coverage['truncated'] and separate:
         check_equal(coverage['records'] + coverage['unknown_records'], sums['stored'], 'records in the files, and stored by the counters')
     return sums['seen'], sums['stored'], sums['dropped']
 

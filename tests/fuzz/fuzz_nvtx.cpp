@@ -162,8 +162,8 @@ struct Program {
 
   void run(Input& input, const Step& step) {
     const void* domain = domains.of(step.domain);
-    const auto told = attributes(input, step);
-    const NvtxEvent event = nvtx_event(domain, reinterpret_cast<const EventAttributes*>(told.get()));
+    const auto given = attributes(input, step);
+    const NvtxEvent event = nvtx_event(domain, reinterpret_cast<const EventAttributes*>(given.get()));
     const NvtxPayload payload{step.size, step.text};
     switch (step.what % 12) {
       case 0:

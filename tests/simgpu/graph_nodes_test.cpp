@@ -33,9 +33,9 @@ TEST(Graph, MovesDataAtEachReplay) {
     EXPECT_EQ(cuGraphLaunch(exec, nullptr), CUDA_SUCCESS);
     EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
     EXPECT_EQ(back, std::vector<unsigned char>(4096, 0x11));
-    CUDA_MEMSET_NODE_PARAMS told{};
-    EXPECT_EQ(cuGraphMemsetNodeGetParams(memset, &told), CUDA_SUCCESS);
-    EXPECT_EQ(told.value, 0xabu);
+    CUDA_MEMSET_NODE_PARAMS answer{};
+    EXPECT_EQ(cuGraphMemsetNodeGetParams(memset, &answer), CUDA_SUCCESS);
+    EXPECT_EQ(answer.value, 0xabu);
     // Switched off, a node does nothing.
     fill.value = 0x22;
     EXPECT_EQ(cuGraphExecMemsetNodeSetParams(exec, memset, &fill, loaded.context), CUDA_SUCCESS);

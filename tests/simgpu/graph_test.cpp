@@ -35,18 +35,18 @@ TEST(Graph, ReplaysADiamond) {
     for (int i = 0; i < 3; ++i) EXPECT_EQ(cuGraphLaunch(exec, stream), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamQuery(stream), CUDA_ERROR_NOT_READY);
     EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
-    const uint64_t told[5] = {number(a), number(b), number(c), number(d), number(exec)};
-    EXPECT_EQ(write(file, told, sizeof told), static_cast<ssize_t>(sizeof told));
+    const uint64_t numbers[5] = {number(a), number(b), number(c), number(d), number(exec)};
+    EXPECT_EQ(write(file, numbers, sizeof numbers), static_cast<ssize_t>(sizeof numbers));
     EXPECT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
     EXPECT_EQ(cuGraphLaunch(exec, stream), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
     EXPECT_EQ(cuGraphDestroy(graph), CUDA_ERROR_INVALID_VALUE);
   });
-  uint64_t told[5] = {};
-  EXPECT_EQ(pread(file, told, sizeof told, 0), static_cast<ssize_t>(sizeof told));
+  uint64_t numbers[5] = {};
+  EXPECT_EQ(pread(file, numbers, sizeof numbers, 0), static_cast<ssize_t>(sizeof numbers));
   close(file);
-  std::copy(told, told + 4, nodes);
-  exec_number = told[4];
+  std::copy(numbers, numbers + 4, nodes);
+  exec_number = numbers[4];
   const auto launches = end.lines("graph_launch");
   const auto kernels = end.lines("kernel");
   ASSERT_EQ(launches.size(), 3u);
@@ -84,20 +84,20 @@ TEST(Graph, NodesTellTheirParameters) {
     CUgraphNode node = add_kernel(graph, {}, loaded.function("touch"), 5, args);
     data = 1;
     count = 1;  // values are the node's own
-    CUDA_KERNEL_NODE_PARAMS told{};
-    EXPECT_EQ(cuGraphKernelNodeGetParams(node, &told), CUDA_SUCCESS);
-    EXPECT_EQ(told.func, loaded.function("touch"));
-    EXPECT_EQ(told.gridDimX, 5u);
-    ASSERT_NE(told.kernelParams, nullptr);
-    EXPECT_EQ(*static_cast<CUdeviceptr*>(told.kernelParams[0]), 0x1234u);
-    EXPECT_EQ(*static_cast<unsigned*>(told.kernelParams[1]), 99u);
-    told.gridDimX = 6;
-    EXPECT_EQ(cuGraphKernelNodeSetParams(node, &told), CUDA_SUCCESS);
-    told.blockDimX = 4096;
-    EXPECT_EQ(cuGraphKernelNodeSetParams(node, &told), CUDA_ERROR_INVALID_VALUE);
-    EXPECT_EQ(cuGraphKernelNodeGetParams(node, &told), CUDA_SUCCESS);
-    EXPECT_EQ(told.gridDimX, 6u);
-    EXPECT_EQ(told.blockDimX, 32u);
+    CUDA_KERNEL_NODE_PARAMS answer{};
+    EXPECT_EQ(cuGraphKernelNodeGetParams(node, &answer), CUDA_SUCCESS);
+    EXPECT_EQ(answer.func, loaded.function("touch"));
+    EXPECT_EQ(answer.gridDimX, 5u);
+    ASSERT_NE(answer.kernelParams, nullptr);
+    EXPECT_EQ(*static_cast<CUdeviceptr*>(answer.kernelParams[0]), 0x1234u);
+    EXPECT_EQ(*static_cast<unsigned*>(answer.kernelParams[1]), 99u);
+    answer.gridDimX = 6;
+    EXPECT_EQ(cuGraphKernelNodeSetParams(node, &answer), CUDA_SUCCESS);
+    answer.blockDimX = 4096;
+    EXPECT_EQ(cuGraphKernelNodeSetParams(node, &answer), CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(cuGraphKernelNodeGetParams(node, &answer), CUDA_SUCCESS);
+    EXPECT_EQ(answer.gridDimX, 6u);
+    EXPECT_EQ(answer.blockDimX, 32u);
     CUgraphNodeType type{};
     EXPECT_EQ(cuGraphNodeGetType(node, &type), CUDA_SUCCESS);
     EXPECT_EQ(type, CU_GRAPH_NODE_TYPE_KERNEL);
@@ -147,7 +147,7 @@ TEST(Graph, EdgesAreChecked) {
     count = 4;
     EXPECT_EQ(cuGraphNodeGetDependencies(c, before, nullptr, &count), CUDA_SUCCESS);
     EXPECT_EQ(count, 0u);
-    // Edge data cannot be told where there is no room for it.
+    // Edge data cannot be given where there is no room for it.
     CUgraphNode first = add_kernel(graph, {}, loaded.function("plain"));
     CUgraphNode second = add_kernel(graph, {}, loaded.function("plain"));
     CUgraphEdgeData data{};
@@ -156,9 +156,9 @@ TEST(Graph, EdgesAreChecked) {
     EXPECT_EQ(cuGraphAddDependencies(graph, &first, &second, &data, 1), CUDA_SUCCESS);
     count = 4;
     EXPECT_EQ(cuGraphNodeGetDependencies(second, before, nullptr, &count), CUDA_ERROR_LOSSY_QUERY);
-    CUgraphEdgeData told[4] = {};
-    EXPECT_EQ(cuGraphNodeGetDependencies(second, before, told, &count), CUDA_SUCCESS);
-    EXPECT_EQ(told[0].type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
+    CUgraphEdgeData edges[4] = {};
+    EXPECT_EQ(cuGraphNodeGetDependencies(second, before, edges, &count), CUDA_SUCCESS);
+    EXPECT_EQ(edges[0].type, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC);
   });
 }
 

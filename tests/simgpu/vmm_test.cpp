@@ -141,10 +141,10 @@ TEST(Arrays, HoldWhatIsCopiedIntoThem) {
     descriptor.NumChannels = 2;
     CUarray array = nullptr;
     EXPECT_EQ(cuArray3DCreate(&array, &descriptor), CUDA_SUCCESS);
-    CUDA_ARRAY_DESCRIPTOR told{};
-    EXPECT_EQ(cuArrayGetDescriptor(&told, array), CUDA_SUCCESS);
-    EXPECT_EQ(told.Width, 100u);
-    EXPECT_EQ(told.NumChannels, 2u);
+    CUDA_ARRAY_DESCRIPTOR answer{};
+    EXPECT_EQ(cuArrayGetDescriptor(&answer, array), CUDA_SUCCESS);
+    EXPECT_EQ(answer.Width, 100u);
+    EXPECT_EQ(answer.NumChannels, 2u);
     std::vector<float> source(100 * 2 * 20), back(source.size());
     for (size_t i = 0; i < source.size(); ++i) source[i] = static_cast<float>(i);
     CUDA_MEMCPY2D copy{};
@@ -175,9 +175,9 @@ TEST(Arrays, HoldWhatIsCopiedIntoThem) {
     CUmipmappedArray mipmap = nullptr;
     EXPECT_EQ(cuMipmappedArrayCreate(&mipmap, &descriptor, 3), CUDA_SUCCESS);
     EXPECT_EQ(cuMipmappedArrayGetLevel(&none, mipmap, 2), CUDA_SUCCESS);
-    EXPECT_EQ(cuArrayGetDescriptor(&told, none), CUDA_SUCCESS);
-    EXPECT_EQ(told.Width, 25u);
-    EXPECT_EQ(told.Height, 5u);
+    EXPECT_EQ(cuArrayGetDescriptor(&answer, none), CUDA_SUCCESS);
+    EXPECT_EQ(answer.Width, 25u);
+    EXPECT_EQ(answer.Height, 5u);
     EXPECT_EQ(cuMipmappedArrayGetLevel(&none, mipmap, 3), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMipmappedArrayDestroy(mipmap), CUDA_SUCCESS);
     EXPECT_EQ(cuArrayDestroy(array), CUDA_SUCCESS);

@@ -66,7 +66,7 @@ class DeviceBuilder : public TraceBuilder {
       r.grid_x = grid, r.grid_y = r.grid_z = 1, r.block_x = 256, r.block_y = r.block_z = 1;
     });
   }
-  // A kernel with latency stamps; 0: not told.
+  // A kernel with latency stamps; 0: not known.
   void stamped_kernel(u32 correlation, u64 name, Nanos queued, Nanos submitted, Nanos start, Nanos finish,
                       Nanos handled, u32 stream = 7) {
     add<DeviceKernel>(collector_, "", handled, handled, [&](auto& r) {

@@ -70,10 +70,10 @@ def test_constructor_before_ours():
     command = [program('drv_ctor')]
     run = traced(command, CALLS)
     same_output(untraced(command), run)
-    told, seen = len(run.truth_of('kernel')), len(records(run, 'KernelLaunch'))
+    launched, seen = len(run.truth_of('kernel')), len(records(run, 'KernelLaunch'))
     counts = dict(re.findall(r'launches (before main|in main|at thread end|in atexit|in a static destructor|after main) (\d+)', run.stdout.decode()))
-    check_equal(sum(map(int, counts.values())), told, 'launches that the program counted')
-    check_equal(seen, told, 'all launches, those of the constructor too')
+    check_equal(sum(map(int, counts.values())), launched, 'launches that the program counted')
+    check_equal(seen, launched, 'all launches, those of the constructor too')
     check_launches_against_truth(run)
     check_conservation(run)
 

@@ -13,8 +13,8 @@ def check_threads(threads, alive, launches):
     check_equal(dropped, 0, 'dropped')
     check_equal(metrics(run)['launches'], threads * launches, 'launches')
     per_thread = collections.Counter(record['tid'] for record in records(run, 'KernelLaunch'))
-    told = collections.Counter(line['tid'] for line in run.truth_of('kernel'))
-    check_equal(dict(per_thread), dict(told), 'launches of each thread id')
+    launched = collections.Counter(line['tid'] for line in run.truth_of('kernel'))
+    check_equal(dict(per_thread), dict(launched), 'launches of each thread id')
 
 
 def test_a_thousand_threads():

@@ -84,7 +84,7 @@ def test_calls_that_end_it():
         for code in (999, 35) if turn == 1 else (15,):
             run = run_with({'SIMGPU_CUPTI': f'error={name}:{turn}:{code}'})
             states = records(run, 'DeviceState')
-            check(states, f'{name}: what became of it is told')
+            check(states, f'{name}: what became of it is said')
             if report(run)['coverage']['device_timing'] == 'none':
                 reason = why_no_device(run)
                 check(name in reason and str(code) in reason, f'{name}:{turn}:{code}: the reason', reason)

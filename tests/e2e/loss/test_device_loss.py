@@ -27,7 +27,7 @@ def lost(run, reason):
 
 def kernel_sums(run, lines):
     wanted = sum(line['end_ns'] - line['start_ns'] for line in lines)
-    check_equal(metrics(run)['kernel_ns'], wanted, 'time of the kernels that were told')
+    check_equal(metrics(run)['kernel_ns'], wanted, 'time of the kernels that were recorded')
 
 
 def test_late_and_out_of_order():
@@ -45,16 +45,16 @@ def test_late_streams_and_copies():
 
 def test_every_seventh_lost():
     run = run_lossy('drop=7')
-    kernels, told = run.truth_of('kernel'), records(run, 'DeviceKernel')
+    kernels, recorded = run.truth_of('kernel'), records(run, 'DeviceKernel')
     unfinished = lost(run, 2)  # still running when the program ended, which waits for none of them: on a busy machine
-    check_equal(len(told), len(kernels) - len(kernels) // 7 - unfinished, 'records')
+    check_equal(len(recorded), len(kernels) - len(kernels) // 7 - unfinished, 'records')
     check_equal(lost(run, 1), len(kernels) // 7, 'counted as lost')
     by_id = {line['correlation']: line for line in kernels}
-    for record in told:
+    for record in recorded:
         line = by_id[record['correlation']]
         check_equal((record['start'], record['finish']), (line['start_ns'], line['end_ns']), 'time')
-    check_equal(joined(run), (len(told), len(told), 0, 0), 'all that came is joined')
-    kernel_sums(run, [by_id[record['correlation']] for record in told])
+    check_equal(joined(run), (len(recorded), len(recorded), 0, 0), 'all that came is joined')
+    kernel_sums(run, [by_id[record['correlation']] for record in recorded])
     report_text = json.dumps(report(run)['coverage']) + json.dumps(rows(run, 'quality-notes'))
     check(str(len(kernels) // 7) in report_text, 'the report says how many', report_text)
 
@@ -91,9 +91,9 @@ def test_each_version_of_cupti():
     for layout in ('12.0', '12.2', '12.4', '12.5', '12.8', '13.0', '13.3'):
         run = run_lossy(f'layout={layout}', command=[program('drv_linked')])
         count = len(operations_of(run))
-        told = collections.Counter(told_operations(run))
-        told.subtract(operations_of(run))
-        check(not +told and not -told, f'{layout}: the records', +told, -told)
+        recorded = collections.Counter(recorded_operations(run))
+        recorded.subtract(operations_of(run))
+        check(not +recorded and not -recorded, f'{layout}: the records', +recorded, -recorded)
         numbers = joined(run)
         check(numbers is not None and numbers[0] == count and numbers[3] == 0, f'{layout}: all joined', numbers, count)
         check(numbers[1] == count if layout not in ('12.0', '12.2', '12.4') else numbers[2] == count, f'{layout}: by id from 12.5 on', numbers)

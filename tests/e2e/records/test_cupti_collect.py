@@ -31,11 +31,11 @@ def clock(run):
 
 def check_times(run, op, kind, wanted):
     offset, error = clock(run)
-    told = sorted((line['correlation'], line['start_ns'], line['end_ns']) for line in run.truth_of(op))
+    truth = sorted((line['correlation'], line['start_ns'], line['end_ns']) for line in run.truth_of(op))
     seen = sorted((record['correlation'], record['start'] - offset, record['finish'] - offset) for record in records(run, kind))
-    check_equal(len(told), wanted, op)
-    check_equal([entry[0] for entry in seen], [entry[0] for entry in told], 'correlation ids')
-    for (_, begin, end), (_, true_begin, true_end) in zip(seen, told):
+    check_equal(len(truth), wanted, op)
+    check_equal([entry[0] for entry in seen], [entry[0] for entry in truth], 'correlation ids')
+    for (_, begin, end), (_, true_begin, true_end) in zip(seen, truth):
         check_equal(end - begin, true_end - true_begin, 'durations are exact')
         check(abs(begin - true_begin) <= error + 2000, 'times on the host clock', begin - true_begin, error)
 

@@ -7,7 +7,7 @@ EVENT = ('what', 'domain', 'message', 'category', 'color', 'payload_type', 'payl
 PATH = 'NVTX_INJECTION64_PATH'
 
 
-def told(run):
+def said_by_program(run):
     """What the program says that it did: (events, names)."""
     lines = [json.loads(line) for line in run.stdout.decode().splitlines() if line.startswith('{')]
     return [line for line in lines if 'what' in line], [line for line in lines if 'named' in line]
@@ -34,7 +34,7 @@ def by_thread(run):
 
 
 def check_against_program(run):
-    wanted, names = told(run)
+    wanted, names = said_by_program(run)
     got = by_thread(run)
     for thread in sorted({line['thread'] for line in wanted}):
         lines = [{key: line[key] for key in EVENT} for line in wanted if line['thread'] == thread]

@@ -240,14 +240,14 @@ for name in ('plain', 'shared', 'many'):
             d.launch(k, block=(threads, 1, 1), shared=shared)
             print(name, threads, shared, blocks.value)
 ''', {'SIMGPU_CC': chip, 'SIMGPU_KERNEL_TIME': 'a=10us'})
-        told = {}
+        wanted = {}
         for line in run.stdout.decode().splitlines():
             name, threads, shared, blocks = line.split()
-            told[name, f'{threads},1,1', int(shared)] = int(blocks)
+            wanted[name, f'{threads},1,1', int(shared)] = int(blocks)
         found = rows(run, 'kernels')
         said = {(row['symbol'], row['block'], row['dynamic_shared_bytes']): row['blocks_per_sm'] for row in found}
-        check(len(told) > 30, 'shapes', len(told))
-        check_equal(said, told, f'blocks per multiprocessor on {chip}')
+        check(len(wanted) > 30, 'shapes', len(wanted))
+        check_equal(said, wanted, f'blocks per multiprocessor on {chip}')
         limits |= {row['occupancy_limit'] for row in found}
     check_equal(limits, {'warps', 'blocks', 'registers', 'shared memory'}, 'every limit was met')
 

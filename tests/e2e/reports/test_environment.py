@@ -62,9 +62,9 @@ def test_numbers_are_those_of_the_samples():
 def test_not_asked_for_it_is_absent_with_the_reason():
     run = sampled({})
     check_equal(records(run, 'DeviceEnvironment'), [], 'no samples')
-    told = report(run)
-    check('environment' not in told['sections'], 'no section')
-    check_equal([each['why'] for each in told['coverage']['not_collected'] if each['what'] == 'environment'],
+    answer = report(run)
+    check('environment' not in answer['sections'], 'no section')
+    check_equal([each['why'] for each in answer['coverage']['not_collected'] if each['what'] == 'environment'],
                 ['not asked for (GPUTRACE_COLLECT): clocks, power, temperature'], 'why')
     check_equal(metrics(run)['clocks_held_down_ratio'], None, 'not known')
 

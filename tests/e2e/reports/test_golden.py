@@ -8,7 +8,7 @@ SECTIONS = ('overview', 'kernels', 'categories', 'tensor-cores', 'tensor-core-mi
 JUDGED = {'gpu_idle_ratio', 'launch_bound_ratio', 'overhead_ratio'}  # metrics
 
 
-def told(folder):
+def summary(folder):
     whole = report([path for path in sorted(glob.glob(os.path.join(folder, '*.gtrace')))])
     sections = {name: whole['sections'][name]['rows'] for name in SECTIONS if name in whole['sections']}
     sections['overview'] = [row for row in sections['overview'] if row['metric'] not in JUDGED]
@@ -35,7 +35,7 @@ def same(got, wanted, where):
 
 def golden(name):
     folder = os.path.join(GOLDEN, name)
-    path, now = os.path.join(folder, 'report.json'), told(folder)
+    path, now = os.path.join(folder, 'report.json'), summary(folder)
     if os.environ.get('GT_UPDATE') == '1':
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(now, file, indent=1, ensure_ascii=False)

@@ -179,7 +179,7 @@ def test_collectives_of_one_rank():
     check(all(row['wait_ns'] is None and row['transfer_ns'] is None for row in comm.values()), 'one rank knows nothing of waits', comm)
     check_equal({row['ranks'] for row in comm.values()}, {1}, 'size, asked for after the split as well')
     check_equal(len({row['communicator'] for row in comm.values()}), 2, 'the communicator and its split')
-    check_equal(len(records(run, 'Collective')), 10, 'a broadcast that the library makes itself is not told twice')
+    check_equal(len(records(run, 'Collective')), 10, 'a broadcast that the library makes itself is not recorded twice')
     check_conservation(run)
 
 

@@ -30,15 +30,15 @@ def test_memory_static():
 
 def test_copies_by_memory_kind():
     run = traced([program('memory_sim')], CALLS)
-    told = collections.defaultdict(lambda: [0, 0])
+    truth = collections.defaultdict(lambda: [0, 0])
     for line in run.truth_of('copy', 'memset'):
         kind = line['kind'] if line['op'] == 'copy' else 'memset'
         host = kind in ('HtoD', 'DtoH', 'HtoH')
         if kind != 'memset':
-            told[kind, line['memory'] if host else 'device', bool(line['async'])][0] += 1
-            told[kind, line['memory'] if host else 'device', bool(line['async'])][1] += line['bytes']
+            truth[kind, line['memory'] if host else 'device', bool(line['async'])][0] += 1
+            truth[kind, line['memory'] if host else 'device', bool(line['async'])][1] += line['bytes']
     said = {(row['kind'], row['memory'], row['async']): [row['count'], row['bytes']] for row in rows(run, 'copies') if row['kind'] != 'memset'}
-    check_equal(said, dict(told), 'copies by kind, memory of the host side, and async')
+    check_equal(said, dict(truth), 'copies by kind, memory of the host side, and async')
 
 
 def test_graphs_shared():
@@ -165,11 +165,11 @@ d('cuCtxSynchronize')
 
 def test_module_loads():
     run = traced([program('launches_sim'), 'count=1'], CALLS)
-    told = run.truth_of('module')
+    truth = run.truth_of('module')
     loads = [record for record in records(run, 'ModuleLoad') if record['what_name'] in ('module', 'library')]
-    check_equal(len(loads), len(told), 'loads')
-    check_equal(sum(row['count'] for row in rows(run, 'jit')), len(told), 'loads in the report')
-    for record, line in zip(loads, told):
+    check_equal(len(loads), len(truth), 'loads')
+    check_equal(sum(row['count'] for row in rows(run, 'jit')), len(truth), 'loads in the report')
+    for record, line in zip(loads, truth):
         check_equal(record['bytes'], line['bytes'], 'size of the image')
 
 

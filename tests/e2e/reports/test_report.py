@@ -31,32 +31,32 @@ def test_lines_fit_the_terminal():
 
 
 def test_sentences_are_not_cut():
-    told = report(train(), 'idle-causes', 'categories', 'quality-notes')['sections']
+    sections = report(train(), 'idle-causes', 'categories', 'quality-notes')['sections']
     for width in (80, 120):
         words = ' '.join(text('--section', 'idle-causes,categories,quality-notes', width=width).split())
         for section, column in (('idle-causes', 'meaning'), ('categories', 'rule')):
-            check(told[section]['rows'], f'{section} has rows')
-            for row in told[section]['rows']:
+            check(sections[section]['rows'], f'{section} has rows')
+            for row in sections[section]['rows']:
                 check(' '.join(row[column].split()) in words, f'{section}: whole at {width} columns', row[column])
 
 
 def test_instants_are_those_of_from():
-    told = report(train(), 'idle', 'run')['sections']
-    first = told['run']['rows'][0]['begin_ns']
-    gap = told['idle']['rows'][0]
+    sections = report(train(), 'idle', 'run')['sections']
+    first = sections['run']['rows'][0]['begin_ns']
+    gap = sections['idle']['rows'][0]
     shown = f"{(gap['begin_ns'] - first) / 1e9:.6f} s"
     check(shown in text('--section', 'idle'), f'the begin of the longest gap is {shown}', text('--section', 'idle'))
     # A window keeps the origin.
     later = report(train(), 'idle', options=('--from', '1us'))['sections']['idle']['rows']
     check(gap['begin_ns'] in [row['begin_ns'] for row in later], 'the gap is in the window', gap, later)
-    check(shown in text('--section', 'idle', '--from', '1us'), 'told from the same instant', text('--section', 'idle', '--from', '1us'))
+    check(shown in text('--section', 'idle', '--from', '1us'), 'counted from the same instant', text('--section', 'idle', '--from', '1us'))
 
 
 def test_notes_speak_of_what_is_shown():
     for width in (80, 200):
-        told = text('--section', 'kernels', width=width)
-        heading = told.splitlines()[[line.startswith('Kernels') for line in told.splitlines()].index(True) + 1]
-        check_equal('waves = ' in told, 'waves' in heading.split(), f'the note on waves at {width} columns')
+        shown = text('--section', 'kernels', width=width)
+        heading = shown.splitlines()[[line.startswith('Kernels') for line in shown.splitlines()].index(True) + 1]
+        check_equal('waves = ' in shown, 'waves' in heading.split(), f'the note on waves at {width} columns')
 
 
 def test_questions_that_cannot_be_answered():

@@ -31,10 +31,10 @@ class Part(Run):
 
     def __init__(self, run, trace):
         super().__init__(run.command, 0, b'', b'', 0, trace)
-        told = report([trace], 'run')['sections']['run']['rows'][0]  # an exec keeps the pid
-        self.pid, self.begin = told['pid'], told['begin_ns']
+        row = report([trace], 'run')['sections']['run']['rows'][0]  # an exec keeps the pid
+        self.pid, self.begin = row['pid'], row['begin_ns']
         self.lines = [line for line in run.truth
-                      if line['pid'] == self.pid and told['begin_ns'] <= line['call_begin_ns'] <= told['end_ns']]
+                      if line['pid'] == self.pid and row['begin_ns'] <= line['call_begin_ns'] <= row['end_ns']]
 
     traces = property(lambda self: [self.output])
     truth = property(lambda self: self.lines)
@@ -101,8 +101,8 @@ else:
 ''', 2)
     check_equal(len(parts), 2, 'both gave work to the device')
     check_equal({row['device'] for row in rows(run, 'kernels')}, {0}, 'they are one device')
-    told = [row for row in report(run, 'overview')['sections']['overview']['rows'] if row['metric'] == 'gpu_busy_ratio'][0]['note']
-    check('processes share' in told, 'the report says that a device was shared', told)
+    note = [row for row in report(run, 'overview')['sections']['overview']['rows'] if row['metric'] == 'gpu_busy_ratio'][0]['note']
+    check('processes share' in note, 'the report says that a device was shared', note)
 
 
 def test_a_fork_that_executes_another_program():
@@ -132,12 +132,12 @@ if len(sys.argv) == 1:
     wait_until(lambda: len(run.traces) == 2, 'two traces')
     before, after = sorted((Part(run, trace) for trace in run.traces), key=lambda part: part.begin)
     check_timeline(after)
-    given, told = len(device_operations(before, True)), joined(before)
+    given, counts = len(device_operations(before, True)), joined(before)
     check_equal((given, len(device_operations(after, True))), (48, 48), 'operations before and after')
-    check_equal((told[0], told[1:]), (told[1], (told[0], 0, 0)), 'what was delivered is joined')
+    check_equal((counts[0], counts[1:]), (counts[1], (counts[0], 0, 0)), 'what was delivered is joined')
     notes = [row['text'] for row in rows(before, 'quality-notes') if row['what'] == 'join']
     missing = re.search(r'(\d+) calls have no device record', ' '.join(notes))
-    check_equal(told[0] + int(missing[1] if missing else 0), given, 'delivered and missing operations')
+    check_equal(counts[0] + int(missing[1] if missing else 0), given, 'delivered and missing operations')
 
 
 def test_four_ranks():

@@ -18,7 +18,7 @@ std::vector<std::string> fields_of(const std::string& line) {
   for (std::string field; std::getline(stream, field, '\t');) fields.push_back(field);
   return fields;
 }
-std::string told(const std::string& text) { return text.empty() ? "-" : text; }
+std::string or_dash(const std::string& text) { return text.empty() ? "-" : text; }
 
 TEST(KernelNames, RealOnesAreReadAsTheTableSays) {
   const char* folder = std::getenv("GT_DATA");
@@ -31,11 +31,11 @@ TEST(KernelNames, RealOnesAreReadAsTheTableSays) {
     ASSERT_EQ(fields.size(), 7u) << line;
     const KernelName name = parse_kernel_name(fields[6]);
     EXPECT_EQ(category_name(categorize(name).category), fields[0]) << fields[6];
-    EXPECT_EQ(told(name.family), fields[1]) << fields[6];
-    EXPECT_EQ(told(name.operation), fields[2]) << fields[6];
-    EXPECT_EQ(told(name.tile), fields[3]) << fields[6];
-    EXPECT_EQ(told(name.types.input) + " " + told(name.types.arithmetic) + " " + told(name.types.accumulator) + " " +
-                  told(name.types.output),
+    EXPECT_EQ(or_dash(name.family), fields[1]) << fields[6];
+    EXPECT_EQ(or_dash(name.operation), fields[2]) << fields[6];
+    EXPECT_EQ(or_dash(name.tile), fields[3]) << fields[6];
+    EXPECT_EQ(or_dash(name.types.input) + " " + or_dash(name.types.arithmetic) + " " + or_dash(name.types.accumulator) +
+                  " " + or_dash(name.types.output),
               fields[4])
         << fields[6];
     EXPECT_EQ(name.brief, fields[5]) << fields[6];

@@ -182,7 +182,7 @@ TEST(CopiesReport, TellsTheKindOfHostMemoryByAddressAndTime) {
   allocate(trace, main, AllocKind::Host, 0x20000, 4096, 1020, 1030);
   copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 64, 2000, true);  // pinned
   copy(trace, main, CopyKind::HtoD, 0x10000, 0x90000, 32, 2200, true);        // pageable
-  copy(trace, main, CopyKind::Unknown, 0x20000, 0x10000, 16, 2400, false);    // DtoH to pinned, told by addresses
+  copy(trace, main, CopyKind::Unknown, 0x20000, 0x10000, 16, 2400, false);    // DtoH to pinned, known by the addresses
   copy(trace, main, CopyKind::Unknown, 0x10000, 0x10800, 8, 2600, false);     // DtoD
   give_back(trace, main, AllocKind::Host, 0x20000, 3000, 3010);
   copy(trace, main, CopyKind::HtoD, 0x10000, 0x20000 + 100, 4, 4000, true);  // the same address is pageable now

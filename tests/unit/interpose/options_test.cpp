@@ -75,17 +75,17 @@ TEST(ReadOptions, WarnsOncePerMistakeAndGoesOnWithDefaults) {
   EXPECT_EQ(options.on_full, OnFull::Overwrite);
   EXPECT_TRUE(options.enabled);
   EXPECT_TRUE(options.collect_any);
-  const std::string told(info.data(), info.size());
-  EXPECT_NE(told.find("GPUTRACE_BUFER is not a variable of gputrace; it is ignored. Nearest: GPUTRACE_BUFFER"),
+  const std::string lines(info.data(), info.size());
+  EXPECT_NE(lines.find("GPUTRACE_BUFER is not a variable of gputrace; it is ignored. Nearest: GPUTRACE_BUFFER"),
             std::string::npos)
-      << told;
-  EXPECT_NE(told.find("GPUTRACE_BUFFER=lots cannot be used"), std::string::npos) << told;
-  EXPECT_NE(told.find("'nonsense'"), std::string::npos) << told;
-  EXPECT_NE(told.find("not_collected\tcounters: not built in this version"), std::string::npos) << told;
-  EXPECT_EQ(told.find("GPUTRACE_RUN is not"), std::string::npos) << told;
+      << lines;
+  EXPECT_NE(lines.find("GPUTRACE_BUFFER=lots cannot be used"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("'nonsense'"), std::string::npos) << lines;
+  EXPECT_NE(lines.find("not_collected\tcounters: not built in this version"), std::string::npos) << lines;
+  EXPECT_EQ(lines.find("GPUTRACE_RUN is not"), std::string::npos) << lines;
   std::size_t warnings = 0;
-  for (std::size_t at = 0; (at = told.find("option_warning\t", at)) != std::string::npos; ++at) ++warnings;
-  EXPECT_EQ(warnings, 3u) << told;
+  for (std::size_t at = 0; (at = lines.find("option_warning\t", at)) != std::string::npos; ++at) ++warnings;
+  EXPECT_EQ(warnings, 3u) << lines;
 }
 
 TEST(InfoText, EscapesAndCutsAtLineBorders) {

@@ -50,7 +50,7 @@ void run_against_consumer(OnFull on_full, Bytes budget, u32 threads, u64 each, u
   consumer.drain();
   u64 ended = 0;
   for (const auto& [key, seen] : sink.threads) ended += seen.ended;
-  EXPECT_EQ(ended, threads) << "slots of threads that ended are freed after their counters are told";
+  EXPECT_EQ(ended, threads) << "slots of threads that ended are freed after their counters are reported";
   consumer.drain_last();
   process = consumer.process();
   refused = all_refused;

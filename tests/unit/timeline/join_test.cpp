@@ -40,7 +40,7 @@ TEST(Timeline, LatencyStampsSplitTheWayOfALaunch) {
   EXPECT_EQ(process.device.join.by_key, 4u);
   const LaunchTimes& times = function(process, "step").waits;
   EXPECT_EQ(times.latency.count(), 4u);
-  EXPECT_EQ(times.in_buffer.count(), 2u);  // one was not told, one goes backward
+  EXPECT_EQ(times.in_buffer.count(), 2u);  // one was not recorded, one goes backward
   EXPECT_EQ(times.to_queued_ns, 50u + 90u);
   EXPECT_EQ(times.in_buffer.sum(), 150u + 510u);
   EXPECT_EQ(times.to_start.sum(), 200u + 400u);

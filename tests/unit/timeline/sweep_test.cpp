@@ -193,8 +193,8 @@ TEST(ReorderWindow, GivesEverythingOnceAndInOrderAsFarAsItReaches) {
   EXPECT_TRUE(std::is_sorted(given.begin(), given.end()));
 }
 
-// A long window of ids in order, of which every third is not told: each look for one of those must stay short (it took
-// minutes when ids in order lay in one run).
+// A long window of ids in order, of which every third never comes: each look for one of those must stay short (it took
+// minutes when ids in order lay side by side).
 TEST(CorrelationIndex, FindsWhatItHasAndMissesTheRestAtOnce) {
   CorrelationIndex index;
   constexpr u32 kIds = 1'200'000, kWindow = 400'000;
