@@ -20,7 +20,7 @@ void keep_device(Table& table, i64 device) {
   table.rows.erase(std::remove_if(table.rows.begin(), table.rows.end(), other), table.rows.end());
 }
 
-// A part that was asked for and could not be collected has told why before.
+// A part that was asked for and could not be collected has already said why.
 void add_missing(Coverage& coverage, const char* section, const std::string& why) {
   auto& missing = coverage.not_collected;
   const auto same = [section](const NotCollected& known) { return known.what == section; };

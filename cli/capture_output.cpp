@@ -44,7 +44,7 @@ Captured capture_output(const std::vector<std::string>& command,
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  Pipe out, err, told;
+  Pipe out, err, exec_failed;
   const pid_t child = fork();
   if (child < 0) {
     result.error = errno;
@@ -58,11 +58,11 @@ Captured capture_output(const std::vector<std::string>& command,
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     execvp(words[0], words.data());
     const int error = errno;
-    _exit(write(told.write.get(), &error, sizeof error) == sizeof error ? 127 : 126);
+    _exit(write(exec_failed.write.get(), &error, sizeof error) == sizeof error ? 127 : 126);
   }
   out.write.reset();
   err.write.reset();
-  told.write.reset();
+  exec_failed.write.reset();
   const Nanos until = monotonic_nanos() + static_cast<Nanos>(patience_ms) * 1'000'000;
   pollfd wait[2] = {{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}};
   while (wait[0].fd >= 0 || wait[1].fd >= 0) {
@@ -76,7 +76,7 @@ Captured capture_output(const std::vector<std::string>& command,
     if (monotonic_nanos() > until) kill(child, SIGKILL);
     usleep(1000);
   }
-  result.started = read(told.read.get(), &result.error, sizeof result.error) != sizeof result.error;
+  result.started = read(exec_failed.read.get(), &result.error, sizeof result.error) != sizeof result.error;
   if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
   return result;
 }

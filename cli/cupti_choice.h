@@ -1,4 +1,4 @@
-// Which libcupti device collection would use, and why, as far as it can be told without running the program: what the
+// Which libcupti device collection would use, and why, as far as one can know without running the program: what the
 // program itself will have loaded by its first cuInit is known only for what it is linked against.
 #pragma once
 

@@ -54,8 +54,8 @@ Ending launch(const std::vector<std::string>& command,
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
-  int told[2];
-  if (pipe2(told, O_CLOEXEC) != 0) return {errno, 0, 0};
+  int exec_failed[2];
+  if (pipe2(exec_failed, O_CLOEXEC) != 0) return {errno, 0, 0};
   const sigset_t signals = passed_on();
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
@@ -73,23 +73,23 @@ Ending launch(const std::vector<std::string>& command,
     sigprocmask(SIG_SETMASK, &before, nullptr);
     execvp(words[0], words.data());
     const int error = errno;
-    const ssize_t ignored = write(told[1], &error, sizeof error);
+    const ssize_t ignored = write(exec_failed[1], &error, sizeof error);
     _exit(ignored == sizeof error ? 127 : 126);
   }
   const int fork_error = errno;
-  close(told[1]);
+  close(exec_failed[1]);
   Ending ending;
   if (child < 0) {
     ending.exec_error = fork_error;
   } else {
     int error = 0;
     ssize_t got;
-    do got = read(told[0], &error, sizeof error);
+    do got = read(exec_failed[0], &error, sizeof error);
     while (got < 0 && errno == EINTR);
     ending = wait_for(child, signals);
     if (got == sizeof error) ending.exec_error = error;
   }
-  close(told[0]);
+  close(exec_failed[0]);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return ending;
 }

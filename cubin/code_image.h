@@ -75,7 +75,7 @@ struct FatbinEntry {
   std::size_t raw_bytes = 0;  // after unpacking
 };
 
-// What `bytes` begins with. A wrapper is told by its magic alone: its pointers are not followed.
+// What `bytes` begins with. A wrapper is known by its magic alone: its pointers are not followed.
 ContainerKind identify_image(ByteSpan bytes);
 
 // The extent of an image of which only the address is known (cuModuleLoadData, __cudaRegisterFatBinary), read from

@@ -1,7 +1,7 @@
 #pragma once
 // What the machine code of each kernel says: matrix instructions, their input types, the floating-point mix of the
 // rest. Static facts: an instruction that is there need not be executed.
-//   · Pure, untrusted input: every offset is checked, nothing is guessed; what cannot be told is a flag or absent.
+//   · Pure, untrusted input: every offset is checked, nothing is guessed; what cannot be known is a flag or absent.
 //   · No state: any thread may call anything. Time: one pass over the code; memory: one unpacked image at a time.
 //   · A kernel's facts hold its own code and that of the device functions it calls (CALL targets and relocations inside
 //     of the image); calls that cannot be followed set kCodeIncomplete.

@@ -58,7 +58,7 @@ struct Collector {
   KernelNames names;
   RecordRules rules;
   static constexpr u32 kReasons = 8, kKinds = 64;
-  u64 losses[kReasons][kKinds]{};  // by DeviceLossReason and CUPTI's kind, not told yet
+  u64 losses[kReasons][kKinds]{};  // by DeviceLossReason and CUPTI's kind, not recorded yet
   bool any_loss = false;
 };
 
@@ -87,14 +87,14 @@ class ControlLock {
 };
 
 // All of these: under the lock, on an untraced thread.
-bool switch_on(const char* why);   // registers and enables; false: another client is there, or it failed; told
+bool switch_on(const char* why);   // registers and enables; false: another client is there, or it failed: recorded
 void switch_off_kinds();           // disables what is on; errors are ignored
 void pause_collection();           // the window is over
 void step_aside(const char* why);  // another client takes over
 void fail_collection(const char* call, CuptiResult result);
-bool checked(const char* call, CuptiResult result);  // false: failed, and told
+bool checked(const char* call, CuptiResult result);  // false: failed, which is recorded
 // Writes a DeviceState record with this reason.
-void tell_state(DeviceCollection state, const char* reason);
+void record_state(DeviceCollection state, const char* reason);
 // Reads CUPTI's clock between two readings of ours. False: it failed.
 bool take_device_anchor(DeviceClock& anchor);
 // Whether the session's window is open now.

@@ -117,7 +117,7 @@ bool somebody_subscribed() {
   return result == kCuptiMultipleSubscribers;
 }
 
-void tell_anchor() {
+void record_anchor() {
   DeviceClock anchor{};
   if (!take_device_anchor(anchor)) return;
   collector.host.define(&anchor);
@@ -139,7 +139,7 @@ bool lock_control() {
 }
 void unlock_control() { collector.lock.store(0, std::memory_order_release); }
 
-void tell_state(DeviceCollection state, const char* reason) {
+void record_state(DeviceCollection state, const char* reason) {
   collector.state.store(static_cast<u32>(state), std::memory_order_release);
   DeviceState record{};
   record.header.type = static_cast<u16>(RecordType::DeviceState);
@@ -191,7 +191,7 @@ void fail_collection(const char* call, CuptiResult result) {
   switch_off_kinds();
   collector.wants_buffers.store(false, std::memory_order_release);
   restore_settings();
-  tell_state(DeviceCollection::Failed, reason.text());
+  record_state(DeviceCollection::Failed, reason.text());
 }
 
 void switch_off_kinds() {
@@ -206,7 +206,7 @@ void switch_off_kinds() {
 bool switch_on(const char* why) {
   if (somebody_subscribed()) {
     if (collector.state.load(std::memory_order_relaxed) != static_cast<u32>(DeviceCollection::Yielded))
-      tell_state(DeviceCollection::Yielded, "another client has subscribed to CUPTI; it keeps it");
+      record_state(DeviceCollection::Yielded, "another client has subscribed to CUPTI; it keeps it");
     return false;
   }
   collector.wants_buffers.store(true, std::memory_order_release);
@@ -217,22 +217,22 @@ bool switch_on(const char* why) {
   Sentence reason;
   reason << collector.library.text() << why;
   if (!collector.keys) reason << "; calls are not numbered by this CUPTI: kernels are joined by their order";
-  tell_state(DeviceCollection::On, reason.text());
-  tell_anchor();
+  record_state(DeviceCollection::On, reason.text());
+  record_anchor();
   return collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
 }
 
 void pause_collection() {
-  tell_anchor();
+  record_anchor();
   if (collector.state.load(std::memory_order_relaxed) != static_cast<u32>(DeviceCollection::On)) return;
   switch_off_kinds();
   if (!checked("cuptiActivityFlushAll", collector.api.cuptiActivityFlushAll(0))) return;
-  tell_state(DeviceCollection::Paused, "outside of the window");
+  record_state(DeviceCollection::Paused, "outside of the window");
 }
 
 void step_aside(const char* why) {
   const bool was_on = collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
-  if (was_on) tell_anchor();
+  if (was_on) record_anchor();
   if (!collector_is_ours() ||
       collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::Failed))
     return;
@@ -241,7 +241,7 @@ void step_aside(const char* why) {
   if (was_on && !checked("cuptiActivityFlushAll", collector.api.cuptiActivityFlushAll(kFlushForced))) return;
   collector.wants_buffers.store(false, std::memory_order_release);
   restore_settings();
-  tell_state(DeviceCollection::Yielded, why);
+  record_state(DeviceCollection::Yielded, why);
   wake_thread();
 }
 

@@ -37,7 +37,7 @@ void process_exits(void*) {
   }
 }
 
-void tell_setup_cost(Nanos spent) {
+void record_setup_cost(Nanos spent) {
   u64 now = 0;
   if (collector.api.cuptiGetTimestamp(&now) != kCuptiSuccess || now <= static_cast<u64>(spent)) return;
   DeviceOverhead cost{};
@@ -55,7 +55,7 @@ void open_and_switch_on() {
   const Nanos begin = monotonic_nanos();
   Sentence said;
   if (!open_cupti(collector.options, collector.host, collector.api, said)) {
-    tell_state(DeviceCollection::Never, said.text());
+    record_state(DeviceCollection::Never, said.text());
     return;
   }
   collector.library.clear();  // a parent of ours may have had one
@@ -63,7 +63,7 @@ void open_and_switch_on() {
   if (!checked("cuptiGetVersion", collector.api.cuptiGetVersion(&collector.version))) return;
   if (collector.version < kCupti12_0) {
     said << " is older than 12.0 (version " << u64{collector.version} << ")";
-    tell_state(DeviceCollection::Never, said.text());
+    record_state(DeviceCollection::Never, said.text());
     return;
   }
   collector.rules.version = collector.version;
@@ -72,7 +72,7 @@ void open_and_switch_on() {
   if (Sentence other; find_other_profiler(other)) {
     said.clear();
     said << "another profiler is there: " << other.text();
-    tell_state(DeviceCollection::Yielded, said.text());
+    record_state(DeviceCollection::Yielded, said.text());
     return;
   }
   if (collector.options.latency) {
@@ -83,17 +83,17 @@ void open_and_switch_on() {
     }
   }
   if (client_is_present())
-    tell_state(DeviceCollection::Yielded, "another client uses CUPTI");
+    record_state(DeviceCollection::Yielded, "another client uses CUPTI");
   else if (window_is_open())
     switch_on("");
   else
-    tell_state(DeviceCollection::Paused, "the window has not begun");
+    record_state(DeviceCollection::Paused, "the window has not begun");
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
-  if (state == DeviceCollection::On) tell_setup_cost(monotonic_nanos() - begin);
+  if (state == DeviceCollection::On) record_setup_cost(monotonic_nanos() - begin);
   if (state == DeviceCollection::Failed) return;
   if (!start_thread()) {
     switch_off_kinds();
-    tell_state(DeviceCollection::Failed, "a thread to collect device records could not be started");
+    record_state(DeviceCollection::Failed, "a thread to collect device records could not be started");
     return;
   }
   if (!exit_registered.exchange(true)) __cxa_atexit(process_exits, nullptr, nullptr);
@@ -127,8 +127,8 @@ void device_start(const DeviceOptions& options, const DeviceHost& host) {
     if (collector_is_ours() || collector.pid == own_pid()) return;
     collector.host = host;
     collector.kinds = 0;
-    tell_state(DeviceCollection::Never,
-               "forked from a process that had begun to use CUPTI; what is inherited is left alone");
+    record_state(DeviceCollection::Never,
+                 "forked from a process that had begun to use CUPTI; what is inherited is left alone");
     return;
   }
   if (raw_syscall(SYS_madvise, raw_pointer(&collector_alive), sizeof collector_alive, kWipeOnFork) != 0) return;

@@ -1,6 +1,6 @@
 // Where a libcupti is looked for, in the order in which the places are tried: one that the program has loaded, beside the
 // loaded driver and runtime, the Python packages of CUDA 13 and 12, the toolkit, whatever the loader finds. Pure: nothing is
-// opened here. Also for `gputrace doctor`, which tells it before a program runs.
+// opened here. Also for `gputrace doctor`, which says so before a program runs.
 #pragma once
 
 #include "base/types.h"

@@ -30,15 +30,15 @@ DeviceCollection present_state() {
 
 // ------------------------------------------------------------------ what the thread keeps
 struct Rounds {
-  u64 seen = ~0ull;       // calls of the program at the last flush
-  u32 idle = 0;           // rounds since then
-  bool brought = true;    // the last flush returned something
-  bool refused = false;   // a buffer, since CUPTI last told of drops
-  Nanos flushed = 0;      // when
-  Nanos cpu_told = 0;     // own CPU time that is in the trace already
-  Nanos next_cost = 0;    // when to tell it again
-  Nanos next_return = 0;  // no attempt to come back before this
-  Ticks rate_ticks = 0;   // first reading of both clocks: how fast ticks pass
+  u64 seen = ~0ull;        // calls of the program at the last flush
+  u32 idle = 0;            // rounds since then
+  bool brought = true;     // the last flush returned something
+  bool refused = false;    // a buffer, since CUPTI last reported drops
+  Nanos flushed = 0;       // when
+  Nanos cpu_recorded = 0;  // own CPU time that is in the trace already
+  Nanos next_cost = 0;     // when to record it again
+  Nanos next_return = 0;   // no attempt to come back before this
+  Ticks rate_ticks = 0;    // first reading of both clocks: how fast ticks pass
   Nanos rate_nanos = 0;
 };
 constinit Rounds rounds{};
@@ -47,7 +47,7 @@ void write_record(RecordHeader& record) {
   if (!collector.ring.write(record)) count_loss(DeviceLossReason::RingFull, 1, 0);
 }
 
-void tell_losses() {
+void record_losses() {
   if (!collector.any_loss) return;
   collector.any_loss = false;
   for (u32 reason = 0; reason < Collector::kReasons; ++reason) {
@@ -87,10 +87,10 @@ u64 device_now() {
 }
 
 // Own CPU time since the last such record, as a piece of time that ends now. Under the lock.
-void tell_cost() {
+void record_cost() {
   const Nanos cpu = clock_nanos(CLOCK_THREAD_CPUTIME_ID);
   const u64 now = device_now();
-  const u64 spent = static_cast<u64>(cpu - rounds.cpu_told);
+  const u64 spent = static_cast<u64>(cpu - rounds.cpu_recorded);
   if (!now || spent >= now) return;
   DeviceOverhead cost{};
   cost.header.type = static_cast<u16>(RecordType::DeviceOverhead);
@@ -100,7 +100,7 @@ void tell_cost() {
   cost.kind = static_cast<u32>(OverheadKind::OwnThread);
   cost.thread = static_cast<u32>(raw_syscall(SYS_gettid));
   write_record(cost.header);
-  rounds.cpu_told = cpu;
+  rounds.cpu_recorded = cpu;
 }
 
 void write_anchor() {
@@ -162,7 +162,7 @@ void round() {
         if (present_state() == DeviceCollection::On) flush(0);
       }
       if (present_state() == DeviceCollection::On && now >= rounds.next_cost) {
-        tell_cost();
+        record_cost();
         rounds.next_cost = now + 1'000'000'000;
       }
     } else if (something_is_out()) {
@@ -171,7 +171,7 @@ void round() {
     }
   }
   read_buffers();
-  tell_losses();
+  record_losses();
 }
 
 void finish() {
@@ -188,11 +188,11 @@ void finish() {
     }
     collector.wants_buffers.store(false, std::memory_order_release);
     read_buffers();
-    if (present_state() == DeviceCollection::On) tell_cost();
+    if (present_state() == DeviceCollection::On) record_cost();
     if (present_state() == DeviceCollection::On) write_anchor();
-    tell_losses();
+    record_losses();
     if (present_state() == DeviceCollection::On || present_state() == DeviceCollection::Paused)
-      tell_state(DeviceCollection::Ended, "everything was flushed when the process ended");
+      record_state(DeviceCollection::Ended, "everything was flushed when the process ended");
   }
   collector.ring.leave();
 }

@@ -97,7 +97,7 @@ bool take_block(ThreadState& thread, Ticks now) {
   if (index == kNoBlock) return false;
   BlockHeader* block = block_at(index);
   block->committed.store(0, std::memory_order_relaxed);
-  // Pairs with the acquire fence in Consumer::read_header(): who reads one of the new owner's words below and then looks at
+  // Pairs with the acquire fence in Consumer::read_header(): whoever reads one of the new owner's words below and then looks at
   // `committed` sees this 0, or what the new owner has committed since.
   std::atomic_thread_fence(std::memory_order_release);
   std::atomic_ref(block->slot).store(index_of(&slot), std::memory_order_relaxed);
@@ -131,8 +131,7 @@ void count_drop(ThreadSlot& slot, SlotLedger& ledger, Ticks now) {
   ledger.gap_end = now;
 }
 
-// The records of this thread that found no room are told as soon as one finds some. The caller has just taken a fresh
-// block.
+// The drops of this thread become a Gap as soon as there is room for one. The caller has just taken a fresh block.
 void write_gap(ThreadState& thread, SlotLedger& ledger) {
   Gap gap{};
   gap.header = {static_cast<u16>(RecordType::Gap), sizeof(Gap), 0, 0, ledger.gap_begin, ledger.gap_end};

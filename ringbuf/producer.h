@@ -9,7 +9,7 @@
 //     commit: what the handler wanted to write then is dropped and counted (Nested). Counters are bumped by one
 //     instruction each.
 //   · A record may be begun before its call is made (interpose/entry/launch_x86_64.S): it lies at the cursor, uncounted, and
-//     `busy` holds its size. Who writes a record meanwhile (a callback, a signal handler) sets it aside first.
+//     `busy` holds its size. Whoever writes a record meanwhile (a callback, a signal handler) sets it aside first.
 //   · A handler may also fork and return into the middle of a write: commit() looks at the gate again, so that the
 //     child does not publish into its parent's ring.
 #pragma once
@@ -139,7 +139,7 @@ bool set_begun_aside(ThreadState& thread);
 // Reserves a record that was begun with this stamp, wherever it is by now, with its content; nullptr: it is lost, and
 // counted as Nested.
 char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now);
-// Whether a record of this size would find room just now, as far as can be told without taking it. For a thread of ours
+// Whether a record of this size would find room just now, as far as one can know without taking it. For a thread of ours
 // that may wait.
 bool room_for(const ThreadState& thread, u32 size);
 

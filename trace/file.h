@@ -68,7 +68,7 @@ struct ChunkHeader {
   u64 first_record;  // Records: ordinal of the first one within the thread; a jump means records overwritten or lost
   u32 record_count;  // Records
   u32 header_check;  // low 32 bits of XXH3-64 over this header with checksum and header_check set to 0
-  Ticks begin;  // Records: smallest begin, largest end (0 where empty); other kinds: when it was written, 0 not told
+  Ticks begin;  // Records: smallest begin, largest end (0 where empty); other kinds: when it was written, 0 not known
   Ticks end;
 };
 static_assert(sizeof(ChunkHeader) == 72);
@@ -113,7 +113,7 @@ enum class EndReason : u32 {
   Vanished = 2,      // the process is gone and no exit handler ran: _exit, signal, SIGKILL
   Signalled = 3,     // the launcher saw the signal: EndEntry::detail
   Executed = 4,      // replaced by exec
-  Stopped = 5,       // the sidecar was told to stop
+  Stopped = 5,       // the sidecar was asked to stop
   SidecarError = 6,  // detail: errno
 };
 

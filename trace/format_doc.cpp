@@ -87,7 +87,7 @@ void print_chunk_header() {
        GT_MEMBER(ChunkHeader, header_check,
                  "low 32 bits of XXH3-64 over this header with `checksum` and `header_check` set to 0"),
        GT_MEMBER(ChunkHeader, begin,
-                 "records: smallest begin that is not 0; else when the chunk was written, 0 where not told"),
+                 "records: smallest begin that is not 0; else when the chunk was written, 0 where not known"),
        GT_MEMBER(ChunkHeader, end, "records: largest end; else as `begin`")});
   std::printf(
       "A reader refuses chunks whose `raw_size` or `stored_size` is more than %u bytes.\n\n"

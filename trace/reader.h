@@ -206,7 +206,7 @@ class TraceReader {
 
   // The process as a whole: every thread, threads without a slot, threads whose slots were reclaimed.
   const Counters& conservation() const { return process_; }
-  Ticks last_health() const { return last_health_; }  // counters are known up to here; 0: never told
+  Ticks last_health() const { return last_health_; }  // counters are known up to here; 0: never reported
 
  private:
   friend class TraceIndexer;

@@ -61,7 +61,7 @@ u32 size_of_type(std::string_view type) {
   return 0;
 }
 
-RecordClass class_named(std::string_view word) {
+RecordClass class_of_word(std::string_view word) {
   const EnumSchema& classes = schema_of(RecordClass{});
   for (u32 i = 0; i < classes.value_count; ++i)
     if (word == classes.values[i].word) return static_cast<RecordClass>(classes.values[i].number);
@@ -138,7 +138,7 @@ bool TraceSchema::add_record(std::string_view line) {
   TraceRecordType record;
   if (!number(next_word(line), 65535, record.type) || !name(next_word(line), record.name)) return false;
   if (!number(next_word(line), 65535, record.size) || records_.size() >= kMaxRecordTypes) return false;
-  const RecordClass said = class_named(next_word(line));
+  const RecordClass said = class_of_word(next_word(line));
   record.doc = doc_of(line);
   if (!record_index_.emplace(record.type, static_cast<u32>(records_.size())).second) return false;
   record_names_.emplace(record.name, static_cast<u32>(records_.size()));

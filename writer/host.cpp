@@ -121,8 +121,8 @@ std::string find_job(const Environment& environment, i32 pid) {
     std::string id = environment(name);
     if (!id.empty() && id != "none") return id;  // torchelastic says "none" where nobody named the run
   }
-  std::string told = environment("GPUTRACE_RUN_START");
-  if (told.size() == 15 && told[8] == '-') return told;
+  std::string given = environment("GPUTRACE_RUN_START");
+  if (given.size() == 15 && given[8] == '-') return given;
   i32 first = pid;
   for (int depth = 0; depth < 64; ++depth) {
     const ProcessStat stat = process_stat(first);

@@ -34,7 +34,7 @@ std::string find_rank(const Environment& environment);        // digits, or empt
 std::string find_local_rank(const Environment& environment);  // digits, or empty
 
 // What names the run that a process belongs to: the id of its batch job; else the UTC start (YYYYMMDD-HHMMSS) of the
-// first process of the run, told by GPUTRACE_RUN_START or found as the topmost ancestor that was itself started with
+// first process of the run, given by GPUTRACE_RUN_START or found as the topmost ancestor that was itself started with
 // the library.
 std::string find_job(const Environment& environment, i32 pid);
 std::string format_utc(Nanos realtime);  // YYYYMMDD-HHMMSS

@@ -117,13 +117,13 @@ void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNa
   lines.emplace_back("sidecar_pid", std::to_string(::getpid()));
   lines.emplace_back("clock", header.clock == ClockKind::Tsc ? "tsc" : "monotonic");
   lines.emplace_back("begin_realtime_ns", std::to_string(header.anchor.realtime_ns));
-  std::size_t told = 0;
-  for (char** variable = variables; *variable && told < kMaxVariables; ++variable) {
+  std::size_t listed = 0;
+  for (char** variable = variables; *variable && listed < kMaxVariables; ++variable) {
     const std::string_view entry(*variable);
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos || !environment_allowed(entry.substr(0, equals))) continue;
     lines.emplace_back("env." + std::string(entry.substr(0, equals)), redact(entry.substr(equals + 1, kMaxValue)));
-    ++told;
+    ++listed;
   }
 }
 

@@ -1,4 +1,4 @@
-// The Info text of a trace: what the traced process told about itself, redacted, and what the sidecar adds.
+// The Info text of a trace: what the traced process says of itself, redacted, and what the sidecar adds.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ void redact_info(InfoLines& lines);
 
 OutputNames name_output(const InfoLines& lines, const SegmentHeader& header, const Environment& environment);
 
-// Facts about host, rank, job and the environment as far as it may be told.
+// Facts about host, rank, job and the environment as far as it may be written.
 void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNames& names,
                    const Environment& environment, char** variables);
 

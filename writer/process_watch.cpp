@@ -88,7 +88,7 @@ std::string ProcessWatch::image() const {
   return vector.append(link, length > 0 ? static_cast<std::size_t>(length) : 0);
 }
 
-// True also where it cannot be told.
+// True also where it cannot be known.
 bool ProcessWatch::maps_segment() const {
   struct stat status {};
   if (::fstat(segment_, &status) != 0) return true;

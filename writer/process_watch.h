@@ -1,4 +1,4 @@
-// Tells whether the traced process still runs the program that made the segment.
+// Whether the traced process still runs the program that made the segment.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ class ProcessWatch {
   i32 pid_;
   u64 start_time_;
   int segment_;
-  std::string image_;  // what tells one program image of the process from the next; empty: cannot be told
+  std::string image_;  // what tells one program image of the process from the next; empty: not known
   Nanos next_look_ = 0;
 };
 

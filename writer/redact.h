@@ -1,4 +1,4 @@
-// What of a command line and of the environment may go into a trace.
+// Which parts of a command line and of the environment may go into a trace.
 #pragma once
 
 #include <string>

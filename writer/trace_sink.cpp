@@ -126,12 +126,12 @@ void TraceSink::add_record(const RecordHeader& record) {
   ++own_.seen;
 }
 
-void TraceSink::tell_health(const RingThread& thread, bool last, std::vector<HealthEntry>& entries) {
+void TraceSink::report_health(const RingThread& thread, bool last, std::vector<HealthEntry>& entries) {
   const auto found = stages_.find(key_of(thread));
   if (found == stages_.end()) return;
   const HealthEntry entry = health_of(thread, found->second);
-  if (!last && digest(entry) == found->second.told) return;
-  found->second.told = digest(entry);
+  if (!last && digest(entry) == found->second.reported) return;
+  found->second.reported = digest(entry);
   entries.push_back(entry);
 }
 
@@ -140,8 +140,8 @@ void TraceSink::checkpoint(Consumer& consumer, Ticks now, bool last) {
   write_anchors(last);
   if (!writer_) return;
   std::vector<HealthEntry> entries;
-  for (const RingThread& thread : consumer.threads()) tell_health(thread, last, entries);
-  tell_health(own_, last, entries);
+  for (const RingThread& thread : consumer.threads()) report_health(thread, last, entries);
+  report_health(own_, last, entries);
   const RingThread process = consumer.process();
   HealthEntry all{};
   all.slot = kProcessSlot;

@@ -53,12 +53,12 @@ class TraceSink final : public RecordSink {
     RecordsOf of;
     u64 stored = 0;
     u64 disk = 0;
-    u64 told = 0;  // what the newest Health said, as one number
+    u64 reported = 0;  // what the newest Health said, as one number
   };
 
   void write_stage(Stage& stage);
   void write_threads();
-  void tell_health(const RingThread& thread, bool last, std::vector<HealthEntry>& entries);
+  void report_health(const RingThread& thread, bool last, std::vector<HealthEntry>& entries);
   void write_anchors(bool last);
   HealthEntry health_of(const RingThread& thread, const Stage& stage) const;
   static u64 key_of(const RingThread& thread) { return static_cast<u64>(thread.slot) << 32 | thread.incarnation; }

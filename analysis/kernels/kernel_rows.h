@@ -24,7 +24,7 @@ const KernelName& name_of(const Function& function);
 // What is known of it besides its name.
 KernelEvidence evidence_of(const Function& function);
 
-// How a kernel in one shape sits on its device. What cannot be told is nothing: registers of PTX that nobody compiled,
+// How a kernel in one shape sits on its device. What cannot be known is nothing: registers of PTX that nobody compiled,
 // a device without facts, the waves of clusters (they are placed as a whole).
 struct Residency {
   std::optional<Occupancy> occupancy;

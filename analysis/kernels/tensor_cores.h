@@ -1,6 +1,6 @@
 // Whether a kernel uses tensor cores, whether it could, and if it could and does not: why, and what it would gain.
 // Facts come from the machine code; eligibility from the library call that launched it (types, shape, math mode), else
-// from what kind of work its name and code show. What cannot be told is nothing.
+// from what kind of work its name and code show. What cannot be known is nothing.
 #pragma once
 
 #include <functional>

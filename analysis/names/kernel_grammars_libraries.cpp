@@ -204,7 +204,7 @@ bool read_cutlass(const Tokens& tokens, KernelName& name) {
 
 }  // namespace
 
-bool cutlass_named(const std::string&, KernelName& name) {
+bool cutlass_symbol(const std::string&, KernelName& name) {
   std::string_view subject = name.parts.leaf;
   if (!begins(subject, "cutlass")) {
     const bool wrapped = begins(name.parts.scope, "cutlass") && !name.parts.arguments.empty();
@@ -259,7 +259,7 @@ bool cutlass_templates(const std::string&, KernelName& name) {
 
 // ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x6_tn, _5x_cudnn_volta_scudnn_128x32_relu_small_nn_v1:
 // chip, [output], core, [input], tile, …, layout.
-bool chip_named(const std::string&, KernelName& name) {
+bool chip_prefix(const std::string&, KernelName& name) {
   std::string_view subject = name.parts.leaf;
   const bool fifth = begins(subject, "_5x_cudnn_");
   if (fifth) subject.remove_prefix(10);

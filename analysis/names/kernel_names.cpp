@@ -47,8 +47,8 @@ KernelName parse_kernel_name(const std::string& symbol) {
   name.parts = split_cpp_name(name.full);
   if (name.parts.leaf.empty()) name.parts.leaf = name.full;
   for (const auto grammar :
-       {grammar::nccl, grammar::nvjet, grammar::xmma, grammar::attention, grammar::cutlass_named,
-        grammar::cutlass_templates, grammar::chip_named, grammar::triton, grammar::pytorch, grammar::fft}) {
+       {grammar::nccl, grammar::nvjet, grammar::xmma, grammar::attention, grammar::cutlass_symbol,
+        grammar::cutlass_templates, grammar::chip_prefix, grammar::triton, grammar::pytorch, grammar::fft}) {
     KernelName read = name;
     if (!grammar(proper, read)) continue;
     name = std::move(read);

@@ -13,17 +13,17 @@ namespace gputrace {
 // "f64 tf32 f32 bf16 f16 e4m3 e5m2 f8 f4 i32 i8 u8 i4 b1 cf32 cf64 …" each.
 struct NamedTypes {
   std::string input;        // of the first operand, as it lies in memory
-  std::string arithmetic;   // as it is multiplied, where that is another one or the only one told
+  std::string arithmetic;   // as it is multiplied, where that is another one or the only one known
   std::string accumulator;  // as sums are kept
   std::string output;
 };
 
 struct KernelName {
   std::string full;    // demangled; the symbol where it is no mangled name
-  std::string brief;   // the short form; what is told apart by more than it must look at `full`
+  std::string brief;   // the short form; two names that differ in more than this differ in `full`
   std::string family;  // who made it: "cutlass", "nvjet", "xmma", "cublas", "cudnn", "triton", "pytorch", "nccl", …
   std::string operation;  // "gemm", "conv fprop", "attention forward", "pointwise add relu", "AllReduce Sum"
-  std::string tile;       // "128x256x32": M, N and, where told, K of one block's work
+  std::string tile;       // "128x256x32": M, N and, where known, K of one block's work
   std::string layout;     // "nn", "nhwc"
   std::string detail;     // what else tells kernels of one operation apart: "split-k", "ring LL", "dim 128"
   NamedTypes types;

@@ -30,7 +30,7 @@ struct KnownRange {
 };
 
 struct KnownModule {
-  CodeImage image;  // as it was told; module 0: free
+  CodeImage image;  // as it was recorded; module 0: free
   u64 library;      // of a module that a library gave; else 0
 };
 
@@ -178,7 +178,7 @@ u64 key_of(const CodeImage& image, const Place& place) {
   return mix(mix(mix(mix(mix(1, place.path), place.build_id), place.offset), image.bytes), image.check) | 1;
 }
 
-void tell_reference(const FinishedCall& call, CodeImage& image, const Place& place) {
+void record_reference(const FinishedCall& call, CodeImage& image, const Place& place) {
   image.state = static_cast<u32>(CodeState::InFile);
   image.path = place.path;
   image.build_id = place.build_id;
@@ -222,7 +222,7 @@ CodeState reserve_copy(CodeImage& image, u64 key) {
   return CodeState{};
 }
 
-void tell_copy(const FinishedCall& call, CodeImage& image, u64 address) {
+void record_copy(const FinishedCall& call, CodeImage& image, u64 address) {
   u64 key = 0;
   CodeState state = CodeState::OverBudget;
   if (image.bytes <= kMaxCodeCopy) {
@@ -247,10 +247,10 @@ void capture(const FinishedCall& call, u64 module, const ImageExtent& extent) {
   if (extent.bytes) {
     image.check = check_of(extent.address, extent.bytes);
     const Place place = place_of_address(call.nameless(), extent.address, extent.bytes);
-    if (place.in_file && place.path && extent.bytes <= place.room) return tell_reference(call, image, place);
+    if (place.in_file && place.path && extent.bytes <= place.room) return record_reference(call, image, place);
     // A size that the memory does not bear out is not believed. Of what is too large to be copied nothing is tried.
     const bool sound = extent.bytes > kMaxCodeCopy || readable_bytes(extent.address, extent.bytes) == extent.bytes;
-    if (!place.in_file && sound) return tell_copy(call, image, extent.address);
+    if (!place.in_file && sound) return record_copy(call, image, extent.address);
   }
   image.state = static_cast<u32>(CodeState::Unreadable);
   Definitions lock;
@@ -307,7 +307,7 @@ void capture_file(const FinishedCall& call, u64 module, const char* path) {
   }
   Place place;
   if (Definitions lock; lock.held()) place.path = define_text(call.nameless(), absolute, at + length);
-  if (place.path) tell_reference(call, image, place);
+  if (place.path) record_reference(call, image, place);
 }
 
 void capture_library_module(const FinishedCall& call, u64 module, u64 library) {
@@ -317,7 +317,7 @@ void capture_library_module(const FinishedCall& call, u64 module, u64 library) {
   if (!lock.held()) return;
   const u32 count = memory->module_count;
   for (u32 i = 0; i < count; ++i) {
-    if (memory->modules[i].image.module == module) return;  // told already: the same handle is given each time
+    if (memory->modules[i].image.module == module) return;  // recorded already: the same handle is given each time
   }
   for (u32 i = 0; i < count; ++i) {
     if (memory->modules[i].image.module != library) continue;

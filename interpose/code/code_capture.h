@@ -1,4 +1,4 @@
-// Where the machine code of every loaded module is: told once per module, so that the sidecar can read it.
+// Where the machine code of every loaded module is: recorded once per module, so that the sidecar can read it.
 //   · An image that lies in a mapped file goes by reference (path, build id, offset, size): nothing of it is read here
 //     but its headers. Only what is in memory alone is copied, once for the same bytes, within a budget per process.
 //   · What cannot be kept is said (CodeState). The host never waits: a copy that finds the ring too full is given up.

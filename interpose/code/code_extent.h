@@ -1,5 +1,5 @@
-// How large a code image is, of which the driver was given the address alone: by its own headers, none of which is
-// believed before the memory was tried. Cold; no allocation. Beyond headers nothing is read, texts excepted.
+// How large a code image is when the driver was given only its address: as large as its own headers say, none of which
+// is believed before the memory was tried. Cold; no allocation. Nothing beyond the headers is read, except texts.
 #pragma once
 
 #include "base/types.h"
@@ -9,7 +9,7 @@ namespace gputrace {
 
 struct ImageExtent {
   u64 address = 0;
-  u64 bytes = 0;  // 0: cannot be told
+  u64 bytes = 0;  // 0: not known
   ImageKind kind = ImageKind::Unknown;
 };
 

@@ -13,7 +13,7 @@ struct Mapping {
   bool readable = false;
   bool in_file = false;  // read-only bytes of a file that still has a name: the file can be read instead
   char path[1024] = "";
-  BuildId build_id = "";  // hex; only where the kernel told it
+  BuildId build_id = "";  // hex; only where the kernel gives it
 };
 
 // Asks the kernel about one address (Linux 6.11 and later). False: it cannot be asked, or nothing is mapped there.

@@ -1,5 +1,5 @@
-// Texts, and facts of functions, each asked for and told once. Definitions go to slot 0; what finds its lock taken is
-// left undone and done at a later call. Nothing is asked while any stream captures.
+// Texts, and facts of functions, each asked for and recorded once. Definitions go to slot 0; when its lock is taken
+// they are left for a later call. Nothing is asked while any stream captures.
 #pragma once
 
 #include "base/types.h"
@@ -19,7 +19,7 @@ bool reset_facts();
 u64 define_text(const FinishedCall& call, const char* text, u64 length);
 
 // Holds the lock of slot 0, with more patience than a launch has: its holder may have lost its processor. For what is
-// told once and not asked for again.
+// recorded once and not asked for again.
 class Definitions {
  public:
   Definitions();

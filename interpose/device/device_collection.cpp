@@ -22,16 +22,16 @@ struct Wanted {
 constinit Wanted wanted{};
 constinit std::atomic<u64> started_generation{0};
 
-// Default streams that were told: by context, and by thread where each has its own. Full: the rest is not told, and
-// their records are matched without it.
+// Default streams that are recorded already: by context, and by thread where each has its own. When it is full the rest
+// is not recorded, and their operations are matched without it.
 constexpr u32 kDefaultStreams = 1024;
-constinit std::atomic<u64> told_streams[kDefaultStreams]{};
+constinit std::atomic<u64> recorded_streams[kDefaultStreams]{};
 
 bool first_sight(u64 context, u32 thread) {
   u64 key = (context ^ (u64{thread} << 48 | thread)) * 0x9e3779b97f4a7c15ull;
   key |= 1;
   for (u32 i = 0; i < 16; ++i) {
-    std::atomic<u64>& place = told_streams[((key >> 40) + i) % kDefaultStreams];
+    std::atomic<u64>& place = recorded_streams[((key >> 40) + i) % kDefaultStreams];
     u64 there = 0;
     if (place.load(std::memory_order_relaxed) == key) return false;
     if (place.compare_exchange_strong(there, key, std::memory_order_relaxed)) return true;
@@ -97,7 +97,7 @@ void start() {
 }  // namespace
 
 void configure_device_collection(const Options& options, Bytes ring_budget) {
-  for (std::atomic<u64>& place : told_streams) place.store(0, std::memory_order_relaxed);
+  for (std::atomic<u64>& place : recorded_streams) place.store(0, std::memory_order_relaxed);
   wanted = {options.collect_device, options.latency, options.environment,
             options.node_graphs,    options.cupti,   ring_budget};
 }

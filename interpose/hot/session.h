@@ -15,7 +15,7 @@ __attribute__((cold)) bool enter_session();
 // What moves the session's window (session/window.h).
 // cuProfilerStart and cuProfilerStop under GPUTRACE_CAPTURE=profiler-api; nothing otherwise.
 void set_profiler_range(bool begin, Ticks now);
-// A range that rules the window begins or ends, whatever told it: from `now` on records are wanted, or are not. With a
+// A range that rules the window begins or ends, whoever reported it: from `now` on records are wanted, or are not. With a
 // duration the window ends by itself.
 void set_capture_range(bool begin, Ticks now);
 

@@ -1,5 +1,5 @@
-// NCCL: operations, and what is known of communicators. A communicator is told once, as a definition; one that appears
-// without having been told (made before the session, or by a split) is asked for rank and size before its first
+// NCCL: operations, and what is known of communicators. A communicator is recorded once, as a definition; one that
+// appears without a definition (made before the session, or by a split) is asked for rank and size before its first
 // operation is recorded, when it must be ready anyway.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -12,19 +12,21 @@
 namespace gputrace {
 namespace {
 
-// Communicators that were told, by handle; a place is taken over by who comes later, which then is told again at its
-// next operation.
-struct Told {
+// Communicators that are recorded already, by handle. A later one may take over the place of another, which is then
+// recorded again at its next operation.
+struct KnownCommunicator {
   std::atomic<u64> communicator;
-  std::atomic<u64> generation;  // of the session that it was told to
+  std::atomic<u64> generation;  // of the session that has its definition
   std::atomic<u64> id;
   std::atomic<u64> splits;
 };
-constexpr u32 kTold = 1024;
-constinit Told told[kTold]{};
+constexpr u32 kMostKnown = 1024;
+constinit KnownCommunicator known[kMostKnown]{};
 
-Told& place_of(const void* communicator) { return told[(bits(communicator) * 0x9e3779b97f4a7c15ull) >> 54]; }
-static_assert(kTold == 1u << (64 - 54));
+KnownCommunicator& place_of(const void* communicator) {
+  return known[(bits(communicator) * 0x9e3779b97f4a7c15ull) >> 54];
+}
+static_assert(kMostKnown == 1u << (64 - 54));
 
 i32 current_device() {
   CUdevice device = -1;
@@ -37,8 +39,8 @@ struct Facts {
   i32 rank, ranks, device;
 };
 
-void tell(const FinishedCall& call, const void* communicator, const Facts& facts, bool complete) {
-  Told& place = place_of(communicator);
+void record_communicator(const FinishedCall& call, const void* communicator, const Facts& facts, bool complete) {
+  KnownCommunicator& place = place_of(communicator);
   place.communicator.store(bits(communicator), std::memory_order_relaxed);
   place.id.store(facts.id, std::memory_order_relaxed);
   place.splits.store(0, std::memory_order_relaxed);
@@ -61,7 +63,7 @@ u64 mix(u64 a, u64 b, u64 c) {
 }
 
 // After an operation succeeded the communicator was ready, so its getters answer without a word to NCCL's log.
-void tell_unknown(const LibraryCall& did, void* communicator) {
+void record_unknown(const LibraryCall& did, void* communicator) {
   static constinit LibraryGetter get_rank{"ncclCommUserRank"};
   static constinit LibraryGetter get_count{"ncclCommCount"};
   static constinit LibraryGetter get_device{"ncclCommCuDevice"};
@@ -70,14 +72,14 @@ void tell_unknown(const LibraryCall& did, void* communicator) {
     int value = -1;
     return function && function(communicator, &value) == 0 ? value : -1;
   };
-  const Told& place = place_of(communicator);
+  const KnownCommunicator& place = place_of(communicator);
   const bool here = place.communicator.load(std::memory_order_relaxed) == bits(communicator);
   const u64 id = here ? place.id.load(std::memory_order_relaxed) : 0;
-  tell(did.call, communicator, {id, ask(get_rank), ask(get_count), ask(get_device)}, true);
+  record_communicator(did.call, communicator, {id, ask(get_rank), ask(get_count), ask(get_device)}, true);
 }
 
-bool is_told(const FinishedCall& call, const void* communicator) {
-  const Told& place = place_of(communicator);
+bool is_recorded(const FinishedCall& call, const void* communicator) {
+  const KnownCommunicator& place = place_of(communicator);
   return place.communicator.load(std::memory_order_relaxed) == bits(communicator) &&
          place.generation.load(std::memory_order_relaxed) == call.generation;
 }
@@ -91,7 +93,7 @@ u64 id_hash(const NcclId* ids, int count) {
 void communicator_made(const LibraryCall& did, void* communicator, u64 id, int rank, int ranks) {
   ErrnoGuard guard;
   object(did, communicator);
-  if (communicator) tell(did.call, communicator, {id, rank, ranks, current_device()}, true);
+  if (communicator) record_communicator(did.call, communicator, {id, rank, ranks, current_device()}, true);
 }
 
 void communicators_made(const LibraryCall& did, void* const* communicators, int count, const int* devices) {
@@ -101,7 +103,8 @@ void communicators_made(const LibraryCall& did, void* const* communicators, int 
   // No id was passed: one that nothing else in this process has, so that the ranks belong together.
   const u64 id = mix(did.call.begin, did.call.end, bits(communicators));
   for (int i = 0; i < count && i < 1024; ++i) {
-    if (communicators[i]) tell(did.call, communicators[i], {id, i, count, devices ? devices[i] : i}, true);
+    if (communicators[i])
+      record_communicator(did.call, communicators[i], {id, i, count, devices ? devices[i] : i}, true);
   }
 }
 
@@ -111,19 +114,19 @@ void communicator_split(const LibraryCall& did, void* parent, int color, void* c
   if (!did.ok_or_begun()) return;
   // Every rank splits its communicator the same number of times: parent, number and color name the child on all of
   // them.
-  Told& place = place_of(parent);
+  KnownCommunicator& place = place_of(parent);
   u64 id = 0;
   if (place.communicator.load(std::memory_order_relaxed) == bits(parent)) {
     const u64 number = place.splits.fetch_add(1, std::memory_order_relaxed);
     const u64 of_parent = place.id.load(std::memory_order_relaxed);
     if (of_parent) id = mix(of_parent, number, static_cast<u64>(color));
   }
-  if (child) tell(did.call, child, {id, -1, -1, current_device()}, false);
+  if (child) record_communicator(did.call, child, {id, -1, -1, current_device()}, false);
 }
 
 void communicator_gone(const LibraryCall& did, void* communicator) {
   object(did, communicator);
-  Told& place = place_of(communicator);
+  KnownCommunicator& place = place_of(communicator);
   if (did.call.ok() && place.communicator.load(std::memory_order_relaxed) == bits(communicator)) {
     place.communicator.store(0, std::memory_order_relaxed);
     place.generation.store(0, std::memory_order_relaxed);
@@ -132,7 +135,7 @@ void communicator_gone(const LibraryCall& did, void* communicator) {
 
 void collective(const LibraryCall& did, const CollectiveCall& c) {
   ErrnoGuard guard;
-  if (did.call.ok() && c.communicator && !is_told(did.call, c.communicator)) tell_unknown(did, c.communicator);
+  if (did.call.ok() && c.communicator && !is_recorded(did.call, c.communicator)) record_unknown(did, c.communicator);
   Collective record{};
   record.communicator = bits(c.communicator);
   record.stream = bits(c.stream);

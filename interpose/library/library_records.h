@@ -1,5 +1,5 @@
 // The words of library.def's record column. None of them is hot: a library call costs microseconds. What a call's
-// arguments do not tell is asked of the library's own getters after the call; they are host functions that change
+// arguments do not say is taken from the library's own getters after the call; they are host functions that change
 // nothing, and they are called only while library calls are recorded.
 #pragma once
 

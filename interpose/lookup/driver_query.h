@@ -1,4 +1,4 @@
-// The driver's own entry points that the library asks for facts with. Looked up in libcuda itself, never through our
+// The driver's own entry points, through which the library asks for facts. Looked up in libcuda itself, never through our
 // wrappers; null where the driver does not have them. Only called after a call of the application's own has succeeded.
 #pragma once
 

@@ -1,6 +1,6 @@
 // NVTX version 3 by injection: NVTX_INJECTION64_PATH names this library, every object of the program that includes the
 // NVTX headers loads it, hands over its table of functions, and from then on calls us. Nothing is recorded before the
-// first CUDA call, which alone starts a session; ranges that are open then, and names given before, are told at its
+// first CUDA call, which alone starts a session; ranges that are open then, and names given before, are recorded at its
 // start.
 #pragma once
 

@@ -165,7 +165,7 @@ void open_window_late(OpenRange& range, void* now) {
   capture_begins(*static_cast<Ticks*>(now));
 }
 
-constinit std::atomic<u64> told_generation{0};
+constinit std::atomic<u64> names_generation{0};
 
 }  // namespace
 
@@ -289,8 +289,8 @@ bool nvtx_session_begins(const Options& options, bool forked) {
 void nvtx_thread_joined(u64 generation) {
   if (!nvtx_store_open()) return;
   FinishedCall call = nvtx_moment(generation, record_ticks());
-  const bool first = told_generation.exchange(generation, std::memory_order_relaxed) != generation;
-  if (first) nvtx_tell_names(call);
+  const bool first = names_generation.exchange(generation, std::memory_order_relaxed) != generation;
+  if (first) nvtx_record_names(call);
   if (capture_name) nvtx_visit_pushed(open_window_late, &call.begin);
   nvtx_visit_pushed(write_open, &call);
   if (first) nvtx_visit_started(write_open, &call);

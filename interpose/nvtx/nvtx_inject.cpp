@@ -51,7 +51,7 @@ void mark_ex(const EventAttributes* attributes) { nvtx_mark(nvtx_event(nullptr, 
 u64 start_ex(const EventAttributes* attributes) { return nvtx_start(nvtx_event(nullptr, attributes)); }
 void end(u64 range) { nvtx_end(range, nullptr, {}); }
 
-// What a push returns without a tool too: its level is not told.
+// What a push returns without a tool too: its level is not known.
 constexpr int kNoLevel = -2;
 int push_ex(const EventAttributes* attributes) {
   nvtx_push(nvtx_event(nullptr, attributes));

@@ -22,7 +22,7 @@ struct Named {
   const NvtxDomain* domain;
   u64 object;
   NvtxNamed what;
-  std::atomic<u64> told;
+  std::atomic<u64> recorded_in;  // the newest session that has it
 };
 struct Message {
   std::atomic<u64> key;  // hash of the content; 0: free
@@ -104,21 +104,21 @@ bool same(const NvtxString& string, const char* text, u64 length) {
   return string.length == length && std::memcmp(string.text, text, length) == 0;
 }
 
-bool tell(const FinishedCall& call, const char* text, u64 length) {
+bool record_text(const FinishedCall& call, const char* text, u64 length) {
   const Definitions lock;
   return lock.held() && define_text(call, text, length) != 0;
 }
 
-void tell_name(const FinishedCall& call, Named& named, NvtxString& name) {
-  if (named.told.load(std::memory_order_relaxed) == call.generation) return;
+void record_name(const FinishedCall& call, Named& named, NvtxString& name) {
+  if (named.recorded_in.load(std::memory_order_relaxed) == call.generation) return;
   NvtxName record{};
   record.domain = nvtx_domain_id(call, named.domain);
   record.name = nvtx_text_id(call, name);
   record.object = named.object;
   record.what = static_cast<u32>(named.what);
   const Definitions lock;
-  if (!lock.held()) return;  // told with the next session's, or never: names are hints
-  if (named.told.exchange(call.generation, std::memory_order_relaxed) != call.generation) define(call, record);
+  if (!lock.held()) return;  // recorded with the next session's, or never: names are hints
+  if (named.recorded_in.exchange(call.generation, std::memory_order_relaxed) != call.generation) define(call, record);
 }
 
 // True while this thread records.
@@ -130,7 +130,7 @@ bool in_session(u64& generation) {
 // Cold: the first use of a message in a session.
 __attribute__((noinline)) u64 new_message(const FinishedCall& call, const char* text, u64 length, u64 key, u32& flags) {
   Store& all = store();
-  if (all.message_count.load(std::memory_order_relaxed) >= kMostMessages || !tell(call, text, length)) {
+  if (all.message_count.load(std::memory_order_relaxed) >= kMostMessages || !record_text(call, text, length)) {
     flags |= kNvtxMessageNotKept;
     return 0;
   }
@@ -232,22 +232,22 @@ void nvtx_name(NvtxNamed what, const void* domain, u64 object, const char* name,
   named.object = object;
   named.what = what;
   named.name.store(kept, std::memory_order_release);
-  if (u64 generation; in_session(generation)) tell_name(nvtx_moment(generation, record_ticks()), named, *kept);
+  if (u64 generation; in_session(generation)) record_name(nvtx_moment(generation, record_ticks()), named, *kept);
 }
 
-void nvtx_tell_names(const FinishedCall& call) {
+void nvtx_record_names(const FinishedCall& call) {
   if (!nvtx_store_open()) return;
   Store& all = store();
   const u32 count = all.name_count.load(std::memory_order_acquire);
   for (u32 i = 0; i < count; ++i) {
-    if (NvtxString* name = all.names[i].name.load(std::memory_order_acquire)) tell_name(call, all.names[i], *name);
+    if (NvtxString* name = all.names[i].name.load(std::memory_order_acquire)) record_name(call, all.names[i], *name);
   }
 }
 
 u64 nvtx_text_id(const FinishedCall& call, NvtxString& string) {
-  if (string.told.load(std::memory_order_relaxed) != call.generation) {
-    if (!string.length || !tell(call, string.text, string.length)) return 0;
-    string.told.store(call.generation, std::memory_order_relaxed);
+  if (string.recorded_in.load(std::memory_order_relaxed) != call.generation) {
+    if (!string.length || !record_text(call, string.text, string.length)) return 0;
+    string.recorded_in.store(call.generation, std::memory_order_relaxed);
   }
   return string.id;
 }

@@ -1,5 +1,5 @@
-// What a program has told NVTX once and refers to later: registered strings, domains, names of things. It lives as long
-// as the process, whether there is a session or not, so that what was said before the first CUDA call is not lost.
+// What a program hands to NVTX once and refers to later: registered strings, domains, names of things. It lives as long
+// as the process, whether there is a session or not, so that what came before the first CUDA call is not lost.
 // Mapped when the first of the program's objects asks for a tool; bounded; entries are never freed, and found by
 // content, so that the objects of a program share them. No lock: entries are appended. A child of fork keeps its copy.
 #pragma once
@@ -14,9 +14,9 @@ namespace gputrace {
 
 // Its address is the handle of a registered string.
 struct NvtxString {
-  u64 id;                 // of its Text record: the content's
-  std::atomic<u64> told;  // the session in which that is written
-  const char* text;       // terminated
+  u64 id;                        // of its Text record: the content's
+  std::atomic<u64> recorded_in;  // the newest session that has that record
+  const char* text;              // terminated
   u32 length;
   u32 reserved;
 };
@@ -39,10 +39,10 @@ NvtxDomain* nvtx_domain_of(const void* handle);
 void* nvtx_lost_string();
 
 NvtxDomain* nvtx_domain(const char* name, u64 length);
-// `domain`: nullptr is the default domain. Kept, and told to the session if there is one.
+// `domain`: nullptr is the default domain. Kept, and recorded if there is a session.
 void nvtx_name(NvtxNamed what, const void* domain, u64 object, const char* name, u64 length);
 // Every name kept so far, once a session.
-void nvtx_tell_names(const FinishedCall& call);
+void nvtx_record_names(const FinishedCall& call);
 
 // Id of the text, which is defined in this session when this returns; 0: it could not be.
 u64 nvtx_text_id(const FinishedCall& call, NvtxString& string);

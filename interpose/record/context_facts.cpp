@@ -18,7 +18,7 @@ constinit u64 known_contexts[kKnownContexts]{};
 constinit u32 context_count = 0;
 constinit u64 known_devices = 0;                               // bit per ordinal
 constinit std::atomic<u64> primary_contexts[kKnownDevices]{};  // by ordinal, as cuDevicePrimaryCtxRetain gave them
-constinit std::atomic<bool> process_told{false};
+constinit std::atomic<bool> process_recorded{false};
 
 u32 device_number(const DriverQuery& query, CUdevice device, CUdevice_attribute attribute) {
   int value = 0;
@@ -73,7 +73,7 @@ bool context_known(u64 context) {
 }
 
 // First sight of a context: it, and its device. Asked before the lock is taken, written under it.
-void tell_context(const FinishedCall& call, u64 context) {
+void record_context(const FinishedCall& call, u64 context) {
   const DriverQuery& query = driver_query();
   ContextFacts facts{};
   facts.context = context;
@@ -102,7 +102,7 @@ void tell_context(const FinishedCall& call, u64 context) {
 }  // namespace
 
 void reset_context_facts() {
-  process_told.store(false, std::memory_order_relaxed);
+  process_recorded.store(false, std::memory_order_relaxed);
   for (std::atomic<u64>& context : primary_contexts) context.store(0, std::memory_order_relaxed);
   context_count = 0;
   known_devices = 0;
@@ -117,7 +117,7 @@ u64 refresh_context(FinishedCall call) {
     return 0;  // asked again next time
   const u64 context = reinterpret_cast<u64>(current);
   process_ready(call);
-  if (!context_known(context)) tell_context(call, context);
+  if (!context_known(context)) record_context(call, context);
   default_stream_used(call, context);
   thread_state.context = context;
   return context;
@@ -129,7 +129,7 @@ void primary_context_retained(i64 device, u64 context) {
 }
 
 void process_ready(const FinishedCall& call) {
-  if (process_told.load(std::memory_order_relaxed)) return;
+  if (process_recorded.load(std::memory_order_relaxed)) return;
   ErrnoGuard guard;
   const DriverQuery& query = driver_query();
   ProcessFacts facts{};
@@ -140,7 +140,7 @@ void process_ready(const FinishedCall& call) {
   const bool has_driver = find_object(ObjectRole::Driver, driver);
   const bool has_runtime = find_object(ObjectRole::Runtime, runtime);
   const Definitions lock;
-  if (!lock.held() || process_told.exchange(true, std::memory_order_relaxed)) return;
+  if (!lock.held() || process_recorded.exchange(true, std::memory_order_relaxed)) return;
   const FinishedCall definition = call.nameless();
   if (has_driver) facts.driver_path = define_text(definition, driver.path, std::strlen(driver.path));
   if (has_runtime) facts.runtime_path = define_text(definition, runtime.path, std::strlen(runtime.path));

@@ -132,7 +132,7 @@ bool walk(CUgraph graph, int nesting, Visit&& visit) {
   return complete;
 }
 
-void tell_graph(const FinishedCall& call, CUgraph graph, CUgraphExec exec, u32 flags) {
+void record_graph(const FinishedCall& call, CUgraph graph, CUgraphExec exec, u32 flags) {
   ErrnoGuard guard;
   GraphInstantiate record{};
   record.graph = handle(graph);
@@ -177,9 +177,11 @@ GraphNode changed_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type)
 
 }  // namespace
 
-void graph_instantiated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) { tell_graph(call, graph, exec, 0); }
+void graph_instantiated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) {
+  record_graph(call, graph, exec, 0);
+}
 void graph_updated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) {
-  tell_graph(call, graph, exec, kGraphUpdate);
+  record_graph(call, graph, exec, kGraphUpdate);
 }
 
 void kernel_node_set(const FinishedCall& call, CUgraphExec exec, CUgraphNode node,

@@ -9,7 +9,7 @@
 namespace gputrace {
 namespace {
 
-constexpr u64 kMaxBatch = 1u << 16;  // members of one batch that are told one by one
+constexpr u64 kMaxBatch = 1u << 16;  // members of one batch that are recorded one by one
 
 u32 bytes_of(CUarray_format format) {
   switch (format) {

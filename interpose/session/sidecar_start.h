@@ -1,4 +1,4 @@
-// Which sidecar, and with which environment: what start_sidecar() (spawn.h) is told.
+// Which sidecar, and with which environment: what start_sidecar() (spawn.h) is given.
 #pragma once
 
 #include "base/types.h"

@@ -100,7 +100,7 @@ void warn_part(InfoText& info, const char* name, u64 length) {
   info.add("option_warning", text.text());
 }
 
-void tell_parts(InfoText& info, u32 parts) {
+void add_parts(InfoText& info, u32 parts) {
   Sentence in_effect;
   bool first = true;
   for (const collect::Part& part : collect::kParts) {
@@ -272,7 +272,7 @@ Options read_options(InfoText& info) {
   options.collect_code = parts & collect::kCode;
   if (!options.collect_code) info.add("not_collected", "code: not asked for (GPUTRACE_COLLECT)");
   read_device(info, options, parts);
-  tell_parts(info, parts);
+  add_parts(info, parts);
   if (const char* value = copied_variable("GPUTRACE_BUFFER"); value && *value) {
     if (Bytes bytes; parse_size(value, bytes) && bytes >= (512u << 10) && bytes <= (1ull << 30)) {
       options.buffer = bytes;

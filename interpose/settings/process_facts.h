@@ -1,4 +1,4 @@
-// What a process can tell of itself through /proc and the kernel: identity, memory limits, its own path. Cold; no
+// What a process can find out about itself through /proc and the kernel: identity, memory limits, its own path. Cold; no
 // allocation.
 #pragma once
 

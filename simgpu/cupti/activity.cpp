@@ -97,7 +97,7 @@ void count_device_bytes(size_t bytes) {
 
 constexpr size_t kDeviceBytesPerRecord = 32;
 
-// A node of a graph is told of in a record of its own only where graphs as a whole are not.
+// A node of a graph has a record of its own only where graphs as a whole have none.
 bool hidden_by_graph(const OperationNotice& n) { return n.graph != 0 && kind_on(CUPTI_ACTIVITY_KIND_GRAPH_TRACE); }
 
 void on_kernel(const KernelNotice& n) {

@@ -22,7 +22,7 @@ bool call_on(bool runtime, CUpti_CallbackId call);
 void sample_environment(bool at_once);
 
 void set_latency_stamps(bool on);
-// All that could be seen is judged again, and the driver told.
+// Judges anew all that could be seen, and tells the driver.
 void looks_changed();
 void forget_kinds();
 

@@ -1,4 +1,4 @@
-// The callback API: one subscriber, told of calls, resources and synchronizations.
+// The callback API: one subscriber, which hears of calls, resources and synchronizations.
 #include <array>
 #include <atomic>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// The toolkit's CUPTI headers. Included before the driver's: cupti.h does not bear what driver/cuda_api.h does to
+// The toolkit's CUPTI headers. Included before the driver's: cupti.h cannot stand what driver/life/cuda_api.h does to
 // cuda.h.
 #pragma once
 

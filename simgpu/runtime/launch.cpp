@@ -28,7 +28,7 @@ ConfigurationStack& configurations() {
   return stack;
 }
 
-// nvcc's stub keeps the kernel in a static: a failed look-up must be told by the launch that follows.
+// nvcc's stub keeps the kernel in a static: a failed look-up must be reported by the launch that follows.
 thread_local cudaError_t lookup_error = cudaErrorInvalidDeviceFunction;
 
 // The driver has one code for every bad argument of a launch; the runtime tells a bad shape by its own.

@@ -18,7 +18,7 @@ bool read_exactly(int file, void* out, std::size_t bytes, u64 offset) {
   return ::pread(file, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
 }
 
-// What makes the file the one that was loaded, as far as can be told without reading it.
+// What makes the file the one that was loaded, as far as one can know without reading it.
 bool same_file(const CodeImageRequest& image, int file, const struct stat& about) {
   const u64 size = static_cast<u64>(about.st_size);
   if (image.offset > size || image.bytes > size - image.offset || !image.bytes) return false;

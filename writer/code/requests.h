@@ -1,4 +1,4 @@
-// What the sidecar asks of the code scanner, and in which form it goes there.
+// What the sidecar asks of the code scanner, and in what form.
 #pragma once
 
 #include <string>

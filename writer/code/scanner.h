@@ -28,7 +28,7 @@ class CodeScanner final : public CodeRequests {
   // Sends what the pipe takes and gives the answers that are there to `sink`.
   void exchange(const Sink& sink);
   // No more requests: waits for the rest of the answers, at most until `deadline` (CLOCK_MONOTONIC). Images that are
-  // still open then are told as CodeScan: not finished, or crashed.
+  // still open then are recorded as CodeScan: not finished, or crashed.
   void finish(Nanos deadline, const Sink& sink);
 
  private:

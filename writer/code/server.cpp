@@ -277,7 +277,7 @@ class Server {
     output_.erase(output_.begin(), output_.begin() + static_cast<std::ptrdiff_t>(at));
   }
 
-  // Its kernels are known from now on; those that were asked for are told, then how it went.
+  // Its kernels are known from now on; those that were asked for are recorded, then how it went.
   void end_worker() {
     int status = 0;
     rusage used{};

@@ -1,8 +1,8 @@
 // The process that reads machine code for the sidecar: started before the sidecar is confined, it lives beside it.
-//   · Images are read, unpacked and scanned in a worker of their own each, one at a time: niced, limited in memory and
-//     time, confined. Whatever an image does to its worker, the server says so and goes on with the next.
+//   · Each image is read, unpacked and scanned in a worker of its own, one at a time: niced, limited in memory and time,
+//     confined. Whatever an image does to its worker, the server says so and goes on with the next.
 //   · An image is scanned when the first of its kernels is asked for, for the architectures of the process's devices;
-//     its kernels stay known, so that later names are answered at once. Kernels nobody asks for are not told.
+//     its kernels stay known, so that later names are answered at once. Kernels that nobody asks for are not recorded.
 //   · Ends when the sidecar closes its pipe, after what was asked for is answered; dies with the sidecar.
 #pragma once
 

@@ -85,19 +85,19 @@ void add_notes(const LoadedRun& run, Table& table) {
 }
 
 Row cells_of(const LaunchRow& row) {
-  const u64 joined = row.latency.count(), told = row.in_buffer.count();
+  const u64 joined = row.latency.count(), stamped = row.in_buffer.count();
   const auto when_joined = [joined](u64 value) { return joined ? number(value) : Value(); };
-  const auto when_told = [told](u64 value) { return told ? number(value) : Value(); };
+  const auto when_stamped = [stamped](u64 value) { return stamped ? number(value) : Value(); };
   return {row.name,
           number(row.calls.count()),
           number(row.calls.mean()),
           when_joined(row.latency.mean()),
-          mean(row.to_queued_ns, told),
-          when_told(row.in_buffer.mean()),
-          when_told(row.to_start.mean()),
-          when_told(row.in_buffer.percentile(0.99)),
-          when_told(row.to_start.percentile(0.99)),
-          when_joined(told),
+          mean(row.to_queued_ns, stamped),
+          when_stamped(row.in_buffer.mean()),
+          when_stamped(row.to_start.mean()),
+          when_stamped(row.in_buffer.percentile(0.99)),
+          when_stamped(row.to_start.percentile(0.99)),
+          when_joined(stamped),
           mean(row.gap_ns, joined),
           when_joined(row.short_kernels),
           mean(row.queue_ns, joined),

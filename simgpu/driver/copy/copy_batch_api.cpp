@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kNoMember = ~size_t{0};  // what failIdx says when no single member is to blame
 
 // The default streams' legacy one is not taken.
-bool legacy_stream_named(const Call& call, CUstream stream) {
+bool is_legacy_stream(const Call& call, CUstream stream) {
   return stream == CU_STREAM_LEGACY || (stream == nullptr && call.default_stream() == DefaultStream::legacy);
 }
 
@@ -43,7 +43,7 @@ CUresult check(const LinearBatch& batch) {
 
 CUresult submit_batch(Call& call, const LinearBatch& batch, size_t* failed, CUstream stream) {
   if (failed != nullptr) *failed = kNoMember;
-  if (legacy_stream_named(call, stream)) return CUDA_ERROR_INVALID_VALUE;
+  if (is_legacy_stream(call, stream)) return CUDA_ERROR_INVALID_VALUE;
   if (CUresult result = check(batch); result != CUDA_SUCCESS) return result;
   for (size_t i = 0; i < batch.count; ++i) {
     const CUDA_MEMCPY3D_PEER one =
@@ -106,7 +106,7 @@ CUresult describe(const CUDA_MEMCPY3D_BATCH_OP& op, CUDA_MEMCPY3D_PEER* d) {
 CUresult submit_batch_3d(Call& call, size_t count, const CUDA_MEMCPY3D_BATCH_OP* ops, size_t* failed,
                          unsigned long long flags, CUstream stream) {
   if (failed != nullptr) *failed = kNoMember;
-  if (count == 0 || ops == nullptr || flags != 0 || legacy_stream_named(call, stream)) return CUDA_ERROR_INVALID_VALUE;
+  if (count == 0 || ops == nullptr || flags != 0 || is_legacy_stream(call, stream)) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     CUDA_MEMCPY3D_PEER one;
     CUresult result = describe(ops[i], &one);

@@ -127,8 +127,8 @@ CUresult info(Call& call, CUstream handle, const InfoOut& out) {
   if (const CUresult result = queried(call, handle, &stream, &capture); result != CUDA_SUCCESS) return result;
   *out.status = status_of(capture);
   if (*out.status != CU_STREAM_CAPTURE_STATUS_ACTIVE) return CUDA_SUCCESS;
-  std::vector<CUgraphNode>& nodes = capture->told_nodes[stream];
-  std::vector<CUgraphEdgeData>& edges = capture->told_edges[stream];
+  std::vector<CUgraphNode>& nodes = capture->shown_nodes[stream];
+  std::vector<CUgraphEdgeData>& edges = capture->shown_edges[stream];
   nodes.clear();
   edges.clear();
   bool annotated = false;

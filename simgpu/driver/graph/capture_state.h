@@ -21,8 +21,8 @@ struct Capture {
   std::map<Stream*, std::vector<Edge>> streams;
   std::map<Event*, std::vector<Edge>> events;  // recorded in this capture
   // What cuStreamGetCaptureInfo points its caller to.
-  std::map<Stream*, std::vector<CUgraphNode>> told_nodes;
-  std::map<Stream*, std::vector<CUgraphEdgeData>> told_edges;
+  std::map<Stream*, std::vector<CUgraphNode>> shown_nodes;
+  std::map<Stream*, std::vector<CUgraphEdgeData>> shown_edges;
 };
 
 std::vector<Capture*>& captures();  // all that are under way

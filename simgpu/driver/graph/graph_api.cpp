@@ -42,7 +42,7 @@ CUresult answer_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* out, si
                      [&](size_t i, bool there) { out[i] = there ? handle_of(nodes[i]) : nullptr; });
 }
 
-// Edges of one side of a node. Without room for edge data, annotated edges cannot be told.
+// Edges of one side of a node. Without room for edge data, annotated edges cannot be given.
 CUresult answer_edges(const std::vector<Edge>& edges, CUgraphNode* out, CUgraphEdgeData* data, size_t* count) {
   if (out != nullptr && data == nullptr &&
       !std::all_of(edges.begin(), edges.end(), [](const Edge& e) { return plain(e.data); })) {

@@ -69,7 +69,7 @@ Allocation record_of(const Array& array) {
 }
 
 // As the program knows it: by its handle, with the bytes that it asked for; the layout is the driver's own matter.
-Allocation told_of(const Array& array) {
+Allocation as_asked(const Array& array) {
   Allocation allocation = record_of(array);
   const CUDA_ARRAY3D_DESCRIPTOR& asked = array.descriptor;
   allocation.address = reinterpret_cast<uint64_t>(handle_of(&array));
@@ -94,14 +94,14 @@ CUresult make_array(Call& call, Context& context, const CUDA_ARRAY3D_DESCRIPTOR&
     retire(array);
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  truth_alloc(call, "alloc", told_of(*array));
+  truth_alloc(call, "alloc", as_asked(*array));
   *out = array;
   return CUDA_SUCCESS;
 }
 
 void destroy_array(Call& call, Array& array) {
   const Allocation allocation = record_of(array);
-  truth_alloc(call, "free", told_of(array));
+  truth_alloc(call, "free", as_asked(array));
   device_return(*allocation.device, array.data, allocation.bytes);
   retire(&array);
 }

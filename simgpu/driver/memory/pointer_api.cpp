@@ -110,8 +110,8 @@ SIM_API(cuPointerGetAttributes, "cuPointerGetAttributes",
     const auto wanted = static_cast<int>(attributes[i]);
     if (outs[i] == nullptr || wanted <= 0 || wanted > CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE)
       return CUDA_ERROR_INVALID_VALUE;
-    const bool told = allocation && attribute_of(attributes[i], *allocation, pointer, outs[i]) == CUDA_SUCCESS;
-    if (!told) attribute_of_unknown(attributes[i], outs[i]);
+    const bool known = allocation && attribute_of(attributes[i], *allocation, pointer, outs[i]) == CUDA_SUCCESS;
+    if (!known) attribute_of_unknown(attributes[i], outs[i]);
   }
   return CUDA_SUCCESS;
 }

@@ -1,7 +1,7 @@
 // Memory pools: stream-ordered allocation.
 //
-// A pool reserves device memory in chunks and hands out parts of them. A freed part is at once there again for the
-// stream that freed it, and for others when the free's place in that stream has been reached. What is reserved but not
+// A pool reserves device memory in chunks and hands out parts of them. A freed part is available again at once to the
+// stream that freed it, and to others once that stream has reached the free. What is reserved but not
 // used, beyond the release threshold, goes back to the device when the host synchronizes.
 #pragma once
 

@@ -56,7 +56,7 @@ CUresult location_device(const CUmemLocation* location, CUmemAllocationType type
   return *out != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
 
-CUresult tell_pool(Pool* pool, CUmemoryPool* out) {
+CUresult give_pool(Pool* pool, CUmemoryPool* out) {
   if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (pool == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *out = handle_of(pool);
@@ -105,12 +105,12 @@ SIM_API_PTSZ(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr address, CUstream st
 SIM_API(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", (CUmemoryPool * out, CUdevice ordinal),
         (out, ordinal)) {
   Device* device = device_at(ordinal);
-  return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : tell_pool(default_pool(*device), out);
+  return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : give_pool(default_pool(*device), out);
 }
 
 SIM_API(cuDeviceGetMemPool, "cuDeviceGetMemPool", (CUmemoryPool * out, CUdevice ordinal), (out, ordinal)) {
   Device* device = device_at(ordinal);
-  return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : tell_pool(current_pool(*device), out);
+  return device == nullptr ? CUDA_ERROR_INVALID_DEVICE : give_pool(current_pool(*device), out);
 }
 
 SIM_API(cuDeviceSetMemPool, "cuDeviceSetMemPool", (CUdevice ordinal, CUmemoryPool pool), (ordinal, pool)) {
@@ -121,14 +121,14 @@ SIM_API(cuMemGetDefaultMemPool, "cuMemGetDefaultMemPool",
         (CUmemoryPool * out, CUmemLocation* location, CUmemAllocationType type), (out, location, type)) {
   Device* device = nullptr;
   const CUresult result = location_device(location, type, &device);
-  return result == CUDA_SUCCESS ? tell_pool(default_pool(*device), out) : result;
+  return result == CUDA_SUCCESS ? give_pool(default_pool(*device), out) : result;
 }
 
 SIM_API(cuMemGetMemPool, "cuMemGetMemPool", (CUmemoryPool * out, CUmemLocation* location, CUmemAllocationType type),
         (out, location, type)) {
   Device* device = nullptr;
   const CUresult result = location_device(location, type, &device);
-  return result == CUDA_SUCCESS ? tell_pool(current_pool(*device), out) : result;
+  return result == CUDA_SUCCESS ? give_pool(current_pool(*device), out) : result;
 }
 
 SIM_API(cuMemSetMemPool, "cuMemSetMemPool", (CUmemLocation * location, CUmemAllocationType type, CUmemoryPool pool),
@@ -149,7 +149,7 @@ SIM_API(cuMemPoolCreate, "cuMemPoolCreate", (CUmemoryPool * out, const CUmemPool
   }
   Pool* pool = make_pool(*device, *props);
   if (pool != nullptr && looked_at(look::memory)) show_pool(call, PoolNotice::Act::created, *pool, 0);
-  return tell_pool(pool, out);
+  return give_pool(pool, out);
 }
 
 SIM_API(cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool handle), (handle)) {

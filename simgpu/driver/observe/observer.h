@@ -1,7 +1,7 @@
 // What a CUPTI sees of the driver, and what it asks. simgpu's libcupti finds `simgpu_cupti_attach` in the loaded
 // libcuda.so.1 (the one exported name that no CUDA program knows) and exchanges tables with it.
 //   · Nobody looks: one load and a branch per operation, nothing per call.
-//   · Plain data only crosses: both libraries have a C++ library of their own.
+//   · Only plain data crosses: each of the two has a C++ library of its own.
 //   · Notices come on the thread of the call, or on the driver's worker for queued work; device notices may come under
 //     a stream's lock, so they must neither call CUDA nor wait for a thread that does.
 #pragma once

@@ -1,5 +1,5 @@
-// Through this simgpu's runtime tells simgpu's driver of its calls, so that a CUPTI may see them. `simgpu_runtime_door`
-// is looked up in the loaded driver; any other driver does not have it, and then there is nothing to tell.
+// The way by which simgpu's runtime reports its calls to simgpu's driver, so that a CUPTI may see them. `simgpu_runtime_door`
+// is looked up in the loaded driver; any other driver does not have it, and then nothing is reported.
 #pragma once
 
 #include <atomic>

@@ -94,7 +94,7 @@ bool driver_present();
 CUresult find_driver_entry(const char* name, void** function, int version, cuuint64_t flags,
                            CUdriverProcAddressQueryResult* status);
 
-// Where runtime calls are told; null: this driver has no such door, or there is none.
+// Where runtime calls are reported; null: this driver has no such door, or there is none.
 const RuntimeDoor* runtime_door();
 
 }  // namespace simgpu::runtime
