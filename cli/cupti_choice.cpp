@@ -88,7 +88,7 @@ std::vector<std::string> package_folders(const Target& target) {
   return folders;
 }
 
-// libcuda.so.580.65 -> 13: drivers tell their CUDA version by their own from 525 (12) and 580 (13) on. 13: not known.
+// libcuda.so.580.65 -> 13: a driver's version gives its CUDA version: 12 from 525 on, 13 from 580 on. Not known: 13.
 u32 newest_major(const std::string& driver) {
   char real[PATH_MAX];
   const std::string file = base_name(realpath(driver.c_str(), real) ? real : driver);

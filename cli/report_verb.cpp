@@ -96,7 +96,7 @@ int check_sort(const ReportOptions& options) {
                           (options.sections.empty() ? "" : " in these sections") + did_you_mean(options.sort, keys));
 }
 
-// A device that no process used is a mistake, as a rank is that no process has.
+// A device that no process used is a mistake, like a rank that no process has.
 int check_device(const ReportOptions& options, const LoadedRun& run) {
   const DeviceMap devices(run);
   if (options.device < 0 || devices.entries().empty()) return 0;
@@ -108,7 +108,7 @@ int check_device(const ReportOptions& options, const LoadedRun& run) {
   return fail(kNoInput, "no device " + std::to_string(options.device) + " in these traces" + " (in use: " + used + ")");
 }
 
-// On a terminal without --section: what has something to say.
+// On a terminal without --section: the sections that have something to say.
 void keep_what_is_shown(Report& report) {
   std::vector<Table> kept;
   for (Table& table : report.tables) {

@@ -107,8 +107,7 @@ bool register_callbacks() {
 
 void probe_callback(void*, u32, u32, const void*) {}
 
-// CUPTI tells of another client in one way only: it refuses a second subscriber. Ours lasts for the time of this
-// question.
+// CUPTI shows another client in one way only: it refuses a second subscriber. Ours lasts only while we ask.
 bool somebody_subscribed() {
   if (!collector.api.cuptiSubscribe || !collector.api.cuptiUnsubscribe) return false;
   void* subscriber = nullptr;

@@ -111,7 +111,7 @@ constexpr bool same_entry(const CallInfo& one, const CallInfo& other) {
   return true;
 }
 
-// Of the rows that cuGetProcAddress may hand out.
+// Whether no two of the rows that cuGetProcAddress may hand out agree in name, version and variant.
 constexpr bool entries_differ() {
   u16 ids[kHashSize]{};
   for (u16 id = 1; id < kCallCount; ++id) {

@@ -157,8 +157,8 @@ Consumer::Candidate Consumer::read_header(u32 index, u64 word) const {
   candidate.incarnation = peek(block.incarnation);
   candidate.sequence = peek(block.sequence);
   candidate.first_record = peek(block.first_record);
-  // The words first: were it the other way round, a block that is taken meanwhile could show its new owner's words with the
-  // old one's bytes. Pairs with the release fence in the producer's take_block().
+  // The words first: in the other order a block that is taken meanwhile could show its new owner's words with the old
+  // one's bytes. Pairs with the release fence in the producer's take_block().
   std::atomic_thread_fence(std::memory_order_acquire);
   candidate.committed = std::min(block.committed.load(std::memory_order_acquire),
                                  segment_.block_capacity());  // pairs with the release in the producer's commit()

@@ -81,8 +81,8 @@ void hand_over(ThreadState& thread) {
   if (!thread.block) return;
   const u32 index = index_of(thread.block);
   const u64 word = producer.block_states[index].load(std::memory_order_relaxed);
-  // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken. Full first: were the
-  // process killed in between the other way round, the block would belong to nobody.
+  // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken. The state
+  // changes first: in the other order a process killed in between would leave the block to nobody.
   if (block_state(word) == BlockState::Writing) change_block(index, word, BlockState::Full);
   thread.slot->current_block.store(kNoBlock, std::memory_order_release);
   thread.block = nullptr;
@@ -151,7 +151,7 @@ void end_slot(ThreadSlot& slot, Ticks now) {
   slot.state.store(static_cast<u32>(SlotState::Ended), std::memory_order_release);  // pairs with the consumer's acquire
 }
 
-// Threads that ended without telling (killed by a raw exit, or after the last round of key destructors).
+// Threads that ended without notice (killed by a raw exit, or after the last round of key destructors).
 void end_slots_of_dead_threads(Ticks now) {
   for (u32 i = 1; i < producer.slot_count; ++i) {
     ThreadSlot& slot = producer.slots[i];

@@ -65,7 +65,7 @@ bool ProcessWatch::gone() const {
   return !stat.known || stat.state == 'Z' || stat.state == 'X' || (start_time_ && stat.start_time != start_time_);
 }
 
-// A changed image is the sign; that the segment is mapped no more is the proof.
+// A changed image is the sign; that the segment is no longer mapped is the proof.
 bool ProcessWatch::executed() {
   if (image_.empty()) return false;
   const std::string now = image();

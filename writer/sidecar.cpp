@@ -69,7 +69,7 @@ int Sidecar::run() {
   return 0;
 }
 
-// Opens what there is to open, and tells the file who it is about.
+// Opens what there is to open, and writes into the file whom it is about.
 void Sidecar::begin(const SegmentView& segment) {
   info_ = parse_info(segment.info_text());
   redact_info(info_);
@@ -89,7 +89,7 @@ void Sidecar::begin(const SegmentView& segment) {
   sink_->add_anchor(take_anchor(clock_));
 }
 
-// Machine code is read by a process of its own, where it is wanted and there is a file to tell it.
+// Machine code is read by a process of its own, if it is wanted and there is a file for its answers.
 void Sidecar::start_scanner(const SegmentView& segment) {
   if (!sink_->writer() || !collects(info_, collect::kCode)) return;
   segment.keep_from_children();
@@ -166,7 +166,7 @@ ProcessWatch::State Sidecar::follow() {
   }
 }
 
-// As long as a pause as lets the ring fill to some eighth.
+// As long a pause as lets the ring fill to about an eighth.
 Nanos Sidecar::next_pause(Nanos pause, u64 bytes) const {
   const SegmentHeader& header = consumer_->segment().header();
   const u32 state = consumer_->segment().control().state.load(std::memory_order_relaxed);
@@ -210,7 +210,7 @@ void Sidecar::finish(ProcessWatch::State how) {
             std::to_string(sink_->writer() ? sink_->writer()->size() : 0) + " bytes");
 }
 
-// Once: why writing has stopped, in the file as far as it takes it, in the segment and in the log.
+// Says once why writing has stopped: in the file as far as there is room, in the segment and in the log.
 void Sidecar::say_stop() {
   if (said_stop_ || !sink_->writer() || sink_->stop() == WriteStop::None) return;
   said_stop_ = true;

@@ -8,7 +8,7 @@ namespace {
 
 constexpr u32 kPlans = 1024;
 
-// Written by calls that the application must not make beside an execution of the same plan. `key` goes first to 0 and
+// Written by calls that the application must not make while the same plan executes. `key` goes first to 0 and
 // last to the handle + 1, so that a reader of a place that changes hands sees no mixture.
 struct Plan {
   std::atomic<u64> key;

@@ -23,8 +23,7 @@ u32 operation_flags(int op_a, int op_b) {
   return flags;
 }
 
-// cudaDataType: the complex twin of a real type is odd-numbered from the pair's view; listed, because it is not one
-// bit.
+// cudaDataType has complex twins of its real types; no single bit tells them apart, so they are listed.
 bool is_complex(int type) {
   switch (type) {
     case 4:   // C_32F

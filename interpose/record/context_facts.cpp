@@ -72,7 +72,7 @@ bool context_known(u64 context) {
   return false;
 }
 
-// First sight of a context: it, and its device. Asked before the lock is taken, written under it.
+// Records a context at its first sight, and its device. Asked before the lock is taken, written under it.
 void record_context(const FinishedCall& call, u64 context) {
   const DriverQuery& query = driver_query();
   ContextFacts facts{};

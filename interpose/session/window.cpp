@@ -15,7 +15,7 @@ constinit CaptureMode capture = CaptureMode::All;
 constinit Nanos duration = 0;
 constinit double ticks_per_nano = 0;
 
-// Ticks are the sidecar's to calibrate; only who asks for a delay or a duration waits 2 ms for a rate of our own.
+// Ticks are the sidecar's to calibrate; only those who ask for a delay or a duration wait 2 ms for a rate of our own.
 double measure_tick_rate(ClockKind clock) {
   if (clock != ClockKind::Tsc) return 1.0;
   const Anchor from = take_anchor(clock);
