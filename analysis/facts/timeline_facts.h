@@ -1,7 +1,7 @@
 // What a Timeline makes, as a value: the device's side of ProcessTrace. pass/merge_timeline.h adds it to the host's side
 // when both are done.
-//   · Kernels, functions, copies and contexts stand in the order in which they came to be, those that the pass told of
-//     and those that device records alone led to; `told` is the pass's number of the former.
+//   · Kernels, functions, copies and contexts stand in the order in which they came to be, those that the pass knows
+//     and those that device records alone led to; `pass_number` is the pass's number of the former.
 //   · Indices in it (KernelShape, LibraryUse) are places in these lists.
 #pragma once
 
@@ -15,20 +15,20 @@ namespace gputrace {
 
 struct TimelineKernel {
   KernelShape shape;
-  u32 told = kNone;
+  u32 pass_number = kNone;
   KernelTimes times;
 };
 
 struct TimelineFunction {
   std::string_view symbol;  // as far as it is known here; the text is the trace's
-  u32 told = kNone;
+  u32 pass_number = kNone;
   i32 registers = -1, local_bytes = -1;  // as device records have them
   LaunchTimes waits;
 };
 
 struct TimelineContext {
   i32 device = -1;
-  u32 told = kNone;
+  u32 pass_number = kNone;
 };
 
 // What tells groups of copies apart.
@@ -41,7 +41,7 @@ struct CopyKey {
 };
 struct TimelineCopies {
   CopyKey key;
-  u32 told = kNone;
+  u32 pass_number = kNone;
   u64 count = 0, bytes = 0, device_ns = 0;
 };
 
