@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
   attributes.message.registered = nvtxDomainRegisterStringA(domain, "forward");
   std::vector<std::string> messages;
+  messages.reserve(64);
   for (int i = 0; i < 64; ++i) messages.push_back("transformer block " + std::to_string(i));
   std::vector<double> ns;
   for (int b = 0; b < batches; ++b) {

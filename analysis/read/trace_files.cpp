@@ -44,7 +44,11 @@ std::optional<std::string> newest_run_here() {
     if (name.compare(0, 9, "gputrace-") != 0) continue;
     for (const std::string& file : names_in(name).value_or(std::vector<std::string>{})) {
       struct stat about;
-      if (!ends_with(file, kSuffix) || stat((name + "/" + file).c_str(), &about) != 0) continue;
+      if (!ends_with(file, kSuffix)) continue;
+      std::string path = name;
+      path += '/';
+      path += file;
+      if (stat(path.c_str(), &about) != 0) continue;
       if (newest && !later(about.st_mtim, newest_time)) continue;
       newest = name;
       newest_time = about.st_mtim;

@@ -118,7 +118,7 @@ class TextRenderer {
                             remark.empty() ? "" : "  "),
                 remark, named + 6 + widest);
     }
-    for (const auto& [why, names] : missing) paragraph("  ", "not known: " + names + " (" + why + ")", 4);
+    for (const auto& [why, names] : missing) paragraph("  ", fmt::format("not known: {} ({})", names, why), 4);
     out_ += "\n";
   }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "analysis/facts/library_rows.h"
 #include "analysis/reports/section_report.h"
@@ -18,7 +19,10 @@ struct CollectiveRowKey {
   u32 communicator = 0;  // index
   u32 what = 0;
   std::string dtype;
-  auto operator<=>(const CollectiveRowKey&) const = default;
+  bool operator<(const CollectiveRowKey& other) const {
+    return std::tie(process, communicator, what, dtype) <
+           std::tie(other.process, other.communicator, other.what, other.dtype);
+  }
 };
 struct CollectiveRowSum {
   u64 calls = 0, bytes = 0, device_ns = 0;

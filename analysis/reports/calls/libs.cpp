@@ -1,6 +1,7 @@
 // Calls of vendor libraries by shape and type: how often, how many operations, how fast.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "analysis/facts/library_rows.h"
 #include "analysis/kernels/peaks.h"
@@ -13,7 +14,10 @@ namespace {
 
 struct LibraryCallKey {
   std::string library, call, shape, dtype, arithmetic;
-  auto operator<=>(const LibraryCallKey&) const = default;
+  bool operator<(const LibraryCallKey& other) const {
+    return std::tie(library, call, shape, dtype, arithmetic) <
+           std::tie(other.library, other.call, other.shape, other.dtype, other.arithmetic);
+  }
 };
 
 struct LibraryCallSum {

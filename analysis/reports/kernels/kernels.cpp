@@ -61,6 +61,7 @@ std::vector<KernelRow> collect_kernels(const LoadedRun& run) {
     }
   }
   std::vector<KernelRow> sorted;
+  sorted.reserve(rows.size());
   for (auto& [key, row] : rows) sorted.push_back(std::move(row));
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
     return a.times.sum() != b.times.sum() ? a.times.sum() > b.times.sum() : a.executions > b.executions;
