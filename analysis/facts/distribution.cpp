@@ -40,13 +40,13 @@ void Distribution::to_histogram() {
   counts_ = {};
 }
 
-// Makes the range hold both values, where that does not make it too wide.
+// Makes the range hold both values, where that does not make it too wide: most distributions hold few values, and there are many.
 void Distribution::widen(u64 first, u64 last) const {
   if (!counts_.empty()) {
     first = std::min<u64>(first, first_);
     last = std::max<u64>(last, first_ + counts_.size() - 1);
   }
-  if (last - first >= kWidest || last > kSmallMax) return;
+  if (last - first >= std::min(kWidest, 2 * count_) || last > kSmallMax) return;
   std::vector<u32> wider(last - first + 1);
   if (!counts_.empty())
     std::copy(counts_.begin(), counts_.end(), wider.begin() + static_cast<std::ptrdiff_t>(first_ - first));

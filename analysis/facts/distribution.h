@@ -3,8 +3,8 @@
 //   · Percentiles are exact up to kExactValues values (nearest rank: the smallest value that at least p of all are not
 //     above); beyond that a log-linear histogram answers within 2 % (buckets of 1/64 of their power of two: <= 0.8 %).
 //   · Values that lie close together, as durations of one kernel do, are counted one by one in a range of their own; the
-//     others are kept. Memory: 4 bytes a value of that range, at most kWidest of them, and 4 bytes for each other value
-//     (above 4.29 s: 8); beyond kExactValues 30 KB.
+//     others are kept. Memory: 4 bytes a value of that range, at most kWidest of them and at most two for each value that
+//     came, and 4 bytes for each other value (above 4.29 s: 8); beyond kExactValues 30 KB.
 #pragma once
 
 #include <vector>
