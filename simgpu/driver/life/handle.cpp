@@ -4,13 +4,21 @@
 
 #include <mutex>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace simgpu {
 
 namespace {
 
 constexpr size_t kSlot = 64;  // all slots are multiples of this and aligned to it
 constexpr size_t kClasses = 64;
+#ifdef __SANITIZE_ADDRESS__
+constexpr size_t kFirstRange = size_t{256} << 20;  // all of it is read for leaks
+#else
 constexpr size_t kFirstRange = size_t{16} << 30;
+#endif
 constexpr size_t kLastRange = size_t{16} << 20;
 
 struct FreeSlot {
@@ -28,6 +36,9 @@ bool reserve_range() {
   for (size_t bytes = kFirstRange; bytes >= kLastRange; bytes /= 4) {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
+#ifdef __SANITIZE_ADDRESS__
+    __lsan_register_root_region(p, bytes);  // what objects hold is not lost: they live as long as the process
+#endif
     range_end = reinterpret_cast<uintptr_t>(p) + bytes;
     range_used.store(reinterpret_cast<uintptr_t>(p), std::memory_order_relaxed);
     range_begin.store(reinterpret_cast<uintptr_t>(p), std::memory_order_release);
