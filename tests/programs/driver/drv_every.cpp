@@ -84,8 +84,11 @@ static void allocations() {
   void *host = nullptr, *flagged = nullptr;
   static char registered[4096];
   size_t pitch = 0, size = 0, free = 0;
+  cuuint64_t high = 0;
   unsigned type = 0;
   EACH(cuMemGetInfo(&free, &size));
+  EACH(cuDeviceGraphMemTrim(0));
+  EACH(cuDeviceSetGraphMemAttribute(0, CU_GRAPH_MEM_ATTR_USED_MEM_HIGH, &high));
   EACH(cuMemAlloc(&device, 4096));
   EACH(cuMemAllocPitch(&pitched, &pitch, 100, 10, 4));
   EACH(cuMemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
