@@ -6,6 +6,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <climits>
 #include <cstring>
 #include <vector>
 
@@ -22,6 +24,13 @@ constexpr unsigned kMachine = EM_X86_64;
 #endif
 constexpr unsigned kMostHeaders = 256;
 
+std::string read_text(int fd, const Elf64_Phdr& part) {
+  std::string text(std::min<std::size_t>(part.p_filesz, PATH_MAX), 0);
+  const ssize_t size = pread(fd, text.data(), text.size(), static_cast<off_t>(part.p_offset));
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return text.substr(0, text.find('\0'));
+}
+
 void inspect_elf(int fd, const unsigned char* head, Target& target) {
   target.elf = true;
   Elf64_Ehdr header;
@@ -30,15 +39,16 @@ void inspect_elf(int fd, const unsigned char* head, Target& target) {
     target.other_machine = true;
     return;
   }
-  bool interpreter = false;
+  std::string loader;
   for (unsigned i = 0; i < header.e_phnum && i < kMostHeaders; ++i) {
     Elf64_Phdr part;
     if (pread(fd, &part, sizeof part, static_cast<off_t>(header.e_phoff + i * sizeof part)) !=
         static_cast<ssize_t>(sizeof part))
       return;
-    interpreter = interpreter || part.p_type == PT_INTERP;
+    if (part.p_type == PT_INTERP) loader = read_text(fd, part);
   }
-  target.statically_linked = !interpreter;
+  target.statically_linked = loader.empty();
+  if (base_name(loader).rfind("ld-linux", 0) != 0) target.loader = loader;
 }
 
 // "#!/usr/bin/env python3" → what will really run.
@@ -92,6 +102,8 @@ std::string why_unreachable(const Target& target) {
   if (target.secure)
     return name + " is setuid, setgid or has file capabilities: the loader ignores LD_PRELOAD for it and its children";
   if (target.other_machine) return name + " is built for another machine than this gputrace: it cannot be traced";
+  if (!target.loader.empty())
+    return name + " is built for another C library than glibc (" + target.loader + "): the library stays idle in it";
   return "";
 }
 

@@ -12,6 +12,7 @@ struct Target {
   bool statically_linked = false;
   bool secure = false;  // setuid, setgid or file capabilities: the loader ignores LD_PRELOAD
   bool other_machine = false;
+  std::string loader;  // of another C library than glibc
 };
 
 Target inspect_target(const std::string& command);
