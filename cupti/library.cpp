@@ -21,14 +21,6 @@ const char* file_name(const char* path) {
 }
 bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
-const char* variable(const char* name) {
-  const u64 length = std::strlen(name);
-  for (char* const* entry = environ; entry && *entry; ++entry) {
-    if (std::strncmp(*entry, name, length) == 0 && (*entry)[length] == '=') return *entry + length + 1;
-  }
-  return nullptr;
-}
-
 // Copies of the loaded objects' paths: another thread may close what the loader's own strings belong to. One search at
 // a time.
 struct Loaded {
@@ -130,7 +122,7 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
     search.loaded_count = loaded.count;
     search.driver_path = options.driver_path;
     search.runtime_path = options.runtime_path;
-    search.cuda_home = variable("CUDA_HOME");
+    search.cuda_home = host.variable("CUDA_HOME");
     search.newest_major = options.driver_version && options.driver_version < 13000 ? 12 : 13;
     count = list_candidates(search, candidates, kMostCandidates);
   }
@@ -150,8 +142,8 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
   return false;
 }
 
-const char* find_other_profiler(Sentence& name) {
-  if (const char* injection = variable("CUDA_INJECTION64_PATH"); injection && *injection) {
+const char* find_other_profiler(const DeviceHost& host, Sentence& name) {
+  if (const char* injection = host.variable("CUDA_INJECTION64_PATH"); injection && *injection) {
     if (!std::strstr(file_name(injection), "libgputrace")) {
       name << "CUDA_INJECTION64_PATH=" << injection;
       return name.text();

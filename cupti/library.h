@@ -12,6 +12,6 @@ namespace gputrace {
 // Opens one and finds its functions. False: `said` tells why there is none.
 bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& api, Sentence& said);
 // A profiler of another kind that holds CUPTI, or will: nullptr, or what shows it.
-const char* find_other_profiler(Sentence& name);
+const char* find_other_profiler(const DeviceHost& host, Sentence& name);
 
 }  // namespace gputrace

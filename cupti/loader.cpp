@@ -69,7 +69,7 @@ void open_and_switch_on() {
   collector.rules.version = collector.version;
   collector.rules.latency = collector.options.latency;
   collector.buffers.configure(collector.options.buffer_budget);
-  if (Sentence other; find_other_profiler(other)) {
+  if (Sentence other; find_other_profiler(collector.host, other)) {
     said.clear();
     said << "another profiler is there: " << other.text();
     record_state(DeviceCollection::Yielded, said.text());

@@ -19,6 +19,7 @@ struct DeviceHost {
   u64 (*define_text)(const char* text, u64 length);  // a string definition; 0: no room just now
   void (*release)(void* memory);                     // the program's free()
   bool (*define)(void* record);                      // a record among the definitions; false: no room just now
+  const char* (*variable)(const char* name);         // CUDA_HOME, CUDA_INJECTION64_PATH as the program began with them
 };
 
 struct DeviceOptions {

@@ -3,10 +3,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/own_stack.h"
 #include "cupti/loader.h"
 #include "interpose/hot/session.h"
 #include "interpose/lookup/driver_query.h"
 #include "interpose/lookup/elf_lookup.h"
+#include "interpose/settings/environment.h"
 
 namespace gputrace {
 namespace {
@@ -75,11 +77,7 @@ i32 driver_version() {
   return ask && ask(&version) == CUDA_SUCCESS ? version : 0;
 }
 
-void start() {
-  const u64 generation = gate_generation();
-  if (!wanted.device || generation < kFirstGeneration) return;
-  if (started_generation.exchange(generation, std::memory_order_acq_rel) == generation) return;
-  ErrnoGuard guard;
+void start_collection(u64 generation) {
   LoadedObject driver, runtime;
   DeviceOptions options;
   options.generation = generation;
@@ -91,7 +89,15 @@ void start() {
   options.latency = wanted.latency;
   options.environment = wanted.environment;
   options.node_graphs = wanted.node_graphs;
-  device_start(options, {find_libc_function, host_define_text, std::free, host_define});
+  device_start(options, {find_libc_function, host_define_text, std::free, host_define, copied_variable});
+}
+
+void start() {
+  u64 generation = gate_generation();
+  if (!wanted.device || generation < kFirstGeneration) return;
+  if (started_generation.exchange(generation, std::memory_order_acq_rel) == generation) return;
+  ErrnoGuard guard;
+  call_on_own_stack([](void* of) { start_collection(*static_cast<u64*>(of)); }, &generation);
 }
 
 }  // namespace

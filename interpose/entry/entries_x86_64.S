@@ -1,5 +1,8 @@
 // The exported entries of the driver rows of api.def. Off costs a compare and a jump, whatever the call's arguments: nothing is moved.
 // Ids are counted here as in calls.h, over the same rows in the same order.
+//
+// The entries have no size: a program that is not position-independent and refers to a library's variable of that name (cuew) has the loader copy
+// as many bytes, and complain where they are too many. lookup/named_variables.h does the rest.
 
     .text
     .set gt_id, 0
@@ -21,7 +24,7 @@
     jz gputrace_traced_\name                // finds it, and sees that tracing is off
     jmpq *%rax
     .cfi_endproc
-    .size \name, . - \name
+    .size \name, 0
     .endif
     .endif
     .endm
@@ -50,7 +53,7 @@
     jae gputrace_traced_\name
     jmpq *gputrace_library_entries + gt_row * 24 + 16(%rip)
     .cfi_endproc
-    .size \name, . - \name
+    .size \name, 0
     .set gt_row, gt_row + 1
     .endm
 

@@ -192,7 +192,7 @@
     jz gputrace_traced_\name
     jmpq *%rax
     .cfi_endproc
-    .size \name, . - \name
+    .size \name, 0                          // entries_x86_64.S
     .endm
 
     .macro gt_row name

@@ -1,23 +1,17 @@
 #include "interpose/lookup/elf_lookup.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <atomic>
+
+#include "interpose/lookup/elf_tables.h"
+
 namespace gputrace {
 namespace {
 
-// No string function of libc here: this runs inside dlsym, and an address sanitizer calls that before its own strcmp
-// works.
-bool begins_with(const char* text, const char* prefix) {
-  while (*prefix && *text == *prefix) ++text, ++prefix;
-  return *prefix == 0;
-}
-
-bool equal(const char* a, const char* b) {
-  while (*a && *a == *b) ++a, ++b;
-  return *a == *b;
-}
+using elf::begins_with;
+using elf::equal;
+using elf::Tables;
 
 const char* file_name(const char* path) {
   const char* name = path;
@@ -27,142 +21,7 @@ const char* file_name(const char* path) {
   return name;
 }
 
-// What one object's dynamic section says.
-struct Tables {
-  const ElfW(Dyn) * dynamic = nullptr;
-  const ElfW(Sym) * symbols = nullptr;
-  const char* strings = nullptr;
-  const u32* gnu_hash = nullptr;
-  const u32* sysv_hash = nullptr;
-  const char* soname = nullptr;
-  const u16* versions = nullptr;  // one a symbol
-  const ElfW(Verneed) * needed = nullptr;
-  u64 needed_count = 0;
-  const ElfW(Rela) * relocations = nullptr;
-  const ElfW(Rela) * plt_relocations = nullptr;
-  u64 relocation_bytes = 0, plt_relocation_bytes = 0;
-  u64 base = 0, begin = ~0ull, end = 0;
-};
-
-// glibc relocates these pointers in place, other loaders and the vdso do not.
-template <typename T>
-const T* pointer_of(const ElfW(Dyn) & entry, u64 base) {
-  const u64 value = entry.d_un.d_ptr;
-  return reinterpret_cast<const T*>(value < base ? value + base : value);
-}
-
-bool read_tables(const dl_phdr_info& info, Tables& tables) {
-  tables.base = info.dlpi_addr;
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = info.dlpi_phdr[i];
-    const u64 begin = info.dlpi_addr + segment.p_vaddr;
-    if (segment.p_type == PT_DYNAMIC) tables.dynamic = reinterpret_cast<const ElfW(Dyn)*>(begin);
-    if (segment.p_type != PT_LOAD) continue;
-    if (begin < tables.begin) tables.begin = begin;
-    if (begin + segment.p_memsz > tables.end) tables.end = begin + segment.p_memsz;
-  }
-  if (!tables.dynamic) return false;
-  u64 soname = ~0ull;
-  for (const ElfW(Dyn)* entry = tables.dynamic; entry->d_tag != DT_NULL; ++entry) {
-    switch (entry->d_tag) {
-      case DT_SYMTAB:
-        tables.symbols = pointer_of<ElfW(Sym)>(*entry, tables.base);
-        break;
-      case DT_STRTAB:
-        tables.strings = pointer_of<char>(*entry, tables.base);
-        break;
-      case DT_GNU_HASH:
-        tables.gnu_hash = pointer_of<u32>(*entry, tables.base);
-        break;
-      case DT_HASH:
-        tables.sysv_hash = pointer_of<u32>(*entry, tables.base);
-        break;
-      case DT_VERSYM:
-        tables.versions = pointer_of<u16>(*entry, tables.base);
-        break;
-      case DT_VERNEED:
-        tables.needed = pointer_of<ElfW(Verneed)>(*entry, tables.base);
-        break;
-      case DT_RELA:
-        tables.relocations = pointer_of<ElfW(Rela)>(*entry, tables.base);
-        break;
-      case DT_RELASZ:
-        tables.relocation_bytes = entry->d_un.d_val;
-        break;
-      case DT_JMPREL:
-        tables.plt_relocations = pointer_of<ElfW(Rela)>(*entry, tables.base);
-        break;
-      case DT_PLTRELSZ:
-        tables.plt_relocation_bytes = entry->d_un.d_val;
-        break;
-      case DT_VERNEEDNUM:
-        tables.needed_count = entry->d_un.d_val;
-        break;
-      case DT_SONAME:
-        soname = entry->d_un.d_val;
-        break;
-      default:
-        break;
-    }
-  }
-  if (!tables.symbols || !tables.strings) return false;
-  if (soname != ~0ull) tables.soname = tables.strings + soname;
-  return true;
-}
-
-void* function_at(const Tables& tables, const ElfW(Sym) & symbol, const char* name) {
-  if (symbol.st_shndx == SHN_UNDEF || (symbol.st_info & 0xf) != STT_FUNC) return nullptr;
-  if (!equal(tables.strings + symbol.st_name, name)) return nullptr;
-  return reinterpret_cast<void*>(tables.base + symbol.st_value);
-}
-
-u32 gnu_hash_of(const char* name) {
-  u32 hash = 5381;
-  for (; *name; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
-  return hash;
-}
-
-void* find_by_gnu_hash(const Tables& tables, const char* name) {
-  const u32* table = tables.gnu_hash;
-  const u32 buckets = table[0], first = table[1], words = table[2], shift = table[3];
-  const u64* bloom = reinterpret_cast<const u64*>(table + 4);
-  const u32* bucket = reinterpret_cast<const u32*>(bloom + words);
-  const u32* chain = bucket + buckets;
-  const u32 hash = gnu_hash_of(name);
-  if (!buckets || !words) return nullptr;
-  const u64 word = bloom[(hash / 64) % words];
-  if (!((word >> (hash % 64)) & (word >> ((hash >> shift) % 64)) & 1)) return nullptr;
-  u32 index = bucket[hash % buckets];
-  if (index < first) return nullptr;
-  for (;; ++index) {
-    const u32 entry = chain[index - first];
-    if ((entry | 1) == (hash | 1)) {
-      if (void* found = function_at(tables, tables.symbols[index], name)) return found;
-    }
-    if (entry & 1) return nullptr;
-  }
-}
-
-void* find_by_sysv_hash(const Tables& tables, const char* name) {
-  u32 hash = 0;
-  for (const char* c = name; *c; ++c) {
-    hash = (hash << 4) + static_cast<unsigned char>(*c);
-    if (const u32 high = hash & 0xf0000000u) hash = (hash ^ (high >> 24)) & ~high;
-  }
-  const u32 buckets = tables.sysv_hash[0], count = tables.sysv_hash[1];
-  if (!buckets) return nullptr;
-  const u32* bucket = tables.sysv_hash + 2;
-  const u32* chain = bucket + buckets;
-  for (u32 index = bucket[hash % buckets], steps = 0; index && steps < count; index = chain[index], ++steps) {
-    if (void* found = function_at(tables, tables.symbols[index], name)) return found;
-  }
-  return nullptr;
-}
-
-void* find_in(const Tables& tables, const char* name) {
-  if (tables.gnu_hash) return find_by_gnu_hash(tables, name);
-  return tables.sysv_hash ? find_by_sysv_hash(tables, name) : nullptr;
-}
+void* function_in(const Tables& tables, const char* name) { return elf::find_symbol(tables, name, STT_FUNC); }
 
 // The undefined symbol `name` that a relocation refers to; 0: none does. (A hash table lists what is defined only.)
 u32 find_undefined(const Tables& tables, const ElfW(Rela) * relocations, u64 bytes, const char* name) {
@@ -211,15 +70,13 @@ const char own_marker = 0;
 // Calls visit(object, tables) for every loaded object in load order until it returns true.
 template <typename Visit>
 bool walk(Visit&& visit) {
-  return dl_iterate_phdr(
-             [](dl_phdr_info* info, size_t, void* data) -> int {
-               Tables tables;
-               if (!read_tables(*info, tables)) return 0;
-               const char* path = info->dlpi_name ? info->dlpi_name : "";
-               const LoadedObject object{tables.dynamic, tables.begin, tables.end, role_of(path, tables.soname), path};
-               return (*static_cast<Visit*>(data))(object, tables) ? 1 : 0;
-             },
-             &visit) != 0;
+  return elf::visit_objects(
+      [](const dl_phdr_info& info, const Tables& tables, void* data) -> bool {
+        const char* path = info.dlpi_name ? info.dlpi_name : "";
+        const LoadedObject object{tables.dynamic, tables.begin, tables.end, role_of(path, tables.soname), path};
+        return (*static_cast<Visit*>(data))(object, tables);
+      },
+      &visit);
 }
 
 bool holds(const LoadedObject& object, const void* address) {
@@ -235,7 +92,7 @@ void* find_function_after_us(const char* name) {
   walk([&](const LoadedObject& object, const Tables& tables) {
     if (holds(object, &own_marker)) passed = true;
     if (!passed || object.role == ObjectRole::Own) return false;
-    found = find_in(tables, name);
+    found = function_in(tables, name);
     return found != nullptr;
   });
   return found;
@@ -245,7 +102,7 @@ void* find_function(ObjectRole role, const char* name) {
   void* found = nullptr;
   walk([&](const LoadedObject& object, const Tables& tables) {
     if (object.role == ObjectRole::Own || (role != ObjectRole::Other && object.role != role)) return false;
-    found = find_in(tables, name);
+    found = function_in(tables, name);
     return found != nullptr;
   });
   return found;
@@ -257,7 +114,7 @@ void* find_libc_function(const char* name) {
     if (!tables.soname) return false;
     const bool libc = begins_with(tables.soname, "libc.so.6") || begins_with(tables.soname, "libdl.so.2") ||
                       begins_with(tables.soname, "libpthread.so.0");
-    if (libc) found = find_in(tables, name);
+    if (libc) found = function_in(tables, name);
     return found != nullptr;
   });
   return found;
@@ -267,7 +124,7 @@ bool find_functions(ObjectRole role, const char* const* names, void** functions,
   return walk([&](const LoadedObject& object, const Tables& tables) {
     if (object.role != role) return false;
     for (u32 i = 0; i < count; ++i) {
-      if (void* found = find_in(tables, names[i])) functions[i] = found;
+      if (void* found = function_in(tables, names[i])) functions[i] = found;
     }
     return true;
   });
@@ -277,7 +134,7 @@ void* find_function_beside(const void* address, const char* name) {
   void* found = nullptr;
   walk([&](const LoadedObject& object, const Tables& tables) {
     if (!holds(object, address)) return false;
-    found = find_in(tables, name);
+    found = function_in(tables, name);
     return true;
   });
   return found;

@@ -13,6 +13,7 @@
 
 extern "C" {
 __attribute__((visibility("hidden"))) void* gputrace_real_getenv = nullptr;  // for the assembler
+extern __attribute__((visibility("hidden"))) void* gputrace_relocated;       // route_x86_64.S
 }
 
 namespace gputrace {
@@ -71,7 +72,7 @@ bool append_own_setting() {
 }
 
 Route prepare() {
-  copy_environment(environ);
+  copy_environment();
   const char* enabled = copied_variable("GPUTRACE");
   if ((enabled && std::strcmp(enabled, "0") == 0) || !nvtx_is_collected()) return Route::Off;
   if (!is_first_copy()) return Route::Off;
@@ -119,6 +120,7 @@ static char* no_getenv(const char*) { return nullptr; }
 
 // The slow way into getenv (route_x86_64.S): the first time, and for names that begin like ours.
 extern "C" __attribute__((visibility("hidden"))) void gputrace_before_getenv(const char* name) {
+  if (__atomic_load_n(&gputrace_relocated, __ATOMIC_RELAXED) != &gputrace_relocated) return;
   ErrnoGuard guard;
   if (!__atomic_load_n(&gputrace_real_getenv, __ATOMIC_ACQUIRE)) {
     void* real = find_function_after_us("getenv");

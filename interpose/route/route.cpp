@@ -11,6 +11,7 @@
 #include "interpose/hot/traced.h"
 #include "interpose/library/library_route.h"
 #include "interpose/lookup/elf_lookup.h"
+#include "interpose/lookup/named_variables.h"
 #include "interpose/settings/environment.h"
 
 namespace gputrace {
@@ -29,6 +30,7 @@ DlsymFunction libc_dlsym() {
   void* function = found.load(std::memory_order_relaxed);
   if (!function) {
     function = find_libc_function("dlsym");
+    if (!function) function = find_function_after_us("dlsym");  // another C library's
     found.store(function, std::memory_order_relaxed);
   }
   return reinterpret_cast<DlsymFunction>(function);
@@ -99,6 +101,7 @@ u16 row_at(const void* address, const char* documented) {
 // than the driver could mistake for another ABI.
 void* substitute_entry(const char* symbol, void* real, int version, u64 flags, const void* caller) {
   if (!symbol || !real || is_ours(real) || lies_in(caller, ObjectRole::Cupti)) return real;
+  if (lies_in(caller, ObjectRole::Driver)) return real;  // a door to it: calls of it come through us already
   u16 id = row_at(real, symbol);
   if (!id && version >= 0 && version <= CUDA_VERSION) {
     id = find_call(symbol, static_cast<u32>(version), (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) != 0);
@@ -123,6 +126,16 @@ bool may_be_ours(const char* name) {
 
 ObjectRole role_of_call(u16 id) {
   return kCalls[id].level == CallLevel::Runtime ? ObjectRole::Runtime : ObjectRole::Driver;
+}
+
+// Whether `caller` belongs to a door to the driver: an object that offers the function itself and looks up what stands
+// behind it. What it asks for it gets, since calls of it come through us already. (A function that the program itself
+// offers is called past us: there what it finds is the one place to see the call.)
+bool is_door(const void* caller, const char* name) {
+  LoadedObject object;
+  if (!find_object(caller, object)) return false;
+  if (object.role == ObjectRole::Driver) return true;
+  return object.path && object.path[0] && find_function_beside(caller, name);
 }
 
 // Whether an object that is loaded, other than us, defines the function at all.
@@ -228,7 +241,9 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
     void* driver = find_function(role_of_call(id), name);
     return {driver, driver ? 1u : 0u};
   }
+  bind_named_variables_of(caller, name);
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return answer_global(name, id);
+  if (is_door(caller, name)) return {nullptr, 0};
   DlsymFunction ask = libc_dlsym();
   if (!ask) return {nullptr, 0};
   void* real = ask(handle, name);

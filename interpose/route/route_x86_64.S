@@ -13,9 +13,11 @@ dlsym:
     movq gputrace_real_dlsym(%rip), %rax
     testq %rax, %rax
     jz 1f
-    // Names of CUDA begin with "cu", "__c" or (NCCL) "nc"; all others leave here.
+    // Names of CUDA begin with "cu", "__c" or (NCCL) "nc"; all others leave here. An empty one may end at the end of its page.
     testq %rsi, %rsi
     jz 3f
+    cmpb $0, (%rsi)
+    je 3f
     movzwl (%rsi), %edx
     cmpl $0x7563, %edx
     je 1f
@@ -23,7 +25,10 @@ dlsym:
     je 1f
     cmpl $0x5f5f, %edx
     jne 3f
-1:  pushq %rdi
+1:  leaq gputrace_relocated(%rip), %rax
+    cmpq %rax, gputrace_relocated(%rip)
+    jne 4f
+    pushq %rdi
     .cfi_adjust_cfa_offset 8
     pushq %rsi
     .cfi_adjust_cfa_offset 8
@@ -46,6 +51,9 @@ dlsym:
     jz 3f
     ret
 3:  jmpq *gputrace_real_dlsym(%rip)
+    // A resolver of an indirect function asks before this library can work: there is nothing to be had.
+4:  xorl %eax, %eax
+    ret
     .cfi_endproc
     .size dlsym, . - dlsym
 
@@ -60,7 +68,10 @@ dlopen:
     je 1f
     testl $8, %esi          // RTLD_DEEPBIND
     jz 3f
-1:  pushq %rdi
+1:  leaq gputrace_relocated(%rip), %rax
+    cmpq %rax, gputrace_relocated(%rip)
+    jne 4f
+    pushq %rdi
     .cfi_adjust_cfa_offset 8
     pushq %rsi
     .cfi_adjust_cfa_offset 8
@@ -77,6 +88,8 @@ dlopen:
     popq %rdi
     .cfi_adjust_cfa_offset -8
 3:  jmpq *gputrace_real_dlopen(%rip)
+4:  xorl %eax, %eax
+    ret
     .cfi_endproc
     .size dlopen, . - dlopen
 
@@ -99,8 +112,23 @@ getenv:
     call gputrace_before_getenv
     popq %rdi
     .cfi_adjust_cfa_offset -8
+    cmpq $0, gputrace_real_getenv(%rip)
+    je 3f
 2:  jmpq *gputrace_real_getenv(%rip)
+    // Asked by a resolver of an indirect function while objects are still being relocated: libc has no variables yet either.
+3:  xorl %eax, %eax
+    ret
     .cfi_endproc
     .size getenv, . - getenv
+
+    // Points at itself once this library is relocated, not before.
+    .section .data.rel.ro.local, "aw"
+    .globl gputrace_relocated
+    .hidden gputrace_relocated
+    .type gputrace_relocated, @object
+    .size gputrace_relocated, 8
+    .p2align 3
+gputrace_relocated:
+    .quad gputrace_relocated
 
     .section .note.GNU-stack, "", @progbits

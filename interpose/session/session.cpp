@@ -9,12 +9,14 @@
 
 #include <cstring>
 
+#include "base/own_stack.h"
 #include "base/raw_syscall.h"
 #include "interpose/calls.h"
 #include "interpose/code/code_capture.h"
 #include "interpose/definition/facts.h"
 #include "interpose/device/device_collection.h"
 #include "interpose/lookup/elf_lookup.h"
+#include "interpose/lookup/named_variables.h"
 #include "interpose/nvtx/nvtx.h"
 #include "interpose/record/context_facts.h"
 #include "interpose/session/sidecar_start.h"
@@ -29,6 +31,8 @@
 #ifndef GT_VERSION
 #define GT_VERSION "unknown"
 #endif
+
+extern "C" __attribute__((weak)) const char* gnu_get_libc_version();
 
 namespace gputrace {
 namespace {
@@ -96,9 +100,9 @@ bool process_selected(const char* pattern, const char* executable, InfoText& inf
   return matches;
 }
 
-bool rank_is_selected(const char* list, InfoText& info) {
+bool rank_is_selected(const char* list, InfoText& info, char* scratch) {
   bool valid = false;
-  const bool selected = rank_selected(list, read_rank(), valid);
+  const bool selected = rank_selected(list, read_rank(read_environment(scratch, kScratchSize)), valid);
   if (!valid)
     info.add("option_warning",
              "GPUTRACE_RANKS cannot be read (expected a list such as 0,8-15,local0); every rank is traced");
@@ -173,7 +177,7 @@ int start_with(Texts& texts) {
   gate.libraries.store(options.collect_libraries ? kLibrariesOn : kLibrariesOff, std::memory_order_relaxed);
   if (!options.enabled || !options.collect_any) return -1;
   if (options.process && !process_selected(options.process, executable, info)) return -1;
-  if (options.ranks && !rank_is_selected(options.ranks, info)) return -1;
+  if (options.ranks && !rank_is_selected(options.ranks, info, texts.scratch)) return -1;
 
   describe_nvtx(info, options);
   SegmentRequest request;
@@ -213,7 +217,7 @@ int start_with(Texts& texts) {
 }
 
 int start_session() {
-  copy_environment(environ);
+  copy_environment();
   if (is_privileged()) return -1;
   if (!is_first_copy()) return -1;
   Texts texts{};
@@ -225,7 +229,8 @@ int start_session() {
 // Only the thread that won startup.state gets here.
 void start_once() {
   const u64 generation = next_generation++;
-  if (start_session() != 0) {
+  int error = ENOMEM;
+  if (!call_on_own_stack([](void* result) { *static_cast<int*>(result) = start_session(); }, &error) || error != 0) {
     gate.libraries.store(kLibrariesOff, std::memory_order_relaxed);
     gate.generation.store(kGateOff, std::memory_order_release);
     return;
@@ -280,15 +285,18 @@ bool enter_session() {
 }  // namespace gputrace
 
 // The one constructor. No system call (one if the library was named by a relative path), no allocation: every process
-// of the tree runs it. Wrappers also work before it.
-__attribute__((constructor)) static void gputrace_loaded(int, char**, char** variables) {
-  gputrace::copy_environment(variables);
-  gputrace::nvtx_prepare_environment();
+// of the tree runs it. Wrappers also work before it. In a program of another C library than glibc nothing is on: musl
+// takes our need of libc.so.6 for its own, so the library is loaded there too.
+__attribute__((constructor)) static void gputrace_loaded() {
+  gputrace::copy_environment();
+  gputrace::bind_named_variables();
   const char* enabled = gputrace::copied_variable("GPUTRACE");
-  if (enabled && enabled[0] == '0' && !enabled[1]) {
+  if (!&gnu_get_libc_version || (enabled && enabled[0] == '0' && !enabled[1])) {
     gputrace::gate.libraries.store(gputrace::kLibrariesOff, std::memory_order_relaxed);
     gputrace::gate.generation.store(gputrace::kGateOff, std::memory_order_relaxed);
+    return;
   }
+  gputrace::nvtx_prepare_environment();
 }
 
 // DT_FINI: runs at exit, without a registration that could lock. Only a hint for the sidecar's end_reason.

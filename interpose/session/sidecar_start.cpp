@@ -2,12 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <unistd.h>
-
 #include <cstring>
 
 #include "base/raw_syscall.h"
 #include "interpose/session/spawn.h"
+#include "interpose/settings/environment.h"
 #include "interpose/settings/process_facts.h"
 #include "ringbuf/segment_create.h"
 
@@ -35,13 +34,21 @@ bool find_sidecar(char* out, u64 capacity) {
   return false;
 }
 
-// The host's environment without what would load things into the sidecar.
+bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+
+// The host's environment without what would load things into the sidecar, and with our own variables as they were when
+// the program began, whatever other threads do to them now.
 char** sidecar_environment(char* scratch, u32 capacity) {
-  char** out = reinterpret_cast<char**>(scratch);
-  const u32 most = capacity / sizeof(char*) - 1;
+  constexpr u32 kOwn = 256 * sizeof(char*);
+  char** const out = reinterpret_cast<char**>(scratch);
+  char** const now = read_environment(scratch + kOwn, capacity - kOwn);
   u32 count = 0;
-  for (char* const* entry = environ; entry && *entry && count < most; ++entry) {
-    if (std::strncmp(*entry, "LD_PRELOAD=", 11) == 0 || std::strncmp(*entry, "LD_AUDIT=", 9) == 0) continue;
+  for (const char* own = next_copied(nullptr); own && count < 255; own = next_copied(own))
+    out[count++] = const_cast<char*>(own);
+  // The list of the others is read ahead of where it is written: ours stand before it.
+  for (char** entry = now; entry && *entry; ++entry) {
+    if (begins_with(*entry, "LD_PRELOAD=") || begins_with(*entry, "LD_AUDIT=") || begins_with(*entry, "GPUTRACE"))
+      continue;
     out[count++] = *entry;
   }
   out[count] = nullptr;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/raw_syscall.h"
+#include "interpose/lookup/elf_lookup.h"
 
 namespace gputrace {
 namespace {
@@ -19,8 +20,12 @@ constexpr int kSegmentFd = 3, kProcessFd = 4;  // as the sidecar sees them
 constexpr u64 kStackSize = 64u << 10;          // for each of the two
 constexpr long kCloseRange = 436;
 
+// libc's own: a sanitizer's would take the children for its host's.
+using Clone = int (*)(int (*)(void*), void*, int, void*, ...);
+
 struct Plan {
   const SidecarLaunch* launch;
+  Clone clone;
   char* second_stack_top;
   volatile int error;  // written by the children: they share this memory
 };
@@ -69,18 +74,20 @@ int become_sidecar(void* data) {
 
 int run_middle(void* data) {
   Plan& plan = *static_cast<Plan*>(data);
-  if (clone(become_sidecar, plan.second_stack_top, CLONE_VM | CLONE_VFORK, data) < 0) plan.error = EAGAIN;
+  if (plan.clone(become_sidecar, plan.second_stack_top, CLONE_VM | CLONE_VFORK, data) < 0) plan.error = EAGAIN;
   leave(0);
 }
 
 }  // namespace
 
 int start_sidecar(const SidecarLaunch& launch) {
+  const auto clone = reinterpret_cast<Clone>(find_libc_function("clone"));
+  if (!clone) return ENOSYS;
   const long stacks =
       raw_syscall(SYS_mmap, 0, 2 * kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stacks < 0 && stacks > -4096) return static_cast<int>(-stacks);
   char* base = reinterpret_cast<char*>(stacks);
-  Plan plan{&launch, base + 2 * kStackSize, 0};
+  Plan plan{&launch, clone, base + 2 * kStackSize, 0};
   const u64 all = ~0ull;
   u64 before = 0;
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&all), raw_pointer(&before), sizeof all);

@@ -87,9 +87,9 @@ def program_file(name):
     return path if os.path.exists(path) else skip(f'not built: {name}')
 
 
-def compiled(name, text, *flags):
+def compiled(name, text, *flags, compiler=None):
     """A small C program or library of the test's own, compiled in its scratch folder; -lcuda is the toolkit's stub."""
-    compiler = shutil.which('cc') or shutil.which('gcc') or skip('no C compiler')
+    compiler = compiler or shutil.which('cc') or shutil.which('gcc') or skip('no C compiler')
     source, out = scratch(name), scratch(os.path.splitext(name)[0] + ('.so' if '-shared' in flags else ''))
     with open(source, 'w', encoding='utf-8') as file:
         file.write(text)

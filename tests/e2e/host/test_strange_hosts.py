@@ -1,0 +1,407 @@
+# meson: timeout=240
+# Programs that a preloaded library meets and that nobody thinks of: other C libraries, sanitizers that are not ready, look-ups before anything
+# is relocated, drivers that are only a door to the driver, variables with the names of functions.
+from against_truth import *
+
+CUDA = r'''
+#include <cuda.h>
+#include <stdio.h>
+static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry third() { ret; }\n";
+static int launch(int times) {
+  CUdevice device; CUcontext context; CUmodule module; CUfunction function;
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+      cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "third")) return 70;
+  for (int i = 0; i < times; ++i) if (cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0)) return 71;
+  return cuModuleUnload(module) || cuDevicePrimaryCtxRelease(device) ? 72 : 0;
+}
+'''
+
+
+def both(command, env=None):
+    """The same with and without the library, also with the library switched off; what was traced."""
+    plain = untraced(command, env)
+    same_output(plain, untraced(command, {**(env or {}), 'GPUTRACE': '0', 'LD_PRELOAD': places.library}))
+    run = traced(command, {**CALLS, **(env or {})})
+    same_output(plain, run)
+    return plain, run
+
+
+def test_another_c_library():
+    if not shutil.which('musl-gcc'):
+        skip('musl-tools is not installed')
+    text = r'''
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+int main(int count, char** words) {
+  void* self = dlopen(NULL, RTLD_NOW);
+  printf("%d %s %s %d\n", count, words[1], getenv("GT_HERE"), dlsym(self, "printf") != NULL);
+  printf("%d\n", dlsym(self, "cuInit") == NULL && dlsym(self, "no_such_name") == NULL);
+  return 7;
+}
+'''
+    plain, run = both([compiled('musl.c', text, '-rdynamic', compiler='musl-gcc'), 'word'], {'GT_HERE': 'there', 'LD_LIBRARY_PATH': None})
+    check_equal((run.returncode, run.stdout), (7, b'2 word there 1\n1\n'), 'arguments, variables and look-ups')
+    check(not os.path.exists(run.output), 'nothing was made')
+    code, out, err = gputrace('doctor', '--', scratch('musl'), rc=None)
+    check(code == 1 and 'another C library than glibc (/lib/ld-musl' in out, 'doctor says so', out)
+    code, out, err = gputrace('run', '-o', scratch('none'), '--', scratch('musl'), 'word', rc=None)
+    check(code == 7 and 'another C library than glibc' in err, 'run says so', err)
+
+
+def sanitized(name, compiler, flag, *more):
+    if not shutil.which(compiler):
+        skip(f'no {compiler}')
+    text = CUDA + r'''
+#include <dlfcn.h>
+#include <pthread.h>
+static void* work(void* count) { ++*(int*)count; return 0; }
+int main(void) {
+  pthread_t thread; int count = 0;
+  pthread_create(&thread, 0, work, &count);
+  pthread_join(thread, 0);
+  printf("%d %d\n", count, dlsym(RTLD_DEFAULT, "printf") != 0);
+  return launch(9) ? 1 : 5;
+}
+'''
+    try:
+        return compiled(name, text, flag, '-lcuda', *more, compiler=compiler)
+    except Failed as error:
+        skip(f'{compiler} has no {flag}: {str(error)[:100]}')
+
+
+def check_sanitized(binary, env):
+    # Its runtime wants memory at fixed places.
+    command = ['setarch', '-R', binary]
+    plain, run = both(command, env)
+    check_equal((run.returncode, run.stdout), (5, b'1 1\n'), 'runs as without us')
+    check_equal(check_launches_against_truth(run), 9, 'launches')
+
+
+def test_thread_sanitizer_of_gcc():
+    check_sanitized(sanitized('tsan.c', 'gcc', '-fsanitize=thread'), {'TSAN_OPTIONS': 'report_bugs=0'})
+
+
+def test_thread_sanitizer_of_clang():
+    check_sanitized(sanitized('tsan.c', 'clang', '-fsanitize=thread'), {'TSAN_OPTIONS': 'report_bugs=0'})
+
+
+def test_memory_sanitizer():
+    # The driver is not instrumented: what it writes is unknown to the sanitizer.
+    check_sanitized(sanitized('msan.c', 'clang', '-fsanitize=memory', '-fsanitize-recover=memory'),
+                    {'MSAN_OPTIONS': 'halt_on_error=0:exit_code=0:print_stats=0:log_path=/dev/null'})
+
+
+def test_an_empty_name_at_the_end_of_a_page():
+    text = r'''
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/mman.h>
+int main(void) {
+  printf("%d\n", dlsym(RTLD_DEFAULT, "printf") != 0);  // the first look-up goes another way
+  char* pages = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(pages + 4096, 4096, PROT_NONE);
+  printf("%d\n", dlsym(RTLD_DEFAULT, pages + 4095) == 0);
+  pages[4094] = 'c';
+  printf("%d\n", dlsym(RTLD_DEFAULT, pages + 4094) == 0);
+  pages[4093] = '_', pages[4094] = '_';
+  printf("%d\n", dlsym(RTLD_DEFAULT, pages + 4093) == 0);
+  pages[4092] = 'c', pages[4093] = 'u', pages[4094] = 'd';
+  printf("%d\n", dlsym(RTLD_DEFAULT, pages + 4092) == 0);
+  return 3;
+}
+'''
+    plain, run = both([compiled('page.c', text, '-ldl')])
+    check_equal((run.returncode, run.stdout), (3, b'1\n' * 5), 'asked, not found')
+
+
+def test_a_resolver_that_asks_the_environment():
+    library = compiled('libresolver.c', r'''
+#include <stdlib.h>
+static int one(void) { return 1; }
+static int two(void) { return 2; }
+static int three(void) { return 3; }
+static void* resolve(void) {
+  const char* value = getenv("GT_CHOICE");
+  return getenv("NVTX_INJECTION64_PATH_OF_NOBODY") ? (void*)three : value && *value == '2' ? (void*)two : (void*)one;
+}
+int choice(void) __attribute__((ifunc("resolve")));
+''', '-shared', '-fPIC', '-Wl,-z,now')
+    here = '-Wl,-rpath,' + os.path.dirname(library)
+    # Libraries are relocated before what was preloaded: the resolver runs when only libc is ready.
+    user = compiled('libuser.c', 'extern int choice(void); int chosen(void) { return choice(); }', '-shared', '-fPIC', library, '-Wl,-z,now', here)
+    text = '#include <stdio.h>\nextern int choice(void), chosen(void);\nint main(void) { printf("%d %d\\n", choice(), chosen()); return 4; }\n'
+    program_ = compiled('chooser.c', text, user, library, '-Wl,-z,now', here)
+    for value in ('2', '1', None):
+        plain, run = both([program_], {'GT_CHOICE': value})
+        check_equal(run.returncode, 4, 'runs as without us')
+
+
+# A driver of its own: the simulated one reads variables too.
+SMALL_DRIVER = 'int cuInit(unsigned flags) { return 0; }\n'
+
+
+def test_variables_that_change_during_the_first_call():
+    os.makedirs(scratch('driver'))
+    os.rename(compiled('small.c', SMALL_DRIVER, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1'), scratch('driver', 'libcuda.so.1'))
+    text = r'''
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+extern int cuInit(unsigned);
+static volatile int begun, stop;
+static void* change(void* unused) {
+  char name[32], value[400];
+  for (unsigned i = 0; !stop; ++i) {
+    for (unsigned j = 0; j < 60; ++j) {
+      sprintf(name, "GT_V%u", j);
+      sprintf(value, "%0*u", 10 + (i + j) % 380, i);
+      setenv(name, value, 1);
+    }
+    begun = 1;
+    clearenv();
+  }
+  return 0;
+}
+int main(void) {
+  int bad = 0;
+  for (int i = 0; i < 60; ++i) {
+    pid_t child = fork();
+    if (!child) {
+      pthread_t thread;
+      pthread_create(&thread, 0, change, 0);
+      while (!begun) { }
+      int result = cuInit(0);
+      stop = 1;
+      pthread_join(thread, 0);
+      _exit(result);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    bad += status != 0;
+  }
+  printf("%d of 60 died\n", bad);
+  return 0;
+}
+'''
+    binary = compiled('changing.c', text, '-pthread', scratch('driver', 'libcuda.so.1'))
+    env = {'LD_LIBRARY_PATH': scratch('driver')}
+    check_equal(untraced([binary], env).stdout, b'0 of 60 died\n', 'without us')
+    run = traced([binary], env)
+    check_equal((run.returncode, run.stdout, run.stderr), (0, b'0 of 60 died\n', b''), 'with us')
+
+
+def test_a_call_before_any_constructor():
+    text = CUDA + r"""
+static int early(void) { return launch(3) ? 9 : 0; }
+static int result;
+static void first(int count, char** words, char** variables) { result = early(); }
+__attribute__((section(".preinit_array"), used)) static void (*const entry)(int, char**, char**) = first;
+int main(void) { printf("%d\n", result); return launch(2); }
+"""
+    binary = compiled('preinit.c', text, '-lcuda')
+    plain = untraced([binary])
+    run = traced([binary], CALLS)
+    same_output(plain, run)
+    check_equal(metrics(run)['launches'], 5, 'launches, in the directory that the variables name')
+
+
+# A driver of a few functions; REAL_CALLS names a file into which it counts calls of cuInit and of the others, by name.
+REAL_DRIVER = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#define CALL(name) int name(void) { const char* file = getenv("REAL_CALLS"); FILE* out = file ? fopen(file, "a") : 0; \
+  if (out) fputs(#name "\n", out), fclose(out); return 0; }
+CALL(cuInit) CALL(cuCtxSynchronize) CALL(cuMemAllocHost_v2) CALL(cuStreamSynchronize) CALL(cuEventSynchronize) CALL(cuMemFreeHost)
+"""
+SHIMMED = ('cuInit', 'cuCtxSynchronize', 'cuStreamSynchronize', 'cuEventSynchronize', 'cuMemFreeHost')
+
+
+def shim(eager):
+    """Functions of a shim: each looks its real one up where it is called, or all of them together the first time."""
+    lines = ['#include <dlfcn.h>', '#include <stdlib.h>', 'static void* real(void) { return dlopen(getenv("REAL_DRIVER"), RTLD_NOW | RTLD_LOCAL); }',
+             f'static int (*found[{len(SHIMMED)}])(long, long);']
+    if eager:
+        lines += ['static void load(void) {'] + [f'  if (!found[{i}]) found[{i}] = (int (*)(long, long))dlsym(real(), "{name}");'
+                                                 for i, name in enumerate(SHIMMED)] + ['}']
+    for i, name in enumerate(SHIMMED):
+        look = 'load();' if eager else f'if (!found[{i}]) found[{i}] = (int (*)(long, long))dlsym(real(), "{name}");'
+        lines.append(f'GT_SHIM int {name}(long a, long b) {{ {look} return found[{i}](a, b); }}')
+    return '\n'.join(lines) + '\n'
+
+
+CALLER = 'int calls(void) { int bad = 0; for (int i = 0; i < 3; ++i) bad |= ' + ' | '.join(f'{name}(0, 0)' for name in SHIMMED) + '; return bad; }\n'
+DECLARED = ''.join(f'extern int {name}(long, long);\n' for name in SHIMMED)
+
+
+def shim_cases():
+    """How a driver hides behind another object: (what, command, folders to look in)."""
+    os.makedirs(scratch('real'))
+    os.rename(compiled('real.c', REAL_DRIVER, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1'), scratch('real', 'libcuda.so.1.1'))
+    for eager in (False, True):
+        kind = 'eager' if eager else 'lazy'
+        folder = scratch('door_' + kind)
+        os.makedirs(folder)
+        door = os.path.join(folder, 'libcuda.so.1')
+        os.rename(compiled(f'door_{kind}.c', '#define GT_SHIM\n' + shim(eager), '-shared', '-fPIC', '-ldl', '-Wl,-soname,libcuda.so.1'), door)
+        user = DECLARED + CALLER + '#include <stdio.h>\nint main(void) { printf("%d\\n", calls()); return 3; }\n'
+        yield f'{kind}, named as the driver, linked', [compiled(f'linked_{kind}.c', user, door)], folder
+        opened = ('#include <dlfcn.h>\n#include <stdio.h>\n' + ''.join(f'static int (*p_{name})(long, long);\n' for name in SHIMMED) +
+                  CALLER.replace('cu', 'p_cu') + 'int main(void) { void* d = dlopen("libcuda.so.1", RTLD_NOW);\n' +
+                  ''.join(f'  p_{name} = (int (*)(long, long))dlsym(d, "{name}");\n' for name in SHIMMED) + '  printf("%d\\n", calls()); return 3; }\n')
+        yield f'{kind}, named as the driver, opened', [compiled(f'opened_{kind}.c', opened, '-ldl')], folder
+        other = compiled(f'other_{kind}.c', '#define GT_SHIM\n' + shim(eager), '-shared', '-fPIC', '-ldl')
+        yield f'{kind}, of another name, linked', [compiled(f'user_{kind}.c', user, other, '-Wl,-rpath,' + os.path.dirname(other))], scratch('real')
+        inside = '#define GT_SHIM __attribute__((visibility("hidden")))\n' + shim(eager) + CALLER
+        yield f'{kind}, hidden in the program', [compiled(f'inside_{kind}.c', inside + '#include <stdio.h>\nint main(void) { printf("%d\\n", calls()); return 3; }\n',
+                                                         '-ldl')], scratch('real')
+        yield f'{kind}, exported by the program', [compiled(f'exported_{kind}.c', '#define GT_SHIM\n' + inside.split('\n', 1)[1] +
+                                                           '#include <stdio.h>\nint main(void) { printf("%d\\n", calls()); return 3; }\n', '-ldl', '-rdynamic')], scratch('real')
+        hidden = compiled(f'hidden_{kind}.c', inside, '-shared', '-fPIC', '-ldl')
+        yield f'{kind}, hidden in a library', [compiled(f'outer_{kind}.c', '#include <stdio.h>\nextern int calls(void);\nint main(void) { printf("%d\\n", calls()); return 3; }\n',
+                                                       hidden, '-Wl,-rpath,' + os.path.dirname(hidden))], scratch('real')
+
+
+def test_doors_to_the_driver():
+    # What a program calls reaches the driver as often as without us, and is seen once.
+    for what, command, folder in shim_cases():
+        env = {'LD_LIBRARY_PATH': folder, 'REAL_DRIVER': scratch('real', 'libcuda.so.1.1'), 'GPUTRACE_COLLECT': '-device'}
+        def called(run, env_more):
+            path = scratch('calls')
+            if os.path.exists(path):
+                os.unlink(path)
+            done = run(command, {**env, **env_more, 'REAL_CALLS': path})
+            with open(path, encoding='ascii') as file:
+                return done, collections.Counter(file.read().split())
+        plain, wanted = called(untraced, {})
+        run, reached = called(traced, {})
+        check_equal((run.returncode, run.stdout, run.stderr), (plain.returncode, plain.stdout, plain.stderr), what)
+        check_equal((run.returncode, run.stdout), (3, b'0\n'), what)
+        check_equal(sum(wanted.values()), 15, f'calls of the driver without us ({what})')
+        check_equal(reached, wanted, f'calls of the driver ({what})')
+        seen = collections.Counter(call.variant for calls in trace_calls(dump(run)).values() for call in calls)
+        check_equal({name: seen[name] for name in SHIMMED}, {name: 3 for name in SHIMMED}, f'calls seen ({what})')
+        forget_run()
+
+
+def test_variables_named_like_functions():
+    # As cuew and the like have them: pointers in a library, which look-ups at run time fill.
+    names = SHIMMED
+    pointers = compiled('libpointers.c', '#include <dlfcn.h>\nstatic int none(long a, long b) { return 5; }\n' +
+                        ''.join(f'int (*{name})(long, long){" = none" if name == "cuMemFreeHost" else ""};\n' for name in names) +
+                        'int load(void) { void* d = dlopen("libcuda.so.1", RTLD_NOW);\n' +
+                        ''.join(f'  {name} = (int (*)(long, long))dlsym(d, "{name}");\n' for name in names) + '  return d ? 0 : 1; }\n',
+                        '-shared', '-fPIC', '-ldl', '-O2')
+    os.makedirs(scratch('driver'))
+    os.rename(compiled('real.c', REAL_DRIVER, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1'), scratch('driver', 'libcuda.so.1'))
+    here = '-Wl,-rpath,' + os.path.dirname(pointers)
+    user = ('extern int load(void);\n' + ''.join(f'extern int (*{name})(long, long);\n' for name in names) + CALLER +
+            '#include <stdio.h>\nint main(void) { int bad = cuInit != 0 || cuMemFreeHost(0, 0) != 5; bad |= load(); printf("%d %d\\n", bad, calls()); return 3; }\n')
+    opener = ('#include <dlfcn.h>\n#include <stdio.h>\nint main(void) { void* p = dlopen(PATH, RTLD_NOW); int (*load)(void) = (int (*)(void))dlsym(p, "load");\n'
+              'int bad = load(); int (**init)(long, long) = (int (**)(long, long))dlsym(p, "cuInit");\n'
+              'for (int i = 0; i < 3; ++i) bad |= (*init)(0, 0); printf("0 %d\\n", bad); return 3; }\n')
+    for what, command, seen in (
+            ('a program with copies', [compiled('copies.c', user, pointers, here, '-no-pie', '-fno-pie')], SHIMMED),
+            ('a program without', [compiled('direct.c', user, pointers, here, '-fPIC', '-pie')], SHIMMED),
+            ('bound at once', [compiled('now.c', user, pointers, here, '-fPIC', '-pie', '-Wl,-z,now,-z,relro')], SHIMMED),
+            ('opened at run time', [compiled('opener.c', f'#define PATH "{pointers}"\n' + opener, '-ldl')], ('cuInit',))):
+        env = {'LD_LIBRARY_PATH': scratch('driver'), 'GPUTRACE_COLLECT': '-device'}
+        plain, run = both(command, env)
+        check_equal((run.returncode, run.stdout), (3, b'0 0\n'), what)
+        counted = collections.Counter(call.variant for calls in trace_calls(dump(run)).values() for call in calls)
+        check_equal({name: counted[name] for name in seen}, {name: 3 for name in seen}, f'calls seen ({what})')
+        forget_run()
+
+
+def test_small_stacks():
+    # How deep each first call goes, on a thread whose stack was painted: without us, and with us at most 6 KiB deeper.
+    text = CUDA + r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+enum { kSize = 1 << 20 };
+static char* stack;
+static CUfunction function;
+static void* init(void* unused) { return cuInit(0) ? (void*)1 : 0; }
+static void* load(void* unused) {
+  CUdevice device; CUcontext context; CUmodule module;
+  return (void*)(long)(cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+                       cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "third"));
+}
+static void* work(void* unused) {
+  CUdevice device; CUcontext context;
+  return (void*)(long)(cuDevicePrimaryCtxRetain(&context, 0) || cuCtxSetCurrent(context) || cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0));
+}
+static void depth(const char* name, void* (*call)(void*)) {
+  pthread_attr_t attributes; pthread_t thread; void* bad = 0;
+  memset(stack, 0x5a, kSize);
+  pthread_attr_init(&attributes);
+  pthread_attr_setstack(&attributes, stack, kSize);
+  pthread_create(&thread, &attributes, call, 0);
+  pthread_join(thread, &bad);
+  int free = 0;
+  while (stack[free] == 0x5a) ++free;
+  printf("%s %d %d\n", name, (int)(long)bad, kSize - free);
+}
+int main(void) {
+  stack = aligned_alloc(4096, kSize);
+  depth("init", init);
+  depth("load", load);
+  depth("launch", work);
+  return 0;
+}
+"""
+    command = [compiled('depth.c', text, '-lcuda', '-pthread')]
+    def depths(done):
+        check_equal((done.returncode, done.stderr), (0, b''), 'it runs')
+        lines = [line.split() for line in done.stdout.decode().splitlines()]
+        check_equal([line[1] for line in lines], ['0'] * 3, 'all calls succeed')
+        return {name: int(depth) for name, _, depth in lines}
+    env = {'LD_BIND_NOW': '1'}  # what binding a function takes is nobody's
+    plain, with_us = depths(untraced(command, env)), depths(traced(command, env))
+    more = {name: with_us[name] - plain[name] for name in plain}
+    check(max(more.values()) <= 6144, 'bytes of stack that we need more', (plain, with_us))
+
+
+def test_first_call_on_the_smallest_stacks():
+    os.makedirs(scratch('driver'))
+    os.rename(compiled('small.c', SMALL_DRIVER, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1'), scratch('driver', 'libcuda.so.1'))
+    text = r"""
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+extern int cuInit(unsigned);
+static int result = 9;
+static void handler(int number) { result = cuInit(0); }
+static void* work(void* unused) { result = cuInit(0); return 0; }
+int main(int count, char** words) {
+  if (words[1][0] == 't') {
+    pthread_attr_t attributes; pthread_t thread;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, 16384);
+    pthread_attr_setguardsize(&attributes, 65536);
+    pthread_create(&thread, &attributes, work, 0);
+    pthread_join(thread, 0);
+  } else {
+    stack_t stack = {.ss_sp = aligned_alloc(4096, 16384), .ss_size = 16384};
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
+    sigaltstack(&stack, 0);
+    sigaction(SIGUSR1, &action, 0);
+    raise(SIGUSR1);
+  }
+  printf("%d\n", result);
+  return 3;
+}
+"""
+    binary = compiled('first.c', text, scratch('driver', 'libcuda.so.1'), '-pthread')
+    for where in ('thread', 'signal'):
+        plain, run = both([binary, where], {'LD_LIBRARY_PATH': scratch('driver')})
+        check_equal((run.returncode, run.stdout), (3, b'0\n'), where)
+        check_equal(metrics(run)['api_calls'] if 'api_calls' in metrics(run) else 1, 1, 'the call is there')
+        forget_run()
+
+
+main()
