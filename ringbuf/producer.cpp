@@ -181,7 +181,17 @@ bool retire_ended_slot(ThreadSlot& slot) {
   return true;
 }
 
-ThreadSlot* claim_slot() {
+// With more threads than slots every call of those without one comes here: a search that failed holds for a millisecond,
+// and the system is asked for the dead ten times a second, by one thread.
+constexpr u64 kSlotSearch = 50, kDeathSearch = 5000;  // in retry_ticks
+
+bool is_due(std::atomic<u64>& next, Ticks now, u64 pause) {
+  u64 due = next.load(std::memory_order_relaxed);
+  return now >= due && next.compare_exchange_strong(due, now + pause * producer.retry_ticks, std::memory_order_relaxed);
+}
+
+ThreadSlot* claim_slot(Ticks now) {
+  if (now < producer.next_slot_search.load(std::memory_order_relaxed)) return nullptr;
   const u32 span = producer.slot_count - 1;
   const u32 start = producer.next_slot.fetch_add(1, std::memory_order_relaxed) % span;
   for (u32 i = 0; i < span; ++i) {
@@ -191,12 +201,13 @@ ThreadSlot* claim_slot() {
     if (slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel))
       return &slot;
   }
-  end_slots_of_dead_threads(record_ticks());
+  if (is_due(producer.next_death_search, now, kDeathSearch)) end_slots_of_dead_threads(now);
   for (u32 i = 0; i < span; ++i) {
     ThreadSlot& slot = producer.slots[1 + (start + i) % span];
     if (slot.state.load(std::memory_order_acquire) == static_cast<u32>(SlotState::Ended) && retire_ended_slot(slot))
       return &slot;
   }
+  producer.next_slot_search.store(now + kSlotSearch * producer.retry_ticks, std::memory_order_relaxed);
   return nullptr;
 }
 
@@ -247,6 +258,8 @@ void adopt_segment(char* base, SlotLedger* ledgers) {
   producer.stale_ticks = header->clock == ClockKind::Tsc ? 5'000'000'000 : 2'000'000'000;
   producer.definition_lock.store(0, std::memory_order_relaxed);
   producer.next_slot.store(0, std::memory_order_relaxed);
+  producer.next_slot_search.store(0, std::memory_order_relaxed);
+  producer.next_death_search.store(0, std::memory_order_relaxed);
   producer.next_block.store(0, std::memory_order_relaxed);
   producer.claims.store(0, std::memory_order_relaxed);
   open_definitions_slot();
@@ -260,7 +273,7 @@ void join_session(u64 generation) {
   thread.block = nullptr;
   thread.context = kUnknownContext;
   thread.frame = 0;
-  ThreadSlot* slot = claim_slot();
+  ThreadSlot* slot = claim_slot(record_ticks());
   if (slot) open_slot(*slot);
   thread.slot = slot ? slot : &producer.sink;
   thread.generation = generation;
@@ -284,11 +297,7 @@ void leave_session() {
 // A thread without a slot looks for one again now and then: slots come back as the sidecar drains those of ended
 // threads.
 static bool retry_slot(ThreadState& thread, Ticks now) {
-  static constinit std::atomic<u64> next_try{0};
-  u64 due = next_try.load(std::memory_order_relaxed);
-  if (now < due || !next_try.compare_exchange_strong(due, now + producer.retry_ticks, std::memory_order_relaxed))
-    return false;
-  ThreadSlot* slot = claim_slot();
+  ThreadSlot* slot = claim_slot(now);
   if (!slot) return false;
   open_slot(*slot);
   thread.slot = slot;

@@ -94,6 +94,8 @@ struct Producer {
   ThreadState definitions;           // the writer state of slot 0, under definition_lock
   std::atomic<u32> definition_lock;  // 0, or the tid of the holder
   std::atomic<u32> next_slot;
+  std::atomic<u64> next_slot_search;   // ticks: all slots were taken a moment ago
+  std::atomic<u64> next_death_search;  // ticks: who has died was looked at a moment ago
   std::atomic<u32> next_block;
   std::atomic<u32> claims;
   // Called when a thread has taken a slot, so that its end can be noticed. Set by the session; may be null.

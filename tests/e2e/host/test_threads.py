@@ -29,6 +29,27 @@ def test_300_at_once():
     check_threads(300, 300, 2)
 
 
+def test_more_threads_than_slots():
+    # 2,000 threads at a time, about 1,000 slots: what a thread without one calls is counted, and hardly costs a system call.
+    command = [program('drv_threads'), 'threads=2000', 'alive=2000', 'launches=20']
+    plain = untraced(command)
+    run = traced(command, CALLS)
+    same_output(plain, run)
+    check_conservation(run)
+    lost = {row['reason']: row['dropped'] for row in rows(run, 'quality') if row['dropped']}
+    check_equal(metrics(run)['launches'] + sum(lost.values()) >= 40000, True, 'every launch is stored or counted')
+    if not shutil.which('strace'):
+        skip('strace is not installed')
+    log = scratch('strace')
+    done = finish(start(['strace', '-f', '-qq', '-e', 'trace=tgkill', '-o', log, '-E', f'LD_PRELOAD={places.library}', *command],
+                        environment(GPUTRACE_OUTPUT=scratch('t'))), timeout=100)
+    check_equal(done[0], 0, 'exit code')
+    with open(log, encoding='utf-8', errors='replace') as file:
+        asked = sum('tgkill(' in line for line in file)
+    # Ten times a second, under strace for some seconds; it was as many for each call.
+    check(asked <= 1023 * 150, 'who is alive is asked now and then', asked)
+
+
 def test_ends():
     for end in ({}, {'EARLY': '0'}, {'LATE': '0'}, {'EARLY': '0', 'LATE': '0'}):
         command = [program('drv_ctor'), 'exit=9']
