@@ -12,6 +12,7 @@
 
 #include "base/raw_syscall.h"
 #include "interpose/lookup/elf_lookup.h"
+#include "interpose/session/children.h"
 
 namespace gputrace {
 namespace {
@@ -28,6 +29,7 @@ struct Plan {
   Clone clone;
   char* second_stack_top;
   volatile int error;  // written by the children: they share this memory
+  volatile int sidecar;
 };
 
 // The children run on the host's memory while the calling thread sleeps: raw system calls only, nothing that would
@@ -74,7 +76,8 @@ int become_sidecar(void* data) {
 
 int run_middle(void* data) {
   Plan& plan = *static_cast<Plan*>(data);
-  if (plan.clone(become_sidecar, plan.second_stack_top, CLONE_VM | CLONE_VFORK, data) < 0) plan.error = EAGAIN;
+  plan.sidecar = plan.clone(become_sidecar, plan.second_stack_top, CLONE_VM | CLONE_VFORK, data);
+  if (plan.sidecar < 0) plan.error = EAGAIN;
   leave(0);
 }
 
@@ -87,7 +90,7 @@ int start_sidecar(const SidecarLaunch& launch) {
       raw_syscall(SYS_mmap, 0, 2 * kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (stacks < 0 && stacks > -4096) return static_cast<int>(-stacks);
   char* base = reinterpret_cast<char*>(stacks);
-  Plan plan{&launch, clone, base + 2 * kStackSize, 0};
+  Plan plan{&launch, clone, base + 2 * kStackSize, 0, 0};
   const u64 all = ~0ull;
   u64 before = 0;
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&all), raw_pointer(&before), sizeof all);
@@ -100,6 +103,7 @@ int start_sidecar(const SidecarLaunch& launch) {
   }
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&before), 0, sizeof before);
   raw_syscall(SYS_munmap, stacks, 2 * kStackSize);
+  if (!plan.error && adopts_orphans()) hide_child(plan.sidecar);
   return plan.error;
 }
 

@@ -4,8 +4,8 @@
 //                 ◀── reaped by us alone (__WALL) ──
 //
 // Both clones share memory and suspend their caller, like vfork: no page table of a 100 GB host is copied. The host
-// sees no SIGCHLD and no child that wait() could return; only a host that is a subreaper or PID 1 becomes the sidecar's
-// parent.
+// sees no SIGCHLD and no child that wait() could return. A host that is a subreaper or PID 1 becomes the sidecar's parent:
+// children.h hides it.
 #pragma once
 
 #include "base/types.h"

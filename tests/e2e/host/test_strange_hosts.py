@@ -404,4 +404,70 @@ int main(int count, char** words) {
         forget_run()
 
 
+# Waits for any child in every way there is; the host is a subreaper, PID 1 or neither.
+WAITING = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void start(int code, int after) { if (fork() == 0) { usleep(after); _exit(code); } }
+int main(int count, char** words) {
+  if (!strcmp(words[1], "subreaper")) prctl(PR_SET_CHILD_SUBREAPER, 1);
+  if (launch(2)) return 70;
+  int status = 0, found = 0;
+  siginfo_t info;
+  struct rusage usage;
+  errno = 0;
+  printf("none %d %d\n", (int)waitpid(-1, &status, WNOHANG), errno);
+  for (int i = 0; i < 3; ++i) start(10 + i, 20000 * i);
+  while (wait(&status) > 0) found += WEXITSTATUS(status);
+  printf("wait %d %d\n", found, errno);
+  start(5, 20000);
+  int polls = 0;
+  while ((found = waitpid(-1, &status, WNOHANG)) == 0) { ++polls; usleep(1000); }
+  printf("waitpid %d %d %d\n", found > 0, polls > 0, WEXITSTATUS(status));
+  start(6, 0);
+  printf("wait3 %d %d %d\n", wait3(&status, 0, &usage) > 0, WEXITSTATUS(status), usage.ru_maxrss > 0);
+  start(7, 10000);
+  printf("wait4 %d %d %d\n", wait4(-1, &status, 0, &usage) > 0, WEXITSTATUS(status), usage.ru_maxrss > 0);
+  start(8, 10000);
+  memset(&info, 0, sizeof info);
+  int kept = waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
+  printf("waitid kept %d %d\n", kept, info.si_status);
+  memset(&info, 0, sizeof info);
+  int taken = waitid(P_ALL, 0, &info, WEXITED);
+  printf("waitid %d %d\n", taken, info.si_status);
+  errno = 0;
+  printf("last %d %d\n", waitid(P_ALL, 0, &info, WEXITED), errno);
+  // An orphan of our own is the host's to reap, where it is one that adopts.
+  if (fork() == 0) { start(9, 100000); _exit(3); }
+  int exits = 0;
+  while (wait(&status) > 0) exits += WEXITSTATUS(status);
+  printf("exits %d\n", exits);
+  return launch(1) ? 71 : 4;
+}
+"""
+
+
+def test_a_host_that_adopts_orphans():
+    binary = compiled('waiting.c', CUDA + WAITING, '-lcuda')
+    hosts = [[binary, 'plain'], [binary, 'subreaper']]
+    if os.geteuid() == 0 and subprocess.run(['unshare', '--pid', '--fork', '--mount-proc', 'true'], check=False, capture_output=True).returncode == 0:
+        hosts.append(['unshare', '--pid', '--fork', '--mount-proc', binary, 'first'])
+    for command in hosts:
+        plain, run = both(command)
+        check_equal(run.returncode, 4, 'it ends')
+        adopts = command[-1] != 'plain'
+        check_equal(run.stdout.decode().split('\n')[-2], f'exits {12 if adopts else 3}', 'orphans')
+        if command[-1] != 'first':  # the kernel kills the sidecar with PID 1: docs/LIMITS.md
+            check_equal(metrics(run)['launches'], 3, 'launches')
+            check_conservation(run)
+        forget_run()
+
+
 main()
