@@ -13,6 +13,7 @@
 
 #include "simgpu/cupti/callback.h"
 #include "simgpu/cupti/calls.h"
+#include "simgpu/cupti/collector.h"
 #include "simgpu/cupti/entry.h"
 #include "simgpu/cupti/knobs.h"
 #include "simgpu/cupti/records.h"
@@ -166,6 +167,7 @@ void on_leave(const CallNotice& n) {
     }
   }
   record_call(n, number, thread_id());
+  want_buffer();
 }
 
 void on_resource(const ResourceNotice& n) {
