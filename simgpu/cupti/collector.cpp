@@ -120,12 +120,16 @@ uint64_t stamp_at(const char* record, size_t offset) {
   return stamp;
 }
 
+// Also where the clock jumps back in between, nothing ends before it has begun.
 void put_on_our_clock(char* record, const RecordKind& kind, size_t size) {
+  uint64_t start = 0;
   for (const uint16_t offset : kind.stamps) {
     if (offset == 0 || offset + sizeof(uint64_t) > size) return;  // older layouts end earlier
     uint64_t stamp = stamp_at(record, offset);
     if (stamp == 0) continue;
     stamp = device_time(stamp);
+    if (offset == kind.stamps[0]) start = stamp;
+    if (kind.device && (offset == kind.stamps[1] || offset == kind.stamps[2])) stamp = std::max(stamp, start);
     std::memcpy(record + offset, &stamp, sizeof stamp);
   }
 }
