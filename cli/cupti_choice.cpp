@@ -1,7 +1,6 @@
 #include "cli/cupti_choice.h"
 
 #include <fcntl.h>
-#include <glob.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 
 #include "base/collect_parts.h"
 #include "base/fd.h"
-#include "cli/capture_output.h"
 #include "cli/options.h"
 #include "cupti/places.h"
 
@@ -34,7 +32,7 @@ bool cache_knows(const std::string& name) {
 // What dlopen(name) would find: a path, the bare name where only the cache knows it, or nothing.
 std::string find_by_loader(const TraceOptions& options, const Places& places, const std::string& name) {
   std::vector<std::string> folders;
-  if (options.simgpu) folders.push_back(places.simgpu);
+  if (!options.simgpu.empty()) folders.push_back(places.simgpu);
   for (const std::string& folder : split(variable("LD_LIBRARY_PATH"), ':')) {
     if (!folder.empty()) folders.push_back(folder);
   }
@@ -46,46 +44,6 @@ std::string find_by_loader(const TraceOptions& options, const Places& places, co
     if (readable(folder + "/" + name)) return folder + "/" + name;
   }
   return cache_knows(name) ? name : "";
-}
-
-// The objects that the loader maps for the program before its first instruction, asked of the loader itself: none of the
-// program's own code runs. Empty for what is not a dynamic program.
-std::vector<std::string> linked_objects(const TraceOptions& options, const Places& places, const Target& target) {
-  const std::string& program = target.interpreter.empty() ? target.path : target.interpreter;
-  if (!target.elf || target.statically_linked || target.secure || target.other_machine || program.empty()) return {};
-  std::vector<std::pair<std::string, std::string>> variables = {{"LD_TRACE_LOADED_OBJECTS", "1"}, {"LD_PRELOAD", ""}};
-  if (options.simgpu) variables.emplace_back("LD_LIBRARY_PATH", places.simgpu + ":" + variable("LD_LIBRARY_PATH"));
-  const Captured listed = capture_output({program}, variables, 500);
-  std::vector<std::string> objects;
-  for (const std::string& line : split(listed.started && listed.exit_code == 0 ? listed.output : "", '\n')) {
-    const std::size_t begin = line.find('/'), end = line.rfind(" (");
-    if (begin != std::string::npos && end != std::string::npos && begin < end)
-      objects.push_back(line.substr(begin, end - begin));
-  }
-  return objects;
-}
-
-// The folders of Python packages that a program would load from: its own, where it is a Python; the active environment's.
-std::vector<std::string> package_folders(const Target& target) {
-  const std::string& program = target.interpreter.empty() ? target.path : target.interpreter;
-  std::vector<std::string> roots;
-  if (base_name(program).compare(0, 6, "python") == 0) {
-    const std::string folder = program.substr(0, program.find_last_of('/'));
-    roots.push_back(folder.substr(0, folder.find_last_of('/')));
-  }
-  if (const std::string active = variable("VIRTUAL_ENV"); !active.empty()) roots.push_back(active);
-  std::vector<std::string> folders;
-  for (const std::string& root : roots) {
-    for (const char* below :
-         {"/lib/python3*/site-packages", "/lib/python3*/dist-packages", "/lib/python3/dist-packages"}) {
-      glob_t found{};
-      if (glob((root + below).c_str(), 0, nullptr, &found) == 0) {
-        for (std::size_t i = 0; i < found.gl_pathc; ++i) folders.emplace_back(found.gl_pathv[i]);
-      }
-      globfree(&found);
-    }
-  }
-  return folders;
 }
 
 // libcuda.so.580.65 -> 13: a driver's version gives its CUDA version: 12 from 525 on, 13 from 580 on. Not known: 13.
@@ -135,7 +93,8 @@ CuptiChoice choose_cupti(const TraceOptions& options, const Places& places, cons
   }
   if (named[0] == '/') return of_variable(named);
 
-  std::vector<std::string> loaded = linked_objects(options, places, target);
+  std::vector<std::string> loaded =
+      linked_objects(target, (options.simgpu.empty() ? "" : places.simgpu + ":") + variable("LD_LIBRARY_PATH"));
   std::string runtime;
   for (const std::string& object : loaded) {
     if (base_name(object).compare(0, 12, "libcudart.so") == 0) runtime = object;

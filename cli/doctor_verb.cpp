@@ -21,6 +21,7 @@
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output_directory.h"
+#include "cli/simgpu_choice.h"
 #include "cli/target.h"
 
 namespace gputrace {
@@ -85,6 +86,21 @@ void check_driver(const TraceOptions& options, const Places& places, Checks& che
                  places.simgpu.empty()
                      ? "run where a GPU driver is"
                      : "run where a GPU driver is, or try the simulated GPU: gputrace run --simgpu -- CMD");
+}
+
+void check_simgpu(const TraceOptions& options, const Places& places, const SimgpuChoice& choice, Checks& checks) {
+  if (options.simgpu.empty()) return;
+  if (places.simgpu.empty())
+    return checks.error("the simulated GPU is not installed with this gputrace (lib/gputrace/simgpu)",
+                        "build it: ./dev install PREFIX");
+  if (!choice.complete) return checks.warning(what_is_incomplete(choice), "");
+  checks.ok("simulated CUDA " + std::to_string(choice.major) + " (" + choice.reason + "), preloaded from " +
+            places.simgpu + ": " + names_of_preloads(choice));
+}
+
+std::string simgpu_word(const TraceOptions& options) {
+  if (options.simgpu.empty()) return "";
+  return options.simgpu == "auto" ? " --simgpu" : " --simgpu=" + options.simgpu;
 }
 
 void check_cupti(const CuptiChoice& choice, Checks& checks) {
@@ -187,7 +203,7 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   OptionParser parser("gputrace doctor", "Checks whether tracing works here.", globals);
   TraceOptions options;
   parser.text("-o,--output", options.output, "the directory that traces shall go to", "DIR");
-  parser.flag("--simgpu", options.simgpu, "for the simulated GPU");
+  add_simgpu_option(parser, options);
   bool json = false;
   parser.flag("--json", json, "the same as JSON, with every place where a libcupti was looked for");
   parser.footer("Then: -- CMD [ARGUMENTS], to check that program too. Exit code 0: ready, 1: not.");
@@ -204,6 +220,7 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   check_library(places, checks);
   check_sidecar(places, checks);
   check_driver(options, places, checks);
+  check_simgpu(options, places, choose_simgpu(options, places, command), checks);
   check_cupti(cupti, checks);
   check_output(options, checks);
   check_memory(checks);
@@ -217,7 +234,7 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
     std::fputs("  not ready.\n", stdout);
     return kRuntimeError;
   }
-  std::string next = own_command(places) + " run" + (options.simgpu ? " --simgpu" : "");
+  std::string next = own_command(places) + " run" + simgpu_word(options);
   if (!options.output.empty()) next += " -o " + shell_word(options.output);
   next += " --";
   for (const std::string& word : command) next += " " + shell_word(word);

@@ -6,6 +6,7 @@
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/simgpu_choice.h"
 
 namespace gputrace {
 
@@ -27,8 +28,9 @@ int env_verb(const Arguments& arguments, Globals& globals) {
   Output output("");
   if (!output.open()) return kRuntimeError;
   if (docker) output.write("-v " + shell_word(root + ":" + root + ":ro") + " -v \"$PWD\":/gputrace");
-  for (const auto& [name, value] : trace_variables(
-           options, places, options.output.empty() ? (docker ? "/gputrace/gputrace-%j" : scratch) : options.output)) {
+  const SimgpuChoice simulated = choose_simgpu(options, places, {});
+  const std::string traces = options.output.empty() ? (docker ? "/gputrace/gputrace-%j" : scratch) : options.output;
+  for (const auto& [name, value] : trace_variables(options, places, traces, simulated.preloads)) {
     if (docker) {
       output.write(" -e " + name + "=" + shell_word(value));
     } else if (name == "GPUTRACE_OUTPUT" && options.output.empty() && slurm) {
@@ -41,6 +43,8 @@ int env_verb(const Arguments& arguments, Globals& globals) {
     output.write("\n");
   } else {  // last: an eval without quotes makes one line of all
     const CuptiChoice cupti = choose_cupti(options, places, Target{});
+    if (simulated.major != 0)
+      output.write("# simulated CUDA " + std::to_string(simulated.major) + ": " + safe_text(simulated.reason) + "\n");
     output.write("# device times: " + safe_text((cupti.path.empty() ? "" : cupti.path + ": ") + cupti.reason) + "\n");
   }
   return output.close();

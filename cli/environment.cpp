@@ -46,11 +46,14 @@ std::optional<std::string> check_collect(const std::string& list) {
   return wrong;
 }
 
-std::string put_first(const std::string& first, const std::string& rest) {
-  for (const std::string& entry : split(rest, ':')) {
-    if (entry == first) return rest;
+// What `rest` has already stays where it is.
+std::string put_first(const std::vector<std::string>& first, const std::string& rest) {
+  const std::vector<std::string> there = split(rest, ':');
+  std::string all;
+  for (const std::string& entry : first) {
+    if (std::find(there.begin(), there.end(), entry) == there.end()) all += (all.empty() ? "" : ":") + entry;
   }
-  return rest.empty() ? first : first + ":" + rest;
+  return all + (all.empty() || rest.empty() ? "" : ":") + rest;
 }
 
 }  // namespace
@@ -64,7 +67,12 @@ void add_trace_options(OptionParser& parser, TraceOptions& options) {
   parser.text("--capture", options.capture,
               "what to record: all, profiler-api (cudaProfilerStart to Stop) or nvtx:NAME[@DOMAIN] (that range)", "C");
   parser.text("--collect", options.collect, "what to collect, by comma; -x leaves one out", "LIST");
-  parser.flag("--simgpu", options.simgpu, "run on the simulated GPU");
+  add_simgpu_option(parser, options);
+}
+
+void add_simgpu_option(OptionParser& parser, TraceOptions& options) {
+  parser.flag_or("--simgpu", options.simgpu, {"auto", "12", "13"},
+                 "on the simulated GPU; =12, =13: with libraries of that CUDA, whatever the program seems to want");
 }
 
 std::optional<std::string> check_trace_options(const TraceOptions& options, const Places& places) {
@@ -76,20 +84,25 @@ std::optional<std::string> check_trace_options(const TraceOptions& options, cons
   if (places.library.empty())
     return "libgputrace.so is not where it belongs (../lib beside " + places.program +
            "): this installation is incomplete";
-  if (places.library.find_first_of(": \t") != std::string::npos) {
-    return "the path " + places.library + " holds a blank or a colon, which LD_PRELOAD cannot take: move the tree";
+  for (const std::string& path : {places.library, options.simgpu.empty() ? "" : places.simgpu}) {
+    if (path.find_first_of(": \t") != std::string::npos)
+      return "the path " + path + " holds a blank or a colon, which LD_PRELOAD cannot take: move the tree";
   }
-  if (options.simgpu && places.simgpu.empty())
+  if (!options.simgpu.empty() && places.simgpu.empty())
     return "--simgpu: the simulated GPU is not installed with this gputrace (lib/gputrace/simgpu)";
   return std::nullopt;
 }
 
-Variables trace_variables(const TraceOptions& options, const Places& places, const std::string& output) {
+Variables trace_variables(const TraceOptions& options, const Places& places, const std::string& output,
+                          const std::vector<std::string>& simulated) {
   Variables variables;
   std::string preload = variable("LD_PRELOAD");
   std::replace(preload.begin(), preload.end(), ' ', ':');
-  variables.emplace_back("LD_PRELOAD", put_first(places.library, preload));
-  if (options.simgpu) variables.emplace_back("LD_LIBRARY_PATH", put_first(places.simgpu, variable("LD_LIBRARY_PATH")));
+  std::vector<std::string> ours = {places.library};
+  ours.insert(ours.end(), simulated.begin(), simulated.end());
+  variables.emplace_back("LD_PRELOAD", put_first(ours, preload));
+  if (!options.simgpu.empty())
+    variables.emplace_back("LD_LIBRARY_PATH", put_first({places.simgpu}, variable("LD_LIBRARY_PATH")));
   variables.emplace_back("GPUTRACE_OUTPUT", output);
   if (!options.duration.empty()) variables.emplace_back("GPUTRACE_DURATION", options.duration);
   if (!options.delay.empty()) variables.emplace_back("GPUTRACE_DELAY", options.delay);

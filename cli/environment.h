@@ -16,16 +16,19 @@ std::string variable(const char* name);  // of our own environment; empty: not s
 
 struct TraceOptions {
   std::string output, duration, delay, capture, collect;
-  bool simgpu = false;
+  std::string simgpu;  // empty: no; "auto", or the CUDA major
 };
 
 void add_trace_options(OptionParser& parser, TraceOptions& options);
+void add_simgpu_option(OptionParser& parser, TraceOptions& options);  // one of them
 
 // What is wrong with the values, in one line; nothing: all are good.
 std::optional<std::string> check_trace_options(const TraceOptions& options, const Places& places);
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
-// `output` as it shall stand in GPUTRACE_OUTPUT; existing LD_PRELOAD and LD_LIBRARY_PATH are kept behind ours.
-Variables trace_variables(const TraceOptions& options, const Places& places, const std::string& output);
+// `output` as it shall stand in GPUTRACE_OUTPUT; `simulated`: what is preloaded behind our library. Existing LD_PRELOAD and LD_LIBRARY_PATH
+// are kept behind ours.
+Variables trace_variables(const TraceOptions& options, const Places& places, const std::string& output,
+                          const std::vector<std::string>& simulated);
 
 }  // namespace gputrace

@@ -142,6 +142,10 @@ void OptionParser::flag(const char* names, bool& value, const char* help) { part
 void OptionParser::text(const char* names, std::string& value, const char* help, const char* type) {
   parts_->app.add_option(names, value, help)->type_name(type);
 }
+void OptionParser::flag_or(const char* name, std::string& value, const std::vector<std::string>& values,
+                           const char* help) {
+  parts_->app.add_flag(std::string(name) + "{" + values[0] + "}", value, help)->check(CLI::IsMember(values));
+}
 void OptionParser::number(const char* names, long long& value, const char* help, const char* type) {
   parts_->numbers.push_back(parts_->app.add_option(names, value, help)->type_name(type));
 }

@@ -32,6 +32,8 @@ class OptionParser {
 
   void flag(const char* names, bool& value, const char* help);
   void text(const char* names, std::string& value, const char* help, const char* type);
+  // --name or --name=VALUE: what `values` has; the first one is meant without a value.
+  void flag_or(const char* name, std::string& value, const std::vector<std::string>& values, const char* help);
   void number(const char* names, long long& value, const char* help, const char* type);
   void comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type);
   void paths(std::vector<std::string>& values, const char* help);

@@ -17,6 +17,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/output_directory.h"
+#include "cli/simgpu_choice.h"
 #include "cli/target.h"
 #include "cli/verdict.h"
 
@@ -173,7 +174,9 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   if (afresh && output.pattern == output.root) remove_traces(output.root);
   const std::set<std::string> before = traces_below(output.root);
   const std::string run = run_name();
-  Variables variables = trace_variables(options, places, output.pattern);
+  const SimgpuChoice simulated = choose_simgpu(options, places, command);
+  if (simulated.major != 0 && !simulated.complete) warn(what_is_incomplete(simulated));
+  Variables variables = trace_variables(options, places, output.pattern, simulated.preloads);
   variables.emplace_back("GPUTRACE_RUN", run);
   if (!globals.quiet) say("writing to " + output.shown);
 

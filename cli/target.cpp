@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -12,6 +13,9 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "cli/capture_output.h"
+#include "cli/environment.h"
+#include "cli/options.h"
 #include "cli/places.h"
 
 namespace gputrace {
@@ -39,16 +43,15 @@ void inspect_elf(int fd, const unsigned char* head, Target& target) {
     target.other_machine = true;
     return;
   }
-  std::string loader;
   for (unsigned i = 0; i < header.e_phnum && i < kMostHeaders; ++i) {
     Elf64_Phdr part;
     if (pread(fd, &part, sizeof part, static_cast<off_t>(header.e_phoff + i * sizeof part)) !=
         static_cast<ssize_t>(sizeof part))
       return;
-    if (part.p_type == PT_INTERP) loader = read_text(fd, part);
+    if (part.p_type == PT_INTERP) target.loader = read_text(fd, part);
   }
-  target.statically_linked = loader.empty();
-  if (base_name(loader).rfind("ld-linux", 0) != 0) target.loader = loader;
+  target.statically_linked = target.loader.empty();
+  target.other_libc = !target.loader.empty() && base_name(target.loader).rfind("ld-linux", 0) != 0;
 }
 
 // "#!/usr/bin/env python3" → what will really run.
@@ -102,9 +105,55 @@ std::string why_unreachable(const Target& target) {
   if (target.secure)
     return name + " is setuid, setgid or has file capabilities: the loader ignores LD_PRELOAD for it and its children";
   if (target.other_machine) return name + " is built for another machine than this gputrace: it cannot be traced";
-  if (!target.loader.empty())
+  if (target.other_libc)
     return name + " is built for another C library than glibc (" + target.loader + "): the library stays idle in it";
   return "";
+}
+
+std::vector<std::string> linked_objects(const Target& target, const std::string& library_path) {
+  const std::string& program = target.interpreter.empty() ? target.path : target.interpreter;
+  // Other loaders than the GNU C library's do not know the variable, and would run the program.
+  const bool answers = target.loader.find("/ld-linux") != std::string::npos;
+  if (!answers || target.secure || target.other_machine || program.empty()) return {};
+  const Captured listed = capture_output(
+      {program}, {{"LD_TRACE_LOADED_OBJECTS", "1"}, {"LD_PRELOAD", ""}, {"LD_LIBRARY_PATH", library_path}}, 500);
+  std::vector<std::string> objects;
+  for (const std::string& line : split(listed.started && listed.exit_code == 0 ? listed.output : "", '\n')) {
+    const std::size_t begin = line.find('/'), end = line.rfind(" (");
+    const std::size_t name = line.find_first_not_of(" \t"), absent = line.find(" => not found");
+    if (begin != std::string::npos && end != std::string::npos && begin < end)
+      objects.push_back(line.substr(begin, end - begin));
+    else if (absent != std::string::npos && name < absent)
+      objects.push_back(line.substr(name, absent - name));
+  }
+  return objects;
+}
+
+std::vector<std::string> package_folders(const Target& target) {
+  const std::string& program = target.interpreter.empty() ? target.path : target.interpreter;
+  std::vector<std::string> roots;
+  if (base_name(program).compare(0, 6, "python") == 0) {
+    const std::string folder = program.substr(0, program.find_last_of('/'));
+    roots.push_back(folder.substr(0, folder.find_last_of('/')));
+  }
+  for (const char* active : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const std::string root = variable(active); !root.empty()) roots.push_back(root);
+  }
+  std::vector<std::string> folders;
+  for (const std::string& folder : split(variable("PYTHONPATH"), ':')) {
+    if (!folder.empty()) folders.push_back(folder);
+  }
+  for (const std::string& root : roots) {
+    for (const char* below :
+         {"/lib/python3*/site-packages", "/lib/python3*/dist-packages", "/lib/python3/dist-packages"}) {
+      glob_t found{};
+      if (glob((root + below).c_str(), 0, nullptr, &found) == 0) {
+        for (std::size_t i = 0; i < found.gl_pathc; ++i) folders.emplace_back(found.gl_pathv[i]);
+      }
+      globfree(&found);
+    }
+  }
+  return folders;
 }
 
 }  // namespace gputrace

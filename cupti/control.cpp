@@ -188,6 +188,9 @@ void fail_collection(const char* call, CuptiResult result) {
   reason << call << " failed with " << u64{result} << " (" << result_text(result)
          << "); device collection is off for good; " << collector.library.text();
   switch_off_kinds();
+  // Forced: a buffer of ours that CUPTI still holds would take the records of a client that comes later.
+  if (std::strcmp(call, "cuptiActivityFlushAll") != 0 && collector.registered.load(std::memory_order_acquire))
+    collector.api.cuptiActivityFlushAll(kFlushForced);
   collector.wants_buffers.store(false, std::memory_order_release);
   restore_settings();
   record_state(DeviceCollection::Failed, reason.text());

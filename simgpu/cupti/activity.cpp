@@ -8,13 +8,16 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "simgpu/cupti/callback.h"
 #include "simgpu/cupti/calls.h"
+#include "simgpu/cupti/collector.h"
 #include "simgpu/cupti/entry.h"
 #include "simgpu/cupti/knobs.h"
 #include "simgpu/cupti/records.h"
+#include "simgpu/missing/missing.h"
 
 namespace simgpu::cupti {
 
@@ -164,6 +167,7 @@ void on_leave(const CallNotice& n) {
     }
   }
   record_call(n, number, thread_id());
+  want_buffer();
 }
 
 void on_resource(const ResourceNotice& n) {
@@ -188,7 +192,11 @@ const Observer& activity_observer() { return kObserver; }
 
 CUptiResult enable_kind(CUpti_ActivityKind kind, uint32_t context, bool on) {
   if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) return CUPTI_ERROR_INVALID_KIND;
-  if (!modelled(kind)) return CUPTI_ERROR_NOT_SUPPORTED;
+  if (!modelled(kind)) {
+    const std::string asked = "cuptiActivityEnable:" + std::to_string(kind);
+    simgpu_missing("libcupti.so.13", asked.c_str());
+    return CUPTI_ERROR_NOT_SUPPORTED;
+  }
   Kinds& k = kinds();
   {
     std::lock_guard lock(k.mutex);

@@ -5,6 +5,7 @@
 #include "simgpu/cupti/activity.h"
 #include "simgpu/cupti/callback.h"
 #include "simgpu/cupti/collector.h"
+#include "simgpu/cupti/device_clock.h"
 #include "simgpu/cupti/entry.h"
 #include "simgpu/cupti/knobs.h"
 #include "simgpu/cupti/layout.h"
@@ -23,7 +24,9 @@ CUptiResult switch_kind(CUpti_ActivityKind kind, CUcontext context, bool all, bo
   if (!all && (context == nullptr || driver()->context_id(context, &id) != CUDA_SUCCESS))
     return CUPTI_ERROR_INVALID_CONTEXT;
   const CUptiResult result = enable_kind(kind, id, on);
-  if (result == CUPTI_SUCCESS && on) start_worker();
+  if (result != CUPTI_SUCCESS || !on) return result;
+  start_worker();
+  want_buffer();
   return result;
 }
 
@@ -111,9 +114,11 @@ CUPTI_SIM(cuptiActivityRegisterCallbacks, driver,
   return CUPTI_SUCCESS;
 }
 
-CUPTI_SIM(cuptiActivityRegisterTimestampCallback, driver, ([[maybe_unused]] CUpti_TimestampCallbackFunc function),
-          (function)) {
-  return CUPTI_ERROR_NOT_SUPPORTED;
+CUPTI_SIM(cuptiActivityRegisterTimestampCallback, driver, (CUpti_TimestampCallbackFunc function), (function)) {
+  if (function == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (taken()) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  set_client_clock(function);
+  return CUPTI_SUCCESS;
 }
 
 CUPTI_SIM(cuptiActivityEnable, driver, (CUpti_ActivityKind kind), (kind)) {

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "simgpu/cupti/device_clock.h"
 #include "simgpu/cupti/knobs.h"
 
 namespace simgpu::cupti {
@@ -62,6 +63,7 @@ struct Collector {
   std::vector<Waiting> late;  // SIMGPU_CUPTI=late: ended, kept for a flush
   uint64_t order = 0;
   ClientBuffer open;
+  std::atomic<bool> has_open{false};
 
   std::mutex delivery_mutex;
   std::mutex completed_mutex;
@@ -91,6 +93,7 @@ void close_buffer(Collector& c) {
   std::lock_guard lock(c.completed_mutex);
   c.completed.push_back(c.open);
   c.open = {};
+  c.has_open.store(false, std::memory_order_relaxed);
 }
 
 bool open_buffer(Collector& c) {
@@ -103,6 +106,7 @@ bool open_buffer(Collector& c) {
   const bool aligned = reinterpret_cast<uintptr_t>(buffer.data) % ACTIVITY_RECORD_ALIGNMENT == 0;
   if (buffer.data == nullptr || buffer.size == 0 || !aligned) return false;
   c.open = buffer;
+  c.has_open.store(true, std::memory_order_relaxed);
   return true;
 }
 
@@ -110,8 +114,29 @@ bool fits(const ClientBuffer& buffer, size_t bytes) {
   return buffer.used + bytes <= buffer.size && (buffer.most_records == 0 || buffer.records < buffer.most_records);
 }
 
+uint64_t stamp_at(const char* record, size_t offset) {
+  uint64_t stamp = 0;
+  std::memcpy(&stamp, record + offset, sizeof stamp);
+  return stamp;
+}
+
+// Also where the clock jumps back in between, nothing ends before it has begun.
+void put_on_our_clock(char* record, const RecordKind& kind, size_t size) {
+  uint64_t start = 0;
+  for (const uint16_t offset : kind.stamps) {
+    if (offset == 0 || offset + sizeof(uint64_t) > size) return;  // older layouts end earlier
+    uint64_t stamp = stamp_at(record, offset);
+    if (stamp == 0) continue;
+    stamp = device_time(stamp);
+    if (offset == kind.stamps[0]) start = stamp;
+    if (kind.device && (offset == kind.stamps[1] || offset == kind.stamps[2])) stamp = std::max(stamp, start);
+    std::memcpy(record + offset, &stamp, sizeof stamp);
+  }
+}
+
 // Under drain_mutex.
-void put(Collector& c, const char* record, size_t size) {
+void put(Collector& c, const char* record, const Header& header) {
+  const size_t size = header.size;
   if (c.open.data != nullptr && !fits(c.open, size)) close_buffer(c);
   if (c.open.data == nullptr && !open_buffer(c)) {
     drop(1);
@@ -122,7 +147,9 @@ void put(Collector& c, const char* record, size_t size) {
     drop(1);
     return;
   }
-  std::memcpy(c.open.data + c.open.used, record, size);
+  char* place = reinterpret_cast<char*>(c.open.data) + c.open.used;
+  std::memcpy(place, record, size);
+  put_on_our_clock(place, header.kind, size);
   c.open.used += size;
   ++c.open.records;
   if (c.open.most_records != 0 && c.open.records == c.open.most_records) close_buffer(c);
@@ -131,7 +158,7 @@ void put(Collector& c, const char* record, size_t size) {
 void put(Collector& c, const Bytes& record) {
   Header header;
   std::memcpy(&header, record.data(), sizeof header);
-  put(c, record.data() + sizeof header, header.size);
+  put(c, record.data() + sizeof header, header);
 }
 
 // The operation goes on, and the client insists.
@@ -140,10 +167,13 @@ void put_unfinished(Collector& c, Bytes record, Nanos now) {
   std::memcpy(&header, record.data(), sizeof header);
   const uint64_t unknown = 0;
   char* bytes = record.data() + sizeof header;
-  if (header.kind.end_offset != 0) std::memcpy(bytes + header.kind.end_offset, &unknown, sizeof unknown);
-  if (header.kind.completed_offset != 0) std::memcpy(bytes + header.kind.completed_offset, &unknown, sizeof unknown);
-  if (header.kind.start_offset != 0 && header.kind.start > now)
-    std::memcpy(bytes + header.kind.start_offset, &unknown, sizeof unknown);
+  const auto forget = [&](uint16_t offset) {
+    if (offset != 0) std::memcpy(bytes + offset, &unknown, sizeof unknown);
+  };
+  const RecordKind& kind = header.kind;
+  if (kind.start > now) forget(kind.stamps[0]);
+  forget(kind.stamps[1]);
+  if (kind.device) forget(kind.stamps[2]);
   put(c, record);
 }
 
@@ -168,6 +198,7 @@ void release_waiting(Collector& c, Nanos until) {
 
 // Everything whose operation has ended by `now` goes on, in the order of each stream. Under drain_mutex.
 void drain(Collector& c, Nanos now) {
+  read_client_clock();
   Bytes records;
   {
     std::lock_guard lock(c.incoming_mutex);
@@ -182,7 +213,7 @@ void drain(Collector& c, Nanos now) {
     at += whole;
     if (header.kind.known_at <= now && !(knobs().late && header.kind.device)) {
       release_waiting(c, header.kind.known_at);  // of the same stream, maybe
-      put(c, record + sizeof header, header.size);
+      put(c, record + sizeof header, header);
       continue;
     }
     c.waiting.push({header.kind.known_at, ++c.order, Bytes(record, record + whole)});
@@ -271,6 +302,13 @@ void set_buffer_callbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_Buffer
 
 bool has_buffer_callbacks() { return the().request.load() != nullptr; }
 
+void want_buffer() {
+  Collector& c = the();
+  if (c.has_open.load(std::memory_order_relaxed) || in_client) return;
+  std::unique_lock lock(c.drain_mutex, std::try_to_lock);  // who has it asks by himself
+  if (lock.owns_lock() && c.open.data == nullptr) open_buffer(c);
+}
+
 bool flush(bool forced) {
   if (in_client) return false;
   Collector& c = the();
@@ -333,9 +371,11 @@ void reset_collector() {
     std::lock_guard lock(c.incoming_mutex);
     c.incoming.clear();
   }
+  set_client_clock(nullptr);
   c.waiting = {};
   c.late.clear();
   c.open = {};
+  c.has_open.store(false);
   c.request.store(nullptr);
   c.complete.store(nullptr);
   c.dropped.store(0);

@@ -1,8 +1,11 @@
 #include "simgpu/cupti/device_clock.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <ctime>
+#include <mutex>
+#include <vector>
 
 #include "simgpu/cupti/knobs.h"
 
@@ -50,9 +53,81 @@ uint64_t mix(uint64_t x) {  // splitmix64's last step: every bit of the answer d
   return x ^ (x >> 31);
 }
 
+// One moment on both clocks.
+struct Reading {
+  Nanos host = 0;
+  uint64_t client = 0;
+};
+
+struct ClientClock {
+  std::atomic<CUpti_TimestampCallbackFunc> function{nullptr};
+  std::mutex mutex;  // of `readings`; never held while the client's function runs
+  std::vector<Reading> readings;
+};
+
+ClientClock& client_clock() {
+  static auto* const kClock = new ClientClock;  // never destroyed: programs flush from their last destructors
+  return *kClock;
+}
+
+// The reading whose two sides lie closest together.
+Reading read_both(CUpti_TimestampCallbackFunc clock) {
+  Reading best;
+  Nanos width = ~Nanos{0};
+  for (int i = 0; i < 8; ++i) {
+    const Nanos before = now_ns();
+    const uint64_t client = clock();
+    const Nanos after = now_ns();
+    if (after - before >= width) continue;
+    width = after - before;
+    best = {before + width / 2, client};
+  }
+  return best;
+}
+
+// On the line through the two readings around the moment, or through the nearest two.
+uint64_t client_time(Nanos host) {
+  ClientClock& clock = client_clock();
+  std::lock_guard lock(clock.mutex);
+  const std::vector<Reading>& readings = clock.readings;
+  if (readings.size() < 2) return readings.empty() ? 0 : readings[0].client + (host - readings[0].host);
+  auto after =
+      std::upper_bound(readings.begin(), readings.end(), host, [](Nanos at, const Reading& r) { return at < r.host; });
+  after = std::clamp(after, readings.begin() + 1, readings.end() - 1);
+  const Reading& from = *(after - 1);
+  const double slope = static_cast<double>(static_cast<int64_t>(after->client - from.client)) /
+                       static_cast<double>(after->host - from.host);
+  const double passed = static_cast<double>(static_cast<int64_t>(host - from.host)) * slope;
+  return from.client + static_cast<uint64_t>(std::llround(passed));
+}
+
 }  // namespace
 
+void set_client_clock(CUpti_TimestampCallbackFunc function) {
+  ClientClock& clock = client_clock();
+  if (clock.function.exchange(function) != function) {
+    std::lock_guard lock(clock.mutex);
+    clock.readings.clear();
+  }
+  read_client_clock();
+}
+
+void read_client_clock() {
+  constexpr size_t kMostReadings = 8192;
+  ClientClock& clock = client_clock();
+  const CUpti_TimestampCallbackFunc function = clock.function.load();
+  if (function == nullptr) return;
+  const Reading reading = read_both(function);
+  std::lock_guard lock(clock.mutex);
+  if (clock.function.load() != function || (!clock.readings.empty() && clock.readings.back().host >= reading.host))
+    return;
+  if (clock.readings.size() == kMostReadings)
+    clock.readings.erase(clock.readings.begin(), clock.readings.begin() + kMostReadings / 2);
+  clock.readings.push_back(reading);
+}
+
 uint64_t device_time(Nanos host) {
+  if (client_clock().function.load(std::memory_order_relaxed) != nullptr) return client_time(host);
   const Base& from = base();
   int64_t passed = static_cast<int64_t>(host) - static_cast<int64_t>(from.host);
   const Knobs& k = knobs();
@@ -64,13 +139,14 @@ uint64_t device_time(Nanos host) {
   return static_cast<uint64_t>(static_cast<int64_t>(from.host) + passed + from.offset);
 }
 
-uint64_t device_now() { return device_time(now_ns()); }
+uint64_t device_now() {
+  const CUpti_TimestampCallbackFunc client = client_clock().function.load();
+  return client != nullptr ? client() : device_time(now_ns());
+}
 
-uint64_t device_stamp(Nanos host, uint64_t record, unsigned which) {
-  const uint64_t time = device_time(host);
-  const uint64_t jitter = knobs().jitter;
-  if (jitter == 0) return time;
-  return time - jitter + mix(record * 4 + which) % (2 * jitter + 1);
+Nanos jittered(Nanos host, uint64_t record, unsigned which) {
+  const Nanos jitter = knobs().jitter;
+  return jitter == 0 ? host : host - jitter + mix(record * 4 + which) % (2 * jitter + 1);
 }
 
 }  // namespace simgpu::cupti

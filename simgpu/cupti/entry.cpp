@@ -7,7 +7,9 @@
 #include <atomic>
 
 #include "simgpu/cupti/activity.h"
+#include "simgpu/cupti/device_clock.h"
 #include "simgpu/cupti/knobs.h"
+#include "simgpu/missing/missing.h"
 
 namespace simgpu::cupti {
 
@@ -29,6 +31,7 @@ const DriverSide* find_driver() {
   const auto attach = reinterpret_cast<decltype(&simgpu_cupti_attach)>(dlsym(library, "simgpu_cupti_attach"));
   dlclose(library);  // the driver is never unloaded
   if (attach == nullptr) return nullptr;
+  device_now();  // the clock bends from here on
   const DriverSide* side = attach(&activity_observer());
   the_driver.store(side, std::memory_order_release);
   return side;
@@ -61,7 +64,8 @@ CUptiResult enter(const char* name, Wants wants) {
   return CUPTI_SUCCESS;
 }
 
-CUptiResult leave(CUptiResult result) {
+CUptiResult leave(const char* name, CUptiResult result) {
+  if (result == CUPTI_ERROR_NOT_SUPPORTED) simgpu_missing("libcupti.so.13", name);
   if (result != CUPTI_SUCCESS) last_error = result;
   return result;
 }

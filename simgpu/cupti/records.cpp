@@ -50,8 +50,8 @@ Stamps stamps_of(Nanos start, Nanos end) {
     return stamps;
   }
   if (k.zero_every != 0 && stamps.number % k.zero_every == 0) return stamps;
-  stamps.start = device_stamp(start, stamps.number, 0);
-  stamps.end = std::max(stamps.start, device_stamp(end, stamps.number, 1));
+  stamps.start = jittered(start, stamps.number, 0);
+  stamps.end = std::max(stamps.start, jittered(end, stamps.number, 1));
   return stamps;
 }
 
@@ -61,9 +61,25 @@ RecordKind device_kind(const OperationNotice& notice) {
   kind.known_at = notice.end;
   kind.device = true;
   kind.stream = notice.stream;
-  kind.start_offset = offsetof(Record, start);
-  kind.end_offset = offsetof(Record, end);
+  kind.stamps[0] = offsetof(Record, start);
+  kind.stamps[1] = offsetof(Record, end);
   kind.start = notice.start;
+  return kind;
+}
+
+// Records of the host's: a span, or a moment.
+template <class Record>
+RecordKind span_kind() {
+  RecordKind kind;
+  kind.stamps[0] = offsetof(Record, start);
+  kind.stamps[1] = offsetof(Record, end);
+  return kind;
+}
+
+template <class Record>
+RecordKind moment_kind() {
+  RecordKind kind;
+  kind.stamps[0] = offsetof(Record, timestamp);
   return kind;
 }
 
@@ -163,11 +179,13 @@ void record_kernel(const KernelNotice& n, CUpti_ActivityKind activity, bool late
   if (latency_stamps && n.graph == 0 && record.start != 0) {
     // Where the model has them: the command is built half-way through the latency, and submitted when it is over.
     const Nanos latency = n.start > n.called ? n.start - n.called : 0;
-    record.queued = device_stamp(n.called + latency / 4, stamps.number, 2);
-    record.submitted = std::max<uint64_t>(record.queued, device_stamp(n.called + latency / 2, stamps.number, 3));
+    record.queued = jittered(n.called + latency / 4, stamps.number, 2);
+    record.submitted = std::max<uint64_t>(record.queued, jittered(n.called + latency / 2, stamps.number, 3));
   }
   RecordKind kind = device_kind<CUpti_ActivityKernel10>(n);
-  kind.completed_offset = offsetof(CUpti_ActivityKernel10, completed);
+  kind.stamps[2] = offsetof(CUpti_ActivityKernel10, completed);
+  kind.stamps[3] = offsetof(CUpti_ActivityKernel10, queued);
+  kind.stamps[4] = offsetof(CUpti_ActivityKernel10, submitted);
   add(&record, sizeof record, layout().kernel, kind);
 }
 
@@ -224,13 +242,13 @@ void record_call(const CallNotice& n, uint32_t number, uint32_t thread) {
   CUpti_ActivityAPI record{};
   record.kind = n.runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER;
   record.cbid = number;
-  record.start = device_time(n.begin);
-  record.end = device_time(n.end);
+  record.start = n.begin;
+  record.end = n.end;
   record.processId = static_cast<uint32_t>(getpid());
   record.threadId = thread;
   record.correlationId = n.correlation;
   record.returnValue = static_cast<uint32_t>(n.result);
-  add_record(&record, sizeof record, {});
+  add_record(&record, sizeof record, span_kind<CUpti_ActivityAPI>());
 }
 
 void record_external(CUpti_ExternalCorrelationKind kind, uint64_t id, uint32_t correlation) {
@@ -246,14 +264,14 @@ void record_sync(const SyncNotice& n, int result) {
   CUpti_ActivitySynchronization2 record{};
   record.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
   record.type = static_cast<CUpti_ActivitySynchronizationType>(n.kind);
-  record.start = device_time(n.begin);
-  record.end = device_time(n.end);
+  record.start = n.begin;
+  record.end = n.end;
   record.correlationId = n.correlation;
   record.contextId = n.context;
   record.streamId = n.stream == ~0u ? static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE) : n.stream;
   record.cudaEventId = n.event == ~0u ? static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE) : n.event;
   record.returnValue = static_cast<uint32_t>(result);
-  add(&record, sizeof record, layout().sync, {});
+  add(&record, sizeof record, layout().sync, span_kind<CUpti_ActivitySynchronization2>());
 }
 
 void record_memory(const MemoryNotice& n) {
@@ -265,7 +283,7 @@ void record_memory(const MemoryNotice& n) {
   record.correlationId = n.correlation;
   record.address = n.address;
   record.bytes = n.bytes;
-  record.timestamp = device_time(n.at);
+  record.timestamp = n.at;
   record.processId = static_cast<uint32_t>(getpid());
   record.deviceId = n.device;
   record.contextId = n.context;
@@ -273,7 +291,7 @@ void record_memory(const MemoryNotice& n) {
   record.isAsync = n.async ? 1 : 0;
   record.memoryPoolConfig.address = n.pool;
   if (n.pool != 0) record.memoryPoolConfig.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
-  add(&record, sizeof record, layout().memory, {});
+  add(&record, sizeof record, layout().memory, moment_kind<CUpti_ActivityMemory4>());
 }
 
 void record_pool(const PoolNotice& n) {
@@ -288,9 +306,9 @@ void record_pool(const PoolNotice& n) {
   record.address = n.pool;
   record.size = n.reserved;
   record.releaseThreshold = n.threshold;
-  record.timestamp = device_time(n.at);
+  record.timestamp = n.at;
   record.utilizedSize = n.used;
-  add(&record, sizeof record, layout().pool, {});
+  add(&record, sizeof record, layout().pool, moment_kind<CUpti_ActivityMemoryPool3>());
 }
 
 void record_buffer_flush(Nanos begin, Nanos end, uint32_t thread) {
@@ -300,9 +318,9 @@ void record_buffer_flush(Nanos begin, Nanos end, uint32_t thread) {
   record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
   record.objectId.pt.processId = static_cast<uint32_t>(getpid());
   record.objectId.pt.threadId = thread;
-  record.start = device_time(begin);
-  record.end = device_time(end);
-  RecordKind kind;
+  record.start = begin;
+  record.end = end;
+  RecordKind kind = span_kind<CUpti_ActivityOverhead3>();
   kind.known_at = end;
   add(&record, sizeof record, layout().overhead, kind);
 }
@@ -349,7 +367,7 @@ void record_environment(uint32_t device, Nanos at, uint64_t sample) {
   CUpti_ActivityEnvironment record{};
   record.kind = CUPTI_ACTIVITY_KIND_ENVIRONMENT;
   record.deviceId = device;
-  record.timestamp = device_time(at);
+  record.timestamp = at;
   record.environmentKind = CUPTI_ACTIVITY_ENVIRONMENT_SPEED;
   record.data.speed.smClock = static_cast<uint32_t>(1755 - 15 * (sample % 4));
   record.data.speed.memoryClock = 2619;
@@ -357,16 +375,16 @@ void record_environment(uint32_t device, Nanos at, uint64_t sample) {
   record.data.speed.pcieLinkWidth = 16;
   record.data.speed.clocksThrottleReasons =
       sample % 4 == 3 ? CUPTI_CLOCKS_THROTTLE_REASON_SW_POWER_CAP : CUPTI_CLOCKS_THROTTLE_REASON_NONE;
-  add_record(&record, sizeof record, {});
+  add_record(&record, sizeof record, moment_kind<CUpti_ActivityEnvironment>());
   record.environmentKind = CUPTI_ACTIVITY_ENVIRONMENT_TEMPERATURE;
   record.data = {};
   record.data.temperature.gpuTemperature = static_cast<uint32_t>(42 + sample % 8);
-  add_record(&record, sizeof record, {});
+  add_record(&record, sizeof record, moment_kind<CUpti_ActivityEnvironment>());
   record.environmentKind = CUPTI_ACTIVITY_ENVIRONMENT_POWER;
   record.data = {};
   record.data.power.power = static_cast<uint32_t>(350'000 + 1000 * (sample % 10));
   record.data.power.powerLimit = 700'000;
-  add_record(&record, sizeof record, {});
+  add_record(&record, sizeof record, moment_kind<CUpti_ActivityEnvironment>());
 }
 
 void record_jit(const ResourceNotice& n, uint32_t thread) {
@@ -375,13 +393,13 @@ void record_jit(const ResourceNotice& n, uint32_t thread) {
   record.jitEntryType = CUPTI_ACTIVITY_JIT_ENTRY_PTX_TO_CUBIN;
   record.jitOperationType = CUPTI_ACTIVITY_JIT_OPERATION_COMPILE;
   record.deviceId = n.device;
-  record.start = device_time(n.begin);
-  record.end = device_time(n.end);
+  record.start = n.begin;
+  record.end = n.end;
   record.correlationId = n.correlation;
   record.jitOperationCorrelationId = n.correlation;
   record.processId = static_cast<uint32_t>(getpid());
   record.threadId = thread;
-  add(&record, sizeof record, layout().jit, {});
+  add(&record, sizeof record, layout().jit, span_kind<CUpti_ActivityJit2>());
 }
 
 }  // namespace simgpu::cupti

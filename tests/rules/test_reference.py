@@ -20,7 +20,7 @@ def text(*path):
 
 def folder_text(*path):
     at = os.path.join(SOURCE, *path)
-    return '\n'.join(text(folder, name) for folder, _, names in os.walk(at) for name in names if name.endswith(('.cpp', '.h', '.def', '.py')))
+    return '\n'.join(text(folder, name) for folder, _, names in os.walk(at) for name in names if name.endswith(('.cpp', '.c', '.h', '.def', '.py')))
 
 
 def compare(what, there, said):
@@ -68,7 +68,7 @@ def main():
     default = re.search(r'kDefault = ([^;]+);', parts)[1].split(' | ')
     compare('part that is collected by default', {named[bit] for bit in default}, set(row.split('|')[2].strip(' `').split(',')))
 
-    knobs = set(re.findall(r'"(SIMGPU_[A-Z_]+)"', folder_text('simgpu', 'driver') + folder_text('simgpu', 'cupti')))
+    knobs = set(re.findall(r'"(SIMGPU_[A-Z_]+)"', folder_text('simgpu')))
     compare('knob of the simulated GPU', knobs, set(re.findall(r'`(SIMGPU_[A-Z_]+)`', reference)))
     finish()
 
