@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "simgpu/cupti/callback.h"
@@ -15,6 +16,7 @@
 #include "simgpu/cupti/entry.h"
 #include "simgpu/cupti/knobs.h"
 #include "simgpu/cupti/records.h"
+#include "simgpu/missing/missing.h"
 
 namespace simgpu::cupti {
 
@@ -188,7 +190,11 @@ const Observer& activity_observer() { return kObserver; }
 
 CUptiResult enable_kind(CUpti_ActivityKind kind, uint32_t context, bool on) {
   if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) return CUPTI_ERROR_INVALID_KIND;
-  if (!modelled(kind)) return CUPTI_ERROR_NOT_SUPPORTED;
+  if (!modelled(kind)) {
+    const std::string asked = "cuptiActivityEnable:" + std::to_string(kind);
+    simgpu_missing("libcupti.so.13", asked.c_str());
+    return CUPTI_ERROR_NOT_SUPPORTED;
+  }
   Kinds& k = kinds();
   {
     std::lock_guard lock(k.mutex);

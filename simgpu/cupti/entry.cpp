@@ -8,6 +8,7 @@
 
 #include "simgpu/cupti/activity.h"
 #include "simgpu/cupti/knobs.h"
+#include "simgpu/missing/missing.h"
 
 namespace simgpu::cupti {
 
@@ -61,7 +62,8 @@ CUptiResult enter(const char* name, Wants wants) {
   return CUPTI_SUCCESS;
 }
 
-CUptiResult leave(CUptiResult result) {
+CUptiResult leave(const char* name, CUptiResult result) {
+  if (result == CUPTI_ERROR_NOT_SUPPORTED) simgpu_missing("libcupti.so.13", name);
   if (result != CUPTI_SUCCESS) last_error = result;
   return result;
 }

@@ -11,7 +11,8 @@ enum class Wants { nothing, driver };
 
 // CUPTI_SUCCESS: go on. Counts the call for error=, judges off, a forked child, an absent driver.
 CUptiResult enter(const char* name, Wants wants);
-CUptiResult leave(CUptiResult result);  // remembers a failure for cuptiGetLastError
+// Remembers a failure for cuptiGetLastError, and counts what is not modelled.
+CUptiResult leave(const char* name, CUptiResult result);
 CUptiResult take_last_error();
 
 // The driver's side; null until a function that wants it has found it.
@@ -19,10 +20,10 @@ const DriverSide* driver();
 
 }  // namespace simgpu::cupti
 
-#define CUPTI_SIM(exported, wants, params, args)                                                  \
-  static CUptiResult body_##exported params;                                                      \
-  extern "C" __attribute__((visibility("default"))) CUptiResult CUPTIAPI exported params {        \
-    const CUptiResult refused = ::simgpu::cupti::enter(#exported, ::simgpu::cupti::Wants::wants); \
-    return ::simgpu::cupti::leave(refused != CUPTI_SUCCESS ? refused : body_##exported args);     \
-  }                                                                                               \
+#define CUPTI_SIM(exported, wants, params, args)                                                         \
+  static CUptiResult body_##exported params;                                                             \
+  extern "C" __attribute__((visibility("default"))) CUptiResult CUPTIAPI exported params {               \
+    const CUptiResult refused = ::simgpu::cupti::enter(#exported, ::simgpu::cupti::Wants::wants);        \
+    return ::simgpu::cupti::leave(#exported, refused != CUPTI_SUCCESS ? refused : body_##exported args); \
+  }                                                                                                      \
   static CUptiResult body_##exported params

@@ -57,10 +57,12 @@ def main():
         sys.exit(f'gen_table.py: the headers in {include} are not read right')
     own = names_in(archive, False)
     out = ['// Made by gen_table.py: not to be edited.', '#include "simgpu/cupti/calls.h"',
+           '#include "simgpu/cupti/entry.h"',
            '#include "simgpu/cupti/headers.h"', '', '// Documented, but not modelled. The arguments are not looked at.']
     for i, name in enumerate(sorted(declared - own)):
         out.append(f'extern "C" CUptiResult gt_cupti_stub_{i}() __asm__("{name}");')
-        out.append(f'extern "C" CUptiResult gt_cupti_stub_{i}() {{ return CUPTI_ERROR_NOT_SUPPORTED; }}')
+        out.append(f'extern "C" CUptiResult gt_cupti_stub_{i}() '
+                   f'{{ return simgpu::cupti::leave("{name}", CUPTI_ERROR_NOT_SUPPORTED); }}')
     out += ['', 'namespace simgpu::cupti {', '']
     out += rows('kDriverCall', driver) + rows('kRuntimeCall', runtime) + ['}  // namespace simgpu::cupti', '']
     write_if_changed(out_table, '\n'.join(out))

@@ -34,9 +34,10 @@ def main(arguments):
             print(('missing in the library: ' if name in listed else 'not in the list: ') + name)
         return 1 if listed != found else 0
     with open(arguments[1], 'w', encoding='ascii') as out:
-        out.write('/* Made by gen_stubs.py: 801 is cudaErrorNotSupported. */\n')
+        out.write('/* Made by gen_stubs.py: 801 is cudaErrorNotSupported. */\n#include "simgpu/missing/missing.h"\n')
+        out.write('static int missing(const char* name) {\n  simgpu_missing(SIMGPU_SONAME, name);\n  return 801;\n}\n')
         for name in names_of(arguments[0]):
-            out.write(f'__attribute__((weak)) int {name}(void) {{ return 801; }}\n')
+            out.write(f'__attribute__((weak)) int {name}(void) {{ return missing("{name}"); }}\n')
     return 0
 
 

@@ -234,13 +234,20 @@ TEST(CuptiFailures, OffAnswersNothing) {
 }
 
 TEST(CuptiFailures, KindsThatAreNoneOrNotModelled) {
-  run_child({}, [] {
+  char missing[] = "/tmp/simgpu-missing-XXXXXX";
+  ASSERT_GE(close(mkstemp(missing)), 0);
+  run_child({{"SIMGPU_MISSING", missing}}, [] {
     EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_INVALID), CUPTI_ERROR_INVALID_KIND);
     EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_COUNT), CUPTI_ERROR_INVALID_KIND);
     EXPECT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_PC_SAMPLING), CUPTI_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(cuptiActivityEnableHWTrace(1), CUPTI_ERROR_NOT_SUPPORTED);
     EXPECT_EQ(cuptiActivityConfigurePCSampling(nullptr, nullptr), CUPTI_ERROR_NOT_SUPPORTED);
   });
+  std::ifstream file(missing);
+  std::string all(std::istreambuf_iterator<char>(file), {});
+  unlink(missing);
+  EXPECT_NE(all.find(" 1 cuptiActivityEnable libcupti.so.13\n"), std::string::npos) << all;
+  EXPECT_NE(all.find(" 1 cuptiActivityEnableHWTrace libcupti.so.13\n"), std::string::npos) << all;
 }
 
 TEST(CuptiFailures, ForkedChildHasNoCupti) {

@@ -18,6 +18,7 @@
 #include "simgpu/driver/life/clock.h"
 #include "simgpu/driver/life/cuda_api.h"
 #include "simgpu/driver/life/truth.h"
+#include "simgpu/missing/missing.h"
 
 namespace simgpu {
 
@@ -44,6 +45,8 @@ class Call {
     return enter_slow(need);
   }
   CUresult leave(CUresult result) {
+    if (result == CUDA_ERROR_NOT_SUPPORTED) [[unlikely]]
+      simgpu_missing("libcuda.so.1", variant_);
     if (!slow_) [[likely]]
       return result;
     return leave_slow(result);

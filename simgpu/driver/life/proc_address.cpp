@@ -31,11 +31,15 @@ Answer look_up(const char* symbol, int version, bool per_thread) {
   });
   Answer answer;
   const ProcAddress* best = nullptr;
+  const bool known = row != end && std::strcmp(row->name, symbol) == 0;
   for (; row != end && std::strcmp(row->name, symbol) == 0; ++row) {
     if (row->since > knobs().driver) continue;
     if (best == nullptr) answer.status = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;
     if (row->since > version || (row->per_thread && !per_thread)) continue;
     if (best == nullptr || row->per_thread >= best->per_thread) best = row;
+  }
+  if (answer.status == CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND) {
+    simgpu_missing_lookup("libcuda.so.1", symbol, known ? "newer" : "unknown");
   }
   if (best != nullptr) {
     answer.address = reinterpret_cast<void*>(best->address);

@@ -3,6 +3,8 @@
 #include <mutex>
 #include <vector>
 
+#include "simgpu/missing/missing.h"
+
 namespace simgpu::runtime {
 
 std::atomic<std::uint32_t> context_generation{1};
@@ -50,6 +52,11 @@ cudaError_t record(cudaError_t error) {
     }
   }
   return error;
+}
+
+cudaError_t record_of(const char* name, CUresult result) {
+  if (result == CUDA_ERROR_NOT_SUPPORTED) simgpu_missing(SIMGPU_SONAME, name);
+  return record(result);
 }
 
 cudaError_t last_error(bool clear) {

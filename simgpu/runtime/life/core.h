@@ -70,6 +70,9 @@ class Seen {
   RuntimeCall call_;
 };
 
+// Remembers why a call failed, and counts the one that the driver could not serve.
+cudaError_t record_of(const char* name, CUresult result);
+
 // Runs a call that needs a current context; the numbers of cudaError_t and CUresult are the same.
 // The name is that of the exported function, which calls this itself.
 template <typename Call>
@@ -82,7 +85,7 @@ cudaError_t run(Call&& call, const char* name = __builtin_FUNCTION()) {
   if (result == CUDA_ERROR_INVALID_CONTEXT && context_was_lost() && bind_context() == cudaSuccess) {
     result = call();
   }
-  return seen.left(result == CUDA_SUCCESS ? cudaSuccess : record(result));
+  return seen.left(result == CUDA_SUCCESS ? cudaSuccess : record_of(name, result));
 }
 
 // Runs a call that needs an initialized driver only.
@@ -93,7 +96,7 @@ cudaError_t run_without_context(Call&& call, const char* name = __builtin_FUNCTI
     return seen.left(record(error));
   }
   const CUresult result = call();
-  return seen.left(result == CUDA_SUCCESS ? cudaSuccess : record(result));
+  return seen.left(result == CUDA_SUCCESS ? cudaSuccess : record_of(name, result));
 }
 
 inline CUdeviceptr device_pointer(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
