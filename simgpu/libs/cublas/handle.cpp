@@ -1,11 +1,8 @@
 // Handles of cuBLAS, their settings, versions and texts.
 #include "simgpu/libs/cublas/handle.h"
 
-#include <cstdlib>
-#include <string>
-
 #include "simgpu/libs/common/launch.h"
-#include "simgpu/libs/common/version.h"
+#include "simgpu/libs/cublas/status.h"
 
 namespace {
 
@@ -25,33 +22,6 @@ cublasStatus_t get(cublasHandle_t handle, T cublasContext::*member, V* value) {
   if (!value) return CUBLAS_STATUS_INVALID_VALUE;
   *value = static_cast<V>(handle->*member);
   return CUBLAS_STATUS_SUCCESS;
-}
-
-const char* text_of(int status) {
-  switch (status) {
-    case CUBLAS_STATUS_SUCCESS:
-      return "success";
-    case CUBLAS_STATUS_NOT_INITIALIZED:
-      return "the library was not initialized";
-    case CUBLAS_STATUS_ALLOC_FAILED:
-      return "the resource allocation failed";
-    case CUBLAS_STATUS_INVALID_VALUE:
-      return "an unsupported value or parameter was passed to the function";
-    case CUBLAS_STATUS_ARCH_MISMATCH:
-      return "the function requires an architectural feature absent from the device";
-    case CUBLAS_STATUS_MAPPING_ERROR:
-      return "an access to GPU memory space failed";
-    case CUBLAS_STATUS_EXECUTION_FAILED:
-      return "the function failed to launch on the GPU";
-    case CUBLAS_STATUS_INTERNAL_ERROR:
-      return "an internal operation failed";
-    case CUBLAS_STATUS_NOT_SUPPORTED:
-      return "the functionality requested is not supported";
-    case CUBLAS_STATUS_LICENSE_ERROR:
-      return "the functionality requested requires some license";
-    default:
-      return "unknown status";
-  }
 }
 
 cublasLogCallback log_callback = nullptr;
@@ -129,43 +99,10 @@ GT_EXPORT cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int* version) {
   *version = simlibs::cublas_version();
   return CUBLAS_STATUS_SUCCESS;
 }
-GT_EXPORT cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
-  if (!value) return CUBLAS_STATUS_INVALID_VALUE;
-  const int version = simlibs::cublas_version();
-  switch (type) {
-    case MAJOR_VERSION:
-      *value = version / 10000;
-      return CUBLAS_STATUS_SUCCESS;
-    case MINOR_VERSION:
-      *value = version / 100 % 100;
-      return CUBLAS_STATUS_SUCCESS;
-    case PATCH_LEVEL:
-      *value = version % 100;
-      return CUBLAS_STATUS_SUCCESS;
-  }
-  return CUBLAS_STATUS_INVALID_VALUE;
-}
-GT_EXPORT size_t cublasGetCudartVersion() { return static_cast<size_t>(simlibs::cublas_version() / 10000 * 1000); }
-GT_EXPORT const char* cublasGetStatusName(cublasStatus_t status) {
-  switch (status) {
-#define GT_NAME(name) \
-  case name:          \
-    return #name;
-    GT_NAME(CUBLAS_STATUS_SUCCESS)
-    GT_NAME(CUBLAS_STATUS_NOT_INITIALIZED)
-    GT_NAME(CUBLAS_STATUS_ALLOC_FAILED)
-    GT_NAME(CUBLAS_STATUS_INVALID_VALUE)
-    GT_NAME(CUBLAS_STATUS_ARCH_MISMATCH)
-    GT_NAME(CUBLAS_STATUS_MAPPING_ERROR)
-    GT_NAME(CUBLAS_STATUS_EXECUTION_FAILED)
-    GT_NAME(CUBLAS_STATUS_INTERNAL_ERROR)
-    GT_NAME(CUBLAS_STATUS_NOT_SUPPORTED)
-    GT_NAME(CUBLAS_STATUS_LICENSE_ERROR)
-#undef GT_NAME
-  }
-  return "CUBLAS_STATUS_UNKNOWN";
-}
-GT_EXPORT const char* cublasGetStatusString(cublasStatus_t status) { return text_of(status); }
+GT_EXPORT cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) { return simlibs::cublas_property(type, value); }
+GT_EXPORT size_t cublasGetCudartVersion() { return static_cast<size_t>(simlibs::soname_major()) * 1000; }
+GT_EXPORT const char* cublasGetStatusName(cublasStatus_t status) { return simlibs::name_of(status); }
+GT_EXPORT const char* cublasGetStatusString(cublasStatus_t status) { return simlibs::text_of(status); }
 GT_EXPORT cublasStatus_t cublasLoggerConfigure(int, int, int, const char*) { return CUBLAS_STATUS_SUCCESS; }
 GT_EXPORT cublasStatus_t cublasSetLoggerCallback(cublasLogCallback callback) {
   log_callback = callback;

@@ -1,7 +1,7 @@
 // A product as any of cuBLAS's gemm functions says it: checked as the manual says, then launched.
 #pragma once
 
-#include "simgpu/libs/cublas/gemm_choice.h"
+#include "simgpu/libs/gemm/gemm_choice.h"
 #include "simgpu/libs/cublas/handle.h"
 
 namespace simlibs {

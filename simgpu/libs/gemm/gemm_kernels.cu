@@ -53,7 +53,9 @@
   GT_ONE(GT_JOIN(before, NT, after), __VA_ARGS__) \
   GT_ONE(GT_JOIN(before, TN, after), __VA_ARGS__) \
   GT_ONE(GT_JOIN(before, TT, after), __VA_ARGS__)
-#include "simgpu/libs/cublas/gemm_kernels.def"
+#include "simgpu/libs/gemm/gemm_kernels.def"
 
 // void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float, true, false, false>(void const*, void*)
 SIMLIBS_KERNEL(_ZN8cublasLt19splitKreduce_kernelILi32ELi16EiffffLb1ELb0ELb0EEEvPKvPv, 512, simlibs::reduce_elements<float>(p))
+// void cublasLt::transformKernel<float>(void const*, long)
+SIMLIBS_KERNEL(_ZN8cublasLt15transformKernelIfEEvPKvl, 256, simlibs::map_elements<float>(p))

@@ -1,4 +1,4 @@
-#include "simgpu/libs/cublas/gemm_choice.h"
+#include "simgpu/libs/gemm/gemm_choice.h"
 
 #include <algorithm>
 #include <string>
@@ -19,7 +19,7 @@ struct GemmKernel {
 constexpr GemmKernel kKernels[] = {
 #define GT_GEMM_KERNEL(before, after, generation, math, m, n, threads, shared, cluster_x, cluster_y) \
   {#before, #after, generation, Math::math, m, n, threads, shared, cluster_x, cluster_y},
-#include "simgpu/libs/cublas/gemm_kernels.def"
+#include "simgpu/libs/gemm/gemm_kernels.def"
 };
 
 constexpr const char* kSplitSum = "_ZN8cublasLt19splitKreduce_kernelILi32ELi16EiffffLb1ELb0ELb0EEEvPKvPv";
