@@ -20,10 +20,10 @@ struct Gate {
 void next_kernel_waits_for(Gate& gate) {
   KernelWork work{};
   work.plan = &gate;
-  work.begin = [](void* plan, uint64_t start, uint64_t ruled) {
+  work.begin = [](void* plan, const KernelStart* start) {
     Gate& own = *static_cast<Gate*>(plan);
-    own.start = start;
-    own.ruled = ruled;
+    own.start = start->start;
+    own.ruled = start->ruled;
     ++own.begun;
     return plan;
   };
@@ -85,6 +85,8 @@ TEST(KernelWork, ARefusedLaunchTakesItAlong) {
     next_kernel_waits_for(gate);
     next_kernel_waits_for(gate);
     EXPECT_EQ(gate.released, 2) << "one that was never launched";
+    EXPECT_EQ(simgpu_next_kernel(nullptr), 0);
+    EXPECT_EQ(gate.released, 3);
   });
 }
 

@@ -149,7 +149,9 @@ bool KernelExecution::ended(Nanos ready) {
     begun_ = true;
     const Nanos ruled = rule_for(launch_.function->code->symbol);
     span_.start = ready;
-    state_ = launch_.work->begin(launch_.work->plan, ready, ruled == Function::kModelDuration ? 0 : ruled);
+    const KernelStart start{ready, ruled == Function::kModelDuration ? 0 : ruled,
+                            static_cast<uint64_t>(knobs().copy_bandwidth)};
+    state_ = launch_.work->begin(launch_.work->plan, &start);
   }
   return launch_.work->poll(state_, &span_.end);
 }
@@ -175,6 +177,6 @@ void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stre
 extern "C" int simgpu_next_kernel(const simgpu::KernelWork* work) {
   using simgpu::thread_state;
   simgpu::take_next_kernel();  // one that was never launched
-  thread_state.next_kernel = new simgpu::KernelWork(*work);
+  if (work != nullptr) thread_state.next_kernel = new simgpu::KernelWork(*work);
   return 0;
 }
