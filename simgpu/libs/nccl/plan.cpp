@@ -8,6 +8,9 @@
 #include "simgpu/libs/nccl/cost.h"
 #include "simgpu/libs/nccl/execution.h"
 
+// Any other driver does not have it, and no kernel of ours would move a byte there.
+extern "C" __attribute__((weak)) int simgpu_next_kernel(const simgpu::KernelWork* work);
+
 namespace simlibs {
 namespace {
 
@@ -90,6 +93,7 @@ simgpu::KernelWork work_of(Plan* plan) {
 }  // namespace
 
 ncclResult_t launch_plan(const Communicator& communicator, CUstream stream, std::vector<Operation> operations) {
+  if (!simgpu_next_kernel) return ncclUnhandledCudaError;
   const InContext in_context(communicator->context);
   CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
   if (cuStreamIsCapturing(stream, &capture) != CUDA_SUCCESS) return ncclUnhandledCudaError;
