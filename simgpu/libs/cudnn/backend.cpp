@@ -12,24 +12,32 @@ namespace {
 size_t bytes_of(int type) {
   switch (type) {
     case CUDNN_TYPE_BOOLEAN:
-    case CUDNN_TYPE_CHAR: return 1;
+    case CUDNN_TYPE_CHAR:
+      return 1;
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_INT64:
     case CUDNN_TYPE_DOUBLE:
     case CUDNN_TYPE_VOID_PTR:
-    case CUDNN_TYPE_BACKEND_DESCRIPTOR: return 8;
-    case CUDNN_TYPE_FRACTION: return 16;
-    default: return 4;  // numbers of 32 bits, enumerations
+    case CUDNN_TYPE_BACKEND_DESCRIPTOR:
+      return 8;
+    case CUDNN_TYPE_FRACTION:
+      return 16;
+    default:
+      return 4;  // numbers of 32 bits, enumerations
   }
 }
 
-State* state_of(cudnnBackendDescriptor_t descriptor) { return descriptor ? static_cast<Descriptor*>(descriptor)->state.get() : nullptr; }
+State* state_of(cudnnBackendDescriptor_t descriptor) {
+  return descriptor ? static_cast<Descriptor*>(descriptor)->state.get() : nullptr;
+}
 
 // The graph that a plan, a configuration, an engine or a heuristic is about.
 StatePointer graph_of(const State& state) {
   switch (state.type) {
-    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR: return state.state(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
-    case CUDNN_BACKEND_ENGINE_DESCRIPTOR: return state.state(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
+    case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR:
+      return state.state(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
+    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
+      return state.state(CUDNN_ATTR_ENGINE_OPERATION_GRAPH);
     case CUDNN_BACKEND_ENGINECFG_DESCRIPTOR: {
       const StatePointer engine = state.state(CUDNN_ATTR_ENGINECFG_ENGINE);
       return engine ? graph_of(*engine) : nullptr;
@@ -38,7 +46,8 @@ StatePointer graph_of(const State& state) {
       const StatePointer configuration = state.state(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
       return configuration ? graph_of(*configuration) : nullptr;
     }
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -102,7 +111,9 @@ int engine_index(const State& plan) {
 
 cudnnStatus_t finalize(State& state) {
   switch (state.type) {
-    case CUDNN_BACKEND_ENGINE_DESCRIPTOR: state.engine = static_cast<int>(state.value<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0)); break;
+    case CUDNN_BACKEND_ENGINE_DESCRIPTOR:
+      state.engine = static_cast<int>(state.value<int64_t>(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, 0));
+      break;
     case CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR: {
       const StatePointer graph = graph_of(state);
       if (!graph) return bad_param();
@@ -116,7 +127,8 @@ cudnnStatus_t finalize(State& state) {
       if (!state.work || engine_index(state) >= engines_of(*state.work)) return not_supported();
       break;
     }
-    default: break;
+    default:
+      break;
   }
   state.finalized = true;
   return success();
@@ -135,31 +147,40 @@ bool is_answered(int attribute) {
     case CUDNN_ATTR_ENGINE_KNOB_INFO:
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
     case CUDNN_ATTR_ENGINE_LAYOUT_INFO:
-    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE: return true;
-    default: return false;
+    case CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE:
+      return true;
+    default:
+      return false;
   }
 }
 
 cudnnStatus_t answer_attribute(Descriptor& descriptor, int attribute, int64_t wanted, int64_t* count, void* out) {
   const State& state = *descriptor.state;
   switch (attribute) {
-    case CUDNN_ATTR_ENGINEHEUR_RESULTS: return answer_states(configurations(graph_of(state)), wanted, count, out);
+    case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+      return answer_states(configurations(graph_of(state)), wanted, count, out);
     case CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE:
-    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE: return answer(std::vector<int64_t>{0}, wanted, count, out);
-    case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED: return answer(std::vector<int64_t>{49152}, wanted, count, out);
+    case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
+      return answer(std::vector<int64_t>{0}, wanted, count, out);
+    case CUDNN_ATTR_ENGINECFG_SHARED_MEMORY_USED:
+      return answer(std::vector<int64_t>{49152}, wanted, count, out);
     case CUDNN_ATTR_OPERATIONGRAPH_ENGINE_GLOBAL_COUNT: {
       const auto work = work_of(state);
       return answer(std::vector<int64_t>{work ? engines_of(*work) : 0}, wanted, count, out);
     }
-    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX: return answer(std::vector<int64_t>{state.engine}, wanted, count, out);
-    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: return answer(notes(state), wanted, count, out);
-    default: return answer(std::vector<int>{}, wanted, count, out);  // there are none
+    case CUDNN_ATTR_ENGINE_GLOBAL_INDEX:
+      return answer(std::vector<int64_t>{state.engine}, wanted, count, out);
+    case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE:
+      return answer(notes(state), wanted, count, out);
+    default:
+      return answer(std::vector<int>{}, wanted, count, out);  // there are none
   }
 }
 
 }  // namespace
 
-GT_EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type, cudnnBackendDescriptor_t* descriptor) {
+GT_EXPORT cudnnStatus_t cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t type,
+                                                     cudnnBackendDescriptor_t* descriptor) {
   if (!descriptor) return bad_param();
   auto* made = new Descriptor;
   made->state->type = type;
@@ -201,8 +222,9 @@ GT_EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descri
   state->attributes[name] = std::move(attribute);
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor, cudnnBackendAttributeName_t name,
-                                                 cudnnBackendAttributeType_t type, int64_t wanted, int64_t* count, void* values) {
+GT_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
+                                                 cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                                                 int64_t wanted, int64_t* count, void* values) {
   const State* state = state_of(descriptor);
   if (!state) return bad_param();
   if (is_answered(name)) return answer_attribute(*static_cast<Descriptor*>(descriptor), name, wanted, count, values);
@@ -218,7 +240,8 @@ GT_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const 
   if (room && values) std::memcpy(values, found->bytes.data(), room);
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan, cudnnBackendDescriptor_t pack) {
+GT_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDescriptor_t plan,
+                                            cudnnBackendDescriptor_t pack) {
   const State* state = state_of(plan);
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
   if (!state || !state->finalized || !state->work || !state_of(pack)) return bad_param();

@@ -21,11 +21,16 @@ long long spatial(const Dims& dims) {
 
 bool multiplies(int type, Math math) {
   switch (type) {
-    case CUDNN_DATA_FLOAT: return math == Math::F32 || math == Math::Tf32;
-    case CUDNN_DATA_DOUBLE: return math == Math::F64;
-    case CUDNN_DATA_HALF: return math == Math::F16;
-    case CUDNN_DATA_BFLOAT16: return math == Math::Bf16;
-    default: return false;
+    case CUDNN_DATA_FLOAT:
+      return math == Math::F32 || math == Math::Tf32;
+    case CUDNN_DATA_DOUBLE:
+      return math == Math::F64;
+    case CUDNN_DATA_HALF:
+      return math == Math::F16;
+    case CUDNN_DATA_BFLOAT16:
+      return math == Math::Bf16;
+    default:
+      return false;
   }
 }
 
@@ -33,11 +38,14 @@ long long blocks_of(const ConvKernel& kernel, const ImplicitProduct& product) {
   return 1ll * tiles(product.m, kernel.tile_m) * tiles(product.n, kernel.tile_n) * product.groups;
 }
 
-bool is_attention(Direction direction) { return direction == Direction::AttentionForward || direction == Direction::AttentionBackward; }
+bool is_attention(Direction direction) {
+  return direction == Direction::AttentionForward || direction == Direction::AttentionBackward;
+}
 
 }  // namespace
 
-bool implicit_product(Direction direction, const Dims& input, const Dims& filter, const Dims& output, ImplicitProduct& product) {
+bool implicit_product(Direction direction, const Dims& input, const Dims& filter, const Dims& output,
+                      ImplicitProduct& product) {
   if (input.size() < 3 || filter.size() != input.size() || output.size() != input.size()) return false;
   if (filter[1] < 1 || input[1] % filter[1] || input[0] != output[0] || output[1] != filter[0]) return false;
   const long long groups = input[1] / filter[1], channels = filter[1], filters = filter[0] / std::max(1ll, groups);
@@ -72,7 +80,9 @@ std::vector<const ConvKernel*> kernels_for(const ImplicitProduct& product) {
     found.push_back(&kernel);
   }
   const long long sms = std::max(1, multiprocessors());
-  const auto cost = [&](const ConvKernel* kernel) { return (blocks_of(*kernel, product) + sms - 1) / sms * (kernel->tile_m * kernel->tile_n + 1024); };
+  const auto cost = [&](const ConvKernel* kernel) {
+    return (blocks_of(*kernel, product) + sms - 1) / sms * (kernel->tile_m * kernel->tile_n + 1024);
+  };
   std::stable_sort(found.begin(), found.end(), [&](const ConvKernel* a, const ConvKernel* b) {
     if (a->tensor_cores() != b->tensor_cores()) return a->tensor_cores();
     if (a->generation != b->generation) return a->generation > b->generation;
@@ -86,7 +96,9 @@ cudnnStatus_t launch_product(cudnnHandle_t handle, const ImplicitProduct& produc
   const KernelArguments arguments{nullptr, nullptr, nullptr, product.m, product.n, product.k};
   if (is_attention(product.direction)) {
     const bool backward = product.direction == Direction::AttentionBackward;
-    const LaunchShape shape{{tiles(product.m, kernel.tile_m), static_cast<unsigned>(product.groups), 1}, {kernel.threads, 1, 1}, kernel.dynamic_shared_bytes};
+    const LaunchShape shape{{tiles(product.m, kernel.tile_m), static_cast<unsigned>(product.groups), 1},
+                            {kernel.threads, 1, 1},
+                            kernel.dynamic_shared_bytes};
     const LaunchShape companion{{tiles(product.m, 128), static_cast<unsigned>(product.groups), 1}, {128, 1, 1}};
     CUresult result = backward ? launch(kDotDoO, stream_of(handle), companion, arguments) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) result = launch(kernel.name, stream_of(handle), shape, arguments);
@@ -99,7 +111,8 @@ cudnnStatus_t launch_product(cudnnHandle_t handle, const ImplicitProduct& produc
   }
   constexpr long long kMostInZ = 65535;
   return status_of(launch(kernel.name, stream_of(handle),
-                          {{tiles(product.m, kernel.tile_m), tiles(product.n, kernel.tile_n), static_cast<unsigned>(std::min(product.groups, kMostInZ))},
+                          {{tiles(product.m, kernel.tile_m), tiles(product.n, kernel.tile_n),
+                            static_cast<unsigned>(std::min(product.groups, kMostInZ))},
                            {kernel.threads, 1, 1},
                            kernel.dynamic_shared_bytes},
                           arguments));

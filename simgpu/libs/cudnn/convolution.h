@@ -8,7 +8,8 @@
 
 namespace simlibs {
 
-enum class Direction { Forward, Data, Filter, AttentionForward, AttentionBackward };
+// Input and Recurrence: the products of a recurrent layer.
+enum class Direction { Forward, Data, Filter, AttentionForward, AttentionBackward, Input, Recurrence };
 
 // Each group computes m × n out of k; attention: m queries against n keys, k the size of a head.
 struct ImplicitProduct {
@@ -22,7 +23,8 @@ struct ImplicitProduct {
 // Dimensions as the tensors have them: batch, channels, then one to three spatial ones.
 using Dims = std::vector<long long>;
 // Takes the input's (or its gradient's), the filter's and the output's; false: they do not fit together.
-bool implicit_product(Direction direction, const Dims& input, const Dims& filter, const Dims& output, ImplicitProduct& product);
+bool implicit_product(Direction direction, const Dims& input, const Dims& filter, const Dims& output,
+                      ImplicitProduct& product);
 
 struct ConvKernel {
   const char* name;

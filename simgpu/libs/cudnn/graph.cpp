@@ -20,7 +20,9 @@ Dims dims_of(const StatePointer& tensor, int attribute = CUDNN_ATTR_TENSOR_DIMEN
   return dims;
 }
 
-int type_of(const StatePointer& tensor) { return tensor ? tensor->value<int>(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT) : -1; }
+int type_of(const StatePointer& tensor) {
+  return tensor ? tensor->value<int>(CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_DATA_FLOAT) : -1;
+}
 
 long long elements_of(const StatePointer& tensor) {
   long long product = 1;
@@ -34,16 +36,23 @@ struct ConvolutionAttributes {
 };
 const ConvolutionAttributes* convolution_of(int type) {
   static constexpr ConvolutionAttributes kForward = {Direction::Forward, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
-                                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
+                                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+                                                     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y};
   static constexpr ConvolutionAttributes kData = {Direction::Data, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
-                                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
+                                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+                                                  CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY};
   static constexpr ConvolutionAttributes kFilter = {Direction::Filter, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
-                                                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
+                                                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW,
+                                                    CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY};
   switch (type) {
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR: return &kForward;
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR: return &kData;
-    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR: return &kFilter;
-    default: return nullptr;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR:
+      return &kForward;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR:
+      return &kData;
+    case CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR:
+      return &kFilter;
+    default:
+      return nullptr;
   }
 }
 
@@ -54,7 +63,8 @@ bool add_convolution(const State& operation, const ConvolutionAttributes& attrib
                         dims_of(operation.state(attributes.output)), product))
     return false;
   // A gradient's own type may be wider than what is multiplied: the other operand says it.
-  product.type = type_of(operation.state(attributes.direction == Direction::Forward ? attributes.input : attributes.output));
+  product.type =
+      type_of(operation.state(attributes.direction == Direction::Forward ? attributes.input : attributes.output));
   const Dims strides = dims_of(input, CUDNN_ATTR_TENSOR_STRIDES);
   product.channels_last = strides.size() > 1 && strides[1] == 1;
   work.products.push_back(product);
@@ -73,6 +83,25 @@ bool add_product(const State& operation, Work& work) {
   product.n = c[c.size() - 1];
   product.k = a[a.size() - 1];
   for (size_t i = 0; i + 2 < c.size(); ++i) product.groups *= c[i];
+  work.products.push_back(product);
+  return true;
+}
+
+// Attention as one operation: batch, heads, length, size of a head.
+bool add_attention(const State& operation, Work& work) {
+  const bool forward = operation.type == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR;
+  const StatePointer queries =
+      operation.state(forward ? CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC : CUDNN_ATTR_OPERATION_SDPA_BWD_QDESC);
+  const Dims q = dims_of(queries), k = dims_of(operation.state(forward ? CUDNN_ATTR_OPERATION_SDPA_FWD_KDESC
+                                                                       : CUDNN_ATTR_OPERATION_SDPA_BWD_KDESC));
+  if (q.size() != 4 || k.size() != 4) return false;
+  ImplicitProduct product;
+  product.direction = forward ? Direction::AttentionForward : Direction::AttentionBackward;
+  product.type = type_of(queries);
+  product.m = q[2];
+  product.n = k[2];
+  product.k = q[3];
+  product.groups = q[0] * q[1];
   work.products.push_back(product);
   return true;
 }
@@ -121,6 +150,9 @@ std::shared_ptr<const Work> work_of(const State& graph) {
   for (const StatePointer& operation : operations->states) {
     const ConvolutionAttributes* convolution = convolution_of(operation->type);
     if (convolution && !add_convolution(*operation, *convolution, *work)) return nullptr;
+    const bool attention = operation->type == CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR ||
+                           operation->type == CUDNN_BACKEND_OPERATION_SDPA_BWD_DESCRIPTOR;
+    if (attention && !add_attention(*operation, *work)) return nullptr;
     if (operation->type == CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR) {
       if (!add_product(*operation, *work)) return nullptr;
       ++products;
@@ -134,7 +166,9 @@ std::shared_ptr<const Work> work_of(const State& graph) {
   return work;
 }
 
-int engines_of(const Work& work) { return work.products.empty() ? 1 : static_cast<int>(kernels_for(work.products.front()).size()); }
+int engines_of(const Work& work) {
+  return work.products.empty() ? 1 : static_cast<int>(kernels_for(work.products.front()).size());
+}
 
 bool uses_tensor_cores(const Work& work, int engine) {
   if (work.products.empty()) return false;

@@ -12,7 +12,8 @@ cudnnStatus_t launch_over(cudnnHandle_t handle, const char* kernel, long long n,
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
   constexpr unsigned kMostBlocks = 65535;
   const unsigned blocks = std::min(tiles(n, block), kMostBlocks);
-  return status_of(launch(kernel, stream_of(handle), {{blocks, 1, 1}, {block, 1, 1}}, {nullptr, nullptr, nullptr, 0, n, 1}));
+  return status_of(
+      launch(kernel, stream_of(handle), {{blocks, 1, 1}, {block, 1, 1}}, {nullptr, nullptr, nullptr, 0, n, 1}));
 }
 
 }  // namespace simlibs
@@ -20,18 +21,24 @@ cudnnStatus_t launch_over(cudnnHandle_t handle, const char* kernel, long long n,
 namespace {
 const char* name_of(int code) {
   if (soname_major() == 8) {  // its numbers were others
-    static const char* const names[] = {"SUCCESS", "NOT_INITIALIZED", "ALLOC_FAILED", "BAD_PARAM", "INTERNAL_ERROR", "INVALID_VALUE",
-                                        "ARCH_MISMATCH", "MAPPING_ERROR", "EXECUTION_FAILED", "NOT_SUPPORTED"};
+    static const char* const names[] = {"SUCCESS",          "NOT_INITIALIZED", "ALLOC_FAILED",  "BAD_PARAM",
+                                        "INTERNAL_ERROR",   "INVALID_VALUE",   "ARCH_MISMATCH", "MAPPING_ERROR",
+                                        "EXECUTION_FAILED", "NOT_SUPPORTED"};
     return code >= 0 && code <= 9 ? names[code] : "UNKNOWN";
   }
   if (code == 0) return "SUCCESS";
   if (code == CUDNN_STATUS_NOT_INITIALIZED) return "NOT_INITIALIZED";
   switch (code / 1000) {
-    case 2: return "BAD_PARAM";
-    case 3: return "NOT_SUPPORTED";
-    case 4: return "INTERNAL_ERROR";
-    case 5: return "EXECUTION_FAILED";
-    default: return "UNKNOWN";
+    case 2:
+      return "BAD_PARAM";
+    case 3:
+      return "NOT_SUPPORTED";
+    case 4:
+      return "INTERNAL_ERROR";
+    case 5:
+      return "EXECUTION_FAILED";
+    default:
+      return "UNKNOWN";
   }
 }
 }  // namespace
@@ -66,10 +73,17 @@ GT_EXPORT cudnnStatus_t cudnnGetProperty(libraryPropertyType type, int* value) {
   if (!value) return bad_param();
   const int version = cudnn_version(), major = soname_major() == 8 ? 1000 : 10000;
   switch (static_cast<int>(type)) {
-    case MAJOR_VERSION: *value = version / major; return success();
-    case MINOR_VERSION: *value = version % major / 100; return success();
-    case PATCH_LEVEL: *value = version % 100; return success();
-    default: return bad_param();
+    case MAJOR_VERSION:
+      *value = version / major;
+      return success();
+    case MINOR_VERSION:
+      *value = version % major / 100;
+      return success();
+    case PATCH_LEVEL:
+      *value = version % 100;
+      return success();
+    default:
+      return bad_param();
   }
 }
 GT_EXPORT const char* cudnnGetErrorString(cudnnStatus_t code) {

@@ -20,17 +20,24 @@ inline CUstream stream_of(cudnnHandle_t handle) { return reinterpret_cast<CUstre
 inline cudnnStatus_t status(int code) {
   if (soname_major() >= 9 || code == CUDNN_STATUS_SUCCESS) return static_cast<cudnnStatus_t>(code);
   switch (code) {
-    case CUDNN_STATUS_NOT_INITIALIZED: return static_cast<cudnnStatus_t>(1);
-    case CUDNN_STATUS_BAD_PARAM: return static_cast<cudnnStatus_t>(3);
-    case CUDNN_STATUS_NOT_SUPPORTED: return static_cast<cudnnStatus_t>(9);
-    case CUDNN_STATUS_EXECUTION_FAILED: return static_cast<cudnnStatus_t>(8);
-    default: return static_cast<cudnnStatus_t>(4);
+    case CUDNN_STATUS_NOT_INITIALIZED:
+      return static_cast<cudnnStatus_t>(1);
+    case CUDNN_STATUS_BAD_PARAM:
+      return static_cast<cudnnStatus_t>(3);
+    case CUDNN_STATUS_NOT_SUPPORTED:
+      return static_cast<cudnnStatus_t>(9);
+    case CUDNN_STATUS_EXECUTION_FAILED:
+      return static_cast<cudnnStatus_t>(8);
+    default:
+      return static_cast<cudnnStatus_t>(4);
   }
 }
 inline cudnnStatus_t success() { return status(CUDNN_STATUS_SUCCESS); }
 inline cudnnStatus_t bad_param() { return status(CUDNN_STATUS_BAD_PARAM); }
 inline cudnnStatus_t not_supported() { return status(CUDNN_STATUS_NOT_SUPPORTED); }
-inline cudnnStatus_t status_of(CUresult result) { return status(result == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED); }
+inline cudnnStatus_t status_of(CUresult result) {
+  return status(result == CUDA_SUCCESS ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_EXECUTION_FAILED);
+}
 
 // As cudnnGetVersion says it: a release of each major not older than what frameworks are built against.
 inline int cudnn_version() { return soname_major() == 8 ? 8907 : 92800; }
