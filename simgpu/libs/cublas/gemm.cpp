@@ -1,5 +1,6 @@
 // cuBLAS's functions that multiply matrices: each with its types, then one product (product.h).
 #include "simgpu/libs/cublas/product.h"
+#include "simgpu/libs/cublas/widths.h"
 
 using simlibs::kTypeOf;
 using simlibs::multiply;
@@ -55,10 +56,6 @@ using simlibs::multiply;
     return multiply(                                                                                                  \
         handle, {op_a, op_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c, type_c, ldc, compute, batch});  \
   }
-
-// Both widths of sizes.
-#define GT_WIDTHS(macro, name, ...) \
-  macro(name, int __VA_OPT__(, ) __VA_ARGS__) macro(name##_64, int64_t __VA_OPT__(, ) __VA_ARGS__)
 
 GT_WIDTHS(GT_GEMM, cublasSgemm_v2, float)
 GT_WIDTHS(GT_GEMM, cublasDgemm_v2, double)

@@ -99,7 +99,9 @@ GT_EXPORT cublasStatus_t cublasGetVersion_v2(cublasHandle_t, int* version) {
   *version = simlibs::cublas_version();
   return CUBLAS_STATUS_SUCCESS;
 }
-GT_EXPORT cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) { return simlibs::cublas_property(type, value); }
+GT_EXPORT cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
+  return simlibs::cublas_property(type, value);
+}
 GT_EXPORT size_t cublasGetCudartVersion() { return static_cast<size_t>(simlibs::soname_major()) * 1000; }
 GT_EXPORT const char* cublasGetStatusName(cublasStatus_t status) { return simlibs::name_of(status); }
 GT_EXPORT const char* cublasGetStatusString(cublasStatus_t status) { return simlibs::text_of(status); }

@@ -1,8 +1,8 @@
 // A product as any of cuBLAS's gemm functions says it: checked as the manual says, then launched.
 #pragma once
 
-#include "simgpu/libs/gemm/gemm_choice.h"
 #include "simgpu/libs/cublas/handle.h"
+#include "simgpu/libs/gemm/gemm_choice.h"
 
 namespace simlibs {
 

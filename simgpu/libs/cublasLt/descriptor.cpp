@@ -129,14 +129,15 @@ LtTransform transform(cudaDataType scale) {
 
 }  // namespace
 
-cublasStatus_t set_attribute(const LtField* fields, size_t count, void* object, int attribute, const void* value, size_t bytes) {
+cublasStatus_t set_attribute(const LtField* fields, size_t count, void* object, int attribute, const void* value,
+                             size_t bytes) {
   const LtField* field = find(fields, count, attribute);
   if (!object || !field || !value || bytes != field->bytes) return CUBLAS_STATUS_INVALID_VALUE;
   std::memcpy(static_cast<char*>(object) + field->offset, value, bytes);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t get_attribute(const LtField* fields, size_t count, const void* object, int attribute, void* value, size_t bytes,
-                             size_t* written) {
+cublasStatus_t get_attribute(const LtField* fields, size_t count, const void* object, int attribute, void* value,
+                             size_t bytes, size_t* written) {
   const LtField* field = find(fields, count, attribute);
   if (!object || !field) return CUBLAS_STATUS_INVALID_VALUE;
   if (written) *written = field->bytes;
@@ -150,42 +151,49 @@ cublasStatus_t get_attribute(const LtField* fields, size_t count, const void* ob
 
 using namespace simlibs;
 
-#define GT_DESCRIPTOR(name, handle, opaque, attributes, fields)                                                            \
-  GT_EXPORT cublasStatus_t name##Destroy(handle object) { return destroy(object); }                                        \
-  GT_EXPORT cublasStatus_t name##SetAttribute(handle object, attributes attribute, const void* value, size_t bytes) {      \
-    return set_attribute(fields, std::size(fields), object, attribute, value, bytes);                                      \
-  }                                                                                                                        \
-  GT_EXPORT cublasStatus_t name##GetAttribute(handle object, attributes attribute, void* value, size_t bytes,              \
-                                              size_t* written) {                                                           \
-    return get_attribute(fields, std::size(fields), object, attribute, value, bytes, written);                             \
+#define GT_DESCRIPTOR(name, handle, opaque, attributes, fields)                                                       \
+  GT_EXPORT cublasStatus_t name##Destroy(handle object) { return destroy(object); }                                   \
+  GT_EXPORT cublasStatus_t name##SetAttribute(handle object, attributes attribute, const void* value, size_t bytes) { \
+    return set_attribute(fields, std::size(fields), object, attribute, value, bytes);                                 \
+  }                                                                                                                   \
+  GT_EXPORT cublasStatus_t name##GetAttribute(handle object, attributes attribute, void* value, size_t bytes,         \
+                                              size_t* written) {                                                      \
+    return get_attribute(fields, std::size(fields), object, attribute, value, bytes, written);                        \
   }
-GT_DESCRIPTOR(cublasLtMatrixLayout, cublasLtMatrixLayout_t, cublasLtMatrixLayoutOpaque_t, cublasLtMatrixLayoutAttribute_t, kLayout)
-GT_DESCRIPTOR(cublasLtMatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescOpaque_t, cublasLtMatmulDescAttributes_t, kMatmul)
-GT_DESCRIPTOR(cublasLtMatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceOpaque_t, cublasLtMatmulPreferenceAttributes_t,
-              kPreference)
+GT_DESCRIPTOR(cublasLtMatrixLayout, cublasLtMatrixLayout_t, cublasLtMatrixLayoutOpaque_t,
+              cublasLtMatrixLayoutAttribute_t, kLayout)
+GT_DESCRIPTOR(cublasLtMatmulDesc, cublasLtMatmulDesc_t, cublasLtMatmulDescOpaque_t, cublasLtMatmulDescAttributes_t,
+              kMatmul)
+GT_DESCRIPTOR(cublasLtMatmulPreference, cublasLtMatmulPreference_t, cublasLtMatmulPreferenceOpaque_t,
+              cublasLtMatmulPreferenceAttributes_t, kPreference)
 GT_DESCRIPTOR(cublasLtMatrixTransformDesc, cublasLtMatrixTransformDesc_t, cublasLtMatrixTransformDescOpaque_t,
               cublasLtMatrixTransformDescAttributes_t, kTransform)
 
-GT_EXPORT cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t object, size_t bytes, cudaDataType type, uint64_t rows,
-                                                           uint64_t columns, int64_t ld) {
+GT_EXPORT cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t object, size_t bytes,
+                                                           cudaDataType type, uint64_t rows, uint64_t columns,
+                                                           int64_t ld) {
   return init(object, bytes, layout(type, rows, columns, ld));
 }
-GT_EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType type, uint64_t rows, uint64_t columns,
-                                                    int64_t ld) {
+GT_EXPORT cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* made, cudaDataType type, uint64_t rows,
+                                                    uint64_t columns, int64_t ld) {
   return create(made, layout(type, rows, columns, ld));
 }
-GT_EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t object, size_t bytes, cublasComputeType_t compute,
-                                                         cudaDataType_t scale) {
+GT_EXPORT cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t object, size_t bytes,
+                                                         cublasComputeType_t compute, cudaDataType_t scale) {
   return init(object, bytes, matmul(compute, scale));
 }
-GT_EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t compute, cudaDataType_t scale) {
+GT_EXPORT cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* made, cublasComputeType_t compute,
+                                                  cudaDataType_t scale) {
   return create(made, matmul(compute, scale));
 }
 GT_EXPORT cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t object, size_t bytes) {
   return init(object, bytes, preference());
 }
-GT_EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) { return create(made, preference()); }
-GT_EXPORT cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t object, size_t bytes, cudaDataType scale) {
+GT_EXPORT cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* made) {
+  return create(made, preference());
+}
+GT_EXPORT cublasStatus_t cublasLtMatrixTransformDescInit_internal(cublasLtMatrixTransformDesc_t object, size_t bytes,
+                                                                  cudaDataType scale) {
   return init(object, bytes, transform(scale));
 }
 GT_EXPORT cublasStatus_t cublasLtMatrixTransformDescCreate(cublasLtMatrixTransformDesc_t* made, cudaDataType scale) {

@@ -45,7 +45,8 @@ struct LtAlgorithm {
 };
 static_assert(sizeof(LtLayout) <= 64 && sizeof(LtMatmulDesc) <= sizeof(cublasLtMatmulDescOpaque_t) &&
               sizeof(LtPreference) <= sizeof(cublasLtMatmulPreferenceOpaque_t) &&
-              sizeof(LtTransform) <= sizeof(cublasLtMatrixTransformDescOpaque_t) && sizeof(LtAlgorithm) <= sizeof(cublasLtMatmulAlgo_t));
+              sizeof(LtTransform) <= sizeof(cublasLtMatrixTransformDescOpaque_t) &&
+              sizeof(LtAlgorithm) <= sizeof(cublasLtMatmulAlgo_t));
 
 template <typename Ours, typename Theirs>
 Ours& in(Theirs* opaque) {
@@ -62,8 +63,9 @@ struct LtField {
   size_t offset, bytes;
 };
 // The getters and setters of all of them: `written` may be null; with no room and no buffer they tell the size.
-cublasStatus_t set_attribute(const LtField* fields, size_t count, void* object, int attribute, const void* value, size_t bytes);
-cublasStatus_t get_attribute(const LtField* fields, size_t count, const void* object, int attribute, void* value, size_t bytes,
-                             size_t* written);
+cublasStatus_t set_attribute(const LtField* fields, size_t count, void* object, int attribute, const void* value,
+                             size_t bytes);
+cublasStatus_t get_attribute(const LtField* fields, size_t count, const void* object, int attribute, void* value,
+                             size_t bytes, size_t* written);
 
 }  // namespace simlibs

@@ -3,8 +3,8 @@
 
 #include "simgpu/libs/common/launch.h"
 #include "simgpu/libs/common/version.h"
-#include "simgpu/libs/cublasLt/types.h"
 #include "simgpu/libs/cublas/status.h"
+#include "simgpu/libs/cublasLt/types.h"
 
 struct cublasLtContext {
   CUcontext context = nullptr;
@@ -25,7 +25,9 @@ GT_EXPORT const char* cublasLtGetStatusName(cublasStatus_t status) { return siml
 GT_EXPORT const char* cublasLtGetStatusString(cublasStatus_t status) { return simlibs::text_of(status); }
 GT_EXPORT size_t cublasLtGetVersion() { return static_cast<size_t>(simlibs::cublas_version()); }
 GT_EXPORT size_t cublasLtGetCudartVersion() { return static_cast<size_t>(simlibs::soname_major()) * 1000; }
-GT_EXPORT cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) { return simlibs::cublas_property(type, value); }
+GT_EXPORT cublasStatus_t cublasLtGetProperty(libraryPropertyType type, int* value) {
+  return simlibs::cublas_property(type, value);
+}
 GT_EXPORT cublasStatus_t cublasLtLoggerSetCallback(cublasLtLoggerCallback_t) { return CUBLAS_STATUS_SUCCESS; }
 GT_EXPORT cublasStatus_t cublasLtLoggerSetFile(FILE*) { return CUBLAS_STATUS_SUCCESS; }
 GT_EXPORT cublasStatus_t cublasLtLoggerOpenFile(const char*) { return CUBLAS_STATUS_SUCCESS; }
