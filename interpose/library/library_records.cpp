@@ -1,18 +1,12 @@
 #include "interpose/library/library_records.h"
 
 #include "interpose/hot/session.h"
+#include "interpose/library/library_ask.h"
 
 namespace gputrace {
 namespace {
 
 constexpr int kOpNone = 0, kOpConjugate = 2;  // cublasOperation_t, cusparseOperation_t
-
-// Calls a getter of the library; false: it has none, or the getter failed.
-template <typename... Arguments>
-bool ask(LibraryGetter& getter, const LibraryCall& did, Arguments... arguments) {
-  const auto function = reinterpret_cast<int (*)(Arguments...)>(getter.find(did.real));
-  return function && function(arguments...) == 0;
-}
 
 u32 operation_flags(int op_a, int op_b) {
   u32 flags = 0;
@@ -182,104 +176,6 @@ void sparse_product(const LibraryCall& did, const SparseProduct& product) {
     record.type_a = record.type_b = record.type_c = type;
     if (is_complex(type)) record.flags |= kComplex;
   }
-  emit(did.call, record);
-}
-
-// ------------------------------------------------------------------ convolutions
-
-namespace {
-
-constexpr int kMaxDims = 8;  // CUDNN_DIM_MAX
-
-struct Shape {
-  int count = 0;
-  int dims[kMaxDims]{};
-  int type = -1;
-  int dim(int i) const { return i < count && dims[i] > 0 ? dims[i] : 1; }
-  // Product of the spatial dimensions.
-  u64 spatial() const {
-    u64 product = 1;
-    for (int i = 2; i < count; ++i) product *= static_cast<u64>(dim(i));
-    return product;
-  }
-};
-
-Shape tensor_shape(const LibraryCall& did, void* descriptor) {
-  static constinit LibraryGetter get{"cudnnGetTensorNdDescriptor"};
-  Shape shape;
-  int strides[kMaxDims]{};
-  const bool known =
-      descriptor && ask(get, did, descriptor, kMaxDims, &shape.type, &shape.count, &shape.dims[0], &strides[0]);
-  return known && shape.count <= kMaxDims ? shape : Shape{};
-}
-
-Shape filter_shape(const LibraryCall& did, void* descriptor) {
-  static constinit LibraryGetter get{"cudnnGetFilterNdDescriptor"};
-  Shape shape;
-  int format = 0;
-  const bool known =
-      descriptor && ask(get, did, descriptor, kMaxDims, &shape.type, &format, &shape.count, &shape.dims[0]);
-  return known && shape.count <= kMaxDims ? shape : Shape{};
-}
-
-void stream_of_cudnn(const LibraryCall& did, void* handle, u64& stream) {
-  static constinit LibraryGetter get{"cudnnGetStream"};
-  void* value = nullptr;
-  if (did.call.ok() && ask(get, did, handle, &value)) stream = bits(value);
-}
-
-// Spatial dimensions from the last: w, h, d.
-void spatial(const Shape& shape, u32& d, u32& h, u32& w) {
-  w = static_cast<u32>(shape.count > 2 ? shape.dim(shape.count - 1) : 1);
-  h = static_cast<u32>(shape.count > 3 ? shape.dim(shape.count - 2) : 1);
-  d = static_cast<u32>(shape.count > 4 ? shape.dim(shape.count - 3) : 1);
-}
-
-}  // namespace
-
-void convolution(const LibraryCall& did, const ConvolutionCall& c) {
-  static constinit LibraryGetter get_groups{"cudnnGetConvolutionGroupCount"};
-  static constinit LibraryGetter get_math_type{"cudnnGetConvolutionMathType"};
-  static constinit LibraryGetter get_convolution{"cudnnGetConvolutionNdDescriptor"};
-  ErrnoGuard guard;
-  Convolution record{};
-  record.handle = bits(c.handle);
-  record.what = static_cast<u32>(c.what);
-  record.type = record.compute = record.math_mode = -1;
-  stream_of_cudnn(did, c.handle, record.stream);
-  if (did.call.ok()) {
-    const Shape input = tensor_shape(did, c.input), output = tensor_shape(did, c.output),
-                filter = filter_shape(did, c.filter);
-    int groups = 1, math = -1, count = 0, mode = 0, compute = -1;
-    int pad[kMaxDims]{}, stride[kMaxDims]{}, dilation[kMaxDims]{};
-    if (!ask(get_groups, did, c.convolution, &groups) || groups < 1) groups = 1;
-    if (ask(get_math_type, did, c.convolution, &math)) record.math_mode = math;
-    // As many spatial dimensions as a convolution has: the library refuses to be asked for more.
-    if (ask(get_convolution, did, c.convolution, 3, &count, &pad[0], &stride[0], &dilation[0], &mode, &compute))
-      record.compute = compute;
-    if (input.count >= 3 && filter.count >= 3 && output.count >= 3) {
-      record.type = input.type;
-      record.groups = static_cast<u32>(groups);
-      record.input_n = static_cast<u32>(input.dim(0));
-      record.input_c = static_cast<u32>(input.dim(1));
-      spatial(input, record.input_d, record.input_h, record.input_w);
-      record.output_c = static_cast<u32>(filter.dim(0));
-      spatial(filter, record.filter_d, record.filter_h, record.filter_w);
-      // filter.dim(1): channels of one group.
-      record.flops = 2 * static_cast<u64>(output.dim(0)) * static_cast<u64>(output.dim(1)) * output.spatial() *
-                     static_cast<u64>(filter.dim(1)) * filter.spatial();
-    }
-  }
-  emit(did.call, record);
-}
-
-void backend_execute(const LibraryCall& did, void* handle) {
-  ErrnoGuard guard;
-  Convolution record{};
-  record.handle = bits(handle);
-  record.what = static_cast<u32>(ConvolutionKind::Graph);
-  record.type = record.compute = record.math_mode = -1;
-  stream_of_cudnn(did, handle, record.stream);
   emit(did.call, record);
 }
 

@@ -103,8 +103,13 @@ struct ConvolutionCall {
   void *handle, *input, *filter, *output, *convolution;  // descriptors; of data or of their gradients
 };
 void convolution(const LibraryCall& did, const ConvolutionCall& c);
-// A compiled graph of operations: its plan tells nothing of shapes.
-void backend_execute(const LibraryCall& did, void* handle);
+// A compiled graph of operations: a plan tells nothing of shapes, but how it was built does.
+void backend_made(const LibraryCall& did, void* descriptor, int type);
+void backend_gone(const LibraryCall& did, void* descriptor);
+void backend_set(const LibraryCall& did, void* descriptor, int attribute, long long count, const void* values);
+void backend_got(const LibraryCall& did, void* descriptor, int attribute, long long wanted, const long long* count,
+                 const void* values);
+void backend_execute(const LibraryCall& did, void* handle, void* plan);
 
 // ------------------------------------------------------------------ transforms
 struct FftShape {

@@ -52,7 +52,10 @@ int main(int argc, char** argv) {
   ncclComm_t world = nullptr;
   MUST(FUNCTION(nccl, ncclGetUniqueId)(&id));
   MUST(FUNCTION(nccl, ncclCommInitRank)(&world, 1, id, 0));
-  MUST(FUNCTION(nccl, ncclAllReduce)(nullptr, nullptr, 4096, ncclFloat, ncclSum, world,
+  CUdeviceptr memory = 0;
+  MUST(cuMemAlloc(&memory, 4096 * sizeof(float)));
+  auto* const numbers = reinterpret_cast<void*>(memory);
+  MUST(FUNCTION(nccl, ncclAllReduce)(numbers, numbers, 4096, ncclFloat, ncclSum, world,
                                      reinterpret_cast<cudaStream_t>(stream)));
   MUST(FUNCTION(nccl, ncclCommDestroy)(world));
   MUST(FUNCTION(blas, cublasDestroy_v2)(handle));

@@ -5,7 +5,10 @@
 #include <cstring>
 
 #include "simgpu/driver/context/context.h"
+#include "simgpu/driver/context/machine.h"
+#include "simgpu/driver/life/call.h"
 #include "simgpu/driver/life/knobs.h"
+#include "simgpu/driver/memory/memory.h"
 
 namespace simgpu {
 
@@ -19,14 +22,27 @@ Device* device_at(CUdevice ordinal) {
   return ordinal >= 0 && static_cast<size_t>(ordinal) < all.size() ? all[static_cast<size_t>(ordinal)].get() : nullptr;
 }
 
+namespace {
+
+void uuid_of(int ordinal, unsigned char (*out)[16]) {
+  static constexpr unsigned char kUuid[16] = {0x5d, 0x1f, 0x6a, 0x70, 0x75, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0};
+  std::memcpy(*out, kUuid, sizeof kUuid);
+  (*out)[15] = static_cast<unsigned char>(ordinal);
+}
+
+uint64_t free_bytes_of(int ordinal) {
+  const Device* device = process_initialized() ? device_at(ordinal) : nullptr;
+  return device != nullptr ? device_free_bytes(*device) : knobs().memory;
+}
+
+}  // namespace
+
 void create_devices() {
   for (int i = 0; i < knobs().devices; ++i) {
     auto device = std::make_unique<Device>();
     device->ordinal = i;
     device->name = knobs().name;
-    static constexpr unsigned char kUuid[16] = {0x5d, 0x1f, 0x6a, 0x70, 0x75, 0, 0x40, 0, 0x80, 0, 0, 0, 0, 0, 0, 0};
-    std::memcpy(device->uuid.bytes, kUuid, sizeof kUuid);
-    device->uuid.bytes[15] = static_cast<char>(i);
+    uuid_of(i, reinterpret_cast<unsigned char(*)[16]>(&device->uuid.bytes));
     device->primary = make_context(*device, true);
     devices().push_back(std::move(device));
   }
@@ -281,3 +297,11 @@ CUresult device_attribute(const Device& device, CUdevice_attribute attribute, in
 }
 
 }  // namespace simgpu
+
+extern "C" const simgpu::Machine* simgpu_machine() {
+  using namespace simgpu;
+  static const Machine machine{knobs().devices,      knobs().sms,    knobs().cc_major,
+                               knobs().cc_minor,     knobs().driver, knobs().memory,
+                               knobs().name.c_str(), uuid_of,        free_bytes_of};
+  return &machine;
+}

@@ -200,7 +200,8 @@ struct ExecBody {
   std::vector<ExecNode> nodes;  // in creation order
   std::vector<size_t> order;    // topological
   size_t node_count = 0;        // with those of child graphs
-  bool needs_host = false;      // host functions, waits for values or events: part of it runs on the worker
+  bool needs_host =
+      false;  // host functions, waits for values or events, kernels with work: part of it runs on the worker
   bool has_memory = false;
 };
 

@@ -18,6 +18,8 @@ void sum_up(ExecBody& body) {
   body.needs_host = body.has_memory = false;
   for (const ExecNode& node : body.nodes) {
     if (std::holds_alternative<HostNode>(node.payload)) body.needs_host = true;
+    const auto* kernel = std::get_if<KernelNode>(&node.payload);
+    if (kernel != nullptr && kernel->launch.work) body.needs_host = true;
     const auto* event = std::get_if<EventNode>(&node.payload);
     if (event != nullptr && !event->record) body.needs_host = true;
     const auto* operations = std::get_if<MemoryOpsNode>(&node.payload);

@@ -2,6 +2,7 @@
 // branches run side by side. Nodes that need the host (functions, waits) cut the replay into parts, which go to the
 // stream's queue one after the other.
 #include <algorithm>
+#include <map>
 #include <mutex>
 
 #include "simgpu/driver/graph/graph.h"
@@ -24,6 +25,7 @@ struct Replay {
   std::vector<Step> steps;  // in an order that respects the dependencies
   std::vector<Nanos> ends;
   std::vector<Nanos> waits;  // by step: when the event that it waits for is recorded, as of the launch
+  std::map<size_t, KernelExecution> executions;  // by step: of kernels with work
   bool begun = false;
   Nanos begin = 0;
   Nanos end = 0;
@@ -112,7 +114,12 @@ struct Performer {
   const Origin& origin;
   size_t step;
   Nanos start;
-  Nanos operator()(const KernelNode& n) const { return perform(n.launch, origin, start).end; }
+  Nanos operator()(const KernelNode& n) const {
+    if (!n.launch.work) return perform(n.launch, origin, start).end;
+    const Span& span = replay.executions.at(step).span();
+    show_kernel(n.launch, origin, span);
+    return span.end;
+  }
   Nanos operator()(const CopyNode& n) const { return perform(n.copy, origin, start).end; }
   Nanos operator()(const MemsetNode& n) const { return perform(n.memset, origin, start).end; }
   Nanos operator()(const EventNode& n) const {
@@ -160,12 +167,15 @@ void finish(Replay& replay) {
   replay.origin.stamp->add(fields);
 }
 
+void begin_once(Replay& replay, Nanos ready) {
+  if (replay.begun) return;
+  replay.begun = true;
+  replay.begin = replay.end = ready;
+}
+
 // Steps [from, to) and, if they are the last, the launch's own line. Returns when the next step may start.
 Nanos run_steps(Replay& replay, size_t from, size_t to, Nanos ready) {
-  if (!replay.begun) {
-    replay.begun = true;
-    replay.begin = replay.end = ready;
-  }
+  begin_once(replay, ready);
   for (size_t i = from; i < to; ++i) {
     replay.ends[i] = run_step(replay, i);
     replay.end = std::max(replay.end, replay.ends[i]);
@@ -195,6 +205,7 @@ bool needs_host(const Step& step) {
   if (const auto* operations = std::get_if<MemoryOpsNode>(&payload)) {
     return std::any_of(operations->operations.begin(), operations->operations.end(), waits_for_value);
   }
+  if (const auto* kernel = std::get_if<KernelNode>(&payload)) return kernel->launch.work && step.node->enabled;
   return std::holds_alternative<HostNode>(payload);
 }
 
@@ -220,7 +231,18 @@ void queue_host_step(Call& call, Stream& stream, const std::shared_ptr<Replay>& 
     });
     return;
   }
-  wait_for_condition(call, stream, [replay, i] {
+  if (const auto* kernel = std::get_if<KernelNode>(&payload)) {
+    if (call.stamp()) call.stamp()->promise();
+    KernelExecution& execution = replay->executions.emplace(i, kernel->launch).first->second;
+    const auto ended = [replay, i, &execution](Nanos ready) {
+      begin_once(*replay, ready);
+      return execution.ended(start_of(*replay, i));
+    };
+    const auto finish = [replay, i](Nanos ready) { return run_steps(*replay, i, i + 1, ready); };
+    defer(stream, Work{call.begin() + knobs().launch_latency, {}, ended, finish, false});
+    return;
+  }
+  wait_for_condition(call, stream, [replay, i](Nanos) {
     if (!condition_holds(replay->steps[i].node->payload)) return false;
     replay->waits[i] = waited_for(replay->steps[i]);
     return true;

@@ -1,6 +1,7 @@
 // Kernels as the model has them: what a launch must satisfy, how long it takes, what the truth file says.
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "simgpu/driver/context/device.h"
 #include "simgpu/driver/launch/occupancy.h"
@@ -129,14 +130,39 @@ Nanos kernel_duration(const KernelLaunch& launch) {
 
 Span perform(const KernelLaunch& launch, const Origin& origin, Nanos ready) {
   const Span span{ready, ready + kernel_duration(launch)};
+  show_kernel(launch, origin, span);
+  return span;
+}
+
+void show_kernel(const KernelLaunch& launch, const Origin& origin, const Span& span) {
   if (looked_at(look::device)) show(launch, origin, span);
-  if (!origin.stamp) return span;
+  if (!origin.stamp) return;
   TruthFields fields("kernel");
   describe(fields, launch, *origin.stream);
   fields.add("correlation", origin.correlation).add("start_ns", span.start).add("end_ns", span.end);
   add_graph(fields, origin);
   origin.stamp->add(fields);
-  return span;
+}
+
+bool KernelExecution::ended(Nanos ready) {
+  if (!begun_) {
+    begun_ = true;
+    const Nanos ruled = rule_for(launch_.function->code->symbol);
+    span_.start = ready;
+    const KernelStart start{ready, ruled == Function::kModelDuration ? 0 : ruled,
+                            static_cast<uint64_t>(knobs().copy_bandwidth)};
+    state_ = launch_.work->begin(launch_.work->plan, &start);
+  }
+  return launch_.work->poll(state_, &span_.end);
+}
+
+std::shared_ptr<const KernelWork> take_next_kernel() {
+  const KernelWork* next = std::exchange(thread_state.next_kernel, nullptr);
+  const auto forget = [](const KernelWork* work) {
+    work->release(work->plan);
+    delete work;
+  };
+  return next != nullptr ? std::shared_ptr<const KernelWork>(next, forget) : nullptr;
 }
 
 void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stream, const void* node) {
@@ -147,3 +173,10 @@ void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stre
 }
 
 }  // namespace simgpu
+
+extern "C" int simgpu_next_kernel(const simgpu::KernelWork* work) {
+  using simgpu::thread_state;
+  simgpu::take_next_kernel();  // one that was never launched
+  if (work != nullptr) thread_state.next_kernel = new simgpu::KernelWork(*work);
+  return 0;
+}

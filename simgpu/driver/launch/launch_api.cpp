@@ -83,7 +83,24 @@ LaunchQueues& launch_queues() {
   return queues;
 }
 
+// A kernel whose end is not known yet: it, and all that follows, waits in the stream's queue.
+void queue_work(Call& call, const KernelLaunch& launch, const Origin& origin, Event* at_start, Nanos submitted) {
+  if (call.stamp()) call.stamp()->promise();
+  if (at_start != nullptr) retain(at_start);
+  auto execution = std::make_shared<KernelExecution>(launch);
+  const auto finish = [execution, origin, at_start](Nanos) {
+    const Span& span = execution->span();
+    show_kernel(execution->launch(), origin, span);
+    origin.stream->last_kernel_start = span.start;
+    if (at_start != nullptr) record_at(*at_start, span.start), release(at_start);
+    return span.end;
+  };
+  defer(*origin.stream,
+        Work{submitted, {}, [execution](Nanos ready) { return execution->ended(ready); }, finish, false});
+}
+
 CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& launch) {
+  if (thread_state.next_kernel != nullptr) launch.work = take_next_kernel();
   Context* context = call.context();
   if (context == nullptr) return call.context_error();
   Function* function = function_from_handle(request.function, context);
@@ -115,6 +132,10 @@ CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& l
     submitted = std::max(submitted, now_ns());
   }
   const Origin origin = Origin::of(call, *stream);
+  if (launch.work) {
+    queue_work(call, launch, origin, request.at_start, submitted);
+    return CUDA_SUCCESS;
+  }
   if (!deferring(*stream)) [[likely]] {  // what in_order would do, without a copy of the launch
     at_once(*stream, submitted, [&](Nanos ready) {
       if (limited) launch_queues().launched(stream->id, ready);

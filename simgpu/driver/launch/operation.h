@@ -2,6 +2,9 @@
 // performed at once or from a stream's queue, or kept as graph nodes and performed at each replay.
 #pragma once
 
+#include <memory>
+
+#include "simgpu/driver/launch/kernel_work.h"
 #include "simgpu/driver/life/call.h"
 #include "simgpu/driver/life/state.h"
 #include "simgpu/driver/life/truth.h"
@@ -42,13 +45,31 @@ struct KernelLaunch {
   uint32_t dynamic_shared = 0;
   int priority = 0;
   bool cooperative = false;
-  bool programmatic = false;  // may start before its predecessor in the stream has ended
+  bool programmatic = false;               // may start before its predecessor in the stream has ended
+  std::shared_ptr<const KernelWork> work;  // null: it takes what the model says
 };
+
+// One execution of a kernel with work. Polled on the worker alone.
+class KernelExecution {
+ public:
+  explicit KernelExecution(KernelLaunch launch) : launch_(std::move(launch)) {}
+  bool ended(Nanos ready);  // `ready`: its start; the first one counts
+  const KernelLaunch& launch() const { return launch_; }
+  const Span& span() const { return span_; }  // once it has ended
+
+ private:
+  KernelLaunch launch_;
+  bool begun_ = false;
+  void* state_ = nullptr;
+  Span span_;
+};
+std::shared_ptr<const KernelWork> take_next_kernel();  // what this thread was told about its next launch; or null
 
 // CUDA_SUCCESS, or the error cuLaunchKernel gives for this geometry and function.
 CUresult check_launch(const KernelLaunch& launch);
 Nanos kernel_duration(const KernelLaunch& launch);
 Span perform(const KernelLaunch& launch, const Origin& origin, Nanos ready);
+void show_kernel(const KernelLaunch& launch, const Origin& origin, const Span& span);  // to observers and the truth
 // The truth line of a launch under capture.
 void truth_node(CallStamp* stamp, const KernelLaunch& launch, const Stream& stream, const void* node);
 

@@ -111,6 +111,8 @@ extern std::atomic<std::atomic<Mode>*> process_mode;
 CUresult initialize_process();  // cuInit
 bool process_initialized();     // cuInit succeeded here, and this is not a forked child
 
+struct KernelWork;
+
 // What a thread has of its own. Trivial, so it works in thread-exit destructors too.
 struct ThreadState {
   Context* current;  // top of its context stack
@@ -123,7 +125,8 @@ struct ThreadState {
   uint32_t runtime_correlation;  // of the runtime call that this thread is in; 0: none
   uint32_t call_correlation;     // of the last call of this thread that took the slow way, and when it began
   Nanos call_begin;
-  int capture_mode;  // cuThreadExchangeStreamCaptureMode; kept by the capture files
+  int capture_mode;         // cuThreadExchangeStreamCaptureMode; kept by the capture files
+  KernelWork* next_kernel;  // what simgpu_next_kernel left for the next launch; owned
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

@@ -163,11 +163,11 @@ struct Place {
 // Work that could not be given a time when it was submitted: host functions, waits for values in memory, and all
 // that came after them.
 struct Work {
-  Nanos submitted = 0;                    // earliest start: call begin + launch latency
-  std::vector<Place> after;               // references held
-  std::function<bool()> condition;        // empty, or: polled until true
-  std::function<Nanos(Nanos ready)> run;  // called once in order; returns the operation's end
-  bool at_its_time = false;               // run is called when the clock has reached `ready` (host functions)
+  Nanos submitted = 0;                         // earliest start: call begin + launch latency
+  std::vector<Place> after;                    // references held
+  std::function<bool(Nanos ready)> condition;  // empty, or: polled until true
+  std::function<Nanos(Nanos ready)> run;       // called once in order; returns the operation's end
+  bool at_its_time = false;                    // run is called when the clock has reached `ready` (host functions)
 };
 
 struct Stream : Object {

@@ -82,7 +82,7 @@ namespace {
 void submit_one(Call& call, Stream& stream, const CUstreamBatchMemOpParams& op) {
   if (waits(op)) {
     if (!deferring(stream) && value_has_come(op)) return;
-    wait_for_condition(call, stream, [op] { return value_has_come(op); });
+    wait_for_condition(call, stream, [op](Nanos) { return value_has_come(op); });
     return;
   }
   if (op.operation == CU_STREAM_MEM_OP_BARRIER) return;

@@ -105,7 +105,7 @@ void on_worker(Call& call, Stream& stream, std::function<Nanos(Nanos ready)> run
   defer(stream, Work{call.begin() + knobs().launch_latency, {}, {}, guarded, true});
 }
 
-void wait_for_condition(Call& call, Stream& stream, std::function<bool()> condition) {
+void wait_for_condition(Call& call, Stream& stream, std::function<bool(Nanos ready)> condition) {
   defer(
       stream,
       Work{call.begin() + knobs().launch_latency, {}, std::move(condition), [](Nanos ready) { return ready; }, false});

@@ -51,7 +51,7 @@ void in_order(Call& call, Stream& stream, Run&& run) {
 void on_worker(Call& call, Stream& stream, std::function<Nanos(Nanos ready)> run);
 
 // The stream goes on only after `condition` is true; polled by the worker.
-void wait_for_condition(Call& call, Stream& stream, std::function<bool()> condition);
+void wait_for_condition(Call& call, Stream& stream, std::function<bool(Nanos ready)> condition);
 
 // Events. All return at once but event_wait_host.
 void event_record(Call& call, Stream& stream, Event& event);

@@ -47,7 +47,7 @@ Progress step(Stream& stream) {
   }
   Nanos ready = earliest_start(stream, front->submitted);
   if (front->condition) {
-    if (!front->condition()) return {false, now_ns() + kPollInterval};
+    if (!front->condition(ready)) return {false, now_ns() + kPollInterval};
     ready = std::max(ready, now_ns());
   }
   if (front->at_its_time && now_ns() < ready) return {false, ready};

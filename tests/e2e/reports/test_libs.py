@@ -166,54 +166,6 @@ def test_convolutions_and_transforms():
     check_equal(sum(r['kernels'] for r in row.values()), len(run.truth_of('kernel')), 'every kernel has its call')
 
 
-def test_collectives_of_one_rank():
-    run = run_libs('libs_collectives', 'ranks=1', 'rank=0', env={'SIMGPU_KERNEL_TIME': 'AllReduce=40us,AllGather=9us,Broadcast=5us,SendRecv=16us'})
-    comm = {(row['op'], row['dtype']): row for row in rows(run, 'comm')}
-    check_equal({key: (row['count'], row['bytes']) for key, row in comm.items()}, {
-        ('AllReduce', 'fp32'): (3, 3 * 4 << 20), ('AllGather', 'fp16'): (1, 8192), ('Broadcast', 'int8'): (1, 1000), ('AllReduce', 'fp64'): (2, 32000),
-        ('ReduceScatter', 'fp32'): (1, 2000), ('Send', 'fp32'): (1, 8192), ('Recv', 'fp32'): (1, 8192)}, 'operations and bytes')
-    close(comm['AllReduce', 'fp32']['total_ns'], 120 * US, 'three of their own')
-    close(comm['AllReduce', 'fp64']['total_ns'] + comm['ReduceScatter', 'fp32']['total_ns'], 40 * US, 'a group: one kernel')
-    close(comm['ReduceScatter', 'fp32']['total_ns'], 40 * US * 2000 / 34000, 'shared out by bytes', 2)
-    close(comm['Send', 'fp32']['total_ns'] + comm['Recv', 'fp32']['total_ns'], 16 * US, 'send and receive')
-    check(all(row['wait_ns'] is None and row['transfer_ns'] is None for row in comm.values()), 'one rank knows nothing of waits', comm)
-    check_equal({row['ranks'] for row in comm.values()}, {1}, 'size, asked for after the split as well')
-    check_equal(len({row['communicator'] for row in comm.values()}), 2, 'the communicator and its split')
-    check_equal(len(records(run, 'Collective')), 10, 'a broadcast that the library makes itself is not recorded twice')
-    check_conservation(run)
-
-
-def test_ranks_are_matched():
-    ranks, rounds, output = 4, 10, scratch('trace')
-    program_path = libs_program('libs_collectives')
-    for rank in range(ranks):  # the later a rank comes, the shorter its kernel
-        time = 100 - 20 * rank
-        run = traced([program_path, f'ranks={ranks}', f'rank={rank}', f'rounds={rounds}'], with_standins(
-            {**LIBS, 'RANK': str(rank), 'SIMGPU_KERNEL_TIME': f'AllReduce={time}us,AllGather=30us,Broadcast=5us,SendRecv=16us'}), output=output)
-    whole = report([output])
-    table = whole['sections']['comm']['rows']
-    check_equal(len(table), ranks * 7, 'a row a rank, operation and type')
-    for row in table:
-        if (row['op'], row['dtype']) != ('AllReduce', 'fp32'):
-            continue
-        own = rounds * (100 - 20 * row['rank']) * US
-        close(row['total_ns'], own, f'rank {row["rank"]}: total', 4 * rounds)
-        close(row['transfer_ns'], rounds * 40 * US, f'rank {row["rank"]}: transfer = the shortest', 4 * rounds)
-        close(row['wait_ns'], own - rounds * 40 * US, f'rank {row["rank"]}: wait', 8 * rounds)
-        bytes_moved = rounds * 4 << 20
-        algorithm = bytes_moved / (row['transfer_ns'] * 1e-9)
-        check(abs(row['algo_bandwidth'] - algorithm) <= algorithm * 1e-9 + 1, 'algorithm bandwidth', row)
-        check(abs(row['bus_bandwidth'] - algorithm * 1.5) <= algorithm * 1e-9 + 2, 'bus bandwidth: 2(n-1)/n', row)
-    waits = [finding for finding in whole['findings'] if finding['id'] == 'collective-wait']
-    check_equal([finding['evidence']['last_rank'] for finding in waits], [3], 'who comes last')
-    close(waits[0]['evidence']['wait_ns'], (rounds + 1) * (60 + 40 + 20) * US, 'what the others wait, the group included', 200)
-    gather = [row for row in table if row['op'] == 'AllGather']
-    check_equal({(row['bytes'], row['wait_ns']) for row in gather}, {(4096 * 2 * 4, 0)}, 'the split communicator is the same on all ranks')
-    check(all(row['wait_ns'] is None for row in table if row['op'] in ('Send', 'Recv')), 'point to point has no i-th on every rank')
-    one = report([run.traces[0]], 'comm')['sections']['comm']['rows']
-    check(all(row['wait_ns'] is None for row in one), 'a rank alone is not matched', one)
-
-
 def loaded(mode):
     run = run_libs('libs_loaded', f'mode={mode}')
     check_equal([(r['call'], r['m'], r['n'], r['k']) for r in records(run, 'Matmul')], [('cublasSgemm', 256, 128, 64)], 'found by dlsym')
