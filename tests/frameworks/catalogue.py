@@ -1,0 +1,42 @@
+"""What is run: catalogue.toml, a program a table. Its keys:
+
+  file        the program, below tests/frameworks
+  frameworks  names of locks (locks/NAME.txt) with which it runs
+  arguments   its command line
+  launcher    'torchrun': two processes, on two simulated devices
+  env         variables; SIMGPU_* among them
+  quick       it belongs to `--quick`
+  profiled    false: it is not run a third time under the framework's own profiler (it uses that itself, or starts processes of its own)
+  flops       false: its FLOPs are not held against the counter (which does not see them, or changes what is run)
+  copies_of   'ddp': bytes of collectives are held against what the program says that it reduces
+  timeout     seconds for each of its runs (120)
+"""
+import dataclasses
+import os
+import tomllib
+
+from environments import HERE
+
+
+@dataclasses.dataclass(frozen=True)
+class Program:
+    name: str
+    file: str
+    frameworks: list
+    arguments: list = dataclasses.field(default_factory=list)
+    launcher: str = ''
+    env: dict = dataclasses.field(default_factory=dict)
+    quick: bool = False
+    profiled: bool = True
+    flops: bool = True
+    timeout: int = 120
+
+    @property
+    def path(self):
+        return os.path.join(HERE, self.file)
+
+
+def programs():
+    with open(os.path.join(HERE, 'catalogue.toml'), 'rb') as file:
+        tables = tomllib.load(file)
+    return [Program(name=name, **table) for name, table in tables.items()]
