@@ -8,7 +8,6 @@
   quick       it belongs to `--quick`
   profiled    false: it is not run a third time under the framework's own profiler (it uses that itself, or starts processes of its own)
   flops       false: its FLOPs are not held against the counter (which does not see them, or changes what is run)
-  copies_of   'ddp': bytes of collectives are held against what the program says that it reduces
   timeout     seconds for each of its runs (120)
 """
 import dataclasses

@@ -8,7 +8,7 @@ import tempfile
 import cases
 from artefacts import places
 from environments import HERE
-from processes import environment, traced, untraced
+from processes import traced, untraced
 
 PROFILED = os.path.join(HERE, 'inside', 'profiled.py')
 # Neither the machine's own settings of a framework nor what an earlier run has left in a cache may change a run.
@@ -92,7 +92,7 @@ class Runner:
     def _profiled(self, program, framework):
         """CUPTI is the framework's: we record calls alone."""
         folder = self.folder(program.name)
-        env = {**_environment(program, framework, folder), 'GT_SAID': folder}
+        env = {**_environment(program, framework, folder), 'GT_SAID': folder, 'GT_FLOPS': str(int(program.flops))}
         run = self._under_gputrace(program, framework, command_of(program, framework, [PROFILED]), env, collect='api,libs')
         return Profiled(run, folder)
 
@@ -100,7 +100,3 @@ class Runner:
         env = {**env, 'GPUTRACE_COLLECT': collect, 'LD_PRELOAD': places.library + ' ' + simulated(framework), 'SIMGPU_CLOCK': 'monotonic'}
         return traced(command, env, timeout=program.timeout)
 
-
-def clean_environment():
-    """Variables of ours in the caller's environment change nothing (processes.environment leaves them out); this one ends what would."""
-    return environment()
