@@ -42,9 +42,11 @@ def command_of(program, framework, before=()):
 
 
 def simulated(framework):
-    """What a program needs to run on the simulated GPU: its libraries, before those that the framework would find by itself."""
-    libraries = [path for path in sorted(glob.glob(os.path.join(places.simgpu, 'lib*.so*'))) if not path.endswith('libcuda.so')]
-    return ' '.join(libraries)
+    """What the program must load before its framework finds the vendor's: of the simulated libraries those whose names lie in the framework's
+    packages too, the driver, and the library that asks it."""
+    packaged = {os.path.basename(path) for path in glob.glob(os.path.join(framework.root, 'lib', 'python*', 'site-packages', 'nvidia', '**', 'lib*.so.*'), recursive=True)}
+    packaged |= {'libcuda.so.1', 'libnvidia-ml.so.1'}
+    return ' '.join(os.path.join(places.simgpu, name) for name in sorted(os.listdir(places.simgpu)) if name in packaged)
 
 
 def _folder(name):
