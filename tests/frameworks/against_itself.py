@@ -17,6 +17,8 @@ def compare(runs):
     if plain.returncode != 0:
         yield Difference('without gputrace', f'it ends with {plain.returncode}: {_last_line(plain.stderr)}')
         return
+    if runs.program.expect and not re.search(runs.program.expect, plain.stdout.decode(errors='replace')):
+        yield Difference('without gputrace', f'stdout does not match {runs.program.expect!r}: {plain.stdout[-300:]!r}')
     if traced.returncode != plain.returncode:
         yield Difference('exit code', f'{traced.returncode} with gputrace, {plain.returncode} without: {_last_line(traced.stderr)}')
     if traced.stdout != plain.stdout:

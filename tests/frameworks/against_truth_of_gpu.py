@@ -36,13 +36,24 @@ def _nothing_lost(process):
     check_equal(check_conservation(process)[2], 0, 'dropped records')
 
 
-_CHECKS = (('calls of the trace', check_launches_against_truth),
-           ('report', against_truth.check_report_against_truth),
-           ('device times', lambda process: device_truth.check_records(process, whole_graphs=bool(records(process, 'DeviceGraph')))),
+def _device_times(process):
+    device_truth.check_records(process, whole_graphs=bool(records(process, 'DeviceGraph')))
+
+
+_CHECKS = (('calls of the trace', check_launches_against_truth), ('report', against_truth.check_report_against_truth), ('device times', _device_times),
            ('loss', _nothing_lost))
 
 
-def compare(run):
+def compare_reduced(run, wanted):
+    """Bytes of all-reduces in the report of each process that has any, against what the program says it must reduce."""
+    found = [sum(row['bytes'] or 0 for row in report(process, 'comm')['sections'].get('comm', {'rows': []})['rows'] if row['op'].lower() == 'allreduce')
+             for process in by_process(run)[0]]
+    found = [bytes_ for bytes_ in found if bytes_]
+    if not found or any(bytes_ != wanted for bytes_ in found):
+        yield Difference('collectives', f'{found} bytes reduced by the processes in the report, {wanted} by the program')
+
+
+def compare(run, device_times=True):
     """Differences between trace, report and truth, a process at a time."""
     processes, without_trace = by_process(run)
     for pid, lines in without_trace.items():
@@ -52,6 +63,8 @@ def compare(run):
         if not any(line['op'] in ('kernel', 'copy', 'memset') for line in process.truth):
             continue
         for what, function in _CHECKS:
+            if function is _device_times and not device_times:
+                continue
             try:
                 function(process)
             except Failed as error:

@@ -7,7 +7,10 @@
   env         variables; SIMGPU_* among them
   quick       it belongs to `--quick`
   profiled    false: it is not run a third time under the framework's own profiler (it uses that itself, or starts processes of its own)
+  own_cupti   true: the program takes CUPTI for itself, so that the trace need not have device times
   flops       false: its FLOPs are not held against the counter (which does not see them, or changes what is run)
+  expect      a regex that stdout must match, with gputrace and without: what a program found out by itself
+  all_reduce  a regex whose group is, in stdout, the bytes that each process must reduce over all others
   timeout     seconds for each of its runs (120)
 """
 import dataclasses
@@ -28,6 +31,9 @@ class Program:
     quick: bool = False
     profiled: bool = True
     flops: bool = True
+    own_cupti: bool = False
+    expect: str = ''
+    all_reduce: str = ''
     timeout: int = 120
 
     @property

@@ -1,4 +1,5 @@
 """What each program came to, kept in build/frameworks/results, and the table of all of it, docs/frameworks.md."""
+import collections
 import json
 import os
 
@@ -58,7 +59,7 @@ def _row(framework, program, result):
 
 def table(programs, frameworks):
     """The document's text, and whether every program of the catalogue has a result."""
-    rows, lines, whole = [], [], True
+    rows, lines, missing, whole = [], [], collections.defaultdict(set), True
     for framework in frameworks:
         for program in programs:
             if framework not in program.frameworks:
@@ -66,7 +67,12 @@ def table(programs, frameworks):
             result = kept(framework, program.name)
             whole = whole and result is not None
             rows.append(_row(framework, program, result))
+            for library, names in (result or {}).get('missing', {}).items():
+                missing[library] |= set(names)
             lines += [f'- {framework}, {program.name}: {line}' for line in (result or {'differences': []})['differences']]
     text = _HEAD + '| ' + ' | '.join(_COLUMNS) + ' |\n' + '|---' * len(_COLUMNS) + '|\n'
     text += ''.join('| ' + ' | '.join(row) + ' |\n' for row in rows)
-    return text + '\n' + ('\n'.join(lines) if lines else 'No differences.') + '\n', whole
+    text += '\n' + ('\n'.join(lines) if lines else 'No differences.') + '\n'
+    text += '\nAsked for and not modelled by the simulation (`SIMGPU_MISSING`), which answered *not supported*:\n\n'
+    text += ''.join(f"- `{library}`: {', '.join(sorted(names))}\n" for library, names in sorted(missing.items())) or 'nothing.\n'
+    return text, whole

@@ -34,11 +34,14 @@ def exported_runtime_names():
 def measure(program, framework, runner):
     """All runs of a program and all that is compared: what results.py keeps."""
     runs = runner.runs(program, framework)
-    result = {'seconds': [runs.traced.seconds, runs.plain.seconds]}
+    result = {'seconds': [runs.traced.seconds, runs.plain.seconds], 'missing': runs.missing}
     differences = list(against_itself.compare(runs))
     if runs.traced.returncode == 0:
-        differences += against_truth_of_gpu.compare(runs.traced)
+        differences += against_truth_of_gpu.compare(runs.traced, device_times=not program.own_cupti)
         result.update(against_truth_of_gpu.numbers(runs.traced))
+        if program.all_reduce:
+            wanted = re.search(program.all_reduce, runs.traced.stdout.decode())
+            differences += against_truth_of_gpu.compare_reduced(runs.traced, int(wanted[1]) if wanted else None)
         if runs.profiled is not None:
             differences += against_profiler.compare(runs.profiled, exported_runtime_names())
             if runs.profiled.run.returncode == 0:

@@ -1,4 +1,5 @@
 """Runs of one program: on the simulated GPU alone, with gputrace, and with gputrace under the framework's own profiler."""
+import collections
 import glob
 import json
 import os
@@ -31,8 +32,9 @@ class Profiled:
 class Runs:
     """The three runs of a program; `profiled` is None where it has none."""
 
-    def __init__(self, program, plain, traced_run, profiled):
+    def __init__(self, program, plain, traced_run, profiled, missing):
         self.program, self.plain, self.traced, self.profiled = program, plain, traced_run, profiled
+        self.missing = missing  # {library: names} that the plain run asked for and the simulation does not model
 
 
 def command_of(program, framework, before=()):
@@ -79,13 +81,19 @@ class Runner:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def runs(self, program, framework):
-        plain = self._plain(program, framework)
-        return Runs(program, plain, self._traced(program, framework), self._profiled(program, framework) if program.profiled else None)
+        plain, missing = self._plain(program, framework)
+        profiled = self._profiled(program, framework) if program.profiled else None
+        return Runs(program, plain, self._traced(program, framework), profiled, missing)
 
     def _plain(self, program, framework):
         folder = self.folder(program.name)
-        env = {**_environment(program, framework, folder), 'LD_PRELOAD': simulated(framework)}
-        return untraced(command_of(program, framework), env, timeout=program.timeout)
+        env = {**_environment(program, framework, folder), 'LD_PRELOAD': simulated(framework), 'SIMGPU_MISSING': os.path.join(folder, 'missing-%p')}
+        run, missing = untraced(command_of(program, framework), env, timeout=program.timeout), collections.defaultdict(set)
+        for path in glob.glob(os.path.join(folder, 'missing-*')):
+            with open(path, encoding='utf-8') as file:
+                for _, name, library in (line.split() for line in file if len(line.split()) == 3):
+                    missing[library].add(name)
+        return run, {library: sorted(names) for library, names in missing.items()}
 
     def _traced(self, program, framework):
         folder = self.folder(program.name)

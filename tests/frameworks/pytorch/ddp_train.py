@@ -12,15 +12,14 @@ torch.manual_seed(0)
 model = torch.nn.Sequential(torch.nn.Linear(128, 256), torch.nn.ReLU(), torch.nn.Linear(256, 16)).cuda()
 parallel = DistributedDataParallel(model, device_ids=[device])
 optimizer = torch.optim.SGD(parallel.parameters(), lr=1e-2)
-for step in range(4):
+steps = 4
+for step in range(steps):
     x, y = torch.randn(32, 128, device='cuda'), torch.randint(0, 16, (32,), device='cuda')
     optimizer.zero_grad()
     torch.nn.functional.cross_entropy(parallel(x), y).backward()
     optimizer.step()
-total = torch.ones((), device='cuda')
-dist.all_reduce(total)
 torch.cuda.synchronize()
-dist.barrier()
 if rank == 0:
-    print('world', dist.get_world_size(), 'gradient bytes', sum(p.numel() * p.element_size() for p in model.parameters()))
+    gradients = sum(p.numel() * p.element_size() for p in model.parameters())
+    print('world', dist.get_world_size(), 'bytes of gradients', steps * gradients)
 dist.destroy_process_group()
