@@ -19,6 +19,8 @@ _INTERNAL = re.compile(r'^__cuda(?!LaunchKernel)')  # how a program registers it
 LIBRARY_OPERATIONS = re.compile(r'^aten\.(mm|addmm|bmm|baddbmm|_scaled_mm|convolution|_convolution|cudnn_convolution|convolution_backward|'
                                 r'_scaled_dot_product_cudnn_attention(_backward)?)$')
 FLOPS_ALLOWED = 0.01
+ROUNDED_NS, RATE = 2, 2e-6  # Kineto writes microseconds with three decimals, of its own clock, whose rate it estimates
+CLOCKS_APART_NS = 20000  # between its clock (TSC) and ours, over a program's time
 
 
 class Kineto:
@@ -31,39 +33,73 @@ class Kineto:
         begin, end = float(program['ts']), float(program['ts']) + float(program['dur'])
         self.calls = [event for event in events if event.get('cat') in ('cuda_runtime', 'cuda_driver') and begin <= float(event['ts']) <= end]
         called = {event['args'].get('correlation') for event in self.calls}
-        self.kernels, self.copies, self.memsets = ([event for event in events if event.get('cat') == kind and event['args'].get('correlation') in called]
-                                                   for kind in ('kernel', 'gpu_memcpy', 'gpu_memset'))
+        self.operations = {kind: [event for event in events if event.get('cat') == category and event['args'].get('correlation') in called]
+                           for kind, category in (('kernel', 'kernel'), ('copy', 'gpu_memcpy'), ('memset', 'gpu_memset'))}
+
+    def runtime_calls(self):
+        """{documented name: count}"""
+        return collections.Counter(_documented(event['name']) for event in self.calls if event['cat'] == 'cuda_runtime')
 
 
-def _runtime_calls(process, said):
+def _documented(name):
+    return re.sub(r'^__|_(v\d+|ptsz|ptds)(?=_|$)', '', name)
+
+
+def runtime_calls(process, said):
+    """{documented name: count} of the trace, while the program ran."""
     counts = collections.Counter()
     for calls in trace_calls(dump(process), 'runtime').values():
         for call in calls:
             if said['begin_ns'] <= call.begin <= said['end_ns'] and not _INTERNAL.match(call.variant):
-                counts[re.sub(r'^__|_(v\d+|ptsz|ptds)(?=_|$)', '', call.variant)] += 1
+                counts[_documented(call.variant)] += 1
     return counts
 
 
+def _common_calls(process, said, kineto, exported):
+    """[(name, count in the trace, count in Kineto)] of what both promise."""
+    ours, theirs = runtime_calls(process, said), kineto.runtime_calls()
+    return [(name, ours[name], theirs[name]) for name in sorted((set(ours) | set(theirs)) & exported - KINETO_LEAVES_OUT)]
+
+
 def _compare_calls(process, said, kineto, exported):
-    ours = _runtime_calls(process, said)
-    theirs = collections.Counter(event['name'] for event in kineto.calls if event['cat'] == 'cuda_runtime')
-    theirs = collections.Counter({re.sub(r'_(v\d+|ptsz|ptds)(?=_|$)', '', name): count for name, count in theirs.items()})
-    for name in sorted((set(ours) | set(theirs)) & exported - KINETO_LEAVES_OUT):
-        if ours[name] != theirs[name]:
-            yield Difference('calls', f'{name}: {ours[name]} in the trace, {theirs[name]} in Kineto')
+    for name, ours, theirs in _common_calls(process, said, kineto, exported):
+        if ours != theirs:
+            yield Difference('calls', f'{name}: {ours} in the trace, {theirs} in Kineto')
 
 
-def _compare_kernels(process, said, kineto):
-    truth = [line for line in process.truth_of('kernel') if said['begin_ns'] <= line['call_begin_ns'] <= said['end_ns']]
-    if len(kineto.kernels) != len(truth):
-        yield Difference('kernels in Kineto', f'{len(kineto.kernels)} in Kineto, {len(truth)} in the truth')
-        return
-    wanted = collections.Counter((tuple(line['grid']), tuple(line['block']), line['registers'], line['end_ns'] - line['start_ns']) for line in truth)
-    got = collections.Counter((tuple(event['args']['grid']), tuple(event['args']['block']), event['args']['registers per thread'],
-                               round(float(event['dur']) * 1000)) for event in kineto.kernels)
-    if got != wanted:
-        yield Difference('kernels in Kineto', f'shapes, registers, durations: only in Kineto {list((got - wanted).items())[:2]}, only in the truth '
-                                              f'{list((wanted - got).items())[:2]}')
+def _facts(kind, line):
+    """What Kineto says of an operation, from the truth."""
+    if kind != 'kernel':
+        return (line['bytes'],)
+    return tuple(line['grid']), tuple(line['block']), line['registers'] or 0, line['static_shared_bytes'] + line['dynamic_shared_bytes']
+
+
+def _kineto_facts(kind, event):
+    args = event['args']
+    return (args['bytes'],) if kind != 'kernel' else (tuple(args['grid']), tuple(args['block']), args['registers per thread'], args['shared memory'])
+
+
+def _compare_operations(process, said, kineto):
+    """Operation by operation: those of one call by their start, since the nodes of a graph share its correlation."""
+    offsets = []
+    for kind, events in kineto.operations.items():
+        truth = [line for line in process.truth_of(kind) if said['begin_ns'] <= line['call_begin_ns'] <= said['end_ns']]
+        if len(events) != len(truth):
+            yield Difference('Kineto', f'{len(events)} of kind {kind} in Kineto, {len(truth)} in the truth')
+            continue
+        events = sorted(events, key=lambda event: (event['args']['correlation'], float(event['ts']), _kineto_facts(kind, event)))
+        truth.sort(key=lambda line: (line['correlation'], line['start_ns'], _facts(kind, line)))
+        for event, line in zip(events, truth):
+            if (event['args']['correlation'], _kineto_facts(kind, event)) != (line['correlation'], _facts(kind, line)):
+                yield Difference('Kineto', f"{kind}: {event['args']} in Kineto, {line} in the truth")
+                break
+            took = line['end_ns'] - line['start_ns']
+            if abs(float(event['dur']) * 1000 - took) > ROUNDED_NS + RATE * took:
+                yield Difference('Kineto', f"{kind}: {event['dur']} us in Kineto, {took} ns in the truth")
+                break
+            offsets.append(float(event['ts']) * 1000 - line['start_ns'])
+    if offsets and max(offsets) - min(offsets) > CLOCKS_APART_NS:
+        yield Difference('Kineto', f'its clock and the truth drift apart by {max(offsets) - min(offsets):.0f} ns')
 
 
 def library_flops(said):
@@ -114,12 +150,12 @@ def compare(profiled, exported):
             yield Difference('profiler', f'process {said["pid"]} has no trace')
             continue
         yield from _compare_calls(process, said, kineto, exported)
-        yield from _compare_kernels(process, said, kineto)
+        yield from _compare_operations(process, said, kineto)
         yield from _compare_flops(process, said)
         yield from _compare_memory(process, said)
 
 
-def numbers(profiled):
+def numbers(profiled, exported):
     """What the table shows, summed over processes."""
     totals = collections.Counter()
     processes, _ = by_process(profiled.run)
@@ -131,10 +167,10 @@ def numbers(profiled):
             continue
         kineto, counted = Kineto(said['kineto']), library_flops(said)
         flops_known = flops_known and counted is not None
-        totals['calls'] += sum(_runtime_calls(process, said).values())
-        totals['kineto_calls'] += sum(event['cat'] == 'cuda_runtime' for event in kineto.calls)
-        totals['kineto_kernels'] += len(kineto.kernels)
+        for _, ours, theirs in _common_calls(process, said, kineto, exported):
+            totals['calls'] += ours
+            totals['kineto_calls'] += theirs
         totals['flops'] += report_flops(process)[0]
         totals['counted_flops'] += counted or 0
-    return {'calls': [totals['calls'], totals['kineto_calls']], 'kineto_kernels': totals['kineto_kernels'],
+    return {'calls': [totals['calls'], totals['kineto_calls']],
             'flops': [totals['flops'], totals['counted_flops']] if flops_known else None}

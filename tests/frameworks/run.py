@@ -45,7 +45,7 @@ def measure(program, framework, runner):
         if runs.profiled is not None:
             differences += against_profiler.compare(runs.profiled, exported_runtime_names())
             if runs.profiled.run.returncode == 0:
-                result.update(against_profiler.numbers(runs.profiled))
+                result.update(against_profiler.numbers(runs.profiled, exported_runtime_names()))
     result['differences'] = [str(line) for line in differences]
     return result
 

@@ -63,6 +63,18 @@ def _environment(program, framework, caches):
     return env
 
 
+def _unless_it_aborts_itself(run):
+    """PyTorch's autograd thread may end a program while Python finalizes, with us and without (`pthread_exit` in a frame that lets nothing
+    through): such a run is made anew, three times at most."""
+    for _ in range(3):
+        made = run()
+        ended = made[0] if isinstance(made, tuple) else made.run if isinstance(made, Profiled) else made
+        if ended.returncode != -6 or b'terminate called without an active exception' not in ended.stderr:
+            break
+        print('    aborted by its own thread at the end: run again', flush=True)
+    return made
+
+
 class Runner:
     """Runs programs and removes what they left."""
 
@@ -81,9 +93,10 @@ class Runner:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def runs(self, program, framework):
-        plain, missing = self._plain(program, framework)
-        profiled = self._profiled(program, framework) if program.profiled else None
-        return Runs(program, plain, self._traced(program, framework), profiled, missing)
+        plain, missing = _unless_it_aborts_itself(lambda: self._plain(program, framework))
+        traced_run = _unless_it_aborts_itself(lambda: self._traced(program, framework))
+        profiled = _unless_it_aborts_itself(lambda: self._profiled(program, framework)) if program.profiled else None
+        return Runs(program, plain, traced_run, profiled, missing)
 
     def _plain(self, program, framework):
         folder = self.folder(program.name)
