@@ -16,23 +16,27 @@ CUresult function_of(const void* symbol, CUfunction* function) {
   return result == CUDA_SUCCESS ? driver.cuKernelGetFunction(function, kernel) : result;
 }
 
-// Runs a call on the kernel behind a symbol.
+// Runs a call on the kernel behind a symbol. The name is that of the exported function, as for `run`.
 template <typename Call>
-cudaError_t with_kernel(const void* symbol, Call&& call) {
-  return run([&] {
-    CUkernel kernel = nullptr;
-    const CUresult result = kernel_of(symbol, &kernel);
-    return result == CUDA_SUCCESS ? call(kernel) : result;
-  });
+cudaError_t with_kernel(const void* symbol, Call&& call, const char* name = __builtin_FUNCTION()) {
+  return run(
+      [&] {
+        CUkernel kernel = nullptr;
+        const CUresult result = kernel_of(symbol, &kernel);
+        return result == CUDA_SUCCESS ? call(kernel) : result;
+      },
+      name);
 }
 
 template <typename Call>
-cudaError_t with_function(const void* symbol, Call&& call) {
-  return run([&] {
-    CUfunction function = nullptr;
-    const CUresult result = function_of(symbol, &function);
-    return result == CUDA_SUCCESS ? call(function) : result;
-  });
+cudaError_t with_function(const void* symbol, Call&& call, const char* name = __builtin_FUNCTION()) {
+  return run(
+      [&] {
+        CUfunction function = nullptr;
+        const CUresult result = function_of(symbol, &function);
+        return result == CUDA_SUCCESS ? call(function) : result;
+      },
+      name);
 }
 
 int attribute(CUkernel kernel, CUfunction_attribute which, CUdevice device) {
@@ -128,7 +132,9 @@ extern "C" cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(in
 
 extern "C" cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* symbol, int block_size,
                                                                      size_t shared_bytes) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, symbol, block_size, shared_bytes, 0);
+  return with_function(symbol, [&](CUfunction function) {
+    return driver.cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, block_size, shared_bytes, 0);
+  });
 }
 
 extern "C" cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t* bytes, const void* symbol, int blocks,

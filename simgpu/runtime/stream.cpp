@@ -127,10 +127,12 @@ extern "C" cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsign
 }
 
 extern "C" cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
-  return cudaStreamCreateWithPriority(stream, flags, 0);
+  return as_itself([&] { return cudaStreamCreateWithPriority(stream, flags, 0); });
 }
 
-extern "C" cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, 0, 0); }
+extern "C" cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return as_itself([&] { return cudaStreamCreateWithPriority(stream, 0, 0); });
+}
 
 extern "C" cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return run([&] { return driver.cuStreamDestroy(stream); });
@@ -144,7 +146,9 @@ extern "C" cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned fla
   return run([&] { return driver.cuEventCreate(event, flags); });
 }
 
-extern "C" cudaError_t cudaEventCreate(cudaEvent_t* event) { return cudaEventCreateWithFlags(event, 0); }
+extern "C" cudaError_t cudaEventCreate(cudaEvent_t* event) {
+  return as_itself([&] { return cudaEventCreateWithFlags(event, 0); });
+}
 
 extern "C" cudaError_t cudaEventQuery(cudaEvent_t event) {
   return run([&] { return driver.cuEventQuery(event); });

@@ -55,6 +55,64 @@ TEST(CuptiRuntime, KeepsItsOwnNumberWithSeparateIds) {
   run_child({{"SIMGPU_CLOCK", "monotonic"}, {"SIMGPU_CUPTI", "api=separate"}}, [] { check(true); });
 }
 
+// Calls whose work is shared: what CUPTI sees is the function that was called, with its result.
+void call_what_shares() {
+  char host = 0;
+  cudaFuncAttributes attributes;
+  int blocks = 0;
+  cudaGraph_t graph = nullptr;
+  cudaGraphNode_t node = nullptr;
+  ASSERT_EQ(cudaGraphCreate(&graph, 0), cudaSuccess);
+  EXPECT_NE(cudaFuncGetAttributes(&attributes, &host), cudaSuccess);
+  EXPECT_NE(cudaFuncSetAttribute(&host, cudaFuncAttributeMaxDynamicSharedMemorySize, 1), cudaSuccess);
+  EXPECT_NE(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, &host, 128, 0), cudaSuccess);
+  EXPECT_NE(cudaMemcpyPeer(&host, 7, &host, 8, 1), cudaSuccess);
+  EXPECT_NE(cudaGraphAddKernelNode(&node, graph, nullptr, 0, nullptr), cudaSuccess);
+  EXPECT_NE(cudaGraphAddMemcpyNode(&node, graph, nullptr, 0, nullptr), cudaSuccess);
+  EXPECT_NE(cudaGraphAddMemcpyNodeToSymbol(&node, graph, nullptr, 0, &host, &host, 1, 0, cudaMemcpyDefault),
+            cudaSuccess);
+}
+
+TEST(CuptiRuntime, SeesTheCallThatWasMade) {
+  run_child({{"SIMGPU_CLOCK", "monotonic"}}, [] {
+    start_client({CUPTI_ACTIVITY_KIND_RUNTIME});
+    call_what_shares();
+    finish_client();
+    for (const uint32_t number :
+         {CUPTI_RUNTIME_TRACE_CBID_cudaFuncGetAttributes_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaFuncSetAttribute_v9000,
+          CUPTI_RUNTIME_TRACE_CBID_cudaOccupancyMaxActiveBlocksPerMultiprocessor_v6000,
+          CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeer_v4000, CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddKernelNode_v10000,
+          CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddMemcpyNode_v10000,
+          CUPTI_RUNTIME_TRACE_CBID_cudaGraphAddMemcpyNodeToSymbol_v11010}) {
+      const auto calls = calls_of(CUPTI_ACTIVITY_KIND_RUNTIME, {number});
+      ASSERT_EQ(calls.size(), 1u) << number;
+      EXPECT_NE(calls[0].returnValue, 0u) << number;
+    }
+  });
+}
+
+void call_what_is_another() {
+  void* memory = nullptr;
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  ASSERT_EQ(cudaMallocHost(&memory, 64), cudaSuccess);
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  ASSERT_EQ(cudaEventCreate(&event), cudaSuccess);
+}
+
+TEST(CuptiRuntime, SeesACallThatIsAnotherOnce) {
+  run_child({{"SIMGPU_CLOCK", "monotonic"}}, [] {
+    start_client({CUPTI_ACTIVITY_KIND_RUNTIME});
+    call_what_is_another();
+    finish_client();
+    std::vector<uint32_t> seen;
+    for (const auto& call : client().of<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME)) seen.push_back(call.cbid);
+    EXPECT_EQ(seen, (std::vector<uint32_t>{CUPTI_RUNTIME_TRACE_CBID_cudaMallocHost_v3020,
+                                           CUPTI_RUNTIME_TRACE_CBID_cudaStreamCreate_v3020,
+                                           CUPTI_RUNTIME_TRACE_CBID_cudaEventCreate_v3020}));
+  });
+}
+
 TEST(CuptiRuntime, NoNumberWhereNobodyLooks) {
   const ChildEnd end = run_child({}, [] { copy_twice(); });
   ASSERT_EQ(end.lines("copy").size(), 2u);

@@ -104,7 +104,7 @@ extern "C" cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cuda
 }
 
 extern "C" cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long flags) {
-  return cudaGraphInstantiateWithFlags(exec, graph, flags);
+  return as_itself([&] { return cudaGraphInstantiateWithFlags(exec, graph, flags); });
 }
 
 extern "C" cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t exec, unsigned long long* flags) {

@@ -29,27 +29,32 @@ CUresult from_symbol(void* target, const void* symbol, std::size_t bytes, std::s
   return result;
 }
 
-// Builds the driver's copy of a transfer that `find` describes, and hands it to `call`.
+// Builds the driver's copy of a transfer that `find` describes, and hands it to `call`. The name is that of the exported
+// function, as for `run`.
 template <typename Find, typename Call>
-cudaError_t with_copy(Find&& find, Call&& call) {
-  return run([&] {
-    Transfer transfer{};
-    CUDA_MEMCPY3D copy{};
-    CUresult result = find(&transfer);
-    if (result == CUDA_SUCCESS) {
-      result = copy_1d(transfer.target, transfer.source, transfer.bytes, transfer.kind, &copy);
-    }
-    return result == CUDA_SUCCESS ? call(copy) : result;
-  });
+cudaError_t with_copy(Find&& find, Call&& call, const char* name = __builtin_FUNCTION()) {
+  return run(
+      [&] {
+        Transfer transfer{};
+        CUDA_MEMCPY3D copy{};
+        CUresult result = find(&transfer);
+        if (result == CUDA_SUCCESS) {
+          result = copy_1d(transfer.target, transfer.source, transfer.bytes, transfer.kind, &copy);
+        }
+        return result == CUDA_SUCCESS ? call(copy) : result;
+      },
+      name);
 }
 
 template <typename Call>
-cudaError_t with_copy(const cudaMemcpy3DParms* parms, Call&& call) {
-  return run([&] {
-    CUDA_MEMCPY3D copy{};
-    const CUresult result = parms != nullptr ? copy_3d(*parms, &copy) : CUDA_ERROR_INVALID_VALUE;
-    return result == CUDA_SUCCESS ? call(copy) : result;
-  });
+cudaError_t with_copy(const cudaMemcpy3DParms* parms, Call&& call, const char* name = __builtin_FUNCTION()) {
+  return run(
+      [&] {
+        CUDA_MEMCPY3D copy{};
+        const CUresult result = parms != nullptr ? copy_3d(*parms, &copy) : CUDA_ERROR_INVALID_VALUE;
+        return result == CUDA_SUCCESS ? call(copy) : result;
+      },
+      name);
 }
 
 }  // namespace

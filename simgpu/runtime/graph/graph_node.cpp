@@ -59,13 +59,17 @@ static_assert(sizeof(cudaMemAllocNodeParams) == sizeof(CUDA_MEM_ALLOC_NODE_PARAM
 static_assert(sizeof(cudaKernelNodeAttrValue) == sizeof(CUkernelNodeAttrValue));
 static_assert(sizeof(cudaGraphNodeParams) == sizeof(CUgraphNodeParams));
 
+// The name is that of the exported function, as for `run`.
 template <typename Call>
-cudaError_t with_kernel_params(const cudaKernelNodeParams* params, Call&& call) {
-  return run([&] {
-    CUDA_KERNEL_NODE_PARAMS out{};
-    const CUresult result = params != nullptr ? kernel_params(*params, &out) : CUDA_ERROR_INVALID_VALUE;
-    return result == CUDA_SUCCESS ? call(out) : result;
-  });
+cudaError_t with_kernel_params(const cudaKernelNodeParams* params, Call&& call,
+                               const char* name = __builtin_FUNCTION()) {
+  return run(
+      [&] {
+        CUDA_KERNEL_NODE_PARAMS out{};
+        const CUresult result = params != nullptr ? kernel_params(*params, &out) : CUDA_ERROR_INVALID_VALUE;
+        return result == CUDA_SUCCESS ? call(out) : result;
+      },
+      name);
 }
 
 // The generic parameters: kinds whose layout is the same in both go over as they are.

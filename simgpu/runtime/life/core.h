@@ -99,6 +99,13 @@ cudaError_t run_without_context(Call&& call, const char* name = __builtin_FUNCTI
   return seen.left(result == CUDA_SUCCESS ? cudaSuccess : record_of(name, result));
 }
 
+// A call that is another exported one with fewer arguments: a CUPTI sees it under its own name, and not that one.
+template <typename Call>
+cudaError_t as_itself(Call&& call, const char* name = __builtin_FUNCTION()) {
+  Seen seen(name);
+  return seen.left(call());
+}
+
 inline CUdeviceptr device_pointer(const void* pointer) { return reinterpret_cast<CUdeviceptr>(pointer); }
 inline CUdeviceptr* device_pointer_out(void** pointer) { return reinterpret_cast<CUdeviceptr*>(pointer); }
 

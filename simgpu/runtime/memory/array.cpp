@@ -204,7 +204,7 @@ extern "C" cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* desc, cudaExtent*
 }
 
 extern "C" cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* desc, cudaArray_const_t array) {
-  return cudaArrayGetInfo(desc, nullptr, nullptr, const_cast<cudaArray_t>(array));
+  return as_itself([&] { return cudaArrayGetInfo(desc, nullptr, nullptr, const_cast<cudaArray_t>(array)); });
 }
 
 extern "C" cudaChannelFormatDesc cudaCreateChannelDesc(int x, int y, int z, int w, cudaChannelFormatKind kind) {

@@ -273,23 +273,26 @@ cudaError_t streamed::cudaMemcpy3DBatchAsync(Mode mode, size_t count, cudaMemcpy
 
 namespace {
 
+// The name is that of the exported function, as for `run`.
 cudaError_t copy_peer(void* dst, int dst_device, const void* src, int src_device, size_t count, bool async,
-                      cudaStream_t stream) {
-  return run([&] {
-    CUcontext from = nullptr;
-    CUcontext to = nullptr;
-    CUresult result = primary_context(src_device, &from);
-    if (result == CUDA_SUCCESS) {
-      result = primary_context(dst_device, &to);
-    }
-    if (result != CUDA_SUCCESS) {
-      return result;
-    }
-    const CUdeviceptr target = device_pointer(dst);
-    const CUdeviceptr source = device_pointer(src);
-    return async ? driver.cuMemcpyPeerAsync(Mode::legacy, target, to, source, from, count, stream)
-                 : driver.cuMemcpyPeer(Mode::legacy, target, to, source, from, count);
-  });
+                      cudaStream_t stream, const char* name = __builtin_FUNCTION()) {
+  return run(
+      [&] {
+        CUcontext from = nullptr;
+        CUcontext to = nullptr;
+        CUresult result = primary_context(src_device, &from);
+        if (result == CUDA_SUCCESS) {
+          result = primary_context(dst_device, &to);
+        }
+        if (result != CUDA_SUCCESS) {
+          return result;
+        }
+        const CUdeviceptr target = device_pointer(dst);
+        const CUdeviceptr source = device_pointer(src);
+        return async ? driver.cuMemcpyPeerAsync(Mode::legacy, target, to, source, from, count, stream)
+                     : driver.cuMemcpyPeer(Mode::legacy, target, to, source, from, count);
+      },
+      name);
 }
 
 }  // namespace

@@ -172,7 +172,9 @@ extern "C" cudaError_t cudaHostAlloc(void** out, size_t size, unsigned flags) {
   return run([&] { return driver.cuMemHostAlloc(out, size, flags); });
 }
 
-extern "C" cudaError_t cudaMallocHost(void** out, size_t size) { return cudaHostAlloc(out, size, 0); }
+extern "C" cudaError_t cudaMallocHost(void** out, size_t size) {
+  return as_itself([&] { return cudaHostAlloc(out, size, 0); });
+}
 
 extern "C" cudaError_t cudaFreeHost(void* pointer) {
   return run([&] { return pointer == nullptr ? CUDA_SUCCESS : driver.cuMemFreeHost(pointer); });

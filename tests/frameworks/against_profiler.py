@@ -1,0 +1,176 @@
+"""gputrace against the framework's own profiler in the same process: calls and kernels against Kineto, FLOPs against PyTorch's counter, memory
+against its allocator.
+
+Kineto leaves out the calls in KINETO_LEAVES_OUT (its source says so), and gputrace does not export some names of the runtime (those whose
+parameters are not the same in CUDA 11, 12 and 13); every other runtime call that either sees, both must see, as often.
+"""
+import collections
+import json
+import re
+
+from against_truth import trace_calls
+from against_truth_of_gpu import by_process
+from differences import Difference
+from traces import dump, report
+
+KINETO_LEAVES_OUT = {'cudaGetDevice', 'cudaSetDevice', 'cudaGetLastError', 'cudaEventCreate', 'cudaEventCreateWithFlags', 'cudaEventDestroy'}
+_INTERNAL = re.compile(r'^__cuda(?!LaunchKernel)')  # how a program registers its kernels: no call of the API
+# What a product or convolution is called in PyTorch: these go to the compute libraries.
+LIBRARY_OPERATIONS = re.compile(r'^aten\.(mm|addmm|bmm|baddbmm|_scaled_mm|convolution|_convolution|cudnn_convolution|convolution_backward|'
+                                r'_scaled_dot_product_cudnn_attention(_backward)?)$')
+FLOPS_ALLOWED = 0.01
+ROUNDED_NS, RATE = 2, 2e-6  # Kineto writes microseconds with three decimals, of its own clock, whose rate it estimates
+CLOCKS_APART_NS = 20000  # between its clock (TSC) and ours, over a program's time
+
+
+class Kineto:
+    """A chrome trace of torch.profiler, cut to the program's own time."""
+
+    def __init__(self, path):
+        with open(path, encoding='utf-8') as file:
+            events = [event for event in json.load(file)['traceEvents'] if event.get('ph') == 'X']
+        program = next(event for event in events if event['name'] == 'gt: program')
+        begin, end = float(program['ts']), float(program['ts']) + float(program['dur'])
+        self.calls = [event for event in events if event.get('cat') in ('cuda_runtime', 'cuda_driver') and begin <= float(event['ts']) <= end]
+        called = {event['args'].get('correlation') for event in self.calls}
+        self.operations = {kind: [event for event in events if event.get('cat') == category and event['args'].get('correlation') in called]
+                           for kind, category in (('kernel', 'kernel'), ('copy', 'gpu_memcpy'), ('memset', 'gpu_memset'))}
+
+    def runtime_calls(self):
+        """{documented name: count}"""
+        return collections.Counter(_documented(event['name']) for event in self.calls if event['cat'] == 'cuda_runtime')
+
+
+def _documented(name):
+    return re.sub(r'^__|_(v\d+|ptsz|ptds)(?=_|$)', '', name)
+
+
+def runtime_calls(process, said):
+    """{documented name: count} of the trace, while the program ran."""
+    counts = collections.Counter()
+    for calls in trace_calls(dump(process), 'runtime').values():
+        for call in calls:
+            if said['begin_ns'] <= call.begin <= said['end_ns'] and not _INTERNAL.match(call.variant):
+                counts[_documented(call.variant)] += 1
+    return counts
+
+
+def _common_calls(process, said, kineto, exported):
+    """[(name, count in the trace, count in Kineto)] of what both promise."""
+    ours, theirs = runtime_calls(process, said), kineto.runtime_calls()
+    return [(name, ours[name], theirs[name]) for name in sorted((set(ours) | set(theirs)) & exported - KINETO_LEAVES_OUT)]
+
+
+def _compare_calls(process, said, kineto, exported):
+    for name, ours, theirs in _common_calls(process, said, kineto, exported):
+        if ours != theirs:
+            yield Difference('calls', f'{name}: {ours} in the trace, {theirs} in Kineto')
+
+
+def _facts(kind, line):
+    """What Kineto says of an operation, from the truth."""
+    if kind != 'kernel':
+        return (line['bytes'],)
+    return tuple(line['grid']), tuple(line['block']), line['registers'] or 0, line['static_shared_bytes'] + line['dynamic_shared_bytes']
+
+
+def _kineto_facts(kind, event):
+    args = event['args']
+    return (args['bytes'],) if kind != 'kernel' else (tuple(args['grid']), tuple(args['block']), args['registers per thread'], args['shared memory'])
+
+
+def _compare_operations(process, said, kineto):
+    """Operation by operation: those of one call by their start, since the nodes of a graph share its correlation."""
+    offsets = []
+    for kind, events in kineto.operations.items():
+        truth = [line for line in process.truth_of(kind) if said['begin_ns'] <= line['call_begin_ns'] <= said['end_ns']]
+        if len(events) != len(truth):
+            yield Difference('Kineto', f'{len(events)} of kind {kind} in Kineto, {len(truth)} in the truth')
+            continue
+        events = sorted(events, key=lambda event: (event['args']['correlation'], float(event['ts']), _kineto_facts(kind, event)))
+        truth.sort(key=lambda line: (line['correlation'], line['start_ns'], _facts(kind, line)))
+        for event, line in zip(events, truth):
+            if (event['args']['correlation'], _kineto_facts(kind, event)) != (line['correlation'], _facts(kind, line)):
+                yield Difference('Kineto', f"{kind}: {event['args']} in Kineto, {line} in the truth")
+                break
+            took = line['end_ns'] - line['start_ns']
+            if abs(float(event['dur']) * 1000 - took) > ROUNDED_NS + RATE * took:
+                yield Difference('Kineto', f"{kind}: {event['dur']} us in Kineto, {took} ns in the truth")
+                break
+            offsets.append(float(event['ts']) * 1000 - line['start_ns'])
+    if offsets and max(offsets) - min(offsets) > CLOCKS_APART_NS:
+        yield Difference('Kineto', f'its clock and the truth drift apart by {max(offsets) - min(offsets):.0f} ns')
+
+
+def library_flops(said):
+    """The counter's FLOPs of operations that compute libraries carry out, or None."""
+    if 'flops' not in said:
+        return None
+    return sum(count for op, count in said['flops'].items() if LIBRARY_OPERATIONS.match(re.sub(r'\.(default|out|dtype)$', '', op.removeprefix('torch.ops.'))))
+
+
+def report_flops(process):
+    """The report's FLOPs of products and convolutions, and the calls whose FLOPs it does not know."""
+    rows = report(process, 'libs')['sections'].get('libs', {'rows': []})['rows']
+    return sum(row['flops'] or 0 for row in rows), [row for row in rows if row['flops'] is None]
+
+
+def _compare_flops(process, said):
+    counted = library_flops(said)
+    if counted is None:
+        return
+    reported, _ = report_flops(process)
+    if abs(reported - counted) > FLOPS_ALLOWED * counted:
+        yield Difference('FLOPs', f'{reported} in the report, {counted} by the counter ({said["flops"]})')
+
+
+def _compare_memory(process, said):
+    """Each segment of PyTorch's allocator is one cudaMalloc: the report has at least those."""
+    pools = [row for row in report(process, 'memory')['sections']['memory']['rows'] if row['device'] is not None and row['pool'].startswith('device')]
+    allocations, wanted = sum(row['allocations'] for row in pools), said['memory'].get('segment.all.allocated', 0)
+    if allocations < wanted:
+        yield Difference('memory', f'{allocations} allocations of device memory in the report, {wanted} segments in the allocator')
+    peak, reserved = sum(row['peak_bytes'] for row in pools), said['memory'].get('reserved_bytes.all.peak', 0)
+    if peak < reserved:
+        yield Difference('memory', f'peak of {peak} bytes in the report, {reserved} reserved by the allocator at its peak')
+
+
+def compare(profiled, exported):
+    """Differences, a process at a time; `exported` are the runtime's names that gputrace records."""
+    if profiled.run.returncode != 0:
+        yield Difference('profiler', f'the program ends with {profiled.run.returncode} under it: {profiled.run.stderr[-300:]!r}')
+        return
+    if not profiled.processes:
+        yield Difference('profiler', 'it left nothing')
+    processes, _ = by_process(profiled.run)
+    processes = {process.pid: process for process in processes}
+    for said in profiled.processes:
+        process, kineto = processes.get(said['pid']), Kineto(said['kineto'])
+        if process is None:
+            yield Difference('profiler', f'process {said["pid"]} has no trace')
+            continue
+        yield from _compare_calls(process, said, kineto, exported)
+        yield from _compare_operations(process, said, kineto)
+        yield from _compare_flops(process, said)
+        yield from _compare_memory(process, said)
+
+
+def numbers(profiled, exported):
+    """What the table shows, summed over processes."""
+    totals = collections.Counter()
+    processes, _ = by_process(profiled.run)
+    processes = {process.pid: process for process in processes}
+    flops_known = True
+    for said in profiled.processes:
+        process = processes.get(said['pid'])
+        if process is None:
+            continue
+        kineto, counted = Kineto(said['kineto']), library_flops(said)
+        flops_known = flops_known and counted is not None
+        for _, ours, theirs in _common_calls(process, said, kineto, exported):
+            totals['calls'] += ours
+            totals['kineto_calls'] += theirs
+        totals['flops'] += report_flops(process)[0]
+        totals['counted_flops'] += counted or 0
+    return {'calls': [totals['calls'], totals['kineto_calls']],
+            'flops': [totals['flops'], totals['counted_flops']] if flops_known else None}

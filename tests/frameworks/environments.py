@@ -1,0 +1,96 @@
+"""The frameworks' own virtual environments: build/frameworks/NAME, made from locks/NAME.txt, whose first line names the Python."""
+import glob
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.abspath(os.path.join(HERE, '..', '..', 'build', 'frameworks'))
+_FIRST_LINE = re.compile(r'^# Python (\d+\.\d+): (.*)$', re.M)
+
+
+class CannotBeHad(Exception):
+    """Why a framework is not here and could not be brought."""
+
+
+def lock_of(name):
+    return os.path.join(HERE, 'locks', name + '.txt')
+
+
+def locked():
+    """The names of all frameworks that have a lock."""
+    return sorted(os.path.basename(path)[:-len('.txt')] for path in glob.glob(lock_of('*')))
+
+
+def _lock_text(name):
+    with open(lock_of(name), encoding='utf-8') as file:
+        return file.read()
+
+
+def python_of(name):
+    """The Python that the framework's lock is for: '3.11'."""
+    return _FIRST_LINE.search(_lock_text(name))[1]
+
+
+def version_of(name, package):
+    """The version of a package in the framework's lock."""
+    found = re.search(rf'^{re.escape(package)}==(\S+)', _lock_text(name), re.M | re.I)
+    return found[1] if found else None
+
+
+def interpreter(version):
+    """The path of a Python of that version on this machine, or None: one that is on the path, else one of pyenv's."""
+    pyenv = os.environ.get('PYENV_ROOT') or os.path.expanduser('~/.pyenv')
+    paths = glob.glob(os.path.join(pyenv, 'versions', version + '.*', 'bin', 'python' + version))
+    on_path = shutil.which('python' + version)
+    if on_path and 'shims' not in on_path:
+        paths.append(on_path)
+    for path in reversed(paths):
+        if subprocess.run([path, '-c', 'import ensurepip'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return path
+    return None
+
+
+class Environment:
+    """A framework that is installed: its Python, and what its installation took."""
+
+    def __init__(self, name, seconds):
+        self.name, self.seconds = name, seconds
+        self.root = os.path.join(ROOT, name)
+        self.python = os.path.join(self.root, 'bin', 'python')
+
+    def bytes(self):
+        out = subprocess.run(['du', '-s', '--block-size=1', self.root + '/'], stdout=subprocess.PIPE, check=True).stdout
+        return int(out.split()[0])
+
+    def command(self, name):
+        return os.path.join(self.root, 'bin', name)
+
+
+def installed(name):
+    """The Environment of a framework, made where it is not there or its lock has changed. Raises CannotBeHad."""
+    root, mark = os.path.join(ROOT, name), hashlib.sha256(_lock_text(name).encode()).hexdigest()
+    marked = os.path.join(root, '.lock')
+    if os.path.exists(marked):
+        with open(marked, encoding='utf-8') as file:
+            if file.read() == mark:
+                return Environment(name, 0)
+    python = interpreter(python_of(name))
+    if not python:
+        raise CannotBeHad(f'no Python {python_of(name)} on this machine')
+    began = time.monotonic()
+    os.makedirs(ROOT, exist_ok=True)
+    shutil.rmtree(root, ignore_errors=True)
+    log = root + '.log'
+    with open(log, 'w', encoding='utf-8') as file:
+        for command in ([python, '-m', 'venv', root],
+                        [os.path.join(root, 'bin', 'python'), '-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', '--no-deps', '--no-compile',
+                         '--require-hashes', '--only-binary=:all:', '-r', lock_of(name)]):
+            if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False).returncode != 0:
+                raise CannotBeHad(f'its packages could not be installed: see {os.path.relpath(log)}')
+    with open(marked, 'w', encoding='utf-8') as file:
+        file.write(mark)
+    return Environment(name, time.monotonic() - began)

@@ -1,0 +1,42 @@
+"""profiled.py PROGRAM [ARGUMENT...]: runs a PyTorch program, unchanged, under PyTorch's own profiler (Kineto), its FLOP counter, and with a
+last look at its allocator. What they say goes to $GT_SAID/said-PID.json and kineto-PID.json. Any Python since 3.8."""
+import contextlib
+import json
+import os
+import runpy
+import sys
+import time
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils.flop_counter import FlopCounterMode
+
+
+def program(marks):
+    """The program, between two stamps of our clock and within a range of the profiler's."""
+    marks['begin_ns'] = time.monotonic_ns()
+    with record_function('gt: program'):
+        try:
+            runpy.run_path(sys.argv[0], run_name='__main__')
+        finally:
+            torch.cuda.synchronize()
+    marks['end_ns'] = time.monotonic_ns()
+
+
+def main():
+    sys.argv = sys.argv[1:]
+    sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
+    marks, counter = {}, FlopCounterMode(display=False) if os.environ.get('GT_FLOPS', '1') == '1' else None
+    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+        with counter or contextlib.nullcontext():
+            program(marks)
+    folder, pid = os.environ['GT_SAID'], os.getpid()
+    profiler.export_chrome_trace(os.path.join(folder, 'kineto-%d.json' % pid))
+    said = dict(marks, pid=pid, torch=torch.__version__, memory=dict(torch.cuda.memory_stats()))
+    if counter:
+        said['flops'] = {str(op): count for op, count in counter.get_flop_counts().get('Global', {}).items()}
+    with open(os.path.join(folder, 'said-%d.json' % pid), 'w', encoding='utf-8') as file:
+        json.dump(said, file)
+
+
+main()
