@@ -141,6 +141,11 @@ void device_start(const DeviceOptions& options, const DeviceHost& host) {
   open_and_switch_on();
 }
 
+void device_leave() {
+  process_exits(nullptr);
+  collector_alive.alive.store(0, std::memory_order_release);
+}
+
 void device_window_changed() {
   if (!is_on()) return;
   UntracedScope untraced;

@@ -37,6 +37,9 @@ struct DeviceOptions {
 // Opens CUPTI and begins to collect if the window is open; tells why not otherwise. Once per process.
 void device_start(const DeviceOptions& options, const DeviceHost& host);
 
+// What was collected is brought in, bounded as at exit; after that nothing here does anything any more.
+void device_leave();
+
 // The window of the session changed (cuProfilerStart/Stop, an NVTX range): collection follows before this returns.
 void device_window_changed();
 

@@ -116,6 +116,8 @@ unsigned initializing_driver(unsigned flags) {
 
 void driver_ready() { start(); }
 
+void end_device_collection() { device_leave(); }
+
 void device_window_moved() {
   ErrnoGuard guard;
   device_window_changed();

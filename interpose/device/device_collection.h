@@ -11,6 +11,8 @@ void configure_device_collection(const Options& options, Bytes ring_budget);
 // The program initializes the driver: before the real call and after it. Only the first of each does something.
 unsigned initializing_driver(unsigned flags);
 void driver_ready();
+// For good.
+void end_device_collection();
 // The window of the session was moved by the program itself.
 void device_window_moved();
 

@@ -12,6 +12,10 @@ namespace gputrace {
 // thread).
 __attribute__((cold)) bool enter_session();
 
+// Whether this process, or the one that it was forked from, has put itself under a filter of system calls
+// (session/sandbox.cpp): no more of them from us then.
+bool is_sandboxed();
+
 // What moves the session's window (session/window.h).
 // cuProfilerStart and cuProfilerStop under GPUTRACE_CAPTURE=profiler-api; nothing otherwise.
 void set_profiler_range(bool begin, Ticks now);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "interpose/hot/session.h"
 #include "interpose/lookup/elf_tables.h"
 
 namespace gputrace {
@@ -175,6 +176,7 @@ bool lies_in(const void* address, ObjectRole role) {
 }
 
 void keep_loaded(const void* function) {
+  if (is_sandboxed()) return;  // dlopen allocates
   static constexpr u32 kObjects = 16;
   static constinit std::atomic<u64> kept[kObjects][2]{};  // begin, end: they do not move any more
   const u64 at = reinterpret_cast<u64>(function);

@@ -230,7 +230,8 @@ int start_session() {
 void start_once() {
   const u64 generation = next_generation++;
   int error = ENOMEM;
-  if (!call_on_own_stack([](void* result) { *static_cast<int*>(result) = start_session(); }, &error) || error != 0) {
+  if (is_sandboxed() ||
+      !call_on_own_stack([](void* result) { *static_cast<int*>(result) = start_session(); }, &error) || error != 0) {
     gate.libraries.store(kLibrariesOff, std::memory_order_relaxed);
     gate.generation.store(kGateOff, std::memory_order_release);
     return;

@@ -13,6 +13,8 @@ ROUTES = {'dlsym', 'dlopen', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cudaGet
           'cudaGetDriverEntryPointByVersion', 'InitializeInjectionNvtx2', 'InitializeInjectionNvtxExtension', 'getenv',
           # By which a host that is a subreaper would see the sidecar.
           'wait', 'waitpid', 'wait3', 'wait4', 'waitid',
+          # By which a program forbids system calls to itself.
+          'prctl', 'syscall',
           # By which another client of CUPTI comes and goes.
           'cuptiSubscribe', 'cuptiSubscribe_v2', 'cuptiUnsubscribe', 'cuptiFinalize', 'cuptiActivityRegisterCallbacks',
           'cuptiSetThreadIdType', 'cuptiActivitySetAttribute',

@@ -470,4 +470,73 @@ def test_a_host_that_adopts_orphans():
         forget_run()
 
 
+# Adds a filter that kills for what a program of its own making needs no more: by prctl, by seccomp, or not at all.
+SANDBOX = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static const int forbidden[] = {SYS_memfd_create, SYS_clone, SYS_clone3, SYS_pidfd_open, SYS_fallocate, SYS_prlimit64, SYS_readlinkat, SYS_readlink,
+  SYS_getrandom, SYS_faccessat, SYS_fcntl, SYS_wait4, SYS_munmap, SYS_getcwd, SYS_gettid, SYS_rt_sigprocmask, SYS_openat, SYS_geteuid, SYS_getegid,
+  SYS_getpid, SYS_madvise, SYS_mmap, SYS_mprotect, SYS_tgkill, SYS_process_vm_readv, SYS_execve, SYS_prctl, SYS_futex};
+static void forbid(int by_prctl, int harmless) {
+  struct sock_filter filter[64];
+  int n = 0, count = harmless ? 0 : sizeof forbidden / sizeof *forbidden;
+  filter[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  for (int i = 0; i < count; ++i) filter[n++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, forbidden[i], count - i, 0);
+  filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+  filter[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
+  struct sock_fprog program = {n, filter};
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (by_prctl ? prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) : syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
+    _exit(80);
+}
+extern int cuInit(unsigned), cuCtxSynchronize(void);
+int main(int count, char** words) {
+  int bad = 0;
+  if (!strcmp(words[1], "contain")) {
+    forbid(1, 1);
+    execv(words[2], words + 2);
+    return 81;
+  }
+  if (!strcmp(words[2], "late")) bad |= cuInit(0) | cuCtxSynchronize();
+  forbid(!strcmp(words[1], "prctl"), 0);
+  bad |= cuInit(0) | cuCtxSynchronize();
+  char text[] = "0 done\n";
+  text[0] += bad;
+  write(1, text, sizeof text - 1);
+  syscall(SYS_exit_group, 6);
+}
+"""
+
+
+def test_programs_that_put_themselves_under_a_filter():
+    os.makedirs(scratch('driver'))
+    os.rename(compiled('real.c', 'int cuInit(unsigned flags) { return 0; } int cuCtxSynchronize(void) { return 0; }', '-shared', '-fPIC',
+                       '-Wl,-soname,libcuda.so.1'), scratch('driver', 'libcuda.so.1'))
+    binary = compiled('sandbox.c', SANDBOX, scratch('driver', 'libcuda.so.1'))
+    env = {'LD_LIBRARY_PATH': scratch('driver')}
+    for way in ('prctl', 'seccomp'):
+        for when in ('early', 'late'):
+            plain, run = both([binary, way, when], env)
+            check_equal((run.returncode, run.stdout), (6, b'0 done\n'), f'{way} {when}')
+            check_equal(os.path.exists(run.output), when == 'late', 'a trace of what came before the filter')
+            if when == 'late':
+                check_equal({row['call']: row['calls'] for row in rows(run, 'api')}, {'cuInit': 1, 'cuCtxSynchronize': 1}, 'calls before the filter')
+            forget_run()
+
+
+def test_a_container_with_a_filter_is_traced():
+    binary = compiled('sandbox.c', SANDBOX, '-lcuda')
+    plain, run = both([binary, 'contain', program('drv_linked')])
+    check_equal(check_launches_against_truth(run), 21, 'launches')
+
+
 main()
