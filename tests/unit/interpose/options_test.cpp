@@ -2,6 +2,7 @@
 #include "interpose/settings/options.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -64,7 +65,10 @@ TEST(ReadOptions, WarnsOncePerMistakeAndGoesOnWithDefaults) {
                              "GPUTRACE_RUN=x",
                              "GPUTRACE_ON_FULL=overwrite",
                              nullptr};
-  copy_environment(const_cast<char* const*>(variables));
+  char** const before = environ;
+  environ = const_cast<char**>(variables);
+  copy_environment();
+  environ = before;
   char text[8192];
   InfoText info(text, sizeof text);
   const Options options = read_options(info);
