@@ -110,7 +110,10 @@ bool math_of(int type, int compute, bool tf32, Math& math) {
 
 int kernels_for(Math math) { return static_cast<int>(fitting(math).size()); }
 
-CUresult launch_gemm(const Gemm& gemm, CUstream stream) {
+CUresult launch_gemm(const Gemm& asked, CUstream stream) {
+  Gemm gemm = asked;
+  // Rows of TF32 that are no multiples of 16 bytes: not on tensor cores.
+  if (gemm.math == Math::Tf32 && (gemm.m % 4 || gemm.n % 4 || gemm.k % 4)) gemm.math = Math::F32;
   if (gemm.m <= 0 || gemm.n <= 0 || gemm.batch <= 0) return CUDA_SUCCESS;
   std::vector<const GemmKernel*> kernels = fitting(gemm.math);
   if (kernels.empty()) return CUDA_ERROR_NOT_SUPPORTED;

@@ -1,7 +1,6 @@
 # Libraries that the program unloads and loads again, elsewhere: what is remembered of them must not lead to where they were.
 from harness import *
 
-STANDINS = os.path.join(BUILD, 'tests/standins')
 PLUGIN = '#include <stddef.h>\nint %(function)s(%(types)s);\nint plugin_call(void) { return %(function)s(%(arguments)s); }\n'
 # Whatever room the library leaves is taken, so that it comes back at another address; the plugin at its old one.
 HOST = r'''
@@ -59,7 +58,7 @@ def test_runtime_that_comes_and_goes_with_a_plugin():
 
 
 def test_cublas_that_comes_and_goes_with_a_plugin():
-    check_comes_and_goes(STANDINS, 'libcublas.so.13', 'cublasCreate_v2', 'void**', '(void*[1]){0}', {'GPUTRACE_COLLECT': 'api,libs'})
+    check_comes_and_goes(places.simgpu, 'libcublas.so.13', 'cublasCreate_v2', 'void**', '(void*[1]){0}', {'GPUTRACE_COLLECT': 'api,libs'})
 
 
 main()
