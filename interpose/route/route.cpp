@@ -10,8 +10,10 @@
 #include "interpose/hot/session.h"
 #include "interpose/hot/traced.h"
 #include "interpose/library/library_route.h"
+#include "interpose/lookup/elf_file.h"
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/lookup/named_variables.h"
+#include "interpose/route/lookup_error.h"
 #include "interpose/settings/environment.h"
 
 namespace gputrace {
@@ -142,10 +144,12 @@ bool is_door(const void* caller, const char* name) {
 bool has_real(u16 id) { return find_function(ObjectRole::Other, kCalls[id].name) != nullptr; }
 
 // A look-up by name for the whole program: our export answers it, which is only right if there is something behind it.
-DlsymAnswer answer_global(const char* name, u16 id) {
+DlsymAnswer answer_global(const char* name, u16 id, const void* caller) {
   if (has_real(id)) return {nullptr, 0};
   DlsymFunction real = libc_dlsym();
-  return {real ? real(RTLD_NEXT, name) : nullptr, 1};  // finds nothing and says so: dlerror() is as it would be
+  if (real) real(RTLD_NEXT, name);  // finds nothing, and says so
+  not_found_for(caller);
+  return {nullptr, 1};
 }
 
 // Two runtimes in one process: a wrapper reaches one. The other one's functions are handed out as they are.
@@ -221,11 +225,14 @@ extern "C" void* gputrace_find_dlopen() {
   return found;
 }
 
-extern "C" int gputrace_dlopen_flags(int flags) {
-  if (!(flags & RTLD_DEEPBIND)) return flags;
+// An object that is opened with RTLD_DEEPBIND finds its own dependencies before us: the flag is taken off where that would
+// hide calls of CUDA, and there only, since others of its dependencies may then come from elsewhere.
+extern "C" int gputrace_dlopen_flags(int flags, const char* file) {
+  if (!(flags & RTLD_DEEPBIND) || gate_generation() == kGateOff || is_sandboxed()) return flags;
   const char* keep = copied_variable("GPUTRACE_KEEP_DEEPBIND");
-  const bool off = gate_generation() == kGateOff;
-  return off || (keep && keep[0] == '1') ? flags : flags & ~RTLD_DEEPBIND;
+  if (keep && keep[0] == '1') return flags;
+  ErrnoGuard guard;
+  return file_reaches_cuda(file) ? flags & ~RTLD_DEEPBIND : flags;
 }
 
 extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* caller) {
@@ -234,7 +241,11 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
   const u16 id = find_call(name);
   if (!id) return {nullptr, 0};
   ErrnoGuard guard;
-  if (kCalls[id].level == CallLevel::Library) return answer_library(handle, id, caller);
+  if (kCalls[id].level == CallLevel::Library) {
+    const DlsymAnswer answer = answer_library(handle, id, caller);
+    if (answer.answered && !answer.value) not_found_for(caller);
+    return answer;
+  }
   if (lies_in(caller, ObjectRole::Cupti)) {
     // By handle it gets the driver's own anyway; by scope it would get ours.
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) return {nullptr, 0};
@@ -242,13 +253,13 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
     return {driver, driver ? 1u : 0u};
   }
   bind_named_variables_of(caller, name);
-  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return answer_global(name, id);
+  if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return answer_global(name, id, caller);
   if (is_door(caller, name)) return {nullptr, 0};
   DlsymFunction ask = libc_dlsym();
   if (!ask) return {nullptr, 0};
   void* real = ask(handle, name);
   if (!real) return {nullptr, 1};  // dlerror() is set
-  if (is_ours(real)) return has_real(id) ? DlsymAnswer{real, 1} : answer_global(name, id);
+  if (is_ours(real)) return has_real(id) ? DlsymAnswer{real, 1} : answer_global(name, id, caller);
   LoadedObject object;
   if (!find_object(real, object) || object.role != role_of_call(id)) return {real, 1};
   if (object.role == ObjectRole::Runtime && !same_runtime(id, real, caller)) return {real, 1};

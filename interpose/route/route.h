@@ -12,7 +12,7 @@ __attribute__((visibility("hidden"))) void* gputrace_find_dlsym();
 // The real dlopen; `flags` come back without RTLD_DEEPBIND, which would hide us from what is opened, unless
 // GPUTRACE_KEEP_DEEPBIND=1.
 __attribute__((visibility("hidden"))) void* gputrace_find_dlopen();
-__attribute__((visibility("hidden"))) int gputrace_dlopen_flags(int flags);
+__attribute__((visibility("hidden"))) int gputrace_dlopen_flags(int flags, const char* file);
 // The next functions behind ours in load order; null until first needed. Read by the assembler.
 __attribute__((visibility("hidden"))) extern void* gputrace_real_dlsym;
 __attribute__((visibility("hidden"))) extern void* gputrace_real_dlopen;

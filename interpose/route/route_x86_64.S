@@ -81,6 +81,7 @@ dlopen:
     jne 2f
     call gputrace_find_dlopen
 2:  movl 8(%rsp), %edi
+    movq 16(%rsp), %rsi
     call gputrace_dlopen_flags
     addq $16, %rsp
     .cfi_adjust_cfa_offset -16

@@ -9,7 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check import SOURCE, Elf, artefact, check, finish, skip  # noqa: E402
 
 # Names that are no row of a table: what the routes to the driver go through, and how NVTX finds an injected library.
-ROUTES = {'dlsym', 'dlopen', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cudaGetDriverEntryPoint',
+ROUTES = {'dlsym', 'dlopen', 'dlerror', 'cuGetProcAddress', 'cuGetProcAddress_v2', 'cudaGetDriverEntryPoint',
           'cudaGetDriverEntryPointByVersion', 'InitializeInjectionNvtx2', 'InitializeInjectionNvtxExtension', 'getenv',
           # By which a host that is a subreaper would see the sidecar.
           'wait', 'waitpid', 'wait3', 'wait4', 'waitid',

@@ -539,4 +539,62 @@ def test_a_container_with_a_filter_is_traced():
     check_equal(check_launches_against_truth(run), 21, 'launches')
 
 
+def test_errors_of_look_ups_name_who_asked():
+    text = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+static void ask(void* handle, const char* name) {
+  void* found = dlsym(handle, name);
+  const char* error = dlerror();
+  printf("%s %d %s\n", name, found != 0, error ? error : "no error");
+  printf("%s\n", dlerror() ? "again" : "once");
+}
+int main(int count, char** words) {
+  void* library = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
+  void (*inside)(void) = (void (*)(void))dlsym(library, "inside");
+  for (int i = 0; i < 2; ++i) {
+    ask(RTLD_DEFAULT, i ? "cuMemAlloc_v2" : "cuNoSuchThing");
+    ask(RTLD_NEXT, "cuInit");
+    ask(library, "cudaMalloc");
+    ask(RTLD_DEFAULT, "ncclAllReduce");
+    inside();
+  }
+  return 3;
+}
+"""
+    inside = compiled('inside.c', '#include <dlfcn.h>\n#include <stdio.h>\nvoid inside(void) { void* found = dlsym(RTLD_DEFAULT, "cuLaunchKernel"); '
+                      'const char* error = dlerror(); printf("%d %s\\n", found != 0, error ? error : "no error"); }\n', '-shared', '-fPIC', '-ldl')
+    plain, run = both([compiled('errors.c', text, '-ldl'), inside], {'LD_LIBRARY_PATH': None})
+    check(b'errors: undefined symbol: cuMemAlloc_v2' in run.stdout and b'inside.so: undefined symbol: cuLaunchKernel' in run.stdout, 'errors', run.stdout)
+
+
+def test_a_plugin_bound_to_its_own_dependencies():
+    # Two libraries of one name's function: the plugin's own, and the program's. RTLD_DEEPBIND means the plugin's; where the plugin
+    # reaches CUDA its calls are seen.
+    answer = 'int answer(void) { return %d; }\n'
+    program_s = compiled('libglobal.c', answer % 1, '-shared', '-fPIC')
+    plugin_s = compiled('libprivate.c', answer % 2, '-shared', '-fPIC')
+    here = '-Wl,-rpath,$ORIGIN'
+    plain_plugin = compiled('plugin.c', 'extern int answer(void); int run(void) { return answer(); }\n', '-shared', '-fPIC', plugin_s, here)
+    cuda_plugin = compiled('cuda_plugin.c', CUDA + 'int run(void) { return launch(4); }\n', '-shared', '-fPIC', '-lcuda')
+    needs = compiled('libneeds.c', 'extern int run(void); int outer(void) { return run(); }\n', '-shared', '-fPIC', cuda_plugin, here)
+    text = r"""
+#include <dlfcn.h>
+#include <stdio.h>
+extern int answer(void);
+int main(int count, char** words) {
+  void* plugin = dlopen(words[1], RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  int (*run)(void) = plugin ? (int (*)(void))dlsym(plugin, words[2]) : 0;
+  printf("%d %d %s\n", answer(), run ? run() : -1, plugin ? "" : dlerror());
+  return 3;
+}
+"""
+    opener = compiled('opener.c', text, program_s, here, '-ldl')
+    for plugin, function, result, launches in ((plain_plugin, 'run', 2, 0), (cuda_plugin, 'run', 0, 4), (needs, 'outer', 0, 4)):
+        plain, run = both([opener, plugin, function])
+        check_equal((run.returncode, run.stdout), (3, b'1 %d \n' % result), 'which one was called')
+        check_equal(metrics(run)['launches'] if launches else os.path.exists(run.output), launches, f'launches of {plugin}')
+        forget_run()
+
+
 main()
