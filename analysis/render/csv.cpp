@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/render/render.h"
+#include "analysis/words/safe_text.h"
 
 namespace gputrace {
 namespace {
@@ -18,9 +19,17 @@ void append_field(std::string& out, const std::string& text) {
   out += '"';
 }
 
+// A spreadsheet takes a text that begins so for a formula, and names come from the traced program: they get a mark that
+// spreadsheets read as "text", and no byte that is a control character.
+std::string harmless(const std::string& text) {
+  std::string safe = safe_text(text);
+  if (!safe.empty() && std::string_view("=+-@").find(safe[0]) != std::string_view::npos) safe.insert(0, 1, '\'');
+  return safe;
+}
+
 std::string raw(const Value& value) {
   if (is_null(value)) return "";
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* text = std::get_if<std::string>(&value)) return harmless(*text);
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
   if (const auto* whole = std::get_if<i64>(&value)) return std::to_string(*whole);
   return fmt::format("{}", std::get<double>(value));

@@ -299,7 +299,15 @@ TEST(Render, JsonIsNullWhereTextHasADash) {
 
 TEST(Render, CsvQuotesAndLeavesNullEmpty) {
   EXPECT_EQ(render_csv(small_report().tables[0]),
-            "name,total_ns,bytes,share,none\r\n\"a,\"\"b\"\"\n\x1b[2J\",1234567,1536,0.25,\r\nc\xff,,0,,\r\n");
+            "name,total_ns,bytes,share,none\r\n\"a,\"\"b\"\"\\x0a\\x1b[2J\",1234567,1536,0.25,\r\nc\\xff,,0,,\r\n");
+}
+
+TEST(Render, CsvHoldsNoFormula) {
+  Table table;
+  table.columns = {{"name", Unit::Text, Hint::Name}, {"left", Unit::Count}};
+  for (const char* name : {"=1+1", "+1", "-1", "@now()", "a=b", "\t=1"})
+    table.rows.push_back({std::string(name), i64{-1}});
+  EXPECT_EQ(render_csv(table), "name,left\r\n'=1+1,-1\r\n'+1,-1\r\n'-1,-1\r\n'@now(),-1\r\na=b,-1\r\n\\x09=1,-1\r\n");
 }
 
 TEST(Table, SortsLargestFirstAndNullLast) {
