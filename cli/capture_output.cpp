@@ -42,6 +42,7 @@ Captured capture_output(const std::vector<std::string>& command,
                         const std::vector<std::pair<std::string, std::string>>& variables, int patience_ms) {
   Captured result;
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   Pipe out, err, exec_failed;

@@ -1,6 +1,7 @@
 #include "cli/cupti_choice.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,7 +42,8 @@ std::string find_by_loader(const TraceOptions& options, const Places& places, co
     folders.emplace_back(usual);
   }
   for (const std::string& folder : folders) {
-    if (readable(folder + "/" + name)) return folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
+    if (readable(path)) return path;
   }
   return cache_knows(name) ? name : "";
 }
@@ -103,6 +105,7 @@ CuptiChoice choose_cupti(const TraceOptions& options, const Places& places, cons
   const std::vector<std::string> packages = package_folders(target);
   for (const std::string& folder : packages) loaded.push_back(folder + "/");
   std::vector<const char*> paths;
+  paths.reserve(loaded.size());
   for (const std::string& object : loaded) paths.push_back(object.c_str());
   const std::string driver = find_driver(options, places), home = variable("CUDA_HOME");
   CuptiSearch search;

@@ -1,4 +1,5 @@
 // gputrace env: the variables that `run` would set, for shells, batch scripts and containers.
+#include <fmt/format.h>
 #include <cstdio>
 
 #include "analysis/words/safe_text.h"
@@ -32,11 +33,11 @@ int env_verb(const Arguments& arguments, Globals& globals) {
   const std::string traces = options.output.empty() ? (docker ? "/gputrace/gputrace-%j" : scratch) : options.output;
   for (const auto& [name, value] : trace_variables(options, places, traces, simulated.preloads)) {
     if (docker) {
-      output.write(" -e " + name + "=" + shell_word(value));
+      output.write(fmt::format(" -e {}={}", name, shell_word(value)));
     } else if (name == "GPUTRACE_OUTPUT" && options.output.empty() && slurm) {
-      output.write("export " + name + "=\"" + value + "\"\n");
+      output.write(fmt::format("export {}=\"{}\"\n", name, value));
     } else {
-      output.write("export " + name + "=" + shell_word(value) + "\n");
+      output.write(fmt::format("export {}={}\n", name, shell_word(value)));
     }
   }
   if (docker) {

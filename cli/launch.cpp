@@ -52,6 +52,7 @@ Ending wait_for(pid_t child, const sigset_t& signals) {
 Ending launch(const std::vector<std::string>& command,
               const std::vector<std::pair<std::string, std::string>>& variables) {
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   int exec_failed[2];

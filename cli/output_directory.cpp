@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -92,7 +93,7 @@ void look_below(const std::string& folder, int depth, std::set<std::string>& fou
   while (const dirent* entry = readdir(dir)) {
     const std::string name = entry->d_name;
     if (name == "." || name == "..") continue;
-    const std::string path = folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
     struct stat about;
     if (lstat(path.c_str(), &about) != 0) continue;
     if (S_ISDIR(about.st_mode) && depth > 0) look_below(path, depth - 1, found);

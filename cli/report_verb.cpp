@@ -1,4 +1,5 @@
 // gputrace report: loads traces, makes the sections that were asked for, renders them.
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstdio>
 
@@ -188,7 +189,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (options.format == "csv" && report.tables.empty()) {
     const std::string& section = options.sections.front();
     for (const auto& [what, why] : report.coverage.not_collected) {
-      if (what == section) return fail(kNoInput, "section '" + section + "' is not in this trace: " + why);
+      if (what == section) return fail(kNoInput, fmt::format("section '{}' is not in this trace: {}", section, why));
     }
   }
   const bool strict_fails = options.strict && incomplete(report);

@@ -48,7 +48,7 @@ CUresult capture_copy(Call& call, Stream& stream, const Copy& copy, const CUDA_M
   node.context = stream.context;
   node.copy = copy;
   node.copy.async = true;
-  return append(call, stream, std::move(node));
+  return append(call, stream, node);
 }
 
 CUresult capture_memset(Call& call, Stream& stream, const Memset& memset) {
@@ -61,7 +61,7 @@ CUresult capture_memset(Call& call, Stream& stream, const Memset& memset) {
                  memset.width,
                  memset.height,
                  handle_of(stream.context)};
-  return append(call, stream, std::move(node));
+  return append(call, stream, node);
 }
 
 CUresult capture_host_function(Call& call, Stream& stream, CUhostFn function, void* data) {
