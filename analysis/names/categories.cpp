@@ -24,12 +24,19 @@ struct Subject {
 
 bool begins(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
+// Whole words: "converting_copy" does not begin with "conv".
+bool begins_with_words(std::string_view text, std::string_view words) {
+  if (!begins(text, words)) return false;
+  const char next = text.size() > words.size() ? text[words.size()] : ' ';
+  return next < 'a' || next > 'z';
+}
+
 bool holds(const Rule& rule, const Subject& subject) {
   switch (rule.at) {
     case Looked::Family:
       return subject.name.family == rule.text;
     case Looked::Operation:
-      return begins(subject.name.operation, rule.text);
+      return begins_with_words(subject.name.operation, rule.text);
     case Looked::Name:
       return subject.words.find(rule.text) != std::string::npos;
     case Looked::Arguments:
