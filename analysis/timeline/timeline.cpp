@@ -101,14 +101,17 @@ TimelineFacts Timeline::finish() {
 // The next operation in the order of starts.
 void Timeline::take(DeviceOperation operation) {
   if (operation.device >= devices_.size()) devices_.resize(operation.device + 1u);
-  if (operation.stream >= tracks_.size()) tracks_.resize(operation.stream + 1u);
+  if (operation.stream >= tracks_.size()) {
+    tracks_.resize(operation.stream + 1u);
+    uncounted_.resize(operation.stream + 1u);
+  }
   const Joined joined = join(operation);
   const bool counted = report_.holds(operation.start);
   StreamTrack& track = tracks_[operation.stream];
   HostOperation* const call = joined.call;
   if (call && call->collective && operation.kind == OperationKind::Kernel) operation.collective = true;
   const Nanos waited = waited_for(call, operation.stream);
-  StreamTimes& stream = counted ? activity_.streams[operation.stream] : uncounted_;
+  StreamTimes& stream = counted ? activity_.streams[operation.stream] : uncounted_[operation.stream];
   u32 depth = 0;
   u64 gap = 0;
   if (call && !call->answered) {

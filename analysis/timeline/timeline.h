@@ -122,7 +122,7 @@ class Timeline {
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
   StreamCandidates candidates_;
-  StreamTimes uncounted_;  // of operations outside of the report's time
+  std::vector<StreamTimes> uncounted_;  // by stream: of operations outside of the report's time
   u64 since_trim_ = 0;
 };
 

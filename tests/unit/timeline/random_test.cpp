@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -128,6 +129,41 @@ TEST(Timeline, RandomProgramsAreJoinedAndMeasuredAsTheReferenceSays) {
     u64 in_streams = 0;
     for (const StreamTimes& stream : process.device.streams) in_streams += stream.operations;
     EXPECT_EQ(in_streams, 400u);
+  }
+}
+
+// An operation belongs to the window in which it starts: any cuts end, and their parts add up to the whole.
+TEST(Timeline, WindowsOfRandomProgramsAddUpToTheWhole) {
+  for (u64 seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed * 31);
+    const u32 streams = 1 + static_cast<u32>(random() % 6);
+    const Program program = random_program(random, 3, streams, 2, 300);
+    DeviceBuilder trace;
+    std::vector<bool> delivered, keyed;
+    write(trace, program, 3, 2, {}, random, delivered, keyed);
+    std::vector<Nanos> cuts{std::numeric_limits<Nanos>::min(), std::numeric_limits<Nanos>::max()};
+    for (u64 i = random() % 6; i > 0; --i)
+      cuts.push_back(static_cast<Nanos>(random() % static_cast<u64>(program.last + 2000)));
+    std::sort(cuts.begin(), cuts.end());
+    const ProcessTrace whole = trace.load();
+    u64 operations = 0, kernels = 0, nanos = 0;
+    for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+      const TimeWindow window{cuts[i], cuts[i + 1]};
+      const ProcessTrace part = trace.load(window);
+      const auto started = std::count_if(program.launches.begin(), program.launches.end(),
+                                         [&](const Launched& each) { return window.holds(each.start); });
+      u64 here = 0;
+      for (const StreamTimes& stream : part.device.streams) here += stream.operations;
+      EXPECT_EQ(here, static_cast<u64>(started)) << "seed " << seed << " window " << i;
+      operations += here;
+      for (const DeviceTimes& device : part.device.devices) kernels += device.kernels;
+      for (const KernelLaunches& group : part.kernels) nanos += group.times.durations.sum();
+    }
+    EXPECT_EQ(operations, 300u) << "seed " << seed;
+    EXPECT_EQ(kernels, 300u) << "seed " << seed;
+    u64 all = 0;
+    for (const KernelLaunches& group : whole.kernels) all += group.times.durations.sum();
+    EXPECT_EQ(nanos, all) << "seed " << seed;
   }
 }
 
