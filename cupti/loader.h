@@ -16,6 +16,7 @@ namespace gputrace {
 // How this folder reaches what belongs to the session. Set once, constant.
 struct DeviceHost {
   void* (*libc_function)(const char* name);          // by walking ELF tables; nullptr: there is none
+  void* thread_create;                               // the pthread_create to use; nullptr: there is none
   u64 (*define_text)(const char* text, u64 length);  // a string definition; 0: no room just now
   void (*release)(void* memory);                     // the program's free()
   bool (*define)(void* record);                      // a record among the definitions; false: no room just now

@@ -265,7 +265,7 @@ void wake_thread() {
 bool start_thread() {
   const auto find = collector.host.libc_function;
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  const auto create = reinterpret_cast<Create>(find("pthread_create"));
+  const auto create = reinterpret_cast<Create>(collector.host.thread_create);
   const auto init = reinterpret_cast<int (*)(pthread_attr_t*)>(find("pthread_attr_init"));
   const auto stack = reinterpret_cast<int (*)(pthread_attr_t*, std::size_t)>(find("pthread_attr_setstacksize"));
   const auto detached = reinterpret_cast<int (*)(pthread_attr_t*, int)>(find("pthread_attr_setdetachstate"));

@@ -77,6 +77,16 @@ i32 driver_version() {
   return ask && ask(&version) == CUDA_SUCCESS ? version : 0;
 }
 
+constexpr const char* kSanitizers[] = {"__tsan_init", "__msan_init"};
+
+// libc's own, which no other interposer sees. But a sanitizer's functions crash on a thread that it did not see begin.
+void* thread_create() {
+  for (const char* runtime : kSanitizers) {
+    if (find_function(ObjectRole::Other, runtime)) return find_function(ObjectRole::Other, "pthread_create");
+  }
+  return find_libc_function("pthread_create");
+}
+
 void start_collection(u64 generation) {
   LoadedObject driver, runtime;
   DeviceOptions options;
@@ -89,7 +99,8 @@ void start_collection(u64 generation) {
   options.latency = wanted.latency;
   options.environment = wanted.environment;
   options.node_graphs = wanted.node_graphs;
-  device_start(options, {find_libc_function, host_define_text, std::free, host_define, copied_variable});
+  device_start(options,
+               {find_libc_function, thread_create(), host_define_text, std::free, host_define, copied_variable});
 }
 
 void start() {
