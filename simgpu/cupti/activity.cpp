@@ -33,7 +33,8 @@ struct ContextRule {
 struct Kinds {
   std::array<std::atomic<bool>, CUPTI_ACTIVITY_KIND_COUNT> on{};
   std::array<std::array<std::atomic<bool>, kMostCalls>, 2> calls{};  // [runtime]
-  std::atomic<int> single_calls{0};
+  std::atomic<int> single_calls{0};                                  // how many of `calls` are on
+  std::atomic<int> runtime_calls{0};                                 // and of them the runtime's
   std::atomic<bool> has_rules{false};
   std::mutex mutex;
   std::vector<ContextRule> rules;
@@ -151,12 +152,17 @@ void on_pool(const PoolNotice& n) {
   if (kind_on(CUPTI_ACTIVITY_KIND_MEMORY_POOL)) record_pool(n);
 }
 
+// A driver call of a runtime call that has a record: the two are one call with one number, and PyTorch takes two records for a mistake.
+bool told_by_runtime(const CallNotice& n) {
+  return n.inside_runtime && !knobs().separate_api_ids && kinds().runtime_calls.load(std::memory_order_relaxed) > 0;
+}
+
 void on_enter(const CallNotice& n) { callback_call(n, number_of(n.variant, n.runtime), true); }
 
 void on_leave(const CallNotice& n) {
   const uint32_t number = number_of(n.variant, n.runtime);
   callback_call(n, number, false);
-  if (!call_on(n.runtime, number)) return;
+  if (!call_on(n.runtime, number) || told_by_runtime(n)) return;
   if (external != nullptr && kind_on(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) {
     // The innermost id of each kind.
     for (size_t i = 0; i < external->size(); ++i) {
@@ -182,6 +188,12 @@ void on_resource(const ResourceNotice& n) {
 constexpr Observer kObserver = {on_enter, on_leave, on_kernel, on_copy, on_memset,
                                 on_graph, on_sync,  on_memory, on_pool, on_resource};
 
+void count_call(std::atomic<bool>& call, bool runtime, bool on) {
+  if (call.exchange(on) == on) return;
+  kinds().single_calls.fetch_add(on ? 1 : -1);
+  if (runtime) kinds().runtime_calls.fetch_add(on ? 1 : -1);
+}
+
 bool any_call() {
   return kind_on(CUPTI_ACTIVITY_KIND_DRIVER) || kind_on(CUPTI_ACTIVITY_KIND_RUNTIME) || kinds().single_calls.load() > 0;
 }
@@ -194,7 +206,7 @@ CUptiResult enable_kind(CUpti_ActivityKind kind, uint32_t context, bool on) {
   if (kind <= CUPTI_ACTIVITY_KIND_INVALID || kind >= CUPTI_ACTIVITY_KIND_COUNT) return CUPTI_ERROR_INVALID_KIND;
   if (!modelled(kind)) {
     const std::string asked = "cuptiActivityEnable:" + std::to_string(kind);
-    simgpu_missing("libcupti.so.13", asked.c_str());
+    simgpu_missing(SIMGPU_SONAME, asked.c_str());
     return CUPTI_ERROR_NOT_SUPPORTED;
   }
   Kinds& k = kinds();
@@ -211,7 +223,7 @@ CUptiResult enable_kind(CUpti_ActivityKind kind, uint32_t context, bool on) {
   const bool calls = kind == CUPTI_ACTIVITY_KIND_DRIVER || kind == CUPTI_ACTIVITY_KIND_RUNTIME;
   if (calls && context == 0) {
     for (auto& call : k.calls[kind == CUPTI_ACTIVITY_KIND_RUNTIME ? 1 : 0]) {
-      if (call.exchange(on) != on) k.single_calls.fetch_add(on ? 1 : -1);
+      count_call(call, kind == CUPTI_ACTIVITY_KIND_RUNTIME, on);
     }
   }
   looks_changed();
@@ -233,7 +245,7 @@ bool kind_on(CUpti_ActivityKind kind, uint32_t context) {
 
 void enable_call(bool runtime, CUpti_CallbackId call, bool on) {
   if (call >= kMostCalls) return;
-  if (kinds().calls[runtime ? 1 : 0][call].exchange(on) != on) kinds().single_calls.fetch_add(on ? 1 : -1);
+  count_call(kinds().calls[runtime ? 1 : 0][call], runtime, on);
   looks_changed();
 }
 
@@ -280,6 +292,7 @@ void forget_kinds() {
     for (auto& call : level) call.store(false);
   }
   k.single_calls.store(0);
+  k.runtime_calls.store(0);
   k.latency.store(false);
   {
     std::lock_guard lock(k.mutex);

@@ -18,13 +18,15 @@ namespace {
 
 constexpr char kStranger[] = "simgpu: SIMGPU_CUPTI=busy";
 
+constexpr size_t kNameBytes = 64;  // CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN, which the headers of CUDA 12 do not have
+
 // Enabled callbacks by domain and number.
 using Enabled = std::array<std::array<std::atomic<bool>, kMostCalls>, CUPTI_CB_DOMAIN_SIZE>;
 
 struct Subscriber {
   std::mutex mutex;  // of what follows it, but for `enabled`
   bool taken = false;
-  char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN] = "";
+  char name[kNameBytes] = "";
   std::atomic<CUpti_CallbackFunc> callback{nullptr};
   std::atomic<void*> data{nullptr};
   Enabled enabled{};
@@ -74,20 +76,19 @@ uint32_t numbers_in(CUpti_CallbackDomain domain) {
   }
 }
 
-CUptiResult subscribe(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, void* data,
-                      CUpti_SubscriberParams* params) {
+// `name`: of the new subscriber, or null. Where another one is there already its name goes to `old_name`, unless that is null.
+CUptiResult subscribe(CUpti_SubscriberHandle* out, CUpti_CallbackFunc callback, void* data, const char* name,
+                      char* old_name, size_t old_bytes) {
   if (out == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   Subscriber& s = the();
   std::lock_guard lock(s.mutex);
   if (s.taken || knobs().busy) {
-    if (params != nullptr && params->oldSubscriberName != nullptr && params->oldSubscriberSize > 0) {
-      std::snprintf(params->oldSubscriberName, params->oldSubscriberSize, "%s", knobs().busy ? kStranger : s.name);
-    }
+    if (old_name != nullptr && old_bytes > 0)
+      std::snprintf(old_name, old_bytes, "%s", knobs().busy ? kStranger : s.name);
     return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   }
   s.taken = true;
-  std::snprintf(s.name, sizeof s.name, "%s",
-                params != nullptr && params->subscriberName != nullptr ? params->subscriberName : "");
+  std::snprintf(s.name, sizeof s.name, "%s", name != nullptr ? name : "");
   s.data.store(data);
   s.callback.store(callback, std::memory_order_release);
   *out = reinterpret_cast<CUpti_SubscriberHandle>(&s);
@@ -202,15 +203,19 @@ void forget_subscriber() {
 
 CUPTI_SIM(cuptiSubscribe, driver, (CUpti_SubscriberHandle * subscriber, CUpti_CallbackFunc callback, void* data),
           (subscriber, callback, data)) {
-  return subscribe(subscriber, callback, data, nullptr);
+  return subscribe(subscriber, callback, data, nullptr, nullptr, 0);
 }
 
+#if CUPTI_API_VERSION >= 130000
 CUPTI_SIM(cuptiSubscribe_v2, driver,
           (CUpti_SubscriberHandle * subscriber, CUpti_CallbackFunc callback, void* data,
            CUpti_SubscriberParams* params),
           (subscriber, callback, data, params)) {
-  return subscribe(subscriber, callback, data, params);
+  if (params == nullptr) return subscribe(subscriber, callback, data, nullptr, nullptr, 0);
+  return subscribe(subscriber, callback, data, params->subscriberName, params->oldSubscriberName,
+                   params->oldSubscriberSize);
 }
+#endif
 
 CUPTI_SIM(cuptiUnsubscribe, driver, (CUpti_SubscriberHandle subscriber), (subscriber)) {
   if (!is_the_one(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;

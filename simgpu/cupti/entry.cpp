@@ -65,7 +65,7 @@ CUptiResult enter(const char* name, Wants wants) {
 }
 
 CUptiResult leave(const char* name, CUptiResult result) {
-  if (result == CUPTI_ERROR_NOT_SUPPORTED) simgpu_missing("libcupti.so.13", name);
+  if (result == CUPTI_ERROR_NOT_SUPPORTED) simgpu_missing(SIMGPU_SONAME, name);
   if (result != CUPTI_SUCCESS) last_error = result;
   return result;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """libcupti's exports and the numbers of API calls, from the toolkit's headers and, where there is one, its libcupti.
 
-  gen_table.py INCLUDE_DIR LIBRARY_OR_EMPTY OUT_TABLE.cpp OUT_EXPORTS.map ARCHIVE
+  gen_table.py INCLUDE_DIR LIBRARY_OR_EMPTY OUT_TABLE.cpp OUT_EXPORTS.map SONAME ARCHIVE
 
 Whatever the headers declare or the library exports and our objects do not define answers CUPTI_ERROR_NOT_SUPPORTED.
 """
@@ -45,7 +45,7 @@ def write_if_changed(path, text):
 
 
 def main():
-    include, library, out_table, out_map, archive = sys.argv[1:6]
+    include, library, out_table, out_map, soname, archive = sys.argv[1:7]
     declared = set()
     for header in glob.glob(os.path.join(include, 'cupti*.h')):
         declared |= set(re.findall(r'CUptiResult\s+CUPTIAPI\s+(cupti\w+)\s*\(', read(header)))
@@ -68,7 +68,7 @@ def main():
     write_if_changed(out_table, '\n'.join(out))
     names = ''.join(f'    {n};\n' for n in sorted(declared | own))
     # Programs that were linked against the toolkit's library ask for its version node.
-    write_if_changed(out_map, 'libcupti.so.13 {\n  global:\n' + names + '  local:\n    *;\n};\n')
+    write_if_changed(out_map, soname + ' {\n  global:\n' + names + '  local:\n    *;\n};\n')
 
 
 main()

@@ -2,11 +2,11 @@
 """Writes a weak function for every name of the runtime's export list.
 
 A name that the runtime implements has a strong definition beside it, which wins; what is left answers
-cudaErrorNotSupported. The list exports.txt is what the toolkit's own library exports:
+cudaErrorNotSupported. The lists exports_*.txt are what the toolkits' own libraries export:
 
-    gen_stubs.py exports.txt OUT.c           the stubs
-    gen_stubs.py --check exports.txt LIB     exit 1 when the list and the library differ
-    gen_stubs.py --covers LIB exports.txt    exit 1 when LIB (a toolkit's, perhaps newer) lacks a name of the list
+    gen_stubs.py LIST OUT.c OUT.map SONAME   the stubs, and the linker's map, whose one version is the soname
+    gen_stubs.py --check LIST LIB            exit 1 when the list and the library differ
+    gen_stubs.py --covers LIB LIST           exit 1 when LIB (a toolkit's, perhaps newer) lacks a name of the list
 """
 import subprocess
 import sys
@@ -38,6 +38,8 @@ def main(arguments):
         out.write('static int missing(const char* name) {\n  simgpu_missing(SIMGPU_SONAME, name);\n  return 801;\n}\n')
         for name in names_of(arguments[0]):
             out.write(f'__attribute__((weak)) int {name}(void) {{ return missing("{name}"); }}\n')
+    with open(arguments[2], 'w', encoding='ascii') as out:
+        out.write(f'{arguments[3]} {{\n  global:\n    cuda*;\n    __cuda*;\n  local:\n    *;\n}};\n')
     return 0
 
 

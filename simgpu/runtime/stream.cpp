@@ -1,3 +1,4 @@
+#include "simgpu/runtime/life/majors.h"
 #include "simgpu/runtime/life/streamed.h"
 
 // Streams, events, capture.
@@ -90,10 +91,11 @@ cudaError_t streamed::cudaStreamIsCapturing(Mode mode, cudaStream_t stream, cuda
       [&] { return driver.cuStreamIsCapturing(mode, stream, reinterpret_cast<CUstreamCaptureStatus*>(status)); });
 }
 
-cudaError_t streamed::cudaStreamGetCaptureInfo(Mode mode, cudaStream_t stream, cudaStreamCaptureStatus* status,
-                                               unsigned long long* id, cudaGraph_t* graph,
-                                               const cudaGraphNode_t** dependencies, const cudaGraphEdgeData** edges,
-                                               size_t* count) {
+cudaError_t streamed::GT_NAME(cudaStreamGetCaptureInfo,
+                              cudaStreamGetCaptureInfo_v3)(Mode mode, cudaStream_t stream,
+                                                           cudaStreamCaptureStatus* status, unsigned long long* id,
+                                                           cudaGraph_t* graph, const cudaGraphNode_t** dependencies,
+                                                           const cudaGraphEdgeData** edges, size_t* count) {
   return run([&] {
     return driver.cuStreamGetCaptureInfo(mode, stream, reinterpret_cast<CUstreamCaptureStatus*>(status),
                                          reinterpret_cast<cuuint64_t*>(id), graph, dependencies,
@@ -101,9 +103,11 @@ cudaError_t streamed::cudaStreamGetCaptureInfo(Mode mode, cudaStream_t stream, c
   });
 }
 
-cudaError_t streamed::cudaStreamUpdateCaptureDependencies(Mode mode, cudaStream_t stream, cudaGraphNode_t* dependencies,
-                                                          const cudaGraphEdgeData* edges, size_t count,
-                                                          unsigned flags) {
+cudaError_t streamed::GT_NAME(cudaStreamUpdateCaptureDependencies,
+                              cudaStreamUpdateCaptureDependencies_v2)(Mode mode, cudaStream_t stream,
+                                                                      cudaGraphNode_t* dependencies,
+                                                                      const cudaGraphEdgeData* edges, size_t count,
+                                                                      unsigned flags) {
   return run([&] {
     return driver.cuStreamUpdateCaptureDependencies(mode, stream, dependencies,
                                                     reinterpret_cast<const CUgraphEdgeData*>(edges), count, flags);

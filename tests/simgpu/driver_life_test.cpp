@@ -100,6 +100,43 @@ TEST(DriverLife, LimitedProcessesHaveMemoryToo) {
   });
 }
 
+// The flags of the mapping that holds an address; "dd" is "not in a core dump".
+std::string mapping_flags(CUdeviceptr address) {
+  std::ifstream maps("/proc/self/smaps");
+  bool here = false;
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long long begin = 0, end = 0;
+    char permission = 0;
+    if (std::sscanf(line.c_str(), "%llx-%llx %c", &begin, &end, &permission) == 3)
+      here = begin <= address && address < end;
+    if (here && line.rfind("VmFlags:", 0) == 0) return line + " ";
+  }
+  return "";
+}
+
+TEST(DriverLife, DeviceMemoryAndHandlesAreNotInACoreDump) {
+  run_child({}, [] {
+    const Loaded loaded;
+    CUdeviceptr plain = 0, pooled = 0, mapped = 0;
+    EXPECT_EQ(cuMemAlloc(&plain, 8 << 20), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAllocAsync(&pooled, 8 << 20, nullptr), CUDA_SUCCESS);
+    CUmemAllocationProp props{};
+    props.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    CUmemGenericAllocationHandle memory{};
+    const size_t bytes = 2 << 20;
+    EXPECT_EQ(cuMemCreate(&memory, bytes, &props, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemAddressReserve(&mapped, bytes, 0, 0, 0), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemMap(mapped, bytes, 0, memory, 0), CUDA_SUCCESS);
+    const auto handle = reinterpret_cast<CUdeviceptr>(loaded.context);
+    for (const CUdeviceptr address : {plain, pooled, mapped, handle}) {
+      EXPECT_NE(mapping_flags(address).find(" dd "), std::string::npos) << mapping_flags(address);
+    }
+    int mine = 0;
+    EXPECT_EQ(mapping_flags(reinterpret_cast<CUdeviceptr>(&mine)).find(" dd "), std::string::npos);
+  });
+}
+
 TEST(DriverLife, HandlesAreNotUsedAgainWhileTheyWork) {
   run_child({}, [] {
     const Loaded loaded;

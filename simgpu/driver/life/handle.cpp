@@ -36,6 +36,7 @@ bool reserve_range() {
   for (size_t bytes = kFirstRange; bytes >= kLastRange; bytes /= 4) {
     void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) continue;
+    madvise(p, bytes, MADV_DONTDUMP);  // a core file of the range's size, most of it never touched, helps nobody
 #ifdef __SANITIZE_ADDRESS__
     __lsan_register_root_region(p, bytes);  // what objects hold is not lost: they live as long as the process
 #endif

@@ -46,6 +46,7 @@ CUresult open_memory(Call& call, CUdeviceptr* out, const CUipcMemHandle& handle,
       mmap(nullptr, shared.bytes + before, PROT_READ | PROT_WRITE, MAP_SHARED, file, static_cast<off_t>(begin));
   close(file);
   if (mapped == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+  leave_out_of_core_dumps(mapped, shared.bytes + before);
   Allocation allocation;
   allocation.address = reinterpret_cast<uint64_t>(mapped) + before;
   allocation.bytes = shared.bytes;

@@ -68,6 +68,7 @@ bool map_arena(MemoryArena& arena) {
     const int sharing = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
     void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, sharing | MAP_NORESERVE, file, 0);
     if (base != MAP_FAILED) {
+      leave_out_of_core_dumps(base, bytes);
       arena.base = static_cast<char*>(base);
       arena.bytes = bytes;
       arena.file = file;
@@ -103,6 +104,8 @@ void give_back_pages(MemoryArena& arena, size_t offset, size_t bytes) {
 }
 
 }  // namespace
+
+void leave_out_of_core_dumps(void* mapped, size_t bytes) { madvise(mapped, bytes, MADV_DONTDUMP); }
 
 const char* copy_memory_text(MemoryKind kind) {
   switch (kind) {

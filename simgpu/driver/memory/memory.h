@@ -16,6 +16,9 @@ inline constexpr size_t kAlignment = 512;  // of every allocation
 constexpr size_t round_up(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 size_t page_bytes();
 
+// A process that dies leaves no core file of a device's size.
+void leave_out_of_core_dumps(void* mapped, size_t bytes);
+
 enum class MemoryKind : uint8_t { device, managed, pinned, pageable, array, pool, vmm };
 const char* copy_memory_text(MemoryKind kind);   // truth, copies: pinned pageable device managed
 const char* alloc_memory_text(MemoryKind kind);  // truth, alloc and free: device managed host pool vmm array

@@ -110,6 +110,7 @@ SIM_API(cuMemPoolImportPointer, "cuMemPoolImportPointer",
   void* mapped = mmap(nullptr, shared.bytes + before, PROT_READ | PROT_WRITE, MAP_SHARED, pool->imported_file,
                       static_cast<off_t>(begin));
   if (mapped == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+  leave_out_of_core_dumps(mapped, shared.bytes + before);
   Allocation allocation;
   allocation.address = reinterpret_cast<uint64_t>(mapped) + before;
   allocation.bytes = shared.bytes;

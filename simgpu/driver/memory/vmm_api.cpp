@@ -183,6 +183,7 @@ SIM_API(cuMemMap, "cuMemMap",
   void* p = mmap(reinterpret_cast<void*>(address), bytes, PROT_NONE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
                  memory->file, static_cast<off_t>(memory->offset + offset));
   if (p == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+  leave_out_of_core_dumps(p, bytes);
   ++memory->mappings;
   state.mappings[address] = VmmMapping{bytes, offset, memory, {}};
   Allocation allocation;

@@ -236,6 +236,7 @@ void show_call(Call& call, bool entering, int result) {
   const Context* context = current_context();
   notice.name = call.name();
   notice.variant = call.variant();
+  notice.inside_runtime = thread_state.runtime_correlation != 0;
   notice.correlation = call.own_correlation();
   notice.context = context != nullptr ? static_cast<uint32_t>(context->id) : 0;
   notice.context_handle = context != nullptr ? handle_of(context) : nullptr;

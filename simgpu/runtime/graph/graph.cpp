@@ -1,4 +1,5 @@
 #include "simgpu/runtime/life/convert.h"
+#include "simgpu/runtime/life/majors.h"
 #include "simgpu/runtime/life/streamed.h"
 
 // Graphs as wholes: making, querying, changing their edges, instantiating, updating, launching. Nodes: graph_node.cpp.
@@ -55,36 +56,41 @@ extern "C" cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t*
   return run([&] { return driver.cuGraphGetRootNodes(graph, nodes, count); });
 }
 
-extern "C" cudaError_t cudaGraphGetEdges(cudaGraph_t graph, cudaGraphNode_t* from, cudaGraphNode_t* to,
-                                         cudaGraphEdgeData* data, size_t* count) {
+extern "C" cudaError_t GT_NAME(cudaGraphGetEdges, cudaGraphGetEdges_v2)(cudaGraph_t graph, cudaGraphNode_t* from,
+                                                                        cudaGraphNode_t* to, cudaGraphEdgeData* data,
+                                                                        size_t* count) {
   return run([&] { return driver.cuGraphGetEdges(graph, from, to, reinterpret_cast<CUgraphEdgeData*>(data), count); });
 }
 
-extern "C" cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
-                                                    cudaGraphEdgeData* data, size_t* count) {
+extern "C" cudaError_t GT_NAME(cudaGraphNodeGetDependencies,
+                               cudaGraphNodeGetDependencies_v2)(cudaGraphNode_t node, cudaGraphNode_t* dependencies,
+                                                                cudaGraphEdgeData* data, size_t* count) {
   return run([&] {
     return driver.cuGraphNodeGetDependencies(node, dependencies, reinterpret_cast<CUgraphEdgeData*>(data), count);
   });
 }
 
-extern "C" cudaError_t cudaGraphNodeGetDependentNodes(cudaGraphNode_t node, cudaGraphNode_t* dependents,
-                                                      cudaGraphEdgeData* data, size_t* count) {
+extern "C" cudaError_t GT_NAME(cudaGraphNodeGetDependentNodes,
+                               cudaGraphNodeGetDependentNodes_v2)(cudaGraphNode_t node, cudaGraphNode_t* dependents,
+                                                                  cudaGraphEdgeData* data, size_t* count) {
   return run([&] {
     return driver.cuGraphNodeGetDependentNodes(node, dependents, reinterpret_cast<CUgraphEdgeData*>(data), count);
   });
 }
 
-extern "C" cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
-                                                const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
-                                                size_t count) {
+extern "C" cudaError_t GT_NAME(cudaGraphAddDependencies,
+                               cudaGraphAddDependencies_v2)(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                                            const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
+                                                            size_t count) {
   return run([&] {
     return driver.cuGraphAddDependencies(graph, from, to, reinterpret_cast<const CUgraphEdgeData*>(data), count);
   });
 }
 
-extern "C" cudaError_t cudaGraphRemoveDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
-                                                   const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
-                                                   size_t count) {
+extern "C" cudaError_t GT_NAME(cudaGraphRemoveDependencies,
+                               cudaGraphRemoveDependencies_v2)(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                                               const cudaGraphNode_t* to, const cudaGraphEdgeData* data,
+                                                               size_t count) {
   return run([&] {
     return driver.cuGraphRemoveDependencies(graph, from, to, reinterpret_cast<const CUgraphEdgeData*>(data), count);
   });

@@ -1,4 +1,5 @@
 #include "simgpu/runtime/life/convert.h"
+#include "simgpu/runtime/life/majors.h"
 #include "simgpu/runtime/life/registry.h"
 
 // Graph nodes of each kind: add, get, set, set in an executable graph. Copies: graph_copy_node.cpp.
@@ -110,8 +111,10 @@ CUresult node_params(const cudaGraphNodeParams& in, CUgraphNodeParams* out) {
 using namespace simgpu::runtime;
 using Node = cudaGraphNode_t;
 
-extern "C" cudaError_t cudaGraphAddNode(Node* node, cudaGraph_t graph, const Node* dependencies,
-                                        const cudaGraphEdgeData* edges, size_t count, cudaGraphNodeParams* params) {
+extern "C" cudaError_t GT_NAME(cudaGraphAddNode, cudaGraphAddNode_v2)(Node* node, cudaGraph_t graph,
+                                                                      const Node* dependencies,
+                                                                      const cudaGraphEdgeData* edges, size_t count,
+                                                                      cudaGraphNodeParams* params) {
   return run([&] {
     CUgraphNodeParams out{};
     CUresult result = params != nullptr ? node_params(*params, &out) : CUDA_ERROR_INVALID_VALUE;

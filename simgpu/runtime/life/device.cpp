@@ -1,4 +1,3 @@
-#include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
 
 #include <cstring>
@@ -71,10 +70,21 @@ constexpr IntProperty int_properties[] = {
     {CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED, &cudaDeviceProp::ipcEventSupported},
     {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, &cudaDeviceProp::clusterLaunch},
     {CU_DEVICE_ATTRIBUTE_UNIFIED_FUNCTION_POINTERS, &cudaDeviceProp::unifiedFunctionPointers},
+#if CUDART_VERSION >= 13000
     {CU_DEVICE_ATTRIBUTE_NUMA_CONFIG, &cudaDeviceProp::deviceNumaConfig},
     {CU_DEVICE_ATTRIBUTE_NUMA_ID, &cudaDeviceProp::deviceNumaId},
     {CU_DEVICE_ATTRIBUTE_MPS_ENABLED, &cudaDeviceProp::mpsEnabled},
     {CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, &cudaDeviceProp::hostNumaId},
+#else
+    {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &cudaDeviceProp::clockRate},
+    {CU_DEVICE_ATTRIBUTE_GPU_OVERLAP, &cudaDeviceProp::deviceOverlap},
+    {CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, &cudaDeviceProp::kernelExecTimeoutEnabled},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, &cudaDeviceProp::computeMode},
+    {CU_DEVICE_ATTRIBUTE_MAXIMUM_TEXTURE1D_LINEAR_WIDTH, &cudaDeviceProp::maxTexture1DLinear},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, &cudaDeviceProp::memoryClockRate},
+    {CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, &cudaDeviceProp::singleToDoublePrecisionPerfRatio},
+    {CU_DEVICE_ATTRIBUTE_COOPERATIVE_MULTI_DEVICE_LAUNCH, &cudaDeviceProp::cooperativeMultiDeviceLaunch},
+#endif
 };
 
 int attribute(CUdevice device, CUdevice_attribute which) {

@@ -1,3 +1,6 @@
+#include <cstddef>
+#include <cstring>
+
 #include "simgpu/runtime/life/convert.h"
 
 // Arrays, textures, surfaces.
@@ -32,7 +35,9 @@ CUresult resource(const cudaResourceDesc& in, CUDA_RESOURCE_DESC* out) {
   ElementFormat format{};
   *out = {};
   out->resType = static_cast<CUresourcetype>(in.resType);
+#if CUDART_VERSION >= 13000
   out->flags = in.flags;
+#endif
   switch (in.resType) {
     case cudaResourceTypeArray:
       out->res.array.hArray = driver_array(in.res.array.array);
@@ -66,7 +71,9 @@ CUresult resource(const cudaResourceDesc& in, CUDA_RESOURCE_DESC* out) {
 cudaResourceDesc runtime_resource(const CUDA_RESOURCE_DESC& in) {
   cudaResourceDesc out{};
   out.resType = static_cast<cudaResourceType>(in.resType);
+#if CUDART_VERSION >= 13000
   out.flags = in.flags;
+#endif
   if (in.resType == CU_RESOURCE_TYPE_ARRAY) {
     out.res.array.array = reinterpret_cast<cudaArray_t>(in.res.array.hArray);
   } else if (in.resType == CU_RESOURCE_TYPE_MIPMAPPED_ARRAY) {
@@ -138,7 +145,9 @@ cudaTextureDesc runtime_texture(const CUDA_TEXTURE_DESC& in) {
   return out;
 }
 
-static_assert(sizeof(cudaResourceViewDesc) == sizeof(CUDA_RESOURCE_VIEW_DESC));
+// The runtime's has no reserved end before 13; else they are the same.
+static_assert(sizeof(cudaResourceViewDesc) <= sizeof(CUDA_RESOURCE_VIEW_DESC));
+static_assert(offsetof(cudaResourceViewDesc, lastLayer) == offsetof(CUDA_RESOURCE_VIEW_DESC, lastLayer));
 static_assert(sizeof(cudaArraySparseProperties) == sizeof(CUDA_ARRAY_SPARSE_PROPERTIES));
 static_assert(sizeof(cudaArrayMemoryRequirements) == sizeof(CUDA_ARRAY_MEMORY_REQUIREMENTS));
 
@@ -255,8 +264,10 @@ extern "C" cudaError_t cudaCreateTextureObject(cudaTextureObject_t* object, cons
       return result;
     }
     const CUDA_TEXTURE_DESC driver_texture = texture(*sampling);
+    CUDA_RESOURCE_VIEW_DESC driver_view{};
+    if (view != nullptr) std::memcpy(&driver_view, view, sizeof *view);
     return driver.cuTexObjectCreate(object, &driver_resource, &driver_texture,
-                                    reinterpret_cast<const CUDA_RESOURCE_VIEW_DESC*>(view));
+                                    view != nullptr ? &driver_view : nullptr);
   });
 }
 
@@ -283,8 +294,12 @@ extern "C" cudaError_t cudaGetTextureObjectTextureDesc(cudaTextureDesc* desc, cu
 }
 
 extern "C" cudaError_t cudaGetTextureObjectResourceViewDesc(cudaResourceViewDesc* desc, cudaTextureObject_t object) {
-  return run(
-      [&] { return driver.cuTexObjectGetResourceViewDesc(reinterpret_cast<CUDA_RESOURCE_VIEW_DESC*>(desc), object); });
+  return run([&] {
+    CUDA_RESOURCE_VIEW_DESC driver_view{};
+    const CUresult result = driver.cuTexObjectGetResourceViewDesc(&driver_view, object);
+    if (result == CUDA_SUCCESS) std::memcpy(desc, &driver_view, sizeof *desc);
+    return result;
+  });
 }
 
 extern "C" cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t* object, const cudaResourceDesc* desc) {

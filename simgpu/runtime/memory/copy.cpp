@@ -251,6 +251,7 @@ cudaError_t streamed::cudaMemcpy3DPeerAsync(Mode mode, const cudaMemcpy3DPeerPar
   });
 }
 
+#if CUDART_VERSION >= 13000
 cudaError_t streamed::cudaMemcpyBatchAsync(Mode mode, void* const* dsts, const void* const* srcs, const size_t* sizes,
                                            size_t count, cudaMemcpyAttributes* attrs, size_t* attr_indices,
                                            size_t attr_count, cudaStream_t stream) {
@@ -270,6 +271,7 @@ cudaError_t streamed::cudaMemcpy3DBatchAsync(Mode mode, size_t count, cudaMemcpy
     return driver.cuMemcpy3DBatchAsync(mode, count, reinterpret_cast<CUDA_MEMCPY3D_BATCH_OP*>(ops), flags, stream);
   });
 }
+#endif
 
 namespace {
 

@@ -1,4 +1,5 @@
 #include "simgpu/runtime/life/convert.h"
+#include "simgpu/runtime/life/majors.h"
 #include "simgpu/runtime/life/streamed.h"
 
 // Allocation, memsets, pointer facts, managed memory hints, IPC.
@@ -115,13 +116,15 @@ cudaError_t streamed::cudaMemset3DAsync(Mode mode, cudaPitchedPtr target, int va
   return run([&] { return fill_3d(mode, target, value, extent, true, stream); });
 }
 
-cudaError_t streamed::cudaMemPrefetchAsync(Mode mode, const void* pointer, size_t count, cudaMemLocation location,
-                                           unsigned flags, cudaStream_t stream) {
+cudaError_t streamed::GT_NAME(cudaMemPrefetchAsync, cudaMemPrefetchAsync_v2)(Mode mode, const void* pointer,
+                                                                             size_t count, cudaMemLocation location,
+                                                                             unsigned flags, cudaStream_t stream) {
   return run([&] {
     return driver.cuMemPrefetchAsync(mode, device_pointer(pointer), count, driver_location(location), flags, stream);
   });
 }
 
+#if CUDART_VERSION >= 13000
 cudaError_t streamed::cudaMemPrefetchBatchAsync(Mode mode, void** pointers, size_t* sizes, size_t count,
                                                 cudaMemLocation* locations, size_t* location_indices,
                                                 size_t location_count, unsigned long long flags, cudaStream_t stream) {
@@ -148,6 +151,7 @@ cudaError_t streamed::cudaMemDiscardAndPrefetchBatchAsync(Mode mode, void** poin
                                                     location_count, flags, stream);
   });
 }
+#endif
 
 }  // namespace simgpu::runtime
 
@@ -222,8 +226,8 @@ extern "C" cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attribute
   return run([&] { return pointer_attributes(attributes, pointer); });
 }
 
-extern "C" cudaError_t cudaMemAdvise(const void* pointer, size_t count, cudaMemoryAdvise advice,
-                                     cudaMemLocation location) {
+extern "C" cudaError_t GT_NAME(cudaMemAdvise, cudaMemAdvise_v2)(const void* pointer, size_t count,
+                                                                cudaMemoryAdvise advice, cudaMemLocation location) {
   return run([&] {
     return driver.cuMemAdvise(device_pointer(pointer), count, static_cast<CUmem_advise>(advice),
                               driver_location(location));

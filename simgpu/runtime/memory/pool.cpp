@@ -77,6 +77,7 @@ extern "C" cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
   return run_without_context([&] { return driver.cuDeviceSetMemPool(device, pool); });
 }
 
+#if CUDART_VERSION >= 13000
 extern "C" cudaError_t cudaMemGetDefaultMemPool(cudaMemPool_t* pool, cudaMemLocation* location,
                                                 cudaMemAllocationType type) {
   return run([&] {
@@ -98,6 +99,7 @@ extern "C" cudaError_t cudaMemSetMemPool(cudaMemLocation* location, cudaMemAlloc
                                   pool);
   });
 }
+#endif
 
 extern "C" cudaError_t cudaDeviceGraphMemTrim(int device) {
   return run_without_context([&] { return driver.cuDeviceGraphMemTrim(device); });

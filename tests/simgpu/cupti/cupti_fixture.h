@@ -1,8 +1,6 @@
 // A CUPTI client as the toolkit's samples have it: buffers on request, records parsed when they come back.
 #pragma once
 
-#include <cupti.h>
-
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -10,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "simgpu/cupti/headers.h"
 #include "tests/simgpu/driver_fixture.h"
 
 namespace simgpu {

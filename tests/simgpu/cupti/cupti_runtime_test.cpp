@@ -1,7 +1,7 @@
-// The runtime's calls as CUPTI sees them: one number for a runtime call and the driver call inside it, or two.
+// The runtime's calls as CUPTI sees them: one number for a runtime call and the driver call inside it, and one record, or two of each.
 #include <cuda_runtime_api.h>
 
-#include "tests/simgpu/cupti_fixture.h"
+#include "tests/simgpu/cupti/cupti_fixture.h"
 
 namespace simgpu {
 namespace {
@@ -23,36 +23,66 @@ std::vector<CUpti_ActivityAPI> calls_of(CUpti_ActivityKind kind, std::initialize
   return found;
 }
 
-void check(bool separate) {
-  start_client({CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER});
+struct Calls {
+  std::vector<CUpti_ActivityMemcpy6> copies;
+  std::vector<CUpti_ActivityAPI> runtime, driver;
+};
+
+Calls copies_with(const std::vector<CUpti_ActivityKind>& kinds) {
+  start_client(kinds);
   copy_twice();
   finish_client();
-  const auto copies = client().of<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
-  const auto runtime = calls_of(CUPTI_ACTIVITY_KIND_RUNTIME, {CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020,
-                                                              CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020});
-  const auto driver = calls_of(CUPTI_ACTIVITY_KIND_DRIVER,
-                               {CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2});
-  auto truth = by_correlation(truth_so_far("copy"));
-  ASSERT_EQ(copies.size(), 2u);
-  ASSERT_EQ(runtime.size(), 2u);
-  ASSERT_EQ(driver.size(), 2u);
-  for (size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(copies[i].correlationId, runtime[i].correlationId);
-    EXPECT_EQ(copies[i].correlationId == driver[i].correlationId, !separate);
-    EXPECT_EQ(truth.count(copies[i].correlationId), 1u);
-    EXPECT_LE(runtime[i].start, driver[i].start);
-    EXPECT_GE(runtime[i].end, driver[i].end);
-  }
-  EXPECT_EQ(calls_of(CUPTI_ACTIVITY_KIND_RUNTIME, {CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020}).size(), 1u);
-  EXPECT_EQ(calls_of(CUPTI_ACTIVITY_KIND_RUNTIME, {CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020}).size(), 1u);
+  return {client().of<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY),
+          calls_of(CUPTI_ACTIVITY_KIND_RUNTIME,
+                   {CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020, CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020}),
+          calls_of(CUPTI_ACTIVITY_KIND_DRIVER,
+                   {CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2, CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoHAsync_v2})};
 }
 
-TEST(CuptiRuntime, SharesItsNumberWithTheDriverCall) {
-  run_child({{"SIMGPU_CLOCK", "monotonic"}}, [] { check(false); });
+TEST(CuptiRuntime, OneRecordForARuntimeCallAndTheDriverCallInsideIt) {
+  run_child(kMonotonic, [] {
+    const Calls calls =
+        copies_with({CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER});
+    auto truth = by_correlation(truth_so_far("copy"));
+    ASSERT_EQ(calls.copies.size(), 2u);
+    ASSERT_EQ(calls.runtime.size(), 2u);
+    EXPECT_EQ(calls.driver.size(), 0u);
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(calls.copies[i].correlationId, calls.runtime[i].correlationId);
+      EXPECT_EQ(truth.count(calls.copies[i].correlationId), 1u);
+    }
+    EXPECT_EQ(calls_of(CUPTI_ACTIVITY_KIND_RUNTIME, {CUPTI_RUNTIME_TRACE_CBID_cudaMalloc_v3020}).size(), 1u);
+    EXPECT_EQ(calls_of(CUPTI_ACTIVITY_KIND_RUNTIME, {CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020}).size(), 1u);
+    CUdeviceptr memory = 0;  // a driver call of the program's own has its record
+    ASSERT_EQ(cuMemAlloc(&memory, 256), CUDA_SUCCESS);
+    finish_client();
+    EXPECT_EQ(calls_of(CUPTI_ACTIVITY_KIND_DRIVER, {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2}).size(), 1u);
+  });
 }
 
-TEST(CuptiRuntime, KeepsItsOwnNumberWithSeparateIds) {
-  run_child({{"SIMGPU_CLOCK", "monotonic"}, {"SIMGPU_CUPTI", "api=separate"}}, [] { check(true); });
+TEST(CuptiRuntime, TheDriverCallHasTheRecordWhereRuntimeCallsHaveNone) {
+  run_child(kMonotonic, [] {
+    const Calls calls = copies_with({CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_DRIVER});
+    ASSERT_EQ(calls.copies.size(), 2u);
+    ASSERT_EQ(calls.driver.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) EXPECT_EQ(calls.copies[i].correlationId, calls.driver[i].correlationId);
+  });
+}
+
+TEST(CuptiRuntime, TwoRecordsAndTwoNumbersWithSeparateIds) {
+  run_child({{"SIMGPU_CLOCK", "monotonic"}, {"SIMGPU_CUPTI", "api=separate"}}, [] {
+    const Calls calls =
+        copies_with({CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER});
+    ASSERT_EQ(calls.copies.size(), 2u);
+    ASSERT_EQ(calls.runtime.size(), 2u);
+    ASSERT_EQ(calls.driver.size(), 2u);
+    for (size_t i = 0; i < 2; ++i) {
+      EXPECT_EQ(calls.copies[i].correlationId, calls.runtime[i].correlationId);
+      EXPECT_NE(calls.copies[i].correlationId, calls.driver[i].correlationId);
+      EXPECT_LE(calls.runtime[i].start, calls.driver[i].start);
+      EXPECT_GE(calls.runtime[i].end, calls.driver[i].end);
+    }
+  });
 }
 
 // Calls whose work is shared: what CUPTI sees is the function that was called, with its result.

@@ -1,5 +1,5 @@
 // Activity records against the truth: every kind, to the nanosecond.
-#include "tests/simgpu/cupti_fixture.h"
+#include "tests/simgpu/cupti/cupti_fixture.h"
 #include "trace/key_calls.h"
 
 namespace simgpu {
@@ -95,6 +95,7 @@ TEST(CuptiActivity, KeyCallsBearTheNumbersOfTheHeader) {
     uint32_t known = 0;
     for (const gputrace::KeyCall& call : gputrace::kKeyCalls) {
       if (call.callback >= CUPTI_DRIVER_TRACE_CBID_SIZE) continue;
+      if (CUPTI_API_VERSION < 130000 && std::strcmp(call.name, "cuda248") == 0) continue;  // renamed since
       const char* name = "";
       EXPECT_EQ(cuptiGetCallbackName(CUPTI_CB_DOMAIN_DRIVER_API, call.callback, &name), CUPTI_SUCCESS) << call.name;
       EXPECT_STREQ(name, call.name);

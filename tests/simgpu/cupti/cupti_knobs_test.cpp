@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tests/simgpu/cupti_fixture.h"
+#include "tests/simgpu/cupti/cupti_fixture.h"
 
 namespace simgpu {
 namespace {

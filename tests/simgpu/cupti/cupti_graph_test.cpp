@@ -1,5 +1,5 @@
 // Graphs, peers, synchronization, memory, modules, external ids, callbacks.
-#include "tests/simgpu/cupti_fixture.h"
+#include "tests/simgpu/cupti/cupti_fixture.h"
 
 namespace simgpu {
 namespace {

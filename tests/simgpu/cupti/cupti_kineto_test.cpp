@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "tests/simgpu/cupti_fixture.h"
+#include "tests/simgpu/cupti/cupti_fixture.h"
 
 namespace simgpu {
 namespace {
