@@ -1,10 +1,13 @@
 #include "simgpu/libs/common/launch.h"
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <string>
 
 extern "C" __attribute__((visibility("hidden"))) const unsigned char simlibs_image[];
+// The simulated driver's; on another driver there is no model to help.
+extern "C" __attribute__((weak)) int simgpu_next_kernel_takes(uint64_t nanoseconds);
 
 namespace simlibs {
 namespace {
@@ -80,7 +83,8 @@ CUresult launch(const char* name, CUstream stream, const LaunchShape& shape, con
   KernelArguments copy = arguments;
   void* parameters[] = {&copy};
   const auto function = reinterpret_cast<CUfunction>(kernel);
-  const auto& [grid, block, shared, cluster] = shape;
+  const auto& [grid, block, shared, cluster, least] = shape;
+  if (least && simgpu_next_kernel_takes) simgpu_next_kernel_takes(least);
   if (cluster.x * cluster.y * cluster.z <= 1)
     return cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, parameters,
                           nullptr);
@@ -120,6 +124,12 @@ CUresult enter_context() {
 int capability() {
   return 10 * device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
          device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+}
+
+double clock_ghz() { return device_attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6; }
+
+unsigned largest_shared_bytes() {
+  return static_cast<unsigned>(device_attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
 }
 
 int multiprocessors() { return device_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT); }

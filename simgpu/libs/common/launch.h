@@ -19,6 +19,8 @@ struct LaunchShape {
   Size grid{}, block{};
   unsigned dynamic_shared_bytes = 0;
   Size cluster{};  // 1×1×1: none
+  // What the work of its blocks takes, ns: the simulation's own model of time knows the grid alone.
+  unsigned long long least_ns = 0;
 };
 
 // What every kernel here takes: bodies.cuh reads it.
@@ -35,8 +37,11 @@ CUresult launch(const char* kernel, CUstream stream, const LaunchShape& shape, c
 CUresult enter_context();
 // Compute capability of the current device, 90 for 9.0; 0: there is none.
 int capability();
-// Multiprocessors of the current device.
+// Multiprocessors of the current device, and its clock.
 int multiprocessors();
+double clock_ghz();
+// The most shared memory that a block may ask for.
+unsigned largest_shared_bytes();
 
 inline unsigned tiles(long long n, long long tile) {
   return n <= 0 ? 1u : static_cast<unsigned>((n + tile - 1) / tile);
