@@ -188,6 +188,25 @@ TEST(ProductsStandIn, SaysItsVersionByItsSoname) {
   });
 }
 
+// Bytes that parts of the weights took, each once.
+class WeightSpace {
+ public:
+  explicit WeightSpace(size_t bytes) : used_(bytes) {}
+  const void* begin() const { return used_.data(); }
+  void take(const void* address, const int (&dims)[3]) {
+    if (!address) return;
+    const size_t first = static_cast<size_t>(static_cast<const char*>(address) - used_.data()),
+                 size = static_cast<size_t>(dims[0] * dims[1] * dims[2]) * 4;
+    ASSERT_LE(first + size, used_.size());
+    for (size_t i = first; i < first + size; ++i) ASSERT_EQ(used_[i]++, 0) << i;
+  }
+  bool full() const { return std::count(used_.begin(), used_.end(), 1) == static_cast<std::ptrdiff_t>(used_.size()); }
+
+ private:
+  std::vector<char> used_;
+};
+
+// LSTM, two biases, both directions, 2 layers, 24 → 40, projected to 16.
 TEST(RecurrentStandIn, WeightsOfAllGatesFillTheirSpaceWithoutGapOrOverlap) {
   run_child({}, [] {
     const Library dnn("libcudnn.so.9");
@@ -196,33 +215,57 @@ TEST(RecurrentStandIn, WeightsOfAllGatesFillTheirSpaceWithoutGapOrOverlap) {
     EXPECT_EQ(dnn.call("cudnnCreateRNNDescriptor", &rnn), 0);
     EXPECT_EQ(dnn.call("cudnnCreateTensorDescriptor", &matrix), 0);
     EXPECT_EQ(dnn.call("cudnnCreateTensorDescriptor", &bias), 0);
-    // LSTM, two biases, both directions, 2 layers, 24 → 40, projected to 16.
     EXPECT_EQ(dnn.call("cudnnSetRNNDescriptor_v8", rnn, 0, 2, 2, 1, 0, 0, 0, 0, 24, 40, 16, 2,
                        static_cast<void*>(nullptr), 0u),
               0);
     size_t bytes = 0;
     EXPECT_EQ(dnn.call("cudnnGetRNNWeightSpaceSize", handle, rnn, &bytes), 0);
-    std::vector<char> used(bytes);
-    const auto take = [&](void* tensor, const void* address) {
-      int type = 0, count = 0, dims[3] = {}, strides[3] = {};
-      if (!address) return;
-      EXPECT_EQ(dnn.call("cudnnGetTensorNdDescriptor", tensor, 3, &type, &count, dims, strides), 0);
-      const size_t begin = static_cast<size_t>(static_cast<const char*>(address) - used.data()),
-                   size = static_cast<size_t>(dims[0] * dims[1] * dims[2]) * 4;
-      ASSERT_LE(begin + size, bytes);
-      for (size_t i = begin; i < begin + size; ++i) ASSERT_EQ(used[i]++, 0) << i;
-    };
+    WeightSpace weights(bytes);
     for (int layer = 0; layer < 4; ++layer) {
       for (int id = 0; id < 9; ++id) {
-        void *matrix_at = nullptr, *bias_at = nullptr;
-        EXPECT_EQ(dnn.call("cudnnGetRNNWeightParams", handle, rnn, layer, bytes, static_cast<const void*>(used.data()),
-                           id, matrix, &matrix_at, bias, &bias_at),
+        void* at[2] = {};
+        int type = 0, count = 0, dims[3] = {}, strides[3] = {};
+        EXPECT_EQ(dnn.call("cudnnGetRNNWeightParams", handle, rnn, layer, bytes, weights.begin(), id, matrix, &at[0],
+                           bias, &at[1]),
                   0);
-        take(matrix, matrix_at);
-        take(bias, bias_at);
+        EXPECT_EQ(dnn.call("cudnnGetTensorNdDescriptor", matrix, 3, &type, &count, dims, strides), 0);
+        weights.take(at[0], dims);
+        EXPECT_EQ(dnn.call("cudnnGetTensorNdDescriptor", bias, 3, &type, &count, dims, strides), 0);
+        weights.take(at[1], dims);
       }
     }
-    EXPECT_EQ(std::count(used.begin(), used.end(), 1), static_cast<std::ptrdiff_t>(bytes));
+    EXPECT_TRUE(weights.full());
+  });
+}
+
+TEST(RecurrentStandIn, TheInterfaceOfVersion6FillsTheSameSpace) {
+  run_child({}, [] {
+    const Library dnn("libcudnn.so.8");
+    void *handle = nullptr, *rnn = nullptr, *x = nullptr, *all = nullptr, *part = nullptr;
+    EXPECT_EQ(dnn.call("cudnnCreate", &handle), 0);
+    EXPECT_EQ(dnn.call("cudnnCreateRNNDescriptor", &rnn), 0);
+    EXPECT_EQ(dnn.call("cudnnCreateTensorDescriptor", &x), 0);
+    EXPECT_EQ(dnn.call("cudnnCreateFilterDescriptor", &all), 0);
+    EXPECT_EQ(dnn.call("cudnnCreateFilterDescriptor", &part), 0);
+    const int sizes[] = {5, 24, 1}, steps[] = {24, 1, 1};
+    EXPECT_EQ(dnn.call("cudnnSetTensorNdDescriptor", x, 0, 3, sizes, steps), 0);
+    EXPECT_EQ(dnn.call("cudnnSetRNNDescriptor_v6", handle, rnn, 40, 2, static_cast<void*>(nullptr), 0, 1, 2, 0, 0), 0);
+    EXPECT_EQ(dnn.call("cudnnSetRNNProjectionLayers", handle, rnn, 16, 0), 0);
+    size_t bytes = 0;
+    EXPECT_EQ(dnn.call("cudnnGetRNNParamsSize", handle, rnn, x, &bytes, 0), 0);
+    WeightSpace weights(bytes);
+    for (int layer = 0; layer < 4; ++layer) {
+      for (int id = 0; id < 9; ++id) {
+        for (const char* name : {"cudnnGetRNNLinLayerMatrixParams", "cudnnGetRNNLinLayerBiasParams"}) {
+          void* at = nullptr;
+          int type = 0, format = 0, count = 0, dims[3] = {};
+          EXPECT_EQ(dnn.call(name, handle, rnn, layer, x, all, weights.begin(), id, part, &at), 0);
+          EXPECT_EQ(dnn.call("cudnnGetFilterNdDescriptor", part, 3, &type, &format, &count, dims), 0);
+          weights.take(at, dims);
+        }
+      }
+    }
+    EXPECT_TRUE(weights.full());
   });
 }
 
