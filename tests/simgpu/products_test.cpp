@@ -149,6 +149,26 @@ TEST(ProductsStandIn, TakesTheTimeOfItsOperations) {
   EXPECT_EQ(run({{"SIMGPU_KERNEL_TIME", "nvjet=77us"}}), 77'000);
 }
 
+TEST(ProductsStandIn, SeveralSizesInOneCallAreOneKernel) {
+  const ChildEnd end = run_child({}, [] {
+    const Blas blas;
+    const int ops[] = {kN, kN}, m[] = {64, 4096}, n[] = {32, 4096}, k[] = {16, 4096}, sizes[] = {3, 2};
+    const float scalars[] = {1, 1};
+    const void* const* none = nullptr;
+    const auto multiply = [&](const int* ldc) {
+      return blas.library.call("cublasSgemmGroupedBatched", blas.handle, ops, ops, m, n, k, scalars, none, m, none, k,
+                               scalars, none, ldc, 2, sizes);
+    };
+    EXPECT_EQ(multiply(m), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(multiply(n), CUBLAS_STATUS_INVALID_VALUE);
+  });
+  ASSERT_EQ(end.lines("kernel").size(), 1u);
+  const Json line = end.lines("kernel").at(0);
+  const double operations = 2 * (3 * 64.0 * 32 * 16 + 2 * std::pow(4096.0, 3));
+  EXPECT_NEAR(line["end_ns"].get<double>() - line["start_ns"].get<double>(),
+              2000 + operations / (256 * 132 * 1.98 * 0.7), 5000);
+}
+
 TEST(ProductsStandIn, IsCapturedIntoAGraph) {
   const ChildEnd end = run_child({}, [] {
     const Blas blas;

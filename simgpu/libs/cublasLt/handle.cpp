@@ -34,6 +34,8 @@ GT_EXPORT cublasStatus_t cublasLtLoggerOpenFile(const char*) { return CUBLAS_STA
 GT_EXPORT cublasStatus_t cublasLtLoggerSetLevel(int) { return CUBLAS_STATUS_SUCCESS; }
 GT_EXPORT cublasStatus_t cublasLtLoggerSetMask(int) { return CUBLAS_STATUS_SUCCESS; }
 GT_EXPORT cublasStatus_t cublasLtLoggerForceDisable() { return CUBLAS_STATUS_SUCCESS; }
+// There is no processor code to choose: what was disabled before is nothing.
+GT_EXPORT unsigned cublasLtDisableCpuInstructionsSetMask(unsigned) { return 0; }
 GT_EXPORT cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t* capacity) {
   if (!capacity) return CUBLAS_STATUS_INVALID_VALUE;
   *capacity = 0;

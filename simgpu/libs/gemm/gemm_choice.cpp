@@ -73,6 +73,13 @@ LaunchShape shape_of(const GemmKernel& kernel, const Gemm& gemm, unsigned slices
   return shape;
 }
 
+double flops_of(const Gemm& gemm) {
+  if (gemm.flops > 0) return gemm.flops;
+  const bool complex = gemm.math == Math::C32 || gemm.math == Math::C64;
+  return (complex ? 8.0 : 2.0) * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
+         static_cast<double>(gemm.k) * static_cast<double>(gemm.batch);
+}
+
 }  // namespace
 
 bool math_of(int type, int compute, bool tf32, Math& math) {
@@ -127,11 +134,8 @@ CUresult launch_gemm(const Gemm& asked, CUstream stream) {
   const unsigned slices =
       split ? static_cast<unsigned>(std::min<long long>(sms / static_cast<long long>(count), gemm.k / 1024)) : 1;
   const KernelArguments arguments{gemm.a, gemm.b, gemm.c, gemm.m, gemm.n, gemm.k};
-  const bool complex = gemm.math == Math::C32 || gemm.math == Math::C64;
   LaunchShape shape = shape_of(kernel, gemm, slices, sms);
-  shape.least_ns =
-      time_of(gemm.math, (complex ? 8.0 : 2.0) * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
-                             static_cast<double>(gemm.k) * static_cast<double>(gemm.batch));
+  shape.least_ns = time_of(gemm.math, flops_of(gemm));
   const CUresult result = launch(name_of(kernel, gemm).c_str(), stream, shape, arguments);
   if (result != CUDA_SUCCESS || slices < 2) return result;
   return launch(kSplitSum, stream, {.grid = {tiles(gemm.m, 32), tiles(gemm.n, 16), 1}, .block = {512, 1, 1}},

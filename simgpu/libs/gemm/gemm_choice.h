@@ -14,6 +14,7 @@ struct Gemm {
   long long batch = 1;
   Math math = Math::F32;
   int algorithm = 0;  // 0: the best; n: the n-th best
+  double flops = 0;   // of products of several sizes in one kernel; 0: follows from the sizes
 };
 
 // The arithmetic of inputs of that cudaDataType under a cublasComputeType_t; false: there is none. `tf32` is what the handle allows.
