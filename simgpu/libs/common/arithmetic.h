@@ -35,7 +35,7 @@ inline unsigned long long time_of(Math math, double flops) {
     default:
       break;
   }
-  const double per_ns = rate * multiprocessors() * clock_ghz() * 0.7;
+  const double per_ns = rate * multiprocessors() * device_facts().clock_ghz * 0.7;
   return per_ns > 0 ? 2000 + static_cast<unsigned long long>(flops / per_ns) : 0;
 }
 

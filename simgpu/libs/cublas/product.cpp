@@ -36,6 +36,7 @@ bool is_supported(const Product& p) {
 
 cublasStatus_t multiply(cublasHandle_t handle, const Product& p) {
   if (!lives(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!is_valid(p)) return CUBLAS_STATUS_INVALID_VALUE;
   Gemm gemm{p.op_a, p.op_b, p.m, p.n, p.k, p.a, p.b, const_cast<void*>(p.c), p.batch};
   if (!is_supported(p) || !math_of(p.type_a, p.compute, allows_tf32(handle), gemm.math))
@@ -45,6 +46,7 @@ cublasStatus_t multiply(cublasHandle_t handle, const Product& p) {
 
 cublasStatus_t multiply_groups(cublasHandle_t handle, const Product* products, long long groups) {
   if (!lives(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (groups < 0) return CUBLAS_STATUS_INVALID_VALUE;
   Gemm all;
   double largest = 0;

@@ -4,17 +4,14 @@
 #include "simgpu/libs/common/launch.h"
 #include "simgpu/libs/common/version.h"
 #include "simgpu/libs/cublas/status.h"
-#include "simgpu/libs/cublasLt/types.h"
+#include "simgpu/libs/cublasLt/descriptor.h"
 
-struct cublasLtContext {
-  CUcontext context = nullptr;
-};
+using simlibs::device_facts;
 
 GT_EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
   if (simlibs::enter_context() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
-  *handle = new cublasLtContext;
-  cuCtxGetCurrent(&(*handle)->context);
+  *handle = new cublasLtContext{device_facts()};
   return CUBLAS_STATUS_SUCCESS;
 }
 GT_EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {

@@ -90,7 +90,7 @@ bool implicit_product(Direction direction, const Dims& input, const Dims& filter
 
 std::vector<const ConvKernel*> kernels_for(const ImplicitProduct& product) {
   const int device = capability(), generation = device == 90 ? 90 : 80;
-  const unsigned most_shared = largest_shared_bytes();
+  const unsigned most_shared = device_facts().largest_shared_bytes;
   std::vector<const ConvKernel*> found;
   for (const ConvKernel& kernel : kKernels) {
     if (kernel.direction != product.direction || !multiplies(product.type, kernel.math)) continue;
@@ -112,6 +112,7 @@ std::vector<const ConvKernel*> kernels_for(const ImplicitProduct& product) {
 
 cudnnStatus_t launch_product(cudnnHandle_t handle, const ImplicitProduct& product, const ConvKernel& kernel) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   const KernelArguments arguments{nullptr, nullptr, nullptr, product.m, product.n, product.k};
   const LaunchShape shape = shape_of(product, kernel);
   if (is_attention(product.direction)) {

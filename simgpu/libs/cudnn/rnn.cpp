@@ -77,6 +77,7 @@ void* address_of(const WeightPart& part, int type, const void* weights) {
 cudnnStatus_t run_layers(cudnnHandle_t handle, const cudnnRNNStruct& rnn, long long positions, long long batch,
                          bool forward) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   const long long gates = static_cast<long long>(rnn.gates()) * rnn.hidden;
   for (int layer = 0; layer < rnn.pseudo_layers(); ++layer) {
     cudnnStatus_t done = launch_product_of(handle, Direction::Input, rnn, positions, gates, rnn.inputs(layer));
@@ -90,6 +91,7 @@ cudnnStatus_t run_layers(cudnnHandle_t handle, const cudnnRNNStruct& rnn, long l
 
 cudnnStatus_t run_weight_gradients(cudnnHandle_t handle, const cudnnRNNStruct& rnn, long long positions) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   const long long gates = static_cast<long long>(rnn.gates()) * rnn.hidden;
   for (int layer = 0; layer < rnn.pseudo_layers(); ++layer) {
     const cudnnStatus_t done =

@@ -34,7 +34,7 @@ int generation_of(int capability) {
 
 std::vector<const GemmKernel*> fitting(Math math) {
   const int generation = generation_of(capability());
-  const unsigned most_shared = largest_shared_bytes();
+  const unsigned most_shared = device_facts().largest_shared_bytes;
   std::vector<const GemmKernel*> own, general;
   for (const GemmKernel& kernel : kKernels) {
     if (kernel.math != math || kernel.dynamic_shared_bytes > most_shared) continue;
