@@ -3,6 +3,7 @@
 
     gen_standin.py stubs EXPORTS SONAME ANSWER VERSIONED OUT.c OUT.map    a weak function for each name, and the export map
     gen_standin.py image FATBIN OUT.S                                    its kernels, as the object simlibs_image
+    gen_standin.py check EXPORTS SONAME VERSIONED LIBRARY                exit 1 when the built library exports anything else
     gen_standin.py list PREFIX[,PREFIX...] FILE...                       the names for EXPORTS: of headers and libraries
 
 A name that the stand-in models has a strong definition beside its stub, which wins; what is left answers the number ANSWER,
@@ -56,11 +57,22 @@ def listed(prefixes, files):
     return sorted(found)
 
 
+def check(exports, soname, versioned, library):
+    out = subprocess.run(['nm', '-D', '--defined-only', library], check=True, capture_output=True, text=True).stdout
+    found = {line.split()[-1].replace('@@', '@') for line in out.splitlines() if re.search(r' [TW] ', line)}
+    wanted = {name + ('@' + soname if versioned == '1' else '') for name in names_of(exports)}
+    for name in sorted(found ^ wanted):
+        print(('missing in the library: ' if name in wanted else 'not in the list: ') + name)
+    return 1 if found != wanted else 0
+
+
 def main(arguments):
     if arguments[0] == 'stubs':
         write_stubs(*arguments[1:])
     elif arguments[0] == 'image':
         write_image(*arguments[1:])
+    elif arguments[0] == 'check':
+        sys.exit(check(*arguments[1:]))
     else:
         print('\n'.join(listed(arguments[1], arguments[2:])))
 

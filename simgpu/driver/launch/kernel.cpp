@@ -125,7 +125,7 @@ Nanos kernel_duration(const KernelLaunch& launch) {
     duration = rule_for(launch.function->code->symbol);
     known.store(duration, std::memory_order_relaxed);
   }
-  return duration == Function::kModelDuration ? model_duration(launch) : duration;
+  return duration == Function::kModelDuration ? std::max(model_duration(launch), launch.least) : duration;
 }
 
 Span perform(const KernelLaunch& launch, const Origin& origin, Nanos ready) {
@@ -178,5 +178,10 @@ extern "C" int simgpu_next_kernel(const simgpu::KernelWork* work) {
   using simgpu::thread_state;
   simgpu::take_next_kernel();  // one that was never launched
   if (work != nullptr) thread_state.next_kernel = new simgpu::KernelWork(*work);
+  return 0;
+}
+
+extern "C" int simgpu_next_kernel_takes(uint64_t nanoseconds) {
+  simgpu::thread_state.next_kernel_least = static_cast<simgpu::Nanos>(nanoseconds);
   return 0;
 }

@@ -27,6 +27,10 @@ struct KernelWork {
 
 }  // namespace simgpu
 
+// The next kernel that this thread launches (or captures) takes at least so long, ns, unless a SIMGPU_KERNEL_TIME rule says otherwise: the
+// model knows a grid, and not how long its blocks are at work. Returns 0.
+extern "C" int simgpu_next_kernel_takes(uint64_t nanoseconds);
+
 // The next kernel that this thread launches (or captures) does this work; null: none, after all. `work` is copied.
 // Returns 0.
 extern "C" int simgpu_next_kernel(const simgpu::KernelWork* work);

@@ -3,6 +3,7 @@
 #include <deque>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "simgpu/driver/context/device.h"
 #include "simgpu/driver/graph/capture.h"
@@ -101,6 +102,7 @@ void queue_work(Call& call, const KernelLaunch& launch, const Origin& origin, Ev
 
 CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& launch) {
   if (thread_state.next_kernel != nullptr) launch.work = take_next_kernel();
+  launch.least = std::exchange(thread_state.next_kernel_least, 0);
   Context* context = call.context();
   if (context == nullptr) return call.context_error();
   Function* function = function_from_handle(request.function, context);

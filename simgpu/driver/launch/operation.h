@@ -47,6 +47,7 @@ struct KernelLaunch {
   bool cooperative = false;
   bool programmatic = false;               // may start before its predecessor in the stream has ended
   std::shared_ptr<const KernelWork> work;  // null: it takes what the model says
+  Nanos least = 0;                         // where the model says less: what its launcher knows it to take
 };
 
 // One execution of a kernel with work. Polled on the worker alone.

@@ -127,6 +127,7 @@ struct ThreadState {
   Nanos call_begin;
   int capture_mode;         // cuThreadExchangeStreamCaptureMode; kept by the capture files
   KernelWork* next_kernel;  // what simgpu_next_kernel left for the next launch; owned
+  Nanos next_kernel_least;  // what simgpu_next_kernel_takes left for it
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

@@ -1,10 +1,15 @@
 #include "simgpu/libs/common/launch.h"
 
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
+#include <utility>
 
 extern "C" __attribute__((visibility("hidden"))) const unsigned char simlibs_image[];
+// The simulated driver's; on another driver there is no model to help.
+extern "C" __attribute__((weak)) int simgpu_next_kernel_takes(uint64_t nanoseconds);
 
 namespace simlibs {
 namespace {
@@ -13,7 +18,11 @@ namespace {
 struct Kernels {
   std::mutex mutex;
   CUlibrary library = nullptr;
-  std::map<std::string, CUkernel, std::less<>> known;
+  struct Kernel {
+    CUkernel kernel = nullptr;
+    std::set<int> large_on;  // devices on which it may use more than 48 KiB
+  };
+  std::map<std::string, Kernel, std::less<>> known;
 };
 
 Kernels& kernels() {
@@ -33,54 +42,64 @@ class RelaxedCapture {
   CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;
 };
 
-CUresult find_kernel(const char* name, CUkernel& kernel) {
+// More than 48 KiB of shared memory must be asked for, once on each device.
+CUresult allow_shared_memory(Kernels::Kernel& kernel, unsigned bytes) {
+  constexpr unsigned kWithoutAsking = 48 * 1024;
+  if (bytes <= kWithoutAsking) return CUDA_SUCCESS;
+  const int device = device_facts().ordinal;
+  if (!kernel.large_on.insert(device).second) return CUDA_SUCCESS;
+  return cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes), kernel.kernel,
+                              device);
+}
+
+CUresult find_kernel(const char* name, unsigned dynamic_shared_bytes, CUkernel& kernel) {
   Kernels& all = kernels();
   const std::lock_guard lock(all.mutex);
-  if (const auto at = all.known.find(name); at != all.known.end()) {
-    kernel = at->second;
-    return CUDA_SUCCESS;
+  auto at = all.known.find(name);
+  if (at == all.known.end()) {
+    const RelaxedCapture relaxed;
+    if (!all.library) {
+      const CUresult loaded = cuLibraryLoadData(&all.library, simlibs_image, nullptr, nullptr, 0, nullptr, nullptr, 0);
+      if (loaded != CUDA_SUCCESS) return loaded;
+    }
+    CUkernel found = nullptr;
+    const CUresult result = cuLibraryGetKernel(&found, all.library, name);
+    if (result != CUDA_SUCCESS) return result;
+    at = all.known.emplace(name, Kernels::Kernel{found, {}}).first;
   }
-  const RelaxedCapture relaxed;
-  if (!all.library) {
-    const CUresult loaded = cuLibraryLoadData(&all.library, simlibs_image, nullptr, nullptr, 0, nullptr, nullptr, 0);
-    if (loaded != CUDA_SUCCESS) return loaded;
-  }
-  const CUresult found = cuLibraryGetKernel(&kernel, all.library, name);
-  if (found == CUDA_SUCCESS) all.known.emplace(name, kernel);
-  return found;
+  kernel = at->second.kernel;
+  return allow_shared_memory(at->second, dynamic_shared_bytes);
 }
 
-// More than 48 KiB must be asked for, on each device.
-CUresult allow_shared_memory(CUkernel kernel, unsigned bytes) {
-  constexpr unsigned kWithoutAsking = 48 * 1024;
-  CUdevice device = 0;
-  if (bytes <= kWithoutAsking) return CUDA_SUCCESS;
-  const CUresult result = cuCtxGetDevice(&device);
-  if (result != CUDA_SUCCESS) return result;
-  int most = 0;
-  cuDeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device);
-  return cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(bytes), kernel, device);
-}
+thread_local const DeviceFacts* facts_of_call = nullptr;
 
-int device_attribute(CUdevice_attribute attribute) {
-  CUdevice device = 0;
-  int value = 0;
-  if (cuCtxGetDevice(&device) != CUDA_SUCCESS) return 0;
-  cuDeviceGetAttribute(&value, attribute, device);
-  return value;
+DeviceFacts ask_driver(CUdevice device) {
+  const auto attribute = [device](CUdevice_attribute which) {
+    int value = 0;
+    cuDeviceGetAttribute(&value, which, device);
+    return value;
+  };
+  DeviceFacts facts;
+  facts.ordinal = device;
+  facts.capability = 10 * attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+                     attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  facts.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  facts.clock_ghz = attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE) / 1e6;
+  facts.largest_shared_bytes = static_cast<unsigned>(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN));
+  return facts;
 }
 
 }  // namespace
 
 CUresult launch(const char* name, CUstream stream, const LaunchShape& shape, const KernelArguments& arguments) {
   CUkernel kernel = nullptr;
-  CUresult result = find_kernel(name, kernel);
-  if (result == CUDA_SUCCESS) result = allow_shared_memory(kernel, shape.dynamic_shared_bytes);
+  const CUresult result = find_kernel(name, shape.dynamic_shared_bytes, kernel);
   if (result != CUDA_SUCCESS) return result;
   KernelArguments copy = arguments;
   void* parameters[] = {&copy};
   const auto function = reinterpret_cast<CUfunction>(kernel);
-  const auto& [grid, block, shared, cluster] = shape;
+  const auto& [grid, block, shared, cluster, least] = shape;
+  if (least && simgpu_next_kernel_takes) simgpu_next_kernel_takes(least);
   if (cluster.x * cluster.y * cluster.z <= 1)
     return cuLaunchKernel(function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, parameters,
                           nullptr);
@@ -117,11 +136,19 @@ CUresult enter_context() {
   return result == CUDA_SUCCESS ? cuCtxSetCurrent(context) : result;
 }
 
-int capability() {
-  return 10 * device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
-         device_attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+const DeviceFacts& device_facts() {
+  static const DeviceFacts none;
+  static std::mutex mutex;
+  static auto* const known = new std::map<CUdevice, DeviceFacts>;
+  if (facts_of_call) return *facts_of_call;
+  CUdevice device = 0;
+  if (cuCtxGetDevice(&device) != CUDA_SUCCESS) return none;
+  const std::lock_guard lock(mutex);
+  const auto at = known->find(device);
+  return at != known->end() ? at->second : known->emplace(device, ask_driver(device)).first->second;
 }
 
-int multiprocessors() { return device_attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT); }
+OnDevice::OnDevice(const DeviceFacts& device) : before_(std::exchange(facts_of_call, &device)) {}
+OnDevice::~OnDevice() { facts_of_call = before_; }
 
 }  // namespace simlibs

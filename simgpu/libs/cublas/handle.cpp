@@ -35,8 +35,9 @@ GT_EXPORT cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   const size_t bytes = default_workspace_bytes();
   if (cuMemAlloc(&workspace, bytes) != CUDA_SUCCESS) return CUBLAS_STATUS_ALLOC_FAILED;
   auto* made = new cublasContext;
-  cuCtxGetCurrent(&made->context);
+  made->device = simlibs::device_facts();
   made->own_workspace = workspace;
+  made->own_workspace_bytes = bytes;
   made->workspace = reinterpret_cast<void*>(workspace);
   made->workspace_bytes = bytes;
   *handle = made;
@@ -54,7 +55,7 @@ GT_EXPORT cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t 
   const cublasStatus_t status = set(handle, &cublasContext::stream, stream);
   if (status == CUBLAS_STATUS_SUCCESS) {  // the manual: setting the stream gives the default workspace back
     handle->workspace = reinterpret_cast<void*>(handle->own_workspace);
-    handle->workspace_bytes = default_workspace_bytes();
+    handle->workspace_bytes = handle->own_workspace_bytes;
   }
   return status;
 }

@@ -3,12 +3,13 @@
 
 #include <cuda.h>
 
+#include "simgpu/libs/common/launch.h"
 #include "simgpu/libs/cublas/types.h"
 
 struct cublasContext {
   static constexpr unsigned kLives = 0x73756c62;
   unsigned lives = kLives;  // a handle that was destroyed is not taken
-  CUcontext context = nullptr;
+  simlibs::DeviceFacts device;
   cudaStream_t stream = nullptr;
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
@@ -18,6 +19,7 @@ struct cublasContext {
       mantissa_offset = 0;
   int* mantissa_pointer = nullptr;
   CUdeviceptr own_workspace = 0;
+  size_t own_workspace_bytes = 0;
   void* workspace = nullptr;
   size_t workspace_bytes = 0;
 };

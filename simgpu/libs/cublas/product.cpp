@@ -36,11 +36,35 @@ bool is_supported(const Product& p) {
 
 cublasStatus_t multiply(cublasHandle_t handle, const Product& p) {
   if (!lives(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!is_valid(p)) return CUBLAS_STATUS_INVALID_VALUE;
   Gemm gemm{p.op_a, p.op_b, p.m, p.n, p.k, p.a, p.b, const_cast<void*>(p.c), p.batch};
   if (!is_supported(p) || !math_of(p.type_a, p.compute, allows_tf32(handle), gemm.math))
     return CUBLAS_STATUS_NOT_SUPPORTED;
   return status_of(launch_gemm(gemm, stream_of(handle)));
+}
+
+cublasStatus_t multiply_groups(cublasHandle_t handle, const Product* products, long long groups) {
+  if (!lives(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
+  if (groups < 0) return CUBLAS_STATUS_INVALID_VALUE;
+  Gemm all;
+  double largest = 0;
+  all.batch = 0;
+  for (long long i = 0; i < groups; ++i) {
+    const Product& p = products[i];
+    if (!is_valid(p)) return CUBLAS_STATUS_INVALID_VALUE;
+    if (!is_supported(p) || !math_of(p.type_a, p.compute, allows_tf32(handle), all.math))
+      return CUBLAS_STATUS_NOT_SUPPORTED;
+    const double each = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+    all.flops += each * static_cast<double>(p.batch);
+    all.batch += p.batch;
+    if (each < largest) continue;
+    largest = each;
+    all.op_a = p.op_a, all.op_b = p.op_b;
+    all.m = p.m, all.n = p.n, all.k = p.k;
+  }
+  return status_of(launch_gemm(all, stream_of(handle)));
 }
 
 }  // namespace simlibs

@@ -23,6 +23,8 @@ struct Product {
 };
 
 cublasStatus_t multiply(cublasHandle_t handle, const Product& product);
+// Groups of products, `groups` with a `batch` each, by one kernel that has the tiles of the largest.
+cublasStatus_t multiply_groups(cublasHandle_t handle, const Product* products, long long groups);
 
 template <typename T>
 inline constexpr int kTypeOf = -1;

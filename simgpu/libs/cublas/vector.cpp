@@ -22,6 +22,7 @@ constexpr VectorNames kVectorKernels[] = {
 
 cublasStatus_t launch_vector(cublasHandle_t handle, VectorKernel which, int type, long long n, long long layers) {
   if (!lives(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (n < 0 || layers < 0) return CUBLAS_STATUS_INVALID_VALUE;
   if (n == 0 || layers == 0) return CUBLAS_STATUS_SUCCESS;
   constexpr long long kMost = 65535;

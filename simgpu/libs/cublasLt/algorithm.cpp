@@ -87,6 +87,7 @@ GT_EXPORT cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle,
                                                         cublasLtMatmulPreference_t preference, int wanted,
                                                         cublasLtMatmulHeuristicResult_t* results, int* found) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!description || !a || !b || !c || !d || !preference || !results || !found || wanted < 1)
     return CUBLAS_STATUS_INVALID_VALUE;
   Gemm gemm;
@@ -100,6 +101,7 @@ GT_EXPORT cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cubla
                                                   int wanted, int ids[], int* found) {
   Math math{};
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!found || wanted < 1 || !ids) return CUBLAS_STATUS_INVALID_VALUE;
   if (!math_of(a, compute, false, math)) return CUBLAS_STATUS_NOT_SUPPORTED;
   *found = std::min(wanted, kernels_for(math));
@@ -111,6 +113,7 @@ GT_EXPORT cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasC
                                                 int id, cublasLtMatmulAlgo_t* made) {
   Math math{};
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!made || id < 0) return CUBLAS_STATUS_INVALID_VALUE;
   if (!math_of(a, compute, false, math) || id >= kernels_for(math)) return CUBLAS_STATUS_NOT_SUPPORTED;
   std::memset(made, 0, sizeof *made);
@@ -123,6 +126,7 @@ GT_EXPORT cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublas
                                                  const cublasLtMatmulAlgo_t* chosen,
                                                  cublasLtMatmulHeuristicResult_t* result) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!description || !a || !b || !c || !d || !chosen || !result) return CUBLAS_STATUS_INVALID_VALUE;
   Gemm gemm;
   const cublasStatus_t status = gemm_of(

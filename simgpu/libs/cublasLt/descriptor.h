@@ -1,7 +1,12 @@
 // cuBLASLt's descriptors: what they keep lies in the caller's opaque structure itself, since callers may copy it.
 #pragma once
 
+#include "simgpu/libs/common/launch.h"
 #include "simgpu/libs/cublasLt/types.h"
+
+struct cublasLtContext {
+  simlibs::DeviceFacts device;
+};
 
 namespace simlibs {
 

@@ -4,17 +4,14 @@
 #include "simgpu/libs/common/launch.h"
 #include "simgpu/libs/common/version.h"
 #include "simgpu/libs/cublas/status.h"
-#include "simgpu/libs/cublasLt/types.h"
+#include "simgpu/libs/cublasLt/descriptor.h"
 
-struct cublasLtContext {
-  CUcontext context = nullptr;
-};
+using simlibs::device_facts;
 
 GT_EXPORT cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
   if (simlibs::enter_context() != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
-  *handle = new cublasLtContext;
-  cuCtxGetCurrent(&(*handle)->context);
+  *handle = new cublasLtContext{device_facts()};
   return CUBLAS_STATUS_SUCCESS;
 }
 GT_EXPORT cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle) {
@@ -34,6 +31,8 @@ GT_EXPORT cublasStatus_t cublasLtLoggerOpenFile(const char*) { return CUBLAS_STA
 GT_EXPORT cublasStatus_t cublasLtLoggerSetLevel(int) { return CUBLAS_STATUS_SUCCESS; }
 GT_EXPORT cublasStatus_t cublasLtLoggerSetMask(int) { return CUBLAS_STATUS_SUCCESS; }
 GT_EXPORT cublasStatus_t cublasLtLoggerForceDisable() { return CUBLAS_STATUS_SUCCESS; }
+// There is no processor code to choose: what was disabled before is nothing.
+GT_EXPORT unsigned cublasLtDisableCpuInstructionsSetMask(unsigned) { return 0; }
 GT_EXPORT cublasStatus_t cublasLtHeuristicsCacheGetCapacity(size_t* capacity) {
   if (!capacity) return CUBLAS_STATUS_INVALID_VALUE;
   *capacity = 0;

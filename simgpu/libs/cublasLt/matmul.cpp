@@ -20,6 +20,7 @@ GT_EXPORT cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulD
                                         const cublasLtMatmulAlgo_t* chosen, void* workspace, size_t workspace_bytes,
                                         cudaStream_t stream) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!description || !layout_a || !layout_b || !layout_c || !layout_d || !alpha || !beta ||
       (!workspace && workspace_bytes))
     return CUBLAS_STATUS_INVALID_VALUE;
@@ -44,6 +45,7 @@ GT_EXPORT cublasStatus_t cublasLtMatrixTransform(cublasLtHandle_t handle, cublas
                                                  const void*, const void* b, cublasLtMatrixLayout_t, void* c,
                                                  cublasLtMatrixLayout_t layout_c, cudaStream_t stream) {
   if (!handle) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const OnDevice on_device(handle->device);
   if (!description || !alpha || !a || !layout_a || !c || !layout_c) return CUBLAS_STATUS_INVALID_VALUE;
   const LtLayout& shape = in<LtLayout>(layout_c);
   const auto rows = static_cast<long long>(shape.rows), columns = static_cast<long long>(shape.columns);

@@ -245,5 +245,6 @@ GT_EXPORT cudnnStatus_t cudnnBackendExecute(cudnnHandle_t handle, cudnnBackendDe
   const State* state = state_of(plan);
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
   if (!state || !state->finalized || !state->work || !state_of(pack)) return bad_param();
+  const OnDevice on_device(handle->device);
   return execute(handle, *state->work, engine_index(*state));
 }

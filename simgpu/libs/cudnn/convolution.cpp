@@ -42,6 +42,24 @@ bool is_attention(Direction direction) {
   return direction == Direction::AttentionForward || direction == Direction::AttentionBackward;
 }
 
+LaunchShape shape_of(const ImplicitProduct& product, const ConvKernel& kernel) {
+  constexpr long long kMostInZ = 65535;
+  const unsigned rows = tiles(product.m, kernel.tile_m);
+  const auto groups = static_cast<unsigned>(std::min(product.groups, kMostInZ));
+  // Attention: queries against all keys, twice, and five times on the way back.
+  const double passes = product.direction == Direction::AttentionForward    ? 4.0
+                        : product.direction == Direction::AttentionBackward ? 10.0
+                                                                            : 2.0;
+  LaunchShape shape;
+  shape.grid =
+      is_attention(product.direction) ? Size{rows, groups, 1} : Size{rows, tiles(product.n, kernel.tile_n), groups};
+  shape.block = {kernel.threads, 1, 1};
+  shape.dynamic_shared_bytes = kernel.dynamic_shared_bytes;
+  shape.least_ns = time_of(kernel.math, passes * static_cast<double>(product.m) * static_cast<double>(product.n) *
+                                            static_cast<double>(product.k) * static_cast<double>(product.groups));
+  return shape;
+}
+
 }  // namespace
 
 bool implicit_product(Direction direction, const Dims& input, const Dims& filter, const Dims& output,
@@ -72,11 +90,12 @@ bool implicit_product(Direction direction, const Dims& input, const Dims& filter
 
 std::vector<const ConvKernel*> kernels_for(const ImplicitProduct& product) {
   const int device = capability(), generation = device == 90 ? 90 : 80;
+  const unsigned most_shared = device_facts().largest_shared_bytes;
   std::vector<const ConvKernel*> found;
   for (const ConvKernel& kernel : kKernels) {
     if (kernel.direction != product.direction || !multiplies(product.type, kernel.math)) continue;
     if (kernel.generation != 80 && kernel.generation != generation) continue;
-    if (device < 80 && kernel.tensor_cores()) continue;
+    if ((device < 80 && kernel.tensor_cores()) || kernel.dynamic_shared_bytes > most_shared) continue;
     found.push_back(&kernel);
   }
   const long long sms = std::max(1, multiprocessors());
@@ -93,12 +112,11 @@ std::vector<const ConvKernel*> kernels_for(const ImplicitProduct& product) {
 
 cudnnStatus_t launch_product(cudnnHandle_t handle, const ImplicitProduct& product, const ConvKernel& kernel) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   const KernelArguments arguments{nullptr, nullptr, nullptr, product.m, product.n, product.k};
+  const LaunchShape shape = shape_of(product, kernel);
   if (is_attention(product.direction)) {
     const bool backward = product.direction == Direction::AttentionBackward;
-    const LaunchShape shape{{tiles(product.m, kernel.tile_m), static_cast<unsigned>(product.groups), 1},
-                            {kernel.threads, 1, 1},
-                            kernel.dynamic_shared_bytes};
     const LaunchShape companion{{tiles(product.m, 128), static_cast<unsigned>(product.groups), 1}, {128, 1, 1}};
     CUresult result = backward ? launch(kDotDoO, stream_of(handle), companion, arguments) : CUDA_SUCCESS;
     if (result == CUDA_SUCCESS) result = launch(kernel.name, stream_of(handle), shape, arguments);
@@ -109,13 +127,7 @@ cudnnStatus_t launch_product(cudnnHandle_t handle, const ImplicitProduct& produc
     const cudnnStatus_t moved = launch_over(handle, kNchwToNhwc, product.m * product.k);
     if (moved != CUDNN_STATUS_SUCCESS) return moved;
   }
-  constexpr long long kMostInZ = 65535;
-  return status_of(launch(kernel.name, stream_of(handle),
-                          {{tiles(product.m, kernel.tile_m), tiles(product.n, kernel.tile_n),
-                            static_cast<unsigned>(std::min(product.groups, kMostInZ))},
-                           {kernel.threads, 1, 1},
-                           kernel.dynamic_shared_bytes},
-                          arguments));
+  return status_of(launch(kernel.name, stream_of(handle), shape, arguments));
 }
 
 }  // namespace simlibs

@@ -3,8 +3,8 @@
 
 #include <vector>
 
+#include "simgpu/libs/common/arithmetic.h"
 #include "simgpu/libs/cudnn/handle.h"
-#include "simgpu/libs/gemm/gemm_choice.h"
 
 namespace simlibs {
 

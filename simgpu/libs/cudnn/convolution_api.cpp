@@ -35,6 +35,7 @@ cudnnStatus_t product_of(const Operands& operands, ImplicitProduct& product, std
 
 cudnnStatus_t convolve(cudnnHandle_t handle, const Operands& operands, int algorithm) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   ImplicitProduct product;
   std::vector<const ConvKernel*> kernels;
   const cudnnStatus_t found = product_of(operands, product, kernels);
@@ -46,6 +47,7 @@ cudnnStatus_t convolve(cudnnHandle_t handle, const Operands& operands, int algor
 template <typename Perf>
 cudnnStatus_t list_algorithms(cudnnHandle_t handle, const Operands& operands, int wanted, int* count, Perf* results) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   ImplicitProduct product;
   std::vector<const ConvKernel*> kernels;
   if (!count || !results || wanted < 1) return bad_param();

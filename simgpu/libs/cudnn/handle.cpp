@@ -10,6 +10,7 @@ namespace simlibs {
 
 cudnnStatus_t launch_over(cudnnHandle_t handle, const char* kernel, long long n, unsigned block) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   constexpr unsigned kMostBlocks = 65535;
   const unsigned blocks = std::min(tiles(n, block), kMostBlocks);
   return status_of(
@@ -46,8 +47,7 @@ const char* name_of(int code) {
 GT_EXPORT cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (!handle) return bad_param();
   if (enter_context() != CUDA_SUCCESS) return status(CUDNN_STATUS_NOT_INITIALIZED);
-  *handle = new cudnnContext;
-  cuCtxGetCurrent(&(*handle)->context);
+  *handle = new cudnnContext{device_facts(), nullptr};
   return success();
 }
 GT_EXPORT cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {

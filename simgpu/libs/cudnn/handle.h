@@ -8,7 +8,7 @@
 #include "simgpu/libs/cudnn/types.h"
 
 struct cudnnContext {
-  CUcontext context = nullptr;
+  simlibs::DeviceFacts device;
   cudaStream_t stream = nullptr;
 };
 

@@ -12,6 +12,7 @@ cudnnStatus_t over(cudnnHandle_t handle, const char* kernel, cudnnTensorDescript
 // One block a channel.
 cudnnStatus_t normalize(cudnnHandle_t handle, const char* kernel, cudnnTensorDescriptor_t tensor) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
   if (!tensor || tensor->dims.size() < 2) return bad_param();
   constexpr unsigned kThreads = 512;
   return status_of(launch(kernel, stream_of(handle), {{static_cast<unsigned>(tensor->dims[1]), 1, 1}, {kThreads, 1, 1}},

@@ -1,44 +1,12 @@
-// Recurrent networks (the interface of version 8): descriptors, where the weights of each layer lie, and one product and one kernel of all
-// time steps a layer and direction.
-#include "simgpu/libs/cudnn/descriptors.h"
+// Recurrent networks, with the interface of version 8.
+#include "simgpu/libs/cudnn/rnn.h"
+
 #include "simgpu/libs/cudnn/moving_kernels.h"
 
-struct cudnnRNNStruct {
-  int algorithm = 0, cell = 0, bias = 2, direction = 0, input_mode = 0, type = CUDNN_DATA_FLOAT,
-      precision = CUDNN_DATA_FLOAT, math = 0;
-  int input = 0, hidden = 0, projection = 0, layers = 0;
-  cudnnDropoutDescriptor_t dropout = nullptr;
-  unsigned flags = 0;
-
-  int directions() const { return direction ? 2 : 1; }
-  int pseudo_layers() const { return layers * directions(); }
-  int gates() const { return cell == 2 ? 4 : cell == 3 ? 3 : 1; }  // LSTM, GRU, else one
-  int biases() const { return bias == 0 ? 0 : bias == 2 ? 2 : 1; }
-  int output() const { return projection > 0 ? projection : hidden; }
-  long long inputs(int pseudo_layer) const {
-    return pseudo_layer < directions() ? input : static_cast<long long>(output()) * directions();
-  }
-};
-struct cudnnRNNDataStruct {
-  int type = CUDNN_DATA_FLOAT, layout = 0, steps = 0, batch = 0, width = 0;
-  std::vector<int> lengths;
-  long long positions() const {
-    long long sum = 0;
-    for (const int length : lengths) sum += length;
-    return sum;
-  }
-};
-
-using namespace simlibs;
-
+namespace simlibs {
 namespace {
 
-// Elements before a part of the weights: layer by layer, the gates of the input, those of the recurrence, the projection; then all biases,
-// in the same order.
-struct Part {
-  long long offset = 0, rows = 0, columns = 0;
-};
-
+// Layer by layer, the gates of the input, those of the recurrence, the projection; then all biases, in the same order.
 long long matrix_elements(const cudnnRNNStruct& rnn, int pseudo_layer) {
   const long long hidden = rnn.hidden,
                   projection = rnn.projection > 0 && rnn.projection < rnn.hidden ? rnn.projection : 0;
@@ -48,47 +16,6 @@ long long matrices_before(const cudnnRNNStruct& rnn, int pseudo_layer) {
   long long sum = 0;
   for (int i = 0; i < pseudo_layer; ++i) sum += matrix_elements(rnn, i);
   return sum;
-}
-long long all_elements(const cudnnRNNStruct& rnn) {
-  return matrices_before(rnn, rnn.pseudo_layers()) +
-         static_cast<long long>(rnn.pseudo_layers()) * rnn.biases() * rnn.gates() * rnn.hidden;
-}
-
-// The matrix `id`: gates of the input, gates of the recurrence, then the projection. Without rows: there is none.
-Part matrix(const cudnnRNNStruct& rnn, int pseudo_layer, int id) {
-  const long long hidden = rnn.hidden, inputs = rnn.inputs(pseudo_layer), recurrent = rnn.output();
-  const int gates = rnn.gates();
-  Part part{matrices_before(rnn, pseudo_layer), hidden, inputs};
-  if (id < gates) {
-    part.offset += id * hidden * inputs;
-  } else if (id < 2 * gates) {
-    part.offset += gates * hidden * inputs + (id - gates) * hidden * recurrent;
-    part.columns = recurrent;
-  } else if (id == 2 * gates && rnn.projection > 0 && rnn.projection < rnn.hidden) {
-    part = {part.offset + gates * hidden * (inputs + recurrent), recurrent, hidden};
-  } else {
-    part.rows = 0;
-  }
-  return part;
-}
-Part bias(const cudnnRNNStruct& rnn, int pseudo_layer, int id) {
-  const int gates = rnn.gates();
-  const bool recurrent = id >= gates;
-  if (id >= 2 * gates || rnn.bias == 0 || (rnn.bias == 1 && recurrent) || (rnn.bias == 3 && !recurrent)) return {};
-  const int before = pseudo_layer * rnn.biases() * gates + (rnn.bias == 3 ? id - gates : id);
-  return {matrices_before(rnn, rnn.pseudo_layers()) + static_cast<long long>(before) * rnn.hidden, rnn.hidden, 1};
-}
-
-void describe(const Part& part, int type, const void* weights, cudnnTensorDescriptor_t tensor, void** address) {
-  if (tensor && part.rows > 0) {
-    tensor->type = type;
-    tensor->dims = {1, static_cast<int>(part.rows), static_cast<int>(part.columns)};
-    tensor->strides = {static_cast<int>(part.rows * part.columns), static_cast<int>(part.columns), 1};
-  }
-  if (address)
-    *address = part.rows > 0 ? const_cast<char*>(static_cast<const char*>(weights)) +
-                                   static_cast<size_t>(part.offset) * element_bytes(type)
-                             : nullptr;
 }
 
 cudnnStatus_t launch_product_of(cudnnHandle_t handle, Direction direction, const cudnnRNNStruct& rnn, long long m,
@@ -110,20 +37,88 @@ const char* cell_kernel(const cudnnRNNStruct& rnn, bool forward) {
   return forward ? kLstmForward : kLstmBackward;
 }
 
-// A layer: a product with the inputs of all time steps, then the steps.
-cudnnStatus_t run_layers(cudnnHandle_t handle, const cudnnRNNStruct* rnn, const cudnnRNNDataStruct* x, bool forward) {
+}  // namespace
+
+long long weight_elements(const cudnnRNNStruct& rnn) {
+  return matrices_before(rnn, rnn.pseudo_layers()) +
+         static_cast<long long>(rnn.pseudo_layers()) * rnn.biases() * rnn.gates() * rnn.hidden;
+}
+
+WeightPart weight_matrix(const cudnnRNNStruct& rnn, int pseudo_layer, int id) {
+  const long long hidden = rnn.hidden, inputs = rnn.inputs(pseudo_layer), recurrent = rnn.output();
+  const int gates = rnn.gates();
+  WeightPart part{matrices_before(rnn, pseudo_layer), hidden, inputs};
+  if (id < gates) {
+    part.offset += id * hidden * inputs;
+  } else if (id < 2 * gates) {
+    part.offset += gates * hidden * inputs + (id - gates) * hidden * recurrent;
+    part.columns = recurrent;
+  } else if (id == 2 * gates && rnn.projection > 0 && rnn.projection < rnn.hidden) {
+    part = {part.offset + gates * hidden * (inputs + recurrent), recurrent, hidden};
+  } else {
+    part.rows = 0;
+  }
+  return part;
+}
+
+WeightPart weight_bias(const cudnnRNNStruct& rnn, int pseudo_layer, int id) {
+  const int gates = rnn.gates();
+  const bool recurrent = id >= gates;
+  if (id >= 2 * gates || rnn.bias == 0 || (rnn.bias == 1 && recurrent) || (rnn.bias == 3 && !recurrent)) return {};
+  const int before = pseudo_layer * rnn.biases() * gates + (rnn.bias == 3 ? id - gates : id);
+  return {matrices_before(rnn, rnn.pseudo_layers()) + static_cast<long long>(before) * rnn.hidden, rnn.hidden, 1};
+}
+
+void* address_of(const WeightPart& part, int type, const void* weights) {
+  if (part.rows <= 0) return nullptr;
+  return const_cast<char*>(static_cast<const char*>(weights)) + static_cast<size_t>(part.offset) * element_bytes(type);
+}
+
+cudnnStatus_t run_layers(cudnnHandle_t handle, const cudnnRNNStruct& rnn, long long positions, long long batch,
+                         bool forward) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
-  if (!rnn || !x || x->width != rnn->input) return bad_param();
-  const long long gates = static_cast<long long>(rnn->gates()) * rnn->hidden;
-  for (int layer = 0; layer < rnn->pseudo_layers(); ++layer) {
-    cudnnStatus_t done = launch_product_of(handle, Direction::Input, *rnn, x->positions(), gates, rnn->inputs(layer));
+  const OnDevice on_device(handle->device);
+  const long long gates = static_cast<long long>(rnn.gates()) * rnn.hidden;
+  for (int layer = 0; layer < rnn.pseudo_layers(); ++layer) {
+    cudnnStatus_t done = launch_product_of(handle, Direction::Input, rnn, positions, gates, rnn.inputs(layer));
     if (done == CUDNN_STATUS_SUCCESS)
-      done = launch_product_of(handle, Direction::Recurrence, *rnn, x->batch, gates, rnn->output());
-    if (done == CUDNN_STATUS_SUCCESS)
-      done = launch_over(handle, cell_kernel(*rnn, forward), x->positions() * rnn->hidden);
+      done = launch_product_of(handle, Direction::Recurrence, rnn, batch, gates, rnn.output());
+    if (done == CUDNN_STATUS_SUCCESS) done = launch_over(handle, cell_kernel(rnn, forward), positions * rnn.hidden);
     if (done != CUDNN_STATUS_SUCCESS) return done;
   }
   return success();
+}
+
+cudnnStatus_t run_weight_gradients(cudnnHandle_t handle, const cudnnRNNStruct& rnn, long long positions) {
+  if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
+  const OnDevice on_device(handle->device);
+  const long long gates = static_cast<long long>(rnn.gates()) * rnn.hidden;
+  for (int layer = 0; layer < rnn.pseudo_layers(); ++layer) {
+    const cudnnStatus_t done =
+        launch_product_of(handle, Direction::Input, rnn, gates, rnn.inputs(layer) + rnn.output(), positions);
+    if (done != CUDNN_STATUS_SUCCESS) return done;
+  }
+  return success();
+}
+
+}  // namespace simlibs
+
+using namespace simlibs;
+
+namespace {
+
+void describe(const WeightPart& part, int type, const void* weights, cudnnTensorDescriptor_t tensor, void** address) {
+  if (tensor && part.rows > 0) {
+    tensor->type = type;
+    tensor->dims = {1, static_cast<int>(part.rows), static_cast<int>(part.columns)};
+    tensor->strides = {static_cast<int>(part.rows * part.columns), static_cast<int>(part.columns), 1};
+  }
+  if (address) *address = address_of(part, type, weights);
+}
+
+cudnnStatus_t run(cudnnHandle_t handle, const cudnnRNNStruct* rnn, const cudnnRNNDataStruct* x, bool forward) {
+  if (!rnn || !x || x->width != rnn->input) return bad_param();
+  return run_layers(handle, *rnn, x->positions(), x->batch, forward);
 }
 
 }  // namespace
@@ -165,7 +160,7 @@ GT_EXPORT cudnnStatus_t cudnnSetRNNDataDescriptor(cudnnRNNDataDescriptor_t data,
 }
 GT_EXPORT cudnnStatus_t cudnnGetRNNWeightSpaceSize(cudnnHandle_t, cudnnRNNDescriptor_t rnn, size_t* bytes) {
   if (!rnn || !bytes) return bad_param();
-  *bytes = static_cast<size_t>(all_elements(*rnn)) * element_bytes(rnn->type);
+  *bytes = static_cast<size_t>(weight_elements(*rnn)) * element_bytes(rnn->type);
   return success();
 }
 GT_EXPORT cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescriptor_t rnn, int32_t pseudo_layer,
@@ -173,10 +168,10 @@ GT_EXPORT cudnnStatus_t cudnnGetRNNWeightParams(cudnnHandle_t, cudnnRNNDescripto
                                                 cudnnTensorDescriptor_t matrix_tensor, void** matrix_address,
                                                 cudnnTensorDescriptor_t bias_tensor, void** bias_address) {
   if (!rnn || pseudo_layer < 0 || pseudo_layer >= rnn->pseudo_layers() || id < 0 ||
-      bytes < static_cast<size_t>(all_elements(*rnn)) * element_bytes(rnn->type))
+      bytes < static_cast<size_t>(weight_elements(*rnn)) * element_bytes(rnn->type))
     return bad_param();
-  describe(matrix(*rnn, pseudo_layer, id), rnn->type, weights, matrix_tensor, matrix_address);
-  describe(bias(*rnn, pseudo_layer, id), rnn->type, weights, bias_tensor, bias_address);
+  describe(weight_matrix(*rnn, pseudo_layer, id), rnn->type, weights, matrix_tensor, matrix_address);
+  describe(weight_bias(*rnn, pseudo_layer, id), rnn->type, weights, bias_tensor, bias_address);
   return success();
 }
 GT_EXPORT cudnnStatus_t cudnnGetRNNTempSpaceSizes(cudnnHandle_t, cudnnRNNDescriptor_t rnn, cudnnForwardMode_t mode,
@@ -193,26 +188,18 @@ GT_EXPORT cudnnStatus_t cudnnRNNForward(cudnnHandle_t handle, cudnnRNNDescriptor
                                         cudnnRNNDataDescriptor_t, void*, cudnnTensorDescriptor_t, const void*, void*,
                                         cudnnTensorDescriptor_t, const void*, void*, size_t, const void*, size_t, void*,
                                         size_t, void*) {
-  return run_layers(handle, rnn, x, true);
+  return run(handle, rnn, x, true);
 }
 GT_EXPORT cudnnStatus_t cudnnRNNBackwardData_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int32_t[],
                                                 cudnnRNNDataDescriptor_t, const void*, const void*,
                                                 cudnnRNNDataDescriptor_t x, void*, cudnnTensorDescriptor_t, const void*,
                                                 const void*, void*, cudnnTensorDescriptor_t, const void*, const void*,
                                                 void*, size_t, const void*, size_t, void*, size_t, void*) {
-  return run_layers(handle, rnn, x, false);
+  return run(handle, rnn, x, false);
 }
 GT_EXPORT cudnnStatus_t cudnnRNNBackwardWeights_v8(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, cudnnWgradMode_t,
                                                    const int32_t[], cudnnRNNDataDescriptor_t x, const void*,
                                                    cudnnTensorDescriptor_t, const void*, cudnnRNNDataDescriptor_t,
                                                    const void*, size_t, void*, size_t, void*, size_t, void*) {
-  if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
-  if (!rnn || !x) return bad_param();
-  const long long gates = static_cast<long long>(rnn->gates()) * rnn->hidden;
-  for (int layer = 0; layer < rnn->pseudo_layers(); ++layer) {
-    const cudnnStatus_t done =
-        launch_product_of(handle, Direction::Input, *rnn, gates, rnn->inputs(layer) + rnn->output(), x->positions());
-    if (done != CUDNN_STATUS_SUCCESS) return done;
-  }
-  return success();
+  return rnn && x ? run_weight_gradients(handle, *rnn, x->positions()) : bad_param();
 }

@@ -13,7 +13,7 @@ struct GemmKernel {
   Math math;
   int tile_m, tile_n;
   unsigned threads, dynamic_shared_bytes, cluster_x, cluster_y;
-  bool persistent() const { return generation >= 90 && math != Math::Tf32; }
+  bool persistent() const { return generation == 100 || (generation == 90 && math != Math::Tf32); }
 };
 
 constexpr GemmKernel kKernels[] = {
@@ -34,9 +34,10 @@ int generation_of(int capability) {
 
 std::vector<const GemmKernel*> fitting(Math math) {
   const int generation = generation_of(capability());
+  const unsigned most_shared = device_facts().largest_shared_bytes;
   std::vector<const GemmKernel*> own, general;
   for (const GemmKernel& kernel : kKernels) {
-    if (kernel.math != math) continue;
+    if (kernel.math != math || kernel.dynamic_shared_bytes > most_shared) continue;
     if (kernel.generation == generation) own.push_back(&kernel);
     if (kernel.generation == 80) general.push_back(&kernel);
   }
@@ -70,6 +71,13 @@ LaunchShape shape_of(const GemmKernel& kernel, const Gemm& gemm, unsigned slices
                   std::max(1u, static_cast<unsigned>(std::min<unsigned long long>(all, sms) / kernel.cluster_x)), 1};
   }
   return shape;
+}
+
+double flops_of(const Gemm& gemm) {
+  if (gemm.flops > 0) return gemm.flops;
+  const bool complex = gemm.math == Math::C32 || gemm.math == Math::C64;
+  return (complex ? 8.0 : 2.0) * static_cast<double>(gemm.m) * static_cast<double>(gemm.n) *
+         static_cast<double>(gemm.k) * static_cast<double>(gemm.batch);
 }
 
 }  // namespace
@@ -126,7 +134,9 @@ CUresult launch_gemm(const Gemm& asked, CUstream stream) {
   const unsigned slices =
       split ? static_cast<unsigned>(std::min<long long>(sms / static_cast<long long>(count), gemm.k / 1024)) : 1;
   const KernelArguments arguments{gemm.a, gemm.b, gemm.c, gemm.m, gemm.n, gemm.k};
-  const CUresult result = launch(name_of(kernel, gemm).c_str(), stream, shape_of(kernel, gemm, slices, sms), arguments);
+  LaunchShape shape = shape_of(kernel, gemm, slices, sms);
+  shape.least_ns = time_of(gemm.math, flops_of(gemm));
+  const CUresult result = launch(name_of(kernel, gemm).c_str(), stream, shape, arguments);
   if (result != CUDA_SUCCESS || slices < 2) return result;
   return launch(kSplitSum, stream, {.grid = {tiles(gemm.m, 32), tiles(gemm.n, 16), 1}, .block = {512, 1, 1}},
                 arguments);

@@ -2,12 +2,9 @@
 // heuristics (large tiles where there are enough of them to fill the device).
 #pragma once
 
-#include "simgpu/libs/common/launch.h"
+#include "simgpu/libs/common/arithmetic.h"
 
 namespace simlibs {
-
-// What the multiplication is done in.
-enum class Math { F32, Tf32, F16, Bf16, F64, S8, F8, C32, C64 };
 
 struct Gemm {
   int op_a = 0, op_b = 0;  // cublasOperation_t
@@ -17,6 +14,7 @@ struct Gemm {
   long long batch = 1;
   Math math = Math::F32;
   int algorithm = 0;  // 0: the best; n: the n-th best
+  double flops = 0;   // of products of several sizes in one kernel; 0: follows from the sizes
 };
 
 // The arithmetic of inputs of that cudaDataType under a cublasComputeType_t; false: there is none. `tf32` is what the handle allows.

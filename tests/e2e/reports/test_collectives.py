@@ -5,18 +5,18 @@ import collections
 
 from harness import *
 
-STANDINS = os.path.join(BUILD, 'tests/standins')
+PROGRAMS = os.path.join(BUILD, 'tests/programs/libs')
 LIBS = {'GPUTRACE_COLLECT': 'api,device,libs'}
 US = 1000
 
 
 def collectives(ranks, rounds, late=0, times=''):
     """All ranks at once, as children of one shell."""
-    path = os.path.join(STANDINS, 'libs_collectives')
+    path = os.path.join(PROGRAMS, 'libs_collectives')
     path = path if os.access(path, os.X_OK) else skip('not built: libs_collectives')
     one = f'RANK=$r {path} ranks={ranks} rank=$r rounds={rounds} late={late} id={scratch("id")} || test $? = 3 || exit 9'
     script = f'for r in {" ".join(map(str, range(ranks)))}; do ({one}) & pids="$pids $!"; done; for p in $pids; do wait $p || exit 9; done; exit 3'
-    environment = {'LD_LIBRARY_PATH': STANDINS + ':' + places.simgpu, **({'SIMGPU_KERNEL_TIME': times} if times else {})}
+    environment = {'LD_LIBRARY_PATH': places.simgpu, **({'SIMGPU_KERNEL_TIME': times} if times else {})}
     plain = untraced(['sh', '-c', script], environment)
     if os.path.exists(scratch('id')):
         os.unlink(scratch('id'))

@@ -6,18 +6,18 @@ import re
 
 from harness import *
 
-STANDINS = os.path.join(BUILD, 'tests/standins')
+PROGRAMS = os.path.join(BUILD, 'tests/programs/libs')
 LIBS = {'GPUTRACE_COLLECT': 'api,device,libs'}
 US = 1000
 
 
 def libs_program(name):
-    path = os.path.join(STANDINS, name)
+    path = os.path.join(PROGRAMS, name)
     return path if os.access(path, os.X_OK) else skip(f'not built: {name}')
 
 
 def with_standins(env=None):
-    return {'LD_LIBRARY_PATH': STANDINS + ':' + places.simgpu, **(env or {})}
+    return {'LD_LIBRARY_PATH': places.simgpu, **(env or {})}
 
 
 def run_libs(name, *words, env=None, **options):

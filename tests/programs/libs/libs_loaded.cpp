@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "tests/standins/libs_check.h"
+#include "tests/programs/libs/libs_check.h"
 
 namespace {
 

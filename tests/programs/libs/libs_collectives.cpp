@@ -7,7 +7,7 @@
 #include <fstream>
 #include <string>
 
-#include "tests/standins/libs_check.h"
+#include "tests/programs/libs/libs_check.h"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <cufft.h>
 #include <cufftXt.h>
 
-#include "tests/standins/libs_check.h"
+#include "tests/programs/libs/libs_check.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-#include "tests/standins/libs_check.h"
+#include "tests/programs/libs/libs_check.h"
 
 namespace {
 
