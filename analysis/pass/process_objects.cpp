@@ -114,7 +114,7 @@ void ProcessBuilder::on_object(const Moment& at) {
     case ObjectKind::Graph:
       return graphs_.graph_gone(value.object);
     case ObjectKind::GraphExec:
-      timeline_.graph_is_new(value.object);
+      timeline_.graph_is_gone(value.object);
       return graphs_.exec_gone(value.object,
                                [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     case ObjectKind::Module:

@@ -51,6 +51,17 @@ void Targets::context_came(i32 device) {
   facts_.contexts.push_back({device, pass_number});
 }
 
+void Targets::graph_is_gone(u64 exec) {
+  const auto known = graphs_.find(exec);
+  if (known == graphs_.end()) return;
+  known->second.gone = true;
+  gone_.push_back(exec);
+  if (gone_.size() <= kMostGone) return;
+  const auto oldest = graphs_.find(gone_.front());
+  if (oldest != graphs_.end() && oldest->second.gone) graphs_.erase(oldest);
+  gone_.pop_front();
+}
+
 void Targets::node_is(u64 exec, u64 node, u32 function, const KernelShape& shape) {
   Graph& graph = graphs_[exec];
   const auto [known, added] = graph.by_handle.try_emplace(node, static_cast<u32>(graph.nodes.size()));

@@ -5,6 +5,7 @@
 //   · One thread. Memory: O(kernels, functions, copies, contexts, nodes that exist).
 #pragma once
 
+#include <deque>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -26,6 +27,8 @@ class Targets {
   void context_came(i32 device);
   void context_is_on(u32 context, i32 device) { facts_.contexts[contexts_[context]].device = device; }
   void graph_is_new(u64 exec) { graphs_.erase(exec); }
+  // Its replays may be told later: the last ones that went are kept.
+  void graph_is_gone(u64 exec);
   // `function` kNone: no kernel node, or one whose function is not known.
   void node_is(u64 exec, u64 node, u32 function, const KernelShape& shape);
 
@@ -72,9 +75,12 @@ class Targets {
   struct Graph {
     std::vector<Node> nodes;
     std::unordered_map<u64, u32> by_handle, by_id;  // in `nodes`; kNone: of none
+    bool gone = false;
   };
   u32 clone_of(Graph& graph, const DeviceShape& shape);
   std::unordered_map<u64, Graph> graphs_;  // by exec
+  static constexpr std::size_t kMostGone = 64;
+  std::deque<u64> gone_;
 };
 
 }  // namespace gputrace

@@ -293,6 +293,9 @@ TEST(Timeline, NodesOfOneNameBelongToTheirOwnFunctions) {
     trace.kernel(20 + i, twin, at + 450, at + 650, 6000, 7, 8, 5, 901);
     trace.kernel(20 + i, twin, at + 700, at + 1000, 6000, 7, 9, 5, 902);
   }
+  trace.add<ObjectCall>(main, "cuGraphExecDestroy", 5500, 5510, [](auto& r) {  // before its records came
+    r.object = 0x62, r.kind = static_cast<u32>(ObjectKind::GraphExec), r.what = static_cast<u32>(ObjectAct::Destroyed);
+  });
   trace.reading(7000);
   const ProcessTrace process = trace.load();
   ASSERT_EQ(process.kernels.size(), 3u);
