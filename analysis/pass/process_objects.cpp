@@ -114,7 +114,7 @@ void ProcessBuilder::on_object(const Moment& at) {
     case ObjectKind::Graph:
       return graphs_.graph_gone(value.object);
     case ObjectKind::GraphExec:
-      timeline_.graph_is_new(value.object);
+      timeline_.graph_is_gone(value.object);
       return graphs_.exec_gone(value.object,
                                [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     case ObjectKind::Module:
@@ -134,7 +134,11 @@ void ProcessBuilder::on_instantiate(const GraphInstantiate& value) {
 void ProcessBuilder::on_graph_node(const GraphNode& value) {
   const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
   graphs_.node(value, function, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
-  if (value.header.result == 0) timeline_.node_is(value.exec, value.node, graphs_.function_of(value.exec, value.node));
+  if (value.header.result != 0) return;
+  KernelShape shape;
+  shape.grid[0] = value.grid_x, shape.grid[1] = value.grid_y, shape.grid[2] = value.grid_z;
+  shape.block[0] = value.block_x, shape.block[1] = value.block_y, shape.block[2] = value.block_z;
+  timeline_.node_is(value.exec, value.node, graphs_.function_of(value.exec, value.node), shape);
 }
 
 void ProcessBuilder::on_module(const Moment& at) {

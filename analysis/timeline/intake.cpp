@@ -98,6 +98,7 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
     case RecordType::DeviceGraphNode: {
       const auto value = decode<DeviceGraphNode>(record);
       if (value.id) nodes_[value.id] = {value.node, value.exec};
+      if (value.graph) execs_[value.graph] = value.exec;
       return false;
     }
     case RecordType::DeviceState:
@@ -212,9 +213,11 @@ void Intake::set_host_stream(u32 stream, u32 host) {
   ++taken_[host];
 }
 
-Intake::Node Intake::node(u64 id) const {
+Intake::Node Intake::node(u64 id, u32 graph) const {
   const auto known = id ? nodes_.find(id) : nodes_.end();
-  return known == nodes_.end() ? Node{} : known->second;
+  if (known != nodes_.end()) return known->second;
+  const auto exec = id && graph ? execs_.find(graph) : execs_.end();
+  return exec == execs_.end() ? Node{} : Node{0, exec->second};
 }
 
 void Intake::on_state(const DeviceState& record) {

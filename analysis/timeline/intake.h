@@ -51,11 +51,11 @@ class Intake {
   void set_host_stream(u32 stream, u32 host);
   // Whether a stream of the device is known to be it.
   bool taken(u32 host) const { return host < taken_.size() && taken_[host] != 0; }
-  // CUgraphNode and CUgraphExec of CUPTI's id for a node; {0, 0}: not told.
+  // CUgraphNode and CUgraphExec of CUPTI's ids for a node and its executable graph; 0: not told.
   struct Node {
     u64 node = 0, exec = 0;
   };
-  Node node(u64 id) const;
+  Node node(u64 id, u32 graph) const;
 
  private:
   struct Key {
@@ -110,6 +110,7 @@ class Intake {
   std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation
   std::unordered_map<u32, std::vector<u32>> threads_by_tid_;
   std::unordered_map<u64, Node> nodes_;
+  std::unordered_map<u32, u64> execs_;  // by CUPTI id of the executable graph
   struct RecentThread {
     u32 tid = 0, thread = kNone;
   };

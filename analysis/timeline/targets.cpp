@@ -51,19 +51,57 @@ void Targets::context_came(i32 device) {
   facts_.contexts.push_back({device, pass_number});
 }
 
-void Targets::node_is(u64 exec, u64 node, u32 function) {
-  nodes_[exec][node] = function == kNone ? kNone : functions_[function];
+void Targets::graph_is_gone(u64 exec) {
+  const auto known = graphs_.find(exec);
+  if (known == graphs_.end()) return;
+  known->second.gone = true;
+  gone_.push_back(exec);
+  if (gone_.size() <= kMostGone) return;
+  const auto oldest = graphs_.find(gone_.front());
+  if (oldest != graphs_.end() && oldest->second.gone) graphs_.erase(oldest);
+  gone_.pop_front();
+}
+
+void Targets::node_is(u64 exec, u64 node, u32 function, const KernelShape& shape) {
+  Graph& graph = graphs_[exec];
+  const auto [known, added] = graph.by_handle.try_emplace(node, static_cast<u32>(graph.nodes.size()));
+  if (added) graph.nodes.emplace_back();
+  Node& told = graph.nodes[known->second];
+  told.function = function == kNone ? kNone : functions_[function];
+  std::copy(shape.grid, shape.grid + 3, told.grid);
+  std::copy(shape.block, shape.block + 3, told.block);
+}
+
+u32 Targets::clone_of(Graph& graph, const DeviceShape& shape) {
+  const auto first = [&](auto symbol) {
+    return std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& each) {
+      return !each.taken && each.function != kNone && facts_.functions[each.function].symbol == symbol &&
+             std::equal(each.grid, each.grid + 3, shape.grid) && std::equal(each.block, each.block + 3, shape.block);
+    });
+  };
+  auto found = first(shape.symbol);
+  if (found == graph.nodes.end()) found = first(std::string_view());  // nobody named that function yet
+  if (found == graph.nodes.end()) return kNone;
+  found->taken = true;
+  return static_cast<u32>(found - graph.nodes.begin());
+}
+
+// kNone: the graph is not known, or has no such node.
+u32 Targets::function_in_graph(const DeviceShape& shape, const NodeNames& names) {
+  const auto graph = names.exec ? graphs_.find(names.exec) : graphs_.end();
+  if (graph == graphs_.end()) return kNone;
+  if (const auto told = graph->second.by_handle.find(names.node); told != graph->second.by_handle.end())
+    return graph->second.nodes[told->second].function;
+  const auto [known, added] = graph->second.by_id.try_emplace(names.id, kNone);
+  if (added) known->second = clone_of(graph->second, shape);
+  return known->second == kNone ? kNone : graph->second.nodes[known->second].function;
 }
 
 // By the node, else by the symbol: the newest of that name. One that nobody named yet is made.
-u32 Targets::function_of(const DeviceShape& shape, u64 node, u64 exec) {
-  const auto graph = node ? nodes_.find(exec) : nodes_.end();
-  if (graph != nodes_.end()) {
-    const auto known = graph->second.find(node);
-    if (known != graph->second.end() && known->second != kNone) {
-      learn_symbol(known->second, shape.symbol);
-      return known->second;
-    }
+u32 Targets::function_of(const DeviceShape& shape, const NodeNames& names) {
+  if (const u32 known = function_in_graph(shape, names); known != kNone) {
+    learn_symbol(known, shape.symbol);
+    return known;
   }
   const auto named = shape.symbol.empty() ? newest_by_symbol_.end() : newest_by_symbol_.find(shape.symbol);
   if (named != newest_by_symbol_.end()) return named->second;
@@ -87,9 +125,9 @@ u32 Targets::kernel_at(const KernelShape& shape) {
   return known->second;
 }
 
-u32 Targets::kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec) {
+u32 Targets::kernel_of(const DeviceShape& shape, u32 context, const NodeNames& names) {
   KernelShape known;
-  known.function = function_of(shape, node, exec);
+  known.function = function_of(shape, names);
   known.context = context != kNone ? contexts_[context] : context_on(shape.device);
   std::copy(shape.grid, shape.grid + 3, known.grid);
   std::copy(shape.block, shape.block + 3, known.block);

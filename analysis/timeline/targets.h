@@ -5,6 +5,7 @@
 //   · One thread. Memory: O(kernels, functions, copies, contexts, nodes that exist).
 #pragma once
 
+#include <deque>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -25,18 +26,23 @@ class Targets {
   void copies_came(const CopyKey& key);
   void context_came(i32 device);
   void context_is_on(u32 context, i32 device) { facts_.contexts[contexts_[context]].device = device; }
-  void graph_is_new(u64 exec) { nodes_.erase(exec); }
+  void graph_is_new(u64 exec) { graphs_.erase(exec); }
+  // Its replays may be told later: the last ones that went are kept.
+  void graph_is_gone(u64 exec);
   // `function` kNone: no kernel node, or one whose function is not known.
-  void node_is(u64 exec, u64 node, u32 function);
+  void node_is(u64 exec, u64 node, u32 function, const KernelShape& shape);
 
   // The pass's number → the place in TimelineFacts.
   u32 kernel(u32 pass_number) const { return pass_number == kNone ? kNone : kernels_[pass_number]; }
   u32 copies(u32 pass_number) const { return pass_number == kNone ? kNone : copies_[pass_number]; }
 
   // Places for what a device record tells; made where there is none.
-  // A kernel that is a graph's node, or was not joined (context kNone: the pass's number). `node`, `exec`: CUgraphNode
-  // and CUgraphExec where they are known, else 0.
-  u32 kernel_of(const DeviceShape& shape, u32 context, u64 node, u64 exec);
+  // A kernel that is a graph's node, or was not joined (context kNone: the pass's number).
+  struct NodeNames {
+    u64 id = 0;              // CUPTI's
+    u64 node = 0, exec = 0;  // CUgraphNode and CUgraphExec where they are known, else 0
+  };
+  u32 kernel_of(const DeviceShape& shape, u32 context, const NodeNames& names);
   u32 copies_of(const DeviceShape& shape, bool in_graph);
 
   void learn_symbol(u32 function, std::string_view symbol);
@@ -48,7 +54,8 @@ class Targets {
 
   u32 make_function(u32 pass_number);
   void has_symbol(u32 function, std::string_view symbol);
-  u32 function_of(const DeviceShape& shape, u64 node, u64 exec);
+  u32 function_of(const DeviceShape& shape, const NodeNames& names);
+  u32 function_in_graph(const DeviceShape& shape, const NodeNames& names);
   u32 context_on(i32 device);
   u32 kernel_at(const KernelShape& shape);
   u32 copies_at(const CopyKey& key);
@@ -57,7 +64,23 @@ class Targets {
   std::vector<u32> functions_, kernels_, copies_, contexts_;  // places, by the pass's numbers
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<std::string_view, u32> newest_by_symbol_;
-  std::unordered_map<u64, std::unordered_map<u64, u32>> nodes_;  // exec → node → place of its function
+  // The nodes of an executable graph, in the order in which they were told. Devices report each under the id of its
+  // clone there, and nobody tells whose clone it is: an id that comes for the first time takes the first node of that
+  // name and shape that none has.
+  struct Node {
+    u32 function = kNone;  // its place
+    u32 grid[3] = {}, block[3] = {};
+    bool taken = false;
+  };
+  struct Graph {
+    std::vector<Node> nodes;
+    std::unordered_map<u64, u32> by_handle, by_id;  // in `nodes`; kNone: of none
+    bool gone = false;
+  };
+  u32 clone_of(Graph& graph, const DeviceShape& shape);
+  std::unordered_map<u64, Graph> graphs_;  // by exec
+  static constexpr std::size_t kMostGone = 64;
+  std::deque<u64> gone_;
 };
 
 }  // namespace gputrace

@@ -212,12 +212,17 @@ void Timeline::count_kernel(const DeviceOperation& operation, const Joined& join
   if (joined.call && joined.call->kind == OperationKind::Kernel) target = joined.call->target;
   if (target == kNone) {
     const u32 context = joined.call ? window_.streams().context(joined.call->stream) : kNone;
-    if (shape.graph_target == kNone || shape.graph_context != context) {
-      const Intake::Node node = intake_.node(operation.detail);
-      shape.graph_target = targets_.kernel_of(shape, context, node.node, node.exec);
-      shape.graph_context = context;
+    // Kernels of one name and shape may be of several modules: where nodes have ids, each node is looked up.
+    if (operation.detail != 0) {
+      const Intake::Node node = intake_.node(operation.detail, operation.graph);
+      target = targets_.kernel_of(shape, context, {operation.detail, node.node, node.exec});
+    } else {
+      if (shape.graph_target == kNone || shape.graph_context != context) {
+        shape.graph_target = targets_.kernel_of(shape, context, {});
+        shape.graph_context = context;
+      }
+      target = shape.graph_target;
     }
-    target = shape.graph_target;
   }
   ++activity_.devices[operation.device].kernels;
   TimelineKernel& kernel = facts_.kernels[target];
