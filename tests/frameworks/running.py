@@ -57,7 +57,7 @@ def _folder(name):
     return cases._scratch
 
 
-def _environment(program, framework, caches):
+def _environment(program, caches):
     env = {name: os.path.join(caches, name.lower()) for name in _CACHES}
     env.update({'PYTHONDONTWRITEBYTECODE': '1', 'TOKENIZERS_PARALLELISM': 'false', 'TF_CPP_MIN_LOG_LEVEL': '2', **program.env})
     return env
@@ -65,7 +65,7 @@ def _environment(program, framework, caches):
 
 def _unless_it_aborts_itself(run):
     """PyTorch's autograd thread may end a program while Python finalizes, with us and without (`pthread_exit` in a frame that lets nothing
-    through): such a run is made anew, three times at most."""
+    through), where its last backward pass was milliseconds before: such a run is made anew, three times at most."""
     for _ in range(3):
         made = run()
         ended = made[0] if isinstance(made, tuple) else made.run if isinstance(made, Profiled) else made
@@ -100,7 +100,7 @@ class Runner:
 
     def _plain(self, program, framework):
         folder = self.folder(program.name)
-        env = {**_environment(program, framework, folder), 'LD_PRELOAD': simulated(framework), 'SIMGPU_MISSING': os.path.join(folder, 'missing-%p')}
+        env = {**_environment(program, folder), 'LD_PRELOAD': simulated(framework), 'SIMGPU_MISSING': os.path.join(folder, 'missing-%p')}
         run, missing = untraced(command_of(program, framework), env, timeout=program.timeout), collections.defaultdict(set)
         for path in glob.glob(os.path.join(folder, 'missing-*')):
             with open(path, encoding='utf-8') as file:
@@ -110,16 +110,15 @@ class Runner:
 
     def _traced(self, program, framework):
         folder = self.folder(program.name)
-        return self._under_gputrace(program, framework, command_of(program, framework), _environment(program, framework, folder))
+        return self._under_gputrace(program, command_of(program, framework), _environment(program, folder))
 
     def _profiled(self, program, framework):
-        """CUPTI is the framework's: we record calls alone."""
-        folder = self.folder(program.name)
-        env = {**_environment(program, framework, folder), 'GT_SAID': folder, 'GT_FLOPS': str(int(program.flops))}
-        run = self._under_gputrace(program, framework, command_of(program, framework, [PROFILED]), env, collect='api,libs')
+        """CUPTI is the framework's: we record calls alone. What the run before has compiled is not compiled a third time."""
+        caches, folder = self._folders[-1], self.folder(program.name)
+        env = {**_environment(program, caches), 'GT_SAID': folder, 'GT_FLOPS': str(int(program.flops))}
+        run = self._under_gputrace(program, command_of(program, framework, [PROFILED]), env, collect='api,libs')
         return Profiled(run, folder)
 
-    def _under_gputrace(self, program, framework, command, env, collect='api,device,nvtx,code,libs'):
-        env = {**env, 'GPUTRACE_COLLECT': collect, 'LD_PRELOAD': places.library + ' ' + simulated(framework), 'SIMGPU_CLOCK': 'monotonic'}
-        return traced(command, env, timeout=program.timeout)
-
+    def _under_gputrace(self, program, command, env, collect='api,device,nvtx,code,libs'):
+        options = ['-q', '--collect', collect]
+        return traced(command, {**env, 'SIMGPU_CLOCK': 'monotonic'}, 'run', options, timeout=program.timeout)
