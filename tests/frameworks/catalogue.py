@@ -12,6 +12,7 @@
               changes what is run)
   expect      a regex that stdout must match, with gputrace and without: what a program found out by itself
   all_reduce  a regex whose group is, in stdout, the bytes that each process must reduce over all others
+  stderr      false: what it says there are measured times
   timeout     seconds for each of its runs (120)
 """
 import dataclasses
@@ -33,6 +34,7 @@ class Program:
     profiled: bool = True
     flops: bool = True
     own_cupti: bool = False
+    stderr: bool = True
     expect: str = ''
     all_reduce: str = ''
     timeout: int = 120

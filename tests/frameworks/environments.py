@@ -41,6 +41,11 @@ def version_of(name, package):
     return found[1] if found else None
 
 
+def cuda_major_of(name):
+    """The CUDA that the framework's packages are for: 12 or 13."""
+    return 12 if re.search(r'^nvidia-\S+-cu12==', _lock_text(name), re.M) else 13
+
+
 def interpreter(version):
     """The path of a Python of that version on this machine, or None: one that is on the path, else one of pyenv's."""
     pyenv = os.environ.get('PYENV_ROOT') or os.path.expanduser('~/.pyenv')

@@ -3,13 +3,15 @@ import collections
 import glob
 import json
 import os
+import re
 import shutil
 import tempfile
 
 import cases
 from artefacts import places
-from environments import HERE
+from environments import HERE, cuda_major_of
 from processes import traced, untraced
+from traces import gputrace
 
 PROFILED = os.path.join(HERE, 'inside', 'profiled.py')
 # Neither the machine's own settings of a framework nor what an earlier run has left in a cache may change a run.
@@ -44,11 +46,11 @@ def command_of(program, framework, before=()):
 
 
 def simulated(framework):
-    """What the program must load before its framework finds the vendor's: of the simulated libraries those whose names lie in the framework's
-    packages too, the driver, and the library that asks it."""
-    packaged = {os.path.basename(path) for path in glob.glob(os.path.join(framework.root, 'lib', 'python*', 'site-packages', 'nvidia', '**', 'lib*.so.*'), recursive=True)}
-    packaged |= {'libcuda.so.1', 'libnvidia-ml.so.1'}
-    return ' '.join(os.path.join(places.simgpu, name) for name in sorted(os.listdir(places.simgpu)) if name in packaged)
+    """What `gputrace run --simgpu` sets for the framework's CUDA, without us."""
+    said = gputrace('env', f'--simgpu={cuda_major_of(framework.name)}')[0]
+    variables = dict(re.findall(r'^export (LD_\w+)=(.*)$', said, re.M))
+    variables['LD_PRELOAD'] = ' '.join(path for path in re.split('[ :]', variables['LD_PRELOAD']) if path != places.library)
+    return variables
 
 
 def _folder(name):
@@ -100,7 +102,7 @@ class Runner:
 
     def _plain(self, program, framework):
         folder = self.folder(program.name)
-        env = {**_environment(program, folder), 'LD_PRELOAD': simulated(framework), 'SIMGPU_MISSING': os.path.join(folder, 'missing-%p')}
+        env = {**_environment(program, folder), **simulated(framework), 'SIMGPU_MISSING': os.path.join(folder, 'missing-%p')}
         run, missing = untraced(command_of(program, framework), env, timeout=program.timeout), collections.defaultdict(set)
         for path in glob.glob(os.path.join(folder, 'missing-*')):
             with open(path, encoding='utf-8') as file:
