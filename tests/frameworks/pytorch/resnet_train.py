@@ -22,6 +22,6 @@ for step in range(2):
     print('step', step, 'scale', scaler.get_scale())
 
 model.eval()
-with torch.inference_mode():
+with torch.no_grad():
     print('classes', tuple(model(images).shape))
 torch.cuda.synchronize()
