@@ -46,12 +46,14 @@ bool is_of_products(Category category) {
   return category == Category::Gemm || category == Category::Convolution || category == Category::Attention;
 }
 
-// Not what stands beside a product: matrix times vector, sums of split products, epilogues, layouts of convolutions.
+// Not what stands beside a product: matrix times vector, sums of split products, epilogues, layouts of convolutions, what flash attention
+// does before and after its products.
 bool multiplies_matrices(const KernelName& name, Category category) {
   if (!is_of_products(category)) return false;
   const std::string words = words_of(name.parts.scope + name.parts.leaf);
   for (const char* other :
-       {"gemv", "symv", "hemv", "trmv", "csrmv", "coomv", "spmv", "split kreduce", "epilogue", "im2col", "col2im"}) {
+       {"gemv", "symv", "hemv", "trmv", "csrmv", "coomv", "spmv", "split kreduce", "epilogue", "im2col", "col2im",
+        "flash bwd convert dq", "flash bwd dot do o", "splitkv combine", "flash fwd combine"}) {
     if (words.find(other) != std::string::npos) return false;
   }
   return true;

@@ -2,6 +2,7 @@
 import fcntl
 import glob
 import os
+import re
 import shutil
 import subprocess
 
@@ -30,7 +31,7 @@ def _tree():
         skip(f'not built: {", ".join(absent)}')
     for pattern in ('simgpu/**/lib*.so.*', 'simgpu/**/lib*.so'):
         for path in glob.glob(os.path.join(BUILD, pattern), recursive=True):
-            if not path.endswith(('.p', '.symbols')) and os.path.isfile(path):
+            if re.search(r'\.so(\.\d+)*$', path) and os.path.isfile(path):
                 parts['lib/gputrace/simgpu/' + os.path.basename(path)] = os.path.realpath(path)
     tree = os.path.join(BUILD, 'e2e-tree')
     os.makedirs(tree, exist_ok=True)

@@ -24,7 +24,7 @@ def compare(runs):
     if traced.stdout != plain.stdout:
         yield Difference('stdout', _first_other_line(plain.stdout.decode(errors='replace').splitlines(), traced.stdout.decode(errors='replace').splitlines()))
     with_us, without = _lines(traced.stderr), _lines(plain.stderr)
-    if with_us != without:
+    if with_us != without and runs.program.stderr:
         added, absent = [line for line in with_us if line not in without], [line for line in without if line not in with_us]
         yield Difference('stderr', f'only with gputrace: {added[:3]}; only without: {absent[:3]}' if added or absent else 'lines are repeated another number of times')
 

@@ -44,11 +44,15 @@ _CHECKS = (('calls of the trace', check_launches_against_truth), ('report', agai
            ('loss', _nothing_lost))
 
 
-def compare_reduced(run, wanted):
-    """Bytes of all-reduces in the report of each process that has any, against what the program says it must reduce."""
+def reduced(run):
+    """Bytes of all-reduces in the report, of each process that has any."""
     found = [sum(row['bytes'] or 0 for row in report(process, 'comm')['sections'].get('comm', {'rows': []})['rows'] if row['op'].lower() == 'allreduce')
              for process in by_process(run)[0]]
-    found = [bytes_ for bytes_ in found if bytes_]
+    return [bytes_ for bytes_ in found if bytes_]
+
+
+def compare_reduced(found, wanted):
+    """The same, against what the program says that each of its processes must reduce."""
     if not found or any(bytes_ != wanted for bytes_ in found):
         yield Difference('collectives', f'{found} bytes reduced by the processes in the report, {wanted} by the program')
 

@@ -8,9 +8,11 @@
   quick       it belongs to `--quick`
   profiled    false: it is not run a third time under the framework's own profiler (it uses that itself, or starts processes of its own)
   own_cupti   true: the program takes CUPTI for itself, so that the trace need not have device times
-  flops       false: its FLOPs are not held against the counter (which does not see them, or changes what is run)
+  flops       false: its FLOPs are not held against the counter (which does not see them: fused encoder layers, algorithms that are tried; or
+              changes what is run)
   expect      a regex that stdout must match, with gputrace and without: what a program found out by itself
   all_reduce  a regex whose group is, in stdout, the bytes that each process must reduce over all others
+  stderr      false: what it says there are measured times
   timeout     seconds for each of its runs (120)
 """
 import dataclasses
@@ -32,6 +34,7 @@ class Program:
     profiled: bool = True
     flops: bool = True
     own_cupti: bool = False
+    stderr: bool = True
     expect: str = ''
     all_reduce: str = ''
     timeout: int = 120

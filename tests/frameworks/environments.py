@@ -35,10 +35,15 @@ def python_of(name):
     return _FIRST_LINE.search(_lock_text(name))[1]
 
 
-def version_of(name, package):
-    """The version of a package in the framework's lock."""
-    found = re.search(rf'^{re.escape(package)}==(\S+)', _lock_text(name), re.M | re.I)
-    return found[1] if found else None
+def package_of(name):
+    """The package that the lock is about, the first that it was asked for, with its version: 'torch 2.15.0'."""
+    first = _FIRST_LINE.search(_lock_text(name))[2].split()[0]
+    return re.sub(r'\[.*\]', '', first).replace('==', ' ')
+
+
+def cuda_major_of(name):
+    """The CUDA that the framework's packages are for: 12 or 13."""
+    return 12 if re.search(r'^nvidia-\S+-cu12==', _lock_text(name), re.M) else 13
 
 
 def interpreter(version):

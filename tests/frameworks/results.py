@@ -3,7 +3,7 @@ import collections
 import json
 import os
 
-from environments import ROOT, python_of, version_of
+from environments import ROOT, package_of, python_of
 
 RESULTS = os.path.join(ROOT, 'results')
 DOCUMENT = os.path.abspath(os.path.join(ROOT, '..', '..', 'docs', 'frameworks.md'))
@@ -20,10 +20,11 @@ process. A difference is a line below the table.
   `cudaGetLastError`, `cudaEventCreate`, `cudaEventCreateWithFlags` and `cudaEventDestroy`; gputrace does not export names whose parameters
   are not the same in CUDA 11, 12 and 13. All others are equal, name by name.
 - *FLOPs*: of products and convolutions in the report / by PyTorch's counter; within 1 %.
+- *reduced bytes*: of NCCL's all-reduces in the report, over all processes / the bytes of gradients that the program says it must reduce.
 - *lost*: records that found no room. *time*: seconds with / without gputrace, on a machine whose cores others used too.
 
 '''
-_COLUMNS = ('framework', 'version', 'program', 'same', 'kernels', 'copied bytes', 'calls', 'FLOPs', 'lost', 'time')
+_COLUMNS = ('framework', 'version', 'program', 'same', 'kernels', 'copied bytes', 'calls', 'FLOPs', 'reduced bytes', 'lost', 'time')
 
 
 def keep(framework, program, result):
@@ -48,13 +49,13 @@ def _pair(numbers):
 
 
 def _row(framework, program, result):
-    package = {'pytorch': 'torch'}.get(framework.split('-')[0], framework.split('-')[0])
-    version = f'{version_of(framework, package)}, Python {python_of(framework)}'
+    version = f'{package_of(framework)}, Python {python_of(framework)}'
     if result is None:
-        return (framework, version, program.name, 'not run', *['–'] * 6)
-    same = 'yes' if not any(line.startswith(('exit code', 'stdout', 'stderr', 'without')) for line in result['differences']) else '**no**'
+        return (framework, version, program.name, 'not run', *['–'] * 7)
+    broken = any(line.startswith(('exit code', 'stdout', 'stderr', 'without', 'run')) for line in result['differences'])
+    same = '**no**' if broken else 'yes'
     return (framework, version, program.name, same, _pair(result.get('kernels')), _pair(result.get('copy_bytes')), _pair(result.get('calls')),
-            _pair(result.get('flops')), str(result.get('dropped', '–')), f"{result['seconds'][0]:.1f} / {result['seconds'][1]:.1f}")
+            _pair(result.get('flops')), _pair(result.get('reduced')), str(result.get('dropped', '–')), f"{result['seconds'][0]:.1f} / {result['seconds'][1]:.1f}")
 
 
 def table(programs, frameworks):

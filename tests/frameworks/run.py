@@ -40,8 +40,9 @@ def measure(program, framework, runner):
         differences += against_truth_of_gpu.compare(runs.traced, device_times=not program.own_cupti)
         result.update(against_truth_of_gpu.numbers(runs.traced))
         if program.all_reduce:
-            wanted = re.search(program.all_reduce, runs.traced.stdout.decode())
-            differences += against_truth_of_gpu.compare_reduced(runs.traced, int(wanted[1]) if wanted else None)
+            wanted, found = re.search(program.all_reduce, runs.traced.stdout.decode()), against_truth_of_gpu.reduced(runs.traced)
+            differences += against_truth_of_gpu.compare_reduced(found, int(wanted[1]) if wanted else None)
+            result['reduced'] = [sum(found), len(found) * int(wanted[1]) if wanted else 0]
         if runs.profiled is not None:
             differences += against_profiler.compare(runs.profiled, exported_runtime_names())
             if runs.profiled.run.returncode == 0:

@@ -3,13 +3,15 @@ import collections
 import glob
 import json
 import os
+import re
 import shutil
 import tempfile
 
 import cases
 from artefacts import places
-from environments import HERE
+from environments import HERE, cuda_major_of
 from processes import traced, untraced
+from traces import gputrace
 
 PROFILED = os.path.join(HERE, 'inside', 'profiled.py')
 # Neither the machine's own settings of a framework nor what an earlier run has left in a cache may change a run.
@@ -44,11 +46,11 @@ def command_of(program, framework, before=()):
 
 
 def simulated(framework):
-    """What the program must load before its framework finds the vendor's: of the simulated libraries those whose names lie in the framework's
-    packages too, the driver, and the library that asks it."""
-    packaged = {os.path.basename(path) for path in glob.glob(os.path.join(framework.root, 'lib', 'python*', 'site-packages', 'nvidia', '**', 'lib*.so.*'), recursive=True)}
-    packaged |= {'libcuda.so.1', 'libnvidia-ml.so.1'}
-    return ' '.join(os.path.join(places.simgpu, name) for name in sorted(os.listdir(places.simgpu)) if name in packaged)
+    """What `gputrace run --simgpu` sets for the framework's CUDA, without us."""
+    said = gputrace('env', f'--simgpu={cuda_major_of(framework.name)}')[0]
+    variables = dict(re.findall(r'^export (LD_\w+)=(.*)$', said, re.M))
+    variables['LD_PRELOAD'] = ' '.join(path for path in re.split('[ :]', variables['LD_PRELOAD']) if path != places.library)
+    return variables
 
 
 def _folder(name):
@@ -57,7 +59,7 @@ def _folder(name):
     return cases._scratch
 
 
-def _environment(program, framework, caches):
+def _environment(program, caches):
     env = {name: os.path.join(caches, name.lower()) for name in _CACHES}
     env.update({'PYTHONDONTWRITEBYTECODE': '1', 'TOKENIZERS_PARALLELISM': 'false', 'TF_CPP_MIN_LOG_LEVEL': '2', **program.env})
     return env
@@ -65,7 +67,7 @@ def _environment(program, framework, caches):
 
 def _unless_it_aborts_itself(run):
     """PyTorch's autograd thread may end a program while Python finalizes, with us and without (`pthread_exit` in a frame that lets nothing
-    through): such a run is made anew, three times at most."""
+    through), where its last backward pass was milliseconds before: such a run is made anew, three times at most."""
     for _ in range(3):
         made = run()
         ended = made[0] if isinstance(made, tuple) else made.run if isinstance(made, Profiled) else made
@@ -100,7 +102,7 @@ class Runner:
 
     def _plain(self, program, framework):
         folder = self.folder(program.name)
-        env = {**_environment(program, framework, folder), 'LD_PRELOAD': simulated(framework), 'SIMGPU_MISSING': os.path.join(folder, 'missing-%p')}
+        env = {**_environment(program, folder), **simulated(framework), 'SIMGPU_MISSING': os.path.join(folder, 'missing-%p')}
         run, missing = untraced(command_of(program, framework), env, timeout=program.timeout), collections.defaultdict(set)
         for path in glob.glob(os.path.join(folder, 'missing-*')):
             with open(path, encoding='utf-8') as file:
@@ -110,16 +112,15 @@ class Runner:
 
     def _traced(self, program, framework):
         folder = self.folder(program.name)
-        return self._under_gputrace(program, framework, command_of(program, framework), _environment(program, framework, folder))
+        return self._under_gputrace(program, command_of(program, framework), _environment(program, folder))
 
     def _profiled(self, program, framework):
-        """CUPTI is the framework's: we record calls alone."""
-        folder = self.folder(program.name)
-        env = {**_environment(program, framework, folder), 'GT_SAID': folder, 'GT_FLOPS': str(int(program.flops))}
-        run = self._under_gputrace(program, framework, command_of(program, framework, [PROFILED]), env, collect='api,libs')
+        """CUPTI is the framework's: we record calls alone. What the run before has compiled is not compiled a third time."""
+        caches, folder = self._folders[-1], self.folder(program.name)
+        env = {**_environment(program, caches), 'GT_SAID': folder, 'GT_FLOPS': str(int(program.flops))}
+        run = self._under_gputrace(program, command_of(program, framework, [PROFILED]), env, collect='api,libs')
         return Profiled(run, folder)
 
-    def _under_gputrace(self, program, framework, command, env, collect='api,device,nvtx,code,libs'):
-        env = {**env, 'GPUTRACE_COLLECT': collect, 'LD_PRELOAD': places.library + ' ' + simulated(framework), 'SIMGPU_CLOCK': 'monotonic'}
-        return traced(command, env, timeout=program.timeout)
-
+    def _under_gputrace(self, program, command, env, collect='api,device,nvtx,code,libs'):
+        options = ['-q', '--collect', collect]
+        return traced(command, {**env, 'SIMGPU_CLOCK': 'monotonic'}, 'run', options, timeout=program.timeout)

@@ -1,4 +1,6 @@
 """scaled_dot_product_attention, forward and backward, with PyTorch's own kernels: flash and memory efficient."""
+import io
+
 import torch
 import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -10,5 +12,6 @@ for backend, dtype in ((SDPBackend.FLASH_ATTENTION, torch.bfloat16), (SDPBackend
         with sdpa_kernel(backend):
             out = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
         out.sum().backward()
+    torch.save([q.grad, k.grad, v.grad], io.BytesIO())
     torch.cuda.synchronize()
     print(backend.name, dtype, tuple(q.grad.shape))

@@ -1,4 +1,6 @@
 """CUDA graphs by hand: a training step of element-wise work captured once and replayed, and make_graphed_callables."""
+import io
+
 import torch
 
 torch.manual_seed(0)
@@ -31,5 +33,6 @@ torch.cuda.synchronize()
 smooth = torch.cuda.make_graphed_callables(torch.nn.Softplus(), (torch.randn(32, 32, device='cuda', requires_grad=True),))
 for _ in range(3):
     smooth(torch.randn(32, 32, device='cuda', requires_grad=True)).sum().backward()
+torch.save({'weight': weight, 'optimizer': optimizer.state_dict()}, io.BytesIO())
 torch.cuda.synchronize()
 print('replayed')

@@ -1,4 +1,6 @@
 """Training from a DataLoader whose workers are made by fork, forkserver and spawn; batches are pinned and copied asynchronously."""
+import io
+
 import torch
 from torch.utils.data import DataLoader, Dataset
 
@@ -22,6 +24,7 @@ def train(method):
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
+    torch.save({'weight': weight, 'optimizer': optimizer.state_dict()}, io.BytesIO())
     torch.cuda.synchronize()
     print(method, 'trained on', len(loader), 'batches')
 

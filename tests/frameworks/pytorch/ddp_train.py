@@ -1,4 +1,5 @@
 """Data parallel training under torchrun: DistributedDataParallel over NCCL, one process a device."""
+import io
 import os
 
 import torch
@@ -18,6 +19,7 @@ for step in range(steps):
     optimizer.zero_grad()
     torch.nn.functional.cross_entropy(parallel(x), y).backward()
     optimizer.step()
+torch.save(model.state_dict(), io.BytesIO())
 torch.cuda.synchronize()
 if rank == 0:
     gradients = sum(p.numel() * p.element_size() for p in model.parameters())

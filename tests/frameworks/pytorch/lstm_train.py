@@ -1,4 +1,6 @@
 """A character model: embedding, two layers of LSTM (cuDNN), a linear head; packed sequences of different lengths."""
+import io
+
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -17,5 +19,6 @@ for step in range(3):
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
+torch.save([embed.state_dict(), lstm.state_dict(), head.state_dict()], io.BytesIO())
 torch.cuda.synchronize()
 print('trained', sum(p.numel() for p in parameters), 'parameters')

@@ -1,4 +1,6 @@
 """torch.profiler with a schedule: wait, warm up, two active cycles, repeated; counts what it saw on the device."""
+import io
+
 import torch
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
@@ -20,5 +22,6 @@ with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], schedule=
             (x * weight).tanh().sum().backward()
             weight.grad = None
         profiler.step()
+torch.save(weight, io.BytesIO())
 torch.cuda.synchronize()
 print('kernels in each cycle:', cycles)

@@ -1,9 +1,11 @@
 """Trains a ResNet of torchvision in fp16: channels last, autocast, GradScaler, SGD with momentum."""
+import sys
+
 import torch
 import torchvision
 
 torch.manual_seed(0)
-torch.backends.cudnn.benchmark = True
+torch.backends.cudnn.benchmark = '--benchmark' in sys.argv
 model = torchvision.models.resnet18(num_classes=10).cuda().to(memory_format=torch.channels_last).train()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
 scaler = torch.amp.GradScaler('cuda') if hasattr(torch.amp, 'GradScaler') else torch.cuda.amp.GradScaler()
@@ -20,6 +22,6 @@ for step in range(2):
     print('step', step, 'scale', scaler.get_scale())
 
 model.eval()
-with torch.inference_mode():
+with torch.no_grad():
     print('classes', tuple(model(images).shape))
 torch.cuda.synchronize()

@@ -241,8 +241,10 @@ class Process {
 // What stands beside a product in its category but multiplies no matrices is not accused.
 TEST(TensorCoreReportTest, OnlyProductsOfMatricesAreEligible) {
   const LibraryShape shape = product(0, 130, 70, 8192, -1, 3);
-  for (const char* symbol : {"cublas_splitKreduce_kernel", "gemv2N_kernel_val", "gemvNSP_kernel", "csrmv_v3_kernel",
-                             "im2col_kernel", "cublasLt_epilogue_kernel"}) {
+  for (const char* symbol :
+       {"cublas_splitKreduce_kernel", "gemv2N_kernel_val", "gemvNSP_kernel", "csrmv_v3_kernel", "im2col_kernel",
+        "cublasLt_epilogue_kernel", "_ZN13pytorch_flash27flash_bwd_convert_dq_kernelEv",
+        "_ZN13pytorch_flash25flash_bwd_dot_do_o_kernelEv", "_ZN13pytorch_flash32flash_fwd_splitkv_combine_kernelEv"}) {
     Process process;
     process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9});
     process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9}, &shape);
