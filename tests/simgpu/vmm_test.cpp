@@ -264,5 +264,87 @@ TEST(Ipc, MemoryOfAnotherProcess) {
   EXPECT_EQ(waitpid(reader, &status, 0), reader);
 }
 
+// One process records an event behind a kernel of 200 ms and, later, behind a host function of 100 ms; the other one, which has the event by its
+// handle, sees both.
+using Nanos = uint64_t;
+constexpr Nanos kKernel = 200'000'000;
+constexpr int kHostSleep = 100'000;  // us
+
+Nanos now() {
+  timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<Nanos>(t.tv_sec) * 1'000'000'000u + static_cast<Nanos>(t.tv_nsec);
+}
+
+void waits_for_the_other(int in, int out) {
+  Loaded loaded;
+  CUipcEventHandle handle{};
+  CUevent event = nullptr, broken = nullptr;
+  ASSERT_EQ(read(in, &handle, sizeof handle), static_cast<ssize_t>(sizeof handle));
+  ASSERT_EQ(cuIpcOpenEventHandle(&event, handle), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+  const CUstream stream = new_stream();
+  EXPECT_EQ(cuStreamWaitEvent(stream, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(launch(loaded.function("plain"), 1, 32, stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventSynchronize(event), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventQuery(event), CUDA_SUCCESS);
+  Nanos first = 0, second = 0;
+  ASSERT_EQ(write(out, &first, sizeof first), static_cast<ssize_t>(sizeof first));  // the kernel is over: go on
+  ASSERT_EQ(read(in, &second, sizeof second), static_cast<ssize_t>(sizeof second));
+  EXPECT_EQ(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(cuEventSynchronize(event), CUDA_SUCCESS);
+  EXPECT_GE(now(), second + Nanos{kHostSleep} * 1000);
+  EXPECT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);  // the other way round
+  EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+  EXPECT_EQ(cuEventDestroy(event), CUDA_SUCCESS);
+  handle.reserved[0] = static_cast<char>(handle.reserved[0] ^ 1);
+  EXPECT_EQ(cuIpcOpenEventHandle(&broken, handle), CUDA_ERROR_INVALID_HANDLE);
+}
+
+void records_for_the_other(int in, int out) {
+  Loaded loaded;
+  CUevent event = nullptr, timed = nullptr;
+  CUipcEventHandle handle{};
+  ASSERT_EQ(cuEventCreate(&timed, 0), CUDA_SUCCESS);
+  EXPECT_EQ(cuIpcGetEventHandle(&handle, timed), CUDA_ERROR_INVALID_HANDLE);
+  ASSERT_EQ(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS), CUDA_SUCCESS);
+  const CUstream stream = new_stream();
+  ASSERT_EQ(launch(loaded.function("touch"), 1, 32, stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
+  ASSERT_EQ(cuIpcGetEventHandle(&handle, event), CUDA_SUCCESS);
+  ASSERT_EQ(write(out, &handle, sizeof handle), static_cast<ssize_t>(sizeof handle));
+  Nanos turn = 0;
+  ASSERT_EQ(read(in, &turn, sizeof turn), static_cast<ssize_t>(sizeof turn));
+  ASSERT_EQ(cuLaunchHostFunc(
+                stream, [](void*) { usleep(kHostSleep); }, nullptr),
+            CUDA_SUCCESS);
+  ASSERT_EQ(cuEventRecord(event, stream), CUDA_SUCCESS);
+  turn = now() - 1'000'000;  // the host function may have begun a little earlier
+  ASSERT_EQ(write(out, &turn, sizeof turn), static_cast<ssize_t>(sizeof turn));
+  EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
+}
+
+TEST(Ipc, EventOfAnotherProcess) {
+  int pipes[2][2];
+  ASSERT_EQ(pipe(pipes[0]), 0);
+  ASSERT_EQ(pipe(pipes[1]), 0);
+  const Variables variables = {{"SIMGPU_KERNEL_TIME", "touch=200ms"}};
+  const pid_t other = fork();
+  if (other == 0) {
+    const ChildEnd end = run_child(variables, [&] { waits_for_the_other(pipes[0][0], pipes[1][1]); });
+    const auto kernels = end.lines("kernel");
+    EXPECT_EQ(kernels.size(), 1u);  // it began when the other process's kernel had ended
+    for (const Json& kernel : kernels) {
+      EXPECT_GE(start_of(kernel), kernel["call_begin_ns"].get<Nanos>() + kKernel / 4);
+    }
+    std::fflush(nullptr);
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  }
+  run_child(variables, [&] { records_for_the_other(pipes[1][0], pipes[0][1]); });
+  int status = 0;
+  EXPECT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
+}
+
 }  // namespace
 }  // namespace simgpu

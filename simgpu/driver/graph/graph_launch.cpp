@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "simgpu/driver/graph/graph.h"
+#include "simgpu/driver/time/event_share.h"
 #include "simgpu/driver/time/timeline.h"
 
 namespace simgpu {
@@ -102,9 +103,7 @@ void settle_records(Replay& replay, bool by_call) {
   for (const auto& [event, at] : records) {
     std::lock_guard lock(event->mutex);
     ++event->generation;
-    event->recorded = true;
-    event->pending = false;
-    event->at = at;
+    set_event_time(*event, at);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "simgpu/driver/graph/capture.h"
 #include "simgpu/driver/launch/operation.h"
 #include "simgpu/driver/life/call.h"
+#include "simgpu/driver/time/event_share.h"
 #include "simgpu/driver/time/timeline.h"
 
 using namespace simgpu;
@@ -38,9 +39,7 @@ Dim3 required_cluster(const Function& function) {
 void record_at(Event& event, Nanos at) {
   std::lock_guard lock(event.mutex);
   ++event.generation;
-  event.recorded = true;
-  event.pending = false;
-  event.at = at;
+  set_event_time(event, at);
 }
 
 // A programmatic launch may begin when its predecessor, if that is a kernel, has begun.

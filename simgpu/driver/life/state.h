@@ -200,6 +200,14 @@ struct Stream : Object {
 // The handle a program uses for the stream: CU_STREAM_LEGACY and CU_STREAM_PER_THREAD for the default ones.
 CUstream public_handle(const Stream* stream);
 
+// Where the time of an event that other processes know lies: event_share.h.
+struct SharedPlace {
+  uint64_t magic;
+  int32_t pid;
+  int32_t file;
+  uint64_t slot;
+};
+
 struct Event : Object {
   static constexpr uint64_t kTag = object_tag("sgEVENT ");
   using Handle = CUevent;
@@ -213,6 +221,8 @@ struct Event : Object {
   Place place;                 // while pending
   Capture* capture = nullptr;  // recorded in this capture (kept by the capture files)
   void* capture_node = nullptr;
+  std::atomic<std::atomic<uint64_t>*> shared{nullptr};  // null: of this process alone
+  SharedPlace shared_slot{};
 };
 
 // Data of a CUDA array: rows of `pitch` bytes, `slice` bytes from one depth or layer to the next.

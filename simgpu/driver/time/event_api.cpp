@@ -1,7 +1,10 @@
 // cuEvent*: points in the streams' time.
+#include <cstring>
+
 #include "simgpu/driver/context/context.h"
 #include "simgpu/driver/graph/capture.h"
 #include "simgpu/driver/observe/observe.h"
+#include "simgpu/driver/time/event_share.h"
 #include "simgpu/driver/time/timeline.h"
 
 using namespace simgpu;
@@ -109,6 +112,36 @@ SIM_API(cuEventElapsedTime, "cuEventElapsedTime", (float* milliseconds, CUevent 
 SIM_API(cuEventElapsedTime_v2, "cuEventElapsedTime", (float* milliseconds, CUevent begin, CUevent end),
         (milliseconds, begin, end)) {
   return elapsed(call, milliseconds, begin, end);
+}
+
+SIM_API(cuIpcGetEventHandle, "cuIpcGetEventHandle", (CUipcEventHandle * out, CUevent handle), (out, handle)) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  auto* event = live<Event>(handle);
+  if (event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  SharedPlace place{};
+  if (CUresult result = export_event(*event, &place); result != CUDA_SUCCESS) return result;
+  static_assert(sizeof place <= sizeof *out);
+  std::memset(out, 0, sizeof *out);
+  std::memcpy(out, &place, sizeof place);
+  return CUDA_SUCCESS;
+}
+
+SIM_API(cuIpcOpenEventHandle, "cuIpcOpenEventHandle", (CUevent * out, CUipcEventHandle handle), (out, handle)) {
+  if (out == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Context* context = call.context();
+  if (context == nullptr) return call.context_error();
+  SharedPlace place{};
+  std::memcpy(&place, &handle, sizeof place);
+  auto* event = create<Event>();
+  if (event == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  event->context = context;
+  event->flags = CU_EVENT_INTERPROCESS | CU_EVENT_DISABLE_TIMING;
+  if (CUresult result = import_event(place, *event); result != CUDA_SUCCESS) {
+    retire(event);
+    return result;
+  }
+  *out = handle_of(event);
+  return CUDA_SUCCESS;
 }
 
 // Everything in the context before the event; and all its streams after one.

@@ -4,6 +4,7 @@
 
 #include "simgpu/driver/life/truth.h"
 #include "simgpu/driver/memory/pool.h"
+#include "simgpu/driver/time/event_share.h"
 #include "simgpu/driver/time/worker.h"
 
 namespace simgpu {
@@ -44,8 +45,7 @@ void forget_place(Event& event) {
 void settle_event(Event& event, uint64_t generation, Nanos at) {
   std::lock_guard lock(event.mutex);
   if (event.generation != generation) return;
-  event.pending = false;
-  event.at = at;
+  set_event_time(event, at);
   forget_place(event);
 }
 
@@ -119,7 +119,7 @@ void event_record(Call& call, Stream& stream, Event& event) {
     std::lock_guard lock(event.mutex);
     const uint64_t generation = ++event.generation;
     forget_place(event);
-    event.recorded = event.pending = true;
+    set_event_pending(event);
     if (call.stamp()) call.stamp()->promise();
     const auto settle = [&event, &stream, generation, stamp = call.stamp()](Nanos ready) {
       settle_event(event, generation, ready);
@@ -140,9 +140,7 @@ void event_record(Call& call, Stream& stream, Event& event) {
   std::lock_guard lock(event.mutex);
   ++event.generation;
   forget_place(event);
-  event.recorded = true;
-  event.pending = false;
-  event.at = at;
+  set_event_time(event, at);
   truth_event(call.stamp().get(), event, stream, at);
 }
 
@@ -157,14 +155,13 @@ void event_record_context(Call& call, Context& context, Event& event) {
   std::lock_guard lock(event.mutex);
   ++event.generation;
   forget_place(event);
-  event.recorded = true;
-  event.pending = false;
-  event.at = at;
+  set_event_time(event, at);
   if (!call.stamp()) return;
   call.truth(TruthFields("event").add("event", handle_of(&event)).null("stream").add("at_ns", at));
 }
 
 void event_wait(Call& call, Stream& stream, Event& event) {
+  wait_for_other_process(event);
   std::unique_lock lock(event.mutex);
   if (!event.recorded) return;
   if (!event.pending) {
@@ -196,12 +193,14 @@ void event_wait(Call& call, Stream& stream, Event& event) {
 
 CUresult event_query(Event& event) {
   std::lock_guard lock(event.mutex);
+  adopt_event_time(event);
   if (!event.recorded) return CUDA_SUCCESS;
   return event.pending || event.at > now_ns() ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
 void event_wait_host(Event& event) {
   for (;;) {
+    wait_for_other_process(event);
     std::unique_lock lock(event.mutex);
     if (!event.recorded) return;
     if (!event.pending) {
