@@ -147,8 +147,20 @@ TEST(Graph, MemoryNodesLiveFromLaunchToFree) {
     EXPECT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
     EXPECT_EQ(cuGraphExecDestroy(exec), CUDA_SUCCESS);
     EXPECT_EQ(cuGraphDestroy(graph), CUDA_SUCCESS);
+    // What the last launch has allocated outlives the graph, until it is freed.
+    EXPECT_EQ(cuMemsetD8(params.dptr, 0x77, 1 << 20), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemcpyDtoH(&byte, params.dptr + 12345, 1), CUDA_SUCCESS);
+    EXPECT_EQ(byte, 0x77);
+    EXPECT_EQ(cuMemFreeAsync(params.dptr, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(cuMemFreeAsync(params.dptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+    for (const CUgraphMem_attribute which :
+         {CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT}) {
+      EXPECT_EQ(cuDeviceGetGraphMemAttribute(0, which, &used), CUDA_SUCCESS);
+      EXPECT_EQ(used, 0u);
+    }
   });
   EXPECT_EQ(end.lines("alloc", "cuGraphLaunch").size(), 4u);
+  EXPECT_EQ(end.lines("free", "cuMemFreeAsync").size(), 2u);
   EXPECT_EQ(end.lines("alloc", "cuGraphLaunch")[0]["memory"], "pool");
   EXPECT_EQ(end.lines("free", "cuGraphLaunch").size(), 1u);
   EXPECT_EQ(end.lines("free", "cuMemFree").size(), 1u);

@@ -88,6 +88,7 @@ struct GraphMemory {
   Device* device = nullptr;
   bool live = false;  // allocated by a launch and not freed since
   bool instantiated = false;
+  std::shared_ptr<GraphMemory> itself;  // while live: a graph's end does not free what its launches have allocated
   ~GraphMemory();
 };
 

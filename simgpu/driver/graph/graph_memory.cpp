@@ -1,6 +1,6 @@
 // Memory that belongs to graphs: one address per allocation node, fixed when the node is made, given back when neither
-// graph nor executable graph holds it any more. A launch makes it live; a free node, cuMemFree or cuMemFreeAsync ends
-// that.
+// graph nor executable graph holds it any more and it is not live. A launch makes it live; a free node, cuMemFree or
+// cuMemFreeAsync ends that.
 #include <algorithm>
 #include <map>
 #include <mutex>
@@ -42,13 +42,18 @@ void truth_memory(Call& call, const char* op, CUdeviceptr address) {
   if (const std::optional<Allocation> allocation = find_allocation(address)) truth_alloc(call, op, *allocation);
 }
 
+void end_life(Call& call, GraphMemory& memory) {
+  const std::shared_ptr<GraphMemory> last = std::move(memory.itself);
+  truth_memory(call, "free", memory.address);
+  memory.live = false;
+  count_used(memory, false);
+}
+
 // Frees what an earlier launch left, or says that it must not be.
 CUresult before_alloc(Call& call, GraphMemory& memory, bool auto_free) {
   if (!memory.live) return CUDA_SUCCESS;
   if (!auto_free) return CUDA_ERROR_INVALID_VALUE;
-  truth_memory(call, "free", memory.address);
-  memory.live = false;
-  count_used(memory, false);
+  end_life(call, memory);
   return CUDA_SUCCESS;
 }
 
@@ -72,7 +77,6 @@ GraphMemory::~GraphMemory() {
   {
     std::lock_guard lock(counters_mutex);
     counters_of(*device).reserved -= bytes;
-    if (live) counters_of(*device).used -= bytes;
   }
   device_return(*device, reinterpret_cast<void*>(address), bytes);
 }
@@ -147,15 +151,14 @@ CUresult replay_memory(Call& call, const ExecBody& body, uint64_t flags) {
       const CUresult result = before_alloc(call, *alloc->memory, auto_free);
       if (result != CUDA_SUCCESS) return result;
       alloc->memory->live = true;
+      alloc->memory->itself = alloc->memory;
       count_used(*alloc->memory, true);
       truth_memory(call, "alloc", alloc->memory->address);
     }
     if (const auto* free = std::get_if<FreeNode>(&payload)) {
       GraphMemory* memory = graph_memory_at(free->address);
       if (memory == nullptr || !memory->live) return CUDA_ERROR_INVALID_VALUE;
-      truth_memory(call, "free", memory->address);
-      memory->live = false;
-      count_used(*memory, false);
+      end_life(call, *memory);
     }
     return CUDA_SUCCESS;
   });
@@ -165,9 +168,7 @@ CUresult free_graph_memory(Call& call, CUdeviceptr address) {
   GraphLock lock;
   GraphMemory* memory = graph_memory_at(address);
   if (memory == nullptr || !memory->live) return CUDA_ERROR_INVALID_VALUE;
-  truth_memory(call, "free", address);
-  memory->live = false;
-  count_used(*memory, false);
+  end_life(call, *memory);
   return CUDA_SUCCESS;
 }
 
