@@ -26,6 +26,7 @@ cublasStatus_t multiply_all(cublasHandle_t handle, const Groups<I>& g) {
       (g.count > 0 && (!g.op_a || !g.op_b || !g.m || !g.n || !g.k || !g.lda || !g.ldb || !g.ldc || !g.sizes)))
     return CUBLAS_STATUS_INVALID_VALUE;
   std::vector<Product> products;
+  products.reserve(static_cast<size_t>(g.count));
   for (I i = 0; i < g.count; ++i) {
     products.push_back({g.op_a[i], g.op_b[i], g.m[i], g.n[i], g.k[i], g.alpha, nullptr, g.type_a, g.lda[i], nullptr,
                         g.type_b, g.ldb[i], g.beta, nullptr, g.type_c, g.ldc[i], g.compute, g.sizes[i]});

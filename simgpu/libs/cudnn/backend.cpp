@@ -222,9 +222,9 @@ GT_EXPORT cudnnStatus_t cudnnBackendSetAttribute(cudnnBackendDescriptor_t descri
   state->attributes[name] = std::move(attribute);
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const descriptor,
-                                                 cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                                                 int64_t wanted, int64_t* count, void* values) {
+GT_EXPORT cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t descriptor, cudnnBackendAttributeName_t name,
+                                                 cudnnBackendAttributeType_t type, int64_t wanted, int64_t* count,
+                                                 void* values) {
   const State* state = state_of(descriptor);
   if (!state) return bad_param();
   if (is_answered(name)) return answer_attribute(*static_cast<Descriptor*>(descriptor), name, wanted, count, values);

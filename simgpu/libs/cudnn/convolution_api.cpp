@@ -20,15 +20,15 @@ struct Operands {
 
 // What the descriptors say, with the kernels that fit.
 cudnnStatus_t product_of(const Operands& operands, ImplicitProduct& product, std::vector<const ConvKernel*>& kernels) {
-  const auto& [direction, input, filter, convolution, output] = operands;
-  if (!input || !filter || !convolution || !output) return bad_param();
-  if (!implicit_product(direction, dims_of(input->dims), dims_of(filter->dims), dims_of(output->dims), product))
+  if (!operands.input || !operands.filter || !operands.convolution || !operands.output) return bad_param();
+  if (!implicit_product(operands.direction, dims_of(operands.input->dims), dims_of(operands.filter->dims),
+                        dims_of(operands.output->dims), product))
     return bad_param();
-  product.type = input->type;
-  product.channels_last = input->channels_last();
+  product.type = operands.input->type;
+  product.channels_last = operands.input->channels_last();
   kernels = kernels_for(product);
   // With the math type FMA nothing is rounded to TF32.
-  if (convolution->math == CUDNN_FMA_MATH && input->type == CUDNN_DATA_FLOAT)
+  if (operands.convolution->math == CUDNN_FMA_MATH && operands.input->type == CUDNN_DATA_FLOAT)
     std::erase_if(kernels, [](const ConvKernel* kernel) { return kernel->tensor_cores(); });
   return kernels.empty() ? not_supported() : success();
 }
@@ -38,7 +38,7 @@ cudnnStatus_t convolve(cudnnHandle_t handle, const Operands& operands, int algor
   const OnDevice on_device(handle->device);
   ImplicitProduct product;
   std::vector<const ConvKernel*> kernels;
-  const cudnnStatus_t found = product_of(operands, product, kernels);
+  cudnnStatus_t found = product_of(operands, product, kernels);
   if (found != CUDNN_STATUS_SUCCESS) return found;
   if (algorithm < 0) return bad_param();
   return launch_product(handle, product, *kernels[static_cast<size_t>(algorithm) % kernels.size()]);
@@ -51,7 +51,7 @@ cudnnStatus_t list_algorithms(cudnnHandle_t handle, const Operands& operands, in
   ImplicitProduct product;
   std::vector<const ConvKernel*> kernels;
   if (!count || !results || wanted < 1) return bad_param();
-  const cudnnStatus_t found = product_of(operands, product, kernels);
+  cudnnStatus_t found = product_of(operands, product, kernels);
   if (found != CUDNN_STATUS_SUCCESS) return found;
   *count = std::min(wanted, static_cast<int>(kernels.size()));
   for (int i = 0; i < *count; ++i) {
@@ -96,8 +96,8 @@ GT_EXPORT cudnnStatus_t cudnnSetConvolution2dDescriptor(cudnnConvolutionDescript
   const int pad[] = {pad_h, pad_w}, stride[] = {u, v}, dilation[] = {dilation_h, dilation_w};
   return cudnnSetConvolutionNdDescriptor(convolution, 2, pad, stride, dilation, mode, compute);
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDescriptor_t convolution, int room,
-                                                        int* count, int pad[], int stride[], int dilation[],
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionNdDescriptor(cudnnConvolutionDescriptor_t convolution, int room, int* count,
+                                                        int pad[], int stride[], int dilation[],
                                                         cudnnConvolutionMode_t* mode, cudnnDataType_t* compute) {
   if (!convolution || room > CUDNN_DIM_MAX - 2) return bad_param();
   put(count, convolution->pad.size());
@@ -122,10 +122,9 @@ GT_EXPORT cudnnStatus_t cudnnGetConvolutionNdDescriptor(const cudnnConvolutionDe
 GT_PROPERTY(MathType, cudnnMathType_t, math)
 GT_PROPERTY(GroupCount, int, groups)
 GT_PROPERTY(ReorderType, cudnnReorderType_t, reorder)
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolutionDescriptor_t convolution,
-                                                              const cudnnTensorDescriptor_t input,
-                                                              const cudnnFilterDescriptor_t filter, int count,
-                                                              int out[]) {
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(cudnnConvolutionDescriptor_t convolution,
+                                                              cudnnTensorDescriptor_t input,
+                                                              cudnnFilterDescriptor_t filter, int count, int out[]) {
   if (!convolution || !input || !filter || !out || count != static_cast<int>(input->dims.size()) ||
       filter->dims.size() != input->dims.size())
     return bad_param();
@@ -140,12 +139,12 @@ GT_EXPORT cudnnStatus_t cudnnGetConvolutionNdForwardOutputDim(const cudnnConvolu
   }
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolutionDescriptor_t convolution,
-                                                              const cudnnTensorDescriptor_t input,
-                                                              const cudnnFilterDescriptor_t filter, int* n, int* c,
-                                                              int* h, int* w) {
+GT_EXPORT cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(cudnnConvolutionDescriptor_t convolution,
+                                                              cudnnTensorDescriptor_t input,
+                                                              cudnnFilterDescriptor_t filter, int* n, int* c, int* h,
+                                                              int* w) {
   int out[4] = {};
-  const cudnnStatus_t result = cudnnGetConvolutionNdForwardOutputDim(convolution, input, filter, 4, out);
+  cudnnStatus_t result = cudnnGetConvolutionNdForwardOutputDim(convolution, input, filter, 4, out);
   int* const dims[] = {n, c, h, w};
   for (size_t i = 0; i < 4; ++i) put(dims[i], out[i]);
   return result;
@@ -155,45 +154,46 @@ GT_EXPORT cudnnStatus_t cudnnGetConvolution2dForwardOutputDim(const cudnnConvolu
 GT_EXPORT cudnnStatus_t cudnnGetConvolutionForwardAlgorithmMaxCount(cudnnHandle_t, int* count) {
   return algorithm_count(count);
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                               const cudnnFilterDescriptor_t w,
-                                                               const cudnnConvolutionDescriptor_t convolution,
-                                                               const cudnnTensorDescriptor_t y, const int wanted,
-                                                               int* count, cudnnConvolutionFwdAlgoPerf_t* results) {
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionForwardAlgorithm_v7(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                                               cudnnFilterDescriptor_t w,
+                                                               cudnnConvolutionDescriptor_t convolution,
+                                                               cudnnTensorDescriptor_t y, const int wanted, int* count,
+                                                               cudnnConvolutionFwdAlgoPerf_t* results) {
   return list_algorithms(handle, {Direction::Forward, x, w, convolution, y}, wanted, count, results);
 }
-GT_EXPORT cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t handle, const cudnnTensorDescriptor_t x,
-                                                             const cudnnFilterDescriptor_t w,
-                                                             const cudnnConvolutionDescriptor_t convolution,
-                                                             const cudnnTensorDescriptor_t y, const int wanted,
-                                                             int* count, cudnnConvolutionFwdAlgoPerf_t* results) {
+GT_EXPORT cudnnStatus_t cudnnFindConvolutionForwardAlgorithm(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                                             cudnnFilterDescriptor_t w,
+                                                             cudnnConvolutionDescriptor_t convolution,
+                                                             cudnnTensorDescriptor_t y, const int wanted, int* count,
+                                                             cudnnConvolutionFwdAlgoPerf_t* results) {
   return list_algorithms(handle, {Direction::Forward, x, w, convolution, y}, wanted, count, results);
 }
-GT_EXPORT cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void*, const cudnnFilterDescriptor_t w, const void*,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t y, void*, const int wanted,
-    int* count, cudnnConvolutionFwdAlgoPerf_t* results, void*, size_t) {
+GT_EXPORT cudnnStatus_t cudnnFindConvolutionForwardAlgorithmEx(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                                               const void*, cudnnFilterDescriptor_t w, const void*,
+                                                               cudnnConvolutionDescriptor_t convolution,
+                                                               cudnnTensorDescriptor_t y, void*, const int wanted,
+                                                               int* count, cudnnConvolutionFwdAlgoPerf_t* results,
+                                                               void*, size_t) {
   return list_algorithms(handle, {Direction::Forward, x, w, convolution, y}, wanted, count, results);
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                                const cudnnFilterDescriptor_t,
-                                                                const cudnnConvolutionDescriptor_t,
-                                                                const cudnnTensorDescriptor_t,
-                                                                cudnnConvolutionFwdAlgo_t, size_t* bytes) {
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionForwardWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t,
+                                                                cudnnFilterDescriptor_t, cudnnConvolutionDescriptor_t,
+                                                                cudnnTensorDescriptor_t, cudnnConvolutionFwdAlgo_t,
+                                                                size_t* bytes) {
   return no_workspace(bytes);
 }
-GT_EXPORT cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*, const cudnnTensorDescriptor_t x,
-                                                const void*, const cudnnFilterDescriptor_t w, const void*,
-                                                const cudnnConvolutionDescriptor_t convolution,
+GT_EXPORT cudnnStatus_t cudnnConvolutionForward(cudnnHandle_t handle, const void*, cudnnTensorDescriptor_t x,
+                                                const void*, cudnnFilterDescriptor_t w, const void*,
+                                                cudnnConvolutionDescriptor_t convolution,
                                                 cudnnConvolutionFwdAlgo_t algorithm, void*, size_t, const void*,
-                                                const cudnnTensorDescriptor_t y, void*) {
+                                                cudnnTensorDescriptor_t y, void*) {
   return convolve(handle, {Direction::Forward, x, w, convolution, y}, algorithm);
 }
 GT_EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
-    cudnnHandle_t handle, const void*, const cudnnTensorDescriptor_t x, const void*, const cudnnFilterDescriptor_t w,
-    const void*, const cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algorithm, void*, size_t,
-    const void*, const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t, const void*,
-    const cudnnActivationDescriptor_t, const cudnnTensorDescriptor_t y, void*) {
+    cudnnHandle_t handle, const void*, cudnnTensorDescriptor_t x, const void*, cudnnFilterDescriptor_t w, const void*,
+    cudnnConvolutionDescriptor_t convolution, cudnnConvolutionFwdAlgo_t algorithm, void*, size_t, const void*,
+    cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t, const void*, cudnnActivationDescriptor_t,
+    cudnnTensorDescriptor_t y, void*) {
   return convolve(handle, {Direction::Forward, x, w, convolution, y}, algorithm);
 }
 
@@ -201,38 +201,40 @@ GT_EXPORT cudnnStatus_t cudnnConvolutionBiasActivationForward(
 GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithmMaxCount(cudnnHandle_t, int* count) {
   return algorithm_count(count);
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx, const int wanted, int* count,
-    cudnnConvolutionBwdDataAlgoPerf_t* results) {
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardDataAlgorithm_v7(cudnnHandle_t handle, cudnnFilterDescriptor_t w,
+                                                                    cudnnTensorDescriptor_t dy,
+                                                                    cudnnConvolutionDescriptor_t convolution,
+                                                                    cudnnTensorDescriptor_t dx, const int wanted,
+                                                                    int* count,
+                                                                    cudnnConvolutionBwdDataAlgoPerf_t* results) {
   return list_algorithms(handle, {Direction::Data, dx, w, convolution, dy}, wanted, count, results);
 }
-GT_EXPORT cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(cudnnHandle_t handle, const cudnnFilterDescriptor_t w,
-                                                                  const cudnnTensorDescriptor_t dy,
-                                                                  const cudnnConvolutionDescriptor_t convolution,
-                                                                  const cudnnTensorDescriptor_t dx, const int wanted,
+GT_EXPORT cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithm(cudnnHandle_t handle, cudnnFilterDescriptor_t w,
+                                                                  cudnnTensorDescriptor_t dy,
+                                                                  cudnnConvolutionDescriptor_t convolution,
+                                                                  cudnnTensorDescriptor_t dx, const int wanted,
                                                                   int* count,
                                                                   cudnnConvolutionBwdDataAlgoPerf_t* results) {
   return list_algorithms(handle, {Direction::Data, dx, w, convolution, dy}, wanted, count, results);
 }
 GT_EXPORT cudnnStatus_t cudnnFindConvolutionBackwardDataAlgorithmEx(
-    cudnnHandle_t handle, const cudnnFilterDescriptor_t w, const void*, const cudnnTensorDescriptor_t dy, const void*,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnTensorDescriptor_t dx, void*, const int wanted,
-    int* count, cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
+    cudnnHandle_t handle, cudnnFilterDescriptor_t w, const void*, cudnnTensorDescriptor_t dy, const void*,
+    cudnnConvolutionDescriptor_t convolution, cudnnTensorDescriptor_t dx, void*, const int wanted, int* count,
+    cudnnConvolutionBwdDataAlgoPerf_t* results, void*, size_t) {
   return list_algorithms(handle, {Direction::Data, dx, w, convolution, dy}, wanted, count, results);
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t, const cudnnFilterDescriptor_t,
-                                                                     const cudnnTensorDescriptor_t,
-                                                                     const cudnnConvolutionDescriptor_t,
-                                                                     const cudnnTensorDescriptor_t,
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardDataWorkspaceSize(cudnnHandle_t, cudnnFilterDescriptor_t,
+                                                                     cudnnTensorDescriptor_t,
+                                                                     cudnnConvolutionDescriptor_t,
+                                                                     cudnnTensorDescriptor_t,
                                                                      cudnnConvolutionBwdDataAlgo_t, size_t* bytes) {
   return no_workspace(bytes);
 }
-GT_EXPORT cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*, const cudnnFilterDescriptor_t w,
-                                                     const void*, const cudnnTensorDescriptor_t dy, const void*,
-                                                     const cudnnConvolutionDescriptor_t convolution,
+GT_EXPORT cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const void*, cudnnFilterDescriptor_t w,
+                                                     const void*, cudnnTensorDescriptor_t dy, const void*,
+                                                     cudnnConvolutionDescriptor_t convolution,
                                                      cudnnConvolutionBwdDataAlgo_t algorithm, void*, size_t,
-                                                     const void*, const cudnnTensorDescriptor_t dx, void*) {
+                                                     const void*, cudnnTensorDescriptor_t dx, void*) {
   return convolve(handle, {Direction::Data, dx, w, convolution, dy}, algorithm);
 }
 
@@ -240,41 +242,43 @@ GT_EXPORT cudnnStatus_t cudnnConvolutionBackwardData(cudnnHandle_t handle, const
 GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithmMaxCount(cudnnHandle_t, int* count) {
   return algorithm_count(count);
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw, const int wanted, int* count,
-    cudnnConvolutionBwdFilterAlgoPerf_t* results) {
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardFilterAlgorithm_v7(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                                                      cudnnTensorDescriptor_t dy,
+                                                                      cudnnConvolutionDescriptor_t convolution,
+                                                                      cudnnFilterDescriptor_t dw, const int wanted,
+                                                                      int* count,
+                                                                      cudnnConvolutionBwdFilterAlgoPerf_t* results) {
   return list_algorithms(handle, {Direction::Filter, x, dw, convolution, dy}, wanted, count, results);
 }
-GT_EXPORT cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const cudnnTensorDescriptor_t dy,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw, const int wanted, int* count,
-    cudnnConvolutionBwdFilterAlgoPerf_t* results) {
+GT_EXPORT cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithm(cudnnHandle_t handle, cudnnTensorDescriptor_t x,
+                                                                    cudnnTensorDescriptor_t dy,
+                                                                    cudnnConvolutionDescriptor_t convolution,
+                                                                    cudnnFilterDescriptor_t dw, const int wanted,
+                                                                    int* count,
+                                                                    cudnnConvolutionBwdFilterAlgoPerf_t* results) {
   return list_algorithms(handle, {Direction::Filter, x, dw, convolution, dy}, wanted, count, results);
 }
 GT_EXPORT cudnnStatus_t cudnnFindConvolutionBackwardFilterAlgorithmEx(
-    cudnnHandle_t handle, const cudnnTensorDescriptor_t x, const void*, const cudnnTensorDescriptor_t dy, const void*,
-    const cudnnConvolutionDescriptor_t convolution, const cudnnFilterDescriptor_t dw, void*, const int wanted,
-    int* count, cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
+    cudnnHandle_t handle, cudnnTensorDescriptor_t x, const void*, cudnnTensorDescriptor_t dy, const void*,
+    cudnnConvolutionDescriptor_t convolution, cudnnFilterDescriptor_t dw, void*, const int wanted, int* count,
+    cudnnConvolutionBwdFilterAlgoPerf_t* results, void*, size_t) {
   return list_algorithms(handle, {Direction::Filter, x, dw, convolution, dy}, wanted, count, results);
 }
-GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t,
-                                                                       const cudnnTensorDescriptor_t,
-                                                                       const cudnnConvolutionDescriptor_t,
-                                                                       const cudnnFilterDescriptor_t,
+GT_EXPORT cudnnStatus_t cudnnGetConvolutionBackwardFilterWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t,
+                                                                       cudnnTensorDescriptor_t,
+                                                                       cudnnConvolutionDescriptor_t,
+                                                                       cudnnFilterDescriptor_t,
                                                                        cudnnConvolutionBwdFilterAlgo_t, size_t* bytes) {
   return no_workspace(bytes);
 }
-GT_EXPORT cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void*,
-                                                       const cudnnTensorDescriptor_t x, const void*,
-                                                       const cudnnTensorDescriptor_t dy, const void*,
-                                                       const cudnnConvolutionDescriptor_t convolution,
+GT_EXPORT cudnnStatus_t cudnnConvolutionBackwardFilter(cudnnHandle_t handle, const void*, cudnnTensorDescriptor_t x,
+                                                       const void*, cudnnTensorDescriptor_t dy, const void*,
+                                                       cudnnConvolutionDescriptor_t convolution,
                                                        cudnnConvolutionBwdFilterAlgo_t algorithm, void*, size_t,
-                                                       const void*, const cudnnFilterDescriptor_t dw, void*) {
+                                                       const void*, cudnnFilterDescriptor_t dw, void*) {
   return convolve(handle, {Direction::Filter, x, dw, convolution, dy}, algorithm);
 }
-GT_EXPORT cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void*,
-                                                     const cudnnTensorDescriptor_t dy, const void*, const void*,
-                                                     const cudnnTensorDescriptor_t, void*) {
+GT_EXPORT cudnnStatus_t cudnnConvolutionBackwardBias(cudnnHandle_t handle, const void*, cudnnTensorDescriptor_t dy,
+                                                     const void*, const void*, cudnnTensorDescriptor_t, void*) {
   return dy ? launch_over(handle, kBiasGradient, dy->elements()) : bad_param();
 }

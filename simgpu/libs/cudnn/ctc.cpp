@@ -12,7 +12,7 @@ namespace {
 cudnnStatus_t run(cudnnHandle_t handle, cudnnTensorDescriptor_t probabilities, const void* gradients) {
   if (!handle) return status(CUDNN_STATUS_NOT_INITIALIZED);
   if (!probabilities) return bad_param();
-  const cudnnStatus_t forward = launch_over(handle, kCtcAlphas, probabilities->elements());
+  cudnnStatus_t forward = launch_over(handle, kCtcAlphas, probabilities->elements());
   return forward == CUDNN_STATUS_SUCCESS && gradients ? launch_over(handle, kCtcBetas, probabilities->elements())
                                                       : forward;
 }
@@ -47,24 +47,23 @@ GT_EXPORT cudnnStatus_t cudnnSetCTCLossDescriptor_v9(cudnnCTCLossDescriptor_t lo
                                                      int longest) {
   return set(loss, compute, mode, gradient, longest);
 }
-GT_EXPORT cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t, const cudnnTensorDescriptor_t probabilities,
-                                                     const cudnnTensorDescriptor_t, const int*, const int*, const int*,
+GT_EXPORT cudnnStatus_t cudnnGetCTCLossWorkspaceSize(cudnnHandle_t, cudnnTensorDescriptor_t probabilities,
+                                                     cudnnTensorDescriptor_t, const int*, const int*, const int*,
                                                      cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t, size_t* bytes) {
   return workspace(probabilities, bytes);
 }
 GT_EXPORT cudnnStatus_t cudnnGetCTCLossWorkspaceSize_v8(cudnnHandle_t, cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t,
-                                                        const cudnnTensorDescriptor_t probabilities,
-                                                        const cudnnTensorDescriptor_t, size_t* bytes) {
+                                                        cudnnTensorDescriptor_t probabilities, cudnnTensorDescriptor_t,
+                                                        size_t* bytes) {
   return workspace(probabilities, bytes);
 }
-GT_EXPORT cudnnStatus_t cudnnCTCLoss(cudnnHandle_t handle, const cudnnTensorDescriptor_t probabilities, const void*,
-                                     const int[], const int[], const int[], void*, const cudnnTensorDescriptor_t,
+GT_EXPORT cudnnStatus_t cudnnCTCLoss(cudnnHandle_t handle, cudnnTensorDescriptor_t probabilities, const void*,
+                                     const int[], const int[], const int[], void*, cudnnTensorDescriptor_t,
                                      void* gradients, cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t, void*, size_t) {
   return run(handle, probabilities, gradients);
 }
 GT_EXPORT cudnnStatus_t cudnnCTCLoss_v8(cudnnHandle_t handle, cudnnCTCLossAlgo_t, cudnnCTCLossDescriptor_t,
-                                        const cudnnTensorDescriptor_t probabilities, const void*, const int[],
-                                        const int[], const int[], void*, const cudnnTensorDescriptor_t, void* gradients,
-                                        size_t, void*) {
+                                        cudnnTensorDescriptor_t probabilities, const void*, const int[], const int[],
+                                        const int[], void*, cudnnTensorDescriptor_t, void* gradients, size_t, void*) {
   return run(handle, probabilities, gradients);
 }

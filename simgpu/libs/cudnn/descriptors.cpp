@@ -95,8 +95,8 @@ GT_EXPORT cudnnStatus_t cudnnSetTensor4dDescriptorEx(cudnnTensorDescriptor_t ten
                                                      int w_stride) {
   return set_tensor(tensor, type, {n, c, h, w}, {n_stride, c_stride, h_stride, w_stride});
 }
-GT_EXPORT cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t tensor, int room,
-                                                   cudnnDataType_t* type, int* count, int dims[], int strides[]) {
+GT_EXPORT cudnnStatus_t cudnnGetTensorNdDescriptor(cudnnTensorDescriptor_t tensor, int room, cudnnDataType_t* type,
+                                                   int* count, int dims[], int strides[]) {
   if (!tensor) return bad_param();
   put(type, tensor->type);
   put(count, tensor->dims.size());
@@ -104,7 +104,7 @@ GT_EXPORT cudnnStatus_t cudnnGetTensorNdDescriptor(const cudnnTensorDescriptor_t
   put_array(tensor->strides, room, strides);
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t tensor, cudnnDataType_t* type, int* n,
+GT_EXPORT cudnnStatus_t cudnnGetTensor4dDescriptor(cudnnTensorDescriptor_t tensor, cudnnDataType_t* type, int* n,
                                                    int* c, int* h, int* w, int* n_stride, int* c_stride, int* h_stride,
                                                    int* w_stride) {
   if (!tensor) return bad_param();
@@ -117,7 +117,7 @@ GT_EXPORT cudnnStatus_t cudnnGetTensor4dDescriptor(const cudnnTensorDescriptor_t
   }
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnGetTensorSizeInBytes(const cudnnTensorDescriptor_t tensor, size_t* bytes) {
+GT_EXPORT cudnnStatus_t cudnnGetTensorSizeInBytes(cudnnTensorDescriptor_t tensor, size_t* bytes) {
   if (!tensor || !bytes) return bad_param();
   long long last = 0;
   for (size_t i = 0; i < tensor->dims.size(); ++i)
@@ -140,9 +140,8 @@ GT_EXPORT cudnnStatus_t cudnnSetFilter4dDescriptor(cudnnFilterDescriptor_t filte
   const int dims[] = {k, c, h, w};
   return cudnnSetFilterNdDescriptor(filter, type, format, 4, dims);
 }
-GT_EXPORT cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t filter, int room,
-                                                   cudnnDataType_t* type, cudnnTensorFormat_t* format, int* count,
-                                                   int dims[]) {
+GT_EXPORT cudnnStatus_t cudnnGetFilterNdDescriptor(cudnnFilterDescriptor_t filter, int room, cudnnDataType_t* type,
+                                                   cudnnTensorFormat_t* format, int* count, int dims[]) {
   if (!filter) return bad_param();
   put(type, filter->type);
   put(format, filter->format);
@@ -150,7 +149,7 @@ GT_EXPORT cudnnStatus_t cudnnGetFilterNdDescriptor(const cudnnFilterDescriptor_t
   put_array(filter->dims, room, dims);
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t filter, cudnnDataType_t* type,
+GT_EXPORT cudnnStatus_t cudnnGetFilter4dDescriptor(cudnnFilterDescriptor_t filter, cudnnDataType_t* type,
                                                    cudnnTensorFormat_t* format, int* k, int* c, int* h, int* w) {
   if (!filter) return bad_param();
   put(type, filter->type);
@@ -159,7 +158,7 @@ GT_EXPORT cudnnStatus_t cudnnGetFilter4dDescriptor(const cudnnFilterDescriptor_t
   for (size_t i = 0; i < 4; ++i) put(dims[i], at(filter->dims, i));
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t filter, size_t* bytes) {
+GT_EXPORT cudnnStatus_t cudnnGetFilterSizeInBytes(cudnnFilterDescriptor_t filter, size_t* bytes) {
   if (!filter || !bytes) return bad_param();
   *bytes = element_bytes(filter->type);
   for (const int dim : filter->dims) *bytes *= static_cast<size_t>(dim);
@@ -167,8 +166,8 @@ GT_EXPORT cudnnStatus_t cudnnGetFilterSizeInBytes(const cudnnFilterDescriptor_t 
 }
 
 // ------------------------------------------------------------------ pooling, activation, dropout and the like
-GT_EXPORT cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t pooling, const cudnnPoolingMode_t mode,
-                                                    const cudnnNanPropagation_t nans, int count, const int window[],
+GT_EXPORT cudnnStatus_t cudnnSetPoolingNdDescriptor(cudnnPoolingDescriptor_t pooling, cudnnPoolingMode_t mode,
+                                                    cudnnNanPropagation_t nans, int count, const int window[],
                                                     const int pad[], const int stride[]) {
   if (!pooling || !window || !pad || !stride || count < 1 || count > CUDNN_DIM_MAX) return bad_param();
   pooling->mode = mode;
@@ -184,7 +183,7 @@ GT_EXPORT cudnnStatus_t cudnnSetPooling2dDescriptor(cudnnPoolingDescriptor_t poo
   const int window[] = {height, width}, pad[] = {pad_h, pad_w}, stride[] = {stride_h, stride_w};
   return cudnnSetPoolingNdDescriptor(pooling, mode, nans, 2, window, pad, stride);
 }
-GT_EXPORT cudnnStatus_t cudnnGetPoolingNdDescriptor(const cudnnPoolingDescriptor_t pooling, int room,
+GT_EXPORT cudnnStatus_t cudnnGetPoolingNdDescriptor(cudnnPoolingDescriptor_t pooling, int room,
                                                     cudnnPoolingMode_t* mode, cudnnNanPropagation_t* nans, int* count,
                                                     int window[], int pad[], int stride[]) {
   if (!pooling) return bad_param();
@@ -196,8 +195,8 @@ GT_EXPORT cudnnStatus_t cudnnGetPoolingNdDescriptor(const cudnnPoolingDescriptor
   put_array(pooling->stride, room, stride);
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(const cudnnPoolingDescriptor_t pooling,
-                                                          const cudnnTensorDescriptor_t input, int count, int out[]) {
+GT_EXPORT cudnnStatus_t cudnnGetPoolingNdForwardOutputDim(cudnnPoolingDescriptor_t pooling,
+                                                          cudnnTensorDescriptor_t input, int count, int out[]) {
   if (!pooling || !input || !out || count != static_cast<int>(input->dims.size())) return bad_param();
   for (size_t i = 0; i < input->dims.size(); ++i) {
     const size_t spatial = i - 2;
@@ -216,7 +215,7 @@ GT_EXPORT cudnnStatus_t cudnnSetActivationDescriptor(cudnnActivationDescriptor_t
   activation->coefficient = coefficient;
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnGetActivationDescriptor(const cudnnActivationDescriptor_t activation,
+GT_EXPORT cudnnStatus_t cudnnGetActivationDescriptor(cudnnActivationDescriptor_t activation,
                                                      cudnnActivationMode_t* mode, cudnnNanPropagation_t* nans,
                                                      double* coefficient) {
   if (!activation) return bad_param();

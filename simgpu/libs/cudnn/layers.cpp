@@ -27,7 +27,7 @@ cudnnStatus_t bytes(size_t* out, size_t value) {
 }  // namespace
 
 // ------------------------------------------------------------------ batch normalization
-GT_EXPORT cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derived, const cudnnTensorDescriptor_t x,
+GT_EXPORT cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t derived, cudnnTensorDescriptor_t x,
                                                       cudnnBatchNormMode_t mode) {
   if (!derived || !x || x->dims.size() < 2) return bad_param();
   derived->type = x->type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
@@ -40,143 +40,134 @@ GT_EXPORT cudnnStatus_t cudnnDeriveBNTensorDescriptor(cudnnTensorDescriptor_t de
   return success();
 }
 GT_EXPORT cudnnStatus_t cudnnBatchNormalizationForwardInference(cudnnHandle_t handle, cudnnBatchNormMode_t, const void*,
-                                                                const void*, const cudnnTensorDescriptor_t x,
-                                                                const void*, const cudnnTensorDescriptor_t, void*,
-                                                                const cudnnTensorDescriptor_t, const void*, const void*,
-                                                                const void*, const void*, double) {
+                                                                const void*, cudnnTensorDescriptor_t x, const void*,
+                                                                cudnnTensorDescriptor_t, void*, cudnnTensorDescriptor_t,
+                                                                const void*, const void*, const void*, const void*,
+                                                                double) {
   return normalize(handle, kBatchNormInference, x);
 }
 GT_EXPORT cudnnStatus_t cudnnGetBatchNormalizationForwardTrainingExWorkspaceSize(
-    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t,
-    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-    const cudnnActivationDescriptor_t, size_t* size) {
+    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t,
+    cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnActivationDescriptor_t, size_t* size) {
   return bytes(size, 0);
 }
 GT_EXPORT cudnnStatus_t cudnnGetBatchNormalizationBackwardExWorkspaceSize(
-    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const cudnnTensorDescriptor_t,
-    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-    const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t, const cudnnActivationDescriptor_t, size_t* size) {
+    cudnnHandle_t, cudnnBatchNormMode_t, cudnnBatchNormOps_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t,
+    cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, cudnnTensorDescriptor_t,
+    cudnnActivationDescriptor_t, size_t* size) {
   return bytes(size, 0);
 }
 GT_EXPORT cudnnStatus_t cudnnGetBatchNormalizationTrainingExReserveSpaceSize(cudnnHandle_t, cudnnBatchNormMode_t,
                                                                              cudnnBatchNormOps_t,
-                                                                             const cudnnActivationDescriptor_t,
-                                                                             const cudnnTensorDescriptor_t,
-                                                                             size_t* size) {
+                                                                             cudnnActivationDescriptor_t,
+                                                                             cudnnTensorDescriptor_t, size_t* size) {
   return bytes(size, 0);
 }
 GT_EXPORT cudnnStatus_t cudnnBatchNormalizationForwardTraining(cudnnHandle_t handle, cudnnBatchNormMode_t, const void*,
-                                                               const void*, const cudnnTensorDescriptor_t x,
-                                                               const void*, const cudnnTensorDescriptor_t, void*,
-                                                               const cudnnTensorDescriptor_t, const void*, const void*,
-                                                               double, void*, void*, double, void*, void*) {
+                                                               const void*, cudnnTensorDescriptor_t x, const void*,
+                                                               cudnnTensorDescriptor_t, void*, cudnnTensorDescriptor_t,
+                                                               const void*, const void*, double, void*, void*, double,
+                                                               void*, void*) {
   return normalize(handle, kBatchNormForward, x);
 }
 GT_EXPORT cudnnStatus_t cudnnBatchNormalizationForwardTrainingEx(
     cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const void*, const void*,
-    const cudnnTensorDescriptor_t x, const void*, const cudnnTensorDescriptor_t, const void*,
-    const cudnnTensorDescriptor_t, void*, const cudnnTensorDescriptor_t, const void*, const void*, double, void*, void*,
-    double, void*, void*, cudnnActivationDescriptor_t, void*, size_t, void*, size_t) {
+    cudnnTensorDescriptor_t x, const void*, cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t, void*,
+    cudnnTensorDescriptor_t, const void*, const void*, double, void*, void*, double, void*, void*,
+    cudnnActivationDescriptor_t, void*, size_t, void*, size_t) {
   return normalize(handle, kBatchNormForward, x);
 }
 GT_EXPORT cudnnStatus_t cudnnBatchNormalizationBackward(cudnnHandle_t handle, cudnnBatchNormMode_t, const void*,
                                                         const void*, const void*, const void*,
-                                                        const cudnnTensorDescriptor_t x, const void*,
-                                                        const cudnnTensorDescriptor_t, const void*,
-                                                        const cudnnTensorDescriptor_t, void*,
-                                                        const cudnnTensorDescriptor_t, const void*, void*, void*,
-                                                        double, const void*, const void*) {
+                                                        cudnnTensorDescriptor_t x, const void*, cudnnTensorDescriptor_t,
+                                                        const void*, cudnnTensorDescriptor_t, void*,
+                                                        cudnnTensorDescriptor_t, const void*, void*, void*, double,
+                                                        const void*, const void*) {
   return normalize(handle, kBatchNormBackward, x);
 }
 GT_EXPORT cudnnStatus_t cudnnBatchNormalizationBackwardEx(
     cudnnHandle_t handle, cudnnBatchNormMode_t, cudnnBatchNormOps_t, const void*, const void*, const void*, const void*,
-    const cudnnTensorDescriptor_t x, const void*, const cudnnTensorDescriptor_t, const void*,
-    const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t, void*, const cudnnTensorDescriptor_t,
-    void*, const cudnnTensorDescriptor_t, const void*, const void*, void*, void*, double, const void*, const void*,
-    cudnnActivationDescriptor_t, void*, size_t, void*, size_t) {
+    cudnnTensorDescriptor_t x, const void*, cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t, const void*,
+    cudnnTensorDescriptor_t, void*, cudnnTensorDescriptor_t, void*, cudnnTensorDescriptor_t, const void*, const void*,
+    void*, void*, double, const void*, const void*, cudnnActivationDescriptor_t, void*, size_t, void*, size_t) {
   return normalize(handle, kBatchNormBackward, x);
 }
 
 // ------------------------------------------------------------------ element by element
-GT_EXPORT cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void*, const cudnnTensorDescriptor_t x,
-                                             const void*, const void*, const cudnnTensorDescriptor_t y, void*) {
+GT_EXPORT cudnnStatus_t cudnnTransformTensor(cudnnHandle_t handle, const void*, cudnnTensorDescriptor_t x, const void*,
+                                             const void*, cudnnTensorDescriptor_t y, void*) {
   return over(handle, x && x->channels_last() ? kNhwcToNchw : kNchwToNhwc, y);
 }
-GT_EXPORT cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void*, const cudnnTensorDescriptor_t, const void*,
-                                       const void*, const cudnnTensorDescriptor_t c, void*) {
+GT_EXPORT cudnnStatus_t cudnnAddTensor(cudnnHandle_t handle, const void*, cudnnTensorDescriptor_t, const void*,
+                                       const void*, cudnnTensorDescriptor_t c, void*) {
   return over(handle, kOp, c);
 }
-GT_EXPORT cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, const cudnnOpTensorDescriptor_t, const void*,
-                                      const cudnnTensorDescriptor_t, const void*, const void*,
-                                      const cudnnTensorDescriptor_t, const void*, const void*,
-                                      const cudnnTensorDescriptor_t c, void*) {
+GT_EXPORT cudnnStatus_t cudnnOpTensor(cudnnHandle_t handle, cudnnOpTensorDescriptor_t, const void*,
+                                      cudnnTensorDescriptor_t, const void*, const void*, cudnnTensorDescriptor_t,
+                                      const void*, const void*, cudnnTensorDescriptor_t c, void*) {
   return over(handle, kOp, c);
 }
-GT_EXPORT cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t y, void*, const void*) {
+GT_EXPORT cudnnStatus_t cudnnSetTensor(cudnnHandle_t handle, cudnnTensorDescriptor_t y, void*, const void*) {
   return over(handle, kOp, y);
 }
-GT_EXPORT cudnnStatus_t cudnnScaleTensor(cudnnHandle_t handle, const cudnnTensorDescriptor_t y, void*, const void*) {
+GT_EXPORT cudnnStatus_t cudnnScaleTensor(cudnnHandle_t handle, cudnnTensorDescriptor_t y, void*, const void*) {
   return over(handle, kOp, y);
 }
-GT_EXPORT cudnnStatus_t cudnnGetReductionIndicesSize(cudnnHandle_t, const cudnnReduceTensorDescriptor_t,
-                                                     const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t c,
-                                                     size_t* size) {
+GT_EXPORT cudnnStatus_t cudnnGetReductionIndicesSize(cudnnHandle_t, cudnnReduceTensorDescriptor_t,
+                                                     cudnnTensorDescriptor_t, cudnnTensorDescriptor_t c, size_t* size) {
   return c ? bytes(size, static_cast<size_t>(c->elements()) * 4) : bad_param();
 }
-GT_EXPORT cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t, const cudnnReduceTensorDescriptor_t,
-                                                       const cudnnTensorDescriptor_t, const cudnnTensorDescriptor_t,
-                                                       size_t* size) {
+GT_EXPORT cudnnStatus_t cudnnGetReductionWorkspaceSize(cudnnHandle_t, cudnnReduceTensorDescriptor_t,
+                                                       cudnnTensorDescriptor_t, cudnnTensorDescriptor_t, size_t* size) {
   return bytes(size, 0);
 }
-GT_EXPORT cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, const cudnnReduceTensorDescriptor_t, void*, size_t,
-                                          void*, size_t, const void*, const cudnnTensorDescriptor_t a, const void*,
-                                          const void*, const cudnnTensorDescriptor_t, void*) {
+GT_EXPORT cudnnStatus_t cudnnReduceTensor(cudnnHandle_t handle, cudnnReduceTensorDescriptor_t, void*, size_t, void*,
+                                          size_t, const void*, cudnnTensorDescriptor_t a, const void*, const void*,
+                                          cudnnTensorDescriptor_t, void*) {
   return over(handle, kReduce, a);
 }
 GT_EXPORT cudnnStatus_t cudnnActivationForward(cudnnHandle_t handle, cudnnActivationDescriptor_t, const void*,
-                                               const cudnnTensorDescriptor_t x, const void*, const void*,
-                                               const cudnnTensorDescriptor_t, void*) {
+                                               cudnnTensorDescriptor_t x, const void*, const void*,
+                                               cudnnTensorDescriptor_t, void*) {
   return over(handle, kActivationForward, x);
 }
 GT_EXPORT cudnnStatus_t cudnnActivationBackward(cudnnHandle_t handle, cudnnActivationDescriptor_t, const void*,
-                                                const cudnnTensorDescriptor_t, const void*,
-                                                const cudnnTensorDescriptor_t, const void*,
-                                                const cudnnTensorDescriptor_t x, const void*, const void*,
-                                                const cudnnTensorDescriptor_t, void*) {
+                                                cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t,
+                                                const void*, cudnnTensorDescriptor_t x, const void*, const void*,
+                                                cudnnTensorDescriptor_t, void*) {
   return over(handle, kActivationBackward, x);
 }
 GT_EXPORT cudnnStatus_t cudnnSoftmaxForward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
-                                            const void*, const cudnnTensorDescriptor_t x, const void*, const void*,
-                                            const cudnnTensorDescriptor_t, void*) {
+                                            const void*, cudnnTensorDescriptor_t x, const void*, const void*,
+                                            cudnnTensorDescriptor_t, void*) {
   return over(handle, kSoftmaxForward, x);
 }
 GT_EXPORT cudnnStatus_t cudnnSoftmaxBackward(cudnnHandle_t handle, cudnnSoftmaxAlgorithm_t, cudnnSoftmaxMode_t,
-                                             const void*, const cudnnTensorDescriptor_t y, const void*,
-                                             const cudnnTensorDescriptor_t, const void*, const void*,
-                                             const cudnnTensorDescriptor_t, void*) {
+                                             const void*, cudnnTensorDescriptor_t y, const void*,
+                                             cudnnTensorDescriptor_t, const void*, const void*, cudnnTensorDescriptor_t,
+                                             void*) {
   return over(handle, kSoftmaxBackward, y);
 }
-GT_EXPORT cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t, const void*,
-                                            const cudnnTensorDescriptor_t, const void*, const void*,
-                                            const cudnnTensorDescriptor_t y, void*) {
+GT_EXPORT cudnnStatus_t cudnnPoolingForward(cudnnHandle_t handle, cudnnPoolingDescriptor_t, const void*,
+                                            cudnnTensorDescriptor_t, const void*, const void*,
+                                            cudnnTensorDescriptor_t y, void*) {
   return over(handle, kPoolingForward, y);
 }
-GT_EXPORT cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, const cudnnPoolingDescriptor_t, const void*,
-                                             const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t,
-                                             const void*, const cudnnTensorDescriptor_t x, const void*, const void*,
-                                             const cudnnTensorDescriptor_t, void*) {
+GT_EXPORT cudnnStatus_t cudnnPoolingBackward(cudnnHandle_t handle, cudnnPoolingDescriptor_t, const void*,
+                                             cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t, const void*,
+                                             cudnnTensorDescriptor_t x, const void*, const void*,
+                                             cudnnTensorDescriptor_t, void*) {
   return over(handle, kPoolingBackward, x);
 }
 GT_EXPORT cudnnStatus_t cudnnLRNCrossChannelForward(cudnnHandle_t handle, cudnnLRNDescriptor_t, cudnnLRNMode_t,
-                                                    const void*, const cudnnTensorDescriptor_t x, const void*,
-                                                    const void*, const cudnnTensorDescriptor_t, void*) {
+                                                    const void*, cudnnTensorDescriptor_t x, const void*, const void*,
+                                                    cudnnTensorDescriptor_t, void*) {
   return over(handle, kNormalization, x);
 }
 GT_EXPORT cudnnStatus_t cudnnLRNCrossChannelBackward(cudnnHandle_t handle, cudnnLRNDescriptor_t, cudnnLRNMode_t,
-                                                     const void*, const cudnnTensorDescriptor_t, const void*,
-                                                     const cudnnTensorDescriptor_t, const void*,
-                                                     const cudnnTensorDescriptor_t x, const void*, const void*,
-                                                     const cudnnTensorDescriptor_t, void*) {
+                                                     const void*, cudnnTensorDescriptor_t, const void*,
+                                                     cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t x,
+                                                     const void*, const void*, cudnnTensorDescriptor_t, void*) {
   return over(handle, kNormalization, x);
 }
 
@@ -200,14 +191,12 @@ GT_EXPORT cudnnStatus_t cudnnRestoreDropoutDescriptor(cudnnDropoutDescriptor_t d
   *dropout = {rate, states, seed};
   return success();
 }
-GT_EXPORT cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, const cudnnDropoutDescriptor_t,
-                                            const cudnnTensorDescriptor_t x, const void*, const cudnnTensorDescriptor_t,
-                                            void*, void*, size_t) {
+GT_EXPORT cudnnStatus_t cudnnDropoutForward(cudnnHandle_t handle, cudnnDropoutDescriptor_t, cudnnTensorDescriptor_t x,
+                                            const void*, cudnnTensorDescriptor_t, void*, void*, size_t) {
   return over(handle, kDropoutForward, x);
 }
-GT_EXPORT cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, const cudnnDropoutDescriptor_t,
-                                             const cudnnTensorDescriptor_t dy, const void*,
-                                             const cudnnTensorDescriptor_t, void*, void*, size_t) {
+GT_EXPORT cudnnStatus_t cudnnDropoutBackward(cudnnHandle_t handle, cudnnDropoutDescriptor_t, cudnnTensorDescriptor_t dy,
+                                             const void*, cudnnTensorDescriptor_t, void*, void*, size_t) {
   return over(handle, kDropoutBackward, dy);
 }
 
@@ -220,24 +209,24 @@ long long elements(cudnnSpatialTransformerDescriptor_t transformer) {
 }
 }  // namespace
 GT_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorForward(cudnnHandle_t handle,
-                                                           const cudnnSpatialTransformerDescriptor_t transformer,
-                                                           const void*, void*) {
+                                                           cudnnSpatialTransformerDescriptor_t transformer, const void*,
+                                                           void*) {
   return transformer ? launch_over(handle, kGrid, elements(transformer)) : bad_param();
 }
 GT_EXPORT cudnnStatus_t cudnnSpatialTfGridGeneratorBackward(cudnnHandle_t handle,
-                                                            const cudnnSpatialTransformerDescriptor_t transformer,
+                                                            cudnnSpatialTransformerDescriptor_t transformer,
                                                             const void*, void*) {
   return transformer ? launch_over(handle, kGrid, elements(transformer)) : bad_param();
 }
 GT_EXPORT cudnnStatus_t cudnnSpatialTfSamplerForward(cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t,
-                                                     const void*, const cudnnTensorDescriptor_t, const void*,
-                                                     const void*, const void*, cudnnTensorDescriptor_t y, void*) {
+                                                     const void*, cudnnTensorDescriptor_t, const void*, const void*,
+                                                     const void*, cudnnTensorDescriptor_t y, void*) {
   return over(handle, kTransformer, y);
 }
 GT_EXPORT cudnnStatus_t cudnnSpatialTfSamplerBackward(cudnnHandle_t handle, cudnnSpatialTransformerDescriptor_t,
-                                                      const void*, const cudnnTensorDescriptor_t x, const void*,
-                                                      const void*, const cudnnTensorDescriptor_t, void*, const void*,
-                                                      const cudnnTensorDescriptor_t, const void*, const void*,
-                                                      const void*, void*) {
+                                                      const void*, cudnnTensorDescriptor_t x, const void*, const void*,
+                                                      cudnnTensorDescriptor_t, void*, const void*,
+                                                      cudnnTensorDescriptor_t, const void*, const void*, const void*,
+                                                      void*) {
   return over(handle, kTransformer, x);
 }

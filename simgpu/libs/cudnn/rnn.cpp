@@ -94,7 +94,7 @@ cudnnStatus_t run_weight_gradients(cudnnHandle_t handle, const cudnnRNNStruct& r
   const OnDevice on_device(handle->device);
   const long long gates = static_cast<long long>(rnn.gates()) * rnn.hidden;
   for (int layer = 0; layer < rnn.pseudo_layers(); ++layer) {
-    const cudnnStatus_t done =
+    cudnnStatus_t done =
         launch_product_of(handle, Direction::Input, rnn, gates, rnn.inputs(layer) + rnn.output(), positions);
     if (done != CUDNN_STATUS_SUCCESS) return done;
   }

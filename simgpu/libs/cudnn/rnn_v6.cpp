@@ -84,61 +84,61 @@ GT_V6 cudnnSetRNNPaddingMode(cudnnRNNDescriptor_t rnn, unsigned mode) {
   rnn->flags = mode;
   return success();
 }
-GT_V6 cudnnGetRNNWorkspaceSize(cudnnHandle_t, const cudnnRNNDescriptor_t rnn, const int count,
+GT_V6 cudnnGetRNNWorkspaceSize(cudnnHandle_t, cudnnRNNDescriptor_t rnn, const int count,
                                const cudnnTensorDescriptor_t* x, size_t* bytes) {
   return space(rnn, count, x, false, bytes);
 }
-GT_V6 cudnnGetRNNTrainingReserveSize(cudnnHandle_t, const cudnnRNNDescriptor_t rnn, const int count,
+GT_V6 cudnnGetRNNTrainingReserveSize(cudnnHandle_t, cudnnRNNDescriptor_t rnn, const int count,
                                      const cudnnTensorDescriptor_t* x, size_t* bytes) {
   return space(rnn, count, x, true, bytes);
 }
-GT_V6 cudnnGetRNNParamsSize(cudnnHandle_t, const cudnnRNNDescriptor_t rnn, const cudnnTensorDescriptor_t x,
-                            size_t* bytes, cudnnDataType_t type) {
+GT_V6 cudnnGetRNNParamsSize(cudnnHandle_t, cudnnRNNDescriptor_t rnn, cudnnTensorDescriptor_t x, size_t* bytes,
+                            cudnnDataType_t type) {
   if (!rnn || !is_input(x) || !bytes) return bad_param();
   *bytes = static_cast<size_t>(weight_elements(with_input(rnn, x))) * element_bytes(type);
   return success();
 }
-GT_V6 cudnnGetRNNLinLayerMatrixParams(cudnnHandle_t, const cudnnRNNDescriptor_t rnn, const int layer,
-                                      const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t weights,
-                                      const void* w, const int id, cudnnFilterDescriptor_t matrix, void** address) {
+GT_V6 cudnnGetRNNLinLayerMatrixParams(cudnnHandle_t, cudnnRNNDescriptor_t rnn, const int layer,
+                                      cudnnTensorDescriptor_t x, cudnnFilterDescriptor_t weights, const void* w,
+                                      const int id, cudnnFilterDescriptor_t matrix, void** address) {
   if (!rnn || !is_input(x) || !weights || layer < 0 || layer >= rnn->pseudo_layers() || id < 0) return bad_param();
   describe(weight_matrix(with_input(rnn, x), layer, id), weights->type, w, matrix, address);
   return success();
 }
-GT_V6 cudnnGetRNNLinLayerBiasParams(cudnnHandle_t, const cudnnRNNDescriptor_t rnn, const int layer,
-                                    const cudnnTensorDescriptor_t x, const cudnnFilterDescriptor_t weights,
-                                    const void* w, const int id, cudnnFilterDescriptor_t bias, void** address) {
+GT_V6 cudnnGetRNNLinLayerBiasParams(cudnnHandle_t, cudnnRNNDescriptor_t rnn, const int layer, cudnnTensorDescriptor_t x,
+                                    cudnnFilterDescriptor_t weights, const void* w, const int id,
+                                    cudnnFilterDescriptor_t bias, void** address) {
   if (!rnn || !is_input(x) || !weights || layer < 0 || layer >= rnn->pseudo_layers() || id < 0) return bad_param();
   describe(weight_bias(with_input(rnn, x), layer, id), weights->type, w, bias, address);
   return success();
 }
-GT_V6 cudnnRNNForwardInference(cudnnHandle_t handle, const cudnnRNNDescriptor_t rnn, const int count,
-                               const cudnnTensorDescriptor_t* x, const void*, const cudnnTensorDescriptor_t,
-                               const void*, const cudnnTensorDescriptor_t, const void*, const cudnnFilterDescriptor_t,
-                               const void*, const cudnnTensorDescriptor_t*, void*, const cudnnTensorDescriptor_t, void*,
-                               const cudnnTensorDescriptor_t, void*, void*, size_t) {
+GT_V6 cudnnRNNForwardInference(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int count,
+                               const cudnnTensorDescriptor_t* x, const void*, cudnnTensorDescriptor_t, const void*,
+                               cudnnTensorDescriptor_t, const void*, cudnnFilterDescriptor_t, const void*,
+                               const cudnnTensorDescriptor_t*, void*, cudnnTensorDescriptor_t, void*,
+                               cudnnTensorDescriptor_t, void*, void*, size_t) {
   return run(handle, rnn, count, x, true);
 }
-GT_V6 cudnnRNNForwardTraining(cudnnHandle_t handle, const cudnnRNNDescriptor_t rnn, const int count,
-                              const cudnnTensorDescriptor_t* x, const void*, const cudnnTensorDescriptor_t, const void*,
-                              const cudnnTensorDescriptor_t, const void*, const cudnnFilterDescriptor_t, const void*,
-                              const cudnnTensorDescriptor_t*, void*, const cudnnTensorDescriptor_t, void*,
-                              const cudnnTensorDescriptor_t, void*, void*, size_t, void*, size_t) {
+GT_V6 cudnnRNNForwardTraining(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int count,
+                              const cudnnTensorDescriptor_t* x, const void*, cudnnTensorDescriptor_t, const void*,
+                              cudnnTensorDescriptor_t, const void*, cudnnFilterDescriptor_t, const void*,
+                              const cudnnTensorDescriptor_t*, void*, cudnnTensorDescriptor_t, void*,
+                              cudnnTensorDescriptor_t, void*, void*, size_t, void*, size_t) {
   return run(handle, rnn, count, x, true);
 }
-GT_V6 cudnnRNNBackwardData(cudnnHandle_t handle, const cudnnRNNDescriptor_t rnn, const int count,
+GT_V6 cudnnRNNBackwardData(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int count,
                            const cudnnTensorDescriptor_t*, const void*, const cudnnTensorDescriptor_t*, const void*,
-                           const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t, const void*,
-                           const cudnnFilterDescriptor_t, const void*, const cudnnTensorDescriptor_t, const void*,
-                           const cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t* dx, void*,
-                           const cudnnTensorDescriptor_t, void*, const cudnnTensorDescriptor_t, void*, void*, size_t,
-                           void*, size_t) {
+                           cudnnTensorDescriptor_t, const void*, cudnnTensorDescriptor_t, const void*,
+                           cudnnFilterDescriptor_t, const void*, cudnnTensorDescriptor_t, const void*,
+                           cudnnTensorDescriptor_t, const void*, const cudnnTensorDescriptor_t* dx, void*,
+                           cudnnTensorDescriptor_t, void*, cudnnTensorDescriptor_t, void*, void*, size_t, void*,
+                           size_t) {
   return run(handle, rnn, count, dx, false);
 }
-GT_V6 cudnnRNNBackwardWeights(cudnnHandle_t handle, const cudnnRNNDescriptor_t rnn, const int count,
-                              const cudnnTensorDescriptor_t* x, const void*, const cudnnTensorDescriptor_t, const void*,
-                              const cudnnTensorDescriptor_t*, const void*, const void*, size_t,
-                              const cudnnFilterDescriptor_t, void*, const void*, size_t) {
+GT_V6 cudnnRNNBackwardWeights(cudnnHandle_t handle, cudnnRNNDescriptor_t rnn, const int count,
+                              const cudnnTensorDescriptor_t* x, const void*, cudnnTensorDescriptor_t, const void*,
+                              const cudnnTensorDescriptor_t*, const void*, const void*, size_t, cudnnFilterDescriptor_t,
+                              void*, const void*, size_t) {
   const Steps steps(count, x);
   return rnn && steps.valid ? run_weight_gradients(handle, with_input(rnn, x[0]), steps.positions) : bad_param();
 }
