@@ -19,7 +19,7 @@ _INTERNAL = re.compile(r'^__cuda(?!LaunchKernel)')  # how a program registers it
 LIBRARY_OPERATIONS = re.compile(r'^aten\.(mm|addmm|bmm|baddbmm|_scaled_mm|convolution|_convolution|cudnn_convolution|convolution_backward|'
                                 r'_scaled_dot_product_cudnn_attention(_backward)?)$')
 FLOPS_ALLOWED = 0.01
-ROUNDED_NS, RATE = 2, 2e-6  # Kineto writes microseconds with three decimals, of its own clock, whose rate it estimates
+RATE = 2e-6  # Kineto writes times of its own clock, whose rate it estimates
 CLOCKS_APART_NS = 20000  # between its clock (TSC) and ours, over a program's time
 
 
@@ -31,6 +31,8 @@ class Kineto:
             events = [event for event in json.load(file)['traceEvents'] if event.get('ph') == 'X']
         program = next(event for event in events if event['name'] == 'gt: program')
         begin, end = float(program['ts']), float(program['ts']) + float(program['dur'])
+        # Microseconds: with three decimals, or whole ones until PyTorch 2.2.
+        self.rounded_ns = 2 if any(float(event['dur']) % 1 for event in events) else 1000
         self.calls = [event for event in events if event.get('cat') in ('cuda_runtime', 'cuda_driver') and begin <= float(event['ts']) <= end]
         called = {event['args'].get('correlation') for event in self.calls}
         self.operations = {kind: [event for event in events if event.get('cat') == category and event['args'].get('correlation') in called]
@@ -94,7 +96,7 @@ def _compare_operations(process, said, kineto):
                 yield Difference('Kineto', f"{kind}: {event['args']} in Kineto, {line} in the truth")
                 break
             took = line['end_ns'] - line['start_ns']
-            if abs(float(event['dur']) * 1000 - took) > ROUNDED_NS + RATE * took:
+            if abs(float(event['dur']) * 1000 - took) > kineto.rounded_ns + RATE * took:
                 yield Difference('Kineto', f"{kind}: {event['dur']} us in Kineto, {took} ns in the truth")
                 break
             offsets.append(float(event['ts']) * 1000 - line['start_ns'])
