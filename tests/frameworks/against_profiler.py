@@ -14,6 +14,7 @@ from differences import Difference
 from traces import dump, report
 
 KINETO_LEAVES_OUT = {'cudaGetDevice', 'cudaSetDevice', 'cudaGetLastError', 'cudaEventCreate', 'cudaEventCreateWithFlags', 'cudaEventDestroy'}
+KINETO_2023_LEAVES_OUT = {'cudaEventRecord', 'cudaEventSynchronize'}  # besides, in PyTorch 2.1
 _INTERNAL = re.compile(r'^__cuda(?!LaunchKernel)')  # how a program registers its kernels: no call of the API
 # What a product or convolution is called in PyTorch: these go to the compute libraries.
 LIBRARY_OPERATIONS = re.compile(r'^aten\.(mm|addmm|bmm|baddbmm|_scaled_mm|convolution|_convolution|cudnn_convolution|convolution_backward|'
@@ -60,7 +61,8 @@ def runtime_calls(process, said):
 def _common_calls(process, said, kineto, exported):
     """[(name, count in the trace, count in Kineto)] of what both promise."""
     ours, theirs = runtime_calls(process, said), kineto.runtime_calls()
-    return [(name, ours[name], theirs[name]) for name in sorted((set(ours) | set(theirs)) & exported - KINETO_LEAVES_OUT)]
+    left_out = KINETO_LEAVES_OUT | (KINETO_2023_LEAVES_OUT if said.get('torch', '').startswith('2.1.') else set())
+    return [(name, ours[name], theirs[name]) for name in sorted((set(ours) | set(theirs)) & exported - left_out)]
 
 
 def _compare_calls(process, said, kineto, exported):
