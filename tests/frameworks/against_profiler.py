@@ -14,12 +14,13 @@ from differences import Difference
 from traces import dump, report
 
 KINETO_LEAVES_OUT = {'cudaGetDevice', 'cudaSetDevice', 'cudaGetLastError', 'cudaEventCreate', 'cudaEventCreateWithFlags', 'cudaEventDestroy'}
+KINETO_2023_LEAVES_OUT = {'cudaEventRecord', 'cudaEventSynchronize'}  # besides, in PyTorch 2.1
 _INTERNAL = re.compile(r'^__cuda(?!LaunchKernel)')  # how a program registers its kernels: no call of the API
 # What a product or convolution is called in PyTorch: these go to the compute libraries.
 LIBRARY_OPERATIONS = re.compile(r'^aten\.(mm|addmm|bmm|baddbmm|_scaled_mm|convolution|_convolution|cudnn_convolution|convolution_backward|'
                                 r'_scaled_dot_product_cudnn_attention(_backward)?)$')
 FLOPS_ALLOWED = 0.01
-ROUNDED_NS, RATE = 2, 2e-6  # Kineto writes microseconds with three decimals, of its own clock, whose rate it estimates
+RATE = 2e-6  # Kineto writes times of its own clock, whose rate it estimates
 CLOCKS_APART_NS = 20000  # between its clock (TSC) and ours, over a program's time
 
 
@@ -31,6 +32,8 @@ class Kineto:
             events = [event for event in json.load(file)['traceEvents'] if event.get('ph') == 'X']
         program = next(event for event in events if event['name'] == 'gt: program')
         begin, end = float(program['ts']), float(program['ts']) + float(program['dur'])
+        # Microseconds: with three decimals, or whole ones until PyTorch 2.2.
+        self.rounded_ns = 2 if any(float(event['dur']) % 1 for event in events) else 1000
         self.calls = [event for event in events if event.get('cat') in ('cuda_runtime', 'cuda_driver') and begin <= float(event['ts']) <= end]
         called = {event['args'].get('correlation') for event in self.calls}
         self.operations = {kind: [event for event in events if event.get('cat') == category and event['args'].get('correlation') in called]
@@ -58,7 +61,8 @@ def runtime_calls(process, said):
 def _common_calls(process, said, kineto, exported):
     """[(name, count in the trace, count in Kineto)] of what both promise."""
     ours, theirs = runtime_calls(process, said), kineto.runtime_calls()
-    return [(name, ours[name], theirs[name]) for name in sorted((set(ours) | set(theirs)) & exported - KINETO_LEAVES_OUT)]
+    left_out = KINETO_LEAVES_OUT | (KINETO_2023_LEAVES_OUT if said.get('torch', '').startswith('2.1.') else set())
+    return [(name, ours[name], theirs[name]) for name in sorted((set(ours) | set(theirs)) & exported - left_out)]
 
 
 def _compare_calls(process, said, kineto, exported):
@@ -94,7 +98,7 @@ def _compare_operations(process, said, kineto):
                 yield Difference('Kineto', f"{kind}: {event['args']} in Kineto, {line} in the truth")
                 break
             took = line['end_ns'] - line['start_ns']
-            if abs(float(event['dur']) * 1000 - took) > ROUNDED_NS + RATE * took:
+            if abs(float(event['dur']) * 1000 - took) > kineto.rounded_ns + RATE * took:
                 yield Difference('Kineto', f"{kind}: {event['dur']} us in Kineto, {took} ns in the truth")
                 break
             offsets.append(float(event['ts']) * 1000 - line['start_ns'])

@@ -17,7 +17,8 @@ process. A difference is a line below the table.
 - *same*: exit code, stdout, and stderr but for numbers, with gputrace and without.
 - *kernels*: executions in the report / in the truth; their names, shapes, registers, order, copies, memory and device times are compared too.
 - *calls*: of the CUDA runtime, those that gputrace records / those that Kineto records. Kineto leaves out `cudaGetDevice`, `cudaSetDevice`,
-  `cudaGetLastError`, `cudaEventCreate`, `cudaEventCreateWithFlags` and `cudaEventDestroy`; gputrace does not export names whose parameters
+  `cudaGetLastError`, `cudaEventCreate`, `cudaEventCreateWithFlags` and `cudaEventDestroy` (in PyTorch 2.1 `cudaEventRecord` and
+  `cudaEventSynchronize` too); gputrace does not export names whose parameters
   are not the same in CUDA 11, 12 and 13. All others are equal, name by name.
 - *FLOPs*: of products and convolutions in the report / by PyTorch's counter; within 1 %.
 - *reduced bytes*: of NCCL's all-reduces in the report, over all processes / the bytes of gradients that the program says it must reduce.

@@ -111,8 +111,10 @@ class Runner:
         return run, {library: sorted(names) for library, names in missing.items()}
 
     def _traced(self, program, framework):
-        folder = self.folder(program.name)
-        return self._under_gputrace(program, command_of(program, framework), _environment(program, folder))
+        env = _environment(program, self.folder(program.name))
+        if not program.own_cupti:
+            env['SIMGPU_CLOCK'] = 'monotonic'  # device times are then the truth's; a Kineto of 2023 takes them for wall-clock time
+        return self._under_gputrace(program, command_of(program, framework), env)
 
     def _profiled(self, program, framework):
         """CUPTI is the framework's: we record calls alone. What the run before has compiled is not compiled a third time."""
@@ -122,5 +124,4 @@ class Runner:
         return Profiled(run, folder)
 
     def _under_gputrace(self, program, command, env, collect='api,device,nvtx,code,libs'):
-        options = ['-q', '--collect', collect]
-        return traced(command, {**env, 'SIMGPU_CLOCK': 'monotonic'}, 'run', options, timeout=program.timeout)
+        return traced(command, env, 'run', ['-q', '--collect', collect], timeout=program.timeout)
