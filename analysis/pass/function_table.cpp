@@ -12,7 +12,8 @@ void FunctionTable::module_loaded(const ModuleLoad& load) {
   module.path = std::string(texts_.find(load.path));
   module.image = static_cast<ImageKind>(load.image);
   module.what = static_cast<ModuleAct>(load.what);
-  modules_by_handle_[load.module] = static_cast<u32>(modules_.size());
+  if (const u32 before = module_of(load.module); before != kNone) forget(before);
+  modules_by_handle_[load.module] = {static_cast<u32>(modules_.size()), load.header.end};
   modules_.push_back(std::move(module));
 }
 
@@ -20,7 +21,7 @@ void FunctionTable::module_loaded(const ModuleLoad& load) {
 void FunctionTable::has_image(const CodeImage& image) {
   if (image.module == 0) return;
   if (module_of(image.module) == kNone) {
-    modules_by_handle_[image.module] = static_cast<u32>(modules_.size());
+    modules_by_handle_[image.module] = {static_cast<u32>(modules_.size()), 0};
     ModuleInstance module;
     module.handle = image.module;
     module.bytes = image.bytes;
@@ -32,10 +33,15 @@ void FunctionTable::has_image(const CodeImage& image) {
   if (std::find(images.begin(), images.end(), image.image) == images.end()) images.push_back(image.image);
 }
 
-void FunctionTable::module_unloaded(u64 module) {
-  const u32 gone = module_of(module);
-  if (gone == kNone) return;
-  modules_by_handle_.erase(module);
+void FunctionTable::module_unloaded(u64 module, Ticks begin) {
+  const auto it = modules_by_handle_.find(module);
+  if (it == modules_by_handle_.end() || it->second.since > begin) return;
+  forget(it->second.module);
+  modules_by_handle_.erase(it);
+}
+
+// What its handles meant.
+void FunctionTable::forget(u32 gone) {
   ++version_;
   for (auto it = by_handle_.begin(); it != by_handle_.end();) {
     it = functions_[it->second].module == gone ? by_handle_.erase(it) : std::next(it);
@@ -45,7 +51,7 @@ void FunctionTable::module_unloaded(u64 module) {
 
 u32 FunctionTable::module_of(u64 handle) const {
   const auto it = modules_by_handle_.find(handle);
-  return it == modules_by_handle_.end() ? kNone : it->second;
+  return it == modules_by_handle_.end() ? kNone : it->second.module;
 }
 
 u32 FunctionTable::make(u64 handle) {

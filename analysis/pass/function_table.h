@@ -19,7 +19,9 @@ class FunctionTable {
       : functions_(functions), modules_(modules), texts_(texts), timeline_(timeline) {}
 
   void module_loaded(const ModuleLoad& load);
-  void module_unloaded(u64 module);
+  // Handles may be given again before the call that frees them has returned: the record of that call then comes behind what
+  // the next module's calls have left, and is about the one before.
+  void module_unloaded(u64 module, Ticks begin);
   void has_image(const CodeImage& image);
   void named(const FunctionGet& get);
   void described(const FunctionFacts& facts);
@@ -30,6 +32,7 @@ class FunctionTable {
 
  private:
   u32 make(u64 handle);
+  void forget(u32 module);
   // The entry to give a name to: the current one unless it is known to be another function.
   u32 entry_for(u64 handle, std::string_view symbol, u32 module);
   u32 module_of(u64 handle) const;
@@ -41,7 +44,11 @@ class FunctionTable {
   TimelineFeed& timeline_;
   std::vector<std::string_view> symbols_;  // by function; the text is the trace's
   std::unordered_map<u64, u32> by_handle_;
-  std::unordered_map<u64, u32> modules_by_handle_;
+  struct Loaded {
+    u32 module;   // index
+    Ticks since;  // end of its load; 0: not known
+  };
+  std::unordered_map<u64, Loaded> modules_by_handle_;
   u64 version_ = 0;
   u64 last_handle_ = 0;
   u32 last_index_ = kNone;

@@ -119,7 +119,7 @@ void ProcessBuilder::on_object(const Moment& at) {
                                [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
     case ObjectKind::Module:
     case ObjectKind::Library:
-      return functions_.module_unloaded(value.object);
+      return functions_.module_unloaded(value.object, value.header.begin);
     default:
       return;
   }
@@ -144,7 +144,7 @@ void ProcessBuilder::on_graph_node(const GraphNode& value) {
 void ProcessBuilder::on_module(const Moment& at) {
   const auto value = decode<ModuleLoad>(at.record);
   if (value.header.result != 0) return;
-  if (static_cast<ModuleAct>(value.what) == ModuleAct::Unload) return functions_.module_unloaded(value.module);
+  if (static_cast<ModuleAct>(value.what) == ModuleAct::Unload) return functions_.module_unloaded(value.module, value.header.begin);
   functions_.module_loaded(value);
   if (!at.counted) return;
   for (ModuleLoads& known : facts_.module_loads) {

@@ -247,11 +247,12 @@ void file_loaded(const FinishedCall& call, ModuleAct act, u64 module, const char
   capture_file(call, module, path);
 }
 
-void unloaded(const FinishedCall& call, u64 module) {
-  module_loaded(call, ModuleAct::Unload, module, ImageKind::Unknown, 0, nullptr);
-  if (!call.ok()) return;
+void forget_module(u64 module) {
   functions_gone(module);
   code_unloaded(module);
+}
+void unloaded(const FinishedCall& call, u64 module) {
+  module_loaded(call, ModuleAct::Unload, module, ImageKind::Unknown, 0, nullptr);
 }
 
 void library_module(const FinishedCall& call, CUmodule module, CUlibrary library) {

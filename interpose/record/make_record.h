@@ -321,6 +321,7 @@ void module_loaded(const FinishedCall& call, ModuleAct act, u64 module, ImageKin
 void image_loaded(const FinishedCall& call, ModuleAct act, u64 module, const void* image);
 void file_loaded(const FinishedCall& call, ModuleAct act, u64 module, const char* path);
 void unloaded(const FinishedCall& call, u64 module);
+void forget_module(u64 module);
 void library_module(const FinishedCall& call, CUmodule module, CUlibrary library);
 template <typename Module>
 void module_image(const FinishedCall& call, ModuleAct act, Module module, const void* image) {
@@ -329,6 +330,13 @@ void module_image(const FinishedCall& call, ModuleAct act, Module module, const 
 template <typename Module>
 void module_file(const FinishedCall& call, ModuleAct act, Module module, const char* path) {
   file_loaded(call, act, handle(module), path);
+}
+// Before the real call: once that has begun, another thread may be given the same handles for something else. A call that fails has us
+// ask for what we forgot again.
+template <typename Module>
+Module unloading(Module module) {
+  forget_module(handle(module));
+  return module;
 }
 template <typename Module>
 void module_unloaded(const FinishedCall& call, Module module) {

@@ -61,4 +61,51 @@ def test_cublas_that_comes_and_goes_with_a_plugin():
     check_comes_and_goes(places.simgpu, 'libcublas.so.13', 'cublasCreate_v2', 'void**', '(void*[1]){0}', {'GPUTRACE_COLLECT': 'api,libs'})
 
 
+# A driver that gives the handles of a module to the next one before its unloading has returned.
+REUSING = r"""
+#include <stdatomic.h>
+#include <string.h>
+static atomic_int loads, going, given;
+int cuInit(unsigned flags) { return 0; }
+int cuCtxGetCurrent(void** context) { *context = (void*)0xc0; return 0; }
+int cuModuleLoadData(void** module, const void* image) { while (++loads > 1 && !going) { } *module = (void*)0x1000; return 0; }
+int cuModuleGetFunction(void** function, void* module, const char* name) { *function = (void*)0x2000; if (!strcmp(name, "second")) given = 1; return 0; }
+int cuModuleUnload(void* module) { going = 1; while (!given) { } return 0; }
+int cuLaunchKernel(void* f, unsigned a, unsigned b, unsigned c, unsigned d, unsigned e, unsigned g, unsigned h, void* s, void** p, void** x) { return 0; }
+"""
+REUSED = r"""
+#include <pthread.h>
+#include <stdio.h>
+extern int cuInit(unsigned), cuModuleLoadData(void**, const void*), cuModuleGetFunction(void**, void*, const char*), cuModuleUnload(void*);
+extern int cuLaunchKernel(void*, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void*, void**, void**);
+static const char ptx[] = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry third() { ret; }\n";
+static void* module, *function;
+static int launch(int times) { int bad = 0; while (times--) bad |= cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0); return bad; }
+static void* unload(void* old) { return (void*)(long)cuModuleUnload(old); }
+int main(void) {
+  pthread_t thread;
+  if (cuInit(0) || cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "first") || launch(3)) return 70;
+  pthread_create(&thread, 0, unload, module);
+  void* next;
+  if (cuModuleLoadData(&next, ptx) || cuModuleGetFunction(&function, next, "second") || launch(2)) return 71;
+  pthread_join(thread, 0);
+  return launch(2) ? 72 : 3;
+}
+"""
+
+
+def test_handles_that_are_given_again_while_their_module_goes():
+    os.makedirs(scratch('driver'))
+    os.rename(compiled('reusing.c', REUSING, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1'), scratch('driver', 'libcuda.so.1'))
+    binary = compiled('reused.c', REUSED, '-pthread', scratch('driver', 'libcuda.so.1'))
+    env = {'LD_LIBRARY_PATH': scratch('driver'), 'GPUTRACE_COLLECT': 'api', 'CUDA_HOME': None}
+    run = traced([binary], env)
+    same_output(untraced([binary], env), run)
+    check_equal(run.returncode, 3, 'exit code')
+    launches = collections.Counter()
+    for row in rows(run, 'kernels'):
+        launches[row['name']] += row['launches']
+    check_equal(dict(launches), {'first': 3, 'second': 4}, 'launches by kernel')
+
+
 main()
