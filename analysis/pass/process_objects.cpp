@@ -144,7 +144,8 @@ void ProcessBuilder::on_graph_node(const GraphNode& value) {
 void ProcessBuilder::on_module(const Moment& at) {
   const auto value = decode<ModuleLoad>(at.record);
   if (value.header.result != 0) return;
-  if (static_cast<ModuleAct>(value.what) == ModuleAct::Unload) return functions_.module_unloaded(value.module, value.header.begin);
+  if (static_cast<ModuleAct>(value.what) == ModuleAct::Unload)
+    return functions_.module_unloaded(value.module, value.header.begin);
   functions_.module_loaded(value);
   if (!at.counted) return;
   for (ModuleLoads& known : facts_.module_loads) {

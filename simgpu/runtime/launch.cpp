@@ -143,7 +143,7 @@ extern "C" cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block, size_
   *grid = top.grid;
   *block = top.block;
   *shared_bytes = top.shared_bytes;
-  std::memcpy(stream, &top.stream, sizeof top.stream);
+  std::memcpy(stream, &top.stream, sizeof(cudaStream_t));
   return cudaSuccess;
 }
 

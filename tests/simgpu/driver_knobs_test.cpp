@@ -65,6 +65,7 @@ TEST(DriverTruth, EveryLineIsWholeAndNumbered) {
     const Loaded loaded;
     const CUfunction plain = loaded.function("plain");
     std::vector<std::thread> threads;
+    threads.reserve(8);
     for (int t = 0; t < 8; ++t) {
       threads.emplace_back([&] {
         EXPECT_EQ(cuCtxSetCurrent(loaded.context), CUDA_SUCCESS);

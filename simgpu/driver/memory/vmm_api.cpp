@@ -205,9 +205,10 @@ SIM_API(cuMemUnmap, "cuMemUnmap", (CUdeviceptr address, size_t bytes), (address,
   const auto found = mappings_in(state, address, bytes);
   if (found.empty()) return CUDA_ERROR_INVALID_VALUE;
   for (const auto& at : found) {
+    void* reserved = mmap(reinterpret_cast<void*>(at->first), at->second.bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;  // too many mappings: it stays as it was
     remove_allocation(at->first);
-    mmap(reinterpret_cast<void*>(at->first), at->second.bytes, PROT_NONE,
-         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
     VmmMemory& memory = *at->second.memory;
     --memory.mappings;
     state.mappings.erase(at);

@@ -27,19 +27,22 @@ __device__ void transform_line(const simlibs::KernelArguments& p) {
   static_cast<Real*>(p.c)[blockIdx.x * blockDim.x + threadIdx.x] = line[threadIdx.x] + line[threadIdx.x + 512];
 }
 
-template <unsigned kSize, unsigned kElements, unsigned kThreads, padding_t, twiddle_t, loadstore_modifier_t, layout_t, typename Index, typename Real>
+template <unsigned kSize, unsigned kElements, unsigned kThreads, padding_t, twiddle_t, loadstore_modifier_t, layout_t,
+          typename Index, typename Real>
 __global__ void __launch_bounds__(512) vector_fft(kernel_arguments_t<Index> p) {
   transform_line<Real>(p);
 }
 // Sizes with other factors than two.
-template <unsigned kFactors, unsigned kElements, unsigned kThreads, padding_t, twiddle_t, loadstore_modifier_t, layout_t, typename Index, typename Real>
+template <unsigned kFactors, unsigned kElements, unsigned kThreads, padding_t, twiddle_t, loadstore_modifier_t,
+          layout_t, typename Index, typename Real>
 __global__ void __launch_bounds__(512) regular_fft(kernel_arguments_t<Index> p) {
   transform_line<Real>(p);
 }
 
-#define GT_FFT(name, size, Real) \
-  template __global__ void name<size, 8, 4, padding_t(1), twiddle_t(0), loadstore_modifier_t(2), layout_t(0), unsigned, Real>(kernel_arguments_t<unsigned>);
-#define GT_FFTS(Real)           \
+#define GT_FFT(name, size, Real)                                                                              \
+  template __global__ void name<size, 8, 4, padding_t(1), twiddle_t(0), loadstore_modifier_t(2), layout_t(0), \
+                                unsigned, Real>(kernel_arguments_t<unsigned>);
+#define GT_FFTS(Real)            \
   GT_FFT(vector_fft, 16, Real)   \
   GT_FFT(vector_fft, 32, Real)   \
   GT_FFT(vector_fft, 64, Real)   \

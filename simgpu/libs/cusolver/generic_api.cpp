@@ -82,8 +82,8 @@ CUSOLVER_ENTRY(cusolverDnXgesvdjSetSortEig, (gesvdjInfo_t, int)) { return CUSOLV
   { return run(h, {#routine, mangled(type), m, n, a, info __VA_OPT__(, ) __VA_ARGS__}); }
 
 CUSOLVER_ENTRY(cusolverDnXpotrf_bufferSize, (H, FILL, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES))
-GT_SIZED(n, n) CUSOLVER_ENTRY(cusolverDnXpotrf,
-                              (H, FILL, int64_t n, TYPE type, void* a, int64_t, TYPE, WORK, int* info))
+GT_SIZED(n, n)
+CUSOLVER_ENTRY(cusolverDnXpotrf, (H, FILL, int64_t n, TYPE type, void* a, int64_t, TYPE, WORK, int* info))
     GT_RUN(potrf, n, n) CUSOLVER_ENTRY(cusolverDnXpotrs, (H, FILL, int64_t n, int64_t, TYPE type, const void* a,
                                                           int64_t, TYPE, void*, int64_t, int* info)) GT_RUN(potrs, n, n)
         CUSOLVER_ENTRY(cusolverDnXgeqrf_bufferSize,

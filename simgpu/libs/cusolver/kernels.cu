@@ -16,14 +16,14 @@ struct RealOf<cuDoubleComplex> {
   using Type = double;
 };
 
-#define GT_ROUTINE(name)                                                        \
-  template <typename T>                                                         \
+#define GT_ROUTINE(name)                                                             \
+  template <typename T>                                                              \
   __global__ void __launch_bounds__(256) name##_kernel(simlibs::KernelArguments p) { \
-    simlibs::reduce_elements<typename RealOf<T>::Type>(p);                      \
-  }                                                                             \
-  template __global__ void name##_kernel<float>(simlibs::KernelArguments);      \
-  template __global__ void name##_kernel<double>(simlibs::KernelArguments);     \
-  template __global__ void name##_kernel<cuComplex>(simlibs::KernelArguments);  \
+    simlibs::reduce_elements<typename RealOf<T>::Type>(p);                           \
+  }                                                                                  \
+  template __global__ void name##_kernel<float>(simlibs::KernelArguments);           \
+  template __global__ void name##_kernel<double>(simlibs::KernelArguments);          \
+  template __global__ void name##_kernel<cuComplex>(simlibs::KernelArguments);       \
   template __global__ void name##_kernel<cuDoubleComplex>(simlibs::KernelArguments);
 
 GT_ROUTINE(potrf)

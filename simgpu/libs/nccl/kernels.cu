@@ -25,9 +25,9 @@ __device__ void pass_on(const simlibs::KernelArguments& p) {
 
 #define GT_NCCL_KERNEL(name, type) \
   __global__ void __launch_bounds__(640) ncclDevKernel_##name(ncclDevKernelArgsStorage<4096> p) { pass_on<type>(p); }
-#define GT_NCCL_REDUCING(word, type)                       \
-  GT_NCCL_KERNEL(AllReduce_Sum_##word##_RING_LL, type)     \
-  GT_NCCL_KERNEL(Reduce_Sum_##word##_RING_LL, type)        \
+#define GT_NCCL_REDUCING(word, type)                   \
+  GT_NCCL_KERNEL(AllReduce_Sum_##word##_RING_LL, type) \
+  GT_NCCL_KERNEL(Reduce_Sum_##word##_RING_LL, type)    \
   GT_NCCL_KERNEL(ReduceScatter_Sum_##word##_RING_LL, type)
 
 GT_NCCL_REDUCING(u8, unsigned char)

@@ -206,6 +206,7 @@ TEST(CuptiBuffers, HundredThousandKernelsFromFourThreads) {
     Loaded loaded;
     const CUfunction function = loaded.function("plain");
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int t = 0; t < 4; ++t) {
       threads.emplace_back([&] {
         ASSERT_EQ(cuCtxSetCurrent(loaded.context), CUDA_SUCCESS);

@@ -165,6 +165,7 @@ TEST(CuptiKinds, SynchronizationsMemoryPoolsJit) {
     finish_client();
     const auto syncs = client().of<CUpti_ActivitySynchronization2>(CUPTI_ACTIVITY_KIND_SYNCHRONIZATION);
     std::vector<int> types;
+    types.reserve(syncs.size());
     for (const auto& s : syncs) types.push_back(s.type);
     EXPECT_EQ(types, (std::vector<int>{CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT,
                                        CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE,

@@ -224,7 +224,7 @@ class MadeElf : public testing::Test {
   }
   void put_note(u64 offset, u32 type, u32 size) {
     NamedNote note{{4, size, type}, {'G', 'N', 'U', 0}, {}};
-    for (u8 i = 0; i < sizeof note.content; ++i) note.content[i] = static_cast<u8>(0xa0 + i);
+    for (u32 i = 0; i < sizeof note.content; ++i) note.content[i] = static_cast<u8>(0xa0 + i);
     put(offset, note);
   }
   std::string found(u64 size = 1024) const {
