@@ -248,6 +248,7 @@ void file_loaded(const FinishedCall& call, ModuleAct act, u64 module, const char
 }
 
 void forget_module(u64 module) {
+  if (gate_generation() < kFirstGeneration) return;  // nothing is remembered
   functions_gone(module);
   code_unloaded(module);
 }

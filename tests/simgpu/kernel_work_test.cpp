@@ -69,7 +69,7 @@ TEST(KernelWork, HoldsItsStreamAndNothingElse) {
   EXPECT_EQ(kernels[2]["grid"], Json({4, 1, 1}));
   EXPECT_EQ(start_of(kernels[2]), end_of(kernels[0]));
   EXPECT_EQ(end_of(kernels[2]) - start_of(kernels[2]), 500'000u) << "its own word, not the rule";
-  EXPECT_EQ(start_of(kernels[3]), end_of(kernels[2]));
+  EXPECT_GE(start_of(kernels[3]), end_of(kernels[2]));  // later where its call was
 }
 
 TEST(KernelWork, ARefusedLaunchTakesItAlong) {
