@@ -7,6 +7,8 @@ parameters are not the same in CUDA 11, 12 and 13); every other runtime call tha
 import collections
 import json
 import re
+import shutil
+import subprocess
 
 from against_truth import trace_calls
 from against_truth_of_gpu import by_process
@@ -83,6 +85,15 @@ def _kineto_facts(kind, event):
     return (args['bytes'],) if kind != 'kernel' else (tuple(args['grid']), tuple(args['block']), args['registers per thread'], args['shared memory'])
 
 
+def _demangled(symbols):
+    """{symbol: name}; without the tool, the symbols themselves."""
+    symbols = sorted(symbols)
+    if not symbols or not shutil.which('c++filt'):
+        return {symbol: symbol for symbol in symbols}
+    done = subprocess.run(['c++filt'], input='\n'.join(symbols), capture_output=True, text=True, check=True)
+    return dict(zip(symbols, done.stdout.splitlines()))
+
+
 def _compare_operations(process, said, kineto):
     """Operation by operation: those of one call by their start, since the nodes of a graph share its correlation."""
     offsets = []
@@ -93,9 +104,13 @@ def _compare_operations(process, said, kineto):
             continue
         events = sorted(events, key=lambda event: (event['args']['correlation'], float(event['ts']), _kineto_facts(kind, event)))
         truth.sort(key=lambda line: (line['correlation'], line['start_ns'], _facts(kind, line)))
+        names = _demangled({line['symbol'] for line in truth} if kind == 'kernel' else set())
         for event, line in zip(events, truth):
             if (event['args']['correlation'], _kineto_facts(kind, event)) != (line['correlation'], _facts(kind, line)):
                 yield Difference('Kineto', f"{kind}: {event['args']} in Kineto, {line} in the truth")
+                break
+            if kind == 'kernel' and event['name'] not in (line['symbol'], names[line['symbol']]):
+                yield Difference('Kineto', f"kernel {event['name']} in Kineto, {names[line['symbol']]} in the truth")
                 break
             took = line['end_ns'] - line['start_ns']
             if abs(float(event['dur']) * 1000 - took) > kineto.rounded_ns + RATE * took:

@@ -90,7 +90,7 @@ def test_what_differs_from_the_profiler_is_a_line():
     process._lines = truth
     said = {'begin_ns': 0, 'end_ns': 1 << 62}
     check_equal(list(against_profiler._compare_operations(process, said, kineto_file(truth))), [], 'differences of what agrees')
-    for change in ({'dur': 1.0}, {'args': {'grid': [9, 9, 9]}}, {'args': {'registers per thread': 250}}, {'ts': 5.0}):
+    for change in ({'name': 'another'}, {'dur': 1.0}, {'args': {'grid': [9, 9, 9]}}, {'args': {'registers per thread': 250}}, {'ts': 5.0}):
         check(list(against_profiler._compare_operations(process, said, kineto_file(truth, **change))), 'a difference', change)
     check(list(against_profiler._compare_operations(process, said, kineto_file(truth[1:]))), 'a kernel too few is a difference')
     launched, name = against_profiler.runtime_calls(process, said)['cudaLaunchKernel'], {'cudaLaunchKernel'}
