@@ -8,8 +8,8 @@
 
 struct cublasContext {
   static constexpr unsigned kLives = 0x73756c62;
-  unsigned lives = kLives;  // a handle that was destroyed is not taken
-  simlibs::DeviceFacts device;
+  simlibs::DeviceFacts device;  // first, as in cuBLASLt's handle: one of cuBLAS's may be given there
+  unsigned lives = kLives;      // a handle that was destroyed is not taken
   cudaStream_t stream = nullptr;
   cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
   cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
