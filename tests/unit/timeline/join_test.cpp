@@ -308,5 +308,27 @@ TEST(Timeline, NodesOfOneNameBelongToTheirOwnFunctions) {
   EXPECT_EQ(sum, 2u * 600u);
 }
 
+// "DtoH" whose source is pinned memory of the host, as XLA calls it: CUPTI says HtoH of it, and it is the call's all the same.
+TEST(Timeline, ACopyIsItsCallsWhateverDirectionTheNameSays) {
+  DeviceBuilder trace;
+  const auto main = trace.thread(100);
+  trace.reading(500);
+  for (u32 i = 0; i < 2; ++i) {
+    const Nanos at = 1000 + 1000 * i;
+    trace.add<Copy>(main, "cuMemcpyDtoHAsync_v2", at, at + 100, [&](auto& r) {
+      r.bytes = 8, r.context = 0xc0, r.kind = static_cast<u8>(CopyKind::DtoH), r.asynchronous = 1;
+    });
+    trace.key(100, 20 + i, at + 5, at + 95, 6000, kCallback_cuMemcpyAsync);
+    trace.copy(20 + i, i ? 2 : 9, 8, at + 300, at + 400, 6000);  // device to host, host to host
+  }
+  trace.reading(7000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.join.by_key, 2u);
+  EXPECT_EQ(process.device.join.key_mismatch, 0u);
+  u64 copies = 0;
+  for (const CopyGroup& group : process.copies) copies += group.count;
+  EXPECT_EQ(copies, 2u);
+}
+
 }  // namespace
 }  // namespace gputrace::test
