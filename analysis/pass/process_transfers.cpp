@@ -97,6 +97,7 @@ void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 byte
 void ProcessBuilder::on_copy(const Moment& at) {
   const auto value = decode<Copy>(at.record);
   if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
+  if (value.bytes == 0) return;  // a call that has nothing executed
   HostOperation operation = operation_of(at, OperationKind::Copy);
   operation.bytes = value.bytes;
   operation.batch_member = !at.first_of_call;
@@ -117,7 +118,6 @@ void ProcessBuilder::on_copy(const Moment& at) {
   if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
-  if (value.bytes == 0) return;  // no work for a device
   operation.expected = kind != TransferKind::HtoH;
   operation.target = static_cast<u32>(&group - facts_.copies.data());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
@@ -125,7 +125,7 @@ void ProcessBuilder::on_copy(const Moment& at) {
 
 void ProcessBuilder::on_memset(const Moment& at) {
   const auto value = decode<Memset>(at.record);
-  if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
+  if (value.header.result != 0 || (value.flags & kLaunchCaptured) || value.bytes == 0) return;
   HostOperation operation = operation_of(at, OperationKind::Memset);
   operation.bytes = value.bytes;
   if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
@@ -135,7 +135,6 @@ void ProcessBuilder::on_memset(const Moment& at) {
   if (device < 0) device = place.device;
   CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
-  if (value.bytes == 0) return;
   operation.target = static_cast<u32>(&group - facts_.copies.data());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }

@@ -174,6 +174,21 @@ TEST(ApiReport, ADefinitionIsNestedInTheThreadThatItNames) {
   EXPECT_EQ(cell(table, row_with(table, "call", text_value("cuModuleLoadData")), "self_ns"), whole(270));
 }
 
+TEST(CopiesReport, NothingIsExecutedOfNoBytes) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  for (u32 i = 0; i < 3; ++i) {
+    trace.add<Copy>(main, "cuMemcpyHtoDAsync_v2", 1000 + i * 10, 1005 + i * 10, [&](auto& r) {
+      r.kind = static_cast<u8>(CopyKind::HtoD), r.asynchronous = 1, r.context = 0xc0, r.bytes = i * 64;
+    });
+  }
+  trace.add<Memset>(main, "cuMemsetD8Async", 2000, 2010, [](auto& r) { r.context = 0xc0; });
+  u64 count = 0, bytes = 0;
+  for (const CopyGroup& group : trace.load().copies) count += group.count, bytes += group.bytes;
+  EXPECT_EQ(count, 2u);
+  EXPECT_EQ(bytes, 192u);
+}
+
 TEST(CopiesReport, TellsTheKindOfHostMemoryByAddressAndTime) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
