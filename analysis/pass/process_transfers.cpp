@@ -102,10 +102,15 @@ void ProcessBuilder::on_copy(const Moment& at) {
   operation.bytes = value.bytes;
   operation.batch_member = !at.first_of_call;
   if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
-  const auto source = place_of(value.source_memory, value.source);
+  auto source = place_of(value.source_memory, value.source);
   const auto destination = place_of(value.destination_memory, value.destination);
   TransferKind kind = transfer_kind(value.kind);
   if (kind == TransferKind::Unknown) kind = kind_from_places(source, destination);
+  // The call's name says a device, the address is pinned memory of the host: unified addressing takes the address's word.
+  const bool pinned_source = kind == TransferKind::DtoH && ledger_.find(value.source).memory == HostMemory::Pinned;
+  if (pinned_source) source.memory = HostMemory::Pinned;
+  if (pinned_source || (kind == TransferKind::HtoD && ledger_.find(value.destination).memory == HostMemory::Pinned))
+    kind = TransferKind::HtoH;
   HostMemory memory = HostMemory::Unknown;
   if (kind == TransferKind::HtoD || kind == TransferKind::HtoH) memory = source.memory;
   if (kind == TransferKind::DtoH) memory = destination.memory;

@@ -221,6 +221,20 @@ TEST(CopiesReport, TellsTheKindOfHostMemoryByAddressAndTime) {
   EXPECT_EQ(metric(loaded, "copy_bytes"), whole(124));
 }
 
+// XLA calls cuMemcpyDtoHAsync with a source in pinned memory: unified addressing takes the address's word.
+TEST(CopiesReport, TheAddressIsBelievedBeforeTheCallsName) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  allocate(trace, main, AllocKind::Device, 0x10000, 4096, 1000, 1010);
+  allocate(trace, main, AllocKind::Host, 0x20000, 4096, 1020, 1030);
+  copy(trace, main, CopyKind::DtoH, 0x90000, 0x20000 + 8, 64, 2000, true);
+  copy(trace, main, CopyKind::HtoD, 0x20000, 0x90000, 32, 2200, true);
+  copy(trace, main, CopyKind::DtoH, 0x90000, 0x10000, 16, 2400, true);
+  std::map<TransferKind, u64> bytes;
+  for (const CopyGroup& group : trace.load().copies) bytes[group.kind] += group.bytes;
+  EXPECT_EQ(bytes, (std::map<TransferKind, u64>{{TransferKind::DtoH, 16}, {TransferKind::HtoH, 96}}));
+}
+
 TEST(CopiesReport, DoesNotCallMemoryPageableWhenAllocationsMayBeMissing) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
