@@ -96,25 +96,23 @@ void bind_named_variables() {
       nullptr);
 }
 
-bool bind_named_variables_of(const void* caller, const char* name) {
+void bind_named_variables_of(const void* caller, const char* name) {
   struct Asked {
     u64 caller;
     const char* name;
-    bool has;
-  } asked{reinterpret_cast<u64>(caller), name, false};
+  } asked{reinterpret_cast<u64>(caller), name};
   elf::visit_objects(
       [](const dl_phdr_info&, const Tables& tables, void* data) {
         // Each look-up of such an object comes here: the last one is remembered, so that its references are read once.
         static constinit std::atomic<const void*> bound{nullptr};
-        Asked& of = *static_cast<Asked*>(data);
+        const Asked& of = *static_cast<const Asked*>(data);
         if (!lies_in(tables, of.caller)) return false;
-        of.has = find_symbol(tables, of.name, STT_OBJECT) != nullptr;
-        if (of.has && bound.exchange(tables.dynamic, std::memory_order_relaxed) != tables.dynamic)
+        if (find_symbol(tables, of.name, STT_OBJECT) &&
+            bound.exchange(tables.dynamic, std::memory_order_relaxed) != tables.dynamic)
           bind_variables_of(tables);
         return true;
       },
       &asked);
-  return asked.has;
 }
 
 }  // namespace gputrace

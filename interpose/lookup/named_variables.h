@@ -8,7 +8,7 @@ namespace gputrace {
 // In every object that is loaded. One look-up an object where there is nothing to do; no system call then.
 void bind_named_variables();
 // The object that holds `caller` looks this function up: if it has a variable of that name, its variables are bound
-// first. Any thread. False: it has none.
-bool bind_named_variables_of(const void* caller, const char* name);
+// first. Any thread.
+void bind_named_variables_of(const void* caller, const char* name);
 
 }  // namespace gputrace

@@ -130,14 +130,12 @@ ObjectRole role_of_call(u16 id) {
   return kCalls[id].level == CallLevel::Runtime ? ObjectRole::Runtime : ObjectRole::Driver;
 }
 
-// Whether `caller` belongs to a door to the driver: an object that offers the function itself and looks up what stands
-// behind it. What it asks for it gets, since calls of it come through us already. (A function that the program itself
+// Whether `from`, which holds `caller`, is a door to the driver: an object that offers the function itself and looks up
+// what stands behind it. What it asks for it gets, since calls of it come through us already. (A function that the program itself
 // offers is called past us: there what it finds is the one place to see the call.)
-bool is_door(const void* caller, const char* name) {
-  LoadedObject object;
-  if (!find_object(caller, object)) return false;
-  if (object.role == ObjectRole::Driver) return true;
-  return object.path && object.path[0] && find_function_beside(caller, name);
+bool is_door(const LoadedObject& from, const void* caller, const char* name) {
+  if (from.role == ObjectRole::Driver) return true;
+  return from.path && from.path[0] && find_function_beside(caller, name);
 }
 
 // Whether an object that is loaded, other than us, defines the function at all.
@@ -246,7 +244,9 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
     if (answer.answered && !answer.value) not_found_for(caller);
     return answer;
   }
-  if (lies_in(caller, ObjectRole::Cupti)) {
+  LoadedObject from;
+  find_object(caller, from);
+  if (from.role == ObjectRole::Cupti) {
     // By handle it gets the driver's own anyway; by scope it would get ours.
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) return {nullptr, 0};
     void* driver = find_function(role_of_call(id), name);
@@ -254,7 +254,7 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
   }
   bind_named_variables_of(caller, name);
   if (handle == RTLD_NEXT || handle == RTLD_DEFAULT) return answer_global(name, id, caller);
-  if (is_door(caller, name)) return {nullptr, 0};
+  if (is_door(from, caller, name)) return {nullptr, 0};
   DlsymFunction ask = libc_dlsym();
   if (!ask) return {nullptr, 0};
   void* real = ask(handle, name);
