@@ -3,6 +3,7 @@
 # errors that they leave, and in plugins that are bound to their own dependencies.
 from small_programs import *
 
+
 def test_an_empty_name_at_the_end_of_a_page():
     text = r'''
 #include <dlfcn.h>
