@@ -45,6 +45,7 @@ struct alignas(4096) Gate {
   std::atomic<u64> generation;
   std::atomic<u64> libraries;
   std::atomic<u64> launch;  // the generation, where the clock is the TSC: interpose/entry/launch_x86_64.S may be gone
+  std::atomic<u64> stacks;  // the generation, where stacks are read; then `launch` stays 0
 };
 
 // All the thread-local storage that there is: 64 bytes, so that the library fits into the static TLS that glibc keeps

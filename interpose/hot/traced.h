@@ -14,6 +14,7 @@
 
 #include "interpose/calls.h"
 #include "interpose/hot/session.h"
+#include "interpose/hot/stack_calls.h"
 #include "ringbuf/producer.h"
 #include "trace/record.h"
 
@@ -25,6 +26,7 @@ namespace gputrace {
 GT_COLD void* resolve_driver(u16 id);                 // route.cpp; nullptr: there is no driver
 GT_COLD void* resolve_runtime(u16 id, void* caller);  // route.cpp; nullptr: there is no runtime
 struct FinishedCall;
+GT_COLD void read_stack();  // python_stack.cpp
 // context_facts.cpp. By value: a reference would keep every call in memory.
 GT_COLD u64 refresh_context(FinishedCall call);
 
@@ -101,6 +103,8 @@ GT_HOT bool open_call(OpenCall& open, u16 id, u64 argument) {
   }
   thread.frame = frame;
   slot.depth = open.depth + 1;
+  if (kStackCalls.show[id] && gate.stacks.load(std::memory_order_relaxed) != 0 && open.depth == 0) [[unlikely]]
+    read_stack();  // before the stamp: not part of the program's call
   open.begin = record_ticks();
   if (open.depth < kInFlightDepth) [[likely]] {
     InFlightCall& entry = slot.in_flight[open.depth];

@@ -18,6 +18,7 @@
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/lookup/named_variables.h"
 #include "interpose/nvtx/nvtx.h"
+#include "interpose/python/python_stack.h"
 #include "interpose/record/context_facts.h"
 #include "interpose/session/sidecar_start.h"
 #include "interpose/session/window.h"
@@ -180,6 +181,7 @@ int start_with(Texts& texts) {
   if (options.ranks && !rank_is_selected(options.ranks, info, texts.scratch)) return -1;
 
   describe_nvtx(info, options);
+  reset_python_stacks(options.collect_python, info);
   SegmentRequest request;
   request.budget = choose_budget(info);
   configure_device_collection(options, request.budget);
@@ -238,7 +240,8 @@ void start_once() {
   }
   producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
-  if (producer.clock == ClockKind::Tsc) gate.launch.store(generation, std::memory_order_release);
+  if (!begin_python_stacks(generation) && producer.clock == ClockKind::Tsc)
+    gate.launch.store(generation, std::memory_order_release);
 }
 
 }  // namespace

@@ -271,6 +271,8 @@ Options read_options(InfoText& info) {
   options.collect_libraries = parts & collect::kLibraries;
   options.collect_code = parts & collect::kCode;
   if (!options.collect_code) info.add("not_collected", "code: not asked for (GPUTRACE_COLLECT)");
+  options.collect_python = parts & collect::kPython;
+  if (!options.collect_python) info.add("not_collected", "python: not asked for (GPUTRACE_COLLECT)");
   read_device(info, options, parts);
   add_parts(info, parts);
   if (const char* value = copied_variable("GPUTRACE_BUFFER"); value && *value) {

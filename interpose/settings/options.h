@@ -24,6 +24,7 @@ struct Options {
   bool collect_any = true;  // false: nothing that this version has was asked for
   bool collect_nvtx = true;
   bool collect_code = true;
+  bool collect_python = true;
   bool collect_device = true;
   bool latency = false;         // queued and submitted stamps
   bool environment = false;     // clocks, power, temperature

@@ -37,10 +37,11 @@ ROOMS = {
         'device': {'', 'hot', 'lookup', 'settings', 'definition'},
         'library': {'', 'hot', 'lookup', 'settings', 'definition'},
         'nvtx': {'', 'hot', 'lookup', 'settings', 'definition'},
+        'python': {'', 'hot', 'lookup', 'settings', 'definition'},
         'record': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device'},
         'entry': {'', 'hot', 'lookup', 'record'},
         'route': {'', 'hot', 'lookup', 'settings', 'device', 'library'},
-        'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'library', 'nvtx', 'record'},
+        'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'library', 'nvtx', 'python', 'record'},
     },
     'analysis': {
         'table': set(),
