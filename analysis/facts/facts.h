@@ -17,6 +17,7 @@
 #include "analysis/facts/launch_loops.h"
 #include "analysis/facts/library_facts.h"
 #include "analysis/facts/occupancy.h"
+#include "analysis/facts/source_lines.h"
 #include "base/types.h"
 #include "trace/record.h"
 
@@ -234,6 +235,7 @@ struct ProcessTrace {
   AllocationLoop allocation_loop;
   LaunchLoopFacts loops;
   DeviceActivity device;
+  SourceLines lines;
   bool ledger_complete = false;  // every allocation since the first CUDA call is in the trace
   u64 unmatched_frees = 0;       // of addresses whose allocation was not seen
   u64 plain_launches = 0, graph_launches = 0, launches_unsure = 0;

@@ -51,6 +51,7 @@ struct TimelineFacts {
   std::vector<TimelineContext> contexts;
   std::vector<TimelineCopies> copies;
   std::vector<GraphTimes> graphs;  // by the pass's number; may be shorter than its list
+  std::vector<StackDeviceTimes> stacks;  // by the number of the stack
   LibraryFacts library;
   DeviceActivity activity;
 };

@@ -62,6 +62,7 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
     kernel.times = std::move(made.times);
   });
   for (std::size_t i = 0; i < device.graphs.size(); ++i) facts.graphs[i].times = device.graphs[i];
+  facts.lines.times = std::move(device.stacks);
   facts.library = std::move(device.library);
   facts.device = std::move(device.activity);
   for (const DeviceTimes& times : facts.device.devices) {

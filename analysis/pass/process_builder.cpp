@@ -188,6 +188,8 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     const auto value = decode<DeviceStream>(record);
     return timeline_.device_stream(value, context_index(value.context_handle));
   }
+  if (type == RecordType::Stack) return on_stack(decode<Stack>(record), threads_[thread]);
+  if (type == RecordType::Gap) threads_[thread].stack = 0;  // the next one may be among what was lost
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
@@ -218,6 +220,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     case RecordType::Alloc:
       return on_alloc(at);
     case RecordType::Free:
+      if (at.counted && at.first_of_call) ++stack_of(at).calls;
       if (at.counted && decode<Free>(record).kind != static_cast<u32>(AllocKind::Pool)) loops_.spoiled(thread);
       return ledger_.freed(decode<Free>(record), begin);
     case RecordType::Sync:
@@ -240,6 +243,9 @@ void ProcessBuilder::on_sync(const Moment& at) {
   CallFacts& call = call_facts(at.record.call);
   ++call.waits;
   call.wait_ns += at.duration();
+  StackTotals& stack = stack_of(at);
+  ++stack.calls;
+  stack.wait_ns += at.duration();
   loops_.waited(at.lane);
 }
 

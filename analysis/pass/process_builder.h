@@ -38,6 +38,7 @@ class ProcessBuilder {
     u16 last_call = 0;
     bool launched_since_copy[8] = {};  // by TransferKind
     bool launched_since_allocation = false;
+    u32 stack = 0;  // StackFrame from which it makes its calls; 0: not known
   };
   // One record, its times converted.
   struct Moment {
@@ -55,6 +56,9 @@ class ProcessBuilder {
   StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
   HostOperation operation_of(const Moment& at, OperationKind kind) const;
   void on_order(const Moment& at);
+  void on_stack_frame(const StackFrame& value);
+  void on_stack(const Stack& value, ThreadState& thread);
+  StackTotals& stack_of(const Moment& at);  // of a call that counts
   bool is_library_call(u16 id);
   void on_library_call(const Moment& at, const RecordStream& stream);
   void on_graph_node(const GraphNode& value);

@@ -88,6 +88,9 @@ void ProcessBuilder::on_launch(const Moment& at) {
   }
   ++group.plain;
   ++facts_.plain_launches;
+  StackTotals& stack = stack_of(at);
+  ++stack.calls;
+  ++stack.launches;
   if (value.flags & kLaunchCaptureUnknown) ++facts_.launches_unsure;
   facts_.functions[group.shape.function].launch_calls.add(at.duration());
   loops_.launched(at.lane, what.kernel, value.stream, at.duration());
@@ -102,7 +105,12 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
   for (bool& launched : at.thread.launched_since_copy) launched = true;
   at.thread.launched_since_allocation = true;
-  if (at.counted) ++facts_.graph_launches;
+  if (at.counted) {
+    ++facts_.graph_launches;
+    StackTotals& stack = stack_of(at);
+    ++stack.calls;
+    ++stack.launches;
+  }
   loops_.spoiled(at.lane);
   HostOperation operation = operation_of(at, OperationKind::Graph);
   const u32 context = cached_context_index(value.context);

@@ -42,6 +42,8 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
       return code_.kernel(decode<CodeKernel>(record));
     case RecordType::CodeScan:
       return facts_.code_coverage.add(decode<CodeScan>(record));
+    case RecordType::StackFrame:
+      return on_stack_frame(decode<StackFrame>(record));
     case RecordType::Note: {
       const auto text = reader_.texts().find(decode<Note>(record).text);
       if (!text.empty() && facts_.notes.size() < 1000) facts_.notes.emplace_back(text);
@@ -51,6 +53,21 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
       return;
   }
 }
+
+void ProcessBuilder::on_stack_frame(const StackFrame& value) {
+  if (value.id == 0 || value.id >= kMostStackFrames) return;
+  SourceFrame& frame = entry_at(facts_.lines.frames, value.id);
+  frame.function = std::string(reader_.texts().find(value.function));
+  frame.file = std::string(reader_.texts().find(value.file));
+  frame.parent = value.parent < value.id ? value.parent : 0;  // callers are numbered first
+  frame.line = value.line;
+}
+
+void ProcessBuilder::on_stack(const Stack& value, ThreadState& thread) {
+  thread.stack = value.frame < kMostStackFrames ? value.frame : 0;
+}
+
+StackTotals& ProcessBuilder::stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }
 
 void ProcessBuilder::on_device(const DeviceFacts& value) {
   for (const Device& known : facts_.devices) {

@@ -14,6 +14,7 @@ HostOperation ProcessBuilder::operation_of(const Moment& at, OperationKind kind)
   operation.kind = kind;
   operation.counted = at.counted;
   operation.batch_member = !at.first_of_call;
+  operation.stack = at.thread.stack;
   return operation;
 }
 

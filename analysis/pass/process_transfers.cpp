@@ -89,6 +89,9 @@ void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 byte
   ++group.count;
   group.bytes += bytes;
   if (at.first_of_call) group.call_ns += at.duration();
+  StackTotals& stack = stack_of(at);
+  stack.calls += at.first_of_call;
+  if (group.kind != TransferKind::Memset) stack.copy_bytes += bytes;
   bool& launched = at.thread.launched_since_copy[static_cast<unsigned>(group.kind)];
   if (launched) ++group.between_launches;
   launched = false;
@@ -148,6 +151,11 @@ void ProcessBuilder::on_alloc(const Moment& at) {
   const auto value = decode<Alloc>(at.record);
   const u32 context = cached_context_index(value.context);
   ledger_.allocated(value, value.device >= 0 ? value.device : device_of(context), context, at.end);
+  if (at.counted && value.header.result == 0) {
+    StackTotals& stack = stack_of(at);
+    stack.calls += at.first_of_call;
+    if (static_cast<AllocKind>(value.kind) != AllocKind::VmmReserve) stack.allocated_bytes += value.bytes;
+  }
   const auto kind = static_cast<AllocKind>(value.kind);
   const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;
   if (!costly || value.header.result != 0 || !at.counted) return;

@@ -33,6 +33,22 @@ std::string why_no_libraries(const LoadedRun& run) {
   return collected ? "" : "calls of vendor libraries were not collected (GPUTRACE_COLLECT without libs)";
 }
 
+// Lines are there, or were asked for of a process that has an interpreter; else the first process says why not.
+std::string why_no_lines(const LoadedRun& run) {
+  std::string why = "source lines were not collected (GPUTRACE_COLLECT without python)";
+  for (const ProcessTrace& process : run.processes) {
+    if (process.lines.frames.size() > 1) return "";
+    const auto reason = std::find_if(process.not_collected.begin(), process.not_collected.end(),
+                                     [](const auto& entry) { return entry.first == "python"; });
+    if (reason != process.not_collected.end()) {
+      why = reason->second;
+    } else if (asked_for(process, collect::kPython).value_or(false)) {
+      why = "no call was made from a Python function";
+    }
+  }
+  return why;
+}
+
 struct NeedEntry {
   const char* part;
   std::string (*why_not_met)(const LoadedRun& run);  // empty: it is met
@@ -43,7 +59,8 @@ const NeedEntry& entry_of(Need need) {
                                            {"device", why_no_device},
                                            {"code", why_code_not_asked},
                                            {"libs", why_no_libraries},
-                                           {"environment", why_no_environment}};
+                                           {"environment", why_no_environment},
+                                           {"python", why_no_lines}};
   return kEntries[static_cast<unsigned>(need)];
 }
 

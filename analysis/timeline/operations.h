@@ -24,14 +24,15 @@ struct HostOperation {
   u16 call = 0;                // id of the call
   OperationKind kind = OperationKind::Kernel;
   u8 waits_count = 0;
-  bool counted : 1 = true;        // in the report's window of time
-  bool batch_member : 1 = false;  // not the first record of its call
-  bool answered : 1 = false;      // a device operation was joined
-  bool collective : 1 = false;    // made by a collective of a communication library
-  bool by_order : 1 = false;      // joined by the order in the stream, not by key
-  bool expected : 1 = true;       // a device record must come
+  u32 stack : 24 = 0;            // StackFrame of the innermost frame from which it was made; 0: not known
+  u32 counted : 1 = true;        // in the report's window of time
+  u32 batch_member : 1 = false;  // not the first record of its call
+  u32 answered : 1 = false;      // a device operation was joined
+  u32 collective : 1 = false;    // made by a collective of a communication library
+  u32 by_order : 1 = false;      // joined by the order in the stream, not by key
+  u32 expected : 1 = true;       // a device record must come
 };
-static_assert(sizeof(HostOperation) == 64);
+static_assert(sizeof(HostOperation) == 64 && kMostStackFrames <= 1u << 24);
 
 // One operation on a device, its times on the host's clock.
 struct DeviceOperation {

@@ -122,6 +122,7 @@ void Timeline::take(DeviceOperation operation) {
     if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
   }
   if (counted) {
+    if (call) entry_at(facts_.stacks, call->stack).device_ns += static_cast<u64>(operation.end - operation.start);
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
     if (operation.kind == OperationKind::Kernel) count_kernel(operation, joined);
     if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) count_copy(operation, joined);
@@ -171,6 +172,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
                              waited, depth,        intake_.clock_error(),           &overhead_};
     gap.verdict = judge_gap(context, log_);
     keep_gap(times, gap);
+    if (joined.call) entry_at(facts_.stacks, joined.call->stack).idle_ns += gap.length();
   }
   const bool newest = operation.end >= state.sweep.end();
   if (!state.sweep.add(times, class_of(operation), operation.start, operation.end)) ++activity_.join.late;
