@@ -28,8 +28,8 @@ struct WantedKind {
   u32 kind;
   bool required;
 };
-constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},     {kKindMemset, true},
-                                  {kKindMemcpy2, false},         {kKindOverhead, false},  {kKindJit, false},
+constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},      {kKindMemset, true},
+                                  {kKindMemcpy2, false},         {kKindOverhead, false},   {kKindJit, false},
                                   {kKindGraphTrace, false},      {kKindEnvironment, false}};
 
 const char* result_text(CuptiResult result) {

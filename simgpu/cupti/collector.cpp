@@ -136,8 +136,7 @@ bool ask_for_buffer(Collector& c, Place& place) {
 }
 
 bool fits(const ClientBuffer& buffer, size_t bytes) {
-  return buffer.used + bytes <= buffer.size &&
-         (buffer.most_records == 0 || buffer.pieces.size() < buffer.most_records);
+  return buffer.used + bytes <= buffer.size && (buffer.most_records == 0 || buffer.pieces.size() < buffer.most_records);
 }
 
 uint64_t stamp_at(const char* record, size_t offset) {
