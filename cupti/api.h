@@ -24,8 +24,6 @@ enum CuptiKind : u32 {
   kKindOverhead = 17,
   kKindEnvironment = 20,
   kKindMemcpy2 = 22,
-  kKindSynchronization = 38,
-  kKindMemoryPool = 50,
   kKindGraphTrace = 51,
   kKindJit = 52,
 };
@@ -37,7 +35,7 @@ enum CuptiConstants : u32 {
 };
 
 // cuptiGetVersion: 19 is 12.0 and 28 is 12.9; from 13.0 on major * 10000 + minor * 100 + patch.
-inline constexpr u32 kCupti12_0 = 19;
+inline constexpr u32 kCupti12_0 = 19, kCupti12_4 = 22;
 inline constexpr u32 kCupti13_0 = 130000;
 
 using CuptiBufferRequested = void (*)(u8** buffer, std::size_t* size, std::size_t* max_records);

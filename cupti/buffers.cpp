@@ -7,77 +7,122 @@
 namespace gputrace {
 
 void ActivityBuffers::configure(u64 budget) {
-  size_ = budget / 8 & ~u64{4095};
-  if (size_ > kLargest) size_ = kLargest;
-  if (size_ < kSmallest) size_ = kSmallest;
-  const u64 most = budget / size_;
-  most_ = most > kMost ? kMost : most < 2 ? 2 : static_cast<u32>(most);
+  budget_ = budget < 2 * kSmallest ? 2 * kSmallest : budget;
+  size_.store(kFirst, std::memory_order_relaxed);
 }
 
-u8* ActivityBuffers::request(u64& size) {
-  size = size_;
-  for (u32 i = 0; i < most_; ++i) {
-    u32 state = buffers_[i].state.load(std::memory_order_relaxed);
-    if (state == kFree && buffers_[i].state.compare_exchange_strong(state, kLent, std::memory_order_acq_rel))
-      return buffers_[i].data.load(std::memory_order_relaxed);
+ActivityBuffers::Buffer* ActivityBuffers::take_free(u64 size) {
+  const u32 made = made_.load(std::memory_order_acquire);
+  for (u32 i = 0; i < made; ++i) {
+    Buffer& buffer = buffers_[i];
+    u32 state = buffer.state.load(std::memory_order_acquire);
+    if (state != kFree || (size && buffer.size != size)) continue;
+    if (buffer.state.compare_exchange_strong(state, kLent, std::memory_order_acq_rel)) return &buffer;
   }
-  for (u32 i = 0; i < most_; ++i) {
-    u32 absent = kAbsent;
-    if (!buffers_[i].state.compare_exchange_strong(absent, kMaking, std::memory_order_acq_rel)) continue;
-    const long mapped =
-        raw_syscall(SYS_mmap, 0, static_cast<long>(size_), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped < 0 && mapped > -4096) {
-      buffers_[i].state.store(kAbsent, std::memory_order_release);
-      break;
-    }
-    u8* data = reinterpret_cast<u8*>(mapped);
-    buffers_[i].data.store(data, std::memory_order_relaxed);
-    buffers_[i].state.store(kLent, std::memory_order_release);
-    return data;
+  return nullptr;
+}
+
+ActivityBuffers::Buffer* ActivityBuffers::make(u64 size) {
+  if (bytes_.fetch_add(size, std::memory_order_relaxed) + size > budget_) {
+    bytes_.fetch_sub(size, std::memory_order_relaxed);
+    return nullptr;
   }
+  u32 index = made_.load(std::memory_order_relaxed);
+  while (index < kMost && !made_.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel)) {
+  }
+  const long mapped = index == kMost ? -1
+                                     : raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
+                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped < 0 && mapped > -4096) {
+    bytes_.fetch_sub(size, std::memory_order_relaxed);
+    return nullptr;  // its entry stays absent for good
+  }
+  Buffer& buffer = buffers_[index];
+  buffer.size = size;
+  buffer.data.store(reinterpret_cast<u8*>(mapped), std::memory_order_relaxed);
+  buffer.state.store(kLent, std::memory_order_release);
+  return &buffer;
+}
+
+u8* ActivityBuffers::lend(Buffer& buffer, u64& size, Nanos now) {
+  buffer.lent_at = now;
+  held_.fetch_add(1, std::memory_order_relaxed);
+  size = buffer.size;
+  return buffer.data.load(std::memory_order_relaxed);
+}
+
+u8* ActivityBuffers::request(u64& size, Nanos now) {
+  // The more are lent, the less there is for the next one: a thousand threads find one each.
+  const u64 share = budget_ / 16 / (held() + 1);
+  u64 wanted = size_.load(std::memory_order_relaxed);
+  while (wanted > kSmallest && wanted > share) wanted /= 2;
+  Buffer* buffer = take_free(wanted);
+  if (!buffer) buffer = make(wanted);
+  if (!buffer) buffer = take_free(0);
+  if (buffer) return lend(*buffer, size, now);
   refused_.fetch_add(1, std::memory_order_relaxed);
   size = 0;
   return nullptr;
 }
 
 ActivityBuffers::Buffer* ActivityBuffers::find(const u8* data) {
-  for (Buffer& buffer : buffers_) {
-    if (data && buffer.data.load(std::memory_order_relaxed) == data) return &buffer;
+  const u32 made = made_.load(std::memory_order_acquire);
+  for (u32 i = 0; i < made; ++i) {
+    if (data && buffers_[i].data.load(std::memory_order_relaxed) == data) return &buffers_[i];
   }
   return nullptr;
 }
 
 bool ActivityBuffers::owns(const u8* data) const { return const_cast<ActivityBuffers*>(this)->find(data) != nullptr; }
 
-bool ActivityBuffers::complete(u8* data, u64 valid) {
+// Whether those that follow it should be larger or smaller.
+void ActivityBuffers::judge(const Buffer& buffer, Nanos now) {
+  u64 size = buffer.size;
+  const Nanos out = now - buffer.lent_at;
+  const bool full = buffer.valid > size / 2;
+  u64 next = size;
+  if (full && out < kFast && size < kLargest) next = size * 2;
+  if (out > kSlow && size > kSmallest) next = size / 2;
+  if (next != size) size_.compare_exchange_strong(size, next, std::memory_order_relaxed);
+}
+
+bool ActivityBuffers::complete(u8* data, u64 valid, Nanos now) {
   Buffer* buffer = find(data);
   if (!buffer) return false;
-  if (buffer->state.load(std::memory_order_acquire) != kLent) return true;  // given back twice: the first time counts
-  buffer->valid = valid < size_ ? valid : size_;
-  buffer->completed = next_completed_.fetch_add(1, std::memory_order_relaxed);
-  buffer->state.store(kCompleted, std::memory_order_release);  // pairs with the acquire in take()
+  u32 lent = kLent;
+  if (!buffer->state.compare_exchange_strong(lent, kCompleted, std::memory_order_acq_rel))
+    return true;  // given back twice: the first time counts
+  held_.fetch_sub(1, std::memory_order_relaxed);
+  buffer->valid = valid < buffer->size ? valid : buffer->size;
+  judge(*buffer, now);
+  const u32 number = static_cast<u32>(buffer - buffers_) + 1;
+  buffer->next = completed_.load(std::memory_order_relaxed);
+  while (!completed_.compare_exchange_weak(buffer->next, number, std::memory_order_release,
+                                           std::memory_order_relaxed)) {  // pairs with the acquire in take()
+  }
   return true;
 }
 
 ActivityBuffers::Completed ActivityBuffers::take() {
-  Buffer* first = nullptr;
-  for (Buffer& buffer : buffers_) {
-    if (buffer.state.load(std::memory_order_acquire) != kCompleted) continue;
-    if (!first || buffer.completed < first->completed) first = &buffer;
+  if (!queue_) {  // all that came since, the last one first: turned round
+    u32 number = completed_.exchange(0, std::memory_order_acquire);
+    while (number) {
+      Buffer& buffer = buffers_[number - 1];
+      const u32 earlier = buffer.next;
+      buffer.next = queue_;
+      queue_ = number;
+      number = earlier;
+    }
   }
-  if (!first) return {};
-  first->state.store(kReading, std::memory_order_relaxed);
-  return {first->data.load(std::memory_order_relaxed), first->valid};
+  if (!queue_) return {};
+  Buffer& first = buffers_[queue_ - 1];
+  queue_ = first.next;
+  first.state.store(kReading, std::memory_order_relaxed);
+  return {first.data.load(std::memory_order_relaxed), first.valid};
 }
 
 void ActivityBuffers::give_back(u8* data) {
   if (Buffer* buffer = find(data)) buffer->state.store(kFree, std::memory_order_release);
-}
-
-u32 ActivityBuffers::held() const {
-  u32 count = 0;
-  for (const Buffer& buffer : buffers_) count += buffer.state.load(std::memory_order_relaxed) == kLent;
-  return count;
 }
 
 }  // namespace gputrace

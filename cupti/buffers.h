@@ -1,6 +1,9 @@
-// The buffers that CUPTI writes activity records into: a bounded number, lent to CUPTI and queued when it gives them
-// back.
+// The buffers that CUPTI writes activity records into: a bounded number of bytes, lent to CUPTI and queued when it gives
+// them back.
 //
+//   · CUPTI has a buffer for each thread of the program (for all together before 12.3), and gives none back in which one
+//     record waits for the end of its operation. So they begin small, that many threads find one and little is withheld
+//     where launches are rare; where buffers fill fast the next ones are larger.
 //   · request() and complete() run on whatever thread CUPTI likes, the application's included: no lock, no wait; one
 //     mmap at most.
 //   · take() and give_back() are called by the collector's thread alone.
@@ -9,14 +12,17 @@
 
 #include <atomic>
 
+#include "base/clock.h"
 #include "base/types.h"
 
 namespace gputrace {
 
 class ActivityBuffers {
  public:
-  static constexpr u32 kMost = 32;
-  static constexpr u64 kLargest = 1u << 20, kSmallest = 64u << 10;
+  static constexpr u32 kMost = 4096;
+  static constexpr u64 kLargest = 1u << 20, kFirst = 16u << 10, kSmallest = 8u << 10;
+  // One that fills faster is followed by a larger one, one that takes longer to come back by a smaller one.
+  static constexpr Nanos kFast = 10'000'000, kSlow = 80'000'000;
 
   struct Completed {
     u8* data = nullptr;  // nullptr: none
@@ -26,32 +32,41 @@ class ActivityBuffers {
   // budget: bytes in all. Before the first request, or after every buffer has come back.
   void configure(u64 budget);
   // nullptr: none is free and no more may be made; counted.
-  u8* request(u64& size);
+  u8* request(u64& size, Nanos now = monotonic_nanos());
   // False: not one of ours.
-  bool complete(u8* data, u64 valid);
+  bool complete(u8* data, u64 valid, Nanos now = monotonic_nanos());
   // The one that was completed first.
   Completed take();
   void give_back(u8* data);  // zeroed again by the caller as far as it was written
   bool owns(const u8* data) const;
   u64 take_refused() { return refused_.exchange(0, std::memory_order_relaxed); }
-  u64 size() const { return size_; }
-  u32 held() const;  // lent to CUPTI now
+  u32 held() const { return held_.load(std::memory_order_relaxed); }  // lent to CUPTI now
 
  private:
   enum State : u32 { kAbsent = 0, kMaking = 1, kFree = 2, kLent = 3, kCompleted = 4, kReading = 5 };
   struct Buffer {
     std::atomic<u32> state;
+    u32 next;  // number of the one that was completed before it; 0: none. The queue's
     std::atomic<u8*> data;
+    u64 size;       // constant from kFree on
     u64 valid;      // written before kCompleted
-    u64 completed;  // order
+    Nanos lent_at;  // written before CUPTI has it
   };
   Buffer* find(const u8* data);
+  Buffer* take_free(u64 size);
+  Buffer* make(u64 size);
+  u8* lend(Buffer& buffer, u64& size, Nanos now);
+  void judge(const Buffer& buffer, Nanos now);
 
   Buffer buffers_[kMost]{};
-  std::atomic<u64> next_completed_{0};
+  std::atomic<u32> made_{0};       // entries below it may be in use
+  std::atomic<u64> bytes_{0};      // of all that were made
+  std::atomic<u64> size_{kFirst};  // of the next one
+  std::atomic<u32> completed_{0};  // number (index + 1) of the one that was completed last
+  std::atomic<u32> held_{0};
   std::atomic<u64> refused_{0};
-  u64 size_ = kLargest;
-  u32 most_ = 8;
+  u32 queue_ = 0;  // the collector's: completed ones in their order, by `next`
+  u64 budget_ = 8 * kLargest;
 };
 
 }  // namespace gputrace

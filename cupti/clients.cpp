@@ -149,8 +149,7 @@ bool device_client_callbacks(void** requested, void** completed) {
   clients.requested.store(*requested, std::memory_order_release);
   clients.completed.store(*completed, std::memory_order_release);
   // Ours stay where they are as long as there is a way back for us, or a buffer of ours that would be given to theirs.
-  if (!collector_is_ours() || !(collector.thread_runs.load(std::memory_order_acquire) || collector.buffers.held()))
-    return false;
+  if (!collector_is_ours() || !(fetches() || collector.buffers.held())) return false;
   *requested = reinterpret_cast<void*>(buffer_requested);
   *completed = reinterpret_cast<void*>(buffer_completed);
   return true;

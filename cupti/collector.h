@@ -30,6 +30,9 @@ struct CuptiSettings {
   u8 zeroed_buffers = 0;
 };
 
+// The thread of our own. Due: it begins with the first work for a device.
+enum class FetchThread : u32 { None, Due, Runs, Ended };
+
 struct Collector {
   DeviceOptions options;
   DeviceHost host;
@@ -50,7 +53,7 @@ struct Collector {
   std::atomic<u32> wake{0};      // futex word: counted up to wake the thread
   std::atomic<u32> stopping{0};  // the process exits
   std::atomic<u32> stopped{0};   // futex word: the thread has done all that it will
-  std::atomic<bool> thread_runs{false};
+  std::atomic<FetchThread> thread{FetchThread::None};
   std::atomic<i32> thread_id{0};
 
   // Own thread.
@@ -101,7 +104,10 @@ bool take_device_anchor(DeviceClock& anchor);
 bool window_is_open();
 
 // ------------------------------------------------------------------ thread.cpp
+// False: it could not be. From Due alone; whoever comes second gets true.
 bool start_thread();
+// Device records will be fetched, or are.
+bool fetches();
 void wake_thread();
 // CUPTI's callbacks: ours, or, for a buffer that is another client's, theirs.
 void buffer_requested(u8** buffer, std::size_t* size, std::size_t* max_records);

@@ -28,10 +28,9 @@ struct WantedKind {
   u32 kind;
   bool required;
 };
-constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},    {kKindMemset, true},
-                                  {kKindMemcpy2, false},         {kKindOverhead, false}, {kKindSynchronization, false},
-                                  {kKindMemoryPool, false},      {kKindJit, false},      {kKindGraphTrace, false},
-                                  {kKindEnvironment, false}};
+constexpr WantedKind kWanted[] = {{kKindConcurrentKernel, true}, {kKindMemcpy, true},      {kKindMemset, true},
+                                  {kKindMemcpy2, false},         {kKindOverhead, false},   {kKindJit, false},
+                                  {kKindGraphTrace, false},      {kKindEnvironment, false}};
 
 const char* result_text(CuptiResult result) {
   const char* text = nullptr;
@@ -42,11 +41,13 @@ const char* result_text(CuptiResult result) {
 
 constexpr u32 kFirstNewCallback = 700;  // from here on not every CUPTI 12 has the call in its table
 
-// The driver's calls that put work on a device, one by one: the whole kind would record every call of the program.
+// The driver's calls that put work on a device, one by one: the whole kind would record every call of the program, and waits have no
+// operation to be joined to.
 bool enable_keys(bool enable) {
   const auto set = collector.api.cuptiActivityEnableDriverApi;
   if (!set) return false;
   for (const KeyCall& call : kKeyCalls) {
+    if (call.work == KeyWork::Nothing) continue;
     if (set(call.callback, enable) != kCuptiSuccess && enable && call.callback < kFirstNewCallback) return false;
   }
   return true;

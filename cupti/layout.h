@@ -117,17 +117,6 @@ static_assert(offsetof(Memset, correlation) == 44 && offsetof(Memset, graph_node
 inline constexpr u8 kCopyAsync = 1;     // CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC
 inline constexpr u16 kMemsetAsync = 1;  // CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC
 
-struct Synchronization {
-  u32 kind;
-  u32 type;
-  u64 start;
-  u64 end;
-  u32 correlation;
-  u32 context;
-  u32 stream;
-  u32 event;
-};
-
 struct Api {
   u32 kind;
   u32 callback;
@@ -149,7 +138,7 @@ struct Overhead {
   u64 end;
 };
 static_assert(offsetof(Overhead, start) == 24);
-// From 13.0 on, in Overhead3: memory that the reader has to free.
+// From 12.4 on, in Overhead3: memory that the reader has to free.
 struct OverheadDetails {
   Overhead overhead;
   u32 correlation;
@@ -186,22 +175,6 @@ struct Jit {
   u64 cache_size;
 };
 static_assert(offsetof(Jit, cache_size) == 48);
-
-struct MemoryPool {
-  u32 kind;
-  u32 operation;
-  u32 type;
-  u32 correlation;
-  u32 process;
-  u32 device;
-  u64 min_bytes_to_keep;
-  u64 address;
-  u64 size;
-  u64 release_threshold;
-  u64 timestamp;
-  u64 utilized;
-};
-static_assert(offsetof(MemoryPool, timestamp) == 56 && offsetof(MemoryPool, utilized) == 64);
 
 struct Environment {
   u32 kind;

@@ -20,12 +20,19 @@ constexpr u64 kStarted = 1;
 constinit std::atomic<u32> started{0};
 constinit std::atomic<bool> exit_registered{false};
 
+}  // namespace
+
+constinit std::atomic<bool> device_awaits_work{false};
+
+namespace {
+
 i32 own_pid() { return static_cast<i32>(raw_syscall(SYS_getpid)); }
 
 // Runs among the program's exit handlers, before the driver's and CUPTI's own, which were registered earlier.
 void process_exits(void*) {
   if (!collector_is_ours() || collector.pid != own_pid()) return;
-  if (!collector.thread_runs.load(std::memory_order_acquire)) return;
+  if (!fetches()) return;
+  if (!start_thread()) return;  // no work was given: what CUPTI has is fetched now
   collector.stopping.store(1, std::memory_order_release);
   wake_thread();
   const Nanos begin = monotonic_nanos();
@@ -48,6 +55,12 @@ void record_setup_cost(Nanos spent) {
   cost.kind = static_cast<u32>(OverheadKind::OwnSetup);
   cost.thread = static_cast<u32>(raw_syscall(SYS_gettid));
   collector.host.define(&cost);
+}
+
+// Under the lock.
+void fail_without_thread() {
+  switch_off_kinds();
+  record_state(DeviceCollection::Failed, "a thread to collect device records could not be started");
 }
 
 // Under the lock. What comes out is in collector.state.
@@ -91,11 +104,11 @@ void open_and_switch_on() {
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
   if (state == DeviceCollection::On) record_setup_cost(monotonic_nanos() - begin);
   if (state == DeviceCollection::Failed) return;
-  if (!start_thread()) {
-    switch_off_kinds();
-    record_state(DeviceCollection::Failed, "a thread to collect device records could not be started");
-    return;
-  }
+  collector.thread.store(FetchThread::Due, std::memory_order_release);
+  if (state == DeviceCollection::On)
+    device_awaits_work.store(true, std::memory_order_relaxed);
+  else if (!start_thread())  // which waits for the window, or for the other client to leave
+    return fail_without_thread();
   if (!exit_registered.exchange(true)) __cxa_atexit(process_exits, nullptr, nullptr);
 }
 
@@ -117,7 +130,7 @@ bool is_on() {
 bool may_ask() {
   if (!collector_is_ours()) return false;
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_acquire));
-  return is_on() || (state == DeviceCollection::Yielded && collector.thread_runs.load(std::memory_order_relaxed));
+  return is_on() || (state == DeviceCollection::Yielded && fetches());
 }
 
 }  // namespace
@@ -139,6 +152,15 @@ void device_start(const DeviceOptions& options, const DeviceHost& host) {
   collector_alive.alive.store(1, std::memory_order_release);
   ControlLock lock;
   open_and_switch_on();
+}
+
+void device_work_given() {
+  device_awaits_work.store(false, std::memory_order_relaxed);
+  if (!collector_is_ours()) return;  // a child of fork
+  UntracedScope untraced;
+  if (start_thread()) return;
+  ControlLock lock;
+  if (lock) fail_without_thread();
 }
 
 void device_leave() {

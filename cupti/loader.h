@@ -1,13 +1,16 @@
 // Device time from CUPTI: all that the rest of the preloaded library knows of this folder.
 //
-//   · Nothing is opened before device_start(), which the session calls when the program's own cuInit has succeeded
-//     (just before it, only for latency stamps).
-//   · A thread of our own turns CUPTI's buffers into records on a ring of its own. The program's threads never wait for
-//     it, but for a bounded time where they must: at exit, and when another client of CUPTI takes over.
+//   · Nothing is opened before device_start(), which the session calls when the program makes its first context, just
+//     before it does (just before its cuInit, only for latency stamps).
+//   · A thread of our own turns CUPTI's buffers into records on a ring of its own. It begins when the first work was given
+//     to a device: until then the process has no thread of ours (decision 63). The program's threads never wait for it, but
+//     for a bounded time where they must: at exit, and when another client of CUPTI takes over.
 //   · The first failing call of CUPTI ends device collection for good; the program and the recording of calls go on.
 //   · A child of fork has none of this: what it inherited belongs to its parent and is not touched.
 //   · Every function: any thread, no exceptions; may change errno (the callers guard it).
 #pragma once
+
+#include <atomic>
 
 #include "base/types.h"
 
@@ -37,6 +40,11 @@ struct DeviceOptions {
 
 // Opens CUPTI and begins to collect if the window is open; tells why not otherwise. Once per process.
 void device_start(const DeviceOptions& options, const DeviceHost& host);
+
+// A device was given work, and nobody fetches its records yet. Cheap to look at; it may be true in a child of fork, too.
+extern __attribute__((visibility("hidden"))) std::atomic<bool> device_awaits_work;
+// Begins to fetch. On a stack that pthread_create may use.
+void device_work_given();
 
 // What was collected is brought in, bounded as at exit; after that nothing here does anything any more.
 void device_leave();

@@ -127,14 +127,6 @@ void fill_memset(const cupti_layout::Memset& in, DeviceMemset& memset) {
 
 void fill_graph(const cupti_layout::GraphTrace& in, DeviceGraph& graph) { fill_place(in, graph); }
 
-void fill_sync(const cupti_layout::Synchronization& in, DeviceSync& sync) {
-  sync.correlation = in.correlation;
-  sync.kind = in.type;
-  sync.context = in.context;
-  sync.stream = in.stream;
-  sync.event = in.event;
-}
-
 void fill_api(const cupti_layout::Api& in, DeviceApi& api) {
   api.correlation = in.correlation;
   api.thread = in.thread;
@@ -155,15 +147,6 @@ void fill_jit(const cupti_layout::Jit& in, DeviceJit& jit) {
   jit.device = in.device;
 }
 
-void fill_pool(const cupti_layout::MemoryPool& in, DevicePool& pool) {
-  pool.pool = in.address;
-  pool.bytes = in.size;
-  pool.used_bytes = in.utilized;
-  pool.release_threshold = in.release_threshold;
-  pool.device = in.device;
-  pool.operation = in.operation;
-}
-
 void fill_environment(const cupti_layout::Environment& in, DeviceEnvironment& environment) {
   environment.device = in.device;
   environment.kind = in.environment_kind;
@@ -182,7 +165,7 @@ u32 activity_kind(const void* record, u64 available) {
 
 void* details_to_free(const void* record, u64 available, u32 version) {
   cupti_layout::OverheadDetails in;
-  if (version < kCupti13_0 || available < sizeof in || activity_kind(record, available) != kKindOverhead)
+  if (version < kCupti12_4 || available < sizeof in || activity_kind(record, available) != kKindOverhead)
     return nullptr;
   std::memcpy(&in, record, sizeof in);
   return in.overhead.overhead_kind == cupti_layout::kCommandBufferFull ? in.data : nullptr;
@@ -204,8 +187,6 @@ ParseResult parse_activity(const void* record, u64 available, const RecordRules&
       return parse_as(out.memset, fill_memset);
     case kKindGraphTrace:
       return parse_as(out.graph, fill_graph);
-    case kKindSynchronization:
-      return parse_as(out.sync, fill_sync);
     case kKindDriver:
     case kKindRuntime:
       return parse_as(out.api, fill_api);
@@ -213,8 +194,6 @@ ParseResult parse_activity(const void* record, u64 available, const RecordRules&
       return parse_as(out.overhead, fill_overhead);
     case kKindJit:
       return parse_as(out.jit, fill_jit);
-    case kKindMemoryPool:
-      return parse_as(out.pool, fill_pool);
     case kKindEnvironment:
       return parse_as(out.environment, fill_environment);
     case 0:

@@ -21,12 +21,10 @@ union AnyDeviceRecord {
   DeviceCopy copy;
   DeviceMemset memset;
   DeviceGraph graph;
-  DeviceSync sync;
   DeviceApi api;
   DeviceOverhead overhead;
   DeviceEnvironment environment;
   DeviceJit jit;
-  DevicePool pool;
 };
 
 enum class ParseResult : u32 {

@@ -243,26 +243,14 @@ void* run_thread(void*) {
     }
     wait(wakes);
   }
-  collector.thread_runs.store(false, std::memory_order_release);
+  collector.thread.store(FetchThread::Ended, std::memory_order_release);
   collector.stopped.store(1, std::memory_order_release);
   raw_syscall(SYS_futex, raw_pointer(&collector.stopped), FUTEX_WAKE_PRIVATE, 1);
   return nullptr;
 }
 
-}  // namespace
-
-void count_loss(DeviceLossReason reason, u64 count, u32 kind) {
-  collector.losses[static_cast<u32>(reason)][kind < Collector::kKinds ? kind : 0] += count;
-  collector.any_loss = true;
-}
-
-void wake_thread() {
-  collector.wake.fetch_add(1, std::memory_order_release);
-  raw_syscall(SYS_futex, raw_pointer(&collector.wake), FUTEX_WAKE_PRIVATE, 1);
-}
-
 // Signals are for the program's threads: all blocked, but for the two that libc uses among its own (32, 33).
-bool start_thread() {
+bool create_thread() {
   const auto find = collector.host.libc_function;
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   const auto create = reinterpret_cast<Create>(collector.host.thread_create);
@@ -278,11 +266,35 @@ bool start_thread() {
   u64 before = 0;
   raw_syscall(SYS_rt_sigprocmask, 0 /* SIG_BLOCK */, raw_pointer(&all), raw_pointer(&before), sizeof all);
   pthread_t thread;
-  collector.thread_runs.store(true, std::memory_order_release);
   const int error = create(&thread, &attributes, run_thread, nullptr);
   raw_syscall(SYS_rt_sigprocmask, 2 /* SIG_SETMASK */, raw_pointer(&before), 0, sizeof before);
-  if (error) collector.thread_runs.store(false, std::memory_order_release);
   return error == 0;
+}
+
+}  // namespace
+
+void count_loss(DeviceLossReason reason, u64 count, u32 kind) {
+  collector.losses[static_cast<u32>(reason)][kind < Collector::kKinds ? kind : 0] += count;
+  collector.any_loss = true;
+}
+
+void wake_thread() {
+  collector.wake.fetch_add(1, std::memory_order_release);
+  raw_syscall(SYS_futex, raw_pointer(&collector.wake), FUTEX_WAKE_PRIVATE, 1);
+}
+
+bool start_thread() {
+  FetchThread due = FetchThread::Due;
+  if (!collector.thread.compare_exchange_strong(due, FetchThread::Runs, std::memory_order_acq_rel)) return true;
+  device_awaits_work.store(false, std::memory_order_relaxed);
+  const bool begun = create_thread();
+  if (!begun) collector.thread.store(FetchThread::Ended, std::memory_order_release);
+  return begun;
+}
+
+bool fetches() {
+  const FetchThread thread = collector.thread.load(std::memory_order_acquire);
+  return thread == FetchThread::Due || thread == FetchThread::Runs;
 }
 
 // ------------------------------------------------------------------ CUPTI's callbacks

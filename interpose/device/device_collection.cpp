@@ -125,7 +125,12 @@ unsigned initializing_driver(unsigned flags) {
   return flags;
 }
 
-void driver_ready() { start(); }
+void make_ready_for_context() { start(); }
+
+void fetch_device_records() {
+  ErrnoGuard guard;
+  call_on_own_stack([](void*) { device_work_given(); }, nullptr);
+}
 
 void end_device_collection() { device_leave(); }
 
@@ -143,12 +148,14 @@ void stream_created(const FinishedCall& call, CUstream stream, u64 context) {
 void default_stream_used(const FinishedCall& call, u64 context) {
   if (!wanted.device || !first_sight(context, call.per_thread ? call.thread() : 0)) return;
   ErrnoGuard guard;
+  start();  // a context that came to be in a way that we do not see
   device_stream_seen(context, 0, call.per_thread, call.thread());
 }
 
 void exec_created(CUgraphExec exec) {
   if (!wanted.device) return;
   ErrnoGuard guard;
+  work_given();  // its kernels are known from here on, so that their launches take the short way
   device_graph_seen(reinterpret_cast<u64>(exec));
 }
 

@@ -1,6 +1,7 @@
 // Device time: what the session and the recorded calls tell cupti/, and how cupti/ writes among the definitions.
 #pragma once
 
+#include "cupti/loader.h"
 #include "interpose/definition/facts.h"
 #include "interpose/settings/options.h"
 
@@ -8,9 +9,21 @@ namespace gputrace {
 
 // A new session: what was asked for. Before its gate opens.
 void configure_device_collection(const Options& options, Bytes ring_budget);
-// The program initializes the driver: before the real call and after it. Only the first of each does something.
+// The program is about to initialize the driver, or to make a context: hands its argument through. Only the first does
+// something.
 unsigned initializing_driver(unsigned flags);
-void driver_ready();
+void make_ready_for_context();
+template <typename Argument>
+Argument making_context(Argument argument) {
+  make_ready_for_context();
+  return argument;
+}
+// After each call that gives work to a device; the first begins what fetches its records.
+void fetch_device_records();
+inline __attribute__((always_inline)) void work_given() {
+  if (device_awaits_work.load(std::memory_order_relaxed)) [[unlikely]]
+    fetch_device_records();
+}
 // For good.
 void end_device_collection();
 // The window of the session was moved by the program itself.

@@ -51,6 +51,7 @@ void finish(const FinishedCall& call) {
   record.flags = stream_flags(call, reinterpret_cast<CUstream>(record.stream));
   fill_header(record, call);
   commit(thread, at, sizeof(KernelLaunch), call.generation);
+  work_given();
   function_launched(call, function);
 }
 

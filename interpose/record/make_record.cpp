@@ -110,6 +110,7 @@ void kernel_launch_ex(const FinishedCall& call, CUfunction function, const CUlau
     record.flags |= stream_flags(call, config->hStream);
   }
   emit(call, record);
+  work_given();
   function_launched(call, record.function);
 }
 
@@ -212,7 +213,6 @@ void driver_initialized(const FinishedCall& call) {
   plain(call, 0);
   if (!call.ok()) return;
   process_ready(call);
-  driver_ready();
 }
 
 void profiler_range(const FinishedCall& call, bool begin) {

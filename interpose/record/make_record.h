@@ -51,6 +51,7 @@ GT_HOT void kernel_launch(const FinishedCall& call, CUfunction function, Extent3
   record.dynamic_shared_bytes = shared;
   record.flags = flags | stream_flags(call, stream);
   emit(call, record);
+  work_given();
   function_launched(call, record.function);
 }
 void kernel_launch_ex(const FinishedCall& call, CUfunction function, const CUlaunchConfig* config);
@@ -62,6 +63,7 @@ GT_HOT void graph_launch(const FinishedCall& call, CUgraphExec exec, CUstream st
   record.context = call.context();
   record.flags = stream_flags(call, stream);
   emit(call, record);
+  work_given();
 }
 
 // ------------------------------------------------------------------ copies and memsets
@@ -119,6 +121,7 @@ GT_HOT void emit_copy(const FinishedCall& call, const CopyShape& shape, bool asy
   record.destination_memory = static_cast<u8>(shape.to);
   record.flags = (asynchronous ? stream_flags(call, stream) : launch_flags(call)) | shape.dimensions << 16 | more_flags;
   emit(call, record);
+  work_given();
 }
 template <typename To, typename From>
 GT_HOT void copy(const FinishedCall& call, CopyKind kind, To to, From from, u64 bytes) {
@@ -196,6 +199,7 @@ GT_HOT void emit_memset(const FinishedCall& call, u64 to, u64 bytes, u32 element
   record.asynchronous = asynchronous;
   record.element_bytes = static_cast<u8>(element);
   emit(call, record);
+  work_given();
 }
 GT_HOT void memset_1d(const FinishedCall& call, u64 to, u64 count, u32 element) {
   emit_memset(call, to, count * element, element, false, nullptr);

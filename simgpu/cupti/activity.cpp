@@ -173,7 +173,6 @@ void on_leave(const CallNotice& n) {
     }
   }
   record_call(n, number, thread_id());
-  want_buffer();
 }
 
 void on_resource(const ResourceNotice& n) {

@@ -25,7 +25,6 @@ CUptiResult switch_kind(CUpti_ActivityKind kind, CUcontext context, bool all, bo
     return CUPTI_ERROR_INVALID_CONTEXT;
   const CUptiResult result = enable_kind(kind, id, on);
   if (result != CUPTI_SUCCESS || !on) return result;
-  start_worker();
   want_buffer();
   return result;
 }
@@ -43,12 +42,11 @@ CUptiResult switch_call(bool runtime, CUpti_CallbackId call, bool on) {
   if (call == 0 || call >= (runtime ? uint32_t{CUPTI_RUNTIME_TRACE_CBID_SIZE} : uint32_t{CUPTI_DRIVER_TRACE_CBID_SIZE}))
     return CUPTI_ERROR_INVALID_PARAMETER;
   enable_call(runtime, call, on);
-  if (on) start_worker();
   return CUPTI_SUCCESS;
 }
 
-// Attributes by number: how long their value is, and what it is now. Only the size of the device's buffers has a
-// meaning here; the others are kept.
+// Attributes by number: how long their value is, and what it is now. Only the size of the device's buffers and whose buffers records go into
+// have a meaning here; the others are kept.
 struct Attribute {
   size_t bytes;
   uint64_t value;
@@ -58,6 +56,7 @@ Attribute* attribute_of(CUpti_ActivityAttribute number) {
                              {sizeof(size_t), 25'000}, {sizeof(size_t), 250},     {sizeof(uint8_t), 0},
                              {sizeof(size_t), 3},      {sizeof(size_t), 3},       {sizeof(uint8_t), 0},
                              {sizeof(uint8_t), 1},     {sizeof(size_t), 1 << 20}};
+  if (number == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER && !has_thread_buffers()) return nullptr;
   const auto index = static_cast<size_t>(number);
   return index < std::size(kept) ? &kept[index] : nullptr;
 }
@@ -218,6 +217,7 @@ CUPTI_SIM(cuptiActivitySetAttribute, driver, (CUpti_ActivityAttribute number, si
     if (given == 0) return CUPTI_ERROR_INVALID_PARAMETER;
     set_device_buffer(given);
   }
+  if (number == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER) set_per_thread(given != 0);
   attribute->value = given;
   return CUPTI_SUCCESS;
 }

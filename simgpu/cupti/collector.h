@@ -1,14 +1,15 @@
-// From notices to the client's buffers.
+// From notices to the client's buffers, with the manners of NVIDIA's CUPTI.
 //
-//   the program's threads ──add()──▶ incoming ──drain──▶ waiting (until its operation has ended) ──▶ the open buffer
-//                                                                       full, or flushed ──▶ completed ──▶ the client
+//   the program's threads ──add()──▶ a place in the thread's buffer, at the launch ──▶ its stamps, when the operation has ended
+//                                    full ──▶ filled ── all its operations have ended, or a forced flush ──▶ the client
 //
-//   · add() appends under a lock that nobody holds for long; it never calls the client.
-//   · Draining and calling the client is done by one worker thread, and by the thread that flushes.
-//   · A record is written into a buffer only once its operation has ended. A forced flush gives the others too, with
-//     the stamps that are not known yet as 0, and never again.
-//   · The first buffer is asked for when a kind is enabled, and the next one by whoever leaves a recorded call and finds none open (clients
-//     look at whether they were asked to know whether anything was recorded); else by whoever drains.
+//   · Each thread has a buffer of its own (CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 1 by default), else all have one. A
+//     thread's last buffer counts as full when the thread ends.
+//   · The client is asked for a buffer on the program's own thread, in the middle of its call, and under locks of the driver's; once
+//     when a kind is enabled, on the client's thread.
+//   · A buffer is handed out whole: one with an operation that has not ended is withheld, full or not, by cuptiActivityFlushAll(0) too.
+//     A forced flush gives it with 0 for the stamps that are not known yet, and never again.
+//   · Full buffers are handed out by one worker thread, which begins with the first record; a flush hands out on its own thread.
 //   · Without a buffer from the client (NULL, too small) a record is dropped and counted.
 #pragma once
 
@@ -40,14 +41,16 @@ uint64_t next_record_number();
 
 void set_buffer_callbacks(CUpti_BuffersCallbackRequestFunc request, CUpti_BuffersCallbackCompleteFunc complete);
 bool has_buffer_callbacks();
-// Asks the client for a buffer where none is open. On the client's own threads, and under none of the driver's locks.
+// Asks the client for a buffer for this thread if it has none.
 void want_buffer();
+// A buffer for each thread, or one for all. What is open stays where it is.
+void set_per_thread(bool each);
+bool per_thread();
 // False: called from within a callback of the client, which must not.
 bool flush(bool forced);
 void set_flush_period(Nanos period);  // 0: the worker's own rhythm
 size_t take_dropped();
 void drop(size_t records);
-void start_worker();
 // Ends the worker; what has not been flushed is forgotten. For cuptiFinalize.
 void reset_collector();
 

@@ -39,9 +39,9 @@ Layout cuda_12_8(const char* cuda, uint32_t api_version) {
 
 Layout cuda_12_4(const char* cuda, uint32_t api_version) {
   Layout layout = cuda_12_8(cuda, api_version);
+  if (api_version < 22) layout.overhead = sizeof(CUpti_ActivityOverhead2);
   layout.copy = sizeof(CUpti_ActivityMemcpy5);
   layout.sync = sizeof(CUpti_ActivitySynchronization);
-  layout.overhead = sizeof(CUpti_ActivityOverhead2);
   layout.memory = sizeof(CUpti_ActivityMemory3);
   layout.pool = sizeof(CUpti_ActivityMemoryPool2);
   layout.context = sizeof(CUpti_ActivityContext2);
@@ -93,5 +93,6 @@ const Layout& layout() {
 }
 
 bool has_per_call_switches() { return layout().api_version >= 23; }
+bool has_thread_buffers() { return layout().api_version >= 21; }
 
 }  // namespace simgpu::cupti

@@ -28,5 +28,7 @@ struct Layout {
 const Layout& layout();
 // Whether cuptiActivityEnableDriverApi and -RuntimeApi are there (12.5).
 bool has_per_call_switches();
+// Buffers for each thread: from 12.3 on.
+bool has_thread_buffers();
 
 }  // namespace simgpu::cupti

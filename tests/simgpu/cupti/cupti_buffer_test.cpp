@@ -19,23 +19,73 @@ size_t dropped() {
   return count;
 }
 
-TEST(CuptiBuffers, RecordsComeOnlyWhenTheirKernelHasEnded) {
+TEST(CuptiBuffers, ABufferWithAnUnfinishedKernelIsWithheld) {
   run_child({{"SIMGPU_CLOCK", "monotonic"}, {"SIMGPU_KERNEL_TIME", "plain=300ms,touch=1us"}}, [] {
+    client().buffer_bytes = sizeof(CUpti_ActivityKernel10) * 2;
     start_client({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
     Loaded loaded;
     CUstream other = nullptr;
     ASSERT_EQ(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     ASSERT_EQ(launch(loaded.function("plain"), 1, 32), CUDA_SUCCESS);
-    ASSERT_EQ(launch(loaded.function("bounded"), 1, 32, other), CUDA_SUCCESS);
+    launch_many(loaded.function("bounded"), 4, other);
     ASSERT_EQ(cuStreamSynchronize(other), CUDA_SUCCESS);
     ASSERT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
-    ASSERT_EQ(client().kernels().size(), 1u);
-    EXPECT_STREQ(client().kernels()[0].name, "bounded");
+    ASSERT_EQ(client().kernels().size(), 3u);  // what has ended, but for the one that lies beside it
+    for (const auto& kernel : client().kernels()) EXPECT_STREQ(kernel.name, "bounded");
     ASSERT_EQ(cuCtxSynchronize(), CUDA_SUCCESS);
-    EXPECT_EQ(client().kernels().size(), 1u);  // nobody flushed
     ASSERT_EQ(cuptiActivityFlushAll(0), CUPTI_SUCCESS);
-    ASSERT_EQ(client().kernels().size(), 2u);
-    EXPECT_STREQ(client().kernels()[1].name, "plain");
+    ASSERT_EQ(client().kernels().size(), 5u);
+    EXPECT_STREQ(client().kernels()[3].name, "plain");
+    EXPECT_STREQ(client().kernels()[4].name, "bounded");
+  });
+}
+
+TEST(CuptiBuffers, EachThreadHasItsOwnUnlessTheClientWantsOne) {
+  for (const bool each : {true, false}) {
+    run_child({}, [each] {
+      uint8_t value = 2;
+      size_t size = sizeof value;
+      ASSERT_EQ(cuptiActivityGetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &value),
+                CUPTI_SUCCESS);
+      EXPECT_EQ(value, 1);
+      value = each ? 1 : 0;
+      ASSERT_EQ(cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, &size, &value),
+                CUPTI_SUCCESS);
+      start_client({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
+      Loaded loaded;
+      std::vector<std::thread> threads;
+      for (int t = 0; t < 40; ++t) {
+        threads.emplace_back([&] {
+          ASSERT_EQ(cuCtxSetCurrent(loaded.context), CUDA_SUCCESS);
+          launch_many(loaded.function("plain"), 3);
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      finish_client();
+      EXPECT_EQ(client().kernels().size(), 120u);
+      EXPECT_EQ(client().requested, each ? 41 : 1);  // and the one of the thread that enabled
+    });
+  }
+}
+
+TEST(CuptiBuffers, TheProgramsOwnThreadIsAskedForABuffer) {
+  run_child({}, [] {
+    static std::atomic<pthread_t> asked{};
+    const auto give = [](uint8_t** buffer, size_t* size, size_t* most) {
+      asked = pthread_self();
+      give_buffer(buffer, size, most);
+    };
+    ASSERT_EQ(cuptiActivityRegisterCallbacks(give, take_buffer), CUPTI_SUCCESS);
+    ASSERT_EQ(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL), CUPTI_SUCCESS);
+    Loaded loaded;
+    std::thread thread([&] {
+      ASSERT_EQ(cuCtxSetCurrent(loaded.context), CUDA_SUCCESS);
+      launch_many(loaded.function("plain"), 1);
+      EXPECT_TRUE(pthread_equal(asked, pthread_self()));
+    });
+    thread.join();
+    finish_client();
+    EXPECT_EQ(client().kernels().size(), 1u);
   });
 }
 

@@ -10,24 +10,56 @@
 namespace gputrace {
 namespace {
 
-TEST(ActivityBuffers, SizesFollowTheBudget) {
-  const auto size_of = [](u64 budget) {
-    ActivityBuffers buffers;
-    buffers.configure(budget);
-    return buffers.size();
-  };
-  EXPECT_EQ(size_of(32u << 20), 1u << 20);
-  EXPECT_EQ(size_of(2u << 20), 256u << 10);
-  EXPECT_EQ(size_of(1024), 64u << 10) << "the smallest";
+constexpr u64 kFirst = ActivityBuffers::kFirst;
+constexpr Nanos kFast = ActivityBuffers::kFast, kSlow = ActivityBuffers::kSlow;
+
+// One buffer is asked for, filled and given back so much later; its size.
+u64 turn(ActivityBuffers& buffers, Nanos& now, Nanos out, bool full = true) {
+  u64 size = 0;
+  u8* data = buffers.request(size, now);
+  now += out;
+  buffers.complete(data, full ? size - 100 : 200, now);
+  buffers.give_back(buffers.take().data);
+  return size;
+}
+
+TEST(ActivityBuffers, SizesFollowTheRateAtWhichTheyFill) {
+  ActivityBuffers buffers;
+  buffers.configure(32u << 20);
+  Nanos now = 1;
+  for (u64 size = kFirst; size < ActivityBuffers::kLargest; size *= 2) EXPECT_EQ(turn(buffers, now, kFast / 2), size);
+  EXPECT_EQ(turn(buffers, now, kFast / 2), ActivityBuffers::kLargest);
+  EXPECT_EQ(turn(buffers, now, kFast * 2), ActivityBuffers::kLargest) << "right as it is";
+  EXPECT_EQ(turn(buffers, now, kSlow * 2), ActivityBuffers::kLargest);
+  EXPECT_EQ(turn(buffers, now, kFast / 2, false), ActivityBuffers::kLargest / 2) << "flushed, not filled";
+  for (u64 size = ActivityBuffers::kLargest / 2; size > ActivityBuffers::kSmallest; size /= 2)
+    EXPECT_EQ(turn(buffers, now, kSlow * 2), size);
+  EXPECT_EQ(turn(buffers, now, kSlow * 2), ActivityBuffers::kSmallest);
+  EXPECT_EQ(turn(buffers, now, kSlow * 2), ActivityBuffers::kSmallest);
+}
+
+TEST(ActivityBuffers, AThousandThreadsEachFindOne) {
+  ActivityBuffers buffers;
+  buffers.configure(32u << 20);
+  Nanos now = 1;
+  for (int i = 0; i < 20; ++i) turn(buffers, now, kFast / 2);  // large ones are in use
+  u64 bytes = 0;
+  for (int thread = 0; thread < 1000; ++thread) {
+    u64 size = 0;
+    ASSERT_NE(buffers.request(size, now), nullptr) << thread;
+    bytes += size;
+  }
+  EXPECT_LE(bytes, 32u << 20);
+  EXPECT_EQ(buffers.take_refused(), 0u);
 }
 
 TEST(ActivityBuffers, RefusesAndCountsWhenAllAreLent) {
   ActivityBuffers buffers;
-  buffers.configure(512u << 10);  // eight of 64 KiB
+  buffers.configure(64u << 10);  // eight of 8 KiB
   std::set<u8*> lent;
   u64 size = 0;
   while (u8* data = buffers.request(size)) {
-    EXPECT_EQ(size, 64u << 10);
+    EXPECT_EQ(size, 8u << 10);
     EXPECT_TRUE(lent.insert(data).second) << "lent twice";
     data[0] = data[size - 1] = 1;
   }
