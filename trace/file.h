@@ -107,11 +107,11 @@ struct InFlightEntry {
   u32 reserved;
 };
 
-// Signalled, Stopped and SidecarError are read; the sidecar of this version writes none of them.
+// Stopped and SidecarError are read; the sidecar of this version writes neither.
 enum class EndReason : u32 {
-  Exited = 1,        // exit handlers ran
-  Vanished = 2,      // the process is gone and no exit handler ran: _exit, signal, SIGKILL
-  Signalled = 3,     // the launcher saw the signal: EndEntry::detail
+  Exited = 1,        // exit handlers ran, or the exit code is known: EndEntry::detail
+  Vanished = 2,      // the process is gone, no exit handler ran, and nobody could say how: _exit, a signal
+  Signalled = 3,     // its parent saw the signal: EndEntry::detail
   Executed = 4,      // replaced by exec
   Stopped = 5,       // the sidecar was asked to stop
   SidecarError = 6,  // detail: errno

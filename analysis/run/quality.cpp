@@ -117,6 +117,8 @@ Coverage coverage_of(const LoadedRun& run) {
     unsure += process.launches_unsure;
     unmatched += process.unmatched_frees;
     inexact = inexact || !process.counters_exact;
+    if (!process.who.never_open.empty())
+      coverage.remarks.push_back("nothing was recorded of " + name_of(process) + ": " + process.who.never_open);
     incomplete_ledger = incomplete_ledger || !process.ledger_complete;
   }
   if (device_collected(run)) coverage.device_timing = "cupti";
