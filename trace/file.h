@@ -47,6 +47,9 @@ enum class ChunkKind : u16 {
   Health = 6,    // HealthEntry[]: counters per thread, cumulative, then the process (tid 0); newest wins
   InFlight = 7,  // InFlightEntry[]: calls open when the process ended
   End = 8,       // EndEntry: how it ended; absent when the sidecar was killed
+  Counters =
+      9,  // HealthEntry of the process, at one place and written anew there many times a second: what was seen by
+          // then, whatever dies later. Raw; the only chunk that ever changes
 };
 
 enum class Encoding : u16 {

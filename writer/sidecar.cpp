@@ -21,6 +21,7 @@ constexpr Nanos kScanAfterEnd = 30'000 * kMillisecond;  // for machine code that
 constexpr Nanos kRunPatience =
     1000 * kMillisecond;  // until `run` has said how the program ended: it waits for us longer
 constexpr Nanos kParentPatience = 50 * kMillisecond;    // until another parent has asked for it
+constexpr Nanos kCountEvery = 2 * kMillisecond;         // counters in their place in the file
 constexpr Nanos kCheckpointEvery = 500 * kMillisecond;  // what is older than a second is in the file
 
 // "8f3a0b12-..." → 16 bytes; zeros where it is no UUID.
@@ -141,6 +142,7 @@ bool Sidecar::open_trace(const SegmentView& segment) {
     log_.put_into(directory_.fd.get(), name + ".log");
     auto writer = TraceWriter::create(directory_.fd.get(), name + ".gtrace", file_header(segment.header()), limit);
     if (writer) {
+      (void)writer.value().begin_counters();
       trace_path_ = directory_.path + "/" + name + ".gtrace";
       sink_ = std::make_unique<TraceSink>(std::move(writer).value());
       log_.info("writing " + trace_path_);
@@ -166,12 +168,17 @@ void Sidecar::say_unwritable(const OutputError& error) {
 
 ProcessWatch::State Sidecar::follow() {
   Nanos pause = kMillisecond;
-  Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery;
+  Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery, next_count = 0;
   while (true) {
     pause = next_pause(pause, consumer_->drain());
     if (scanner_) scanner_->exchange([this](const RecordHeader& record) { take_scan(record); });
     say_stop();
-    if (const Nanos now = monotonic_nanos(); now >= next_checkpoint) {
+    const Nanos now = monotonic_nanos();
+    if (now >= next_count) {
+      sink_->update_counters(*consumer_, ticks_of(clock_));
+      next_count = now + kCountEvery + (monotonic_nanos() - now) * 50;  // with thousands of threads it takes its time
+    }
+    if (now >= next_checkpoint) {
       next_checkpoint = now + kCheckpointEvery;
       sink_->add_anchor(take_anchor(clock_));
       sink_->checkpoint(*consumer_, ticks_of(clock_), false);
@@ -195,6 +202,8 @@ Nanos Sidecar::next_pause(Nanos pause, u64 bytes) const {
 }
 
 void Sidecar::finish(ProcessWatch::State how) {
+  // First of all: whoever ended the program may end us too.
+  sink_->update_counters(*consumer_, ticks_of(clock_));
   const auto open_calls = consumer_->open_calls();
   consumer_->drain_last();
   sink_->add_anchor(take_anchor(clock_));
