@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <memory>
@@ -103,6 +104,18 @@ void look_below(const std::string& folder, int depth, std::set<std::string>& fou
   closedir(dir);
 }
 
+// Writes a page into a new file and removes it. Returns 0 or an errno.
+int write_probe(const std::string& folder) {
+  const std::string path = folder + "/.gputrace-probe-" + std::to_string(getpid());
+  const Fd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!file) return errno;
+  const std::string page(4096, 'x');
+  const ssize_t wrote = write(file.get(), page.data(), page.size());
+  const int error = wrote < 0 ? errno : wrote < static_cast<ssize_t>(page.size()) ? ENOSPC : 0;
+  unlink(path.c_str());
+  return error;
+}
+
 bool is_trace(const std::string& path) {
   const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   char magic[sizeof kFileMagic];
@@ -131,6 +144,38 @@ OutputDirectory resolve_output(const std::string& wanted) {
   output.root = before_token(absolute);
   output.shown = before_token(output.shown);
   return output;
+}
+
+PreparedOutput prepare_output(const std::string& root) {
+  PreparedOutput prepared;
+  const auto refuse = [&](const std::string& path, int error) {
+    prepared.problem = path + (error == EROFS                       ? " is read-only"
+                               : error == ENOTDIR                   ? " is not a directory"
+                               : error == ENOSPC || error == EDQUOT ? " is on a full disk"
+                                                                    : std::string(": ") + std::strerror(error));
+    prepared.fix = "-o DIR, or GPUTRACE_OUTPUT=$HOME/gputrace-%j";
+    remove_if_empty(prepared);
+    return prepared;
+  };
+  for (std::size_t at = 1; at <= root.size(); ++at) {
+    if (at != root.size() && root[at] != '/') continue;
+    const std::string part = root.substr(0, at);
+    if (mkdir(part.c_str(), 0700) == 0) {
+      (void)chmod(part.c_str(), 0700);  // whatever the umask says
+      prepared.made.push_back(part);
+      continue;
+    }
+    const int error = errno;
+    struct stat about;
+    if (stat(part.c_str(), &about) != 0) return refuse(part, error == EEXIST ? errno : error);
+    if (!S_ISDIR(about.st_mode)) return refuse(part, ENOTDIR);
+  }
+  if (const int error = write_probe(root)) return refuse(root, error);
+  return prepared;
+}
+
+void remove_if_empty(const PreparedOutput& prepared) {
+  for (auto made = prepared.made.rbegin(); made != prepared.made.rend(); ++made) (void)rmdir(made->c_str());
 }
 
 std::set<std::string> traces_below(const std::string& root) {

@@ -16,6 +16,16 @@ struct OutputDirectory {
 
 OutputDirectory resolve_output(const std::string& wanted);
 
+// A directory that traces can be written into.
+struct PreparedOutput {
+  std::vector<std::string> made;  // directories that were not there before, outermost first
+  std::string problem, fix;       // why nothing can be written there; empty: it can
+};
+// Makes `root` with its parents (0700) and writes a probe into it, which is removed. What was made stays only where it works.
+PreparedOutput prepare_output(const std::string& root);
+// Removes what prepare_output() made, if nothing was put there.
+void remove_if_empty(const PreparedOutput& prepared);
+
 // Every *.gtrace at most four levels below `root`, by path.
 std::set<std::string> traces_below(const std::string& root);
 

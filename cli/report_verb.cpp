@@ -142,8 +142,11 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   return text;
 }
 
-bool incomplete(const Report& report) {
-  return report.coverage.truncated || report.coverage.dropped > 0 || report.coverage.unknown_records > 0;
+// Everything that is missing, in a sentence; empty: nothing.
+std::string what_is_missing(const Report& report) {
+  std::string text;
+  for (const std::string& clause : report.coverage.missing) text += (text.empty() ? "" : "; ") + clause;
+  return text;
 }
 
 }  // namespace
@@ -192,13 +195,13 @@ int report_verb(const Arguments& arguments, Globals& globals) {
       if (what == section) return fail(kNoInput, fmt::format("section '{}' is not in this trace: {}", section, why));
     }
   }
-  const bool strict_fails = options.strict && incomplete(report);
+  const std::string missing = what_is_missing(report);
   Output output(options.output);
   if (!output.open()) return kRuntimeError;
   output.write(render(options, globals, report));
   const int code = output.close();
-  if (code != kOk || !strict_fails) return code;
-  return fail(kIncomplete, "the data are incomplete (--strict): dropped, unknown or missing records");
+  if (code != kOk || !options.strict || missing.empty()) return code;
+  return fail(kIncomplete, "the data are incomplete (--strict): " + missing);
 }
 
 }  // namespace gputrace

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/fault.h"
 #include "trace/record.h"
 
 namespace gputrace {
@@ -112,6 +113,7 @@ void Consumer::scan_slots() {
     const ThreadSlot& slot = segment_.slot(i);
     const u32 state = slot.state.load(std::memory_order_acquire);
     if (state != static_cast<u32>(SlotState::Live) && state != static_cast<u32>(SlotState::Ended)) continue;
+    GT_FAULT_POINT("slot seen");
     const u32 incarnation = __atomic_load_n(&slot.incarnation, __ATOMIC_ACQUIRE);
     // Incarnation 0: taken, and not opened yet. One that has ended: taken again, and not opened yet.
     if ((i && !incarnation) || incarnation < finished_[i]) continue;
@@ -128,6 +130,11 @@ void Consumer::scan_blocks(bool last) {
   for (u32 i = 0; i < count; ++i) {
     u64 word = segment_.state(i).load(std::memory_order_acquire);
     if (block_state(word) == BlockState::Free) continue;
+    if (block_state(word) == BlockState::Claimed) {  // what its words say is its last owner's
+      ++used;
+      continue;
+    }
+    GT_FAULT_POINT("state read");
     ++used;
     if (block_state(word) == BlockState::Reading) {
       if (!last) continue;
@@ -154,14 +161,19 @@ Consumer::Candidate Consumer::read_header(u32 index, u64 word) const {
   candidate.index = index;
   candidate.word = word;
   candidate.slot = peek(block.slot);
+  GT_FAULT_POINT("slot read");
   candidate.incarnation = peek(block.incarnation);
+  GT_FAULT_POINT("incarnation read");
   candidate.sequence = peek(block.sequence);
+  GT_FAULT_POINT("sequence read");
   candidate.first_record = peek(block.first_record);
+  GT_FAULT_POINT("first_record read");
   // The words first: in the other order a block that is taken meanwhile could show its new owner's words with the old
   // one's bytes. Pairs with the release fence in the producer's take_block().
   std::atomic_thread_fence(std::memory_order_acquire);
   candidate.committed = std::min(block.committed.load(std::memory_order_acquire),
                                  segment_.block_capacity());  // pairs with the release in the producer's commit()
+  GT_FAULT_POINT("committed read");
   candidate.nobody =
       candidate.slot >= segment_.header().slot_count || candidate.incarnation < finished_[candidate.slot];
   return candidate;
@@ -223,10 +235,13 @@ u64 Consumer::take(const Candidate& candidate, bool last) {
     if (segment_.state(candidate.index).load(std::memory_order_acquire) == full) word = full;
   }
   const bool exclusive = last || block_state(word) == BlockState::Full || owner_has_ended(candidate);
+  GT_FAULT_POINT("to be taken");
   if (!exclusive) return take_records(candidate, false);
   const u64 reading = next_block_word(word, BlockState::Reading);
   if (!segment_.state(candidate.index).compare_exchange_strong(word, reading, std::memory_order_acq_rel)) return 0;
+  GT_FAULT_POINT("block is being read");
   const u64 bytes = take_records(read_header(candidate.index, reading), true);
+  GT_FAULT_POINT("block was read");
   partials_[candidate.index] = {};
   word = reading;
   segment_.state(candidate.index)
@@ -259,6 +274,7 @@ bool Consumer::owner_has_ended(const Candidate& candidate) const {
 bool Consumer::copy_block(const Candidate& candidate, u32 from, bool exclusive) {
   const BlockHeader& block = segment_.block(candidate.index);
   std::memcpy(buffer_.data(), segment_.records(candidate.index) + from, candidate.committed - from);
+  GT_FAULT_POINT("records copied");
   if (exclusive) return true;
   std::atomic_thread_fence(std::memory_order_acquire);
   const u64 word = segment_.state(candidate.index).load(std::memory_order_acquire);
@@ -307,6 +323,7 @@ void Consumer::finish_ended() {
     if (!thread || thread->has_blocks) continue;
     ThreadSlot& slot = segment_.slot(thread->info.slot);
     read_counters(slot, *thread);
+    GT_FAULT_POINT("counters read");
     u32 state = static_cast<u32>(SlotState::Ended);
     if (peek(slot.incarnation) != thread->info.incarnation) continue;
     if (slot.state.compare_exchange_strong(state, static_cast<u32>(SlotState::Free), std::memory_order_acq_rel))

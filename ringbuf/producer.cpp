@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "base/fault.h"
 #include "base/raw_syscall.h"
 
 namespace gputrace {
@@ -47,7 +48,9 @@ u32 claim_free_block(bool for_definitions) {
   for (u32 i = 0; i < span; ++i) {
     const u32 index = first + (start + i) % span;
     const u64 word = producer.block_states[index].load(std::memory_order_relaxed);
-    if (block_state(word) != BlockState::Free || !change_block(index, word, BlockState::Writing)) continue;
+    if (block_state(word) != BlockState::Free) continue;
+    GT_FAULT_POINT("free block seen");
+    if (!change_block(index, word, BlockState::Claimed)) continue;
     if (!for_definitions) producer.next_block.store(index - first + 1, std::memory_order_relaxed);
     return index;
   }
@@ -72,7 +75,8 @@ u32 claim_oldest_full_block() {
       oldest_claimed = claimed;
     }
     if (oldest == kNoBlock) return kNoBlock;
-    if (change_block(oldest, oldest_word, BlockState::Writing)) return oldest;
+    GT_FAULT_POINT("oldest block chosen");
+    if (change_block(oldest, oldest_word, BlockState::Claimed)) return oldest;
   }
   return kNoBlock;
 }
@@ -83,7 +87,9 @@ void hand_over(ThreadState& thread) {
   const u64 word = producer.block_states[index].load(std::memory_order_relaxed);
   // Only the owner takes a block out of Writing: this cannot fail unless the other side is broken. The state
   // changes first: in the other order a process killed in between would leave the block to nobody.
+  GT_FAULT_POINT("block is full");
   if (block_state(word) == BlockState::Writing) change_block(index, word, BlockState::Full);
+  GT_FAULT_POINT("block handed over");
   thread.slot->current_block.store(kNoBlock, std::memory_order_release);
   thread.block = nullptr;
   thread.cursor = thread.limit = nullptr;
@@ -96,17 +102,28 @@ bool take_block(ThreadState& thread, Ticks now) {
     index = claim_oldest_full_block();
   if (index == kNoBlock) return false;
   BlockHeader* block = block_at(index);
+  GT_FAULT_POINT("block claimed");
   block->committed.store(0, std::memory_order_relaxed);
-  // Pairs with the acquire fence in Consumer::read_header(): whoever reads one of the new owner's words below and then looks at
-  // `committed` sees this 0, or what the new owner has committed since.
+  GT_FAULT_POINT("block emptied");
+  // Pairs with the acquire fence in Consumer::read_header(): a consumer that looks while the block changes hands (it saw it Full, or
+  // Writing, before) and reads one of the new owner's words below sees this 0, or what the new owner has committed since.
   std::atomic_thread_fence(std::memory_order_release);
   std::atomic_ref(block->slot).store(index_of(&slot), std::memory_order_relaxed);
+  GT_FAULT_POINT("block: slot");
   std::atomic_ref(block->incarnation).store(slot.incarnation, std::memory_order_relaxed);
+  GT_FAULT_POINT("block: incarnation");
   std::atomic_ref(block->sequence).store(slot.next_sequence++, std::memory_order_relaxed);
+  GT_FAULT_POINT("block: sequence");
   // The record that asks for room is counted as seen already.
   std::atomic_ref(block->first_record).store(slot.seen - dropped_total(slot) - 1, std::memory_order_relaxed);
   std::atomic_ref(block->claimed).store(now, std::memory_order_relaxed);
+  GT_FAULT_POINT("block named");
+  // Pairs with the acquire in Consumer::scan_blocks(): whoever sees it Writing reads the words above, and none of its last owner's.
+  const u64 claimed = producer.block_states[index].load(std::memory_order_relaxed);
+  producer.block_states[index].store(next_block_word(claimed, BlockState::Writing), std::memory_order_release);
+  GT_FAULT_POINT("block is writing");
   slot.current_block.store(index, std::memory_order_release);
+  GT_FAULT_POINT("block is current");
   thread.block = block;
   thread.cursor = reinterpret_cast<char*>(block + 1);
   thread.limit = reinterpret_cast<char*>(block) + producer.block_size;
@@ -140,6 +157,7 @@ void write_gap(ThreadState& thread, SlotLedger& ledger) {
   ledger.gap_count = 0;
   signal_safe_add(thread.slot->seen, 1);
   std::memcpy(thread.cursor, &gap, sizeof gap);
+  GT_FAULT_POINT("gap written");
   thread.cursor += sizeof gap;
   thread.block->committed.store(sizeof gap, std::memory_order_release);
 }
@@ -148,6 +166,7 @@ bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, raw_syscall(SYS_ge
 
 void end_slot(ThreadSlot& slot, Ticks now) {
   slot.end = now;
+  GT_FAULT_POINT("slot: end");
   slot.state.store(static_cast<u32>(SlotState::Ended), std::memory_order_release);  // pairs with the consumer's acquire
 }
 
@@ -212,6 +231,7 @@ ThreadSlot* claim_slot(Ticks now) {
 }
 
 void open_slot(ThreadSlot& slot) {
+  GT_FAULT_POINT("slot claimed");
   slot.seen = 0;
   for (u64& dropped : slot.dropped) dropped = 0;
   slot.depth = 0;
@@ -226,7 +246,9 @@ void open_slot(ThreadSlot& slot) {
   producer.ledgers[index_of(&slot)] = {};
   // A reader that sees the new incarnation sees the new thread's words.
   std::atomic_thread_fence(std::memory_order_release);
+  GT_FAULT_POINT("slot described");
   slot.incarnation++;
+  GT_FAULT_POINT("slot open");
 }
 
 void open_definitions_slot() {

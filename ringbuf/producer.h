@@ -17,6 +17,7 @@
 #include <atomic>
 
 #include "base/clock.h"
+#include "base/fault.h"
 #include "base/types.h"
 #include "ringbuf/segment.h"
 #include "trace/record.h"
@@ -177,10 +178,12 @@ inline bool has_begun(const ThreadState& thread) { return thread.busy >= sizeof(
 // Publishes what was reserved, unless the process is no longer the one that reserved it.
 __attribute__((always_inline)) inline void commit(ThreadState& thread, char* at, u32 size, u64 generation) {
   compiler_barrier();
+  GT_FAULT_POINT("record written");
   if (gate_generation() == generation) [[likely]] {
     thread.cursor = at + size;
     const u32 committed = static_cast<u32>(at + size - reinterpret_cast<char*>(thread.block + 1));
     thread.block->committed.store(committed, std::memory_order_release);  // pairs with the consumer's acquire
+    GT_FAULT_POINT("record committed");
   }
   compiler_barrier();
   thread.busy = 0;

@@ -31,7 +31,7 @@
 namespace gputrace {
 
 inline constexpr u64 kSegmentMagic = 0x3167657365636172ull;
-inline constexpr u32 kSegmentVersion = 1;  // the sidecar refuses another one
+inline constexpr u32 kSegmentVersion = 2;  // the sidecar refuses another one
 inline constexpr u32 kNoBlock = 0xffffffffu;
 inline constexpr u32 kReservedBlocks = 4;  // the last free blocks go to slot 0 only
 inline constexpr u32 kInFlightDepth = 6;   // deeper nesting is recorded, but not shown in flight
@@ -134,15 +134,17 @@ struct alignas(64) ThreadSlot {
 static_assert(sizeof(ThreadSlot) % 64 == 0);
 
 // A block's state word: state in the low byte, the rest counts changes up (no ABA).
-enum class BlockState : u64 { Free = 0, Writing = 1, Full = 2, Reading = 3 };
+enum class BlockState : u64 { Free = 0, Writing = 1, Full = 2, Reading = 3, Claimed = 4 };
 inline constexpr BlockState block_state(u64 word) { return static_cast<BlockState>(word & 0xff); }
 inline constexpr u64 next_block_word(u64 word, BlockState state) {
   return (((word >> 8) + 1) << 8) | static_cast<u64>(state);
 }
-//   Free -> Writing     producer, claims
+//   Free -> Claimed     producer, takes it and writes whose it is. Nobody else touches a claimed block: until it is Writing
+//                       its words are its last owner's, whose thread may have ended since
+//   Claimed -> Writing  producer, once it is named and empty
 //   Writing -> Full     producer, hands over
 //   Full -> Reading     consumer     Reading -> Free     consumer
-//   Full -> Writing     producer, overwrite mode only
+//   Full -> Claimed     producer, overwrite mode only
 
 struct alignas(64) BlockHeader {
   // Bytes of whole records after this header. Producer, release; pairs with the consumer's acquire.

@@ -46,6 +46,12 @@ ChunkEncoder::ChunkEncoder() : state_(std::make_unique<State>()) {}
 ChunkEncoder::~ChunkEncoder() = default;
 const std::vector<u8>& ChunkEncoder::payload() const { return state_->stored; }
 
+Encoding ChunkEncoder::store(const void* data, std::size_t size) {
+  const u8* bytes = static_cast<const u8*>(data);
+  state_->stored.assign(bytes, bytes + size);
+  return Encoding::Raw;
+}
+
 Encoding ChunkEncoder::encode(const void* data, std::size_t size, bool records) {
   State& s = *state_;
   const u8* bytes = static_cast<const u8*>(data);

@@ -22,6 +22,7 @@ class ChunkEncoder {
   ~ChunkEncoder();
   // The stored bytes are in payload() until the next call. `records`: a chain of whole records of one thread.
   Encoding encode(const void* data, std::size_t size, bool records);
+  Encoding store(const void* data, std::size_t size);  // as the bytes are
   const std::vector<u8>& payload() const;
 
  private:

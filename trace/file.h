@@ -47,6 +47,9 @@ enum class ChunkKind : u16 {
   Health = 6,    // HealthEntry[]: counters per thread, cumulative, then the process (tid 0); newest wins
   InFlight = 7,  // InFlightEntry[]: calls open when the process ended
   End = 8,       // EndEntry: how it ended; absent when the sidecar was killed
+  Counters =
+      9,  // HealthEntry of the process, at one place and written anew there many times a second: what was seen by
+          // then, whatever dies later. Raw; the only chunk that ever changes
 };
 
 enum class Encoding : u16 {
@@ -107,11 +110,11 @@ struct InFlightEntry {
   u32 reserved;
 };
 
-// Signalled, Stopped and SidecarError are read; the sidecar of this version writes none of them.
+// Stopped and SidecarError are read; the sidecar of this version writes neither.
 enum class EndReason : u32 {
-  Exited = 1,        // exit handlers ran
-  Vanished = 2,      // the process is gone and no exit handler ran: _exit, signal, SIGKILL
-  Signalled = 3,     // the launcher saw the signal: EndEntry::detail
+  Exited = 1,        // exit handlers ran, or the exit code is known: EndEntry::detail
+  Vanished = 2,      // the process is gone, no exit handler ran, and nobody could say how: _exit, a signal
+  Signalled = 3,     // its parent saw the signal: EndEntry::detail
   Executed = 4,      // replaced by exec
   Stopped = 5,       // the sidecar was asked to stop
   SidecarError = 6,  // detail: errno

@@ -100,7 +100,9 @@ void print_chunk_header() {
       "| 5 | Anchors | Anchor[] |\n"
       "| 6 | Health | HealthEntry[], cumulative; newest of a thread wins; slot %u is the process as a whole |\n"
       "| 7 | InFlight | InFlightEntry[]: calls that were open when the process ended |\n"
-      "| 8 | End | EndEntry; absent when the writer was killed, or still writes |\n\n"
+      "| 8 | End | EndEntry; absent when the writer was killed, or still writes |\n"
+      "| 9 | Counters | HealthEntry of the process, written anew in its place while the program runs: what was seen by "
+      "`begin`, for files without an End |\n\n"
       "| encoding | |\n|---|---|\n"
       "| 0 | the bytes as they are |\n"
       "| 1 | one zstd frame |\n"
@@ -146,12 +148,14 @@ void print_entries() {
                 GT_MEMBER(InFlightEntry, tid, ""), GT_MEMBER(InFlightEntry, call, "id of the call"),
                 GT_MEMBER(InFlightEntry, begin, "ticks"), GT_MEMBER(InFlightEntry, argument, "its main argument"),
                 GT_MEMBER(InFlightEntry, depth, "0: outermost"), GT_MEMBER(InFlightEntry, reserved, "0")});
-  print_struct("EndEntry", sizeof(EndEntry),
-               {GT_MEMBER(EndEntry, reason,
-                          "1 exited, 2 vanished (no exit handler ran), 3 signalled, 4 replaced by exec, 5 stopped, 6 "
-                          "error of the sidecar"),
-                GT_MEMBER(EndEntry, detail, "exit code, signal or errno, where known"),
-                GT_MEMBER(EndEntry, monotonic_ns, ""), GT_MEMBER(EndEntry, realtime_ns, "")});
+  print_struct(
+      "EndEntry", sizeof(EndEntry),
+      {GT_MEMBER(
+           EndEntry, reason,
+           "1 exited, 2 vanished (no exit handler ran, nobody saw how), 3 signalled, 4 replaced by exec, 5 stopped, 6 "
+           "error of the sidecar"),
+       GT_MEMBER(EndEntry, detail, "exit code, signal or errno, where known"), GT_MEMBER(EndEntry, monotonic_ns, ""),
+       GT_MEMBER(EndEntry, realtime_ns, "")});
 }
 
 void print_transform() {

@@ -51,7 +51,7 @@ bool TraceIndexer::read_payload(const Found& found, std::vector<u64>& raw) {
 void TraceIndexer::read_chunk(const Found& found) {
   const ChunkHeader& header = found.header;
   if (header.kind == ChunkKind::Records) return add_records(found);
-  if (header.kind < ChunkKind::Schema || header.kind > ChunkKind::End) {
+  if (header.kind < ChunkKind::Schema || header.kind > ChunkKind::Counters) {
     ++trace_.unknown_chunks_;
     return;
   }
@@ -111,6 +111,13 @@ bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_
         if (health_.size() >= kMaxThreads || !plausible(entry)) return false;
         if (entry.slot != kProcessSlot && thread(entry.slot, entry.incarnation, entry.tid) == ~0u) return false;
         health_[key_of(entry.slot, entry.slot == kProcessSlot ? 0 : entry.incarnation)] = entry;
+        return true;
+      });
+    case ChunkKind::Counters:
+      trace_.counters_at_ = header.begin;
+      return each<HealthEntry>(raw, size, [&](const HealthEntry& entry) {
+        if (!plausible(entry)) return false;
+        counters_ = entry;
         return true;
       });
     case ChunkKind::InFlight:
@@ -267,6 +274,11 @@ void TraceIndexer::settle_process(u64 threads_seen, const u64* threads_dropped) 
     process.seen = std::max(process.seen, entry.seen);
     for (u32 i = 0; i < kLost; ++i) process.dropped[i] = std::max(process.dropped[i], entry.dropped[i]);
     process.dropped[kLost] = std::max(process.dropped[kLost], entry.dropped[kLost]);
+  }
+  // Without an end the counters that were written in place are the newest.
+  if (counters_ && !trace_.end_) {
+    process.seen = std::max(process.seen, counters_->seen);
+    for (u32 i = 0; i < kLost; ++i) process.dropped[i] = std::max(process.dropped[i], counters_->dropped[i]);
   }
   const u64 accounted = add(process.stored, sum(process.dropped));
   if (accounted > process.seen) {

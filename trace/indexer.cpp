@@ -78,10 +78,15 @@ void TraceIndexer::run(u64 first_chunk) {
 }
 
 void TraceIndexer::find_chunks(u64 at) {
-  const u64 size = file_.size();
+  const u64 size = file_.size(), first = at;
   while (at < size && !gave_up_) {
     ChunkHeader header;
-    if (read_chunk_header(file_, at, header)) {
+    bool good = read_chunk_header(file_, at, header);
+    if (!good && at == first) {  // counters may be written there just now
+      file_.forget();
+      good = read_chunk_header(file_, at, header);
+    }
+    if (good) {
       at = take_chunk(at, header);
       continue;
     }
@@ -106,6 +111,7 @@ u64 TraceIndexer::take_chunk(u64 at, const ChunkHeader& header) {
     found_.push_back({at, header, false});
     return next;
   }
+  if (header.kind == ChunkKind::Counters) return take_counters(at);
   const u8* payload = file_.at(at + sizeof header, header.stored_size);
   if (payload && chunk_checksum(header, payload) == header.checksum) {
     found_.push_back({at, header, true});
@@ -128,6 +134,27 @@ u64 TraceIndexer::take_chunk(u64 at, const ChunkHeader& header) {
   ChunkHeader next;
   if (at + bytes == size || read_chunk_header(file_, at + bytes, next)) return at + bytes;
   return resync(at + 8);
+}
+
+// They are written anew while the program runs: what was read may be half of one and half of the next.
+u64 TraceIndexer::take_counters(u64 at) {
+  ChunkHeader header{};
+  bool good = false;
+  for (int attempt = 0; attempt < 4 && !good; ++attempt) {
+    if (attempt) file_.forget();
+    if (!read_chunk_header(file_, at, header)) continue;
+    const u8* payload = file_.at(at + sizeof header, header.stored_size);
+    good = payload && chunk_checksum(header, payload) == header.checksum;
+  }
+  found_.push_back({at, header, good});
+  if (good) {
+    ++trace_.chunks_read_;
+  } else {
+    Damage& damage = add_damage(DamageKind::BadChunk, at, chunk_bytes(header), "this chunk fails its checksum");
+    damage.sequence = header.sequence;
+    damage.sequence_count = 1;
+  }
+  return at + chunk_bytes(header);
 }
 
 u64 TraceIndexer::resync(u64 from) {

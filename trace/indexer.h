@@ -2,6 +2,7 @@
 // trace/.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,6 +21,7 @@ class FileWindow {
   const u8* at(u64 offset, std::size_t bytes);
   u64 size() const { return size_; }
   int error() const { return error_; }  // errno of the last failed read
+  void forget() { filled_ = 0; }        // what was read: the file may have changed
 
  private:
   int fd_;
@@ -48,7 +50,8 @@ class TraceIndexer {
   // Pass 1: which chunks are there.
   void find_chunks(u64 at);
   u64 take_chunk(u64 at, const ChunkHeader& header);  // where to go on
-  u64 resync(u64 from);                               // the next good header, or the end of the file
+  u64 take_counters(u64 at);
+  u64 resync(u64 from);  // the next good header, or the end of the file
   void note_lost_bytes(u64 from, u64 to);
   void check_places();
   void check_sequences();
@@ -82,6 +85,7 @@ class TraceIndexer {
   std::vector<Anchor> anchors_;
   std::unordered_map<u64, u32> thread_index_;
   std::unordered_map<u64, HealthEntry> health_;
+  std::optional<HealthEntry> counters_;  // of the process, as they were written in place
 };
 
 }  // namespace gputrace

@@ -207,6 +207,7 @@ class TraceReader {
   // The process as a whole: every thread, threads without a slot, threads whose slots were reclaimed.
   const Counters& conservation() const { return process_; }
   Ticks last_health() const { return last_health_; }  // counters are known up to here; 0: never reported
+  Ticks counters_at() const { return counters_at_; }  // the process's; 0: not known
 
  private:
   friend class TraceIndexer;
@@ -226,7 +227,7 @@ class TraceReader {
   std::vector<Damage> damage_;
   u64 unknown_chunks_ = 0, chunks_read_ = 0;
   Counters process_;
-  Ticks last_health_ = 0;
+  Ticks last_health_ = 0, counters_at_ = 0;
 };
 
 }  // namespace gputrace

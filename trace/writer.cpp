@@ -66,6 +66,8 @@ struct TraceWriter::State {
   u64 reserved = 0;  // bytes that the file system keeps for us
   bool can_reserve = true;
   u64 chunks = 0;
+  u64 counters_at = 0;  // offset of that chunk; 0: there is none
+  u64 counters_sequence = 0;
   WriteStop stop = WriteStop::None;
   int error = 0;
   ChunkEncoder encoder;
@@ -76,7 +78,7 @@ struct TraceWriter::State {
     error = why_errno;
   }
   bool reserve(u64 bytes);
-  bool put(ChunkHeader& header, bool is_tail);
+  bool put(ChunkHeader& header, u64 kept_free);
 };
 
 // Makes sure that the disk has room for `bytes` more and for the tail after them.
@@ -100,14 +102,15 @@ bool TraceWriter::State::reserve(u64 bytes) {
   return false;
 }
 
-bool TraceWriter::State::put(ChunkHeader& header, bool is_tail) {
+// `kept_free`: bytes of the tail that this chunk must not take.
+bool TraceWriter::State::put(ChunkHeader& header, u64 kept_free) {
   const auto& payload = encoder.payload();
   const u64 bytes = align_up(sizeof header + payload.size(), 8);
-  if (limit && position + bytes + (is_tail ? 0 : tail_reserve) > limit) {
+  if (limit && position + bytes + kept_free > limit) {
     halt(WriteStop::SizeLimit, 0);
     return false;
   }
-  if (!is_tail && !reserve(bytes)) return false;
+  if (kept_free == tail_reserve && !reserve(bytes)) return false;
   header.magic = kChunkMagic;
   header.sequence = chunks;
   header.stored_size = static_cast<u32>(payload.size());
@@ -174,11 +177,42 @@ bool TraceWriter::append(ChunkKind kind, const void* data, std::size_t size, Tic
   header.raw_size = static_cast<u32>(size);
   header.begin = header.end = at;
   header.encoding = state_->encoder.encode(data, size, false);
-  return state_->put(header, true);
+  return state_->put(header, 0);
+}
+
+bool TraceWriter::begin_counters() {
+  State& s = *state_;
+  const HealthEntry nothing{};
+  ChunkHeader header{};
+  header.kind = ChunkKind::Counters;
+  header.raw_size = sizeof nothing;
+  header.encoding = s.encoder.store(&nothing, sizeof nothing);
+  const u64 at = s.position, sequence = s.chunks;
+  if (!s.put(header, 0)) return false;
+  s.counters_at = at;
+  s.counters_sequence = sequence;
+  return true;
+}
+
+void TraceWriter::update_counters(const HealthEntry& process, Ticks at) {
+  State& s = *state_;
+  if (!s.counters_at) return;
+  ChunkHeader header{};
+  header.magic = kChunkMagic;
+  header.kind = ChunkKind::Counters;
+  header.encoding = Encoding::Raw;
+  header.sequence = s.counters_sequence;
+  header.stored_size = header.raw_size = sizeof process;
+  header.begin = header.end = at;
+  header.header_check = chunk_header_check(header);
+  header.checksum = chunk_checksum(header, reinterpret_cast<const u8*>(&process));
+  iovec parts[2] = {{&header, sizeof header}, {const_cast<HealthEntry*>(&process), sizeof process}};
+  (void)write_at(s.file.get(), s.counters_at, parts, 2);
 }
 
 bool TraceWriter::append_records(const RecordsOf& of, const void* data, std::size_t size) {
-  if (state_->stop != WriteStop::None || size > kMaxChunkRaw) return false;
+  const bool definitions = of.slot == 0 || of.slot == kSidecarSlot, stopped = state_->stop != WriteStop::None;
+  if ((stopped && !definitions) || size > kMaxChunkRaw) return false;
   ChunkHeader header{};
   header.kind = ChunkKind::Records;
   header.raw_size = static_cast<u32>(size);
@@ -188,7 +222,7 @@ bool TraceWriter::append_records(const RecordsOf& of, const void* data, std::siz
   header.record_count = of.record_count;
   find_span(static_cast<const u8*>(data), size, header.begin, header.end);
   header.encoding = state_->encoder.encode(data, size, true);
-  return state_->put(header, false);
+  return state_->put(header, definitions && stopped ? state_->tail_reserve / 2 : state_->tail_reserve);
 }
 
 WriteStop TraceWriter::stop() const { return state_->stop; }

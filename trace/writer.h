@@ -1,4 +1,4 @@
-// Writes one trace file: appends whole chunks, never goes back, never overwrites.
+// Writes one trace file: appends whole chunks, never goes back, never overwrites; but for one chunk of counters.
 //   · One thread. No exception leaves it: bad allocation aside, a failure is a WriteStop.
 //   · A chunk is in the file wholly or not at all, unless the writer is killed: after a failed write the file is cut
 //     back to the last chunk.
@@ -44,8 +44,14 @@ class TraceWriter {
   // after a stop.
   bool append(ChunkKind kind, const void* data, std::size_t size, Ticks at = 0);
   // Appends records of one thread, whole records only, at most kMaxChunkRaw bytes. False: not written, see stop();
-  // once stopped, every later call returns false at once.
+  // once stopped, every later call returns false at once, but for definitions (slot 0, the sidecar's own): half of the tail is theirs, since
+  // what calls are about is worth more than the last calls.
   bool append_records(const RecordsOf& of, const void* data, std::size_t size);
+
+  // Makes room for the process's counters here, and writes them there from then on, as of `at`: one write within a page,
+  // so that they are whole whenever the writer is killed. update_counters() does nothing without the room.
+  bool begin_counters();
+  void update_counters(const HealthEntry& process, Ticks at);
 
   WriteStop stop() const;
   int stop_errno() const;  // for DiskFull and Error

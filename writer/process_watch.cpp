@@ -1,12 +1,14 @@
 #include "writer/process_watch.h"
 
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +21,17 @@ namespace {
 
 constexpr Nanos kLookEvery = 500'000'000;
 constexpr Nanos kPollWithoutPidfd = 20'000'000;
+
+// struct pidfd_info of Linux 6.15 and PIDFD_GET_INFO: newer than the headers that we build with.
+struct PidfdInfo {
+  u64 mask;
+  u64 cgroup;
+  u32 ids[11];
+  i32 exit_status;
+};
+static_assert(sizeof(PidfdInfo) == 64);
+constexpr u64 kExitIsKnown = 8;
+constexpr unsigned long kGetInfo = _IOWR(0xff, 11, PidfdInfo);
 
 int open_pidfd(i32 pid) {
 #ifdef SYS_pidfd_open
@@ -58,6 +71,18 @@ ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns) {
   next_look_ = now + kLookEvery;
   if (!pidfd_ && gone()) return State::Gone;
   return executed() ? State::Executed : State::Running;
+}
+
+std::optional<int> ProcessWatch::status(Nanos deadline) const {
+  while (pidfd_) {
+    PidfdInfo info{};
+    info.mask = kExitIsKnown;
+    if (::ioctl(pidfd_.get(), kGetInfo, &info) == 0 && (info.mask & kExitIsKnown)) return info.exit_status;
+    if (errno == ENOTTY || errno == EINVAL || errno == EOPNOTSUPP || monotonic_nanos() >= deadline) break;
+    const timespec pause{0, 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+  return std::nullopt;
 }
 
 bool ProcessWatch::gone() const {

@@ -1,6 +1,7 @@
 // Whether the traced process still runs the program that made the segment.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "base/fd.h"
@@ -18,6 +19,9 @@ class ProcessWatch {
 
   // Waits up to `timeout_ns` for the process to end. Never blocks longer; returns at once when it is gone.
   State wait(Nanos timeout_ns);
+  // How a process that is gone has ended, as wait() says it. The kernel tells it (Linux 6.15) once its parent has asked, which
+  // may take until `deadline` (CLOCK_MONOTONIC).
+  std::optional<int> status(Nanos deadline) const;
 
  private:
   bool gone() const;

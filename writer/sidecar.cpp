@@ -1,5 +1,6 @@
 #include "writer/sidecar.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 
 #include "base/collect_parts.h"
 #include "writer/confine.h"
+#include "writer/untraced.h"
 
 namespace gputrace {
 namespace {
@@ -16,6 +18,10 @@ constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kShortestPause = kMillisecond / 2, kLongestPause = 20 * kMillisecond;
 constexpr Nanos kPauseWhenOver = 250 * kMillisecond;    // the window is over: nothing comes any more
 constexpr Nanos kScanAfterEnd = 30'000 * kMillisecond;  // for machine code that is still to be read then
+constexpr Nanos kRunPatience =
+    1000 * kMillisecond;  // until `run` has said how the program ended: it waits for us longer
+constexpr Nanos kParentPatience = 50 * kMillisecond;    // until another parent has asked for it
+constexpr Nanos kCountEvery = 2 * kMillisecond;         // counters in their place in the file
 constexpr Nanos kCheckpointEvery = 500 * kMillisecond;  // what is older than a second is in the file
 
 // "8f3a0b12-..." → 16 bytes; zeros where it is no UUID.
@@ -56,7 +62,8 @@ Sidecar::Sidecar(Fd segment, Fd process, Environment environment, char** variabl
       process_fd_(std::move(process)),
       environment_(std::move(environment)),
       variables_(variables),
-      log_(parse_log_level(environment_("GPUTRACE_LOG"))) {}
+      log_(parse_log_level(environment_("GPUTRACE_LOG"))),
+      notes_(environment_) {}
 
 int Sidecar::run() {
   auto segment = SegmentView::map(segment_fd_.get());
@@ -74,6 +81,7 @@ void Sidecar::begin(const SegmentView& segment) {
   info_ = parse_info(segment.info_text());
   redact_info(info_);
   names_ = name_output(info_, segment.header(), environment_);
+  run_started_it_ = notes_.started(segment.header().pid);
   open_trace(segment);
   start_scanner(segment);
   consumer_ = std::make_unique<Consumer>(segment, watch_code_ ? static_cast<RecordSink&>(*watch_code_) : *sink_);
@@ -117,6 +125,7 @@ bool Sidecar::open_trace(const SegmentView& segment) {
   if (!opened) {
     sink_ = std::make_unique<TraceSink>(std::nullopt);
     segment.control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting), std::memory_order_relaxed);
+    say_unwritable(opened.error());
     return false;
   }
   directory_ = std::move(opened).value();
@@ -133,6 +142,7 @@ bool Sidecar::open_trace(const SegmentView& segment) {
     log_.put_into(directory_.fd.get(), name + ".log");
     auto writer = TraceWriter::create(directory_.fd.get(), name + ".gtrace", file_header(segment.header()), limit);
     if (writer) {
+      (void)writer.value().begin_counters();
       trace_path_ = directory_.path + "/" + name + ".gtrace";
       sink_ = std::make_unique<TraceSink>(std::move(writer).value());
       log_.info("writing " + trace_path_);
@@ -144,19 +154,31 @@ bool Sidecar::open_trace(const SegmentView& segment) {
   }
   sink_ = std::make_unique<TraceSink>(std::nullopt);
   segment.control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting), std::memory_order_relaxed);
-  log_.error(directory_.path + ": " + std::strerror(error) + "; tracing is off, your program continues",
-             "GPUTRACE_OUTPUT=$HOME/gputrace-%j");
+  say_unwritable({directory_.path + ": " + std::strerror(error) + "; tracing is off, your program continues",
+                  "GPUTRACE_OUTPUT=$HOME/gputrace-%j"});
   return false;
+}
+
+// There is no trace of this process: into the log, to `run`, and into the directory where that takes a line at least.
+void Sidecar::say_unwritable(const OutputError& error) {
+  log_.error(error.what, error.fix);
+  notes_.untraced(names_.pid, names_.executable, error.what, error.fix);
+  if (directory_.fd) write_untraced({names_.pid, names_.executable, error.what, error.fix}, environment_);
 }
 
 ProcessWatch::State Sidecar::follow() {
   Nanos pause = kMillisecond;
-  Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery;
+  Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery, next_count = 0;
   while (true) {
     pause = next_pause(pause, consumer_->drain());
     if (scanner_) scanner_->exchange([this](const RecordHeader& record) { take_scan(record); });
     say_stop();
-    if (const Nanos now = monotonic_nanos(); now >= next_checkpoint) {
+    const Nanos now = monotonic_nanos();
+    if (now >= next_count) {
+      sink_->update_counters(*consumer_, ticks_of(clock_));
+      next_count = now + kCountEvery + (monotonic_nanos() - now) * 50;  // with thousands of threads it takes its time
+    }
+    if (now >= next_checkpoint) {
       next_checkpoint = now + kCheckpointEvery;
       sink_->add_anchor(take_anchor(clock_));
       sink_->checkpoint(*consumer_, ticks_of(clock_), false);
@@ -180,6 +202,8 @@ Nanos Sidecar::next_pause(Nanos pause, u64 bytes) const {
 }
 
 void Sidecar::finish(ProcessWatch::State how) {
+  // First of all: whoever ended the program may end us too.
+  sink_->update_counters(*consumer_, ticks_of(clock_));
   const auto open_calls = consumer_->open_calls();
   consumer_->drain_last();
   sink_->add_anchor(take_anchor(clock_));
@@ -192,14 +216,9 @@ void Sidecar::finish(ProcessWatch::State how) {
     sink_->checkpoint(*consumer_, ticks_of(clock_), true);
   }
   say_stop();
-  EndEntry end{};
-  const bool exiting = consumer_->segment().control().exiting.load(std::memory_order_relaxed) != 0;
-  end.reason = how == ProcessWatch::State::Executed ? EndReason::Executed
-               : exiting                            ? EndReason::Exited
-                                                    : EndReason::Vanished;
-  end.monotonic_ns = monotonic_nanos();
-  end.realtime_ns = realtime_nanos();
+  const EndEntry end = how_it_ended(how);
   InfoLines last;
+  if (const std::string why = why_never_open(); !why.empty()) last.emplace_back("window_never_opened", why);
   last.emplace_back("end_realtime_ns", std::to_string(end.realtime_ns));
   last.emplace_back("end_open_calls", std::to_string(open_calls.size()));
   if (consumer_->bad_blocks()) last.emplace_back("end_bad_blocks", std::to_string(consumer_->bad_blocks()));
@@ -208,6 +227,37 @@ void Sidecar::finish(ProcessWatch::State how) {
   consumer_->release();
   log_.info("done: " + std::to_string(sink_->stored()) + " records in " +
             std::to_string(sink_->writer() ? sink_->writer()->size() : 0) + " bytes");
+}
+
+// Why no call was within the window; empty: one may have been.
+std::string Sidecar::why_never_open() const {
+  const Ticks begin = consumer_->segment().control().window_begin.load(std::memory_order_relaxed);
+  if (begin <= ticks_of(clock_)) return {};
+  const std::string capture(find_info(info_, "option.capture"));
+  if (capture == "profiler-api") return "cudaProfilerStart was not called (GPUTRACE_CAPTURE=profiler-api)";
+  if (capture.starts_with("nvtx:"))
+    return "the range " + capture.substr(5) + " was not opened (GPUTRACE_CAPTURE=" + capture + ")";
+  return "the program ended before GPUTRACE_DELAY had passed";
+}
+
+// What `run` saw, what the kernel says, or at least whether exit handlers ran.
+EndEntry Sidecar::how_it_ended(ProcessWatch::State how) const {
+  EndEntry end{};
+  end.monotonic_ns = monotonic_nanos();
+  end.realtime_ns = realtime_nanos();
+  if (how == ProcessWatch::State::Executed) {
+    end.reason = EndReason::Executed;
+    return end;
+  }
+  const bool exiting = consumer_->segment().control().exiting.load(std::memory_order_relaxed) != 0;
+  end.reason = exiting ? EndReason::Exited : EndReason::Vanished;
+  std::optional<int> status;
+  if (run_started_it_) status = notes_.status_of(names_.pid, end.monotonic_ns + kRunPatience);
+  if (!status) status = watch_->status(end.monotonic_ns + kParentPatience);
+  if (!status) return end;
+  end.reason = WIFSIGNALED(*status) ? EndReason::Signalled : EndReason::Exited;
+  end.detail = WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status);
+  return end;
 }
 
 // Says once why writing has stopped: in the file as far as there is room, in the segment and in the log.

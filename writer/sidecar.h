@@ -14,6 +14,7 @@
 #include "writer/log.h"
 #include "writer/process_info.h"
 #include "writer/process_watch.h"
+#include "writer/run_notes.h"
 #include "writer/trace_sink.h"
 
 namespace gputrace {
@@ -36,12 +37,17 @@ class Sidecar {
   ProcessWatch::State follow();
   void finish(ProcessWatch::State how);
   void say_stop();
+  void say_unwritable(const OutputError& error);
+  std::string why_never_open() const;
+  EndEntry how_it_ended(ProcessWatch::State how) const;
   Nanos next_pause(Nanos pause, u64 bytes) const;
 
   Fd segment_fd_, process_fd_;
   Environment environment_;
   char** variables_;
   Log log_;
+  RunNotes notes_;
+  bool run_started_it_ = false;  // `gputrace run` is the traced process's parent, and will say how it ended
   InfoLines info_;
   OutputNames names_;
   OutputDirectory directory_;

@@ -19,6 +19,8 @@ ThreadEntry entry_of(const RingThread& thread) {
   return entry;
 }
 
+bool is_definitions(const RingThread& thread) { return thread.slot == 0 || thread.slot == kSidecarSlot; }
+
 u64 digest(const HealthEntry& entry) {
   u64 total = entry.seen + entry.stored;
   for (u64 dropped : entry.dropped) total += dropped;
@@ -28,16 +30,21 @@ u64 digest(const HealthEntry& entry) {
 }  // namespace
 
 void TraceSink::thread_began(const RingThread& thread) {
-  stages_[key_of(thread)].of = {thread.slot, thread.incarnation, 0, 0};
+  Stage& stage = stages_[key_of(thread)];
+  stage.of = {thread.slot, thread.incarnation, 0, 0};
+  if (thread.slot == 0) definitions_ = &stage;
   thread_news_.push_back(entry_of(thread));
 }
 
 void TraceSink::records(const RingThread& thread, u64 first_record, u32 count, const u8* data, u32 size) {
   Stage& stage = stages_[key_of(thread)];
   const bool follows = stage.of.first_record + stage.of.record_count == first_record;
-  if (stage.of.record_count && (!follows || stage.bytes.size() + size > kChunkBytes)) write_stage(stage);
+  if (stage.of.record_count && (!follows || stage.bytes.size() + size > kChunkBytes)) {
+    if (!is_definitions(thread)) write_definitions();
+    write_stage(stage);
+  }
   if (!stage.of.record_count) stage.of.first_record = first_record;
-  if (stop() != WriteStop::None) {
+  if (stop() != WriteStop::None && !(writer_ && is_definitions(thread))) {
     stage.disk += count;
     disk_ += count;
     return;
@@ -55,6 +62,7 @@ void TraceSink::thread_ended(const RingThread& thread) {
   write_stage(found->second);
   ended_.push_back(health_of(thread, found->second));
   thread_news_.push_back(entry_of(thread));
+  if (definitions_ == &found->second) definitions_ = nullptr;
   stages_.erase(found);
   if (thread_news_.size() >= kMaxNews) write_threads();
 }
@@ -83,7 +91,13 @@ void TraceSink::write_threads() {
   ended_.clear();
 }
 
+// Before calls are: where the space ends, what they are about is there.
+void TraceSink::write_definitions() {
+  if (definitions_) write_stage(*definitions_);
+}
+
 void TraceSink::flush() {
+  write_definitions();
   for (auto& [key, stage] : stages_) {
     write_stage(stage);
     if (stage.bytes.capacity() > kChunkBytes / 8 && stages_.size() > 16) std::vector<u8>().swap(stage.bytes);
@@ -135,13 +149,7 @@ void TraceSink::report_health(const RingThread& thread, bool last, std::vector<H
   entries.push_back(entry);
 }
 
-void TraceSink::checkpoint(Consumer& consumer, Ticks now, bool last) {
-  flush();
-  write_anchors(last);
-  if (!writer_) return;
-  std::vector<HealthEntry> entries;
-  for (const RingThread& thread : consumer.threads()) report_health(thread, last, entries);
-  report_health(own_, last, entries);
+HealthEntry TraceSink::health_of_process(Consumer& consumer) const {
   const RingThread process = consumer.process();
   HealthEntry all{};
   all.slot = kProcessSlot;
@@ -149,6 +157,25 @@ void TraceSink::checkpoint(Consumer& consumer, Ticks now, bool last) {
   all.stored = stored_;
   std::copy(process.dropped, process.dropped + kDropReasons, all.dropped);
   all.dropped[static_cast<u32>(DropReason::Disk)] += disk_;
+  return all;
+}
+
+void TraceSink::update_counters(Consumer& consumer, Ticks now) {
+  if (!writer_) return;
+  const HealthEntry all = health_of_process(consumer);
+  if (digest(all) == counted_) return;
+  counted_ = digest(all);
+  writer_->update_counters(all, now);
+}
+
+void TraceSink::checkpoint(Consumer& consumer, Ticks now, bool last) {
+  flush();
+  write_anchors(last);
+  if (!writer_) return;
+  std::vector<HealthEntry> entries;
+  for (const RingThread& thread : consumer.threads()) report_health(thread, last, entries);
+  report_health(own_, last, entries);
+  const HealthEntry all = health_of_process(consumer);
   if (!last && digest(all) == told_) return;
   told_ = digest(all);
   entries.push_back(all);

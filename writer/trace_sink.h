@@ -40,6 +40,8 @@ class TraceSink final : public RecordSink {
   void flush();
   // flush(), then anchors and the counters that changed. `last`: everything, changed or not.
   void checkpoint(Consumer& consumer, Ticks now, bool last);
+  // The process's counters as of now, in their place at the front of the file.
+  void update_counters(Consumer& consumer, Ticks now);
   void end(const EndEntry& entry);
 
   WriteStop stop() const;
@@ -56,6 +58,8 @@ class TraceSink final : public RecordSink {
     u64 reported = 0;  // what the newest Health said, as one number
   };
 
+  HealthEntry health_of_process(Consumer& consumer) const;
+  void write_definitions();
   void write_stage(Stage& stage);
   void write_threads();
   void report_health(const RingThread& thread, bool last, std::vector<HealthEntry>& entries);
@@ -65,8 +69,9 @@ class TraceSink final : public RecordSink {
 
   std::optional<TraceWriter> writer_;
   std::unordered_map<u64, Stage> stages_;
-  u64 staged_ = 0;  // bytes in all stages
-  u64 stored_ = 0, disk_ = 0, told_ = 0;
+  Stage* definitions_ = nullptr;  // that of slot 0
+  u64 staged_ = 0;                // bytes in all stages
+  u64 stored_ = 0, disk_ = 0, told_ = 0, counted_ = 0;
   RingThread own_;  // counts what add_record() was given
   std::vector<ThreadEntry> thread_news_;
   std::vector<HealthEntry> ended_;

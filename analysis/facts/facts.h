@@ -202,8 +202,9 @@ struct ProcessIdentity {
   i32 pid = 0;
   u64 random_id = 0;
   std::string end_reason;
-  bool ended = false;  // the End chunk is there
-  bool died = false;   // no exit handler ran
+  bool ended = false;      // the End chunk is there
+  bool died = false;       // by a signal, or in a way that nobody saw
+  std::string never_open;  // why no call was within the window; empty: one may have been
   i32 driver_version = 0, runtime_version = 0, device_count = -1;
   std::string driver_path, runtime_path;
 };

@@ -86,6 +86,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   who.ended = reader.end().has_value();
   who.died = who.ended && (reader.end()->reason == EndReason::Vanished || reader.end()->reason == EndReason::Signalled);
   who.end_reason = end_reason(reader);
+  who.never_open = info(reader, "window_never_opened");
   for (const auto& [key, value] : reader.info_lines()) {
     if (key.compare(0, 7, "option.") == 0) process.options[key.substr(7)] = value;
     if (key == "option_warning") process.warnings.push_back(value);

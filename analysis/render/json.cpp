@@ -22,10 +22,16 @@ Json as_json(const Coverage& coverage) {
   Json missing = Json::array();
   for (const NotCollected& entry : coverage.not_collected)
     missing.push_back({{"what", entry.what}, {"why", entry.why}});
-  return {{"processes", coverage.processes}, {"records", coverage.records},
-          {"dropped", coverage.dropped},     {"unknown_records", coverage.unknown_records},
-          {"truncated", coverage.truncated}, {"device_timing", coverage.device_timing},
-          {"not_collected", missing},        {"remarks", coverage.remarks}};
+  return {{"processes", coverage.processes},
+          {"records", coverage.records},
+          {"dropped", coverage.dropped},
+          {"unknown_records", coverage.unknown_records},
+          {"truncated", coverage.truncated},
+          {"device_timing", coverage.device_timing},
+          {"complete", coverage.missing.empty()},
+          {"missing", coverage.missing},
+          {"not_collected", missing},
+          {"remarks", coverage.remarks}};
 }
 
 Json as_json(const Table& table) {

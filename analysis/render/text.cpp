@@ -46,12 +46,18 @@ class TextRenderer {
   void coverage(const Coverage& coverage) {
     const std::string dropped = human_count(coverage.dropped) + " dropped";
     const std::string unknown = human_count(coverage.unknown_records) + " of unknown types";
-    const std::string whole = coverage.truncated ? "incomplete" : "complete";
+    const bool incomplete = coverage.truncated || !coverage.missing.empty();
+    const std::string whole = incomplete ? "incomplete" : "complete";
     out_ += paint("1", "Coverage") + "  ";
     out_ += fmt::format("{} process{}, {}, {}, {}, {}\n", coverage.processes, coverage.processes == 1 ? "" : "es",
                         counted(coverage.records, "record"), coverage.dropped ? paint("33;1", dropped) : dropped,
                         coverage.unknown_records ? paint("33;1", unknown) : unknown,
-                        coverage.truncated ? paint("33;1", whole) : whole);
+                        incomplete ? paint("33;1", whole) : whole);
+    if (!coverage.missing.empty()) {
+      std::string why;
+      for (const std::string& clause : coverage.missing) why += (why.empty() ? "" : "; ") + clause;
+      paragraph("          ", safe_text("incomplete: " + why), 12);
+    }
     for (const std::string& remark : coverage.remarks) paragraph("          ", safe_text(remark), 10);
     std::map<std::string, std::string> by_reason;
     std::vector<std::string> order;

@@ -73,6 +73,36 @@ void add_device_remarks(const LoadedRun& run, Coverage& coverage) {
     coverage.remarks.push_back("device collection was not ended by the process: operations at the end may be missing");
 }
 
+bool written_to_its_end(const ProcessTrace& process) { return process.who.ended && process.damage.empty(); }
+
+// Why the traces are not complete. A trace is complete only if nothing is missing of what was asked for.
+void add_missing(const LoadedRun& run, Coverage& coverage) {
+  u64 killed = 0, unwritten = 0, unanswered = 0, lost = 0, not_ended = 0;
+  std::string how;
+  for (const ProcessTrace& process : run.processes) {
+    const DeviceActivity& device = process.device;
+    unwritten += !written_to_its_end(process);
+    if (process.who.died && killed++ == 0) how = name_of(process) + ": " + process.who.end_reason;
+    if (device.collected) unanswered += device.join.calls_unanswered + device.join.calls_forgotten;
+    for (const u64 count : device.lost) lost += count;
+    not_ended += device.incomplete;
+  }
+  const auto add = [&](u64 count, const std::string& text) {
+    if (count) coverage.missing.push_back(text);
+  };
+  const auto of = [](u64 count, const char* one, const char* many) {
+    return std::to_string(count) + " " + (count == 1 ? one : many);
+  };
+  add(coverage.dropped, of(coverage.dropped, "record was dropped", "records were dropped"));
+  add(coverage.unknown_records, of(coverage.unknown_records, "record is", "records are") + " of unknown types");
+  add(unwritten, of(unwritten, "trace was", "traces were") + " not written to the end, or damaged");
+  add(killed, of(killed, "process was", "processes were") + " killed (" + how + ")");
+  add(lost, of(lost, "device record was", "device records were") + " lost or had no usable time");
+  add(unanswered, of(unanswered, "call has", "calls have") + " no device record");
+  add(not_ended, "device collection was not ended by " + of(not_ended, "process", "processes"));
+  add(run.unread.size(), of(run.unread.size(), "file was", "files were") + " not read");
+}
+
 // One directory may hold several runs: their numbers are added up, which is seldom what is wanted.
 void add_runs(const LoadedRun& run, Coverage& coverage) {
   constexpr std::size_t kNamed = 4;
@@ -117,6 +147,8 @@ Coverage coverage_of(const LoadedRun& run) {
     unsure += process.launches_unsure;
     unmatched += process.unmatched_frees;
     inexact = inexact || !process.counters_exact;
+    if (!process.who.never_open.empty())
+      coverage.remarks.push_back("nothing was recorded of " + name_of(process) + ": " + process.who.never_open);
     incomplete_ledger = incomplete_ledger || !process.ledger_complete;
   }
   if (device_collected(run)) coverage.device_timing = "cupti";
@@ -129,12 +161,15 @@ Coverage coverage_of(const LoadedRun& run) {
   if (unmatched)
     coverage.remarks.push_back(std::to_string(unmatched) + " frees are of memory whose allocation is not in the trace");
   if (inexact)
-    coverage.remarks.push_back("the last counters of a process are missing: dropped records are a lower bound");
+    coverage.remarks.push_back(
+        "the last counters of a process are missing: dropped records are a lower bound, and what it did after the last "
+        "look at its counters is not known");
   if (incomplete_ledger)
     coverage.remarks.push_back(
         "allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies "
         "is not known");
   add_device_remarks(run, coverage);
+  add_missing(run, coverage);
   for (const std::string& unread : run.unread) coverage.remarks.push_back("not read: " + unread);
   return coverage;
 }

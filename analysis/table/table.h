@@ -97,6 +97,9 @@ struct Coverage {
   u64 unknown_records = 0;
   bool truncated = false;              // a file ends in the middle, lost chunks, or was never ended
   std::string device_timing = "none";  // "cupti" once device times are collected
+  // Why something is missing that was to be there, one clause each: dropped, killed, device records that did not come …
+  // Empty: the traces are complete.
+  std::vector<std::string> missing;
   std::vector<NotCollected> not_collected;
   std::vector<std::string> sources;  // the files
   std::vector<std::string> remarks;  // what else limits the numbers, one sentence each

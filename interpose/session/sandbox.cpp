@@ -9,6 +9,7 @@
 #include "interpose/device/device_collection.h"
 #include "interpose/hot/session.h"
 #include "interpose/lookup/elf_lookup.h"
+#include "interpose/session/run_notes.h"
 #include "ringbuf/producer.h"
 
 extern "C" {
@@ -39,6 +40,7 @@ extern "C" __attribute__((visibility("hidden"))) void gputrace_before_prctl(bool
   if (!adds_filter || sandboxed.exchange(true, std::memory_order_relaxed)) return;
   const u64 generation = gate_generation();
   if (generation == kGateOff) return;
+  note_sandboxed();  // the last instant at which a system call may be made
   if (generation >= kFirstGeneration) {
     end_device_collection();
     leave_session();

@@ -11,6 +11,7 @@
 
 #include "base/own_stack.h"
 #include "base/raw_syscall.h"
+#include "base/sentence.h"
 #include "interpose/calls.h"
 #include "interpose/code/code_capture.h"
 #include "interpose/definition/facts.h"
@@ -20,6 +21,7 @@
 #include "interpose/nvtx/nvtx.h"
 #include "interpose/python/python_stack.h"
 #include "interpose/record/context_facts.h"
+#include "interpose/session/run_notes.h"
 #include "interpose/session/sidecar_start.h"
 #include "interpose/session/window.h"
 #include "interpose/settings/environment.h"
@@ -51,6 +53,9 @@ constinit Startup startup{};
 constinit u64 next_generation = kFirstGeneration;
 constinit u64 previous_random_id = 0;  // of the session that this process, or the parent it was forked from, had before
 constinit Options options{};
+// Why there is no session, and what can be done: for `run`, and for the line in OUTPUT/untraced. Only the thread that starts.
+constinit Sentence why{}, fix{};
+constinit bool no_sidecar = false;  // it was tried
 constinit i64 thread_key = -1;
 using SetSpecific = int (*)(unsigned, const void*);
 constinit SetSpecific set_specific = nullptr;
@@ -103,11 +108,40 @@ bool process_selected(const char* pattern, const char* executable, InfoText& inf
 
 bool rank_is_selected(const char* list, InfoText& info, char* scratch) {
   bool valid = false;
-  const bool selected = rank_selected(list, read_rank(read_environment(scratch, kScratchSize)), valid);
-  if (!valid)
+  const Rank rank = read_rank(read_environment(scratch, kScratchSize));
+  if (rank_selected(list, rank, valid)) return true;
+  if (!valid) {
     info.add("option_warning",
              "GPUTRACE_RANKS cannot be read (expected a list such as 0,8-15,local0); every rank is traced");
-  return selected || !valid;
+    return true;
+  }
+  why << "GPUTRACE_RANKS=" << list << " does not select ";
+  if (rank.rank < 0)
+    why << "a process without a rank";
+  else
+    why << "rank " << static_cast<u64>(rank.rank);
+  fix << "unset GPUTRACE_RANKS, or name the rank in it";
+  return false;
+}
+
+// What the user asked for leaves this process out, or not.
+bool is_wanted(InfoText& info, const char* executable, char* scratch) {
+  if (!options.enabled) {
+    why << "GPUTRACE=0 turns tracing off";
+    fix << "unset GPUTRACE";
+    return false;
+  }
+  if (!options.collect_any) {
+    why << "GPUTRACE_COLLECT=" << copied_variable("GPUTRACE_COLLECT") << " leaves nothing that this version collects";
+    fix << "GPUTRACE_COLLECT=api,device";
+    return false;
+  }
+  if (options.process && !process_selected(options.process, executable, info)) {
+    why << "GPUTRACE_PROCESS=" << options.process << " does not match this program";
+    fix << "unset GPUTRACE_PROCESS, or let it match the executable's name";
+    return false;
+  }
+  return !options.ranks || rank_is_selected(options.ranks, info, scratch);
 }
 
 void describe_process(InfoText& info, char* scratch, u32 capacity, char* executable, u32 executable_capacity) {
@@ -161,6 +195,59 @@ Bytes choose_budget(InfoText& info) {
   return budget;
 }
 
+// What an errno of ours means, in the words of the case.
+const char* error_word(int error) {
+  switch (error) {
+    case ENOMEM:
+      return "there is not enough memory";
+    case ENOENT:
+      return "there is no such file";
+    case EACCES:
+      return "it is not executable";
+    case ENOEXEC:
+      return "it is no program of this machine";
+    case EAGAIN:
+      return "no more processes are allowed (ulimit -u)";
+    case EMFILE:
+    case ENFILE:
+      return "no more open files are allowed (ulimit -n)";
+    case EPERM:
+    case ENOSYS:
+      return "a system call that it needs is not allowed here";
+    case ENOSPC:
+      return "there is no room left";
+    default:
+      return "the system refused it";
+  }
+}
+
+int say_no_ring(Bytes budget, int error) {
+  why << "the ring of " << budget << " bytes cannot be had: ";
+  if (error == EFBIG)
+    why << "files may not be that large here (ulimit -f)";
+  else
+    why << error_word(error);
+  fix << (error == ENOMEM || error == EFBIG || error == ENOSPC ? "a smaller GPUTRACE_BUFFER, or a higher limit" : "");
+  return error;
+}
+
+// Starts the sidecar, if one is wanted. Returns 0 or an errno.
+int start_writer(int segment, char* scratch) {
+  if (!options.start_sidecar) {
+    note_untraced("GPUTRACE_SIDECAR=off: nobody drains the rings", "unset GPUTRACE_SIDECAR");
+    return 0;
+  }
+  const int error = launch_sidecar(options.sidecar, segment, scratch, kScratchSize);
+  if (error) {
+    why << "gputrace-sidecar could not be started" << (options.sidecar ? " (GPUTRACE_SIDECAR=" : "")
+        << (options.sidecar ? options.sidecar : "") << (options.sidecar ? ")" : "") << ": " << error_word(error);
+    fix << (options.sidecar ? "unset GPUTRACE_SIDECAR"
+                            : "install the whole tree: the sidecar belongs beside the library");
+    no_sidecar = true;
+  }
+  return error;
+}
+
 int adopt(const CreatedSegment& segment) {
   char* ledgers = map_private(u64{segment.header->slot_count} * sizeof(SlotLedger));
   if (!ledgers) return ENOMEM;
@@ -176,9 +263,7 @@ int start_with(Texts& texts) {
   describe_process(info, texts.scratch, kScratchSize, executable, sizeof executable);
   options = read_options(info);
   gate.libraries.store(options.collect_libraries ? kLibrariesOn : kLibrariesOff, std::memory_order_relaxed);
-  if (!options.enabled || !options.collect_any) return -1;
-  if (options.process && !process_selected(options.process, executable, info)) return -1;
-  if (options.ranks && !rank_is_selected(options.ranks, info, texts.scratch)) return -1;
+  if (!is_wanted(info, executable, texts.scratch)) return -1;
 
   describe_nvtx(info, options);
   reset_python_stacks(options.collect_python, info);
@@ -197,7 +282,7 @@ int start_with(Texts& texts) {
   request.start_time = identity.start_time;
   request.pid = identity.pid;
   CreatedSegment segment;
-  if (const int error = create_segment(request, segment)) return error;
+  if (const int error = create_segment(request, segment)) return say_no_ring(request.budget, error);
   int error = adopt(segment);
   if (!error && !reset_facts()) error = ENOMEM;
   reset_context_facts();
@@ -206,7 +291,7 @@ int start_with(Texts& texts) {
     prepare_thread_end();
     producer.control->first_call.store(producer.session_begin, std::memory_order_relaxed);
     open_window(options, previous_random_id != 0);
-    if (options.start_sidecar) error = launch_sidecar(options.sidecar, segment.fd, texts.scratch, kScratchSize);
+    error = start_writer(segment.fd, texts.scratch);
   }
   raw_syscall(SYS_close,
               segment.fd);  // the mapping lives on; a closed descriptor is one that the host cannot stumble over
@@ -218,13 +303,30 @@ int start_with(Texts& texts) {
   return 0;
 }
 
+// To `run`, where there is one; and into OUTPUT/untraced, where the process was to be traced and could not be. Only the
+// sidecar knows where that is.
+void say_untraced(int error, const Texts& texts) {
+  if (!*why.text()) {
+    why << "tracing could not begin: " << error_word(error);
+    fix << (error == ENOMEM ? "a smaller GPUTRACE_BUFFER, or a higher limit" : "");
+  }
+  note_untraced(why.text(), fix.text());
+  if (error < 0 || no_sidecar || !options.start_sidecar || !texts.memory) return;
+  launch_untraced(options.sidecar, why.text(), fix.text(), texts.scratch, kScratchSize);
+}
+
 int start_session() {
   copy_environment();
   if (is_privileged()) return -1;
   if (!is_first_copy()) return -1;
+  why.clear();
+  fix.clear();
+  no_sidecar = false;
   Texts texts{};
   const int error = write_texts(texts) ? start_with(texts) : ENOMEM;
+  if (error) say_untraced(error, texts);
   if (texts.memory) raw_syscall(SYS_munmap, raw_pointer(texts.memory), kTextsSize);
+  if (!error) note_began();
   return error;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <cstring>
 
+#include "base/bounded_text.h"
 #include "base/raw_syscall.h"
 #include "interpose/session/spawn.h"
 #include "interpose/settings/environment.h"
@@ -65,9 +66,25 @@ int launch_sidecar(const char* path, int segment_fd, char* scratch, u32 capacity
   }
   const long pidfd = raw_syscall(kPidfdOpen, raw_syscall(SYS_getpid), 0);
   const int process_fd = pidfd < 0 ? -1 : move_descriptor_high(static_cast<int>(pidfd));
-  const int error = start_sidecar({path, segment_fd, process_fd, sidecar_environment(scratch, capacity)});
+  const char* arguments[] = {
+      "gputrace-sidecar", "--segment-fd", "3", process_fd < 0 ? nullptr : "--process-fd", "4", nullptr};
+  const int error = start_sidecar({path, arguments, segment_fd, process_fd, sidecar_environment(scratch, capacity)});
   if (process_fd >= 0) raw_syscall(SYS_close, process_fd);
   return error;
+}
+
+void launch_untraced(const char* path, const char* why, const char* fix, char* scratch, u32 capacity) {
+  char found[1200], executable[1024], pid[24];
+  if (!path) {
+    if (!find_sidecar(found, sizeof found)) return;
+    path = found;
+  }
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable),
+                                  sizeof executable - 1);
+  executable[length > 0 ? length : 0] = 0;
+  BoundedText(pid, sizeof pid) << static_cast<u64>(raw_syscall(SYS_getpid));
+  const char* arguments[] = {"gputrace-sidecar", "--untraced", pid, executable, why, fix, nullptr};
+  start_sidecar({path, arguments, -1, -1, sidecar_environment(scratch, capacity)});
 }
 
 }  // namespace gputrace

@@ -9,4 +9,7 @@ namespace gputrace {
 // the caller's own. Borrows the descriptor and `capacity` bytes of scratch. Returns 0, or an errno: there is none.
 int launch_sidecar(const char* path, int segment_fd, char* scratch, u32 capacity);
 
+// Starts it for one line in OUTPUT/untraced: that this process is not traced, why, and what can be done.
+void launch_untraced(const char* path, const char* why, const char* fix, char* scratch, u32 capacity);
+
 }  // namespace gputrace

@@ -50,6 +50,10 @@ int arrange_descriptors(const SidecarLaunch& launch) {
     if (null != fd) raw_syscall(SYS_dup3, null, fd, 0);
   }
   // Out of the way first: either may sit on the other's place.
+  if (launch.segment_fd < 0) {
+    close_from(kSegmentFd);
+    return 0;
+  }
   const long segment = raw_syscall(SYS_fcntl, launch.segment_fd, F_DUPFD, kProcessFd + 1);
   if (segment < 0) return static_cast<int>(-segment);
   const long process = launch.process_fd < 0 ? -1 : raw_syscall(SYS_fcntl, launch.process_fd, F_DUPFD, kProcessFd + 1);
@@ -64,11 +68,8 @@ int become_sidecar(void* data) {
   raw_syscall(SYS_setsid);
   int error = arrange_descriptors(*plan.launch);
   if (!error) {
-    const char* with_process[] = {"gputrace-sidecar", "--segment-fd", "3", "--process-fd", "4", nullptr};
-    const char* without[] = {"gputrace-sidecar", "--segment-fd", "3", nullptr};
-    const char* const* arguments = plan.launch->process_fd >= 0 ? with_process : without;
-    error = static_cast<int>(-raw_syscall(SYS_execve, raw_pointer(plan.launch->path), raw_pointer(arguments),
-                                          raw_pointer(plan.launch->environment)));
+    error = static_cast<int>(-raw_syscall(SYS_execve, raw_pointer(plan.launch->path),
+                                          raw_pointer(plan.launch->arguments), raw_pointer(plan.launch->environment)));
   }
   plan.error = error;
   leave(127);

@@ -14,8 +14,9 @@ namespace gputrace {
 
 struct SidecarLaunch {
   const char* path;
-  int segment_fd;
-  int process_fd;  // -1: none
+  const char* const* arguments;  // ends with nullptr
+  int segment_fd;                // -1: none; 3 in the sidecar
+  int process_fd;                // -1: none; 4 in the sidecar
   char* const* environment;
 };
 

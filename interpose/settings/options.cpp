@@ -4,18 +4,13 @@
 
 #include "base/collect_parts.h"
 #include "base/sentence.h"
+#include "base/variables.h"
 
 namespace gputrace {
 namespace {
 
-constexpr const char* kKnown[] = {"GPUTRACE",         "GPUTRACE_OUTPUT",   "GPUTRACE_DURATION",
-                                  "GPUTRACE_DELAY",   "GPUTRACE_CAPTURE",  "GPUTRACE_COLLECT",
-                                  "GPUTRACE_CUPTI",   "GPUTRACE_GRAPHS",   "GPUTRACE_BUFFER",
-                                  "GPUTRACE_ON_FULL", "GPUTRACE_MAX_SIZE", "GPUTRACE_KEEP",
-                                  "GPUTRACE_RANKS",   "GPUTRACE_PROCESS",  "GPUTRACE_SIDECAR",
-                                  "GPUTRACE_SHM",     "GPUTRACE_SIGNAL",   "GPUTRACE_METRICS",
-                                  "GPUTRACE_LOG",     "GPUTRACE_CONFIG",   "GPUTRACE_KEEP_DEEPBIND",
-                                  "GPUTRACE_RUN"};
+constexpr Bytes kLeastBuffer = 512u << 10, kMostBuffer = 1u << 30;
+
 bool equals(const char* text, u64 length, const char* word) {
   return std::strlen(word) == length && std::memcmp(text, word, length) == 0;
 }
@@ -60,7 +55,7 @@ u32 edit_distance(const char* a, u32 a_length, const char* b) {
 void warn_unknown(const char* name, u32 length, const char*, void* data) {
   const char* nearest = nullptr;
   u32 distance = ~0u;
-  for (const char* known : kKnown) {
+  for (const char* known : kVariables) {
     if (equals(name, length, known)) return;
     const u32 d = edit_distance(name, length, known);
     if (d < distance) {
@@ -276,10 +271,12 @@ Options read_options(InfoText& info) {
   read_device(info, options, parts);
   add_parts(info, parts);
   if (const char* value = copied_variable("GPUTRACE_BUFFER"); value && *value) {
-    if (Bytes bytes; parse_size(value, bytes) && bytes >= (512u << 10) && bytes <= (1ull << 30)) {
-      options.buffer = bytes;
-    } else {
+    if (Bytes bytes; !parse_size(value, bytes)) {
       warn_value(info, "GPUTRACE_BUFFER", value, "expected a size from 512K to 1G, such as 16M", "16M");
+    } else {
+      options.buffer = bytes < kLeastBuffer ? kLeastBuffer : bytes > kMostBuffer ? kMostBuffer : bytes;
+      if (bytes < kLeastBuffer) warn_value(info, "GPUTRACE_BUFFER", value, "the least possible is 512K", "512K");
+      if (bytes > kMostBuffer) warn_value(info, "GPUTRACE_BUFFER", value, "the most possible is 1G", "1G");
     }
   }
   if (const char* value = copied_variable("GPUTRACE_ON_FULL"); value && *value) {

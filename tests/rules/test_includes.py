@@ -43,6 +43,7 @@ ROOMS = {
         'route': {'', 'hot', 'lookup', 'settings', 'device', 'library'},
         'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'library', 'nvtx', 'python', 'record'},
     },
+    'cli': {'': set(), 'run': {''}},
     'analysis': {
         'table': set(),
         'names': set(),

@@ -71,6 +71,8 @@ def main():
     check('can never be unloaded (-z nodelete)', 'NODELETE' in elf.flags(), elf.flags())
     check('is bound at load (-z now)', 'NOW' in elf.flags(), elf.flags())
     check('needs no executable stack', 'RWE' not in elf.segments)
+    with open(path, 'rb') as file:
+        check('has no fault points (base/fault.h)', b'block handed over' not in file.read())
     check('has no text relocations', '(TEXTREL)' not in elf.dynamic)
     finish()
 

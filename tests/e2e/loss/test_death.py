@@ -191,9 +191,6 @@ def test_output_that_cannot_be_written():
         command = [program('drv_linked')]
         run = traced(command, {'GPUTRACE_OUTPUT': output}, output=output)
         same_output(untraced(command), run)
-        code, out, err = gputrace('run', '--simgpu', '-o', output, '--', *command, rc=None)
-        check_equal((code, out.encode()), (0, run.stdout), f'exit code and output with -o {output} ({err!r})')
-        check('gputrace' in err, 'something is said', err)
 
 
 main()

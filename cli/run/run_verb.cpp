@@ -13,13 +13,16 @@
 #include "analysis/words/safe_text.h"
 #include "base/clock.h"
 #include "base/fd.h"
+#include "base/variables.h"
 #include "cli/environment.h"
-#include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/output_directory.h"
+#include "cli/run/launch.h"
+#include "cli/run/missing_traces.h"
+#include "cli/run/run_notes.h"
+#include "cli/run/verdict.h"
 #include "cli/simgpu_choice.h"
 #include "cli/target.h"
-#include "cli/verdict.h"
 
 namespace gputrace {
 namespace {
@@ -101,20 +104,21 @@ void wait_for_sidecars(const std::string& run) {
   }
 }
 
-void say_nothing_was_seen(const Arguments& command, const Target& target, const Places& places) {
-  const std::string why = why_unreachable(target);
-  std::string line;
-  for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
-  const std::string looked =
-      base_name(target.path) + (target.interpreter.empty() ? "" : " (run by " + target.interpreter + ")");
-  std::fputs("gputrace: error: no CUDA call was seen\n", stderr);
-  if (!why.empty())
-    std::fprintf(stderr, "          %s\n", safe_text(why).c_str());
-  else
-    std::fprintf(stderr, "          looked at: %s and what it started; no trace was written\n",
-                 safe_text(looked).c_str());
-  std::fprintf(stderr, "          fix: is this a CPU run? try: %s doctor -- %s\n", own_command(places).c_str(),
-               line.c_str());
+// A name that is nearly one of ours is a mistake: nothing would come of it.
+void warn_of_unknown_variables() {
+  const std::vector<std::string> known(std::begin(kVariables), std::end(kVariables));
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text(*entry);
+    const std::string name = text.substr(0, text.find('='));
+    if (name.rfind("GPUTRACE", 0) != 0 || std::find(known.begin(), known.end(), name) != known.end()) continue;
+    warn(name + " is not a variable of gputrace; it is ignored" + did_you_mean(name, known));
+  }
+}
+
+int refuse(const PreparedOutput& prepared) {
+  fail(kRunUsage, prepared.problem);
+  std::fprintf(stderr, "          the program was not started\n          fix: %s\n", safe_text(prepared.fix).c_str());
+  return kRunUsage;
 }
 
 int exec_failure(const std::string& command, int error) {
@@ -136,8 +140,12 @@ std::string wanted_output(const TraceOptions& options) {
 }
 
 void report_ending(const Arguments& command, const Target& target, const Places& places, const OutputDirectory& output,
-                   const std::vector<std::string>& traces) {
-  if (traces.empty()) return say_nothing_was_seen(command, target, places);
+                   const std::vector<std::string>& traces, const std::vector<RunNote>& notes) {
+  if (traces.empty()) {
+    std::fputs(why_no_trace(notes, command, target, places).c_str(), stderr);
+    return;
+  }
+  std::fputs(why_not_all(notes).c_str(), stderr);
   VerdictRequest request;
   request.files = traces;
   request.shown = output.shown;
@@ -170,7 +178,10 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   const Target target = inspect_target(command[0]);
   const std::string unreachable = why_unreachable(target);
   if (!unreachable.empty()) warn(unreachable);
+  warn_of_unknown_variables();
   const OutputDirectory output = resolve_output(wanted_output(options));
+  PreparedOutput prepared = prepare_output(output.root);
+  if (!prepared.problem.empty()) return refuse(prepared);
   if (afresh && output.pattern == output.root) remove_traces(output.root);
   const std::set<std::string> before = traces_below(output.root);
   const std::string run = run_name();
@@ -178,12 +189,19 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   if (simulated.major != 0 && !simulated.complete) warn(what_is_incomplete(simulated));
   Variables variables = trace_variables(options, places, output.pattern, simulated.preloads);
   variables.emplace_back("GPUTRACE_RUN", run);
+  const RunNotes notes;
+  variables.emplace_back("GPUTRACE_RUN_NOTES", notes.path());
   if (!globals.quiet) say("writing to " + output.shown);
 
   const Ending ending = launch(command, variables);
-  if (ending.exec_error) return exec_failure(command[0], ending.exec_error);
+  if (ending.pid) notes.ended(ending.pid, ending.status);
+  if (ending.exec_error) {
+    remove_if_empty(prepared);
+    return exec_failure(command[0], ending.exec_error);
+  }
   wait_for_sidecars(run);
-  if (!globals.quiet) report_ending(command, target, places, output, new_traces(output.root, before));
+  if (!globals.quiet) report_ending(command, target, places, output, new_traces(output.root, before), notes.read());
+  remove_if_empty(prepared);
   end_as(ending);
 }
 

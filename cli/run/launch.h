@@ -11,6 +11,8 @@ struct Ending {
   int exec_error = 0;  // errno: it never ran
   int exit_code = 0;
   int signal = 0;  // it was killed by this signal
+  int pid = 0;
+  int status = 0;  // of wait()
 };
 
 // Starts the command with these variables set and waits for its end.

@@ -1,8 +1,9 @@
-#include "cli/verdict.h"
+#include "cli/run/verdict.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/findings/findings.h"
 #include "analysis/load.h"
@@ -70,6 +71,17 @@ std::string calls_line(const LoadedRun& run) {
                      human_nanos(static_cast<Nanos>(self)), counted(errors, "error"));
 }
 
+// Windows that never opened, a line each.
+std::string window_lines(const LoadedRun& run) {
+  std::set<std::string> told;
+  std::string text;
+  for (const ProcessTrace& process : run.processes) {
+    const std::string& why = process.who.never_open;
+    if (!why.empty() && told.insert(why).second) text += fmt::format("  nothing was recorded: {}\n", safe_text(why));
+  }
+  return text;
+}
+
 std::string findings_lines(const LoadedRun& run) {
   const std::vector<Finding> findings = find_findings(run);
   if (findings.empty()) return "";
@@ -106,7 +118,8 @@ std::string verdict(const VerdictRequest& request) {
                      sizes.processes == 1 ? "" : "es", human_nanos(run.value().wall_end - run.value().wall_begin),
                      counted(sizes.records, "record"), human_bytes(sizes.bytes), human_count(sizes.dropped),
                      safe_text(request.shown)) +
-         kernels_line(run.value()) + calls_line(run.value()) + findings_lines(run.value()) + next;
+         window_lines(run.value()) + kernels_line(run.value()) + calls_line(run.value()) + findings_lines(run.value()) +
+         next;
 }
 
 }  // namespace gputrace

@@ -1,4 +1,4 @@
-#include "cli/launch.h"
+#include "cli/run/launch.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -24,8 +24,10 @@ sigset_t passed_on() {
   return set;
 }
 
-Ending ending_of(int status) {
+Ending ending_of(pid_t child, int status) {
   Ending ending;
+  ending.pid = child;
+  ending.status = status;
   if (WIFSIGNALED(status))
     ending.signal = WTERMSIG(status);
   else
@@ -37,7 +39,7 @@ Ending wait_for(pid_t child, const sigset_t& signals) {
   for (;;) {
     int status = 0;
     const pid_t ended = waitpid(child, &status, WNOHANG);
-    if (ended == child && (WIFEXITED(status) || WIFSIGNALED(status))) return ending_of(status);
+    if (ended == child && (WIFEXITED(status) || WIFSIGNALED(status))) return ending_of(child, status);
     if (ended < 0 && errno != EINTR) return {};
     siginfo_t info{};
     const int signal = sigwaitinfo(&signals, &info);
@@ -56,7 +58,7 @@ Ending launch(const std::vector<std::string>& command,
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   int exec_failed[2];
-  if (pipe2(exec_failed, O_CLOEXEC) != 0) return {errno, 0, 0};
+  if (pipe2(exec_failed, O_CLOEXEC) != 0) return {.exec_error = errno};
   const sigset_t signals = passed_on();
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
