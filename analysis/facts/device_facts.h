@@ -2,6 +2,7 @@
 // Made by timeline/ in the pass of ProcessBuilder; constant afterwards. Times are CLOCK_MONOTONIC ns, lengths ns.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <vector>
@@ -34,39 +35,43 @@ struct LaunchTimes {
   Distribution to_start;   // submitted → kernel start
 };
 
-// Why a device did nothing. Decided by timeline/gap_cause.h, once for each gap.
+// Why a device did nothing. Each instant of a gap has one: gaps/gap_division.h. The order decides between equal parts.
 enum class IdleCause : u8 {
   Unknown,
-  Launch,           // the launch of the next operation was under way
-  HostLate,         // the host came late with the next launch, and was in no CUDA call
-  Synchronization,  // the launching thread waited for the device
+  Launch,           // the launching thread was in a launch call, or in one that only orders work
+  Host,             // it was in no CUDA call
+  Synchronization,  // it was in a wait
+  Polling,          // it asked again and again whether the device was done
   Copy,             // it was in a copy or memset call
   Allocation,       // it allocated or freed
   ModuleLoad,       // it loaded or compiled machine code
-  QueueFull,        // the launch queue was full
-  OtherStream,      // the next operation waited for another stream or device
+  Library,          // it was in a call of a vendor's library, and in no CUDA call within
+  QueueFull,        // it was in a launch call that waited for room
+  OtherStream,      // launched in time: the next operation waited for another stream or device
+  HostFunction,     // ... for a function of the program's, put into the stream
+  MemoryValue,      // ... for a value in memory
   GraphInternal,    // between two nodes of one graph replay
   Collection,       // tracing held the launching thread: CUPTI's work or our own
-  Dispatch,         // everything was launched in time: the device's own way from one operation to the next
+  Dispatch,         // launched in time, and nothing to wait for: the device's own way
 };
-inline constexpr unsigned kIdleCauses = 12;
-struct IdleVerdict {
-  IdleCause cause = IdleCause::Unknown;
-  u16 call = 0;       // the call that is to blame (id), where there is one
-  Nanos caused = 0;   // how much of the gap there would not be without the cause; 0: cannot be told
-  Nanos by_call = 0;  // of that: by calls of this id; the rest by others of the same kind
-};
+inline constexpr unsigned kIdleCauses = 16;
+using IdleParts = std::array<Nanos, kIdleCauses>;  // by cause
 
 // A time in which a device had nothing to do, between two operations of it.
 struct IdleGap {
   i32 device = -1;
   Nanos begin = 0, end = 0;
-  IdleVerdict verdict;
+  IdleParts parts{};  // sum to its length
+  u16 call = 0;       // that took most of the largest part that has one to blame (id); 0: none
+  u8 ended_by = 0;    // kind of the operation that ended it, while the timeline is made
   u64 length() const { return static_cast<u64>(end - begin); }
+  IdleCause largest() const {
+    return static_cast<IdleCause>(std::max_element(parts.begin(), parts.end()) - parts.begin());
+  }
 };
 struct IdleSum {
-  u64 count = 0, total_ns = 0;
-  u64 caused_ns = 0;  // of it: what there would not be without the cause
+  u64 count = 0;     // gaps that have such a part
+  u64 total_ns = 0;  // of the parts
 };
 struct IdleByCall {
   u16 call = 0;
@@ -88,7 +93,7 @@ struct DeviceTimes {
   u64 exposed_copy_ns = 0;        // copies while no kernel ran
   u64 kernels = 0, copies = 0, memsets = 0, graphs = 0;  // operations
   u64 gaps = 0;
-  std::array<IdleSum, kIdleCauses> causes{};  // sums to `gaps`, `idle_ns`
+  std::array<IdleSum, kIdleCauses> causes{};  // their times sum to idle_ns
   std::vector<IdleByCall> causes_by_call;
   std::vector<IdleGap> longest;  // at most kGapsKept, longest first
   static constexpr std::size_t kGapsKept = 10000;

@@ -16,21 +16,29 @@ const char* idle_cause_name(IdleCause cause) {
     case IdleCause::Unknown:
       return "unknown";
     case IdleCause::Launch:
-      return "launch-bound";
-    case IdleCause::HostLate:
-      return "host late";
+      return "launch";
+    case IdleCause::Host:
+      return "host";
     case IdleCause::Synchronization:
       return "synchronization";
+    case IdleCause::Polling:
+      return "polling";
     case IdleCause::Copy:
       return "copy";
     case IdleCause::Allocation:
       return "allocation";
     case IdleCause::ModuleLoad:
       return "module load";
+    case IdleCause::Library:
+      return "library";
     case IdleCause::QueueFull:
       return "queue full";
     case IdleCause::OtherStream:
       return "other stream";
+    case IdleCause::HostFunction:
+      return "host function";
+    case IdleCause::MemoryValue:
+      return "memory value";
     case IdleCause::GraphInternal:
       return "inside a graph";
     case IdleCause::Collection:

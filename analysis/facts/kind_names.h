@@ -9,7 +9,7 @@ namespace gputrace {
 // "device", "pool", "vmm" …
 const char* pool_name(AllocKind kind);
 
-// "launch-bound", "host late", … "unknown".
+// "launch", "host", … "unknown".
 const char* idle_cause_name(IdleCause cause);
 
 }  // namespace gputrace

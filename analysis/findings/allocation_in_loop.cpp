@@ -32,7 +32,7 @@ void find_allocation_in_loop(const LoadedRun& run, Findings& found) {
                      {"per_second", per_second(loop.between_launches, span)},
                      {"api_ns", number(spent)},
                      {"pid", static_cast<i64>(process.who.pid)}}};
-    finding.gain_ns = idle_of(process, IdleCause::Allocation).caused_ns;
+    finding.gain_ns = idle_of(process, IdleCause::Allocation).total_ns;
     found.push_back(std::move(finding));
   }
 }

@@ -14,7 +14,6 @@ void add_process(const ProcessTrace& process, IdleCause cause, bool (*wanted)(co
     if (!wanted) {
       share.count += device.causes[static_cast<unsigned>(cause)].count;
       share.total_ns += device.causes[static_cast<unsigned>(cause)].total_ns;
-      share.caused_ns += device.causes[static_cast<unsigned>(cause)].caused_ns;
     }
     for (const IdleByCall& each : device.causes_by_call) {
       const auto name = names.find(each.call);
@@ -23,7 +22,6 @@ void add_process(const ProcessTrace& process, IdleCause cause, bool (*wanted)(co
       if (wanted) {
         share.count += each.sum.count;
         share.total_ns += each.sum.total_ns;
-        share.caused_ns += each.sum.caused_ns;
       }
       by_call[name->second] += each.sum.total_ns;
     }

@@ -9,8 +9,7 @@ namespace gputrace {
 
 struct IdleShare {
   u64 count = 0, total_ns = 0;
-  u64 caused_ns = 0;  // of it: what there would not be without the cause
-  std::string call;   // the call with most of it; empty: none is to blame
+  std::string call;  // the call with most of it; empty: none is to blame
 };
 
 // Gaps of that cause, over all processes and devices; of calls for which `wanted` holds, where it is given.

@@ -17,7 +17,7 @@ constexpr double kMuchOfTheSpan = 0.10;  // below it a hint
 
 // Other causes have findings of their own.
 std::string fix_of(IdleCause cause) {
-  if (cause != IdleCause::HostLate) return "";
+  if (cause != IdleCause::Host) return "";
   return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch)";
 }
 
@@ -30,14 +30,14 @@ void find_idle_gaps(const LoadedRun& run, Findings& found) {
       u64 here = 0;
       for (const IdleGap& gap : device.longest) {
         if (gap.length() < kLongNs) continue;
-        if (gap.verdict.cause == IdleCause::Collection) {  // not the program's
+        if (gap.largest() == IdleCause::Collection) {  // not the program's
           profiler += gap.length();
           continue;
         }
         ++here;
         total += gap.length();
         longest = std::max(longest, gap.length());
-        causes[static_cast<unsigned>(gap.verdict.cause)] += gap.length();
+        causes[static_cast<unsigned>(gap.largest())] += gap.length();
       }
       count += here;
       more = more || here == DeviceTimes::kGapsKept;

@@ -27,7 +27,7 @@ void find_launch_bound(const LoadedRun& run, Findings& found) {
       "launch less and more at once: CUDA graphs, fused kernels (torch.compile), larger batches",
       {{"idle_ns", number(idle.total_ns)}, {"gaps", number(idle.count)}, {"span_ns", number(span)}, {"share", share}}};
   if (!idle.call.empty()) finding.evidence.emplace_back("call", idle.call);
-  finding.gain_ns = idle.caused_ns;
+  finding.gain_ns = idle.total_ns;
   found.push_back(std::move(finding));
 }
 

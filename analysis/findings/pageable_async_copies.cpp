@@ -31,7 +31,7 @@ void find_pageable_async_copies(const LoadedRun& run, Findings& found) {
                               count, human_bytes(bytes)),
                   "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
                   {{"count", number(count)}, {"bytes", number(bytes)}, {"api_ns", number(call_ns)}}};
-  finding.gain_ns = idle_of(run, IdleCause::Copy, is_async_call).caused_ns;
+  finding.gain_ns = idle_of(run, IdleCause::Copy, is_async_call).total_ns;
   found.push_back(std::move(finding));
 }
 

@@ -48,7 +48,7 @@ void find_short_kernels(const LoadedRun& run, Findings& found) {
   if (sum.launches < kManyLaunches || sum.worst.empty()) return;
   if (static_cast<double>(sum.launches) < kMostOfThem * static_cast<double>(sum.timed)) return;
   // Where the device was not waiting for launches, faster ones save nothing.
-  const u64 gain = std::min(sum.excess_ns, idle_of(run, IdleCause::Launch).caused_ns);
+  const u64 gain = std::min(sum.excess_ns, idle_of(run, IdleCause::Launch).total_ns);
   const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(run) * 1e9;
   Finding finding{
       "short-kernels",

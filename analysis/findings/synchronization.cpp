@@ -17,14 +17,14 @@ void find_synchronization(const LoadedRun& run, Findings& found) {
   if (before_launches < kLoopTimes) return;
   const IdleShare idle = idle_of(run, IdleCause::Synchronization);
   const u64 span = device_span_ns(run);
-  const bool costly = static_cast<double>(idle.caused_ns) >= kCostlyShare * static_cast<double>(span);
+  const bool costly = static_cast<double>(idle.total_ns) >= kCostlyShare * static_cast<double>(span);
   if (span && !costly) return;  // waits that leave no device idle cost nothing
   std::string text =
       fmt::format("{} of {} waits for the device come before more launches, with no copy to the host between",
                   human_count(before_launches), human_count(waits));
   if (span) {
     text += fmt::format(": without them, {} less of device idle in {} gaps{}",
-                        human_nanos(static_cast<Nanos>(idle.caused_ns)), human_count(idle.count),
+                        human_nanos(static_cast<Nanos>(idle.total_ns)), human_count(idle.count),
                         idle.call.empty() ? "" : ", most by " + idle.call);
   }
   Finding finding{"needless-synchronization",
@@ -34,10 +34,10 @@ void find_synchronization(const LoadedRun& run, Findings& found) {
                   "wait only where the host needs a result; order streams by events (cudaStreamWaitEvent) instead",
                   {{"waits", number(waits)}, {"before_launches", number(before_launches)}}};
   if (span) {
-    finding.evidence.emplace_back("gpu_idle_ns", number(idle.caused_ns));
+    finding.evidence.emplace_back("gpu_idle_ns", number(idle.total_ns));
     finding.evidence.emplace_back("gaps", number(idle.count));
   }
-  finding.gain_ns = idle.caused_ns;
+  finding.gain_ns = idle.total_ns;
   found.push_back(std::move(finding));
 }
 

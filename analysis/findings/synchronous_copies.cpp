@@ -24,7 +24,7 @@ void find_synchronous_copies(const LoadedRun& run, Findings& found) {
   if (between < kLoopTimes) return;
   const double wall = wall_seconds(run);
   const IdleShare idle = idle_of(run, IdleCause::Copy, is_blocking_call);
-  const bool costly = static_cast<double>(std::max(call_ns, idle.caused_ns)) >= kCostlyShare * wall * 1e9;
+  const bool costly = static_cast<double>(std::max(call_ns, idle.total_ns)) >= kCostlyShare * wall * 1e9;
   Finding finding{"synchronous-copies",
                   costly ? Severity::Warning : Severity::Hint,
                   "copies",
@@ -38,7 +38,7 @@ void find_synchronous_copies(const LoadedRun& run, Findings& found) {
                    {"bytes", number(bytes)},
                    {"api_ns", number(call_ns)},
                    {"per_second", per_second(count, wall)}}};
-  finding.gain_ns = idle.caused_ns;
+  finding.gain_ns = idle.total_ns;
   found.push_back(std::move(finding));
 }
 

@@ -19,7 +19,7 @@ void find_synchronous_memsets(const LoadedRun& run, Findings& found) {
   if (between < kLoopTimes) return;
   const IdleShare idle = idle_of(run, IdleCause::Copy,
                                  [](const std::string& call) { return is_memset_call(call) && !is_async_call(call); });
-  const u64 cost = std::max(call_ns, idle.caused_ns);
+  const u64 cost = std::max(call_ns, idle.total_ns);
   const bool costly = static_cast<double>(cost) >= kCostlyShare * wall_seconds(run) * 1e9;
   Finding finding{
       "synchronous-memsets",
@@ -32,7 +32,7 @@ void find_synchronous_memsets(const LoadedRun& run, Findings& found) {
        {"between_launches", number(between)},
        {"bytes", number(bytes)},
        {"api_ns", number(call_ns)}}};
-  finding.gain_ns = idle.caused_ns;
+  finding.gain_ns = idle.total_ns;
   found.push_back(std::move(finding));
 }
 

@@ -18,8 +18,8 @@ bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordCla
 bool is_operation(const KernelLaunch& launch) { return launch.header.result == 0 && !(launch.flags & kLaunchCaptured); }
 
 // What a call means for a device that waits.
-HostLog::Kind meaning_of(RecordType type) {
-  switch (type) {
+HostLog::Kind meaning_of(const RecordHeader& record) {
+  switch (static_cast<RecordType>(record.type)) {
     case RecordType::KernelLaunch:
     case RecordType::GraphLaunch:
       return HostLog::Kind::Launch;
@@ -37,6 +37,9 @@ HostLog::Kind meaning_of(RecordType type) {
       return HostLog::Kind::Module;
     case RecordType::StreamOrder:
       return HostLog::Kind::Order;
+    case RecordType::ObjectCall:
+      return decode<ObjectCall>(record).what == static_cast<u32>(ObjectAct::Queried) ? HostLog::Kind::Query
+                                                                                     : HostLog::Kind::Other;
     default:
       return HostLog::Kind::Other;
   }
@@ -130,7 +133,8 @@ void ProcessBuilder::tell_call(Moment& at, const ThreadState& caller) {
   const auto type = static_cast<RecordType>(at.record.type);
   at.call_untold = type == RecordType::KernelLaunch && is_operation(*RecordView<KernelLaunch>(at.record));
   if (at.call_untold) return;
-  timeline_.called(static_cast<u32>(&caller - threads_.data()), at.begin, at.end, at.record.call, meaning_of(type));
+  const HostLog::Kind kind = is_library_call(at.record.call) ? HostLog::Kind::Library : meaning_of(at.record);
+  timeline_.called(static_cast<u32>(&caller - threads_.data()), at.begin, at.end, at.record.call, kind);
 }
 
 // Look-ups come before insertions throughout: emplace makes a node first, and most handles are known.

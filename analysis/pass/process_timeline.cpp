@@ -47,7 +47,7 @@ void ProcessBuilder::on_library_call(const Moment& at, const RecordStream& strea
 
 void ProcessBuilder::on_order(const Moment& at) {
   const auto value = decode<StreamOrder>(at.record);
-  timeline_.ordered(value, stream_of(at, value.stream, value.context, value.flags));
+  timeline_.ordered(value, stream_of(at, value.stream, value.context, value.flags), at.begin, at.end);
 }
 
 }  // namespace gputrace

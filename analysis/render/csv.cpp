@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "analysis/render/render.h"
+#include "analysis/words/human.h"
 #include "analysis/words/safe_text.h"
 
 namespace gputrace {
@@ -30,6 +31,7 @@ std::string harmless(const std::string& text) {
 std::string raw(const Value& value) {
   if (is_null(value)) return "";
   if (const auto* text = std::get_if<std::string>(&value)) return harmless(*text);
+  if (const auto* parts = std::get_if<Parts>(&value)) return human_parts(*parts);
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
   if (const auto* whole = std::get_if<i64>(&value)) return std::to_string(*whole);
   return fmt::format("{}", std::get<double>(value));

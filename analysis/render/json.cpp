@@ -7,11 +7,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json object_of(const Parts& parts) {
+  Json object = Json::object();
+  for (const auto& [name, length] : parts.of) object[name] = length;
+  return object;
+}
+
 Json as_json(const Value& value) {
   return std::visit(
       [](const auto& held) -> Json {
         if constexpr (std::is_same_v<std::decay_t<decltype(held)>, std::monostate>)
           return nullptr;
+        else if constexpr (std::is_same_v<std::decay_t<decltype(held)>, Parts>)
+          return object_of(held);
         else
           return held;
       },

@@ -14,8 +14,14 @@
 
 namespace gputrace {
 
+// What a whole consists of, largest first: an object in JSON, "host 390us, copy 10us" elsewhere.
+struct Parts {
+  std::vector<std::pair<std::string, i64>> of;
+  bool operator==(const Parts&) const = default;
+};
+
 // One cell. monostate is "not known": null in JSON, empty in CSV, "-" in text; never 0.
-using Value = std::variant<std::monostate, bool, i64, double, std::string>;
+using Value = std::variant<std::monostate, bool, i64, double, std::string, Parts>;
 
 inline bool is_null(const Value& value) { return std::holds_alternative<std::monostate>(value); }
 // Sizes and counts are unsigned in the trace and signed in a table: what does not fit is held at the largest.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/timeline/operations.h"
+#include "analysis/gaps/operations.h"
 #include "trace/record.h"
 #include "trace/text_table.h"
 

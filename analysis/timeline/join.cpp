@@ -118,6 +118,7 @@ bool Timeline::has_double(const HostOperation& call, const DeviceOperation& oper
 }
 
 OperationLook Timeline::look_of(const HostOperation& call) const {
+  if (!is_reported(call.kind)) return kNoLook;
   if (call.kind == OperationKind::Graph) return kOfGraph;
   if (call.target == kNone) return kNoLook;
   if (call.kind != OperationKind::Kernel) return transfer_look(call.kind, call.bytes);

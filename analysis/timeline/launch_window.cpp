@@ -59,10 +59,11 @@ u32 LaunchWindow::add(HostOperation operation, u32 stream) {
     }
   }
   ring_[sequence & mask_] = operation;
+  if (stream >= heads_.size()) heads_.resize(stream + 1u);
+  if (!is_reported(operation.kind)) return sequence;
   Thread& thread = threads_[operation.thread];
   if (HostOperation* const before = find(thread.newest)) before->next_in_thread = sequence;
   thread.newest = sequence;
-  if (stream >= heads_.size()) heads_.resize(stream + 1u);
   Head& head = heads_[stream];
   if (head.first == kNone) head.first = sequence;
   if (find(head.last)) ring_[head.last & mask_].next_in_stream = sequence;
@@ -123,7 +124,7 @@ u32 LaunchWindow::nearest(const KeyedCall& call, Nanos error) {
   for (u32 sequence = low; sequence != next_ && own < 4; ++sequence) {
     const HostOperation& operation = ring_[sequence & mask_];
     if (operation.begin > call.end + error && operation.thread == call.thread) break;
-    if (operation.thread != call.thread || operation.batch_member) continue;
+    if (operation.thread != call.thread || operation.batch_member || !is_reported(operation.kind)) continue;
     if (kind >= 0 && static_cast<int>(operation.kind) != kind) continue;
     ++own;
     const Nanos off = outside(call, operation);

@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "analysis/gaps/operations.h"
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/host_streams.h"
-#include "analysis/timeline/operations.h"
 #include "analysis/timeline/paged_array.h"
 
 namespace gputrace {

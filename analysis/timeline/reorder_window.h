@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "analysis/timeline/operations.h"
+#include "analysis/gaps/operations.h"
 #include "analysis/timeline/paged_array.h"
 
 namespace gputrace {

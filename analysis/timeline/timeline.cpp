@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "analysis/timeline/gap_cause.h"
-
 namespace gputrace {
 namespace {
 
@@ -44,13 +42,29 @@ void Timeline::operation(HostOperation operation, const StreamName& stream) {
   if (candidates_.active() && !intake_.taken(host)) candidates_.add(look_of(operation), host);
 }
 
-void Timeline::ordered(const StreamOrder& record, const StreamName& stream) {
+void Timeline::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {
   if (record.header.result != 0 || (record.flags & kLaunchCaptured)) return;
   HostStreams& streams = window_.streams();
-  if (record.what == static_cast<u32>(OrderKind::EventRecord))
-    streams.event_recorded(record.object, streams.find(stream));
-  if (record.what == static_cast<u32>(OrderKind::StreamWaitEvent))
-    streams.event_awaited(record.object, streams.find(stream));
+  HostOperation made;
+  switch (static_cast<OrderKind>(record.what)) {
+    case OrderKind::EventRecord:
+      return streams.event_recorded(record.object, streams.find(stream));
+    case OrderKind::StreamWaitEvent:
+      return streams.event_awaited(record.object, streams.find(stream));
+    case OrderKind::HostFunction:
+      made.kind = OperationKind::HostFunction;
+      break;
+    case OrderKind::WaitValue:
+      made.kind = OperationKind::MemoryValue;
+      break;
+    default:
+      return;
+  }
+  made.begin = begin, made.end = end;
+  made.thread = stream.thread;
+  made.call = record.header.call;
+  made.expected = false;
+  window_.add(made, streams.find(stream));
 }
 
 void Timeline::object(const ObjectCall& record) {
@@ -78,6 +92,7 @@ void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos hand
 TimelineFacts Timeline::finish() {
   intake_.drain([this](const DeviceOperation& operation) { reorder_.add(operation, Taker{*this}); });
   reorder_.finish(Taker{*this});
+  limit_dispatch();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceTimes& times = activity_.devices[i];
     devices_[i].sweep.finish(times);
@@ -110,13 +125,13 @@ void Timeline::take(DeviceOperation operation) {
   StreamTrack& track = tracks_[operation.stream];
   HostOperation* const call = joined.call;
   if (call && call->collective && operation.kind == OperationKind::Kernel) operation.collective = true;
-  const Nanos waited = waited_for(call, operation.stream);
+  const Waited waited = waited_for(call, operation.stream);
   StreamTimes& stream = counted ? activity_.streams[operation.stream] : uncounted_[operation.stream];
   u32 depth = 0;
   u64 gap = 0;
   if (call && !call->answered) {
     depth = track.queued(stream, call->begin, call->batch_member ? -1 : call->end - call->begin, operation.start);
-    const Nanos ready = std::max(call->end, waited);
+    const Nanos ready = std::max(call->end, waited.until);
     gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
     if (counted && call->counted) count_wait(operation, *call, gap, depth);
     if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
@@ -152,25 +167,45 @@ void Timeline::settle_gaps() {
   overhead_.trim(earliest);
 }
 
-// End of what had to end before the operation could start; 0: nothing known.
-Nanos Timeline::waited_for(const HostOperation* call, u32 stream) const {
-  Nanos last = tracks_[stream].end();
-  if (!call || call->answered) return last;
-  window_.for_each_wait(*call, [&](u32 sequence) {
-    if (const HostOperation* before = window_.find(sequence)) last = std::max(last, before->device_end);
-  });
-  return last;
+// What had to end before the operation could start.
+Waited Timeline::waited_for(const HostOperation* call, u32 stream) {
+  Waited waited{tracks_[stream].end()};
+  if (!call || call->answered) return waited;
+  window_.for_each_wait(*call, [&](u32 sequence) { add_wait(sequence, waited, 0); });
+  return waited;
 }
 
-void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, Nanos waited, u32 depth) {
+// Of what no device reports only the begin is known: when what it waited for had ended, which had then begun and so came
+// before.
+void Timeline::add_wait(u32 sequence, Waited& waited, unsigned depth) {
+  constexpr unsigned kMostInARow = 64;
+  HostOperation* const before = window_.find(sequence);
+  if (!before) return;
+  if (!is_reported(before->kind)) {
+    waited.behind = before->kind == OperationKind::HostFunction ? Behind::HostFunction : Behind::MemoryValue;
+    if (before->device_end == 0 && depth < kMostInARow) {
+      Waited own{before->end};
+      window_.for_each_wait(*before, [&](u32 earlier) { add_wait(earlier, own, depth + 1); });
+      before->device_end = own.until;
+    }
+  }
+  waited.until = std::max(waited.until, before->device_end);
+}
+
+void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth) {
   DeviceTimes& times = activity_.devices[operation.device];
   DeviceTrack& state = devices_[operation.device];
   const Nanos idle = state.sweep.idle_before(operation.start);
   if (idle > 0) {
-    IdleGap gap{times.device, state.sweep.end(), operation.start, {}};
+    IdleGap gap;
+    gap.device = times.device, gap.begin = state.sweep.end(), gap.end = operation.start;
+    gap.ended_by = static_cast<u8>(operation.kind);
     const GapContext context{gap,    state.newest, window_.find(state.newest_call), operation, joined.call,
                              waited, depth,        intake_.clock_error(),           &overhead_};
-    gap.verdict = judge_gap(context, log_);
+    const Nanos usual = waited.behind == Behind::Operations ? 0 : state.dispatch.usual(operation.kind);
+    divide_gap(context, log_, usual, division_);
+    state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
+    count_parts(times);
     keep_gap(times, gap);
     if (joined.call) entry_at(facts_.stacks, joined.call->stack).idle_ns += gap.length();
   }
@@ -182,24 +217,56 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
   }
 }
 
-void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
+void Timeline::count_parts(DeviceTimes& times) {
   ++times.gaps;
-  IdleSum& sum = times.causes[static_cast<unsigned>(gap.verdict.cause)];
-  ++sum.count;
-  sum.total_ns += gap.length();
-  sum.caused_ns += static_cast<u64>(gap.verdict.caused);
-  const auto same = [&](const IdleByCall& known) {
-    return known.call == gap.verdict.call && known.cause == gap.verdict.cause;
+  const auto add = [](IdleSum& sum, Nanos length) {
+    ++sum.count;
+    sum.total_ns += static_cast<u64>(length);
   };
+  for (unsigned i = 0; i < kIdleCauses; ++i) {
+    if (division_.parts()[i] != 0) add(times.causes[i], division_.parts()[i]);
+  }
   auto& by_call = times.causes_by_call;
-  auto known = std::find_if(by_call.begin(), by_call.end(), same);
-  if (known == by_call.end()) known = by_call.insert(known, {gap.verdict.call, gap.verdict.cause, {}});
-  ++known->sum.count;
-  known->sum.total_ns += gap.length();
-  known->sum.caused_ns += static_cast<u64>(gap.verdict.by_call);
+  for (const GapDivision::Piece& piece : division_.pieces()) {
+    if (piece.call == 0) continue;
+    const auto same = [&](const IdleByCall& known) { return known.call == piece.call && known.cause == piece.cause; };
+    auto known = std::find_if(by_call.begin(), by_call.end(), same);
+    if (known == by_call.end()) known = by_call.insert(known, {piece.call, piece.cause, {}});
+    add(known->sum, piece.length);
+  }
+}
+
+// Dispatch beyond ten times what is usual in this run is none: what it was is not known.
+void Timeline::limit_dispatch() {
+  DispatchTimes all;
+  for (const DeviceTrack& device : devices_) all.add(device.dispatch);
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    DeviceTimes& times = activity_.devices[i];
+    IdleSum& dispatch = times.causes[static_cast<unsigned>(IdleCause::Dispatch)];
+    IdleSum& unknown = times.causes[static_cast<unsigned>(IdleCause::Unknown)];
+    for (unsigned k = 0; k < 4; ++k) {
+      const auto kind = static_cast<OperationKind>(k);
+      const IdleSum beyond = devices_[i].dispatch.beyond(kind, all.limit(kind));
+      dispatch.total_ns -= beyond.total_ns;
+      unknown.total_ns += beyond.total_ns;
+      unknown.count += beyond.count;
+    }
+    for (IdleGap& gap : times.longest) {
+      Nanos& part = gap.parts[static_cast<unsigned>(IdleCause::Dispatch)];
+      const Nanos beyond = part - all.limit(static_cast<OperationKind>(gap.ended_by));
+      if (beyond <= 0) continue;
+      part -= beyond;
+      gap.parts[static_cast<unsigned>(IdleCause::Unknown)] += beyond;
+    }
+  }
+}
+
+void Timeline::keep_gap(DeviceTimes& times, IdleGap& gap) {
   auto& longest = times.longest;  // a heap with the shortest on top
+  if (longest.size() == DeviceTimes::kGapsKept && !longer(gap, longest.front())) return;
+  gap.parts = division_.parts();
+  gap.call = division_.call_to_blame();
   if (longest.size() == DeviceTimes::kGapsKept) {
-    if (!longer(gap, longest.front())) return;
     std::pop_heap(longest.begin(), longest.end(), longer);
     longest.back() = gap;
   } else {

@@ -19,15 +19,17 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/timeline_facts.h"
+#include "analysis/gaps/dispatch_times.h"
+#include "analysis/gaps/gap_division.h"
+#include "analysis/gaps/host_log.h"
+#include "analysis/gaps/operations.h"
+#include "analysis/gaps/overhead_log.h"
 #include "analysis/read/time_window.h"
 #include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/device_sweep.h"
-#include "analysis/timeline/host_log.h"
 #include "analysis/timeline/intake.h"
 #include "analysis/timeline/launch_window.h"
 #include "analysis/timeline/library_calls.h"
-#include "analysis/timeline/operations.h"
-#include "analysis/timeline/overhead_log.h"
 #include "analysis/timeline/reorder_window.h"
 #include "analysis/timeline/stream_candidates.h"
 #include "analysis/timeline/stream_track.h"
@@ -44,7 +46,7 @@ class Timeline {
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind);
   // `expected` false: a device record may come, and need not.
   void operation(HostOperation operation, const StreamName& stream);
-  void ordered(const StreamOrder& record, const StreamName& stream);
+  void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
   // The thread's operations since `begin` are a collective of a communication library.
   void collective(u32 thread, Nanos begin) { window_.mark_collective(thread, begin); }
@@ -70,6 +72,7 @@ class Timeline {
   };
   struct DeviceTrack {
     DeviceSweep sweep;
+    DispatchTimes dispatch;
     DeviceOperation newest;  // of those that ended last
     u32 newest_call = kNone;
   };
@@ -98,14 +101,17 @@ class Timeline {
   u32 agreeing(u32 stream, const DeviceOperation& operation) const;
   bool agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const;
   void learn(const HostOperation& call, const DeviceOperation& operation);
-  Nanos waited_for(const HostOperation* call, u32 stream) const;
+  Waited waited_for(const HostOperation* call, u32 stream);
+  void add_wait(u32 sequence, Waited& waited, unsigned depth);
   GraphTimes& graph_times(u32 graph);
   void count_kernel(const DeviceOperation& operation, const Joined& joined);
   void count_copy(const DeviceOperation& operation, const Joined& joined);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
-  void find_gap(const DeviceOperation& operation, const Joined& joined, Nanos waited_for, u32 depth);
-  void keep_gap(DeviceTimes& times, const IdleGap& gap);
+  void find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth);
+  void keep_gap(DeviceTimes& times, IdleGap& gap);
+  void count_parts(DeviceTimes& times);
+  void limit_dispatch();
   void settle_gaps();
 
   const TimeWindow report_;
@@ -117,6 +123,7 @@ class Timeline {
   LaunchWindow window_;
   HostLog log_;
   OverheadLog overhead_;
+  GapDivision division_;
   Intake intake_;
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices

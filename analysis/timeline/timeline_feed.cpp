@@ -57,8 +57,8 @@ void TimelineFeed::operation(const HostOperation& operation, const StreamName& s
   });
 }
 
-void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream) {
-  put([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream); });
+void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {
+  put([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream, begin, end); });
 }
 
 void TimelineFeed::object(const ObjectCall& record) {

@@ -41,7 +41,7 @@ class TimelineFeed {
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind);
   // `as_call`: the operation's call is told with it: an outermost or nested call like any other, a launch.
   void operation(const HostOperation& operation, const StreamName& stream, bool as_call = false);
-  void ordered(const StreamOrder& record, const StreamName& stream);
+  void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
   void collective(u32 thread, Nanos begin);
 

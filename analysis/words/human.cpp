@@ -49,6 +49,18 @@ std::string human_nanos(Nanos nanos) {
   return four_digits(value / 1e9) + " s";
 }
 
+std::string human_parts(const Parts& parts) {
+  std::string text;
+  for (const auto& [name, length] : parts.of) {
+    static const char* const kUnits[] = {"ns", "us", "ms", "s"};
+    double value = static_cast<double>(length);
+    unsigned unit = 0;
+    while (std::fabs(value) >= 1000 && unit < 3) value /= 1000, ++unit;
+    text += fmt::format("{}{} {:.4g}{}", text.empty() ? "" : ", ", safe_text(name), value, kUnits[unit]);
+  }
+  return text;
+}
+
 std::string human_large(const Value& number) {
   const auto* whole = std::get_if<i64>(&number);
   const auto* real = std::get_if<double>(&number);
@@ -64,6 +76,7 @@ std::string human_large(const Value& number) {
 std::string human(const Value& value, Unit unit) {
   if (is_null(value)) return "-";
   if (const auto* text = std::get_if<std::string>(&value)) return safe_text(*text);
+  if (const auto* parts = std::get_if<Parts>(&value)) return human_parts(*parts);
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "yes" : "no";
   const double real =
       std::holds_alternative<double>(value) ? std::get<double>(value) : static_cast<double>(std::get<i64>(value));

@@ -17,6 +17,18 @@ Value call_name(const ProcessTrace& process, u16 id) {
   return {};
 }
 
+Parts parts_of(const IdleGap& gap) {
+  Parts parts;
+  for (unsigned i = 0; i < kIdleCauses; ++i) {
+    if (gap.parts[i] > 0) parts.of.emplace_back(idle_cause_name(static_cast<IdleCause>(i)), gap.parts[i]);
+  }
+  std::stable_sort(parts.of.begin(), parts.of.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return parts;
+}
+
+// Of what the device did by itself no call is to blame.
+bool of_the_device(IdleCause cause) { return cause == IdleCause::Unknown || cause == IdleCause::Dispatch; }
+
 void fill_idle(const LoadedRun& run, Table& table) {
   const DeviceMap devices(run);
   u64 gaps = 0, total = 0, kept = 0;
@@ -30,8 +42,9 @@ void fill_idle(const LoadedRun& run, Table& table) {
         table.rows.push_back({devices.number(p, times.device),
                               gap.begin,
                               number(gap.length()),
-                              std::string(idle_cause_name(gap.verdict.cause)),
-                              call_name(process, gap.verdict.call),
+                              std::string(idle_cause_name(gap.largest())),
+                              parts_of(gap),
+                              of_the_device(gap.largest()) ? Value() : call_name(process, gap.call),
                               {},
                               static_cast<i64>(process.who.pid)});
       }
@@ -49,19 +62,23 @@ void fill_idle(const LoadedRun& run, Table& table) {
 extern constexpr SectionReport idle_report = {
     .section = "idle",
     .title = "Idle gaps of the devices, longest first",
-    .answers = "gaps of each device, longest first: begin, duration, cause, the call to blame",
+    .answers =
+        "gaps of each device, longest first: begin, duration, its parts by cause and the largest of them, the call to "
+        "blame",
     .shown = Shown::Filled,
     .needs = {Need::Calls, Need::Device},
     .columns = {{"device", Unit::None},
                 {"begin_ns", Unit::Nanos},
                 {"duration_ns", Unit::Nanos},
                 {"cause", Unit::Text},
+                {"parts", Unit::Nanos, Hint::Name},
                 {"call", Unit::Text},
                 {"site", Unit::Text},
                 extra({"pid", Unit::None, Hint::Detail})},
-    .notes =
-        {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
-         "CLOCK_MONOTONIC, in text from the first record on; call = what is to blame for it; the site needs stacks"},
+    .notes = {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
+              "CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists "
+              "of, instant by "
+              "instant; call = what took most of the largest part; the site needs stacks"},
     .fill = fill_idle,
 };
 

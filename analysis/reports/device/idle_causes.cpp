@@ -1,4 +1,4 @@
-// Why the devices were idle: every gap has one cause; together they are all idle time.
+// Why the devices were idle: the parts of all gaps by cause; together they are all idle time.
 #include <algorithm>
 #include <map>
 
@@ -14,21 +14,29 @@ const char* meaning(IdleCause cause) {
     case IdleCause::Unknown:
       return "could not be told";
     case IdleCause::Launch:
-      return "the launch was under way: the host launches no faster";
-    case IdleCause::HostLate:
-      return "the launching thread was in no CUDA call";
+      return "the launching thread was in launch calls";
+    case IdleCause::Host:
+      return "it was in no CUDA call";
     case IdleCause::Synchronization:
-      return "it waited for the device before it launched more";
+      return "it was in a wait, and the device had nothing left to do for it";
+    case IdleCause::Polling:
+      return "it asked again and again whether the device was done";
     case IdleCause::Copy:
       return "it was in a copy or memset call";
     case IdleCause::Allocation:
       return "it allocated or freed memory";
     case IdleCause::ModuleLoad:
       return "it loaded or compiled machine code";
+    case IdleCause::Library:
+      return "it was in a call of a vendor's library, outside of CUDA calls";
     case IdleCause::QueueFull:
-      return "its stream's launch queue was full";
+      return "it was in a launch call that waited for room in its stream's queue";
     case IdleCause::OtherStream:
-      return "the next operation waited for another stream or device";
+      return "launched in time: the next operation waited for another stream or device";
+    case IdleCause::HostFunction:
+      return "launched in time: it waited for a host function (inferred: its end is not measured)";
+    case IdleCause::MemoryValue:
+      return "launched in time: it waited for a value in memory (inferred: its end is not measured)";
     case IdleCause::GraphInternal:
       return "between two nodes of one graph replay";
     case IdleCause::Collection:
@@ -83,9 +91,9 @@ extern constexpr SectionReport idle_causes_report = {
     .section = "idle-causes",
     .title = "Why the devices were idle",
     .answers =
-        "why devices were idle: `host late`, `launch-bound`, `synchronization`, `copy`, `allocation`, `module load`, "
-        "`queue full`, `other stream`, `dispatch`, `inside a graph`, `unknown`; each gap has one "
-        "([definitions](decisions/0040-causes-of-idle-time.md))",
+        "why devices were idle: `host`, `launch`, `synchronization`, `polling`, `copy`, `allocation`, `module load`, "
+        "`library`, `queue full`, `other stream`, `host function`, `memory value`, `dispatch`, `inside a graph`, "
+        "`profiler`, `unknown`; each instant of a gap has one ([definitions](decisions/0071-a-gap-is-divided.md))",
     .shown = Shown::Filled,
     .needs = {Need::Calls, Need::Device},
     .columns = {{"cause", Unit::Text},
@@ -95,9 +103,10 @@ extern constexpr SectionReport idle_causes_report = {
                 extra({"mean_ns", Unit::Nanos}),
                 extra({"worst_call", Unit::Text}),
                 extra({"meaning", Unit::Text, Hint::Prose})},
-    .notes = {"share = of all idle time; idle = between a device's first and last operation, no operation on it; each "
-              "gap has "
-              "one cause, by what its launching thread did"},
+    .notes =
+        {"share = of all idle time; idle = between a device's first and last operation, no operation on it; count = "
+         "gaps that have such a part; each instant has one cause, by what the launching thread did then and what "
+         "the device waited for"},
     .fill = fill_idle_causes,
 };
 

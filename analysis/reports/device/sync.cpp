@@ -1,5 +1,5 @@
 // Synchronization: calls that wait for the device, at driver level (a runtime call that waits contains one of them).
-// What a wait costs is not how long it took but how long a device had nothing to do because of it.
+// What a wait costs is not how long it took but how long a device had nothing to do meanwhile.
 #include <map>
 
 #include "analysis/reports/section_report.h"
@@ -26,7 +26,7 @@ void fill_sync(const LoadedRun& run, Table& table) {
       for (const IdleByCall& each : device.causes_by_call) {
         if (each.cause != IdleCause::Synchronization || names.count(each.call) == 0) continue;
         rows[names[each.call]].gaps += each.sum.count;
-        rows[names[each.call]].idle_ns += each.sum.caused_ns;
+        rows[names[each.call]].idle_ns += each.sum.total_ns;
       }
     }
   }
@@ -59,9 +59,9 @@ extern constexpr SectionReport sync_report = {
                 {"total_ns", Unit::Nanos},
                 {"gpu_idle_ns", Unit::Nanos},
                 extra({"gaps", Unit::Count})},
-    .notes =
-        {"total = host time in the calls; gpu_idle = idle time of devices that would not be there without the wait: at "
-         "most the wait's own length in each gap; gaps = how many; the site needs stacks"},
+    .notes = {"total = host time in the calls; gpu_idle = of it, while the device of the thread's next operation was "
+              "idle; gaps = in "
+              "how many; the site needs stacks"},
     .fill = fill_sync,
 };
 

@@ -76,7 +76,7 @@ def check_all(run, parts):
                 sorted(gap[1:] for own in each for gap in gaps(own)), 'gaps of all')
     causes = rows(run, 'idle-causes')
     check_equal(sum(row['total_ns'] for row in causes), wanted['idle_ns'], 'causes add up')
-    check_equal(sum(row['count'] for row in causes), sum(len(gaps(own)) for own in each), 'each gap has one')
+    check(sum(row['count'] for row in causes) >= sum(len(gaps(own)) for own in each), 'each gap has one at least')
     waits = collections.defaultdict(list)
     for part in parts:
         for symbol, values in launch_waits(part, None).items():

@@ -131,11 +131,10 @@ TEST(DeviceFindings, NeedlessSynchronizationButNotBeforeAResultIsFetched) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(evidence(*finding, "waits"), whole(21));
   EXPECT_EQ(evidence(*finding, "before_launches"), whole(20));
-  EXPECT_EQ(evidence(*finding, "gpu_idle_ns"), whole(20 * 7 * kUs));  // 2 us to return, 5 us to start
-  EXPECT_EQ(finding->gain_ns, 20u * 7 * kUs);
+  EXPECT_EQ(evidence(*finding, "gpu_idle_ns"), whole(20 * 2 * kUs));  // to return
   const Table sync = sync_report(loaded);
   ASSERT_EQ(sync.rows.size(), 1u);
-  EXPECT_EQ(cell(sync, sync.rows[0], "gpu_idle_ns"), whole(20 * 7 * kUs));
+  EXPECT_EQ(cell(sync, sync.rows[0], "gpu_idle_ns"), whole(20 * 2 * kUs));
   EXPECT_EQ(cell(sync, sync.rows[0], "gaps"), whole(20));
   EXPECT_EQ(find(find_findings(fetching.load()), "needless-synchronization"), nullptr);
   EXPECT_EQ(find(find_findings(rare.load()), "needless-synchronization"), nullptr);
@@ -154,11 +153,11 @@ TEST(DeviceFindings, SynchronousMemsets) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(evidence(*finding, "count"), whole(20));
   EXPECT_EQ(evidence(*finding, "bytes"), whole(20 * 4096));
-  EXPECT_EQ(finding->gain_ns, 19u * 24 * kUs);  // a kernel ends 15 us after its call began, the next starts after 39
+  EXPECT_EQ(finding->gain_ns, 19u * 19 * kUs);  // a kernel ends 15 us after its call began, the next is called after 34
   EXPECT_EQ(find(find_findings(async.load()), "synchronous-memsets"), nullptr);
 }
 
-// The call of 30 us lies in each gap of 24 us, and without it there were none.
+// Of the call of 30 us, 19 us lie in each gap.
 TEST(DeviceFindings, AllocationAndCopiesCostWhatTheDeviceWaitedForThem) {
   Script allocating, pooled, pageable, pinned, blocking;
   for (int i = 0; i < 20; ++i) {
@@ -174,17 +173,16 @@ TEST(DeviceFindings, AllocationAndCopiesCostWhatTheDeviceWaitedForThem) {
     const Finding* finding = find(findings, id);
     return finding ? static_cast<i64>(finding->gain_ns) : -1;
   };
-  EXPECT_EQ(gain(allocating, "allocation-in-loop"), 19 * 24 * kUs);
+  EXPECT_EQ(gain(allocating, "allocation-in-loop"), 19 * 19 * kUs);
   EXPECT_EQ(gain(pooled, "allocation-in-loop"), -1);
-  EXPECT_EQ(gain(pageable, "pageable-async-copies"), 19 * 24 * kUs);
+  EXPECT_EQ(gain(pageable, "pageable-async-copies"), 19 * 19 * kUs);
   EXPECT_EQ(gain(pinned, "pageable-async-copies"), -1);
-  EXPECT_EQ(gain(blocking, "synchronous-copies"), 19 * 24 * kUs);
+  EXPECT_EQ(gain(blocking, "synchronous-copies"), 19 * 19 * kUs);
   EXPECT_EQ(gain(pinned, "synchronous-copies"), -1);
 }
 
-// A wait of 12 us that reaches into a gap of 30 us, in which the host then works for 9 us and comes late: without the
-// wait 12 us of the gap were not there, no more.
-TEST(DeviceFindings, AWaitCausesNoMoreIdleThanItTook) {
+// A wait of 12 us that reaches 2 us into a gap of 16 us, in which the host then works for 9 us: each has its part.
+TEST(DeviceFindings, AWaitHasThePartOfTheGapInWhichItWent) {
   Script script;
   for (int i = 0; i < 40; ++i) {
     script.run(4 * kUs, 16 * kUs);  // ends 21 us after its call began
@@ -198,17 +196,17 @@ TEST(DeviceFindings, AWaitCausesNoMoreIdleThanItTook) {
   const auto& device = loaded.processes[0].device.devices.at(0);
   const IdleSum& sum = device.causes[static_cast<unsigned>(IdleCause::Synchronization)];
   EXPECT_EQ(sum.count, 40u);
-  EXPECT_EQ(sum.total_ns, 40u * 16 * kUs);
-  EXPECT_EQ(sum.caused_ns, 40u * 12 * kUs);
+  EXPECT_EQ(sum.total_ns, 40u * 2 * kUs);
+  EXPECT_EQ(device.causes[static_cast<unsigned>(IdleCause::Host)].total_ns, (40u * 9 + 39 * 23) * kUs);
   const Table sync = sync_report(loaded);
   ASSERT_EQ(sync.rows.size(), 1u);
   EXPECT_EQ(cell(sync, sync.rows[0], "total_ns"), whole(40 * 12 * kUs));
-  EXPECT_EQ(cell(sync, sync.rows[0], "gpu_idle_ns"), whole(40 * 12 * kUs));
+  EXPECT_EQ(cell(sync, sync.rows[0], "gpu_idle_ns"), whole(40 * 2 * kUs));
   EXPECT_EQ(find_findings(loaded).empty(), false);
   const auto findings = find_findings(loaded);
   const Finding* finding = find(findings, "needless-synchronization");
   ASSERT_NE(finding, nullptr);
-  EXPECT_EQ(finding->gain_ns, 40u * 12 * kUs);
+  EXPECT_EQ(finding->gain_ns, 40u * 2 * kUs);
 }
 
 TEST(DeviceFindings, GapsOfTheProfilerAreNotTheProgramsButAreNamed) {
@@ -240,7 +238,7 @@ TEST(DeviceFindings, GapsAboveAMillisecondWithTheirCause) {
   const Finding* finding = find(findings, "idle-gaps");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(evidence(*finding, "count"), whole(4));
-  EXPECT_EQ(evidence(*finding, "cause"), text_value("host late"));
+  EXPECT_EQ(evidence(*finding, "cause"), text_value("host"));
   EXPECT_EQ(evidence(*finding, "total_ns"), whole(4 * (3 * kMs + 4 * kUs - 10 * kUs)));
   EXPECT_EQ(evidence(*finding, "threshold_ns"), whole(kMs));
   EXPECT_EQ(find(find_findings(soon.load()), "idle-gaps"), nullptr);
@@ -303,9 +301,9 @@ TEST(IdleCauses, AddUpToAllIdleTime) {
   const DeviceTimes& device = loaded.processes[0].device.devices.at(0);
   EXPECT_EQ(static_cast<u64>(total), device.idle_ns);
   EXPECT_EQ(device.busy_ns + device.idle_ns, device.span_ns());
-  EXPECT_EQ(static_cast<u64>(count), device.gaps);
+  EXPECT_GE(static_cast<u64>(count), device.gaps);  // a gap has several parts
   EXPECT_NEAR(share, 1.0, 1e-12);
-  EXPECT_EQ(cell(causes, row_with(causes, "cause", text_value("host late")), "count"), whole(10));
+  EXPECT_EQ(cell(causes, row_with(causes, "cause", text_value("host")), "count"), whole(10));
   EXPECT_EQ(cell(causes, row_with(causes, "cause", text_value("synchronization")), "count"), whole(10));
   EXPECT_EQ(cell(causes, row_with(causes, "cause", text_value("allocation")), "worst_call"), text_value("cuMemAlloc"));
 }

@@ -64,7 +64,7 @@ const std::map<std::string, std::set<std::string>> kInterface = {
     {"category-tree", {"what", "level", "symbol", "total_ns", "share", "launches", "rule"}},
     {"tensor-cores", {"kind", "precision", "kernels", "launches", "total_ns", "share"}},
     {"tensor-core-misses", {"kernel", "call", "reason", "total_ns", "gain_ns"}},
-    {"idle", {"device", "begin_ns", "duration_ns", "cause", "call", "site"}},
+    {"idle", {"device", "begin_ns", "duration_ns", "cause", "parts", "call", "site"}},
     {"idle-causes", {"cause", "count", "total_ns", "share"}},
     {"libs", {"library", "call", "shape", "dtype", "count", "flops", "total_ns", "flops_per_s", "peak_ratio"}},
     {"comm",

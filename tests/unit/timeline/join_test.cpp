@@ -47,7 +47,7 @@ TEST(Timeline, LatencyStampsSplitTheWayOfALaunch) {
 }
 
 // Two kernels, 1 ms apart; the host is in no call between the two launches.
-IdleVerdict verdict_with(u32 kind, i32 tid, Nanos length) {
+IdleParts parts_with(u32 kind, i32 tid, Nanos length) {
   DeviceBuilder trace;
   const Thread main = trace.thread(100);
   trace.name_function(0xf1, "step", 0xa0);
@@ -63,19 +63,58 @@ IdleVerdict verdict_with(u32 kind, i32 tid, Nanos length) {
   trace.reading(3'100'000);
   const ProcessTrace process = trace.load();
   EXPECT_EQ(process.device.devices.at(0).gaps, 1u);
-  return process.device.devices.at(0).longest.at(0).verdict;
+  return process.device.devices.at(0).longest.at(0).parts;
 }
 
-TEST(Timeline, AGapIsTheProfilersWhereItsOverheadHeldTheLaunchingThreadLongest) {
+TEST(Timeline, OverheadOfTheLaunchingThreadHasItsPartOfAGap) {
   constexpr u32 kBufferFlush = 1u << 16, kLazyLoading = 5u << 16;
-  EXPECT_EQ(verdict_with(kBufferFlush, 100, 600'000).cause, IdleCause::Collection);
-  EXPECT_EQ(verdict_with(kBufferFlush, 100, 400'000).cause, IdleCause::HostLate);
-  EXPECT_EQ(verdict_with(kBufferFlush, 101, 600'000).cause, IdleCause::HostLate);
-  EXPECT_EQ(verdict_with(kBufferFlush, 0, 600'000).cause, IdleCause::HostLate);
-  EXPECT_EQ(verdict_with(static_cast<u32>(OverheadKind::OwnSetup), 100, 600'000).cause, IdleCause::Collection);
-  EXPECT_EQ(verdict_with(static_cast<u32>(OverheadKind::OwnThread), 100, 600'000).cause,
-            IdleCause::HostLate);  // a sum, no place in time
-  EXPECT_EQ(verdict_with(kLazyLoading, 100, 600'000).cause, IdleCause::ModuleLoad);
+  const auto part = [](const IdleParts& parts, IdleCause cause) { return parts[static_cast<unsigned>(cause)]; };
+  const auto collection = [&](u32 kind, i32 tid) {
+    return part(parts_with(kind, tid, 600'000), IdleCause::Collection);
+  };
+  EXPECT_EQ(collection(kBufferFlush, 100), 600'000);
+  EXPECT_EQ(collection(kBufferFlush, 101), 0);
+  EXPECT_EQ(collection(kBufferFlush, 0), 0);
+  EXPECT_EQ(collection(static_cast<u32>(OverheadKind::OwnSetup), 100), 600'000);
+  EXPECT_EQ(collection(static_cast<u32>(OverheadKind::OwnThread), 100), 0);  // a sum, no place in time
+  const IdleParts loading = parts_with(kLazyLoading, 100, 600'000);
+  EXPECT_EQ(part(loading, IdleCause::ModuleLoad), 600'000);
+  EXPECT_EQ(part(loading, IdleCause::Host), 998'000 - 600'000);
+  EXPECT_EQ(part(loading, IdleCause::Launch), 100);
+  EXPECT_EQ(part(loading, IdleCause::Dispatch), 1'900);
+}
+
+// Behind a function of the host's, also by an event from another stream: the gap is its part, but for the usual dispatch.
+TEST(Timeline, AHostFunctionInFrontIsTheCause) {
+  for (const bool by_event : {false, true}) {
+    DeviceBuilder trace;
+    const Thread main = trace.thread(100);
+    trace.name_function(0xf1, "step", 0xa0);
+    const u64 step = trace.text("step");
+    trace.reading(500);
+    const u64 second = by_event ? 0x52 : 0x51;
+    trace.launch(main, 0xf1, 1000, 1100, 0x51);
+    trace.order(main, OrderKind::HostFunction, 0x99, 0x51, 1200);
+    trace.order(main, OrderKind::EventRecord, 0xe1, 0x51, 1300);
+    if (by_event) trace.order(main, OrderKind::StreamWaitEvent, 0xe1, 0x52, 1400);
+    trace.launch(main, 0xf1, 1500, 1600, second);
+    trace.launch(main, 0xf1, 1700, 1800, second);
+    for (u32 i = 0; i < 3; ++i) {
+      const Nanos begin = i == 0 ? 1000 : 1300 + 200 * i;
+      trace.key(100, 11 + i, begin + 10, begin + 90, 900'000);
+    }
+    trace.kernel(11, step, 2000, 3000, 900'000, 7);
+    trace.kernel(12, step, 503'000, 504'000, 900'000, by_event ? 8 : 7);
+    trace.kernel(13, step, 506'000, 507'000, 900'000, by_event ? 8 : 7);
+    trace.reading(950'000);
+    const ProcessTrace process = trace.load();
+    EXPECT_EQ(process.device.join.by_key, 3u);
+    const DeviceTimes& device = process.device.devices.at(0);
+    const auto total = [&](IdleCause cause) { return device.causes[static_cast<unsigned>(cause)].total_ns; };
+    EXPECT_EQ(total(IdleCause::HostFunction), 500'000u) << by_event;
+    EXPECT_EQ(total(IdleCause::Dispatch), 2'000u) << by_event;  // of the third: nothing stands before it but the second
+    EXPECT_EQ(device.idle_ns, 502'000u);
+  }
 }
 
 TEST(Timeline, TheTrueLaunchGapLeavesOutWhatTheKernelHadToWaitFor) {

@@ -71,10 +71,11 @@ Copies and memsets by bytes
   33.3 % of the time in which a copy or memset ran, a kernel ran too
 
 Idle gaps of the devices, longest first
-  device       begin  duration  cause
-       0  0.000005 s  2.000 us  unknown
+  device       begin  duration  cause          parts
+       0  0.000005 s  2.000 us  unknown  unknown 2us
   a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin =
-    CLOCK_MONOTONIC, in text from the first record on; the site needs stacks
+    CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists of,
+    instant by instant; the site needs stacks
   not known here: call, site
 
 )");

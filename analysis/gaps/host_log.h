@@ -1,6 +1,8 @@
 // What each thread did lately in CUDA calls: the outermost calls, in order, kept until no gap can ask for them any
 // more.
-//   · A call comes when it ends; the calls nested in it came before and are replaced by it.
+//   · A call comes when it ends; the calls nested in it came before and are replaced by it. A call of a vendor's library
+//     keeps them, and is what lies between them.
+//   · Queries that follow each other within kPollPause, with no other call between, are one entry: polling.
 //   · Memory: 24 bytes a call, at most kMost calls in all threads; beyond that the oldest go and forgotten() counts.
 #pragma once
 
@@ -14,7 +16,7 @@ namespace gputrace {
 class HostLog {
  public:
   // What a call does, as far as it can make a device wait.
-  enum class Kind : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order };
+  enum class Kind : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order, Query, Library };
   struct Entry {
     Nanos begin = 0, end = 0;
     u16 call = 0;   // id of the outermost call
@@ -23,11 +25,17 @@ class HostLog {
     Nanos length() const { return end - begin; }
   };
   static constexpr std::size_t kMost = 4u << 20;
+  static constexpr Nanos kPollPause = 2'000'000;  // what lies longer between two queries is the program's own work
 
   explicit HostLog(std::size_t threads) : threads_(threads) {}
 
   void add(u32 thread, Nanos begin, Nanos end, u16 call, Kind kind) {
     auto& log = threads_[thread];
+    if (!log.empty() && log.back().kind == Kind::Query && continues_polling(log.back(), begin, end, kind)) {
+      log.back().end = std::max(log.back().end, end);
+      return;
+    }
+    if (kind == Kind::Library) return add_around(log, begin, end, call);
     Entry made{begin, end, call, call, kind};
     while (!log.empty() && log.back().begin >= begin) {  // nested in the new one
       const Entry& nested = log.back();
@@ -35,8 +43,7 @@ class HostLog {
       log.pop_back();
       --size_;
     }
-    log.push_back(made);
-    if (++size_ > kMost) forget_oldest(log);
+    push(log, made);
   }
 
   // Calls `visit(entry)` for the thread's outermost calls that overlap [begin, end), in order. Entries may lie partly
@@ -80,6 +87,8 @@ class HostLog {
         return 2;
       case Kind::Order:
         return 1;
+      case Kind::Query:
+        return 1;
       default:
         return 0;
     }
@@ -92,6 +101,7 @@ class HostLog {
     const Entry& operator[](std::size_t at) const { return entries_[(begin_ + at) & mask_]; }
     const Entry& front() const { return entries_[begin_ & mask_]; }
     const Entry& back() const { return entries_[(end_ - 1) & mask_]; }
+    Entry& back() { return entries_[(end_ - 1) & mask_]; }
     void pop_front() { ++begin_; }
     void pop_back() { --end_; }
     void push_back(const Entry& entry) {
@@ -112,6 +122,25 @@ class HostLog {
     std::vector<Entry> entries_;
     std::size_t mask_ = 0, begin_ = 0, end_ = 0;
   };
+  // One more query, or the runtime's call around the last one.
+  static bool continues_polling(const Entry& last, Nanos begin, Nanos end, Kind kind) {
+    if (kind == Kind::Query) return begin >= last.begin && begin - last.end <= kPollPause;
+    return kind == Kind::Other && begin > last.begin && begin < last.end && end >= last.end;
+  }
+  void push(Queue& log, const Entry& made) {
+    log.push_back(made);
+    if (++size_ > kMost) forget_oldest(log);
+  }
+  void add_around(Queue& log, Nanos begin, Nanos end, u16 call) {
+    nested_.clear();
+    while (!log.empty() && log.back().begin >= begin) nested_.push_back(log.back()), log.pop_back(), --size_;
+    for (auto entry = nested_.rbegin(); entry != nested_.rend(); ++entry) {
+      if (entry->begin > begin) push(log, {begin, entry->begin, call, call, Kind::Library});
+      push(log, *entry);
+      begin = std::max(begin, entry->end);
+    }
+    if (end > begin) push(log, {begin, end, call, call, Kind::Library});
+  }
   void forget_oldest(Queue& log) {
     log.pop_front();
     --size_;
@@ -119,6 +148,7 @@ class HostLog {
   }
 
   std::vector<Queue> threads_;
+  std::vector<Entry> nested_;
   std::size_t size_ = 0;
   u64 forgotten_ = 0;
 };

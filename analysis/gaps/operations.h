@@ -2,12 +2,14 @@
 #pragma once
 
 #include "analysis/facts/facts.h"
-#include "analysis/timeline/overhead_log.h"
+#include "analysis/gaps/overhead_log.h"
 #include "base/types.h"
 
 namespace gputrace {
 
-enum class OperationKind : u8 { Kernel, Copy, Memset, Graph };
+// Functions of the host and waits for values in memory are operations of a stream that no device reports.
+enum class OperationKind : u8 { Kernel, Copy, Memset, Graph, HostFunction, MemoryValue };
+inline bool is_reported(OperationKind kind) { return kind < OperationKind::HostFunction; }
 
 // A call that gives work to a device: a plain launch, a copy, a memset, a graph launch. Lives in LaunchWindow, where
 // millions wait: one cache line each.
@@ -51,6 +53,13 @@ struct DeviceOperation {
 
 static_assert(sizeof(DeviceOperation) == 64);
 
+// What stands in front of an operation besides operations that devices report.
+enum class Behind : u8 { Operations, HostFunction, MemoryValue };
+struct Waited {
+  Nanos until = 0;  // latest end of what it had to wait for, as far as it is reported; 0: nothing known
+  Behind behind = Behind::Operations;
+};
+
 // A gap with all that its cause can be told from. Pointers live during the call only.
 struct GapContext {
   IdleGap gap;
@@ -58,8 +67,8 @@ struct GapContext {
   const HostOperation* previous_call;  // nullptr: not joined, or not remembered
   const DeviceOperation& next;         // the operation that ended the gap
   const HostOperation* next_call;      // nullptr: not joined
-  Nanos waited_for = 0;  // end of the last operation that `next` had to wait for (its stream, events); 0: none known
-  u32 queue_depth = 0;   // operations of its stream that had been launched and had not started when `next` was launched
+  Waited waited;                       // what `next` had to wait for: its stream, events
+  u32 queue_depth = 0;  // operations of its stream that had been launched and had not started when `next` was launched
   Nanos clock_error = 0;
   const OverheadLog* overhead = nullptr;  // nullptr: none was reported
 };
