@@ -80,12 +80,13 @@ struct IdleByCall {
 };
 
 // One device as this process used it.
-// busy + idle = span; compute + exposed_copy + exposed_collective + idle = span.
+// busy + idle + unknown = span; compute + exposed_copy + exposed_collective + idle + unknown = span.
 struct DeviceTimes {
   i32 device = -1;
   Nanos first = 0, last = 0;      // begin of the first, end of the last operation
   u64 busy_ns = 0;                // union of all operations
   u64 idle_ns = 0;                // sum of the gaps
+  u64 unknown_ns = 0;             // gaps in which work may have run whose record is missing
   u64 compute_ns = 0;             // union of kernels that are no collectives, and of graphs that are seen as a whole
   u64 collective_ns = 0;          // union of collective kernels
   u64 copy_ns = 0;                // union of copies and memsets
@@ -93,6 +94,7 @@ struct DeviceTimes {
   u64 exposed_copy_ns = 0;        // copies while no kernel ran
   u64 kernels = 0, copies = 0, memsets = 0, graphs = 0;  // operations
   u64 gaps = 0;
+  u64 unknown_gaps = 0;
   std::array<IdleSum, kIdleCauses> causes{};  // their times sum to idle_ns
   std::vector<IdleByCall> causes_by_call;
   std::vector<IdleGap> longest;  // at most kGapsKept, longest first
@@ -127,6 +129,7 @@ struct JoinCounts {
   u64 not_joined = 0;        // neither decided
   u64 key_mismatch = 0;      // of the others: the key led to a call of another kernel, and was not believed
   u64 calls_unanswered = 0;  // calls that should have had a device record and got none
+  u64 untold = 0;            // calls that gave work to a device and got no record, also while none was collected
   u64 before_call = 0;       // joined, but starting before the call began by more than the clock error: times kept
   u64 late = 0;              // came so late that busy and idle time were already counted
   u64 calls_forgotten = 0;   // calls that left the window before their device record came

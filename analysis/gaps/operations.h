@@ -33,6 +33,7 @@ struct HostOperation {
   u32 collective : 1 = false;    // made by a collective of a communication library
   u32 by_order : 1 = false;      // joined by the order in the stream, not by key
   u32 expected : 1 = true;       // a device record must come
+  u32 on_device : 1 = true;      // a device works for it, whether or not its record was collected
 };
 static_assert(sizeof(HostOperation) == 64 && kMostStackFrames <= 1u << 24);
 

@@ -71,6 +71,7 @@ DeviceTotals device_totals(const LoadedRun& run) {
       totals.span_ns += times.span_ns();
       totals.busy_ns += times.busy_ns;
       totals.idle_ns += times.idle_ns;
+      totals.unknown_ns += times.unknown_ns;
       totals.compute_ns += times.compute_ns;
       totals.collective_ns += times.collective_ns;
       totals.copy_ns += times.copy_ns;
@@ -83,6 +84,8 @@ DeviceTotals device_totals(const LoadedRun& run) {
           (facts && !facts->uuid.empty() ? facts->uuid : std::to_string(p) + '/' + std::to_string(times.device));
       totals.shared_device = !seen.insert(identity).second || totals.shared_device;
     }
+    totals.operations += process.device.join.operations;
+    totals.untold += process.device.join.untold;
     for (const KernelLaunches& group : process.kernels) {
       totals.kernel_ns += group.times.durations.sum();
       totals.kernels += group.times.durations.count();

@@ -185,7 +185,8 @@ Timeline::Joined Timeline::join(const DeviceOperation& operation) {
   }
   (joined.call->by_order ? counts.by_order : counts.by_key) += counted;
   learn(*joined.call, operation);
-  window_.passed(joined.sequence);
+  const u32 lost = window_.passed(joined.sequence);
+  if (lost != kNone) lost_before(*window_.find(lost), operation.start);
   return joined;
 }
 

@@ -79,12 +79,25 @@ void LaunchWindow::mark_collective(u32 thread, Nanos begin) {
   }
 }
 
-void LaunchWindow::passed(u32 sequence) {
+// The first such operation of a stream from `from` on, before `to`.
+u32 LaunchWindow::unheard(u32 from, u32 to) const {
+  while (from != to) {
+    const HostOperation* operation = find(from);
+    if (!operation) return kNone;
+    if (operation->on_device && !operation->answered) return from;
+    from = operation->next_in_stream;
+  }
+  return kNone;
+}
+
+u32 LaunchWindow::passed(u32 sequence) {
   const HostOperation* operation = find(sequence);
-  if (!operation) return;
+  if (!operation) return kNone;
   Head& head = heads_[operation->stream];
-  if (head.first == kNone || sequence < head.first) return;
+  if (head.first == kNone || sequence < head.first) return kNone;
+  const u32 first = unheard(head.first, sequence);
   head.first = operation->next_in_stream;
+  return first;
 }
 
 // Without loss the next operation of the thread is the one. Else: by time.

@@ -62,8 +62,17 @@ class LaunchWindow {
 
   // Operations of a stream in order, for joining by order.
   u32 first_waiting(u32 stream) const { return stream < heads_.size() ? heads_[stream].first : kNone; }
-  // Everything of that stream up to this operation had its turn.
-  void passed(u32 sequence);
+  // Everything of that stream up to this operation had its turn. What the first of those before it is that a device
+  // worked for and that nothing was heard of; kNone: there is none.
+  u32 passed(u32 sequence);
+  // The first operation of each stream that a device should have worked for and that nothing was heard of yet.
+  template <typename Visit>
+  void for_each_unheard(Visit&& visit) const {
+    for (const Head& head : heads_) {
+      const u32 first = unheard(head.first, kNone);
+      if (first != kNone) visit(*find(first));
+    }
+  }
 
   // Device records will come, or came: from here on the window is as large as it gets.
   void set_active();
@@ -84,6 +93,7 @@ class LaunchWindow {
   };
 
   void make_room();
+  u32 unheard(u32 from, u32 to) const;
   u32 search(const KeyedCall& call, Nanos error);
   u32 nearest(const KeyedCall& call, Nanos error);
 

@@ -32,7 +32,10 @@ class Targets {
   // `function` kNone: no kernel node, or one whose function is not known.
   void node_is(u64 exec, u64 node, u32 function, const KernelShape& shape);
 
-  // The pass's number → the place in TimelineFacts.
+  // The pass's number → the place in TimelineFacts, or what is known there.
+  i32 device_of(u32 context) const {
+    return context < contexts_.size() ? facts_.contexts[contexts_[context]].device : -1;
+  }
   u32 kernel(u32 pass_number) const { return pass_number == kNone ? kNone : kernels_[pass_number]; }
   u32 copies(u32 pass_number) const { return pass_number == kNone ? kNone : copies_[pass_number]; }
 

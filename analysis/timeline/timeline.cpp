@@ -33,6 +33,7 @@ void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kin
 }
 
 void Timeline::operation(HostOperation operation, const StreamName& stream) {
+  operation.on_device = operation.on_device && operation.expected;
   operation.expected = operation.expected && intake_.collecting();
   if (operation.kind == OperationKind::Kernel) operation.target = targets_.kernel(operation.target);
   if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
@@ -63,7 +64,7 @@ void Timeline::ordered(const StreamOrder& record, const StreamName& stream, Nano
   made.begin = begin, made.end = end;
   made.thread = stream.thread;
   made.call = record.header.call;
-  made.expected = false;
+  made.expected = made.on_device = false;
   window_.add(made, streams.find(stream));
 }
 
@@ -92,17 +93,19 @@ void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos hand
 TimelineFacts Timeline::finish() {
   intake_.drain([this](const DeviceOperation& operation) { reorder_.add(operation, Taker{*this}); });
   reorder_.finish(Taker{*this});
-  limit_dispatch();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceTimes& times = activity_.devices[i];
     devices_[i].sweep.finish(times);
+    settle_gaps(static_cast<u32>(i), std::numeric_limits<Nanos>::max());
     std::sort(times.longest.begin(), times.longest.end(), longer);
   }
+  limit_dispatch();
   for (std::size_t i = 0; i < tracks_.size(); ++i) tracks_[i].finish(activity_.streams[i]);
   activity_.join.calls_forgotten = window_.forgotten();
   for (u32 sequence = window_.oldest(); sequence != window_.next(); ++sequence) {
     const HostOperation* call = window_.find(sequence);
     activity_.join.calls_unanswered += call->expected && call->counted && !call->answered;
+    activity_.join.untold += call->on_device && call->counted && !call->answered;
   }
   intake_.finish();
   // Nothing came before a call of CUPTI failed for good: that is no device timing, and the reason is in the states.
@@ -150,8 +153,10 @@ void Timeline::take(DeviceOperation operation) {
   if (call) {
     call->answered = true;
     call->device_end = std::max(call->device_end, operation.end);
+    if (call->stream >= host_ends_.size()) host_ends_.resize(call->stream + 1u);
+    host_ends_[call->stream] = std::max(host_ends_[call->stream], operation.end);
   }
-  if (++since_trim_ % kTrimEvery == 0) settle_gaps();
+  if (++since_trim_ % kTrimEvery == 0) trim_logs();
 }
 
 // A copy from host to host is reported like the others, but is no device's work.
@@ -160,7 +165,7 @@ bool Timeline::on_device(const DeviceOperation& operation) const {
 }
 
 // No gap can begin before the earliest of the devices' ends any more.
-void Timeline::settle_gaps() {
+void Timeline::trim_logs() {
   Nanos earliest = std::numeric_limits<Nanos>::max();
   for (const DeviceTrack& device : devices_) earliest = std::min(earliest, device.sweep.end());
   log_.trim(earliest);
@@ -205,9 +210,10 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     const Nanos usual = waited.behind == Behind::Operations ? 0 : state.dispatch.usual(operation.kind);
     divide_gap(context, log_, usual, division_);
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
-    count_parts(times);
-    keep_gap(times, gap);
-    if (joined.call) entry_at(facts_.stacks, joined.call->stack).idle_ns += gap.length();
+    gap.parts = division_.parts();
+    gap.call = division_.call_to_blame();
+    if (state.lost.hold(gap, division_.pieces(), joined.call ? joined.call->stack : 0))
+      settle_gaps(operation.device, state.lost.half());
   }
   const bool newest = operation.end >= state.sweep.end();
   if (!state.sweep.add(times, class_of(operation), operation.start, operation.end)) ++activity_.join.late;
@@ -217,17 +223,57 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
   }
 }
 
-void Timeline::count_parts(DeviceTimes& times) {
+// Before then a device cannot have begun with it.
+Nanos Timeline::earliest_start(const HostOperation& call) const {
+  Nanos earliest = call.begin;
+  if (call.stream < host_ends_.size()) earliest = std::max(earliest, host_ends_[call.stream]);
+  window_.for_each_wait(call, [&](u32 sequence) {
+    if (const HostOperation* before = window_.find(sequence)) earliest = std::max(earliest, before->device_end);
+  });
+  return earliest;
+}
+
+// Nothing was heard of that operation, nor perhaps of others after it; `end`: when the next of its stream began that was
+// told of.
+void Timeline::lost_before(const HostOperation& first, Nanos end) {
+  const i32 ordinal = targets_.device_of(window_.streams().context(first.stream));
+  const Nanos begin = earliest_start(first);
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    if (ordinal < 0 || activity_.devices[i].device == ordinal) devices_[i].lost.may_have_run(begin, end);
+  }
+}
+
+// What nothing was heard of by now counts as lost for the gaps that end by `until`.
+void Timeline::settle_gaps(u32 device, Nanos until) {
+  DeviceTimes& times = activity_.devices[device];
+  window_.for_each_unheard([&](const HostOperation& call) { lost_before(call, until); });
+  devices_[device].lost.settle(until, [&](const LostWork::Held& held, bool unknown) {
+    const IdleGap& gap = held.gap;
+    if (!unknown) {
+      count_parts(times, held);
+      devices_[device].kept_dispatch.add(static_cast<OperationKind>(gap.ended_by),
+                                         gap.parts[static_cast<unsigned>(IdleCause::Dispatch)]);
+      keep_gap(times, gap);
+      if (held.stack) entry_at(facts_.stacks, held.stack).idle_ns += gap.length();
+      return;
+    }
+    ++times.unknown_gaps;
+    times.unknown_ns += gap.length();
+    times.idle_ns -= std::min(times.idle_ns, gap.length());
+  });
+}
+
+void Timeline::count_parts(DeviceTimes& times, const LostWork::Held& held) {
   ++times.gaps;
   const auto add = [](IdleSum& sum, Nanos length) {
     ++sum.count;
     sum.total_ns += static_cast<u64>(length);
   };
   for (unsigned i = 0; i < kIdleCauses; ++i) {
-    if (division_.parts()[i] != 0) add(times.causes[i], division_.parts()[i]);
+    if (held.gap.parts[i] != 0) add(times.causes[i], held.gap.parts[i]);
   }
   auto& by_call = times.causes_by_call;
-  for (const GapDivision::Piece& piece : division_.pieces()) {
+  for (const GapDivision::Piece& piece : held.pieces) {
     if (piece.call == 0) continue;
     const auto same = [&](const IdleByCall& known) { return known.call == piece.call && known.cause == piece.cause; };
     auto known = std::find_if(by_call.begin(), by_call.end(), same);
@@ -239,14 +285,14 @@ void Timeline::count_parts(DeviceTimes& times) {
 // Dispatch beyond ten times what is usual in this run is none: what it was is not known.
 void Timeline::limit_dispatch() {
   DispatchTimes all;
-  for (const DeviceTrack& device : devices_) all.add(device.dispatch);
+  for (const DeviceTrack& device : devices_) all.add(device.kept_dispatch);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceTimes& times = activity_.devices[i];
     IdleSum& dispatch = times.causes[static_cast<unsigned>(IdleCause::Dispatch)];
     IdleSum& unknown = times.causes[static_cast<unsigned>(IdleCause::Unknown)];
     for (unsigned k = 0; k < 4; ++k) {
       const auto kind = static_cast<OperationKind>(k);
-      const IdleSum beyond = devices_[i].dispatch.beyond(kind, all.limit(kind));
+      const IdleSum beyond = devices_[i].kept_dispatch.beyond(kind, all.limit(kind));
       dispatch.total_ns -= beyond.total_ns;
       unknown.total_ns += beyond.total_ns;
       unknown.count += beyond.count;
@@ -261,11 +307,9 @@ void Timeline::limit_dispatch() {
   }
 }
 
-void Timeline::keep_gap(DeviceTimes& times, IdleGap& gap) {
+void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   auto& longest = times.longest;  // a heap with the shortest on top
   if (longest.size() == DeviceTimes::kGapsKept && !longer(gap, longest.front())) return;
-  gap.parts = division_.parts();
-  gap.call = division_.call_to_blame();
   if (longest.size() == DeviceTimes::kGapsKept) {
     std::pop_heap(longest.begin(), longest.end(), longer);
     longest.back() = gap;

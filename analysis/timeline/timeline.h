@@ -21,6 +21,7 @@
 #include "analysis/facts/timeline_facts.h"
 #include "analysis/gaps/dispatch_times.h"
 #include "analysis/gaps/gap_division.h"
+#include "analysis/gaps/lost_work.h"
 #include "analysis/gaps/host_log.h"
 #include "analysis/gaps/operations.h"
 #include "analysis/gaps/overhead_log.h"
@@ -72,9 +73,10 @@ class Timeline {
   };
   struct DeviceTrack {
     DeviceSweep sweep;
-    DispatchTimes dispatch;
+    DispatchTimes dispatch, kept_dispatch;  // of all gaps; of those that are idle for certain
     DeviceOperation newest;  // of those that ended last
     u32 newest_call = kNone;
+    LostWork lost;
   };
 
   // Takes what the reorder window gives.
@@ -109,10 +111,13 @@ class Timeline {
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
   void find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth);
-  void keep_gap(DeviceTimes& times, IdleGap& gap);
-  void count_parts(DeviceTimes& times);
+  Nanos earliest_start(const HostOperation& call) const;
+  void lost_before(const HostOperation& first, Nanos end);
+  void settle_gaps(u32 device, Nanos until);
+  void keep_gap(DeviceTimes& times, const IdleGap& gap);
+  void count_parts(DeviceTimes& times, const LostWork::Held& held);
   void limit_dispatch();
-  void settle_gaps();
+  void trim_logs();
 
   const TimeWindow report_;
   TimelineFacts facts_;
@@ -128,6 +133,7 @@ class Timeline {
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
+  std::vector<Nanos> host_ends_;      // by the host's stream: largest end of its operations so far
   StreamCandidates candidates_;
   std::vector<StreamTimes> uncounted_;  // by stream: of operations outside of the report's time
   u64 since_trim_ = 0;

@@ -88,6 +88,12 @@ class DeviceBuilder : public TraceBuilder {
       r.stream = stream, r.source_device = r.destination_device = -1;
     });
   }
+  void memset(u32 correlation, u64 bytes, Nanos start, Nanos finish, Nanos handled, u32 stream = 7) {
+    add<DeviceMemset>(collector_, "", handled, handled, [&](auto& r) {
+      r.start = on_device(start), r.finish = on_device(finish), r.correlation = correlation, r.bytes = bytes;
+      r.context = 1, r.stream = stream;
+    });
+  }
   void order(Thread thread, OrderKind what, u64 event, u64 stream, Nanos at) {
     add<StreamOrder>(thread, "cuEventRecord", at, at + 1, [&](auto& r) {
       r.object = event, r.stream = stream, r.context = 0xc0, r.what = static_cast<u32>(what);

@@ -42,9 +42,22 @@ Sums add_up(const LoadedRun& run) {
   return sums;
 }
 
+std::string percent(u64 part, u64 whole) {
+  const double share = whole ? static_cast<double>(part) * 100 / static_cast<double>(whole) : 0;
+  return std::to_string(std::llround(share)) + " %";
+}
+
 std::string why_no_ratios(const LoadedRun& run) {
   if (!device_collected(run)) return "needs device timing: " + why_no_device_times(run);
   return "the devices reported no work";
+}
+
+// Why a ratio of the span is not given, and between what it lies.
+std::string bounds_of(u64 part, const DeviceTotals& totals) {
+  return "device records are missing: of " + percent(totals.unknown_ns, totals.span_ns) + " of the span, and of " +
+         std::to_string(totals.untold) + " of " + std::to_string(totals.untold + totals.operations) +
+         " operations, nothing is known; of what was reported: " + percent(part, totals.span_ns) + " to " +
+         percent(part + totals.unknown_ns, totals.span_ns);
 }
 
 const char* busy_note(const DeviceTotals& totals) {
@@ -62,13 +75,13 @@ void add_classes(const DeviceTotals& totals, const Add& add) {
   add("exposed_collective_ns", number(totals.exposed_collective_ns), Unit::Nanos,
       "of it: a collective ran and no other kernel");
   add("exposed_copy_ns", number(totals.exposed_copy_ns), Unit::Nanos, "of it: a copy or memset ran and no kernel");
-  add("idle_ns", number(totals.idle_ns), Unit::Nanos, "of it: the rest");
-  add("kernel_ns", number(totals.kernel_ns), Unit::Nanos, "sum over kernel executions: the whole of `share`");
-}
-
-std::string percent(u64 part, u64 whole) {
-  const double share = whole ? static_cast<double>(part) * 100 / static_cast<double>(whole) : 0;
-  return std::to_string(std::llround(share)) + " %";
+  add("idle_ns", number(totals.idle_ns), Unit::Nanos,
+      totals.unknown_ns ? "of it: nothing ran, for certain" : "of it: the rest");
+  if (totals.unknown_ns)
+    add("unknown_ns", number(totals.unknown_ns), Unit::Nanos,
+        "of it: beside device records that are missing, neither busy nor idle for certain");
+  add("kernel_ns", totals.kernels ? number(totals.kernel_ns) : Value(), Unit::Nanos,
+      totals.kernels ? "sum over kernel executions: the whole of `share`" : "no kernel had a time");
 }
 
 // Why ratios by machine code cannot be given; empty: they can.
@@ -144,7 +157,9 @@ void fill_overview(const LoadedRun& run, Table& table) {
   const DeviceTotals totals = device_totals(run);
   const auto of_span = [&](const char* metric, u64 part, const char* what) {
     const auto value = ratio(part, totals.span_ns);
-    if (value)
+    if (totals.span_ns && totals.too_little())
+      add(metric, {}, Unit::Ratio, bounds_of(part, totals));
+    else if (value)
       add(metric, *value, Unit::Ratio, what);
     else
       add(metric, {}, Unit::Ratio, needs_timing);

@@ -90,6 +90,12 @@ void device_notes(const ProcessTrace& process, const Note& note) {
   if (device.join.before_call)
     note("clock", std::to_string(device.join.before_call) +
                       " operations start before their call by more than that: their times are shown as they came");
+  u64 unknown = 0, gaps = 0;
+  for (const DeviceTimes& times : device.devices) unknown += times.unknown_ns, gaps += times.unknown_gaps;
+  if (gaps)
+    note("device-loss", std::to_string(gaps) + " gaps, " + std::to_string(unknown) +
+                            " ns in all, lie beside operations that have no record: neither idle nor busy for certain, "
+                            "left out of idle time and its causes");
   if (device.join.late)
     note("device", std::to_string(device.join.late) +
                        " operations came after later ones had been counted: what lies before those is missing from "

@@ -68,6 +68,26 @@ def test_a_buffer_for_each_of_many_threads():
         check_equal(records(run, 'DeviceLoss'), [], 'losses')
 
 
+def test_half_lost_is_not_idle():
+    """What is said to be idle was idle; the time beside a lost record is unknown, and ratios of the span are not given."""
+    run = run_lossy('drop=2', command=[program('drv_loop'), 'calls=2000', 'threads=1'], SIMGPU_KERNEL_TIME='.=20us')
+    busy = sorted((line['start_ns'], line['end_ns']) for line in run.truth_of('kernel'))
+    for row in rows(run, 'idle'):
+        begin, end = row['begin_ns'], row['begin_ns'] + row['duration_ns']
+        check(not any(b < end and begin < e for b, e in busy), 'idle time is idle in truth', row)
+    said = metrics(run)
+    check_equal((said['gpu_busy_ratio'], said['gpu_idle_ratio'], said['launch_bound_ratio']), (None, None, None), 'ratios of the span')
+    check_equal(said['compute_ns'] + said['exposed_copy_ns'] + said['exposed_collective_ns'] + said['idle_ns'] + said['unknown_ns'],
+                said['device_span_ns'], 'parts of the span')
+    check(said['unknown_ns'] > 0.4 * said['device_span_ns'], 'half of the span', said)
+
+
+def test_no_kernel_had_a_time():
+    run = run_lossy('drop=1', command=[program('drv_loop'), 'calls=50', 'threads=1'])
+    said = metrics(run)
+    check_equal((said.get('kernel_ns'), said['gpu_busy_ratio'], said['kernels']), (None, None, len(run.truth_of('kernel'))), 'nothing was measured')
+
+
 def test_every_fifth_without_time():
     run = run_lossy('zero=5')
     kernels = run.truth_of('kernel')

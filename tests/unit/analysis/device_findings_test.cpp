@@ -46,6 +46,7 @@ class Script {
       r.kind = static_cast<u8>(CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000, r.bytes = 1 << 16;
       r.source_memory = static_cast<u8>(host), r.asynchronous = async, r.context = 0xc0;
     });
+    moved(call, 1 << 16, async ? kCallback_cuMemcpyHtoDAsync_v2 : kCallback_cuMemcpyHtoD_v2, 1);
     now_ += call;
   }
   void allocate(Nanos call, AllocKind kind = AllocKind::Device) {
@@ -58,6 +59,7 @@ class Script {
     trace_.add<Memset>(main_, async ? "cuMemsetD8Async" : "cuMemsetD8_v2", now_, now_ + call, [&](auto& r) {
       r.destination = 0x10000, r.bytes = 4096, r.context = 0xc0, r.asynchronous = async, r.element_bytes = 1;
     });
+    moved(call, 4096, async ? kCallback_cuMemsetD8Async : kCallback_cuMemsetD8_v2, 0);
     now_ += call;
   }
   void fetch(Nanos call) {
@@ -65,6 +67,7 @@ class Script {
       r.kind = static_cast<u8>(CopyKind::DtoH), r.destination = 0x90000, r.source = 0x10000, r.bytes = 4;
       r.destination_memory = static_cast<u8>(MemoryKind::Pinned), r.asynchronous = 1, r.context = 0xc0;
     });
+    moved(call, 4, kCallback_cuMemcpyDtoHAsync_v2, 2);
     now_ += call;
   }
   LoadedRun load() {
@@ -73,6 +76,13 @@ class Script {
     for (const Ran& each : ran_) trace_.key(100, ++correlation, each.begin, each.end, end);
     correlation = 0;
     for (const Ran& each : ran_) trace_.kernel(++correlation, names_[each.which], each.start, each.finish, end);
+    for (const Moved& each : moved_) {
+      trace_.key(100, ++correlation, each.begin, each.end, end, each.callback);
+      if (each.kind)
+        trace_.copy(correlation, each.kind, each.bytes, each.at, each.at, end);
+      else
+        trace_.memset(correlation, each.bytes, each.at, each.at, end);
+    }
     trace_.reading(end + kUs);
     return trace_.load_all();
   }
@@ -82,11 +92,22 @@ class Script {
     Nanos begin, end, start, finish;
     int which;
   };
+  // The device does it in no time, right behind the last kernel. `kind`: CUPTI's of a copy; 0: a memset.
+  void moved(Nanos call, u64 bytes, u32 callback, u8 kind) {
+    moved_.push_back({now_, now_ + call, std::max(free_, now_), bytes, callback, kind});
+  }
+  struct Moved {
+    Nanos begin, end, at;
+    u64 bytes;
+    u32 callback;
+    u8 kind;
+  };
   DeviceBuilder trace_;
   Thread main_;
   u64 names_[2] = {};
   Nanos now_ = kMs, free_ = 0;
   std::vector<Ran> ran_;
+  std::vector<Moved> moved_;
 };
 
 TEST(DeviceFindings, LaunchBoundAndShortKernels) {

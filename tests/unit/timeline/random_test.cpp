@@ -190,6 +190,61 @@ TEST(Timeline, LostRecordsAndKeysNeverGiveAWrongJoin) {
   }
 }
 
+// With records lost, what is called idle is idle, and the rest of the time between operations is unknown.
+TEST(Timeline, AGapBesideALostRecordIsUnknownAndNotIdle) {
+  u64 unknown = 0, idle = 0;
+  for (u64 seed = 1; seed <= 30; ++seed) {
+    std::mt19937_64 random(seed * 53);
+    const u32 streams = 1 + static_cast<u32>(random() % 4);
+    const Program program = random_program(random, 1, streams, 2, 200);
+    DeviceBuilder trace;
+    std::vector<bool> delivered, keyed;
+    write(trace, program, 1, 2, {static_cast<unsigned>(seed * 3), 0, seed % 2 ? 20u : 0u}, random, delivered, keyed);
+    const ProcessTrace process = trace.load();
+    ASSERT_EQ(process.device.devices.size(), 1u);
+    const DeviceTimes& device = process.device.devices[0];
+    EXPECT_EQ(device.busy_ns + device.idle_ns + device.unknown_ns, device.span_ns()) << "seed " << seed;
+    EXPECT_EQ(device.longest.size(), device.gaps);
+    for (const IdleGap& gap : device.longest) {
+      for (const Launched& each : program.launches)
+        EXPECT_FALSE(each.start < gap.end && each.finish > gap.begin) << "seed " << seed << " " << each.start;
+    }
+    const bool any_lost = std::find(delivered.begin(), delivered.end(), false) != delivered.end();
+    EXPECT_TRUE(any_lost || device.unknown_gaps == 0);
+    unknown += device.unknown_gaps, idle += device.gaps;
+  }
+  EXPECT_GT(unknown, 100u);
+  EXPECT_GT(idle, 100u);
+}
+
+// More gaps than are held at a time, and a stream whose last record never comes.
+TEST(Timeline, GapsBeforeALossStayIdleHoweverManyThereAre) {
+  constexpr u32 kLaunches = 70'000;
+  DeviceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.name_function(0xf1, "step", 0xa0);
+  const u64 step = trace.text("step");
+  trace.stream(0x501, 8);
+  trace.independent(0x501);
+  trace.reading(500);
+  constexpr Nanos kLost = 1000 * 69'000 + 350;
+  for (u32 i = 0; i < kLaunches; ++i) {
+    const Nanos begin = 1000 * static_cast<Nanos>(i + 1);
+    trace.launch(main, 0xf1, begin, begin + 100);
+    trace.key(100, 10 + i, begin + 10, begin + 90, begin + 900);
+    trace.kernel(10 + i, step, begin + 200, begin + 700, begin + 900);
+    if (begin + 350 == kLost) trace.launch(main, 0xf1, begin + 350, begin + 400, 0x501);
+    if (i % 500 == 499) trace.reading(begin + 910);
+  }
+  trace.reading(1000ll * kLaunches + 5000);
+  const ProcessTrace process = trace.load();
+  const DeviceTimes& device = process.device.devices.at(0);
+  EXPECT_EQ(device.gaps, 68'999u);
+  EXPECT_EQ(device.unknown_gaps, 1000u);
+  EXPECT_EQ(device.idle_ns, 68'999u * 500);
+  EXPECT_EQ(device.unknown_ns, 1000u * 500);
+}
+
 // Long enough for the timeline to run on its thread, behind the pass: functions that are named, and kernels that nobody
 // launched, all the way through make the two wait for each other.
 TEST(Timeline, ALongProgramIsCountedExactlyWhileNewKernelsComeUp) {
