@@ -22,6 +22,7 @@ void GraphTable::begin_version(const GraphInstantiate& record) {
   if (!update || exec.graph == kNone) exec.graph = graph_for(record.graph);
   exec.nodes.clear();
   exec.by_handle.clear();
+  exec.memory_nodes.clear();
   Graph& graph = graphs_[exec.graph];
   ++(update ? graph.updates : graph.instantiations);
   graph.unreadable = record.flags & kUnreadable;
@@ -34,6 +35,8 @@ void GraphTable::put_node(const GraphNode& record, u32 function) {
   node.handle = record.node;
   node.kind = record.kind;
   node.bytes = record.bytes;
+  node.address = record.address;
+  node.device = record.kind == kAllocNode ? record.device : -1;
   node.copy_kind = record.copy_kind;
   node.disabled = record.flags & kDisabledInExec;
   node.shape.function = function;
@@ -48,6 +51,8 @@ void GraphTable::put_node(const GraphNode& record, u32 function) {
   }
   if (record.flags & kSetOnExec) return;  // a node of a graph whose instantiation was not seen
   exec.by_handle[record.node] = static_cast<u32>(exec.nodes.size());
+  if (node.address && (node.kind == kAllocNode || node.kind == kFreeNode))
+    exec.memory_nodes.push_back(static_cast<u32>(exec.nodes.size()));
   exec.nodes.push_back(node);
 }
 

@@ -16,12 +16,16 @@ class GraphTable {
     u32 kind = 0;       // GraphNodeKind
     KernelShape shape;  // kernel nodes; context not set
     u64 bytes = 0;
+    u64 address = 0;  // memory nodes
+    i32 device = -1;  // nodes that allocate
     u8 copy_kind = 0;
     bool disabled = false;
   };
   static constexpr u32 kKernelNode = static_cast<u32>(GraphNodeKind::Kernel);
   static constexpr u32 kCopyNode = static_cast<u32>(GraphNodeKind::Copy);
   static constexpr u32 kMemsetNode = static_cast<u32>(GraphNodeKind::Memset);
+  static constexpr u32 kAllocNode = static_cast<u32>(GraphNodeKind::MemAlloc);
+  static constexpr u32 kFreeNode = static_cast<u32>(GraphNodeKind::MemFree);
 
   explicit GraphTable(std::vector<Graph>& graphs) : graphs_(graphs) {}
 
@@ -41,6 +45,15 @@ class GraphTable {
   }
   // In the window of the report or not: only what is counted has `counted`. Returns the graph's index.
   u32 launched(u64 exec, u32 context, bool counted, u64 call_ns);
+  // The nodes of that graph that allocate or free, in the order in which the graph has them.
+  template <typename Visit>
+  void for_each_memory_node(u64 exec, Visit&& visit) const {
+    const auto known = execs_.find(exec);
+    if (known == execs_.end()) return;
+    for (const u32 node : known->second.memory_nodes) {
+      if (!known->second.nodes[node].disabled) visit(known->second.nodes[node]);
+    }
+  }
   // The function of a kernel node; kNone: not known.
   u32 function_of(u64 exec, u64 node) const;
   void graph_gone(u64 graph) { by_graph_.erase(graph); }
@@ -59,6 +72,7 @@ class GraphTable {
     u32 graph = kNone;
     std::vector<Node> nodes;
     std::unordered_map<u64, u32> by_handle;
+    std::vector<u32> memory_nodes;         // in `nodes`
     std::unordered_map<u32, u64> replays;  // by context
   };
 

@@ -21,14 +21,17 @@ u32 MemoryLedger::pool_for(i32 device, AllocKind kind, u64 pool) {
   for (u32 i = 0; i < facts_.pools.size(); ++i) {
     const MemoryPool& known = facts_.pools[i];
     if (known.device == device && known.kind == kind && known.pool == pool) return i;
-    if (known.kind == AllocKind::Pool && known.pool != 0) ++others;
+    if (known.kind == AllocKind::Pool && known.pool != 0 && known.pool != kGraphPool) ++others;
   }
   MemoryPool made;
   made.device = device;
   made.kind = kind;
   made.pool = pool;
   made.name = pool_name(kind);
-  if (pool != 0) made.name += " " + std::to_string(others + 1);
+  if (pool == kGraphPool)
+    made.name = "graphs";
+  else if (pool != 0)
+    made.name += " " + std::to_string(others + 1);
   facts_.pools.push_back(std::move(made));
   return static_cast<u32>(facts_.pools.size() - 1);
 }
@@ -99,6 +102,8 @@ void MemoryLedger::count_out(const Block& block, Nanos at, bool by_call) {
 void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos at) {
   const auto kind = static_cast<AllocKind>(alloc.kind);
   if (alloc.header.result != 0 || (alloc.launch_flags & kLaunchCaptured) || kind == AllocKind::VmmReserve) return;
+  const bool has_address = kind != AllocKind::VmmCreate && kind != AllocKind::Array && alloc.address != 0;
+  if (has_address && kind != AllocKind::HostRegistered) make_room(alloc.address, at);
   Block block;
   block.bytes = alloc.bytes;
   block.kind = kind;
@@ -119,13 +124,37 @@ void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos 
     physical_[alloc.address] = Physical{block, 0, false};
   } else if (kind == AllocKind::Array) {
     arrays_[alloc.address] = block;
-  } else if (alloc.address != 0) {
-    const auto old = blocks_.find(alloc.address);
-    // Its free was dropped or not seen: the address can have been given out again only after it.
-    if (old != blocks_.end() && old->second.pool != kNone && kind != AllocKind::HostRegistered)
-      count_out(old->second, at, false);
+  } else if (has_address) {
     blocks_[alloc.address] = block;
   }
+}
+
+// What had the address is gone, though its free was dropped or not seen: the address can have been given out again only
+// after it.
+void MemoryLedger::make_room(u64 address, Nanos at) {
+  const auto old = blocks_.find(address);
+  if (old == blocks_.end()) return;
+  if (old->second.pool != kNone) count_out(old->second, at, false);
+  blocks_.erase(old);
+}
+
+void MemoryLedger::allocated_by_graph(u64 address, u64 bytes, i32 device, u32 context, Nanos at) {
+  make_room(address, at);
+  Block block;
+  block.bytes = bytes;
+  block.kind = AllocKind::Pool;
+  block.context = context;
+  block.device = device;
+  block.pool = pool_for(device, AllocKind::Pool, kGraphPool);
+  count_in(block, at);
+  blocks_[address] = block;
+}
+
+void MemoryLedger::freed_by_graph(u64 address, Nanos at) {
+  const auto known = blocks_.find(address);
+  if (known == blocks_.end()) return;
+  if (known->second.pool != kNone) count_out(known->second, at, true);
+  blocks_.erase(known);
 }
 
 void MemoryLedger::drop_physical_if_unused(u64 handle, Nanos at) {

@@ -3,6 +3,7 @@
 //     thread before the freeing call returns.
 //   · VMM: physical memory (VmmCreate) counts from its creation until it is released and mapped nowhere; mappings only
 //     say what an address is; reserved address ranges are no memory.
+//   · Memory of graphs counts from the replay that allocates it, in a pool of its own.
 //   · Memory: O(live allocations) + O(pools) + at most 2 * kMaxSamples samples a device.
 #pragma once
 
@@ -22,6 +23,10 @@ class MemoryLedger {
   void allocated(const Alloc& alloc, i32 device, u32 context, Nanos at);
   void freed(const Free& free, Nanos at);
   void context_destroyed(u32 context, Nanos at);
+  // A replay allocates at an address that is the graph's own; what an earlier replay left there is given back by it. Frees of
+  // memory that a replay allocated may also be calls.
+  void allocated_by_graph(u64 address, u64 bytes, i32 device, u32 context, Nanos at);
+  void freed_by_graph(u64 address, Nanos at);
 
   struct Place {
     HostMemory memory = HostMemory::Unknown;  // Unknown: no live allocation holds the address
@@ -44,7 +49,9 @@ class MemoryLedger {
     bool released = false;
   };
 
+  static constexpr u64 kGraphPool = ~0ull;  // no CUmemoryPool
   u32 pool_for(i32 device, AllocKind kind, u64 pool);
+  void make_room(u64 address, Nanos at);
   DeviceMemory& device_memory(i32 device);
   void count_in(const Block& block, Nanos at);
   void count_out(const Block& block, Nanos at, bool by_call);

@@ -243,7 +243,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
 }
 
 void ProcessBuilder::on_sync(const Moment& at) {
-  if (!at.counted || !at.first_of_call) return;
+  if (!at.counted || !at.first_of_call || at.record.result != 0) return;
   CallFacts& call = call_facts(at.record.call);
   ++call.waits;
   call.wait_ns += at.duration();

@@ -54,6 +54,7 @@ class ProcessBuilder {
   };
 
   StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
+  u32 context_of(u64 stream, u64 current);
   HostOperation operation_of(const Moment& at, OperationKind kind) const;
   void on_order(const Moment& at);
   void on_stack_frame(const StackFrame& value);
@@ -112,6 +113,7 @@ class ProcessBuilder {
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;
   std::unordered_map<u64, i32> foreseen_devices_;
+  std::unordered_map<u64, u64> stream_contexts_;  // of created streams
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<u64, u32> copies_by_key_;
   u32 last_kernel_ = kNone;

@@ -115,6 +115,12 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   HostOperation operation = operation_of(at, OperationKind::Graph);
   const u32 context = cached_context_index(value.context);
   operation.target = graphs_.launched(value.exec, context, at.counted, at.duration());
+  graphs_.for_each_memory_node(value.exec, [&](const GraphTable::Node& node) {
+    if (node.kind == GraphTable::kAllocNode)
+      ledger_.allocated_by_graph(node.address, node.bytes, node.device, context, at.end);
+    else
+      ledger_.freed_by_graph(node.address, at.end);
+  });
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }
 

@@ -126,6 +126,10 @@ void ProcessBuilder::on_object(const Moment& at) {
   const auto kind = static_cast<ObjectKind>(value.kind);
   if (kind == ObjectKind::Context) return on_context(value, at.begin);
   timeline_.object(value);
+  if (kind == ObjectKind::Stream && static_cast<ObjectAct>(value.what) == ObjectAct::Created && value.parent)
+    stream_contexts_[value.object] = value.parent;
+  if (kind == ObjectKind::Stream && static_cast<ObjectAct>(value.what) == ObjectAct::Destroyed)
+    stream_contexts_.erase(value.object);
   if (static_cast<ObjectAct>(value.what) != ObjectAct::Destroyed) return;
   switch (kind) {
     case ObjectKind::Graph:

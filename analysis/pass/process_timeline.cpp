@@ -19,7 +19,13 @@ HostOperation ProcessBuilder::operation_of(const Moment& at, OperationKind kind)
 }
 
 StreamName ProcessBuilder::stream_of(const Moment& at, u64 handle, u64 context, u32 flags) {
-  return {cached_context_index(context), handle, (flags & kLaunchPerThread) != 0, at.lane};
+  return {context_of(handle, context), handle, (flags & kLaunchPerThread) != 0, at.lane};
+}
+
+// Work belongs to its stream's context; that of a default stream is the current one.
+u32 ProcessBuilder::context_of(u64 stream, u64 current) {
+  const auto created = stream > 2 ? stream_contexts_.find(stream) : stream_contexts_.end();
+  return cached_context_index(created == stream_contexts_.end() ? current : created->second);
 }
 
 bool ProcessBuilder::is_library_call(u16 id) {

@@ -121,7 +121,7 @@ void ProcessBuilder::on_copy(const Moment& at) {
     const bool managed = source.memory == HostMemory::Managed || destination.memory == HostMemory::Managed;
     memory = managed ? HostMemory::Managed : HostMemory::Device;
   }
-  i32 device = device_of(cached_context_index(value.context));
+  i32 device = device_of(context_of(value.stream, value.context));
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
   if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
@@ -139,7 +139,7 @@ void ProcessBuilder::on_memset(const Moment& at) {
   if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
   const auto place = ledger_.find(value.destination);
   const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
-  i32 device = device_of(cached_context_index(value.context));
+  i32 device = device_of(context_of(value.stream, value.context));
   if (device < 0) device = place.device;
   CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);

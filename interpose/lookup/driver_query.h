@@ -31,6 +31,7 @@ namespace gputrace {
   X(cuGraphMemcpyNodeGetParams) \
   X(cuGraphMemsetNodeGetParams) \
   X(cuGraphMemAllocNodeGetParams) \
+  X(cuGraphMemFreeNodeGetParams) \
   X(cuGraphChildGraphNodeGetGraph) \
   X(cuModuleGetFunctionCount) \
   X(cuLibraryGetKernelCount)

@@ -92,6 +92,12 @@ void fill_memset(GraphNode& record, const CUDA_MEMSET_NODE_PARAMS& params) {
   record.bytes = u64{params.elementSize} * params.width * params.height;
 }
 
+void fill_memory(GraphNode& record, const CUDA_MEM_ALLOC_NODE_PARAMS& params) {
+  record.bytes = params.bytesize;
+  record.address = params.dptr;
+  record.device = params.poolProps.location.id;
+}
+
 void read_node(GraphNode& record, CUgraphNode node, CUgraphNodeType type) {
   const DriverQuery& query = driver_query();
   if (type == CU_GRAPH_NODE_TYPE_KERNEL) {
@@ -112,7 +118,11 @@ void read_node(GraphNode& record, CUgraphNode node, CUgraphNodeType type) {
   } else if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
     if (query.cuGraphMemAllocNodeGetParams && query.cuGraphMemAllocNodeGetParams(node, &params) == CUDA_SUCCESS)
-      record.bytes = params.bytesize;
+      fill_memory(record, params);
+  } else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
+    CUdeviceptr address = 0;
+    if (query.cuGraphMemFreeNodeGetParams && query.cuGraphMemFreeNodeGetParams(node, &address) == CUDA_SUCCESS)
+      record.address = address;
   }
 }
 

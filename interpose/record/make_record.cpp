@@ -72,8 +72,7 @@ ImageKind kind_of_input(CUjitInputType type) {
 
 CopyKind kind_of(CUmemorytype from, CUmemorytype to) {
   if (from == CU_MEMORYTYPE_UNIFIED || to == CU_MEMORYTYPE_UNIFIED) return CopyKind::Unknown;
-  if (from == CU_MEMORYTYPE_ARRAY) return CopyKind::AtoX;
-  if (to == CU_MEMORYTYPE_ARRAY) return CopyKind::XtoA;
+  // Arrays lie on the device.
   if (from == CU_MEMORYTYPE_HOST) return to == CU_MEMORYTYPE_HOST ? CopyKind::HtoH : CopyKind::HtoD;
   return to == CU_MEMORYTYPE_HOST ? CopyKind::DtoH : CopyKind::DtoD;
 }
@@ -151,9 +150,11 @@ void copy_3d_batch(const FinishedCall& call, const CUDA_MEMCPY3D_BATCH_OP* opera
   for (size_t i = 0; i < count && i < kMaxBatch; ++i) {
     const CUDA_MEMCPY3D_BATCH_OP& op = operations[i];
     const MemoryKind from = memory(op.src), to = memory(op.dst);
-    const CopyKind kind = from == MemoryKind::Array ? CopyKind::AtoX
-                          : to == MemoryKind::Array ? CopyKind::XtoA
-                                                    : CopyKind::Unknown;
+    const bool arrays = from == MemoryKind::Array && to == MemoryKind::Array;
+    const CopyKind kind = arrays                      ? CopyKind::DtoD
+                          : from == MemoryKind::Array ? CopyKind::AtoX
+                          : to == MemoryKind::Array   ? CopyKind::XtoA
+                                                      : CopyKind::Unknown;
     emit_copy(
         call,
         {address(op.dst), address(op.src), op.extent.width * op.extent.height * op.extent.depth, kind, from, to, 3},

@@ -132,6 +132,11 @@ GT_HOT void copy_async(const FinishedCall& call, CopyKind kind, To to, From from
   emit_copy(call, {handle(to), handle(from), bytes, kind, source_of(kind), destination_of(kind), 1}, true, stream);
 }
 
+GT_HOT void copy_arrays(const FinishedCall& call, CUarray to, CUarray from, u64 bytes) {
+  emit_copy(call, {handle(to), handle(from), bytes, CopyKind::DtoD, MemoryKind::Array, MemoryKind::Array, 1}, false,
+            nullptr);
+}
+
 // CUDA_MEMCPY2D, CUDA_MEMCPY3D and their old layouts: one end of a copy.
 template <typename Params>
 u64 source_address(const Params& p) {

@@ -135,6 +135,84 @@ TEST(GraphsReport, MultipliesNodesByReplaysPerVersion) {
   EXPECT_EQ(cell(api, row_with(api, "call", text_value("cuGraphInstantiate")), "calls"), whole(2));
 }
 
+// A graph that allocates 1000 and 500 bytes and frees the first: what a replay leaves is freed by a call, or by the next replay.
+TEST(MemoryReport, CountsWhatReplaysOfGraphsAllocate) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.device(1, 80ull << 30, 0xc1);
+  trace.add<GraphInstantiate>(main, "cuGraphInstantiate", 1000, 1010,
+                              [&](auto& r) { r.graph = 0x61, r.exec = 0xe1, r.nodes = 3; });
+  const auto node = [&](u64 handle, GraphNodeKind kind, u64 address, u64 bytes) {
+    trace.add<GraphNode>(main, "cuGraphInstantiate", 1000, 1010, [&](auto& r) {
+      r.exec = 0xe1, r.node = handle, r.kind = static_cast<u32>(kind), r.address = address, r.bytes = bytes,
+      r.device = 1;
+    });
+  };
+  node(1, GraphNodeKind::MemAlloc, 0xa000, 1000);
+  node(2, GraphNodeKind::MemAlloc, 0xb000, 500);
+  node(3, GraphNodeKind::MemFree, 0xa000, 0);
+  for (int i = 0; i < 3; ++i)
+    trace.add<GraphLaunch>(main, "cuGraphLaunch", 2000 + i * 10, 2007 + i * 10, [](auto& r) { r.exec = 0xe1; });
+  trace.add<Free>(main, "cuMemFreeAsync", 3000, 3010,
+                  [](auto& r) { r.address = 0xb000, r.kind = static_cast<u32>(AllocKind::Pool); });
+  trace.add<GraphLaunch>(main, "cuGraphLaunch", 4000, 4007, [](auto& r) { r.exec = 0xe1; });
+  const LoadedRun loaded = trace.load_all();
+  const Table memory = memory_report(loaded);
+  ASSERT_EQ(memory.rows.size(), 1u);
+  const Row& row = memory.rows[0];
+  EXPECT_EQ(cell(memory, row, "pool"), text_value("graphs"));
+  EXPECT_EQ(cell(memory, row, "device"), whole(1));
+  EXPECT_EQ(cell(memory, row, "allocations"), whole(8));
+  EXPECT_EQ(cell(memory, row, "peak_bytes"), whole(1500));
+  EXPECT_EQ(cell(memory, row, "live_at_end_bytes"), whole(500));
+  EXPECT_EQ(metric(loaded, "peak_memory_bytes"), whole(1500));
+}
+
+// A free that is not in the trace: the address can have been given out again only after it, so both never lived at a time.
+TEST(MemoryReport, AnAddressThatIsGivenOutAgainWasFreedBefore) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  for (int i = 0; i < 3; ++i) {
+    trace.add<Alloc>(main, "cuMemAlloc", 1000 + i * 10, 1005 + i * 10, [](auto& r) {
+      r.address = 0xa000, r.bytes = 700, r.device = 0, r.kind = static_cast<u32>(AllocKind::Device);
+    });
+  }
+  EXPECT_EQ(metric(trace.load_all(), "peak_memory_bytes"), whole(700));
+}
+
+TEST(SyncReport, AWaitThatFailedIsNoWait) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  Nanos at = 1000;
+  for (const u16 result : {u16{0}, u16{700}, u16{0}}) {
+    trace.add<Sync>(
+        main, "cuCtxSynchronize", at, at + 10, [](auto&) {}, result);
+    at += 20;
+  }
+  const Table sync = sync_report(trace.load_all());
+  ASSERT_EQ(sync.rows.size(), 1u);
+  EXPECT_EQ(cell(sync, sync.rows[0], "count"), whole(2));
+}
+
+TEST(CopiesReport, WorkIsItsStreamsDevices) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.device(0, 80ull << 30, 0xc0);
+  trace.device(1, 80ull << 30, 0xc1);
+  trace.add<ObjectCall>(main, "cuStreamCreate", 500, 510, [](auto& r) {
+    r.object = 0x51, r.parent = 0xc1, r.kind = static_cast<u32>(ObjectKind::Stream),
+    r.what = static_cast<u32>(ObjectAct::Created);
+  });
+  trace.add<Copy>(main, "cuMemcpyHtoDAsync", 1000, 1010, [](auto& r) {
+    r.bytes = 64, r.stream = 0x51, r.context = 0xc0, r.asynchronous = 1, r.kind = static_cast<u8>(CopyKind::HtoD);
+  });
+  trace.add<Memset>(main, "cuMemsetD8Async", 1100, 1110,
+                    [](auto& r) { r.bytes = 32, r.stream = 0x51, r.context = 0xc0, r.asynchronous = 1; });
+  const Table copies = copies_report(trace.load_all());
+  ASSERT_EQ(copies.rows.size(), 2u);
+  for (const Row& row : copies.rows) EXPECT_EQ(cell(copies, row, "device"), whole(1));
+}
+
 TEST(ApiReport, SelfTimeLeavesOutNestedCallsOfTheSameThread) {
   TraceBuilder trace;
   const Thread a = trace.thread(100), b = trace.thread(101);
