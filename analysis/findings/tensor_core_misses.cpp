@@ -2,7 +2,7 @@
 // (or narrower) types whose kernel has no matrix instruction.
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "analysis/findings/rules.h"
 #include "analysis/kernels/kernel_rows.h"
@@ -51,6 +51,22 @@ void tell(const char* id, const std::string& what, const std::string& fix, const
   found.push_back(std::move(finding));
 }
 
+// Names the switch of who made the call; without one, none.
+std::string fp32_fix(const LoadedRun& run, const std::string& call) {
+  const auto torch = [](const ProcessTrace& process) {
+    return std::any_of(process.modules.begin(), process.modules.end(),
+                       [](const ModuleInstance& module) { return module.path.find("libtorch") != std::string::npos; });
+  };
+  std::string fix = "let it round to tf32";
+  if (std::any_of(run.processes.begin(), run.processes.end(), torch))
+    fix += ": torch.set_float32_matmul_precision('high')";
+  else if (call.rfind("cublas", 0) == 0)
+    fix += ": CUBLAS_TF32_TENSOR_OP_MATH, or a compute type of FAST_TF32";
+  else if (call.rfind("cudnn", 0) == 0)
+    fix += ": CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION";
+  return fix + ", or use bf16";
+}
+
 void find_tensor_core_misses(const LoadedRun& run, Findings& found) {
   Missed single, narrow;
   for_each_judged(run, [&](const JudgedKernel& each) {
@@ -61,8 +77,7 @@ void find_tensor_core_misses(const LoadedRun& run, Findings& found) {
   });
   const u64 kernel_ns = device_totals(run).kernel_ns;
   tell("fp32-matmul", "products in fp32 outside of the tensor cores, which would take them as tf32",
-       "allow tf32 (torch.set_float32_matmul_precision('high'), CUBLAS_TF32_TENSOR_OP_MATH), or use bf16", single,
-       kernel_ns, found);
+       fp32_fix(run, single.call), single, kernel_ns, found);
   tell("no-tensor-cores", "products in types that tensor cores take, by kernels without matrix instructions",
        "see the reason: make sizes and leading dimensions multiples of 16 bytes, take another layout or math mode",
        narrow, kernel_ns, found);

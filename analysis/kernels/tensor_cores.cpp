@@ -59,6 +59,15 @@ bool multiplies_matrices(const KernelName& name, Category category) {
   return true;
 }
 
+// The body of a product is multiply-adds: where there are few of them, or little of the code is, the name is believed no
+// more.
+bool computes_products(const KernelCode* code) {
+  constexpr u32 kLeast = 16, kLeastShare = 8;
+  if (!code) return false;
+  const u64 arithmetic = u64{code->fp64} + code->fp32 + code->fp16 + code->bf16;
+  return arithmetic >= kLeast && arithmetic * kLeastShare >= code->instructions;
+}
+
 // By what the name and the code show, where no library call is known.
 void judge_by_code(const Function& function, const Device* device, TensorCoreVerdict& verdict) {
   if (verdict.used == true) {
@@ -71,6 +80,7 @@ void judge_by_code(const Function& function, const Device* device, TensorCoreVer
     return;
   }
   if (verdict.used != false || device == nullptr || verdict.precision.empty()) return;
+  if (!computes_products(code_on(function, device))) return;
   const std::string target = verdict.precision == "fp32" ? "tf32" : verdict.precision;
   verdict.eligible = has_matrix_units(device->capability_major, device->capability_minor, target);
   if (!*verdict.eligible) return;
@@ -168,7 +178,7 @@ void for_each_judged(const LoadedRun& run, const std::function<void(const Judged
   for (const ProcessTrace& process : run.processes) {
     for (u32 k = 0; k < process.kernels.size(); ++k) {
       const KernelLaunches& group = process.kernels[k];
-      const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
+      const u64 executions = group.executions();
       if (executions == 0 || group.shape.function == kNone) continue;
       const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
       const Device* device = DeviceMap::facts(process, ordinal);

@@ -253,6 +253,7 @@ class TextRenderer {
     }
     const Layout layout = lay_out(table, cells);
     same_form(table, layout, cells);
+    tell_apart(table, layout, cells);
     title(table);
     if (table.rows.empty() || layout.columns.empty()) {
       out_ += "  none\n\n";
@@ -306,6 +307,28 @@ class TextRenderer {
     }
   }
 
+  // Two kernels never print the same name: of those whose shortened names agree, all but the first are numbered.
+  void tell_apart(const Table& table, const Layout& layout, std::vector<std::vector<std::string>>& cells) const {
+    const int whole = table.column("symbol") >= 0 ? table.column("symbol") : table.column("kernel");
+    for (std::size_t i = 0; i < layout.columns.size() && whole >= 0; ++i) {
+      const std::size_t c = layout.columns[i], width = layout.widths[i];
+      const Column& column = table.columns[c];
+      if (column.key != "name" && column.key != "kernel") continue;
+      std::map<std::string, std::vector<std::string>> known;  // what is printed → whose it is
+      for (std::size_t r = 0; r < cells.size(); ++r) {
+        const Value& owner = table.rows[r][static_cast<std::size_t>(whole)];
+        if (is_null(owner)) continue;
+        auto& owners = known[fitted(cells[r][c], width, column)];
+        const std::string& name = std::get<std::string>(owner);
+        const auto at = static_cast<std::size_t>(std::find(owners.begin(), owners.end(), name) - owners.begin());
+        if (at == owners.size()) owners.push_back(name);
+        if (at == 0) continue;
+        const std::string number = "#" + std::to_string(at + 1);
+        cells[r][c] = fitted(cells[r][c], width - std::min(width, number.size()), column) + number;
+      }
+    }
+  }
+
   // A note without its clauses on columns that are not shown.
   static std::string of_shown_columns(const std::string& note, const Table& table, const Layout& layout) {
     std::string said;
@@ -338,12 +361,15 @@ class TextRenderer {
     return text;
   }
 
+  std::string fitted(const std::string& text, std::size_t width, const Column& column) const {
+    return column.hint == Hint::Kernel ? shorten_signature(text, width, mark_) : shorten(text, width, mark_);
+  }
+
   void cell(std::string& line, const std::string& text, std::size_t width, const Column& column, bool last) {
     const bool left = is_text(column);
-    const std::string fitted =
-        column.hint == Hint::Kernel ? shorten_signature(text, width, mark_) : shorten(text, width, mark_);
-    const std::string pad(width - std::min(width, display_width(fitted)), ' ');
-    line += left ? fitted + (last ? "" : pad) : pad + fitted;
+    const std::string shown = fitted(text, width, column);
+    const std::string pad(width - std::min(width, display_width(shown)), ' ');
+    line += left ? shown + (last ? "" : pad) : pad + shown;
     if (!last) line += std::string(kGap, ' ');
   }
 

@@ -120,6 +120,23 @@ TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {
   EXPECT_EQ(finding->severity, Severity::Problem);
 }
 
+// A library asks whether a kernel takes more shared memory, and takes no for an answer.
+TEST(Findings, ARefusalThatTheProgramOutlivedIsAHint) {
+  const auto severity = [](u16 result, EndReason end) {
+    TraceBuilder trace;
+    const Thread main = trace.thread(100);
+    trace.add_call(main, "cuFuncSetAttribute", 1000, 1010, result);
+    launch(trace, main, 2000);
+    trace.end(end);
+    const auto findings = find_findings(trace.load_all());
+    const Finding* finding = find(findings, "call-errors");
+    return finding ? finding->severity : Severity::Problem;
+  };
+  EXPECT_EQ(severity(1, EndReason::Exited), Severity::Hint);
+  EXPECT_EQ(severity(1, EndReason::Signalled), Severity::Warning);
+  EXPECT_EQ(severity(719, EndReason::Exited), Severity::Warning);
+}
+
 TEST(Findings, SynchronousCopiesBetweenLaunches) {
   TraceBuilder loop, start_up;
   const Thread a = loop.thread(100), b = start_up.thread(100);

@@ -188,7 +188,7 @@ class Process {
     if (code) {
       KernelCode facts;
       facts.architecture = 90, facts.flags = code->flags, facts.mma = code->mma, facts.precision = code->precision;
-      facts.fp32 = code->fp32;
+      facts.fp32 = code->fp32, facts.instructions = 100;
       function.code.push_back(facts);
     }
     process.functions.push_back(function);
@@ -197,7 +197,7 @@ class Process {
     launches.shape.context = 0;
     launches.shape.grid[0] = grid, launches.shape.grid[1] = launches.shape.grid[2] = 1;
     launches.shape.block[0] = 512, launches.shape.block[1] = launches.shape.block[2] = 1;
-    launches.plain = 1;
+    launches.plain = launches.answered = launches.started = 1;
     launches.times.durations.add(nanos);
     const auto index = static_cast<u32>(process.kernels.size());
     process.kernels.push_back(launches);
@@ -323,6 +323,25 @@ TEST(TensorCoreFindingTest, Fp32ProductsWhereTf32IsOff) {
   fast.kernel("ampere_sgemm_128x64_nn", 800 * kMicro, Process::Code{kHmma, kTf32}, &tf32);
   EXPECT_EQ(fast.finding("fp32-matmul"), nullptr);
   EXPECT_EQ(fast.finding("no-tensor-cores"), nullptr);
+}
+
+// A name alone makes no product: one whose code adds and scales is none, and nobody's switch is advised for it.
+TEST(TensorCoreFindingTest, ANameThatTheCodeContradictsGetsNoAdvice) {
+  for (const char* name : {"paged_attention", "fwd_gemm"}) {
+    Process elementwise, product;
+    elementwise.kernel(name, 800 * kMicro, Process::Code{0, 0, 6});
+    EXPECT_EQ(elementwise.finding("fp32-matmul"), nullptr) << name;
+    EXPECT_EQ(elementwise.cell(kernels_report, 0, "tensor_core_eligible"), "null") << name;
+    product.kernel(name, 800 * kMicro, Process::Code{0, 0, 50});
+    const Finding* finding = product.finding("fp32-matmul");
+    ASSERT_NE(finding, nullptr) << name;
+    EXPECT_EQ(finding->fix, "let it round to tf32, or use bf16");
+  }
+  Process called;
+  const LibraryShape shape = ::gputrace::test::product(0, 4096, 4096, 4096);
+  called.kernel("ampere_sgemm_128x64_nn", 800 * kMicro, Process::Code{0, 0, 50}, &shape);
+  ASSERT_NE(called.finding("fp32-matmul"), nullptr);
+  EXPECT_NE(called.finding("fp32-matmul")->fix.find("CUBLAS"), std::string::npos);
 }
 
 TEST(TensorCoreFindingTest, HalfPrecisionWithoutMatrixInstructions) {

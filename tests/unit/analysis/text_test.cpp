@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "analysis/facts/distribution.h"
 #include "analysis/names/demangle.h"
@@ -317,6 +318,26 @@ TEST(Table, SortsLargestFirstAndNullLast) {
   EXPECT_EQ(std::get<std::string>(table.rows[0][0]), "d");
   EXPECT_TRUE(is_null(table.rows[2][1]));
   EXPECT_FALSE(sort_table(table, "nothing"));
+}
+
+// Kernels whose names differ where there is no room for them.
+TEST(RenderText, NoTwoKernelsPrintTheSameName) {
+  Table table;
+  table.section = "kernels", table.title = "Kernels";
+  table.columns = {{"name", Unit::Text, Hint::Name}, {"symbol", Unit::Text, Hint::Detail}};
+  const std::string same(60, 'k');
+  for (const char* tail : {"a", "b", "a", "c"}) table.rows.push_back({same + tail, same + tail});
+  TextStyle style;
+  style.width = 30, style.utf8 = true;
+  Report report;
+  report.tables.push_back(table);
+  const std::string text = render_text(report, style);
+  std::vector<std::string> lines;
+  for (std::size_t at = text.find("  kkk"); at != std::string::npos; at = text.find("  kkk", at + 1))
+    lines.push_back(text.substr(at, text.find('\n', at) - at));
+  ASSERT_EQ(lines.size(), 4u) << text;
+  EXPECT_EQ(lines[0], lines[2]);
+  EXPECT_EQ((std::set<std::string>{lines[0], lines[1], lines[3]}.size()), 3u) << text;
 }
 
 }  // namespace
