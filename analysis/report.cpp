@@ -5,6 +5,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/reports/list.h"
 #include "analysis/run/needs.h"
+#include "analysis/run/one_device.h"
 #include "analysis/run/quality.h"
 
 namespace gputrace {
@@ -29,9 +30,12 @@ void add_missing(Coverage& coverage, const char* section, const std::string& why
 
 }  // namespace
 
-Report make_report(const LoadedRun& run, const ReportRequest& request) {
+Report make_report(const LoadedRun& whole, const ReportRequest& request) {
+  const bool several = request.device && uses_several_devices(whole);
+  const LoadedRun& run = several ? of_one_device(whole, *request.device) : whole;
   Report report;
   report.coverage = coverage_of(run);
+  std::string of_all_devices;
   report.origin = run.origin;
   for (const SectionReport* section : all_reports()) {
     const auto& wanted = request.sections;
@@ -41,6 +45,7 @@ Report make_report(const LoadedRun& run, const ReportRequest& request) {
       continue;
     }
     Table table = (*section)(run);
+    if (several && section->of_all_devices) of_all_devices += (of_all_devices.empty() ? "" : ", ") + table.section;
     if (request.device) keep_device(table, *request.device);
     if (!request.sort.empty()) sort_table(table, request.sort);
     if (request.top && table.rows.size() > request.top) {
@@ -50,6 +55,10 @@ Report make_report(const LoadedRun& run, const ReportRequest& request) {
     report.tables.push_back(std::move(table));
   }
   report.findings = find_findings(run);
+  if (several)
+    report.coverage.remarks.push_back("of device " + std::to_string(*request.device) +
+                                      " alone; calls, their times and findings about them are of all devices" +
+                                      (of_all_devices.empty() ? "" : ", and so are the sections " + of_all_devices));
   return report;
 }
 

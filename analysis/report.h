@@ -12,7 +12,7 @@ namespace gputrace {
 
 struct ReportRequest {
   std::vector<std::string> sections;  // empty: all
-  std::optional<i64> device;          // only rows of this device, in tables that have the column
+  std::optional<i64> device;          // what this device did, and the host's side as it is (run/one_device.h)
   std::string sort;                   // column; empty: the section's own order
   std::size_t top = 0;                // rows kept in each table; 0: all
 };

@@ -43,7 +43,7 @@ void add_options(OptionParser& parser, ReportOptions& options) {
   parser.number("--top", options.top, "rows of each table; 0: all", "N");
   parser.text("--sort", options.sort, "order by this column, largest first", "COLUMN");
   parser.text("--rank", options.rank, "only processes of this rank", "R");
-  parser.number("--device", options.device, "only rows of this device", "D");
+  parser.number("--device", options.device, "only what this device did", "D");
   parser.text("--from", options.from, "leave out calls before T (after the first one: 500ms, 2s)", "T");
   parser.text("--to", options.to, "leave out calls from T on", "T");
   parser.flag("--last", options.last, "only the newest run");

@@ -4,6 +4,7 @@
 // CLOCK_MONOTONIC ns.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -93,6 +94,13 @@ struct KernelLaunches {
   u64 in_graphs = 0;  // graph nodes × replays
   u64 captured = 0;   // nodes added under capture
   KernelTimes times;  // of the executions that the device reported
+  u64 answered = 0;   // of `plain`: those whose kernel was reported, in the window or not
+  u64 started = 0;    // of `times`: kernels of plain launches, made in the window or not
+
+  // Each execution belongs to the window in which it started; one that was not reported, to that of its call.
+  u64 executions() const {
+    return plain - std::min(plain, answered) + started + std::max(in_graphs, times.durations.count() - started);
+  }
 };
 
 enum class HostMemory : u8 { Unknown, Pinned, Pageable, Managed, Device };
@@ -110,6 +118,20 @@ struct CopyGroup {
   u64 device_count = 0;      // executions that the device reported, and their bytes and time
   u64 device_bytes = 0;
   u64 device_ns = 0;
+  u64 answered = 0, answered_bytes = 0;  // of `count`: calls whose copy was reported, in the window or not
+  u64 started = 0, started_bytes = 0;    // of device_count: copies of plain calls, made in the window or not
+  u64 graph_bytes = 0;                   // of `bytes`
+
+  // As KernelLaunches::executions().
+  u64 executions() const {
+    const u64 plain = count - in_graphs;
+    return plain - std::min(plain, answered) + started + std::max(in_graphs, device_count - started);
+  }
+  u64 executed_bytes() const {
+    const u64 plain = bytes - graph_bytes;
+    return plain - std::min(plain, answered_bytes) + started_bytes +
+           std::max(graph_bytes, device_bytes - started_bytes);
+  }
 };
 
 // What allocates: one per (device, kind of memory, explicit pool).
@@ -155,6 +177,8 @@ struct Graph {
   u64 instantiations = 0, updates = 0;
   bool unreadable = false;  // its nodes could not be read: their kernels are not counted
   u64 launches = 0;
+  i32 device = kNoDevice;  // that it was launched on; kSeveral: on several
+  static constexpr i32 kNoDevice = -1, kSeveral = -2;
   Distribution launch_calls;
   GraphTimes times;  // of the replays that were joined
 };
@@ -219,6 +243,8 @@ struct ProcessTrace {
   bool counters_exact = true;
   Nanos clock_error = -1;
 
+  std::string window;  // how the recording was limited in time, in words; empty: it was not
+
   std::vector<CallFacts> calls;
   std::vector<ModuleInstance> modules;
   std::vector<Function> functions;
@@ -255,6 +281,7 @@ struct LoadedRun {
   Nanos wall_begin = 0, wall_end = 0;  // over all processes (of one host: one clock)
   // The first record of all, also where a window begins later; nothing: the processes do not share a clock.
   std::optional<Nanos> origin;
+  std::optional<i64> only_device;  // what other devices did was taken out (run/one_device.h)
 };
 
 }  // namespace gputrace

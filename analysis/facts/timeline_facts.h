@@ -17,6 +17,7 @@ struct TimelineKernel {
   KernelShape shape;
   u32 pass_number = kNone;
   KernelTimes times;
+  u64 answered = 0, started = 0;  // as in KernelLaunches
 };
 
 struct TimelineFunction {
@@ -43,6 +44,7 @@ struct TimelineCopies {
   CopyKey key;
   u32 pass_number = kNone;
   u64 count = 0, bytes = 0, device_ns = 0;
+  u64 answered = 0, answered_bytes = 0, started = 0, started_bytes = 0;  // as in CopyGroup
 };
 
 struct TimelineFacts {

@@ -28,7 +28,7 @@ std::vector<CategorizedKernel> categorized_kernels(const LoadedRun& run) {
   std::map<std::pair<std::string, std::string>, Entry> entries;
   for (const ProcessTrace& process : run.processes) {
     for (const KernelLaunches& group : process.kernels) {
-      const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
+      const u64 executions = group.executions();
       if (executions == 0 || group.shape.function == kNone) continue;
       const Function& function = process.functions[group.shape.function];
       const std::string symbol = function.symbol.empty() ? display_name(function) : function.symbol;

@@ -36,6 +36,10 @@ void add_copies(CopyGroup& group, const TimelineCopies& device) {
   group.device_count = device.count;
   group.device_bytes = device.bytes;
   group.device_ns = device.device_ns;
+  group.answered = device.answered;
+  group.answered_bytes = device.answered_bytes;
+  group.started = device.started;
+  group.started_bytes = device.started_bytes;
 }
 
 void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts& loops) {
@@ -60,6 +64,8 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
   merge(facts.kernels, device.kernels, [](KernelLaunches& kernel, TimelineKernel& made) {
     kernel.shape = made.shape;
     kernel.times = std::move(made.times);
+    kernel.answered = made.answered;
+    kernel.started = made.started;
   });
   for (std::size_t i = 0; i < device.graphs.size(); ++i) facts.graphs[i].times = device.graphs[i];
   facts.lines.times = std::move(device.stacks);

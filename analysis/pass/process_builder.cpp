@@ -117,8 +117,10 @@ void ProcessBuilder::count_call(Moment& at) {
   if (caller) tell_call(at, *caller);
   const u64 self = caller ? caller->nesting.self_time(at.begin, at.end) : at.duration();
   if (!at.counted) return;
-  if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
-  facts_.end = std::max(facts_.end, at.end);
+  if (facts_.window.empty() || !at.definitions) {  // those are written outside of the window too
+    if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
+    facts_.end = std::max(facts_.end, at.end);
+  }
   CallFacts& call = call_facts(record.call);
   ++call.calls;
   call.self_ns += self;

@@ -115,6 +115,9 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   HostOperation operation = operation_of(at, OperationKind::Graph);
   const u32 context = cached_context_index(value.context);
   operation.target = graphs_.launched(value.exec, context, at.counted, at.duration());
+  Graph& graph = facts_.graphs[operation.target];
+  const i32 device = device_of(context_of(value.stream, value.context));
+  if (at.counted) graph.device = graph.launches == 1 || graph.device == device ? device : Graph::kSeveral;
   graphs_.for_each_memory_node(value.exec, [&](const GraphTable::Node& node) {
     if (node.kind == GraphTable::kAllocNode)
       ledger_.allocated_by_graph(node.address, node.bytes, node.device, context, at.end);

@@ -55,6 +55,7 @@ void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 tim
   group.count += times;
   group.in_graphs += times;
   group.bytes += node.bytes * times;
+  group.graph_bytes += node.bytes * times;
 }
 
 CopyGroup& ProcessBuilder::copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device) {

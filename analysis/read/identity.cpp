@@ -1,6 +1,10 @@
 #include "analysis/read/identity.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
@@ -43,6 +47,22 @@ bool records_everything_from_the_start(const ProcessTrace& process) {
   const std::string delay = option("delay_ns"), capture = option("capture");
   return (delay.empty() || delay == "0") && (capture.empty() || capture == "all") && process.dropped == 0 &&
          process.damage.empty();
+}
+
+std::string window_of(const std::map<std::string, std::string>& options) {
+  const auto value = [&options](const char* key) {
+    const auto found = options.find(key);
+    return found == options.end() || found->second == "0" || found->second == "all" ? std::string() : found->second;
+  };
+  const auto length = [](const std::string& nanos) {
+    return human_nanos(static_cast<Nanos>(std::strtoull(nanos.c_str(), nullptr, 10)));
+  };
+  std::string words;
+  const auto add = [&words](const std::string& more) { words += (words.empty() ? "" : ", ") + more; };
+  if (const std::string capture = value("capture"); !capture.empty()) add("capture " + capture);
+  if (const std::string delay = value("delay_ns"); !delay.empty()) add("delay " + length(delay));
+  if (const std::string duration = value("duration_ns"); !duration.empty()) add("duration " + length(duration));
+  return words;
 }
 
 }  // namespace
@@ -99,6 +119,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
       process.not_collected.push_back(std::move(entry));
     }
   }
+  process.window = window_of(process.options);
 }
 
 void read_counters(const TraceReader& reader, ProcessTrace& process) {

@@ -35,6 +35,7 @@ struct SectionReport {
   std::initializer_list<const char*> notes = {};  // that hold for every trace; `fill` adds those that depend on it
   // Adds the rows, each with as many cells as there are columns. The table comes with section, title, columns and notes.
   void (*fill)(const LoadedRun& run, Table& table);
+  bool of_all_devices = false;  // of the host's side: --device leaves it as it is
 
   // The whole table. Throws std::logic_error where a row does not fit the columns: a mistake in `fill`.
   Table operator()(const LoadedRun& run) const;

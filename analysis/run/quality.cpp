@@ -1,7 +1,9 @@
 #include "analysis/run/quality.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
+#include <map>
 #include <set>
 
 #include "analysis/run/device_time.h"
@@ -122,6 +124,33 @@ void add_runs(const LoadedRun& run, Coverage& coverage) {
                              "): --last reports the newest alone");
 }
 
+// What was recorded was a part of the run, by choice.
+void add_windows(const LoadedRun& run, Coverage& coverage) {
+  std::map<std::string, std::array<u64, 3>>
+      windows;  // by its words: processes, of them without a call, without a launch
+  for (const ProcessTrace& process : run.processes) {
+    if (process.window.empty()) continue;
+    auto& [all, silent, idle] = windows[process.window];
+    ++all;
+    silent += process.end == 0;
+    idle += process.end != 0 && process.plain_launches + process.graph_launches == 0;
+  }
+  for (const auto& [words, counts] : windows) {
+    const auto [all, silent, idle] = counts;
+    std::string text = "a window was recorded (" + words + "): times, counts and rates are those of the window";
+    const bool range = words.compare(0, 7, "capture") == 0;
+    const std::string of = all == 1 ? "" : std::to_string(silent) + " of " + std::to_string(all) + " processes: ";
+    if (silent)
+      text += "; " + of +
+              (range ? "nothing fell into it: no such range began, or no call was made in one"
+                     : "nothing fell into it: the program made no call in that time");
+    if (idle)
+      text += "; " + (all == 1 ? std::string() : std::to_string(idle) + " of " + std::to_string(all) + " processes: ") +
+              "nothing was launched in it";
+    coverage.remarks.push_back(text);
+  }
+}
+
 }  // namespace
 
 Coverage coverage_of(const LoadedRun& run) {
@@ -168,6 +197,7 @@ Coverage coverage_of(const LoadedRun& run) {
     coverage.remarks.push_back(
         "allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies "
         "is not known");
+  add_windows(run, coverage);
   add_device_remarks(run, coverage);
   add_missing(run, coverage);
   for (const std::string& unread : run.unread) coverage.remarks.push_back("not read: " + unread);

@@ -151,6 +151,7 @@ void Timeline::take(DeviceOperation operation) {
   }
   track.ran(stream, operation.start, operation.end);
   if (call) {
+    if (!call->answered && call->counted) count_answer(*call);
     call->answered = true;
     call->device_end = std::max(call->device_end, operation.end);
     if (call->stream >= host_ends_.size()) host_ends_.resize(call->stream + 1u);
@@ -212,7 +213,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
     gap.parts = division_.parts();
     gap.call = division_.call_to_blame();
-    if (state.lost.hold(gap, division_.pieces(), joined.call ? joined.call->stack : 0))
+    if (state.lost.hold(gap, division_.pieces(), joined.call ? joined.call->stack : kNone))
       settle_gaps(operation.device, state.lost.half());
   }
   const bool newest = operation.end >= state.sweep.end();
@@ -254,7 +255,7 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
       devices_[device].kept_dispatch.add(static_cast<OperationKind>(gap.ended_by),
                                          gap.parts[static_cast<unsigned>(IdleCause::Dispatch)]);
       keep_gap(times, gap);
-      if (held.stack) entry_at(facts_.stacks, held.stack).idle_ns += gap.length();
+      if (held.stack != kNone) entry_at(facts_.stacks, held.stack).idle_ns += gap.length();
       return;
     }
     ++times.unknown_gaps;
@@ -319,6 +320,15 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   std::push_heap(longest.begin(), longest.end(), longer);
 }
 
+// For the window of the call: its operation is counted where it started.
+void Timeline::count_answer(const HostOperation& call) {
+  if (call.target == kNone) return;
+  if (call.kind == OperationKind::Kernel) ++facts_.kernels[call.target].answered;
+  if (call.kind != OperationKind::Copy && call.kind != OperationKind::Memset) return;
+  ++facts_.copies[call.target].answered;
+  facts_.copies[call.target].answered_bytes += call.bytes;
+}
+
 void Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
   DeviceShape& shape = shapes_[operation.shape];
   u32 target = kNone;
@@ -340,6 +350,7 @@ void Timeline::count_kernel(const DeviceOperation& operation, const Joined& join
   ++activity_.devices[operation.device].kernels;
   TimelineKernel& kernel = facts_.kernels[target];
   kernel.times.durations.add(static_cast<u64>(operation.end - operation.start));
+  kernel.started += joined.call && !joined.call->answered && joined.call->kind == OperationKind::Kernel;
   if (shape.registers == 0 || kernel.shape.function == kNone) return;
   // What runs was compiled: of PTX the function's own facts may not tell.
   TimelineFunction& function = facts_.functions[kernel.shape.function];
@@ -367,6 +378,9 @@ void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined
   ++group.count;
   group.bytes += operation.detail;
   group.device_ns += static_cast<u64>(operation.end - operation.start);
+  if (!joined.call || joined.call->answered || in_graph) return;
+  ++group.started;
+  group.started_bytes += operation.detail;
 }
 
 void Timeline::count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth) {

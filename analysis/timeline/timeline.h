@@ -21,8 +21,8 @@
 #include "analysis/facts/timeline_facts.h"
 #include "analysis/gaps/dispatch_times.h"
 #include "analysis/gaps/gap_division.h"
-#include "analysis/gaps/lost_work.h"
 #include "analysis/gaps/host_log.h"
+#include "analysis/gaps/lost_work.h"
 #include "analysis/gaps/operations.h"
 #include "analysis/gaps/overhead_log.h"
 #include "analysis/read/time_window.h"
@@ -74,7 +74,7 @@ class Timeline {
   struct DeviceTrack {
     DeviceSweep sweep;
     DispatchTimes dispatch, kept_dispatch;  // of all gaps; of those that are idle for certain
-    DeviceOperation newest;  // of those that ended last
+    DeviceOperation newest;                 // of those that ended last
     u32 newest_call = kNone;
     LostWork lost;
   };
@@ -106,6 +106,7 @@ class Timeline {
   Waited waited_for(const HostOperation* call, u32 stream);
   void add_wait(u32 sequence, Waited& waited, unsigned depth);
   GraphTimes& graph_times(u32 graph);
+  void count_answer(const HostOperation& call);
   void count_kernel(const DeviceOperation& operation, const Joined& joined);
   void count_copy(const DeviceOperation& operation, const Joined& joined);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);

@@ -195,10 +195,13 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t siz
   if (ftruncate(fd, 0) != 0 || pwrite(fd, file.data(), file.size(), 0) != static_cast<ssize_t>(file.size())) return 0;
   LoadRequest request;
   request.files = {"/proc/self/fd/" + std::to_string(fd)};
-  if (data[0] & 1) request.from = data[0];
+  if (data[0] & 1) request.from = data[0] * 16;
   if (data[0] & 2) request.to = data[0] * 1000;
+  if (data[0] & 32) request.rank = data[0] & 64 ? "0" : "";
   const auto loaded = load_run(request);
   if (!loaded) return 0;
-  check_text(make_report(loaded.value(), {}));
+  ReportRequest wanted;
+  if (data[0] & 4) wanted.device = data[0] >> 3 & 3;
+  check_text(make_report(loaded.value(), wanted));
   return 0;
 }

@@ -53,6 +53,7 @@ extern constexpr SectionReport api_report = {
         {"host time in the calls; self = without calls nested in it (a runtime call contains the driver calls that it "
          "makes), so only self adds up"},
     .fill = fill_api,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -154,6 +154,7 @@ extern constexpr SectionReport comm_report = {
          "bandwidth that this "
          "communicator reached in any row"},
     .fill = fill_comm,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -118,6 +118,7 @@ extern constexpr SectionReport libs_report = {
          "operations per cycle "
          "in that arithmetic"},
     .fill = fill_libs,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

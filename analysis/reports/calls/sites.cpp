@@ -44,6 +44,7 @@ extern constexpr SectionReport sites_report = {
          "calls = driver calls that launch, copy, set, wait, allocate or free; device = time of their operations on "
          "the device; idle = time that the device did nothing before an operation of that line began"},
     .fill = fill_sites,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

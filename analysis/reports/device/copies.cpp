@@ -59,8 +59,7 @@ void add_time_notes(const LoadedRun& run, Table& table) {
   }
   u64 made = 0, timed = 0;
   for (const ProcessTrace& process : run.processes) {
-    for (const CopyGroup& group : process.copies)
-      made += std::max(group.count, group.device_count), timed += group.device_count;
+    for (const CopyGroup& group : process.copies) made += group.executions(), timed += group.device_count;
   }
   if (timed < made)
     table.notes.push_back(
@@ -92,8 +91,8 @@ void fill_copies(const LoadedRun& run, Table& table) {
       const Value device = devices.number(p, group.device);
       CopyRow& row = rows[{group.kind, is_null(device) ? -1 : std::get<i64>(device), group.memory, group.asynchronous}];
       row.device = device;
-      row.count += std::max(group.count, group.device_count);
-      row.bytes += group.count >= group.device_count ? group.bytes : group.device_bytes;
+      row.count += group.executions();
+      row.bytes += group.executed_bytes();
       row.call_ns += group.call_ns;
       row.in_graphs += group.in_graphs;
       row.device_count += group.device_count;

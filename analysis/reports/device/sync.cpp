@@ -63,6 +63,7 @@ extern constexpr SectionReport sync_report = {
               "idle; gaps = in "
               "how many; the site needs stacks"},
     .fill = fill_sync,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -98,6 +98,7 @@ extern constexpr SectionReport jit_report = {
     .notes = {"host time in the loading calls; work that the driver puts off until a kernel's first launch is in that "
               "launch"},
     .fill = fill_jit,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -34,7 +34,7 @@ std::vector<KernelRow> collect_kernels(const LoadedRun& run) {
     const ProcessTrace& process = run.processes[p];
     for (u32 k = 0; k < process.kernels.size(); ++k) {
       const KernelLaunches& group = process.kernels[k];
-      const u64 executions = std::max(group.plain + group.in_graphs, group.times.durations.count());
+      const u64 executions = group.executions();
       if (executions == 0 || group.shape.function == kNone) continue;
       const Function& function = process.functions[group.shape.function];
       const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;

@@ -167,6 +167,7 @@ extern constexpr SectionReport launches_report = {
                 extra({"blocked_ns", Unit::Nanos, Hint::Detail})},
     .notes = {"launches = plain launch calls that succeeded, outside captures; api = time in the call on the host"},
     .fill = fill_launches,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -52,6 +52,7 @@ extern constexpr SectionReport devices_report = {
                 extra({"pci", Unit::Text, Hint::Detail})},
     .notes = {"device = the number in all tables; ordinal = what a process calls it"},
     .fill = fill_devices,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -20,12 +20,11 @@ Sums add_up(const LoadedRun& run) {
   Sums sums;
   for (const ProcessTrace& process : run.processes) {
     sums.launches += process.plain_launches + process.graph_launches;
-    for (const KernelLaunches& group : process.kernels)
-      sums.kernels += std::max(group.plain + group.in_graphs, group.times.durations.count());
+    for (const KernelLaunches& group : process.kernels) sums.kernels += group.executions();
     for (const CopyGroup& group : process.copies) {
       if (group.kind == TransferKind::Memset) continue;
-      sums.copies += std::max(group.count, group.device_count);
-      sums.copy_bytes += group.count >= group.device_count ? group.bytes : group.device_bytes;
+      sums.copies += group.executions();
+      sums.copy_bytes += group.executed_bytes();
     }
     for (const CallFacts& call : process.calls) {
       sums.calls += call.calls;
@@ -45,6 +44,10 @@ Sums add_up(const LoadedRun& run) {
 std::string percent(u64 part, u64 whole) {
   const double share = whole ? static_cast<double>(part) * 100 / static_cast<double>(whole) : 0;
   return std::to_string(std::llround(share)) + " %";
+}
+
+bool windowed(const LoadedRun& run) {
+  return std::any_of(run.processes.begin(), run.processes.end(), [](const auto& each) { return !each.window.empty(); });
 }
 
 std::string why_no_ratios(const LoadedRun& run) {
@@ -135,6 +138,21 @@ void add_precision_ratios(const LoadedRun& run, const DeviceTotals& totals, cons
   }
 }
 
+// A program that makes a handful of calls has no wall to hold it against: there the time stands alone.
+template <typename Add>
+void add_overhead(const DeviceTotals& totals, Nanos wall, const Add& add) {
+  constexpr Nanos kLeast = 1'000'000'000;
+  const char* const what = "CUPTI's overhead records, opening it, CPU time of the thread that collects";
+  if (!totals.overhead_known)
+    return add("overhead_ratio", {}, Unit::Ratio, "not measured: needs CUPTI's overhead records");
+  if (wall < kLeast)
+    add("overhead_ratio", {}, Unit::Ratio, "a run of less than a second");
+  else
+    add("overhead_ratio", *ratio(totals.overhead_ns, static_cast<u64>(wall)), Unit::Ratio,
+        std::string(what) + ", over wall; the hooks' cost is not in it");
+  add("overhead_ns", number(totals.overhead_ns), Unit::Nanos, std::string(what) + "; the hooks' cost is not in it");
+}
+
 void fill_overview(const LoadedRun& run, Table& table) {
   const Sums sums = add_up(run);
   const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
@@ -144,10 +162,11 @@ void fill_overview(const LoadedRun& run, Table& table) {
   const std::string needs_timing = why_no_ratios(run);
   const PrecisionTimes precision = precision_times(run);
   const char* const needs_steps = "needs steps: not found in this version";
-  const std::size_t devices = DeviceMap(run).entries().size();
+  const std::size_t devices = run.only_device ? 1 : DeviceMap(run).entries().size();
   const bool any = run.wall_end > run.wall_begin;
   add("wall_ns", any ? Value(run.wall_end - run.wall_begin) : Value(), Unit::Nanos,
-      any ? "first to last record, all processes" : "no calls were recorded");
+      any ? windowed(run) ? "first to last record of the windows, all processes" : "first to last record, all processes"
+          : "no calls were recorded");
   add("processes", number(static_cast<u64>(run.processes.size())), Unit::Count, "");
   add("devices", number(static_cast<u64>(devices)), Unit::Count, "in use");
   add("launches", number(sums.launches), Unit::Count, "plain launch calls outside captures + graph launches");
@@ -176,14 +195,7 @@ void fill_overview(const LoadedRun& run, Table& table) {
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
   add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
-  const auto overhead =
-      totals.overhead_known ? ratio(totals.overhead_ns, static_cast<u64>(run.wall_end - run.wall_begin)) : std::nullopt;
-  if (overhead)
-    add("overhead_ratio", *overhead, Unit::Ratio,
-        "CUPTI's overhead records, opening it, CPU time of the thread that collects, over wall; the hooks' cost is not "
-        "in it");
-  else
-    unknown("overhead_ratio", Unit::Ratio, "not measured: needs CUPTI's overhead records");
+  add_overhead(totals, run.wall_end - run.wall_begin, add);
   if (const auto held = ratio(totals.held_down_ns, totals.clocked_ns)) {
     add("clocks_held_down_ratio", *held, Unit::Ratio,
         "power cap, heat or an unknown reason, of the time in which clocks were sampled");

@@ -44,6 +44,7 @@ extern constexpr SectionReport quality_report = {
     .notes =
         {"exact: no = the last counters are missing (sidecar killed, file cut): seen is what is known for certain"},
     .fill = fill_quality,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -158,6 +158,7 @@ extern constexpr SectionReport quality_notes_report = {
     .needs = {},
     .columns = {{"what", Unit::Text}, {"text", Unit::Text, Hint::Prose}, extra({"pid", Unit::None, Hint::Detail})},
     .fill = fill_quality_notes,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -91,6 +91,7 @@ extern constexpr SectionReport run_report = {
         {"begin, end = CLOCK_MONOTONIC of the host, first and last recorded call; begin_realtime = the wall clock at "
          "begin; runtime: - where it is linked in statically"},
     .fill = fill_run,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace
