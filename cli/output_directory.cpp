@@ -88,7 +88,11 @@ std::string number(const std::string& path) {
   }
 }
 
-void look_below(const std::string& folder, int depth, std::set<std::string>& found) {
+bool ends_with(const std::string& name, const std::string& end) {
+  return name.size() > end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
+}
+
+void look_below(const std::string& folder, int depth, const std::string& extension, std::set<std::string>& found) {
   DIR* dir = opendir(folder.c_str());
   if (!dir) return;
   while (const dirent* entry = readdir(dir)) {
@@ -97,9 +101,8 @@ void look_below(const std::string& folder, int depth, std::set<std::string>& fou
     const std::string path = fmt::format("{}/{}", folder, name);
     struct stat about;
     if (lstat(path.c_str(), &about) != 0) continue;
-    if (S_ISDIR(about.st_mode) && depth > 0) look_below(path, depth - 1, found);
-    if (S_ISREG(about.st_mode) && name.size() > 7 && name.compare(name.size() - 7, 7, ".gtrace") == 0)
-      found.insert(path);
+    if (S_ISDIR(about.st_mode) && depth > 0) look_below(path, depth - 1, extension, found);
+    if (S_ISREG(about.st_mode) && ends_with(name, extension)) found.insert(path);
   }
   closedir(dir);
 }
@@ -180,13 +183,19 @@ void remove_if_empty(const PreparedOutput& prepared) {
 
 std::set<std::string> traces_below(const std::string& root) {
   std::set<std::string> found;
-  look_below(root, 4, found);
+  look_below(root, 4, ".gtrace", found);
+  return found;
+}
+
+std::set<std::string> rings_below(const std::string& root) {
+  std::set<std::string> found;
+  look_below(root, 4, ".ring", found);
   return found;
 }
 
 std::size_t remove_traces(const std::string& root) {
   std::set<std::string> found;
-  look_below(root, 0, found);
+  look_below(root, 0, ".gtrace", found);
   std::size_t removed = 0;
   for (const std::string& path : found) removed += is_trace(path) && unlink(path.c_str()) == 0;
   return removed;

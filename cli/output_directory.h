@@ -29,6 +29,9 @@ void remove_if_empty(const PreparedOutput& prepared);
 // Every *.gtrace at most four levels below `root`, by path.
 std::set<std::string> traces_below(const std::string& root);
 
+// Every gputrace-*.ring at most four levels below `root`: rings in files, in use or left behind.
+std::set<std::string> rings_below(const std::string& root);
+
 // Removes the traces (and nothing else) directly in `root`. Returns how many.
 std::size_t remove_traces(const std::string& root);
 

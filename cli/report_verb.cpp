@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 #include "analysis/load.h"
 #include "analysis/render/render.h"
@@ -11,6 +12,8 @@
 #include "analysis/words/safe_text.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/output_directory.h"
+#include "cli/places.h"
 
 namespace gputrace {
 namespace {
@@ -142,6 +145,24 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   return text;
 }
 
+// A trace without an end whose ring lies in a file beside it: the rest can be had.
+void warn_of_rings(const LoadedRun& run) {
+  std::set<std::string> folders;
+  for (const ProcessTrace& process : run.processes) {
+    if (process.who.ended) continue;
+    const std::string& path = process.who.file;
+    const std::size_t slash = path.rfind('/');
+    folders.insert(slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
+  }
+  for (const std::string& folder : folders) {
+    if (!rings_below(folder).empty())
+      warn(folder +
+           ": a ring lies in a file there, of a program that still runs, or that died with its sidecar; then: gputrace "
+           "recover " +
+           shell_word(folder));
+  }
+}
+
 // Everything that is missing, in a sentence; empty: nothing.
 std::string what_is_missing(const Report& report) {
   std::string text;
@@ -174,6 +195,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (!run) return fail(kNoInput, run.error().message);
   for (const std::string& unread : run.value().unread) warn(unread);
 
+  warn_of_rings(run.value());
   if (const int code = check_device(options, run.value())) return code;
 
   ReportRequest request;

@@ -36,6 +36,7 @@ int run_verb(const Arguments& arguments, Globals& globals);
 int report_verb(const Arguments& arguments, Globals& globals);
 int dump_verb(const Arguments& arguments, Globals& globals);
 int env_verb(const Arguments& arguments, Globals& globals);
+int recover_verb(const Arguments& arguments, Globals& globals);
 int doctor_verb(const Arguments& arguments, Globals& globals);
 
 }  // namespace gputrace

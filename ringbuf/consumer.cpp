@@ -54,6 +54,17 @@ u64 sum(const u64* dropped) {
 
 }  // namespace
 
+namespace {
+
+void free_block(const SegmentView& segment, u32 index) {
+  u64 word = segment.state(index).load(std::memory_order_relaxed);
+  if (block_state(word) != BlockState::Reading) return;  // nobody but us changes it, unless the other side is broken
+  segment.state(index).compare_exchange_strong(word, next_block_word(word, BlockState::Free),
+                                               std::memory_order_acq_rel);
+}
+
+}  // namespace
+
 Consumer::Consumer(SegmentView segment, RecordSink& sink)
     : segment_(std::move(segment)),
       sink_(sink),
@@ -83,8 +94,20 @@ u64 Consumer::drain() {
 }
 
 void Consumer::drain_last() {
+  free_held();  // their records are the sink's: the last scan must not find them again
   pass(true);
   finish_all();
+}
+
+void Consumer::free_held() {
+  for (const u32 index : held_) free_block(segment_, index);
+  held_.clear();
+}
+
+double Consumer::held() const { return static_cast<double>(held_.size()) / segment_.header().block_count; }
+
+void Consumer::expect(u32 slot, u32 incarnation, u64 next_record, u64 taken) {
+  expected_[key_of(slot, incarnation)] = {next_record, taken};
 }
 
 // Slots first: what a thread has committed before its slot was seen Ended is found by the scan of the blocks that
@@ -243,9 +266,10 @@ u64 Consumer::take(const Candidate& candidate, bool last) {
   const u64 bytes = take_records(read_header(candidate.index, reading), true);
   GT_FAULT_POINT("block was read");
   partials_[candidate.index] = {};
-  word = reading;
-  segment_.state(candidate.index)
-      .compare_exchange_strong(word, next_block_word(reading, BlockState::Free), std::memory_order_acq_rel);
+  if (holds_)
+    held_.push_back(candidate.index);
+  else
+    free_block(segment_, candidate.index);
   return bytes;
 }
 
@@ -261,6 +285,7 @@ u64 Consumer::take_records(const Candidate& candidate, bool exclusive) {
   if (partial.key != key || partial.sequence != candidate.sequence) partial = {key, candidate.sequence, 0};
   if (candidate.committed < partial.bytes || !copy_block(candidate, partial.bytes, exclusive)) return 0;
   if (!partial.bytes) skip_to(*thread, candidate.first_record);
+  if (thread->resumed && !partial.bytes) skip_had(*thread, candidate, partial);
   thread->next_sequence = candidate.sequence + exclusive;
   return give(*thread, partial, candidate.committed - partial.bytes);
 }
@@ -294,6 +319,21 @@ void Consumer::skip_to(Thread& thread, u64 first_record) {
   const bool overwrites = segment_.header().on_full == OnFull::Overwrite;
   thread.info.dropped[overwrites ? kOverwritten : kLost] += first_record - thread.next_record;
   thread.next_record = first_record;
+}
+
+// The first of our own records of this thread may lie in the middle of a block: what is before it was had by another one.
+void Consumer::skip_had(const Thread& thread, const Candidate& candidate, Partial& partial) {
+  const u32 have = candidate.committed - partial.bytes;
+  u32 at = 0;
+  for (u64 record = candidate.first_record; record < thread.next_record && have - at >= sizeof(RecordHeader);
+       ++record) {
+    u16 bytes;
+    std::memcpy(&bytes, buffer_.data() + at + offsetof(RecordHeader, size), sizeof bytes);
+    if (bytes < sizeof(RecordHeader) || bytes % 8 || bytes > have - at) break;
+    at += bytes;
+  }
+  std::memmove(buffer_.data(), buffer_.data() + at, have - at);
+  partial.bytes += at;
 }
 
 u64 Consumer::give(Thread& thread, Partial& partial, u32 bytes) {
@@ -375,6 +415,11 @@ Consumer::Thread* Consumer::make(u32 slot, u32 incarnation) {
   Thread& thread = threads_[key_of(slot, incarnation)];
   thread.info.slot = slot;
   thread.info.incarnation = incarnation;
+  if (const auto had = expected_.find(key_of(slot, incarnation)); had != expected_.end()) {
+    thread.next_record = had->second.next_record;
+    thread.info.taken = had->second.taken;
+    thread.resumed = true;
+  }
   const ThreadSlot& words = segment_.slot(slot);
   if (peek(words.incarnation) == incarnation) {
     thread.info.tid = slot ? peek(words.tid) : 0;

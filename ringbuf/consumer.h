@@ -51,6 +51,15 @@ class Consumer {
 
   // Takes everything committed so far; returns the bytes taken.
   u64 drain();
+  // Where the segment outlives us: a block that was taken is kept (Reading) until free_held(), so that whoever comes after us
+  // finds what we had not written. Before the first drain().
+  void hold_blocks() { holds_ = true; }
+  void free_held();
+  double held() const;  // share of the blocks
+
+  // Another one before us has had the first `next_record` records of this thread, `taken` of them stored: they are not given again.
+  // Before the first drain().
+  void expect(u32 slot, u32 incarnation, u64 next_record, u64 taken);
   // The producer is gone for good: takes what there is, whatever state it is in, and ends every thread.
   void drain_last();
 
@@ -80,6 +89,7 @@ class Consumer {
     u32 next_sequence = 0;    // of the block that is to come
     u32 newest = 0;           // highest sequence that a first scan has seen
     bool has_blocks = false;  // in the newest scan
+    bool resumed = false;     // expect(): its first block may hold records that were had
   };
   struct Candidate {
     u32 index;
@@ -109,6 +119,7 @@ class Consumer {
   bool copy_block(const Candidate& candidate, u32 from, bool exclusive);
   void skip_to(Thread& thread, u64 first_record);
   u64 give(Thread& thread, Partial& partial, u32 bytes);
+  void skip_had(const Thread& thread, const Candidate& candidate, Partial& partial);
   void finish_ended();
   void finish_all();
   void read_counters(const ThreadSlot& slot, Thread& thread) const;
@@ -124,6 +135,12 @@ class Consumer {
   std::vector<Candidate> candidates_;
   std::vector<u64> ended_;  // keys of slots that were Ended before the scan of the blocks
   std::vector<u8> buffer_;
+  bool holds_ = false;
+  std::vector<u32> held_;  // blocks that are Reading and have been taken
+  struct Expected {
+    u64 next_record, taken;
+  };
+  std::unordered_map<u64, Expected> expected_;
   RingThread ended_sum_;    // threads that ended
   RingThread retired_sum_;  // threads whose slots the producer took back: what we have of them
   u64 bad_blocks_ = 0;

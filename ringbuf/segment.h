@@ -7,7 +7,7 @@
 //   block_states_offset  atomic u64[block_count]     see BlockState
 //   blocks_offset        Block[block_count]          BlockHeader, then records
 //
-//   · A memfd, sealed against shrinking and growing, reserved and pre-faulted before it is used. Never grown.
+//   · A memfd, sealed against shrinking and growing, or a file; reserved and pre-faulted before it is used. Never grown.
 //   · A thread's ring is a chain of blocks. It claims a free block at its first record, commits records into it, and at
 //     its end hands it over (Full) and claims the next. The consumer reads Full blocks and the committed part of
 //     Writing ones, and frees Full ones.

@@ -86,9 +86,13 @@ int move_descriptor_high(int fd) {
   return fd;
 }
 
+u64 segment_size(Bytes budget) { return budget & ~(kPage - 1); }
+
+int reserve_file(int fd, u64 size) { return file_may_be(size) ? reserve_pages(fd, size) : EFBIG; }
+
 bool plan_segment(const SegmentRequest& request, SegmentHeader& header) {
   header = {};
-  const u64 size = request.budget & ~(kPage - 1);
+  const u64 size = segment_size(request.budget);
   if (size < kMinSegment) return false;
   header.magic = kSegmentMagic;
   header.version = kSegmentVersion;
@@ -132,12 +136,12 @@ int create_segment(const SegmentRequest& request, CreatedSegment& created) {
   SegmentHeader plan;
   if (!plan_segment(request, plan)) return ENOMEM;
   int error = 0;
-  const int fd = make_sealed_file(plan.segment_size, error);
+  const int fd = request.file >= 0 ? request.file : make_sealed_file(plan.segment_size, error);
   if (fd < 0) return error;
   const long mapped =
       raw_syscall(SYS_mmap, 0, static_cast<long>(plan.segment_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (mapped < 0 && mapped > -4096) {
-    raw_syscall(SYS_close, fd);
+    if (fd != request.file) raw_syscall(SYS_close, fd);
     return static_cast<int>(-mapped);
   }
   char* base = reinterpret_cast<char*>(mapped);

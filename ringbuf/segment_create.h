@@ -20,8 +20,15 @@ struct SegmentRequest {
   u64 pid_namespace = 0;
   u64 start_time = 0;
   i32 pid = 0;
+  int file =
+      -1;  // a file of segment_size(budget) bytes that the segment is to lie in; -1: memory of its own. The caller's
 };
 inline constexpr Bytes kMinSegment = 512u << 10;
+
+// Bytes that a segment of that budget takes.
+u64 segment_size(Bytes budget);
+// Gives an empty file that size, every block of it reserved. Returns 0 or an errno.
+int reserve_file(int fd, u64 size);
 
 struct CreatedSegment {
   int fd = -1;  // close-on-exec, as high as the descriptor limit reasonably allows; the caller's to close

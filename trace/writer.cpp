@@ -4,10 +4,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 #include "trace/chunk_codec.h"
 
@@ -167,6 +169,34 @@ Result<TraceWriter, int> TraceWriter::start(Fd file, FileHeader header, u64 limi
   iovec part{&header, sizeof header};
   if (const int failed = write_at(s.file.get(), 0, &part, 1)) return Failure{failed};
   s.position = sizeof header;
+  return writer;
+}
+
+Result<TraceWriter, int> TraceWriter::resume(Fd file) {
+  struct stat about {};
+  if (!file || ::fstat(file.get(), &about) != 0) return Failure{errno};
+  const u64 size = static_cast<u64>(about.st_size);
+  TraceWriter writer;
+  writer.state_ = std::make_unique<State>();
+  State& s = *writer.state_;
+  u64 at = sizeof(FileHeader);
+  std::vector<u8> payload;
+  for (ChunkHeader header; ::pread(file.get(), &header, sizeof header, static_cast<off_t>(at)) == sizeof header;) {
+    const u64 bytes = align_up(sizeof header + header.stored_size, 8);
+    if (header.magic != kChunkMagic || header.header_check != chunk_header_check(header) ||
+        header.stored_size > kMaxChunkRaw || at + bytes > size)
+      break;
+    payload.resize(header.stored_size);
+    if (::pread(file.get(), payload.data(), payload.size(), static_cast<off_t>(at + sizeof header)) !=
+            static_cast<ssize_t>(payload.size()) ||
+        chunk_checksum(header, payload.data()) != header.checksum)
+      break;
+    s.chunks = std::max(s.chunks, header.sequence + 1);
+    at += bytes;
+  }
+  if (::ftruncate(file.get(), static_cast<off_t>(at)) != 0) return Failure{errno};
+  s.file = std::move(file);
+  s.position = at;
   return writer;
 }
 

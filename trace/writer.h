@@ -40,6 +40,10 @@ class TraceWriter {
   // The same on an empty file that is open for writing already.
   static Result<TraceWriter, int> start(Fd file, FileHeader header, u64 limit);
 
+  // Goes on with a trace that another writer began, after its last whole chunk; what is behind that is cut off. `file`: open for
+  // reading and writing.
+  static Result<TraceWriter, int> resume(Fd file);
+
   // Appends a chunk of anything but records; `at`: the time it speaks of. False: not written, see stop(). Still tried
   // after a stop.
   bool append(ChunkKind kind, const void* data, std::size_t size, Ticks at = 0);

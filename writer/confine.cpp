@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include "base/types.h"
@@ -43,7 +44,6 @@ constexpr u32 kRefused[] = {
     SYS_setgid,
     SYS_mount,
     SYS_umount2,
-    SYS_unlinkat,
     SYS_renameat,
     SYS_clone,
     SYS_bpf,
@@ -69,17 +69,24 @@ constexpr u32 kRefused[] = {
 
 }  // namespace
 
-void confine() {
+void confine(int ring_directory) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !kArchitecture) return;
-  constexpr u8 kCount = sizeof kRefused / sizeof kRefused[0];
+  std::vector<u32> refused(std::begin(kRefused), std::end(kRefused));
+  if (ring_directory < 0) refused.push_back(SYS_unlinkat);
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
   };
-  for (u8 i = 0; i < kCount; ++i)
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kRefused[i], static_cast<u8>(kCount - i), 0));
+  constexpr std::size_t kAfterList = 3;  // instructions before the refusal
+  for (std::size_t i = 0; i < refused.size(); ++i)
+    program.push_back(
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused[i], static_cast<u8>(refused.size() - i + kAfterList), 0));
+  // unlinkat: below that one directory, never with another one's descriptor or the working directory.
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_unlinkat, 0, 2));
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args)));  // its low half
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<u32>(ring_directory), 0, 1));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM));
   const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};

@@ -4,6 +4,7 @@
 namespace gputrace {
 
 // Never fails: what the kernel does not offer stays as it is. Call once everything is open.
-void confine();
+// `ring_directory`: the one descriptor below which a file may be removed; -1: nowhere.
+void confine(int ring_directory = -1);
 
 }  // namespace gputrace

@@ -1,6 +1,8 @@
-// gputrace-sidecar --segment-fd N [--process-fd M]
+// gputrace-sidecar --segment-fd N [--process-fd M]         drains the ring of a process
 // gputrace-sidecar --untraced PID EXECUTABLE WHAT FIX      one line in OUTPUT/untraced
-// Started by libgputrace.so alone: own session, standard descriptors on /dev/null, signals blocked.
+// gputrace-sidecar --recover RING TRACE                    see recover.h; TRACE may be "": none was begun
+// The first two are started by libgputrace.so alone: own session, standard descriptors on /dev/null, signals blocked; the third by
+// `gputrace recover`.
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,6 +11,7 @@
 #include <cstring>
 #include <exception>
 
+#include "writer/recover.h"
 #include "writer/sidecar.h"
 #include "writer/untraced.h"
 
@@ -20,44 +23,60 @@ int parse_number(const char* text) {
   return *text && !*end && value >= 0 && value < 1 << 30 ? static_cast<int>(value) : -1;
 }
 
-}  // namespace
+// One line for `gputrace recover`: WORD \t RECORDS \t TRACE or what is wrong. The exit code is 0 where the ring is gone.
+int recover(const char* ring, const char* trace) {
+  const gputrace::Recovered done = gputrace::recover_ring(ring, trace, gputrace::own_environment());
+  const char* word = done.in_use           ? "in-use"
+                     : !done.error.empty() ? "failed"
+                     : done.was_complete   ? "complete"
+                                           : "recovered";
+  std::printf("%s\t%llu\t%s\n", word, static_cast<unsigned long long>(done.records),
+              done.error.empty() ? done.trace.c_str() : done.error.c_str());
+  return done.error.empty() ? 0 : 1;
+}
 
-int main(int count, char** arguments) {
-  if (count == 6 && !std::strcmp(arguments[1], "--untraced")) {
-    try {
-      const gputrace::Untraced untraced{parse_number(arguments[2]), arguments[3], arguments[4], arguments[5]};
-      return gputrace::write_untraced(untraced, gputrace::own_environment()) ? 0 : 1;
-    } catch (const std::exception&) {
-      return 1;
-    }
-  }
+int say_untraced(char** arguments) {
+  const gputrace::Untraced untraced{parse_number(arguments[0]), arguments[1], arguments[2], arguments[3]};
+  return gputrace::write_untraced(untraced, gputrace::own_environment()) ? 0 : 1;
+}
+
+int usage() {
+  std::fprintf(
+      stderr,
+      "gputrace-sidecar: error: this program is started by libgputrace.so\n          fix: gputrace run -- CMD\n");
+  return 2;
+}
+
+// --segment-fd N [--process-fd M]
+int follow(int count, char** arguments) {
   int segment = -1, process = -1;
-  for (int i = 1; i < count; ++i) {
-    if (!std::strcmp(arguments[i], "--segment-fd") && i + 1 < count) {
-      segment = parse_number(arguments[++i]);
-    } else if (!std::strcmp(arguments[i], "--process-fd") && i + 1 < count) {
-      process = parse_number(arguments[++i]);
-    } else if (!std::strcmp(arguments[i], "--version")) {
-      std::printf("gputrace-sidecar %s\n", GPUTRACE_VERSION);
-      return 0;
-    } else {
-      std::fprintf(
-          stderr,
-          "gputrace-sidecar: error: this program is started by libgputrace.so\n          fix: gputrace run -- CMD\n");
-      return 2;
-    }
+  for (int i = 1; i + 1 < count; i += 2) {
+    if (!std::strcmp(arguments[i], "--segment-fd"))
+      segment = parse_number(arguments[i + 1]);
+    else if (!std::strcmp(arguments[i], "--process-fd"))
+      process = parse_number(arguments[i + 1]);
+    else
+      return usage();
   }
-  if (segment < 0) {
-    std::fprintf(
-        stderr,
-        "gputrace-sidecar: error: this program is started by libgputrace.so\n          fix: gputrace run -- CMD\n");
-    return 2;
-  }
+  if (segment < 0 || count % 2 == 0) return usage();
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);  // nothing but SIGKILL and the end of the program ends us
+  return gputrace::Sidecar(gputrace::Fd(segment), gputrace::Fd(process), gputrace::own_environment(), environ).run();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  const auto is = [&](const char* word, int words) { return count == words && !std::strcmp(arguments[1], word); };
   try {
-    return gputrace::Sidecar(gputrace::Fd(segment), gputrace::Fd(process), gputrace::own_environment(), environ).run();
+    if (is("--version", 2)) {
+      std::printf("gputrace-sidecar %s\n", GPUTRACE_VERSION);
+      return 0;
+    }
+    if (is("--untraced", 6)) return say_untraced(arguments + 2);
+    if (is("--recover", 4)) return recover(arguments[2], arguments[3]);
+    return follow(count, arguments);
   } catch (const std::exception&) {
     return 1;  // the producer sees the heartbeat stop, and counts
   }

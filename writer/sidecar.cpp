@@ -1,5 +1,7 @@
 #include "writer/sidecar.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ constexpr Nanos kScanAfterEnd = 30'000 * kMillisecond;  // for machine code that
 constexpr Nanos kRunPatience =
     1000 * kMillisecond;  // until `run` has said how the program ended: it waits for us longer
 constexpr Nanos kParentPatience = 50 * kMillisecond;    // until another parent has asked for it
+constexpr double kMostHeld = 0.125;                     // of the ring's blocks, until their records are written
 constexpr Nanos kCountEvery = 2 * kMillisecond;         // counters in their place in the file
 constexpr Nanos kCheckpointEvery = 500 * kMillisecond;  // what is older than a second is in the file
 
@@ -36,6 +39,16 @@ void parse_boot_id(const std::string& text, u8 (&id)[16]) {
   }
 }
 
+// Whether a part of GPUTRACE_COLLECT is in effect.
+bool collects(const InfoLines& info, u32 part) {
+  const std::string_view list = find_info(info, "option.collect");
+  return collect::parts_in_effect(list.data(), list.size()) & part;
+}
+
+std::string utc_now() { return format_utc(realtime_nanos()); }
+
+}  // namespace
+
 FileHeader file_header(const SegmentHeader& segment) {
   FileHeader header{};
   header.random_id = segment.random_id;
@@ -46,16 +59,6 @@ FileHeader file_header(const SegmentHeader& segment) {
   parse_boot_id(boot_id(), header.boot_id);
   return header;
 }
-
-// Whether a part of GPUTRACE_COLLECT is in effect.
-bool collects(const InfoLines& info, u32 part) {
-  const std::string_view list = find_info(info, "option.collect");
-  return collect::parts_in_effect(list.data(), list.size()) & part;
-}
-
-std::string utc_now() { return format_utc(realtime_nanos()); }
-
-}  // namespace
 
 Sidecar::Sidecar(Fd segment, Fd process, Environment environment, char** variables)
     : segment_fd_(std::move(segment)),
@@ -85,16 +88,38 @@ void Sidecar::begin(const SegmentView& segment) {
   open_trace(segment);
   start_scanner(segment);
   consumer_ = std::make_unique<Consumer>(segment, watch_code_ ? static_cast<RecordSink&>(*watch_code_) : *sink_);
+  open_ring_file();
   watch_ = std::make_unique<ProcessWatch>(std::move(process_fd_), segment.header().pid, segment.header().start_time,
                                           segment_fd_.get());
   (void)!::chdir("/");
-  confine();
+  confine(ring_directory_.get());
   sink_->add_schema(segment.schema_text());
   add_host_info(info_, segment.header(), names_, environment_, variables_);
   info_.emplace_back("output", trace_path_);
   sink_->add_info(format_info(info_));
   sink_->add_anchor(segment.header().anchor);
   sink_->add_anchor(take_anchor(clock_));
+}
+
+// A ring in a file outlives program and sidecar: blocks are kept there until their records are in the trace, and the file is removed
+// at the end.
+void Sidecar::open_ring_file() {
+  const std::string path(find_info(info_, "ring_file"));
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return;
+  consumer_->hold_blocks();
+  ring_directory_.reset(::open(path.substr(0, slash + 1).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ring_name_ = path.substr(slash + 1);
+}
+
+void Sidecar::remove_ring_file() {
+  struct stat named {
+  }, ours{};
+  if (!ring_directory_ || ::fstat(segment_fd_.get(), &ours) != 0 ||
+      ::fstatat(ring_directory_.get(), ring_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      named.st_ino != ours.st_ino)
+    return;
+  (void)::unlinkat(ring_directory_.get(), ring_name_.c_str(), 0);
 }
 
 // Machine code is read by a process of its own, if it is wanted and there is a file for its answers.
@@ -171,6 +196,7 @@ ProcessWatch::State Sidecar::follow() {
   Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery, next_count = 0;
   while (true) {
     pause = next_pause(pause, consumer_->drain());
+    if (consumer_->held() > kMostHeld) write_held();
     if (scanner_) scanner_->exchange([this](const RecordHeader& record) { take_scan(record); });
     say_stop();
     const Nanos now = monotonic_nanos();
@@ -182,10 +208,17 @@ ProcessWatch::State Sidecar::follow() {
       next_checkpoint = now + kCheckpointEvery;
       sink_->add_anchor(take_anchor(clock_));
       sink_->checkpoint(*consumer_, ticks_of(clock_), false);
+      consumer_->free_held();
     }
     const auto state = watch_->wait(pause);
     if (state != ProcessWatch::State::Running) return state;
   }
+}
+
+// What the ring's file still holds need not be kept there any longer.
+void Sidecar::write_held() {
+  sink_->flush();
+  consumer_->free_held();
 }
 
 // As long a pause as lets the ring fill to about an eighth.
@@ -225,6 +258,7 @@ void Sidecar::finish(ProcessWatch::State how) {
   sink_->add_info(format_info(last));
   sink_->end(end);
   consumer_->release();
+  remove_ring_file();
   log_.info("done: " + std::to_string(sink_->stored()) + " records in " +
             std::to_string(sink_->writer() ? sink_->writer()->size() : 0) + " bytes");
 }

@@ -21,6 +21,9 @@ namespace gputrace {
 
 inline constexpr u64 kDefaultMaxSize = 10ull << 30;
 
+// What a trace of that process begins with; the writer fills in the rest.
+FileHeader file_header(const SegmentHeader& segment);
+
 class Sidecar {
  public:
   // `process`: a pidfd of the traced process, or empty.
@@ -35,6 +38,9 @@ class Sidecar {
   void start_scanner(const SegmentView& segment);
   void take_scan(const RecordHeader& record);
   ProcessWatch::State follow();
+  void open_ring_file();
+  void remove_ring_file();
+  void write_held();
   void finish(ProcessWatch::State how);
   void say_stop();
   void say_unwritable(const OutputError& error);
@@ -43,6 +49,8 @@ class Sidecar {
   Nanos next_pause(Nanos pause, u64 bytes) const;
 
   Fd segment_fd_, process_fd_;
+  Fd ring_directory_;  // where the segment is a file
+  std::string ring_name_;
   Environment environment_;
   char** variables_;
   Log log_;

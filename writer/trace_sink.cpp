@@ -32,6 +32,11 @@ u64 digest(const HealthEntry& entry) {
 void TraceSink::thread_began(const RingThread& thread) {
   Stage& stage = stages_[key_of(thread)];
   stage.of = {thread.slot, thread.incarnation, 0, 0};
+  if (const auto had = expected_.find(key_of(thread)); had != expected_.end()) {
+    stage.of.first_record = had->second.first;
+    stage.stored = had->second.second;
+    expected_stored_ += stage.stored;
+  }
   if (thread.slot == 0) definitions_ = &stage;
   thread_news_.push_back(entry_of(thread));
 }
@@ -149,13 +154,17 @@ void TraceSink::report_health(const RingThread& thread, bool last, std::vector<H
   entries.push_back(entry);
 }
 
+void TraceSink::expect(u32 slot, u32 incarnation, u64 next_record, u64 stored) {
+  expected_[static_cast<u64>(slot) << 32 | incarnation] = {next_record, stored};
+}
+
 HealthEntry TraceSink::health_of_process(Consumer& consumer) const {
   const RingThread process = consumer.process();
   HealthEntry all{};
   all.slot = kProcessSlot;
-  all.seen = process.seen + own_.seen;
-  all.stored = stored_;
-  std::copy(process.dropped, process.dropped + kDropReasons, all.dropped);
+  all.seen = process.seen + own_.seen + earlier_.seen;
+  all.stored = stored_ + expected_stored_ + earlier_.stored;
+  for (u32 i = 0; i < kDropReasons; ++i) all.dropped[i] = process.dropped[i] + earlier_.dropped[i];
   all.dropped[static_cast<u32>(DropReason::Disk)] += disk_;
   return all;
 }

@@ -36,6 +36,11 @@ class TraceSink final : public RecordSink {
   void add_schema(const std::string& text);
   void add_in_flight(const std::vector<Consumer::OpenCall>& calls);
 
+  // A trace is gone on with that another one began. Of this thread it holds `stored` records, the first `next_record` are behind it;
+  // of threads that are over, `gone`. Before the first record.
+  void expect(u32 slot, u32 incarnation, u64 next_record, u64 stored);
+  void count_earlier(const HealthEntry& gone) { earlier_ = gone; }
+
   // Writes staged records and news about threads.
   void flush();
   // flush(), then anchors and the counters that changed. `last`: everything, changed or not.
@@ -72,6 +77,9 @@ class TraceSink final : public RecordSink {
   Stage* definitions_ = nullptr;  // that of slot 0
   u64 staged_ = 0;                // bytes in all stages
   u64 stored_ = 0, disk_ = 0, told_ = 0, counted_ = 0;
+  std::unordered_map<u64, std::pair<u64, u64>> expected_;  // by thread: next record, stored
+  HealthEntry earlier_{};
+  u64 expected_stored_ = 0;
   RingThread own_;  // counts what add_record() was given
   std::vector<ThreadEntry> thread_news_;
   std::vector<HealthEntry> ended_;

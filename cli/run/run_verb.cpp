@@ -71,9 +71,10 @@ bool is_sidecar(const std::string& folder) {
   if (!files) return false;
   bool found = false;
   while (const dirent* entry = found ? nullptr : readdir(files)) {
-    char target[64] = {};
+    char target[1100] = {};
     found = readlinkat(dirfd(files), entry->d_name, target, sizeof target - 1) > 0 &&
-            std::strncmp(target, "/memfd:gputrace", 15) == 0;
+            (std::strncmp(target, "/memfd:gputrace", 15) == 0 ||
+             (std::strstr(target, "/gputrace-") && std::strstr(target, ".ring")));
   }
   closedir(files);
   return found;

@@ -21,6 +21,7 @@
 #include "interpose/nvtx/nvtx.h"
 #include "interpose/python/python_stack.h"
 #include "interpose/record/context_facts.h"
+#include "interpose/session/ring_file.h"
 #include "interpose/session/run_notes.h"
 #include "interpose/session/sidecar_start.h"
 #include "interpose/session/window.h"
@@ -274,15 +275,21 @@ int start_with(Texts& texts) {
   request.on_full = options.on_full;
   request.schema = texts.memory;
   request.schema_size = texts.schema_size;
+  const Identity identity = own_identity();
+  RingFile file;
+  make_ring_file(options, identity, segment_size(request.budget), file, info);
+  request.file = file.fd;
   request.info = info.data();
   request.info_size = info.size();
-  const Identity identity = own_identity();
   request.random_id = identity.random_id;
   request.pid_namespace = identity.pid_namespace;
   request.start_time = identity.start_time;
   request.pid = identity.pid;
   CreatedSegment segment;
-  if (const int error = create_segment(request, segment)) return say_no_ring(request.budget, error);
+  if (const int error = create_segment(request, segment)) {
+    remove_ring_file(file);
+    return say_no_ring(request.budget, error);
+  }
   int error = adopt(segment);
   if (!error && !reset_facts()) error = ENOMEM;
   reset_context_facts();
@@ -293,8 +300,9 @@ int start_with(Texts& texts) {
     open_window(options, previous_random_id != 0);
     error = start_writer(segment.fd, texts.scratch);
   }
-  raw_syscall(SYS_close,
-              segment.fd);  // the mapping lives on; a closed descriptor is one that the host cannot stumble over
+  if (error) remove_ring_file(file);
+  // The mapping lives on; a closed descriptor is one that the host cannot stumble over.
+  if (!error || segment.fd != request.file) raw_syscall(SYS_close, segment.fd);
   if (error) {
     raw_syscall(SYS_munmap, raw_pointer(segment.base), static_cast<long>(segment.header->segment_size));
     return error;

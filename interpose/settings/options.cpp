@@ -292,8 +292,12 @@ Options read_options(InfoText& info) {
     else
       options.sidecar = value;
   }
-  if (const char* value = copied_variable("GPUTRACE_SHM"); value && *value && std::strcmp(value, "memfd") != 0) {
-    warn_value(info, "GPUTRACE_SHM", value, "only memfd is built in this version", "memfd");
+  if (const char* value = copied_variable("GPUTRACE_SHM"); value && *value) {
+    options.shm_by_itself = std::strcmp(value, "auto") == 0;
+    if (std::strncmp(value, "file:", 5) == 0 && value[5])
+      options.shm_directory = value + 5;
+    else if (!options.shm_by_itself && std::strcmp(value, "memfd") != 0)
+      warn_value(info, "GPUTRACE_SHM", value, "expected memfd or file:DIR", "memfd");
   }
   warn_not_built(info);
   if (const char* value = copied_variable("GPUTRACE_RANKS"); value && *value) options.ranks = value;

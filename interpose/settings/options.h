@@ -32,9 +32,11 @@ struct Options {
   bool node_graphs = false;     // CUDA graphs node by node
   bool collect_libraries = false;
   bool start_sidecar = true;
-  const char* sidecar = nullptr;  // path; nullptr: look beside the library
-  const char* ranks = nullptr;    // nullptr: all
-  const char* process = nullptr;  // regex; nullptr: all
+  const char* shm_directory = nullptr;  // GPUTRACE_SHM=file:DIR: the ring lies in a file there
+  bool shm_by_itself = true;            // the user said nothing: where the ring lies depends on the process
+  const char* sidecar = nullptr;        // path; nullptr: look beside the library
+  const char* ranks = nullptr;          // nullptr: all
+  const char* process = nullptr;        // regex; nullptr: all
 };
 
 // Reads the copied variables. Values in effect, warnings and what is not built go to `info` as option.*,
