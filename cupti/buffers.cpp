@@ -93,6 +93,8 @@ bool ActivityBuffers::complete(u8* data, u64 valid, Nanos now) {
   if (!buffer->state.compare_exchange_strong(lent, kCompleted, std::memory_order_acq_rel))
     return true;  // given back twice: the first time counts
   held_.fetch_sub(1, std::memory_order_relaxed);
+  unread_.fetch_add(1, std::memory_order_release);
+  buffer->era = era();
   buffer->valid = valid < buffer->size ? valid : buffer->size;
   judge(*buffer, now);
   const u32 number = static_cast<u32>(buffer - buffers_) + 1;
@@ -118,11 +120,14 @@ ActivityBuffers::Completed ActivityBuffers::take() {
   Buffer& first = buffers_[queue_ - 1];
   queue_ = first.next;
   first.state.store(kReading, std::memory_order_relaxed);
-  return {first.data.load(std::memory_order_relaxed), first.valid};
+  return {first.data.load(std::memory_order_relaxed), first.valid, first.era};
 }
 
 void ActivityBuffers::give_back(u8* data) {
-  if (Buffer* buffer = find(data)) buffer->state.store(kFree, std::memory_order_release);
+  Buffer* buffer = find(data);
+  if (!buffer) return;
+  buffer->state.store(kFree, std::memory_order_release);
+  unread_.fetch_sub(1, std::memory_order_release);
 }
 
 }  // namespace gputrace

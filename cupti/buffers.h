@@ -27,6 +27,7 @@ class ActivityBuffers {
   struct Completed {
     u8* data = nullptr;  // nullptr: none
     u64 valid = 0;
+    u32 era = 0;  // another one than era(): CUPTI was finalized since, and nothing in it may be looked at
   };
 
   // budget: bytes in all. Before the first request, or after every buffer has come back.
@@ -40,6 +41,11 @@ class ActivityBuffers {
   void give_back(u8* data);  // zeroed again by the caller as far as it was written
   bool owns(const u8* data) const;
   u64 take_refused() { return refused_.exchange(0, std::memory_order_relaxed); }
+  // CUPTI is about to be finalized.
+  void begin_era() { era_.fetch_add(1, std::memory_order_acq_rel); }
+  u32 era() const { return era_.load(std::memory_order_acquire); }
+  // Completed and not given back yet.
+  u32 unread() const { return unread_.load(std::memory_order_acquire); }
   u32 held() const { return held_.load(std::memory_order_relaxed); }  // lent to CUPTI now
 
  private:
@@ -51,6 +57,7 @@ class ActivityBuffers {
     u64 size;       // constant from kFree on
     u64 valid;      // written before kCompleted
     Nanos lent_at;  // written before CUPTI has it
+    u32 era;        // written before kCompleted
   };
   Buffer* find(const u8* data);
   Buffer* take_free(u64 size);
@@ -64,6 +71,7 @@ class ActivityBuffers {
   std::atomic<u64> size_{kFirst};  // of the next one
   std::atomic<u32> completed_{0};  // number (index + 1) of the one that was completed last
   std::atomic<u32> held_{0};
+  std::atomic<u32> unread_{0}, era_{0};
   std::atomic<u64> refused_{0};
   u32 queue_ = 0;  // the collector's: completed ones in their order, by `next`
   u64 budget_ = 8 * kLargest;

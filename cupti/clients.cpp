@@ -39,6 +39,12 @@ class Enabled {
       place.compare_exchange_strong(there, 0, std::memory_order_release);
     }
   }
+  void remove_of(u64 owner) {
+    for (std::atomic<u64>& place : places_) {
+      u64 there = place.load(std::memory_order_relaxed);
+      if (there && owner_of(there) == owner) place.compare_exchange_strong(there, 0, std::memory_order_release);
+    }
+  }
   void clear() {
     for (std::atomic<u64>& place : places_) place.store(0, std::memory_order_relaxed);
     more_.store(false, std::memory_order_release);
@@ -62,22 +68,32 @@ struct Clients {
   Enabled enabled;
   std::atomic<bool> had_enabled;  // since they last came
   std::atomic<bool> registered;
+  std::atomic<i32> inside;     // calls of theirs that have not returned
   std::atomic<i64> last_call;  // CLOCK_MONOTONIC ns; 0: never
   std::atomic<void*> requested;
   std::atomic<void*> completed;
 };
 constinit Clients clients{};
 
+Nanos quiet_for() { return monotonic_nanos() - clients.last_call.load(std::memory_order_relaxed); }
+
 bool took_over(CuptiClientCall call) {
   return call != CuptiClientCall::Unsubscribe && call != CuptiClientCall::Disable;
+}
+
+// CUPTI's stamps are those of a client's callback from now on, which stays when the client is done; or CUPTI's own again.
+void clock_is(bool clients_own) {
+  collector.clients_clock.store(clients_own, std::memory_order_release);
+  collector.clock_changed.store(true, std::memory_order_release);
 }
 
 bool holds() {
   if (clients.enabled.any()) return true;
   if (clients.had_enabled.load(std::memory_order_relaxed)) return false;  // it had, and switched all of it off
-  if (clients.subscribers.load(std::memory_order_relaxed) > 0) return true;
-  return clients.registered.load(std::memory_order_relaxed) &&
-         monotonic_nanos() - clients.last_call.load(std::memory_order_relaxed) < kAboutTo;
+  // Subscribed or registered, and nothing enabled: about to, or it uses callbacks alone, which we do not touch.
+  const bool came =
+      clients.subscribers.load(std::memory_order_relaxed) > 0 || clients.registered.load(std::memory_order_relaxed);
+  return came && quiet_for() < kAboutTo;
 }
 
 }  // namespace
@@ -85,9 +101,12 @@ bool holds() {
 bool client_is_present() { return clients.last_call.load(std::memory_order_relaxed) != 0 && holds(); }
 
 bool client_has_left() {
-  const Nanos last = clients.last_call.load(std::memory_order_relaxed);
-  return last && monotonic_nanos() - last > kQuiet && !holds();
+  const bool was_there = clients.last_call.load(std::memory_order_relaxed) != 0;
+  const bool calls = clients.inside.load(std::memory_order_acquire) > 0;
+  return was_there && !calls && quiet_for() > kQuiet && !holds();
 }
+
+bool subscriber_is_known() { return clients.subscribers.load(std::memory_order_relaxed) > 0; }
 
 void client_requested(u8** buffer, std::size_t* size, std::size_t* max_records) {
   if (auto* requested = reinterpret_cast<CuptiBufferRequested>(clients.requested.load(std::memory_order_acquire)))
@@ -99,6 +118,7 @@ void client_completed(void* context, u32 stream, u8* buffer, std::size_t size, s
 }
 
 void device_client_calls(CuptiClientCall call) {
+  clients.inside.fetch_add(1, std::memory_order_acq_rel);
   clients.last_call.store(monotonic_nanos(), std::memory_order_relaxed);
   if (call == CuptiClientCall::Subscribe || call == CuptiClientCall::Register) {
     clients.had_enabled.store(false, std::memory_order_relaxed);
@@ -106,17 +126,21 @@ void device_client_calls(CuptiClientCall call) {
   }
   if (!took_over(call) || !collector_is_ours()) return;
   UntracedScope untraced;
-  // Not to be had in its time: our thread is inside CUPTI, and CUPTI may be waiting for this one. The client comes
-  // first all the same.
-  ControlLock lock;
-  const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
-  if (state != DeviceCollection::On && state != DeviceCollection::Paused) return;
-  step_aside(call == CuptiClientCall::Finalize ? "the program detached CUPTI"
-                                               : "another client of CUPTI has come; it comes first");
+  const bool ends = call == CuptiClientCall::Finalize;
+  {
+    // Not to be had in its time: our thread is inside CUPTI, and CUPTI may be waiting for this one. The client comes
+    // first all the same.
+    ControlLock lock;
+    const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
+    if (state == DeviceCollection::On || state == DeviceCollection::Paused)
+      step_aside(ends ? "the program detached CUPTI" : "another client of CUPTI has come; it comes first");
+  }
+  if (ends) finish_reading();
 }
 
 void device_client_called(CuptiClientCall call, u64 what, u32 result) {
   clients.last_call.store(monotonic_nanos(), std::memory_order_relaxed);
+  clients.inside.fetch_sub(1, std::memory_order_acq_rel);
   if (result != kCuptiSuccess) return;
   switch (call) {
     case CuptiClientCall::Subscribe:
@@ -124,9 +148,13 @@ void device_client_called(CuptiClientCall call, u64 what, u32 result) {
       break;
     case CuptiClientCall::Unsubscribe:
       clients.subscribers.fetch_sub(1, std::memory_order_relaxed);
+      if (what) clients.enabled.remove_of(what);
       break;
     case CuptiClientCall::Register:
     case CuptiClientCall::Configure:  // of things that we change too: put back before, and asked for again when we come
+      break;
+    case CuptiClientCall::Clock:
+      clock_is(true);
       break;
     case CuptiClientCall::Enable:
       clients.enabled.add(what);
@@ -140,9 +168,12 @@ void device_client_called(CuptiClientCall call, u64 what, u32 result) {
       clients.enabled.clear();
       clients.registered.store(false, std::memory_order_relaxed);
       collector.registered.store(false, std::memory_order_release);
+      clock_is(false);
       break;
   }
 }
+
+void device_client_registered_own() { collector.registered.store(false, std::memory_order_release); }
 
 bool device_client_callbacks(void** requested, void** completed) {
   if (!*requested || !*completed) return false;  // CUPTI's to refuse

@@ -47,6 +47,8 @@ struct Collector {
   bool keys = false;                       // calls are numbered by DeviceApi records; under the lock
   CuptiSettings settings;                  // under the lock
   std::atomic<bool> registered{false};     // our callbacks are CUPTI's
+  std::atomic<bool> clients_clock{false};  // CUPTI's stamps are those of another client's timestamp callback
+  std::atomic<bool> clock_changed{false};  // since our thread last looked
   std::atomic<bool> wants_buffers{false};  // false: a buffer that CUPTI asks for is for another client's records
 
   ActivityBuffers buffers;
@@ -72,6 +74,7 @@ extern Alive collector_alive;
 bool collector_is_ours();
 
 // ------------------------------------------------------------------ control.cpp
+void sleep_briefly();
 // False: the holder did not let go for two seconds.
 bool lock_control();
 void unlock_control();
@@ -114,6 +117,9 @@ void buffer_requested(u8** buffer, std::size_t* size, std::size_t* max_records);
 void buffer_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size);
 // Parses the buffers that have come back.
 void read_buffers();
+// Waits until our thread has read what came back: CUPTI is about to go, and with it all that its records point to. What
+// is not read in a bounded time is lost, and counted. Not under the lock, which our thread needs.
+void finish_reading();
 void count_loss(DeviceLossReason reason, u64 count, u32 kind);
 
 // ------------------------------------------------------------------ clients.cpp
@@ -121,6 +127,8 @@ void count_loss(DeviceLossReason reason, u64 count, u32 kind);
 bool client_is_present();
 // Whether the last one that was there is gone, and long enough that it will not come back at once.
 bool client_has_left();
+// Whether the one subscriber that CUPTI can have is a client whose calls passed through us.
+bool subscriber_is_known();
 void client_requested(u8** buffer, std::size_t* size, std::size_t* max_records);
 void client_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size);
 

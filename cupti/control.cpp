@@ -19,11 +19,6 @@ constexpr Nanos kLockPatience = 2'000'000'000;
 
 u32 own_tid() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
 
-void sleep_briefly() {
-  const timespec pause{0, 50'000};
-  raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
-}
-
 struct WantedKind {
   u32 kind;
   bool required;
@@ -108,8 +103,9 @@ bool register_callbacks() {
 
 void probe_callback(void*, u32, u32, const void*) {}
 
-// CUPTI shows another client in one way only: it refuses a second subscriber. Ours lasts only while we ask.
+// Whether a client that we know nothing of has subscribed. CUPTI shows another client in one way only: it refuses a second subscriber. Ours lasts only while we ask.
 bool somebody_subscribed() {
+  if (subscriber_is_known()) return false;  // it has switched off all that it had: it is no reason to stay away
   if (!collector.api.cuptiSubscribe || !collector.api.cuptiUnsubscribe) return false;
   void* subscriber = nullptr;
   const CuptiResult result = collector.api.cuptiSubscribe(&subscriber, probe_callback, nullptr);
@@ -126,6 +122,11 @@ void record_anchor() {
 }  // namespace
 
 bool collector_is_ours() { return collector_alive.alive.load(std::memory_order_acquire) == 1; }
+
+void sleep_briefly() {
+  const timespec pause{0, 50'000};
+  raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
+}
 
 bool lock_control() {
   const u32 self = own_tid();
@@ -172,6 +173,8 @@ bool take_device_anchor(DeviceClock& best) {
     if (end - begin >= width) continue;
     width = end - begin;
     anchor.realtime = realtime_nanos();
+    const bool client = collector.clients_clock.load(std::memory_order_acquire);
+    anchor.source = static_cast<u32>(client ? DeviceClockSource::OfClient : DeviceClockSource::OfCupti);
     anchor.header = {static_cast<u16>(RecordType::DeviceClock), sizeof anchor, 0, 0, begin, end};
     best = anchor;
   }

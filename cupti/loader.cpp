@@ -120,17 +120,11 @@ void tell(Record& record) {
   collector.host.define(&record);
 }
 
+// Only then CUPTI is asked for anything: where another client is there it is left alone.
 bool is_on() {
   if (!collector_is_ours()) return false;
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_acquire));
   return state == DeviceCollection::On || state == DeviceCollection::Paused;
-}
-
-// Ids stay what they are while another client collects: they are asked for then too, for when it has left.
-bool may_ask() {
-  if (!collector_is_ours()) return false;
-  const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_acquire));
-  return is_on() || (state == DeviceCollection::Yielded && fetches());
 }
 
 }  // namespace
@@ -180,7 +174,7 @@ void device_window_changed() {
 }
 
 void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread) {
-  if (!may_ask() || !context) return;
+  if (!is_on() || !context) return;
   const CuptiApi& api = collector.api;
   if (!api.cuptiGetContextId || !api.cuptiGetStreamIdEx) return;
   UntracedScope untraced;
@@ -196,10 +190,10 @@ void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread) {
   tell(record);
 }
 
-bool device_wants_nodes() { return may_ask() && collector.options.node_graphs && collector.api.cuptiGetGraphNodeId; }
+bool device_wants_nodes() { return is_on() && collector.options.node_graphs && collector.api.cuptiGetGraphNodeId; }
 
 void device_graph_seen(u64 exec) {
-  if (!may_ask() || !collector.api.cuptiGetGraphExecId) return;
+  if (!is_on() || !collector.api.cuptiGetGraphExecId) return;
   UntracedScope untraced;
   DeviceGraphNode record{};
   record.exec = exec;

@@ -61,15 +61,21 @@ void device_graph_node_seen(u64 exec, u64 node);
 
 // ------------------------------------------------------------------ other clients of CUPTI
 // Their calls pass through us: device_client_calls() before the real call, device_client_called() after it.
-enum class CuptiClientCall : u32 { Subscribe, Unsubscribe, Register, Configure, Enable, Disable, Finalize };
+enum class CuptiClientCall : u32 { Subscribe, Unsubscribe, Register, Configure, Clock, Enable, Disable, Finalize };
 void device_client_calls(CuptiClientCall call);
-// `what` is enabled or disabled: one of those below; 0 for the other calls.
+// `what` is enabled or disabled: one of those below; of Unsubscribe the subscriber; 0 for the other calls.
 void device_client_called(CuptiClientCall call, u64 what, u32 result);
-// A kind of activity, everywhere or in one context; one function of the driver's or the runtime's. Never 0.
-constexpr u64 client_kind(u32 kind, u64 context = 0) { return 1ull << 62 | context << 8 | (kind & 0xff); }
-constexpr u64 client_function(bool runtime, u32 function) { return (runtime ? 3ull : 2ull) << 62 | function; }
+// A kind of activity, everywhere, in one context or for one subscriber; one function of the driver's or the runtime's.
+// Never 0. Of an address 47 bits say all.
+constexpr u64 client_kind(u32 kind, u64 owner = 0) { return 1ull << 62 | owner << 8 | (kind & 0xff); }
+constexpr u64 client_function(bool runtime, u32 function, u64 owner = 0) {
+  return (runtime ? 3ull : 2ull) << 62 | owner << 14 | (function & 0x3fff);
+}
+constexpr u64 owner_of(u64 what) { return (what & ((1ull << 62) - 1)) >> (what >> 62 == 1 ? 8 : 14); }
 // CUPTI has one pair of buffer callbacks. Theirs is replaced by one of ours that hands each buffer to whom it belongs.
 // False: leave theirs as it is.
 bool device_client_callbacks(void** requested, void** completed);
+// They registered callbacks of the newer kind (13.3), with a subscriber: ours are no longer sure to be CUPTI's.
+void device_client_registered_own();
 
 }  // namespace gputrace

@@ -14,6 +14,7 @@ namespace {
 
 constexpr Nanos kPeriod = 100'000'000;
 constexpr u64 kMargin = 3600ull * 1'000'000'000;  // the wall clock, which CUPTI's is, may be set
+constexpr Nanos kReadPatience = 2'000'000'000;
 constexpr Nanos kReturnPeriod = 1'000'000'000;
 constexpr u32 kIdleRounds = 10;  // rounds without any call after which a flush is due anyway
 constexpr u64 kStackSize = 1u << 20;
@@ -38,6 +39,9 @@ struct Rounds {
   Nanos cpu_recorded = 0;  // own CPU time that is in the trace already
   Nanos next_cost = 0;     // when to record it again
   Nanos next_return = 0;   // no attempt to come back before this
+  u64 clock_begin = 0;     // CUPTI's clock, when it was read first since it last changed
+  Nanos clock_began = 0;   // and ours
+  double clock_units = 1;  // of CUPTI's clock per ns; 0: not known
   Ticks rate_ticks = 0;    // first reading of both clocks: how fast ticks pass
   Nanos rate_nanos = 0;
 };
@@ -90,7 +94,8 @@ u64 device_now() {
 void record_cost() {
   const Nanos cpu = clock_nanos(CLOCK_THREAD_CPUTIME_ID);
   const u64 now = device_now();
-  const u64 spent = static_cast<u64>(cpu - rounds.cpu_recorded);
+  if (rounds.clock_units == 0) return;  // later
+  const u64 spent = static_cast<u64>(static_cast<double>(cpu - rounds.cpu_recorded) * rounds.clock_units);
   if (!now || spent >= now) return;
   DeviceOverhead cost{};
   cost.header.type = static_cast<u16>(RecordType::DeviceOverhead);
@@ -103,9 +108,23 @@ void record_cost() {
   rounds.cpu_recorded = cpu;
 }
 
+// What a client's clock counts is what it has counted since.
+void learn_units(u64 device) {
+  const Nanos now = monotonic_nanos();
+  if (!rounds.clock_begin) rounds.clock_begin = device, rounds.clock_began = now;
+  rounds.clock_units = 1;
+  if (!collector.clients_clock.load(std::memory_order_acquire)) return;
+  const Nanos passed = now - rounds.clock_began;
+  rounds.clock_units =
+      passed < kPeriod / 2 ? 0 : static_cast<double>(device - rounds.clock_begin) / static_cast<double>(passed);
+}
+
 void write_anchor() {
+  if (collector.clock_changed.exchange(false, std::memory_order_acq_rel))
+    collector.rules.earliest = rounds.clock_begin = 0;
   DeviceClock anchor{};
   if (!take_device_anchor(anchor)) return;
+  learn_units(anchor.device);
   if (!collector.rules.earliest) collector.rules.earliest = anchor.device > kMargin ? anchor.device - kMargin : 1;
   collector.rules.latest = anchor.device + kMargin;
   collector.ring.write_stamped(anchor.header);
@@ -155,6 +174,9 @@ void round() {
     if (!lock || !collector_is_ours()) return;
     follow_window();
     if (present_state() == DeviceCollection::Yielded) come_back();
+    // What is read below is judged by the clock that it has.
+    if (present_state() == DeviceCollection::On && collector.clock_changed.load(std::memory_order_acquire))
+      write_anchor();
     if (present_state() == DeviceCollection::On) {
       const Nanos now = monotonic_nanos();
       if (flush_is_due(now)) {
@@ -345,6 +367,7 @@ void read_record(void* record, u64 available) {
 void read_buffer(const ActivityBuffers::Completed& buffer) {
   void* record = nullptr;
   for (;;) {
+    if (buffer.era != collector.buffers.era()) return count_loss(DeviceLossReason::Unknown, 1, 0);
     const CuptiResult result = collector.api.cuptiActivityGetNextRecord(buffer.data, buffer.valid, &record);
     if (result == kCuptiMaxLimitReached) return;
     const u8* at = static_cast<const u8*>(record);
@@ -360,6 +383,15 @@ void read_buffer(const ActivityBuffers::Completed& buffer) {
 }
 
 }  // namespace
+
+void finish_reading() {
+  const Nanos begin = monotonic_nanos();
+  if (fetches() && start_thread()) {
+    wake_thread();
+    while (collector.buffers.unread() && monotonic_nanos() - begin < kReadPatience) sleep_briefly();
+  }
+  collector.buffers.begin_era();
+}
 
 void read_buffers() {
   rounds.brought = false;

@@ -6,22 +6,42 @@
 namespace gputrace {
 namespace {
 
-constexpr double kRateLimit = 1e-3;         // no oscillator is off by that much: a larger difference is a step
-constexpr Nanos kLeastStep = 20'000;        // below that a difference may be noise of the readings
-constexpr Nanos kPatience = 1'000'000'000;  // a wide reading is not waited out for longer than this
-constexpr std::size_t kBaseline = 32;       // knots over which a rate is taken
+constexpr double kRateLimit = 1e-3;          // no oscillator is off by that much: a larger difference is a step
+constexpr Nanos kLeastStep = 20'000;         // below that a difference may be noise of the readings
+constexpr Nanos kPatience = 1'000'000'000;   // a wide reading is not waited out for longer than this
+constexpr std::size_t kBaseline = 32;        // knots over which a rate is taken
+constexpr Nanos kUnitBaseline = 50'000'000;  // over which the unit of a client's clock is taken
 
 Nanos scaled(u64 length, double rate) {
   if (rate == 1) return static_cast<Nanos>(length);
-  return static_cast<Nanos>(std::llround(static_cast<double>(length) * rate));
+  // Of a time on another clock it may be anything.
+  return static_cast<Nanos>(std::llround(std::min(static_cast<double>(length) * rate, 4e18)));
 }
 
 }  // namespace
 
-void DeviceTimeline::add(u64 device, Nanos before, Nanos after, Nanos likely) {
+void DeviceTimeline::begin_epoch(u64 device, Nanos before, Nanos after) {
+  const Nanos error = (after - before + 1) / 2;
+  epoch_ = knots_.size();
+  knots_.push_back({device, before + (after - before) / 2, error, 0, rate_, true});
+  worst_ = std::max(worst_, error);
+}
+
+// A client's clock: its unit is what its first readings say.
+bool DeviceTimeline::learns_unit() const {
+  return foreign_ && knots_.back().host - knots_[epoch_].host < kUnitBaseline;
+}
+
+void DeviceTimeline::add(u64 device, Nanos before, Nanos after, Nanos likely, bool foreign) {
   ++readings_;
   if (after < before) return;
   const Nanos middle = before + (after - before) / 2;
+  if (foreign != foreign_) {
+    if (!knots_.empty() && before < knots_.back().host - knots_.back().error) return;
+    foreign_ = foreign;
+    rate_ = unit_ = foreign ? 0 : 1;
+    return begin_epoch(device, before, after);
+  }
   if (knots_.empty()) {
     Nanos host = middle;
     if (likely >= before && likely <= after) host = likely;
@@ -35,18 +55,25 @@ void DeviceTimeline::add(u64 device, Nanos before, Nanos after, Nanos likely) {
   if (device <= knots_.back().device) {
     if (before <= knots_.back().host + knots_.back().error && device == knots_.back().device) return;
     ++restarts_;
-    const Nanos error = (after - before + 1) / 2;
-    epoch_ = knots_.size();
-    knots_.push_back({device, middle, error, 0, rate_, true});
-    worst_ = std::max(worst_, error);
-    return;
+    return begin_epoch(device, before, after);
   }
   follow(device, before, after);
+}
+
+void DeviceTimeline::learn_unit(u64 device, Nanos before, Nanos after) {
+  const Nanos host = before + (after - before) / 2, error = (after - before + 1) / 2;
+  if (host <= knots_.back().host) return;
+  const Knot& first = knots_[epoch_];
+  rate_ = unit_ = static_cast<double>(host - first.host) / static_cast<double>(device - first.device);
+  for (std::size_t i = epoch_; i < knots_.size(); ++i) knots_[i].rate = rate_;
+  worst_ = std::max(worst_, error);
+  knots_.push_back({device, host, error, 0, rate_, false});
 }
 
 void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
   const Knot& last = knots_.back();
   const u64 passed = device - last.device;
+  if (learns_unit()) return learn_unit(device, before, after);
   const Nanos predicted = last.host + scaled(passed, rate_);
   const Nanos width = after - before;
   const bool inside = predicted >= before && predicted <= after;
@@ -54,7 +81,8 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
   const Nanos middle = before + width / 2;
   const Nanos off = predicted < before ? before - predicted : predicted > after ? predicted - after : 0;
   const Nanos allowed =
-      std::max<Nanos>(kLeastStep, static_cast<Nanos>(kRateLimit * static_cast<double>(passed))) + last.error + width;
+      std::max<Nanos>(kLeastStep, static_cast<Nanos>(kRateLimit * unit_ * static_cast<double>(passed))) + last.error +
+      width;
   Knot made{device, predicted, std::max(predicted - before, after - predicted), 0, rate_, false};
   if (off > allowed) {
     ++steps_;
@@ -70,7 +98,7 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
     while (first > 0 && !knots_[first].epoch && knots_[first].step == 0 && knots_.size() - first < kBaseline) --first;
     const Knot& base = knots_[first];
     const double rate = static_cast<double>(made.host - base.host) / static_cast<double>(device - base.device);
-    rate_ = std::clamp(rate, 1 - kRateLimit, 1 + kRateLimit);
+    rate_ = std::clamp(rate, unit_ * (1 - kRateLimit), unit_ * (1 + kRateLimit));
     made.rate = rate_;
     Nanos noise = 0;
     for (std::size_t i = first + 1; i < knots_.size(); ++i)
@@ -86,14 +114,15 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
 std::size_t DeviceTimeline::find(u64 device, Nanos handled) const {
   std::size_t end = knots_.size();
   for (;;) {
-    std::size_t first = restarts_ == 0 ? 0 : end - 1;
+    std::size_t first = epoch_ == 0 ? 0 : end - 1;
     while (!knots_[first].epoch) --first;
     const Knot& begin = knots_[first];
     if (first > 0) {
       const Nanos reach = begin.host - knots_[first - 1].host + begin.error;
-      const Nanos host = begin.host + static_cast<Nanos>(device - begin.device);
-      const bool before = device < begin.device && begin.device - device > static_cast<u64>(reach);
-      if (before || host > handled + begin.error) {
+      const bool before = device < begin.device && scaled(begin.device - device, begin.rate) > reach;
+      const bool after =
+          device > begin.device && begin.host + scaled(device - begin.device, begin.rate) > handled + begin.error;
+      if (before || after) {
         end = first;
         continue;
       }
@@ -121,9 +150,10 @@ Nanos DeviceTimeline::at(std::size_t index, u64 device) {
 
 Nanos DeviceTimeline::nanos(u64 device, Nanos handled) {
   if (knots_.empty()) return static_cast<Nanos>(device);
-  const bool hinted = restarts_ == 0 && hint_ + 1 < knots_.size() && device >= knots_[hint_].device &&
-                      device < knots_[hint_ + 1].device;
+  const bool hinted =
+      epoch_ == 0 && hint_ + 1 < knots_.size() && device >= knots_[hint_].device && device < knots_[hint_ + 1].device;
   if (!hinted) hint_ = find(device, handled);
+  sure_here_ = knots_[hint_].rate != 0;
   return at(hint_, device);
 }
 

@@ -7,6 +7,8 @@
 //   two
 //     knots have the jump in their bound. A clock that goes back (restart) begins a new epoch; a device time that fits
 //     several epochs is taken from the newest one that had begun when the record was handled.
+//   · Another client's clock in place of CUPTI's begins an epoch of its own, whose unit is what its readings say: until
+//     the second one nothing is known of its times.
 //   · Knots come in the order of the host's time; times are asked for after the knot that follows them was added, else
 //     they are extrapolated. Memory: 40 bytes a knot.
 #pragma once
@@ -21,7 +23,8 @@ class DeviceTimeline {
  public:
   // The clock was `device` at some moment of [before, after] (host ns; their own error included). `likely`: what the
   // host's clock was then if CUPTI's clock is one that the host has too; 0: not known.
-  void add(u64 device, Nanos before, Nanos after, Nanos likely = 0);
+  // `foreign`: it is another client's, in a unit of its own.
+  void add(u64 device, Nanos before, Nanos after, Nanos likely = 0, bool foreign = false);
 
   bool known() const { return !knots_.empty(); }
   // `handled`: host time at which the record was there already.
@@ -37,6 +40,8 @@ class DeviceTimeline {
   Nanos error() const { return known() ? worst_ : -1; }
   // As error(), for one time, steps included. After nanos() of the same time.
   Nanos error_here() const { return here_; }
+  // Whether the unit of that clock is known. After nanos() of the same time.
+  bool sure_here() const { return sure_here_; }
   u64 newest() const { return knots_.empty() ? 0 : knots_.back().device; }
 
  private:
@@ -45,17 +50,22 @@ class DeviceTimeline {
     Nanos host = 0;
     Nanos error = 0;     // of this knot
     Nanos step = 0;      // jump between this knot and the one before it
-    double rate = 1;     // host ns per device ns from here on, until the next knot says better
+    double rate = 1;     // host ns per device ns from here on, until the next knot says better; 0: not known
     bool epoch = false;  // the first of an epoch
   };
 
   std::size_t find(u64 device, Nanos handled) const;
   Nanos at(std::size_t knot, u64 device);
   void follow(u64 device, Nanos before, Nanos after);
+  void begin_epoch(u64 device, Nanos before, Nanos after);
+  bool learns_unit() const;
+  void learn_unit(u64 device, Nanos before, Nanos after);
 
   std::vector<Knot> knots_;
   std::size_t hint_ = 0, epoch_ = 0;  // the knot that was used last, the first of the newest epoch
   double rate_ = 1;
+  double unit_ = 1;  // host ns per device ns but for drift; 0: not known
+  bool foreign_ = false, sure_here_ = true;
   u64 readings_ = 0, steps_ = 0, restarts_ = 0;
   Nanos largest_step_ = 0, worst_ = 0, here_ = 0;
 };

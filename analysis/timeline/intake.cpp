@@ -92,7 +92,8 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
       if (value.device == 0 || value.device >= kFarAway) return true;
       const Nanos error = std::max<Nanos>(0, reader_.clock().error_ns(record.begin));
       const Nanos offset = value.realtime ? reader_.clock().realtime(begin) - begin : 0;
-      clock_.add(value.device, begin - error, end + error, offset ? static_cast<Nanos>(value.device) - offset : 0);
+      clock_.add(value.device, begin - error, end + error, offset ? static_cast<Nanos>(value.device) - offset : 0,
+                 value.source == static_cast<u32>(DeviceClockSource::OfClient));
       return true;
     }
     case RecordType::DeviceGraphNode: {
@@ -269,6 +270,7 @@ void Intake::settle_keys() {
     if (key.start >= kFarAway || key.finish >= kFarAway) continue;
     KeyedCall call;
     call.begin = clock_.nanos(key.start, key.handled);
+    if (!clock_.sure_here()) continue;
     call.end = call.begin + clock_.length(key.start, key.finish);
     call.correlation = key.correlation;
     call.thread = thread_index(key.thread, call.begin);
@@ -337,7 +339,7 @@ bool Intake::convert(DeviceOperation& operation, Nanos handled) {
     operation.end = operation.start + clock_.length(start, finish);
     convert_stamps(clock_, start, operation);
     if (!clock_.known()) return true;
-    if (operation.end <= handled + kMargin && operation.start >= handled - kLongest) return true;
+    if (clock_.sure_here() && operation.end <= handled + kMargin && operation.start >= handled - kLongest) return true;
   }
   ++activity_.lost[static_cast<std::size_t>(DeviceLossReason::Impossible)];
   return false;

@@ -15,21 +15,29 @@ namespace {
 using Result = u32;
 constexpr Result kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is no CUPTI behind the name
 
-#define GT_CUPTI_CALLS(X)           \
-  X(cuptiSubscribe)                 \
-  X(cuptiSubscribe_v2)              \
-  X(cuptiUnsubscribe)               \
-  X(cuptiFinalize)                  \
-  X(cuptiActivityRegisterCallbacks) \
-  X(cuptiSetThreadIdType)           \
-  X(cuptiActivitySetAttribute)      \
-  X(cuptiActivityEnable)            \
-  X(cuptiActivityEnableAndDump)     \
-  X(cuptiActivityDisable)           \
-  X(cuptiActivityEnableContext)     \
-  X(cuptiActivityDisableContext)    \
-  X(cuptiActivityEnableDriverApi)   \
-  X(cuptiActivityEnableRuntimeApi)
+#define GT_CUPTI_CALLS(X)                   \
+  X(cuptiSubscribe)                         \
+  X(cuptiSubscribe_v2)                      \
+  X(cuptiUnsubscribe)                       \
+  X(cuptiFinalize)                          \
+  X(cuptiActivityRegisterCallbacks)         \
+  X(cuptiActivityRegisterCallbacks_v2)      \
+  X(cuptiActivityRegisterTimestampCallback) \
+  X(cuptiSetThreadIdType)                   \
+  X(cuptiActivitySetAttribute)              \
+  X(cuptiActivitySetAttribute_v2)           \
+  X(cuptiActivityEnable)                    \
+  X(cuptiActivityEnableAndDump)             \
+  X(cuptiActivityDisable)                   \
+  X(cuptiActivityEnableContext)             \
+  X(cuptiActivityDisableContext)            \
+  X(cuptiActivityEnableDriverApi)           \
+  X(cuptiActivityEnableRuntimeApi)          \
+  X(cuptiActivityEnable_v2)                 \
+  X(cuptiActivityEnableAndDump_v2)          \
+  X(cuptiActivityDisable_v2)                \
+  X(cuptiActivityEnableDriverApi_v2)        \
+  X(cuptiActivityEnableRuntimeApi_v2)
 
 enum Entry : u32 {
 #define GT_CUPTI_CALL(name) kEntry_##name,
@@ -107,7 +115,8 @@ GT_EXPORT gputrace::Result cuptiSubscribe_v2(void** subscriber, void* callback, 
 }
 GT_EXPORT gputrace::Result cuptiUnsubscribe(void* subscriber) {
   using namespace gputrace;
-  return pass(kEntry_cuptiUnsubscribe, CuptiClientCall::Unsubscribe, 0, GT_CALLER, subscriber);
+  return pass(kEntry_cuptiUnsubscribe, CuptiClientCall::Unsubscribe, reinterpret_cast<u64>(subscriber), GT_CALLER,
+              subscriber);
 }
 GT_EXPORT gputrace::Result cuptiFinalize() {
   using namespace gputrace;
@@ -126,6 +135,10 @@ GT_EXPORT gputrace::Result cuptiActivityRegisterCallbacks(void* requested, void*
   const Result result = real(requested, completed);
   done(CuptiClientCall::Register, 0, result);
   return result;
+}
+GT_EXPORT gputrace::Result cuptiActivityRegisterTimestampCallback(void* clock) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityRegisterTimestampCallback, CuptiClientCall::Clock, 0, GT_CALLER, clock);
 }
 GT_EXPORT gputrace::Result cuptiSetThreadIdType(gputrace::u32 type) {
   using namespace gputrace;
@@ -166,6 +179,50 @@ GT_EXPORT gputrace::Result cuptiActivityEnableRuntimeApi(gputrace::u32 function,
   using namespace gputrace;
   return pass(kEntry_cuptiActivityEnableRuntimeApi, enable ? CuptiClientCall::Enable : CuptiClientCall::Disable,
               client_function(true, function), GT_CALLER, function, enable);
+}
+
+// From 13.2 on, for one subscriber.
+GT_EXPORT gputrace::Result cuptiActivityRegisterCallbacks_v2(void* subscriber, void* requested, void* completed) {
+  using namespace gputrace;
+  const Result result = pass(kEntry_cuptiActivityRegisterCallbacks_v2, CuptiClientCall::Register, 0, GT_CALLER,
+                             subscriber, requested, completed);
+  if (result == 0) device_client_registered_own();
+  return result;
+}
+GT_EXPORT gputrace::Result cuptiActivitySetAttribute_v2(void* subscriber, gputrace::u32 attribute, std::size_t* size,
+                                                        void* value) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivitySetAttribute_v2, CuptiClientCall::Configure, 0, GT_CALLER, subscriber, attribute,
+              size, value);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnable_v2(void* subscriber, gputrace::u32 kind, void* configuration) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnable_v2, CuptiClientCall::Enable,
+              client_kind(kind, reinterpret_cast<u64>(subscriber)), GT_CALLER, subscriber, kind, configuration);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnableAndDump_v2(void* subscriber, gputrace::u32 kind, void* configuration) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnableAndDump_v2, CuptiClientCall::Enable,
+              client_kind(kind, reinterpret_cast<u64>(subscriber)), GT_CALLER, subscriber, kind, configuration);
+}
+GT_EXPORT gputrace::Result cuptiActivityDisable_v2(void* subscriber, gputrace::u32 kind, void* configuration) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityDisable_v2, CuptiClientCall::Disable,
+              client_kind(kind, reinterpret_cast<u64>(subscriber)), GT_CALLER, subscriber, kind, configuration);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnableDriverApi_v2(void* subscriber, gputrace::u32 function,
+                                                           gputrace::u8 enable) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnableDriverApi_v2, enable ? CuptiClientCall::Enable : CuptiClientCall::Disable,
+              client_function(false, function, reinterpret_cast<u64>(subscriber)), GT_CALLER, subscriber, function,
+              enable);
+}
+GT_EXPORT gputrace::Result cuptiActivityEnableRuntimeApi_v2(void* subscriber, gputrace::u32 function,
+                                                            gputrace::u8 enable) {
+  using namespace gputrace;
+  return pass(kEntry_cuptiActivityEnableRuntimeApi_v2, enable ? CuptiClientCall::Enable : CuptiClientCall::Disable,
+              client_function(true, function, reinterpret_cast<u64>(subscriber)), GT_CALLER, subscriber, function,
+              enable);
 }
 
 namespace gputrace {

@@ -1,5 +1,6 @@
 // The activity API.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "simgpu/cupti/activity.h"
@@ -156,6 +157,48 @@ CUPTI_SIM(cuptiActivityEnableRuntimeApi, driver, (CUpti_CallbackId call, uint8_t
   return switch_call(true, call, enable != 0);
 }
 
+#if CUPTI_API_VERSION >= 130300
+// The same for a subscriber, of which there is one. Records chosen field by field are not modelled.
+CUPTI_SIM(cuptiActivityEnable_v2, driver,
+          (CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind, CUpti_ActivityConfig* configuration),
+          (subscriber, kind, configuration)) {
+  if (!is_subscriber(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (configuration != nullptr) return CUPTI_ERROR_NOT_SUPPORTED;
+  return switch_kind(kind, nullptr, true, true);
+}
+
+CUPTI_SIM(cuptiActivityDisable_v2, driver,
+          (CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind, CUpti_ActivityConfig* configuration),
+          (subscriber, kind, configuration)) {
+  if (!is_subscriber(subscriber)) return CUPTI_ERROR_INVALID_PARAMETER;
+  if (configuration != nullptr) return CUPTI_ERROR_NOT_SUPPORTED;
+  return switch_kind(kind, nullptr, true, false);
+}
+
+CUPTI_SIM(cuptiActivityRegisterCallbacks_v2, driver,
+          (CUpti_SubscriberHandle subscriber, CUpti_BuffersCallbackRequestFunc_v2 request,
+           CUpti_BuffersCallbackCompleteFunc_v2 complete),
+          (subscriber, request, complete)) {
+  if (!is_subscriber(subscriber) || request == nullptr || complete == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  static std::atomic<CUpti_BuffersCallbackRequestFunc_v2> requested;
+  static std::atomic<CUpti_BuffersCallbackCompleteFunc_v2> completed;
+  requested = request;
+  completed = complete;
+  set_buffer_callbacks(
+      [](uint8_t** buffer, size_t* bytes, size_t* records) {
+        CUpti_BufferCallbackRequestInfo info{};
+        info.structSize = sizeof info;
+        requested.load()(buffer, bytes, records, &info);
+      },
+      [](CUcontext, uint32_t, uint8_t* buffer, size_t bytes, size_t valid) {
+        CUpti_BufferCallbackCompleteInfo info{};
+        info.structSize = sizeof info;
+        completed.load()(buffer, bytes, valid, &info);
+      });
+  return CUPTI_SUCCESS;
+}
+#endif
+
 // Only before the first context: the headers' "before CUDA initialization".
 CUPTI_SIM(cuptiActivityEnableLatencyTimestamps, driver, (uint8_t enable), (enable)) {
   if (taken()) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
@@ -261,10 +304,11 @@ CUPTI_SIM(cuptiActivityPopExternalCorrelationId, driver, (CUpti_ExternalCorrelat
   return pop_external(kind, last) ? CUPTI_SUCCESS : CUPTI_ERROR_QUEUE_EMPTY;
 }
 
-// Everything off and forgotten; buffers that the client has not got back are its own again.
+// Everything off and forgotten; buffers that the client has not got back are its own again, and what records point to is gone.
 CUPTI_SIM(cuptiFinalize, driver, (), ()) {
   forget_subscriber();
   forget_kinds();
   reset_collector();
+  forget_names();
   return CUPTI_SUCCESS;
 }

@@ -11,5 +11,6 @@ void callback_sync(const SyncNotice& notice);
 void callback_resource(const ResourceNotice& notice);
 uint32_t callback_looks();  // what the subscriber's callbacks need to see
 void forget_subscriber();
+bool is_subscriber(CUpti_SubscriberHandle handle);
 
 }  // namespace simgpu::cupti

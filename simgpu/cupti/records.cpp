@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <string>
-#include <unordered_set>
 
 #include "simgpu/cupti/collector.h"
 #include "simgpu/cupti/device_clock.h"
@@ -17,18 +19,32 @@ namespace simgpu::cupti {
 
 namespace {
 
-// Records point to names that nobody ever frees.
+// Names that records point to, until cuptiFinalize. Their memory stays, so that who reads them later reads nonsense instead of crashing.
+struct Names {
+  std::mutex mutex;
+  std::map<std::string, std::string*> kept;  // text → what records point to
+  std::atomic<uint32_t> era{0};
+};
+
+Names& names() {
+  static auto* const kNames = new Names;
+  return *kNames;
+}
+
 const char* keep(const char* text) {
   struct Last {
     const char* given = nullptr;
     const char* kept = nullptr;
+    uint32_t era = 0;
   };
   static thread_local Last last;
-  if (last.given == text && std::strcmp(text, last.kept) == 0) return last.kept;
-  static auto* const kMutex = new std::mutex;
-  static auto* const kNames = new std::unordered_set<std::string>;
-  std::lock_guard lock(*kMutex);
-  last = {text, kNames->emplace(text).first->c_str()};
+  Names& all = names();
+  const uint32_t era = all.era.load();
+  if (last.given == text && last.era == era && std::strcmp(text, last.kept) == 0) return last.kept;
+  std::lock_guard lock(all.mutex);
+  std::string*& kept = all.kept[text];
+  if (kept == nullptr) kept = new std::string(text);
+  last = {text, kept->c_str(), era};
   return last.kept;
 }
 
@@ -400,6 +416,14 @@ void record_jit(const ResourceNotice& n, uint32_t thread) {
   record.processId = static_cast<uint32_t>(getpid());
   record.threadId = thread;
   add(&record, sizeof record, layout().jit, span_kind<CUpti_ActivityJit2>());
+}
+
+void forget_names() {
+  Names& all = names();
+  std::lock_guard lock(all.mutex);
+  ++all.era;
+  for (const auto& [text, kept] : all.kept) std::fill(kept->begin(), kept->end(), '~');
+  all.kept.clear();
 }
 
 }  // namespace simgpu::cupti

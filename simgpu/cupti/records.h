@@ -25,4 +25,7 @@ void record_stream(uint32_t context, uint32_t stream, uint32_t priority, CUpti_A
 void record_environment(uint32_t device, Nanos at, uint64_t sample);
 void record_jit(const ResourceNotice& notice, uint32_t thread);
 
+// Kernels' names in records are gone from here on: they read "~~~".
+void forget_names();
+
 }  // namespace simgpu::cupti

@@ -115,6 +115,43 @@ TEST(DeviceClock, BetweenTheReadingsAroundASetbackTheTimeOfHandlingTellsTheSide)
   EXPECT_NEAR(static_cast<double>(clock.nanos(11'030'000'000, 2'200'000'000)), 2.03e9, 60);
 }
 
+TEST(DeviceClock, AClientsClockIsReadInItsOwnUnit) {
+  std::mt19937_64 random(7);
+  for (const double ticks : {2.6, 1.0, 0.024}) {
+    DeviceTimeline clock;
+    const u64 first = 1ull << 50;
+    const auto device = [&](Nanos at) {
+      return first + static_cast<u64>(std::llround(static_cast<double>(at - 10 * kSecond) * ticks));
+    };
+    const Nanos offset = 1'700'000'000'000'000'000;
+    const auto read = [&](Nanos at, bool foreign) {
+      const Nanos before = at - static_cast<Nanos>(random() % 800), after = at + 1 + static_cast<Nanos>(random() % 800);
+      clock.add(foreign ? device(at) : static_cast<u64>(at + offset), before, after, 0, foreign);
+    };
+    for (int i = 0; i < 20; ++i) read(kSecond + i * kEvery, false);
+    read(10 * kSecond, true);
+    clock.nanos(device(10 * kSecond + 5), 20 * kSecond);
+    EXPECT_FALSE(clock.sure_here()) << "one reading has no unit";
+    for (int i = 1; i < 40; ++i) read(10 * kSecond + i * kEvery, true);
+    for (int i = 0; i < 20; ++i) read(15 * kSecond + i * kEvery, false);
+    EXPECT_EQ(clock.steps(), 0u) << ticks;
+    EXPECT_EQ(clock.restarts(), 0u) << ticks;
+    EXPECT_LE(clock.error(), 5000) << ticks;
+    for (int i = 0; i < 1000; ++i) {
+      const Nanos at = kSecond + static_cast<Nanos>(random() % (19 * kEvery));
+      EXPECT_LE(std::abs(clock.nanos(static_cast<u64>(at + offset), at + kEvery) - at), clock.error());
+      EXPECT_TRUE(clock.sure_here());
+      const Nanos theirs = 10 * kSecond + static_cast<Nanos>(random() % (39 * kEvery));
+      EXPECT_LE(std::abs(clock.nanos(device(theirs), theirs + kEvery) - theirs), clock.error() + 50) << ticks;
+      EXPECT_TRUE(clock.sure_here());
+      EXPECT_NEAR(clock.length(device(theirs), device(theirs + 1'000'000)), 1'000'000, 100) << ticks;
+      const Nanos later = 15 * kSecond + static_cast<Nanos>(random() % (19 * kEvery));
+      EXPECT_LE(std::abs(clock.nanos(static_cast<u64>(later + offset), later + kEvery) - later), clock.error());
+      EXPECT_EQ(clock.length(static_cast<u64>(later + offset), static_cast<u64>(later + offset) + 12345), 12345);
+    }
+  }
+}
+
 TEST(DeviceClock, WithoutReadingsNothingIsKnown) {
   DeviceTimeline clock;
   EXPECT_FALSE(clock.known());
