@@ -56,6 +56,7 @@ using CuptiCallback = void (*)(void* user, u32 domain, u32 callback, const void*
 #define GT_CUPTI_OPTIONAL(X)                                                           \
   X(cuptiSubscribe, (void** subscriber, CuptiCallback callback, void* user))           \
   X(cuptiUnsubscribe, (void* subscriber))                                              \
+  X(cuptiEnableCallback, (u32 enable, void* subscriber, u32 domain, u32 callback))     \
   X(cuptiGetResultString, (CuptiResult result, const char** text))                     \
   X(cuptiSetThreadIdType, (u32 type))                                                  \
   X(cuptiGetThreadIdType, (u32 * type))                                                \

@@ -46,6 +46,7 @@ struct Collector {
   u64 kinds = 0;                           // that are on; under the lock
   bool keys = false;                       // calls are numbered by DeviceApi records; under the lock
   CuptiSettings settings;                  // under the lock
+  Nanos setup_begin = 0;                   // of opening CUPTI, until it is switched on; under the lock
   std::atomic<bool> registered{false};     // our callbacks are CUPTI's
   std::atomic<bool> clients_clock{false};  // CUPTI's stamps are those of another client's timestamp callback
   std::atomic<bool> clock_changed{false};  // since our thread last looked
@@ -75,8 +76,8 @@ bool collector_is_ours();
 
 // ------------------------------------------------------------------ control.cpp
 void sleep_briefly();
-// False: the holder did not let go for two seconds.
-bool lock_control();
+// False: the holder did not let go in that time.
+bool lock_control(Nanos patience = 2'000'000'000);
 void unlock_control();
 class ControlLock {
  public:
@@ -121,6 +122,13 @@ void read_buffers();
 // is not read in a bounded time is lost, and counted. Not under the lock, which our thread needs.
 void finish_reading();
 void count_loss(DeviceLossReason reason, u64 count, u32 kind);
+
+// ------------------------------------------------------------------ loader.cpp
+// On, or outside of the window. Only then CUPTI is asked for anything: where another client is there it is left alone.
+bool device_is_on();
+
+// ------------------------------------------------------------------ clones.cpp
+bool device_wants_nodes();
 
 // ------------------------------------------------------------------ clients.cpp
 // Whether another client uses CUPTI now, as far as its calls passed through us.

@@ -15,8 +15,6 @@ constinit Alive collector_alive{};
 
 namespace {
 
-constexpr Nanos kLockPatience = 2'000'000'000;
-
 u32 own_tid() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
 
 struct WantedKind {
@@ -119,6 +117,23 @@ void record_anchor() {
   collector.host.define(&anchor);
 }
 
+// What the calling thread waited since then. A client's clock has a unit of its own: there it is not told.
+void record_setup_cost(Nanos begin) {
+  const Nanos spent = monotonic_nanos() - begin;
+  u64 now = 0;
+  if (collector.clients_clock.load(std::memory_order_acquire) ||
+      collector.api.cuptiGetTimestamp(&now) != kCuptiSuccess || now <= static_cast<u64>(spent))
+    return;
+  DeviceOverhead cost{};
+  cost.header.type = static_cast<u16>(RecordType::DeviceOverhead);
+  cost.header.size = sizeof cost;
+  cost.start = now - static_cast<u64>(spent);
+  cost.finish = now;
+  cost.kind = static_cast<u32>(OverheadKind::OwnSetup);
+  cost.thread = own_tid();
+  collector.host.define(&cost);
+}
+
 }  // namespace
 
 bool collector_is_ours() { return collector_alive.alive.load(std::memory_order_acquire) == 1; }
@@ -128,13 +143,13 @@ void sleep_briefly() {
   raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
 }
 
-bool lock_control() {
+bool lock_control(Nanos patience) {
   const u32 self = own_tid();
   for (const Nanos begin = monotonic_nanos();;) {
     u32 free = 0;
     if (collector.lock.compare_exchange_strong(free, self, std::memory_order_acquire, std::memory_order_relaxed))
       return true;
-    if (free == self || monotonic_nanos() - begin > kLockPatience) return false;
+    if (free == self || monotonic_nanos() - begin > patience) return false;
     sleep_briefly();
   }
 }
@@ -210,6 +225,8 @@ void switch_off_kinds() {
 }
 
 bool switch_on(const char* why) {
+  const Nanos begin = collector.setup_begin ? collector.setup_begin : monotonic_nanos();
+  collector.setup_begin = 0;
   if (somebody_subscribed()) {
     if (collector.state.load(std::memory_order_relaxed) != static_cast<u32>(DeviceCollection::Yielded))
       record_state(DeviceCollection::Yielded, "another client has subscribed to CUPTI; it keeps it");
@@ -225,6 +242,8 @@ bool switch_on(const char* why) {
   if (!collector.keys) reason << "; calls are not numbered by this CUPTI: kernels are joined by their order";
   record_state(DeviceCollection::On, reason.text());
   record_anchor();
+  const bool waited = static_cast<i32>(own_tid()) != collector.thread_id.load(std::memory_order_relaxed);
+  if (waited) record_setup_cost(begin);  // a thread of the program's
   return collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
 }
 

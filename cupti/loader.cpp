@@ -44,19 +44,6 @@ void process_exits(void*) {
   }
 }
 
-void record_setup_cost(Nanos spent) {
-  u64 now = 0;
-  if (collector.api.cuptiGetTimestamp(&now) != kCuptiSuccess || now <= static_cast<u64>(spent)) return;
-  DeviceOverhead cost{};
-  cost.header.type = static_cast<u16>(RecordType::DeviceOverhead);
-  cost.header.size = sizeof cost;
-  cost.start = now - static_cast<u64>(spent);
-  cost.finish = now;
-  cost.kind = static_cast<u32>(OverheadKind::OwnSetup);
-  cost.thread = static_cast<u32>(raw_syscall(SYS_gettid));
-  collector.host.define(&cost);
-}
-
 // Under the lock.
 void fail_without_thread() {
   switch_off_kinds();
@@ -65,7 +52,7 @@ void fail_without_thread() {
 
 // Under the lock. What comes out is in collector.state.
 void open_and_switch_on() {
-  const Nanos begin = monotonic_nanos();
+  collector.setup_begin = monotonic_nanos();
   Sentence said;
   if (!open_cupti(collector.options, collector.host, collector.api, said)) {
     record_state(DeviceCollection::Never, said.text());
@@ -102,7 +89,6 @@ void open_and_switch_on() {
   else
     record_state(DeviceCollection::Paused, "the window has not begun");
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
-  if (state == DeviceCollection::On) record_setup_cost(monotonic_nanos() - begin);
   if (state == DeviceCollection::Failed) return;
   collector.thread.store(FetchThread::Due, std::memory_order_release);
   if (state == DeviceCollection::On)
@@ -120,14 +106,13 @@ void tell(Record& record) {
   collector.host.define(&record);
 }
 
-// Only then CUPTI is asked for anything: where another client is there it is left alone.
-bool is_on() {
+}  // namespace
+
+bool device_is_on() {
   if (!collector_is_ours()) return false;
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_acquire));
   return state == DeviceCollection::On || state == DeviceCollection::Paused;
 }
-
-}  // namespace
 
 void device_start(const DeviceOptions& options, const DeviceHost& host) {
   if (started.exchange(kStarted)) {
@@ -163,10 +148,10 @@ void device_leave() {
 }
 
 void device_window_changed() {
-  if (!is_on()) return;
+  if (!device_is_on()) return;
   UntracedScope untraced;
   ControlLock lock;
-  if (!lock || !is_on()) return;  // the thread follows within its period
+  if (!lock || !device_is_on()) return;  // the thread follows within its period
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
   const bool open = window_is_open();
   if (open && state == DeviceCollection::Paused) switch_on(", the window is open");
@@ -174,7 +159,7 @@ void device_window_changed() {
 }
 
 void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread) {
-  if (!is_on() || !context) return;
+  if (!device_is_on() || !context) return;
   const CuptiApi& api = collector.api;
   if (!api.cuptiGetContextId || !api.cuptiGetStreamIdEx) return;
   UntracedScope untraced;
@@ -190,26 +175,12 @@ void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread) {
   tell(record);
 }
 
-bool device_wants_nodes() { return is_on() && collector.options.node_graphs && collector.api.cuptiGetGraphNodeId; }
-
 void device_graph_seen(u64 exec) {
-  if (!is_on() || !collector.api.cuptiGetGraphExecId) return;
+  if (!device_is_on() || !collector.api.cuptiGetGraphExecId) return;
   UntracedScope untraced;
   DeviceGraphNode record{};
   record.exec = exec;
   if (collector.api.cuptiGetGraphExecId(reinterpret_cast<void*>(exec), &record.graph) == kCuptiSuccess) tell(record);
-}
-
-void device_graph_node_seen(u64 exec, u64 node) {
-  if (!device_wants_nodes()) return;
-  UntracedScope untraced;
-  DeviceGraphNode record{};
-  record.exec = exec;
-  record.node = node;
-  if (collector.api.cuptiGetGraphNodeId(reinterpret_cast<void*>(node), &record.id) != kCuptiSuccess) return;
-  if (collector.api.cuptiGetGraphExecId)
-    collector.api.cuptiGetGraphExecId(reinterpret_cast<void*>(exec), &record.graph);
-  tell(record);
 }
 
 }  // namespace gputrace

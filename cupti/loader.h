@@ -54,10 +54,13 @@ void device_window_changed();
 
 // A stream came to be, or a default stream was first used (stream 0; per_thread: the calling thread's own).
 void device_stream_seen(u64 context, u64 stream, bool per_thread, u32 thread);
-// An executable graph came to be: its id, and that of each of its nodes where nodes are collected.
+// An executable graph came to be: its id.
 void device_graph_seen(u64 exec);
-bool device_wants_nodes();
+// Where nodes are collected: around the call that makes an executable graph, on its thread; in between each of its nodes,
+// whose clone's id is recorded. The second may be left out only where the call was not made.
+void device_graph_begins();
 void device_graph_node_seen(u64 exec, u64 node);
+void device_graph_done();
 
 // ------------------------------------------------------------------ other clients of CUPTI
 // Their calls pass through us: device_client_calls() before the real call, device_client_called() after it.

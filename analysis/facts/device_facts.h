@@ -131,6 +131,7 @@ struct JoinCounts {
   u64 calls_unanswered = 0;  // calls that should have had a device record and got none
   u64 untold = 0;            // calls that gave work to a device and got no record, also while none was collected
   u64 before_call = 0;       // joined, but starting before the call began by more than the clock error: times kept
+  u64 nodes_in_doubt = 0;    // kernels of graphs that could be of several functions of their name
   u64 late = 0;              // came so late that busy and idle time were already counted
   u64 calls_forgotten = 0;   // calls that left the window before their device record came
 

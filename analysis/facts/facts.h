@@ -90,15 +90,17 @@ inline std::size_t hash_of(const KernelShape& shape) {
 }
 struct KernelLaunches {
   KernelShape shape;
-  u64 plain = 0;      // launches outside a capture that succeeded
-  u64 in_graphs = 0;  // graph nodes × replays
-  u64 captured = 0;   // nodes added under capture
-  KernelTimes times;  // of the executions that the device reported
-  u64 answered = 0;   // of `plain`: those whose kernel was reported, in the window or not
-  u64 started = 0;    // of `times`: kernels of plain launches, made in the window or not
+  u64 plain = 0;          // launches outside a capture that succeeded
+  u64 in_graphs = 0;      // graph nodes × replays
+  u64 captured = 0;       // nodes added under capture
+  KernelTimes times;      // of the executions that the device reported
+  u64 answered = 0;       // of `plain`: those whose kernel was reported, in the window or not
+  u64 started = 0;        // of `times`: kernels of plain launches, made in the window or not
+  bool unjoined = false;  // nodes of a graph that has several functions of that name: they are counted with those
 
   // Each execution belongs to the window in which it started; one that was not reported, to that of its call.
   u64 executions() const {
+    if (unjoined) return 0;
     return plain - std::min(plain, answered) + started + std::max(in_graphs, times.durations.count() - started);
   }
 };

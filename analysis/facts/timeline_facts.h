@@ -16,6 +16,7 @@ namespace gputrace {
 struct TimelineKernel {
   KernelShape shape;
   u32 pass_number = kNone;
+  bool unjoined = false;  // as KernelLaunches has it
   KernelTimes times;
   u64 answered = 0, started = 0;  // as in KernelLaunches
 };
@@ -52,7 +53,7 @@ struct TimelineFacts {
   std::vector<TimelineFunction> functions;
   std::vector<TimelineContext> contexts;
   std::vector<TimelineCopies> copies;
-  std::vector<GraphTimes> graphs;  // by the pass's number; may be shorter than its list
+  std::vector<GraphTimes> graphs;        // by the pass's number; may be shorter than its list
   std::vector<StackDeviceTimes> stacks;  // by the number of the stack
   LibraryFacts library;
   DeviceActivity activity;

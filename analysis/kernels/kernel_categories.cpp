@@ -29,7 +29,7 @@ std::vector<CategorizedKernel> categorized_kernels(const LoadedRun& run) {
   for (const ProcessTrace& process : run.processes) {
     for (const KernelLaunches& group : process.kernels) {
       const u64 executions = group.executions();
-      if (executions == 0 || group.shape.function == kNone) continue;
+      if ((executions == 0 && !group.unjoined) || group.shape.function == kNone) continue;
       const Function& function = process.functions[group.shape.function];
       const std::string symbol = function.symbol.empty() ? display_name(function) : function.symbol;
       CategoryChoice choice = categorize(name_of(function), evidence_of(function));

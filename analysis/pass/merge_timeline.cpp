@@ -66,6 +66,7 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
     kernel.times = std::move(made.times);
     kernel.answered = made.answered;
     kernel.started = made.started;
+    kernel.unjoined = made.unjoined;
   });
   for (std::size_t i = 0; i < device.graphs.size(); ++i) facts.graphs[i].times = device.graphs[i];
   facts.lines.times = std::move(device.stacks);

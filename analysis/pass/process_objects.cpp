@@ -156,10 +156,7 @@ void ProcessBuilder::on_graph_node(const GraphNode& value) {
   const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
   graphs_.node(value, function, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   if (value.header.result != 0) return;
-  KernelShape shape;
-  shape.grid[0] = value.grid_x, shape.grid[1] = value.grid_y, shape.grid[2] = value.grid_z;
-  shape.block[0] = value.block_x, shape.block[1] = value.block_y, shape.block[2] = value.block_z;
-  timeline_.node_is(value.exec, value.node, graphs_.function_of(value.exec, value.node), shape);
+  timeline_.node_is(value.exec, value.node, graphs_.function_of(value.exec, value.node));
 }
 
 void ProcessBuilder::on_module(const Moment& at) {

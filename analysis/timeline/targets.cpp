@@ -16,6 +16,7 @@ void Targets::function_came() {
 
 void Targets::has_symbol(u32 function, std::string_view symbol) {
   facts_.functions[function].symbol = symbol;
+  ++named_;
   const auto [newest, added] = newest_by_symbol_.try_emplace(symbol, function);
   if (!added) newest->second = std::max(newest->second, function);
 }
@@ -62,44 +63,58 @@ void Targets::graph_is_gone(u64 exec) {
   gone_.pop_front();
 }
 
-void Targets::node_is(u64 exec, u64 node, u32 function, const KernelShape& shape) {
+void Targets::node_is(u64 exec, u64 node, u32 function) {
   Graph& graph = graphs_[exec];
-  const auto [known, added] = graph.by_handle.try_emplace(node, static_cast<u32>(graph.nodes.size()));
-  if (added) graph.nodes.emplace_back();
-  Node& told = graph.nodes[known->second];
-  told.function = function == kNone ? kNone : functions_[function];
-  std::copy(shape.grid, shape.grid + 3, told.grid);
-  std::copy(shape.block, shape.block + 3, told.block);
+  const u32 place = function == kNone ? kNone : functions_[function];
+  const auto [known, added] = graph.functions.try_emplace(node, place);
+  if (!added && known->second == place) return;
+  known->second = place;
+  graph.by_symbol.clear();
 }
 
-u32 Targets::clone_of(Graph& graph, const DeviceShape& shape) {
-  const auto first = [&](auto symbol) {
-    return std::find_if(graph.nodes.begin(), graph.nodes.end(), [&](const Node& each) {
-      return !each.taken && each.function != kNone && facts_.functions[each.function].symbol == symbol &&
-             std::equal(each.grid, each.grid + 3, shape.grid) && std::equal(each.block, each.block + 3, shape.block);
-    });
-  };
-  auto found = first(shape.symbol);
-  if (found == graph.nodes.end()) found = first(std::string_view());  // nobody named that function yet
-  if (found == graph.nodes.end()) return kNone;
-  found->taken = true;
-  return static_cast<u32>(found - graph.nodes.begin());
+// kNone: the graph has none of that name; kSeveral: it has more than one. One that nobody named yet may be any.
+u32 Targets::function_called(Graph& graph, std::string_view symbol) const {
+  if (graph.named != named_) graph.by_symbol.clear(), graph.named = named_;
+  const auto [known, added] = graph.by_symbol.try_emplace(symbol, kNone);
+  if (!added) return known->second;
+  for (const auto& [node, function] : graph.functions) {
+    if (function == kNone) continue;
+    const std::string_view name = facts_.functions[function].symbol;
+    if (!name.empty() && name != symbol) continue;
+    if (known->second != kNone && known->second != function) return known->second = kSeveral;
+    known->second = function;
+  }
+  return known->second;
 }
 
 // kNone: the graph is not known, or has no such node.
 u32 Targets::function_in_graph(const DeviceShape& shape, const NodeNames& names) {
   const auto graph = names.exec ? graphs_.find(names.exec) : graphs_.end();
   if (graph == graphs_.end()) return kNone;
-  if (const auto told = graph->second.by_handle.find(names.node); told != graph->second.by_handle.end())
-    return graph->second.nodes[told->second].function;
-  const auto [known, added] = graph->second.by_id.try_emplace(names.id, kNone);
-  if (added) known->second = clone_of(graph->second, shape);
-  return known->second == kNone ? kNone : graph->second.nodes[known->second].function;
+  const auto told = graph->second.functions.find(names.node);
+  if (told != graph->second.functions.end() && told->second != kNone) {
+    // A node may have been given another function since.
+    const std::string_view symbol = facts_.functions[told->second].symbol;
+    if (symbol.empty() || symbol == shape.symbol) return told->second;
+  }
+  return function_called(graph->second, shape.symbol);
+}
+
+// Stands for all that have this name and may be one of several.
+u32 Targets::unjoined_function(std::string_view symbol) {
+  const auto [known, added] = unjoined_.try_emplace(symbol, kNone);
+  if (added) {
+    known->second = make_function(kNone);
+    facts_.functions[known->second].symbol = symbol;
+  }
+  return known->second;
 }
 
 // By the node, else by the symbol: the newest of that name. One that nobody named yet is made.
 u32 Targets::function_of(const DeviceShape& shape, const NodeNames& names) {
-  if (const u32 known = function_in_graph(shape, names); known != kNone) {
+  const u32 known = function_in_graph(shape, names);
+  if (known == kSeveral) return unjoined_function(shape.symbol);
+  if (known != kNone) {
     learn_symbol(known, shape.symbol);
     return known;
   }
@@ -131,9 +146,13 @@ u32 Targets::kernel_of(const DeviceShape& shape, u32 context, const NodeNames& n
   known.context = context != kNone ? contexts_[context] : context_on(shape.device);
   std::copy(shape.grid, shape.grid + 3, known.grid);
   std::copy(shape.block, shape.block + 3, known.block);
+  const auto several = unjoined_.find(shape.symbol);
+  const bool unjoined = several != unjoined_.end() && several->second == known.function;
   if (context == kNone) std::copy(shape.cluster, shape.cluster + 3, known.cluster);  // nodes do not tell theirs
   known.dynamic_shared = shape.dynamic_shared;
-  return kernel_at(known);
+  const u32 place = kernel_at(known);
+  facts_.kernels[place].unjoined = unjoined;
+  return place;
 }
 
 u32 Targets::copies_at(const CopyKey& key) {

@@ -30,7 +30,7 @@ class Targets {
   // Its replays may be told later: the last ones that went are kept.
   void graph_is_gone(u64 exec);
   // `function` kNone: no kernel node, or one whose function is not known.
-  void node_is(u64 exec, u64 node, u32 function, const KernelShape& shape);
+  void node_is(u64 exec, u64 node, u32 function);
 
   // The pass's number → the place in TimelineFacts, or what is known there.
   i32 device_of(u32 context) const {
@@ -58,6 +58,7 @@ class Targets {
   u32 make_function(u32 pass_number);
   void has_symbol(u32 function, std::string_view symbol);
   u32 function_of(const DeviceShape& shape, const NodeNames& names);
+  u32 unjoined_function(std::string_view symbol);
   u32 function_in_graph(const DeviceShape& shape, const NodeNames& names);
   u32 context_on(i32 device);
   u32 kernel_at(const KernelShape& shape);
@@ -67,21 +68,19 @@ class Targets {
   std::vector<u32> functions_, kernels_, copies_, contexts_;  // places, by the pass's numbers
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<std::string_view, u32> newest_by_symbol_;
-  // The nodes of an executable graph, in the order in which they were told. Devices report each under the id of its
-  // clone there, and nobody tells whose clone it is: an id that comes for the first time takes the first node of that
-  // name and shape that none has.
-  struct Node {
-    u32 function = kNone;  // its place
-    u32 grid[3] = {}, block[3] = {};
-    bool taken = false;
-  };
+  u64 named_ = 0;  // how many functions got a name
+  // The nodes of an executable graph. Devices report each under the id of its clone there. Where nobody told whose clone
+  // that is, it is a node of a function of that name, and which one is certain only if all of those are of one function.
   struct Graph {
-    std::vector<Node> nodes;
-    std::unordered_map<u64, u32> by_handle, by_id;  // in `nodes`; kNone: of none
+    std::unordered_map<u64, u32> functions;               // by handle: the function's place
+    std::unordered_map<std::string_view, u32> by_symbol;  // asked for since a node or a name changed; kNone, kSeveral
+    u64 named = 0;                                        // `named_` then
     bool gone = false;
   };
-  u32 clone_of(Graph& graph, const DeviceShape& shape);
-  std::unordered_map<u64, Graph> graphs_;  // by exec
+  static constexpr u32 kSeveral = kNone - 1;
+  u32 function_called(Graph& graph, std::string_view symbol) const;
+  std::unordered_map<std::string_view, u32> unjoined_;  // functions of which it is not known which they are
+  std::unordered_map<u64, Graph> graphs_;               // by exec
   static constexpr std::size_t kMostGone = 64;
   std::deque<u64> gone_;
 };

@@ -349,6 +349,7 @@ void Timeline::count_kernel(const DeviceOperation& operation, const Joined& join
   }
   ++activity_.devices[operation.device].kernels;
   TimelineKernel& kernel = facts_.kernels[target];
+  activity_.join.nodes_in_doubt += kernel.unjoined;
   kernel.times.durations.add(static_cast<u64>(operation.end - operation.start));
   kernel.started += joined.call && !joined.call->answered && joined.call->kind == OperationKind::Kernel;
   if (shape.registers == 0 || kernel.shape.function == kNone) return;

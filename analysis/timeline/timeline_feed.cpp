@@ -101,8 +101,8 @@ void TimelineFeed::graph_is_gone(u64 exec) {
   put([=](TimelineFeed& feed) { feed.timeline_.targets().graph_is_gone(exec); });
 }
 
-void TimelineFeed::node_is(u64 exec, u64 node, u32 function, const KernelShape& shape) {
-  put([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(exec, node, function, shape); });
+void TimelineFeed::node_is(u64 exec, u64 node, u32 function) {
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(exec, node, function); });
 }
 
 void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {

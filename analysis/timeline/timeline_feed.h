@@ -54,7 +54,7 @@ class TimelineFeed {
   void context_is_on(u32 context, i32 device);
   void graph_is_new(u64 exec);
   void graph_is_gone(u64 exec);
-  void node_is(u64 exec, u64 node, u32 function, const KernelShape& shape);
+  void node_is(u64 exec, u64 node, u32 function);
 
   // As LibraryCalls has them; nothing where libraries were not collected.
   void library_launched(const LibraryCalls::Launched& launch);

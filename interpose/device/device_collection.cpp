@@ -152,6 +152,25 @@ void default_stream_used(const FinishedCall& call, u64 context) {
   device_stream_seen(context, 0, call.per_thread, call.thread());
 }
 
+// The argument is evaluated before the call is open, too, and where it is not traced: nobody would end it then.
+void listen_to_clones() {
+  if (!wanted.node_graphs || !thread_state.slot || thread_state.generation != gate_generation()) return;
+  const u32 depth = thread_state.slot->depth;
+  if (depth == 0 || depth > kInFlightDepth) return;
+  const InFlightCall& open = thread_state.slot->in_flight[depth - 1];
+  if (!open.begin.load(std::memory_order_relaxed)) return;
+  switch (open.call) {
+    case kCall_cuGraphInstantiate:
+    case kCall_cuGraphInstantiate_v2:
+    case kCall_cuGraphInstantiateWithFlags:
+    case kCall_cuGraphInstantiateWithParams:
+    case kCall_cuGraphInstantiateWithParams_ptsz: {
+      ErrnoGuard guard;
+      device_graph_begins();
+    }
+  }
+}
+
 void exec_created(CUgraphExec exec) {
   if (!wanted.device) return;
   ErrnoGuard guard;
@@ -165,6 +184,12 @@ void exec_node_created(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type)
     return;
   ErrnoGuard guard;
   device_graph_node_seen(reinterpret_cast<u64>(exec), reinterpret_cast<u64>(node));
+}
+
+void exec_told() {
+  if (!wanted.node_graphs) return;
+  ErrnoGuard guard;
+  device_graph_done();
 }
 
 }  // namespace gputrace

@@ -32,7 +32,16 @@ void device_window_moved();
 void stream_created(const FinishedCall& call, CUstream stream, u64 context);
 // A default stream of a context may be used from now on by this thread.
 void default_stream_used(const FinishedCall& call, u64 context);
+// A call is about to make an executable graph: hands its argument through.
+void listen_to_clones();
+template <typename Argument>
+Argument making_exec(Argument argument) {
+  listen_to_clones();
+  return argument;
+}
 void exec_created(CUgraphExec exec);
 void exec_node_created(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type);
+// After the last of its nodes, also where the call failed.
+void exec_told();
 
 }  // namespace gputrace

@@ -189,6 +189,7 @@ GraphNode changed_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type)
 
 void graph_instantiated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) {
   record_graph(call, graph, exec, 0);
+  exec_told();
 }
 void graph_updated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) {
   record_graph(call, graph, exec, kGraphUpdate);

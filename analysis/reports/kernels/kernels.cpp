@@ -35,7 +35,7 @@ std::vector<KernelRow> collect_kernels(const LoadedRun& run) {
     for (u32 k = 0; k < process.kernels.size(); ++k) {
       const KernelLaunches& group = process.kernels[k];
       const u64 executions = group.executions();
-      if (executions == 0 || group.shape.function == kNone) continue;
+      if ((executions == 0 && !group.unjoined) || group.shape.function == kNone) continue;
       const Function& function = process.functions[group.shape.function];
       const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
       const Value device = devices.number(p, ordinal);
@@ -141,7 +141,7 @@ void fill_kernels(const LoadedRun& run, Table& table) {
     if (verdict.eligible) set("tensor_core_eligible", *verdict.eligible);
     if (!verdict.reason.empty()) set("tensor_core_reason", verdict.reason);
     if (!verdict.precision.empty()) set("precision", verdict.precision);
-    set("launches", number(row.executions));
+    if (row.executions) set("launches", number(row.executions));
     if (row.times.count()) {
       set("total_ns", number(row.times.sum()));
       set("mean_ns", number(row.times.mean()));

@@ -57,6 +57,9 @@ std::string join_text(const JoinCounts& join) {
   if (const u64 doubtful = join.in_doubt())
     text += "; which ones is not known: " + std::to_string(doubtful) +
             " joined by order would fit the next call as well, and may be their neighbour's";
+  if (join.nodes_in_doubt)
+    text += "; " + std::to_string(join.nodes_in_doubt) +
+            " kernels of graphs could be of several functions of their name: their times stand apart, without launches";
   if (join.key_mismatch)
     text += "; " + std::to_string(join.key_mismatch) + " correlation ids led to a call of something else";
   return text;

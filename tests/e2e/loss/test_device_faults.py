@@ -112,6 +112,19 @@ def test_a_graph_whose_ids_are_not_told():
         check(device_times(run), 'times are there')
 
 
+def test_a_slow_start_is_said():
+    """CUPTI's first enabling may take seconds: it is ours, lies in no call of the program's, and the report says so."""
+    for slow in (True, False):
+        forget_run()
+        run = traced([program('drv_linked')], {'SIMGPU_CUPTI': 'slow=cuptiActivityEnable:200ms' if slow else None})
+        found = [finding for finding in report(run)['findings'] if finding['id'] == 'slow-collection-start']
+        check_equal(len(found), int(slow), 'finding')
+        if slow:
+            check(found[0]['evidence']['total_ns'] >= 1_200_000_000, 'how long', found)
+        longest = max(row['max_ns'] for row in rows(run, 'api'))
+        check(longest < 200_000_000, 'no call of the program has it', longest)
+
+
 def test_the_program_ends_badly():
     for env, code in (({'SIMGPU_ABORT_AT': 'cuLaunchKernel:9'}, -6), ({'SIMGPU_ERROR': 'cuLaunchKernel:9:700'}, None)):
         command = [program('drv_linked')]

@@ -26,6 +26,59 @@ def test_graphs_by_node():
     check_nodes(run)
 
 
+TWINS = r'''
+#include <cuda.h>
+#include <stdio.h>
+#include <stdlib.h>
+#define MUST(call) do { int r = (call); if (r) { fprintf(stderr, "%s: %d\n", #call, r); exit(70); } } while (0)
+#define PTX(entries) ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n" entries
+static const char* const ptx[] = {PTX(""), PTX(".visible .entry more() { ret; }\n")};
+int main(void) {
+  CUcontext context; CUmodule modules[2]; CUfunction functions[2]; CUgraph graph; CUgraphExec exec; CUstream stream; CUgraphNode node, before;
+  MUST(cuInit(0));
+  MUST(cuDevicePrimaryCtxRetain(&context, 0));
+  MUST(cuCtxSetCurrent(context));
+  for (int i = 0; i < 2; ++i) {
+    MUST(cuModuleLoadData(&modules[i], ptx[i]));
+    MUST(cuModuleGetFunction(&functions[i], modules[i], "k"));
+  }
+  MUST(cuStreamCreate(&stream, 0));
+  MUST(cuGraphCreate(&graph, 0));
+  for (int i = 0; i < 3; ++i) {  /* the second module's twice */
+    CUDA_KERNEL_NODE_PARAMS params = {.func = functions[i > 0], .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
+    MUST(cuGraphAddKernelNode(&node, graph, i ? &before : 0, i > 0, &params));
+    before = node;
+  }
+  MUST(cuGraphInstantiateWithFlags(&exec, graph, 0));
+  for (int i = 0; i < 10; ++i) MUST(cuGraphLaunch(exec, stream));
+  MUST(cuStreamSynchronize(stream));
+  return 0;
+}
+'''
+
+
+def twins(cupti=None):
+    run = traced_device([compiled('twins.c', TWINS, '-lcuda', '-Wno-unused')], {'GPUTRACE_GRAPHS': 'node', 'SIMGPU_KERNEL_TIME': '.=10us', 'SIMGPU_CUPTI': cupti})
+    check_equal(metrics(run)['kernels'], 30, 'kernels, as many as ran')
+    return run, sorted((row['launches'] or 0, row['total_ns'] or 0) for row in rows(run, 'kernels') if row['symbol'] == 'k')
+
+
+def test_kernels_of_one_name_in_one_graph():
+    """Whose clone a node is, CUPTI tells its subscriber while the graph is instantiated."""
+    run, found = twins()
+    check_equal(found, [(10, 100_000), (20, 200_000)], 'executions and time of each of the two modules')
+    told = [record for record in records(run, 'DeviceGraphNode') if record['id']]
+    check_equal(len({record['id'] for record in told}), 3, 'each node and its clone')
+    check_equal({record['id'] for record in told}, {record['graph_node'] for record in records(run, 'DeviceKernel')}, 'the ids of the device records')
+
+
+def test_kernels_of_one_name_where_another_client_has_subscribed():
+    """The second subscription, that for the instantiating call, is refused: nothing tells the two apart, and nothing is guessed."""
+    run, found = twins('error=cuptiSubscribe:2:39')
+    check_equal(found, [(0, 300_000), (10, 0), (20, 0)], 'executions of each, their time apart')
+    check(any('30 kernels of graphs could be of several functions' in row['text'] for row in rows(run, 'quality-notes')), 'it is said', rows(run, 'quality-notes'))
+
+
 def test_graphs_as_a_whole():
     check_records(traced_device([program('graphs_shared')]), whole_graphs=True)
 

@@ -185,5 +185,22 @@ TEST(Findings, PageableAsynchronousCopiesOnlyWhereThatIsCertain) {
   EXPECT_EQ(find(find_findings(unsure.load_all()), "pageable-async-copies"), nullptr);
 }
 
+TEST(Findings, SlowCollectionStart) {
+  for (const i64 spent : {200'000'000, 1'200'000'000}) {
+    TraceBuilder trace;
+    const Thread main = trace.thread(100);
+    trace.add_call(main, "cuInit", 1000, 1010);
+    trace.add<DeviceOverhead>(trace.definitions(), "", 2'000'000'000, 2'000'000'000, [&](auto& r) {
+      r.kind = static_cast<u32>(OverheadKind::OwnSetup), r.start = 5'000'000'000 - spent, r.finish = 5'000'000'000;
+    });
+    const auto findings = find_findings(trace.load_all());
+    const Finding* finding = find(findings, "slow-collection-start");
+    ASSERT_EQ(finding != nullptr, spent > 300'000'000) << spent;
+    if (finding) {
+      EXPECT_EQ(evidence(*finding, "total_ns"), whole(spent));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gputrace::test

@@ -306,45 +306,74 @@ TEST(Timeline, TheNodesOfAReplayBelongToItsLaunch) {
   EXPECT_EQ(process.device.devices[0].causes[static_cast<unsigned>(IdleCause::GraphInternal)].total_ns, 100u);
 }
 
-// Two modules with a kernel of the same name, as compilers at run time make them, in one graph. The device reports nodes
-// under the ids of their clones, which nobody told.
-TEST(Timeline, NodesOfOneNameBelongToTheirOwnFunctions) {
+// Kernels of one name and shape from two modules, as nodes of one graph, under the ids of their clones.
+ProcessTrace twins(bool told) {
   DeviceBuilder trace;
   const Thread main = trace.thread(100);
   trace.name_function(0xf1, "twin", 0xa0);
   trace.name_function(0xf2, "twin", 0xa1);
-  const u64 twin = trace.text("twin");
+  trace.name_function(0xf3, "alone", 0xa1);
+  const u64 twin = trace.text("twin"), alone = trace.text("alone");
   trace.reading(500);
   trace.add<GraphInstantiate>(main, "cuGraphInstantiate", 600, 700,
-                              [](auto& r) { r.graph = 0x61, r.exec = 0x62, r.nodes = 3, r.kernel_nodes = 3; });
-  for (u64 i = 0; i < 3; ++i) {
+                              [](auto& r) { r.graph = 0x61, r.exec = 0x62, r.nodes = 4, r.kernel_nodes = 4; });
+  constexpr u64 functions[] = {0xf1, 0xf2, 0xf1, 0xf3};
+  for (u64 i = 0; i < 4; ++i) {
     trace.add<GraphNode>(main, "cuGraphInstantiate", 600, 700, [&](auto& r) {
-      r.exec = 0x62, r.node = 0x70 + i, r.function = i == 1 ? 0xf2 : 0xf1, r.grid_x = i == 2 ? 9 : 8;
+      r.exec = 0x62, r.node = 0x70 + i, r.function = functions[i], r.grid_x = i == 2 ? 9 : 8;
       r.grid_y = r.grid_z = r.block_y = r.block_z = 1, r.block_x = 256;
     });
+    if (told)
+      trace.add<DeviceGraphNode>(trace.definitions(), "", 710, 710,
+                                 [&](auto& r) { r.exec = 0x62, r.graph = 5, r.node = 0x70 + i, r.id = 900 + i; });
   }
   trace.add<DeviceGraphNode>(trace.definitions(), "", 710, 710, [](auto& r) { r.exec = 0x62, r.graph = 5; });
   for (u32 i = 0; i < 2; ++i) {
     const Nanos at = 1000 + 2000 * i;
     trace.add<GraphLaunch>(main, "cuGraphLaunch", at, at + 100, [](auto& r) { r.exec = 0x62, r.context = 0xc0; });
     trace.key(100, 20 + i, at + 5, at + 95, 6000, kCallback_cuGraphLaunch);
+    trace.kernel(20 + i, twin, at + 450, at + 650, 6000, 7, 8, 5, 901);  // the second node first
     trace.kernel(20 + i, twin, at + 300, at + 400, 6000, 7, 8, 5, 900);
-    trace.kernel(20 + i, twin, at + 450, at + 650, 6000, 7, 8, 5, 901);
     trace.kernel(20 + i, twin, at + 700, at + 1000, 6000, 7, 9, 5, 902);
+    trace.kernel(20 + i, alone, at + 1100, at + 1500, 6000, 7, 8, 5, 903);
   }
   trace.add<ObjectCall>(main, "cuGraphExecDestroy", 5500, 5510, [](auto& r) {  // before its records came
     r.object = 0x62, r.kind = static_cast<u32>(ObjectKind::GraphExec), r.what = static_cast<u32>(ObjectAct::Destroyed);
   });
   trace.reading(7000);
-  const ProcessTrace process = trace.load();
-  ASSERT_EQ(process.kernels.size(), 3u);
-  u64 sum = 0;
+  return trace.load();
+}
+
+TEST(Timeline, NodesOfOneNameBelongToTheirOwnFunctions) {
+  const ProcessTrace process = twins(true);
+  ASSERT_EQ(process.kernels.size(), 4u);
   for (const KernelLaunches& kernel : process.kernels) {
-    EXPECT_EQ(kernel.in_graphs, 2u);
+    const Function& function = process.functions[kernel.shape.function];
+    const u64 wanted = function.symbol == "alone"  ? 400
+                       : kernel.shape.grid[0] == 9 ? 300
+                       : function.handle == 0xf2   ? 200
+                                                   : 100;
+    EXPECT_EQ(kernel.executions(), 2u);
     EXPECT_EQ(kernel.times.durations.count(), 2u);
-    sum += kernel.times.durations.sum();
+    EXPECT_EQ(kernel.times.durations.sum(), 2 * wanted) << function.symbol << " " << function.handle;
   }
-  EXPECT_EQ(sum, 2u * 600u);
+  EXPECT_EQ(process.device.join.nodes_in_doubt, 0u);
+}
+
+TEST(Timeline, NodesThatCouldBeOfSeveralFunctionsAreNotTakenForOne) {
+  const ProcessTrace process = twins(false);
+  u64 executions = 0, in_doubt = 0, sure = 0;
+  for (const KernelLaunches& kernel : process.kernels) {
+    executions += kernel.executions();
+    (kernel.unjoined ? in_doubt : sure) += kernel.times.durations.sum();
+    if (kernel.unjoined) {
+      EXPECT_EQ(process.functions[kernel.shape.function].symbol, "twin");
+    }
+  }
+  EXPECT_EQ(executions, 8u) << "four nodes, two replays";
+  EXPECT_EQ(sure, 2 * 400u) << "one function of that name: it is the one";
+  EXPECT_EQ(in_doubt, 2 * 600u);
+  EXPECT_EQ(process.device.join.nodes_in_doubt, 6u);
 }
 
 // "DtoH" whose source is pinned memory of the host, as XLA calls it: CUPTI says HtoH of it, and it is the call's all the same.

@@ -1,0 +1,43 @@
+// Device collection that kept the program waiting when it began.
+#include <fmt/format.h>
+
+#include "analysis/findings/rules.h"
+#include "analysis/words/human.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kLeast = 300'000'000;  // ns; below it nobody looks for it
+
+void find_slow_collection_start(const LoadedRun& run, Findings& found) {
+  u64 longest = 0;
+  const ProcessTrace* where = nullptr;
+  for (const ProcessTrace& process : run.processes) {
+    for (const DeviceOverheadSum& sum : process.device.overhead) {
+      if (sum.kind != static_cast<u32>(OverheadKind::OwnSetup) || sum.total_ns <= longest) continue;
+      longest = sum.total_ns;
+      where = &process;
+    }
+  }
+  if (longest < kLeast) return;
+  found.push_back({"slow-collection-start",
+                   Severity::Warning,
+                   "overview",
+                   fmt::format("the program waited {} for CUPTI to be opened and switched on{}: that is ours, not the "
+                               "program's, and lies before the "
+                               "call in which it made its first context (or opened the window)",
+                               human_nanos(static_cast<Nanos>(longest)),
+                               run.processes.size() > 1 ? fmt::format(" (pid {})", where->who.pid) : ""),
+                   "leave the start-up out of what you measure, or trace without device times (GPUTRACE_COLLECT=api)",
+                   {{"total_ns", number(longest)}}});
+}
+
+}  // namespace
+
+extern constexpr FindingRule slow_collection_start_rule = {
+    .findings = {{"slow-collection-start", "opening CUPTI and its first switching on kept the program waiting"}},
+    .needs = {Need::Calls},
+    .find = find_slow_collection_start,
+};
+
+}  // namespace gputrace

@@ -1,0 +1,133 @@
+// Which clone an executable graph has of each node: device records name nodes by the ids of the clones, and only the
+// callback of a subscriber tells whose clone each is. CUPTI has room for one subscriber, so we are it for the
+// instantiating call alone, and only where nobody else is.
+//
+//   before the call   device_graph_begins(): the control lock is taken, so that no client of the program's is refused
+//   during it         heard(): node and id of its clone, on the instantiating thread
+//   after it          device_graph_node_seen() for each node; device_graph_done() gives the lock back
+#include <sys/mman.h>
+
+#include "base/raw_syscall.h"
+#include "cupti/collector.h"
+#include "cupti/untraced.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kDomainResource = 3;      // CUPTI_CB_DOMAIN_RESOURCE
+constexpr u32 kGraphNodeCloned = 20;    // CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED
+constexpr Nanos kPatience = 5'000'000;  // the program waits for no flush
+constexpr u32 kMost = 1u << 20;         // nodes of one graph
+
+// CUpti_ResourceData and CUpti_GraphData, as far as they are read.
+struct ResourceData {
+  void* context;
+  void* handle;
+  const void* descriptor;
+};
+struct GraphData {
+  void* graph;
+  void* original_graph;
+  void* node;
+  void* original_node;
+};
+
+struct Clone {
+  u64 node;  // that it is the clone of
+  u64 id;
+};
+
+// Under the control lock.
+struct Listener {
+  void* subscriber;  // nullptr: nobody listens
+  u32 thread;
+  Clone* clones;  // kMost of them, once made
+  u32 count;
+  u32 next;  // where the last one was found: nodes are asked for in the order in which they were cloned, mostly
+};
+constinit Listener listener{};
+
+u32 own_tid() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
+
+void heard(void*, u32 domain, u32 callback, const void* data) {
+  if (domain != kDomainResource || callback != kGraphNodeCloned || !data || own_tid() != listener.thread) return;
+  const auto* graph = static_cast<const GraphData*>(static_cast<const ResourceData*>(data)->descriptor);
+  if (!graph || listener.count == kMost) return;
+  UntracedScope untraced;
+  u64 id = 0;
+  if (collector.api.cuptiGetGraphNodeId(graph->node, &id) != kCuptiSuccess) return;
+  listener.clones[listener.count++] = {reinterpret_cast<u64>(graph->original_node), id};
+}
+
+bool make_room() {
+  if (listener.clones) return true;
+  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(kMost * sizeof(Clone)), PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped < 0 && mapped > -4096) return false;
+  listener.clones = reinterpret_cast<Clone*>(mapped);
+  return true;
+}
+
+bool subscribe() {
+  const CuptiApi& api = collector.api;
+  if (subscriber_is_known() || !make_room()) return false;
+  if (api.cuptiSubscribe(&listener.subscriber, heard, nullptr) != kCuptiSuccess) {
+    listener.subscriber = nullptr;
+    return false;
+  }
+  listener.thread = own_tid();
+  listener.count = listener.next = 0;
+  if (api.cuptiEnableCallback(1, listener.subscriber, kDomainResource, kGraphNodeCloned) == kCuptiSuccess) return true;
+  api.cuptiUnsubscribe(listener.subscriber);
+  listener.subscriber = nullptr;
+  return false;
+}
+
+bool listens() { return collector_is_ours() && listener.subscriber && listener.thread == own_tid(); }
+
+}  // namespace
+
+bool device_wants_nodes() {
+  const CuptiApi& api = collector.api;
+  return device_is_on() && collector.options.node_graphs && api.cuptiGetGraphNodeId && api.cuptiSubscribe &&
+         api.cuptiUnsubscribe && api.cuptiEnableCallback;
+}
+
+void device_graph_begins() {
+  if (!device_wants_nodes() || listens() || !lock_control(kPatience)) return;
+  UntracedScope untraced;
+  if (!device_wants_nodes() || !subscribe()) unlock_control();
+}
+
+void device_graph_node_seen(u64 exec, u64 node) {
+  if (!listens()) return;
+  UntracedScope untraced;
+  DeviceGraphNode record{};
+  record.header.type = static_cast<u16>(RecordType::DeviceGraphNode);
+  record.header.size = sizeof record;
+  record.exec = exec;
+  record.node = node;
+  if (collector.api.cuptiGetGraphExecId)
+    collector.api.cuptiGetGraphExecId(reinterpret_cast<void*>(exec), &record.graph);
+  for (u32 i = 0; i < listener.count; ++i) {
+    const u32 at = (listener.next + i) % listener.count;
+    if (listener.clones[at].node != node) continue;
+    listener.next = at + 1;
+    record.id = listener.clones[at].id;
+    record.header.begin = record.header.end = 0;
+    collector.host.define(&record);
+    return;
+  }
+}
+
+void device_graph_done() {
+  if (!listens()) return;
+  {
+    UntracedScope untraced;
+    collector.api.cuptiUnsubscribe(listener.subscriber);
+  }
+  listener.subscriber = nullptr;
+  unlock_control();
+}
+
+}  // namespace gputrace
