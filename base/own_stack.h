@@ -4,8 +4,10 @@
 
 namespace gputrace {
 
-// Calls function(data) on a fresh stack of 256 KiB, of which only what is used is ever there. Returns once it has
+inline constexpr long kOwnStack = 256 << 10;
+
+// Calls function(data) on a fresh stack of `size` bytes, of which only what is used is ever there. Returns once it has
 // returned. False: no memory, and it was not called. Any thread; errno may change.
-bool call_on_own_stack(void (*function)(void* data), void* data);
+bool call_on_own_stack(void (*function)(void* data), void* data, long size = kOwnStack);
 
 }  // namespace gputrace

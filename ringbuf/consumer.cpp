@@ -94,7 +94,6 @@ u64 Consumer::drain() {
 }
 
 void Consumer::drain_last() {
-  free_held();  // their records are the sink's: the last scan must not find them again
   pass(true);
   finish_all();
 }
@@ -160,7 +159,7 @@ void Consumer::scan_blocks(bool last) {
     GT_FAULT_POINT("state read");
     ++used;
     if (block_state(word) == BlockState::Reading) {
-      if (!last) continue;
+      if (!last || std::find(held_.begin(), held_.end(), i) != held_.end()) continue;
       // A consumer before us was reading it when it was killed.
       const u64 full = next_block_word(word, BlockState::Full);
       if (!segment_.state(i).compare_exchange_strong(word, full, std::memory_order_acq_rel)) continue;

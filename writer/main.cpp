@@ -3,6 +3,7 @@
 // gputrace-sidecar --recover RING TRACE                    see recover.h; TRACE may be "": none was begun
 // The first two are started by libgputrace.so alone: own session, standard descriptors on /dev/null, signals blocked; the third by
 // `gputrace recover`.
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <exception>
 
+#include "base/own_stack.h"
 #include "writer/recover.h"
 #include "writer/sidecar.h"
 #include "writer/untraced.h"
@@ -47,6 +49,12 @@ int usage() {
   return 2;
 }
 
+// Where memory is short we go first, never the program.
+void be_first_to_go() {
+  const gputrace::Fd score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
+  if (score) (void)!::write(score.get(), "1000", 4);
+}
+
 // --segment-fd N [--process-fd M]
 int follow(int count, char** arguments) {
   int segment = -1, process = -1;
@@ -62,12 +70,11 @@ int follow(int count, char** arguments) {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);  // nothing but SIGKILL and the end of the program ends us
+  be_first_to_go();
   return gputrace::Sidecar(gputrace::Fd(segment), gputrace::Fd(process), gputrace::own_environment(), environ).run();
 }
 
-}  // namespace
-
-int main(int count, char** arguments) {
+int main_of(int count, char** arguments) {
   const auto is = [&](const char* word, int words) { return count == words && !std::strcmp(arguments[1], word); };
   try {
     if (is("--version", 2)) {
@@ -80,4 +87,25 @@ int main(int count, char** arguments) {
   } catch (const std::exception&) {
     return 1;  // the producer sees the heartbeat stop, and counts
   }
+}
+
+constexpr long kStack = 1 << 20;
+
+struct Arguments {
+  int count;
+  char** words;
+  int result;
+};
+
+}  // namespace
+
+// On a stack of our own: the program's limit (ulimit -s), which is ours too, may be a few pages.
+int main(int count, char** words) {
+  Arguments arguments{count, words, 1};
+  const auto go = [](void* data) {
+    Arguments& all = *static_cast<Arguments*>(data);
+    all.result = main_of(all.count, all.words);
+  };
+  if (!gputrace::call_on_own_stack(go, &arguments, kStack)) go(&arguments);
+  return arguments.result;
 }

@@ -33,7 +33,8 @@ class ProcessWatch {
   i32 pid_;
   u64 start_time_;
   int segment_;
-  std::string image_;  // what tells one program image of the process from the next; empty: not known
+  std::string image_;               // what tells one program image of the process from the next; empty: not known
+  bool images_look_alike_ = false;  // its addresses are not randomized: only its maps tell
   Nanos next_look_ = 0;
 };
 

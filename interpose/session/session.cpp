@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <regex.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,7 +10,6 @@
 
 #include "base/own_stack.h"
 #include "base/raw_syscall.h"
-#include "base/sentence.h"
 #include "interpose/calls.h"
 #include "interpose/code/code_capture.h"
 #include "interpose/definition/facts.h"
@@ -21,6 +19,7 @@
 #include "interpose/nvtx/nvtx.h"
 #include "interpose/python/python_stack.h"
 #include "interpose/record/context_facts.h"
+#include "interpose/session/begin_or_not.h"
 #include "interpose/session/ring_file.h"
 #include "interpose/session/run_notes.h"
 #include "interpose/session/sidecar_start.h"
@@ -54,8 +53,7 @@ constinit Startup startup{};
 constinit u64 next_generation = kFirstGeneration;
 constinit u64 previous_random_id = 0;  // of the session that this process, or the parent it was forked from, had before
 constinit Options options{};
-// Why there is no session, and what can be done: for `run`, and for the line in OUTPUT/untraced. Only the thread that starts.
-constinit Sentence why{}, fix{};
+constinit Reason reason{};          // why there is no session; only the thread that starts
 constinit bool no_sidecar = false;  // it was tried
 constinit i64 thread_key = -1;
 using SetSpecific = int (*)(unsigned, const void*);
@@ -93,57 +91,7 @@ void watch_thread_end() {
   if (thread_key >= 0) set_specific(static_cast<unsigned>(thread_key), &thread_key);
 }
 
-// ------------------------------------------------------------------ whether, and what it says of itself
-
-bool process_selected(const char* pattern, const char* executable, InfoText& info) {
-  const char* slash = std::strrchr(executable, '/');
-  regex_t regex;
-  if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0) {
-    info.add("option_warning", "GPUTRACE_PROCESS is not a regular expression; every process is traced");
-    return true;
-  }
-  const bool matches = regexec(&regex, slash ? slash + 1 : executable, 0, nullptr, 0) == 0;
-  regfree(&regex);
-  return matches;
-}
-
-bool rank_is_selected(const char* list, InfoText& info, char* scratch) {
-  bool valid = false;
-  const Rank rank = read_rank(read_environment(scratch, kScratchSize));
-  if (rank_selected(list, rank, valid)) return true;
-  if (!valid) {
-    info.add("option_warning",
-             "GPUTRACE_RANKS cannot be read (expected a list such as 0,8-15,local0); every rank is traced");
-    return true;
-  }
-  why << "GPUTRACE_RANKS=" << list << " does not select ";
-  if (rank.rank < 0)
-    why << "a process without a rank";
-  else
-    why << "rank " << static_cast<u64>(rank.rank);
-  fix << "unset GPUTRACE_RANKS, or name the rank in it";
-  return false;
-}
-
-// What the user asked for leaves this process out, or not.
-bool is_wanted(InfoText& info, const char* executable, char* scratch) {
-  if (!options.enabled) {
-    why << "GPUTRACE=0 turns tracing off";
-    fix << "unset GPUTRACE";
-    return false;
-  }
-  if (!options.collect_any) {
-    why << "GPUTRACE_COLLECT=" << copied_variable("GPUTRACE_COLLECT") << " leaves nothing that this version collects";
-    fix << "GPUTRACE_COLLECT=api,device";
-    return false;
-  }
-  if (options.process && !process_selected(options.process, executable, info)) {
-    why << "GPUTRACE_PROCESS=" << options.process << " does not match this program";
-    fix << "unset GPUTRACE_PROCESS, or let it match the executable's name";
-    return false;
-  }
-  return !options.ranks || rank_is_selected(options.ranks, info, scratch);
-}
+// ------------------------------------------------------------------ what it says of itself
 
 void describe_process(InfoText& info, char* scratch, u32 capacity, char* executable, u32 executable_capacity) {
   info.add("version", GT_VERSION);
@@ -184,51 +132,14 @@ bool write_texts(Texts& texts) {
   return texts.schema_size <= kScratchSize;
 }
 
-Bytes choose_budget(InfoText& info) {
-  Bytes budget = options.buffer;
-  const Bytes limit = cgroup_budget();
-  if (limit < budget) {
-    budget = limit & ~u64{4095};
-    info.add("option_warning",
-             "the memory limit of the container leaves less than GPUTRACE_BUFFER; a smaller ring is used");
-  }
-  info.add("option.buffer_bytes", budget);
-  return budget;
-}
-
-// What an errno of ours means, in the words of the case.
-const char* error_word(int error) {
-  switch (error) {
-    case ENOMEM:
-      return "there is not enough memory";
-    case ENOENT:
-      return "there is no such file";
-    case EACCES:
-      return "it is not executable";
-    case ENOEXEC:
-      return "it is no program of this machine";
-    case EAGAIN:
-      return "no more processes are allowed (ulimit -u)";
-    case EMFILE:
-    case ENFILE:
-      return "no more open files are allowed (ulimit -n)";
-    case EPERM:
-    case ENOSYS:
-      return "a system call that it needs is not allowed here";
-    case ENOSPC:
-      return "there is no room left";
-    default:
-      return "the system refused it";
-  }
-}
-
 int say_no_ring(Bytes budget, int error) {
-  why << "the ring of " << budget << " bytes cannot be had: ";
+  reason.what << "the ring of " << budget << " bytes cannot be had: ";
   if (error == EFBIG)
-    why << "files may not be that large here (ulimit -f)";
+    reason.what << "files may not be that large here (ulimit -f)";
   else
-    why << error_word(error);
-  fix << (error == ENOMEM || error == EFBIG || error == ENOSPC ? "a smaller GPUTRACE_BUFFER, or a higher limit" : "");
+    reason.what << error_word(error);
+  reason.fix << (error == ENOMEM || error == EFBIG || error == ENOSPC ? "a smaller GPUTRACE_BUFFER, or a higher limit"
+                                                                      : "");
   return error;
 }
 
@@ -240,10 +151,11 @@ int start_writer(int segment, char* scratch) {
   }
   const int error = launch_sidecar(options.sidecar, segment, scratch, kScratchSize);
   if (error) {
-    why << "gputrace-sidecar could not be started" << (options.sidecar ? " (GPUTRACE_SIDECAR=" : "")
-        << (options.sidecar ? options.sidecar : "") << (options.sidecar ? ")" : "") << ": " << error_word(error);
-    fix << (options.sidecar ? "unset GPUTRACE_SIDECAR"
-                            : "install the whole tree: the sidecar belongs beside the library");
+    reason.what << "gputrace-sidecar could not be started" << (options.sidecar ? " (GPUTRACE_SIDECAR=" : "")
+                << (options.sidecar ? options.sidecar : "") << (options.sidecar ? ")" : "") << ": "
+                << error_word(error);
+    reason.fix << (options.sidecar ? "unset GPUTRACE_SIDECAR"
+                                   : "install the whole tree: the sidecar belongs beside the library");
     no_sidecar = true;
   }
   return error;
@@ -264,12 +176,13 @@ int start_with(Texts& texts) {
   describe_process(info, texts.scratch, kScratchSize, executable, sizeof executable);
   options = read_options(info);
   gate.libraries.store(options.collect_libraries ? kLibrariesOn : kLibrariesOff, std::memory_order_relaxed);
-  if (!is_wanted(info, executable, texts.scratch)) return -1;
+  if (!is_wanted(options, info, executable, texts.scratch, kScratchSize, reason)) return -1;
 
   describe_nvtx(info, options);
-  reset_python_stacks(options.collect_python, info);
   SegmentRequest request;
-  request.budget = choose_budget(info);
+  request.budget = choose_budget(options, info, reason);
+  if (!request.budget) return ENOMEM;
+  reset_python_stacks(options.collect_python, info);
   configure_device_collection(options, request.budget);
   request.clock = detect_clock();
   request.on_full = options.on_full;
@@ -314,21 +227,21 @@ int start_with(Texts& texts) {
 // To `run`, where there is one; and into OUTPUT/untraced, where the process was to be traced and could not be. Only the
 // sidecar knows where that is.
 void say_untraced(int error, const Texts& texts) {
-  if (!*why.text()) {
-    why << "tracing could not begin: " << error_word(error);
-    fix << (error == ENOMEM ? "a smaller GPUTRACE_BUFFER, or a higher limit" : "");
+  if (!*reason.what.text()) {
+    reason.what << "tracing could not begin: " << error_word(error);
+    reason.fix << (error == ENOMEM ? "a smaller GPUTRACE_BUFFER, or a higher limit" : "");
   }
-  note_untraced(why.text(), fix.text());
+  note_untraced(reason.what.text(), reason.fix.text());
   if (error < 0 || no_sidecar || !options.start_sidecar || !texts.memory) return;
-  launch_untraced(options.sidecar, why.text(), fix.text(), texts.scratch, kScratchSize);
+  launch_untraced(options.sidecar, reason.what.text(), reason.fix.text(), texts.scratch, kScratchSize);
 }
 
 int start_session() {
   copy_environment();
   if (is_privileged()) return -1;
   if (!is_first_copy()) return -1;
-  why.clear();
-  fix.clear();
+  reason.what.clear();
+  reason.fix.clear();
   no_sidecar = false;
   Texts texts{};
   const int error = write_texts(texts) ? start_with(texts) : ENOMEM;

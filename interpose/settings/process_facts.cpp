@@ -53,82 +53,6 @@ u64 own_pid_namespace() {
   return bracket ? parse_decimal(bracket + 1) : 0;
 }
 
-struct Path {
-  char text[1024] = "";
-  u64 size = 0;
-  bool fits = true;
-  void append(const char* piece, u64 length) {
-    if (size + length >= sizeof text) {
-      fits = false;
-      return;
-    }
-    std::memcpy(text + size, piece, length);
-    size += length;
-    text[size] = 0;
-  }
-  void append(const char* piece) { append(piece, std::strlen(piece)); }
-};
-
-bool read_number(const char* folder, const char* name, u64& value) {
-  Path path;
-  path.append(folder);
-  path.append("/");
-  path.append(name);
-  char text[64];
-  const u64 size = path.fits ? read_small_file(path.text, text, sizeof text - 1) : 0;
-  if (!size || text[0] < '0' || text[0] > '9') return false;  // "max" is no limit
-  text[size] = 0;
-  value = parse_decimal(text);
-  return true;
-}
-
-// File cache that the kernel can give back: it counts as free.
-u64 reclaimable(const char* folder, const char* key) {
-  Path path;
-  path.append(folder);
-  path.append("/memory.stat");
-  char text[4096];
-  const u64 size = path.fits ? read_small_file(path.text, text, sizeof text - 1) : 0;
-  text[size] = 0;
-  const char* at = std::strstr(text, key);
-  return at ? parse_decimal(at + std::strlen(key)) : 0;
-}
-
-Bytes budget_below(u64 limit, u64 used, u64 cache) {
-  if (limit >= (1ull << 60)) return ~0ull;
-  used = used > cache ? used - cache : 0;
-  const u64 free = limit > used ? limit - used : 0;
-  u64 budget = 64ull << 20;
-  if (limit / 100 < budget) budget = limit / 100;
-  if (free / 10 < budget) budget = free / 10;
-  return budget;
-}
-
-Bytes budget_of_folder(const char* folder, bool v2) {
-  u64 limit, used = 0;
-  if (!read_number(folder, v2 ? "memory.max" : "memory.limit_in_bytes", limit)) return ~0ull;
-  read_number(folder, v2 ? "memory.current" : "memory.usage_in_bytes", used);
-  return budget_below(limit, used, reclaimable(folder, v2 ? "\ninactive_file " : "\ntotal_inactive_file "));
-}
-
-// Every ancestor limits too. In a container the path of the host is often not visible: the mount's root then is the
-// container's own.
-Bytes budget_of_group(const char* mount, const char* group, u64 group_length, bool v2) {
-  Bytes budget = ~0ull;
-  Path path;
-  path.append(mount);
-  const u64 root = path.size;
-  path.append(group, group_length);
-  for (;;) {
-    const Bytes here = path.fits ? budget_of_folder(path.text, v2) : ~0ull;
-    if (here < budget) budget = here;
-    while (path.size > root && path.text[path.size - 1] != '/') --path.size;
-    if (path.size <= root) break;
-    path.text[--path.size] = 0;
-  }
-  return budget;
-}
-
 }  // namespace
 
 u64 read_small_file(const char* path, char* out, u64 capacity) {
@@ -156,34 +80,6 @@ Identity own_identity() {
     identity.random_id = (identity.start_time << 32) ^ (static_cast<u64>(identity.pid) * 0x9e3779b97f4a7c15ull);
   }
   return identity;
-}
-
-Bytes cgroup_budget() {
-  char text[4096];
-  const u64 size = read_small_file("/proc/self/cgroup", text, sizeof text - 1);
-  text[size] = 0;
-  Bytes budget = ~0ull;
-  for (const char* line = text; *line;) {
-    const char* end = std::strchr(line, '\n');
-    if (!end) end = line + std::strlen(line);
-    const char* controllers = static_cast<const char*>(std::memchr(line, ':', static_cast<u64>(end - line)));
-    const char* group =
-        controllers
-            ? static_cast<const char*>(std::memchr(controllers + 1, ':', static_cast<u64>(end - controllers - 1)))
-            : nullptr;
-    if (group) {
-      const u64 names = static_cast<u64>(group - controllers - 1);
-      const bool v2 = names == 0;
-      const bool v1 = names == 6 && std::memcmp(controllers + 1, "memory", 6) == 0;
-      const u64 length = static_cast<u64>(end - group - 1);
-      const Bytes here = v2   ? budget_of_group("/sys/fs/cgroup", group + 1, length, true)
-                         : v1 ? budget_of_group("/sys/fs/cgroup/memory", group + 1, length, false)
-                              : ~0ull;
-      if (here < budget) budget = here;
-    }
-    line = *end ? end + 1 : end;
-  }
-  return budget;
 }
 
 u64 file_of_address(const void* address, char* out, u64 capacity) {

@@ -1,4 +1,4 @@
-// What a process can find out about itself through /proc and the kernel: identity, memory limits, its own path. Cold; no
+// What a process can find out about itself through /proc and the kernel: identity, its own path. Cold; no
 // allocation.
 #pragma once
 
@@ -16,10 +16,6 @@ struct Identity {
   i32 pid = 0;
 };
 Identity own_identity();
-
-// The largest budget that the memory cgroup (v1 or v2) leaves for us: at most 64 MB, 1 % of the limit and 10 % of what
-// is free below it. ~0: there is no limit.
-Bytes cgroup_budget();
 
 // The file that holds `address`, absolute; 0: not known. Returns the length, out is terminated.
 u64 file_of_address(const void* address, char* out, u64 capacity);

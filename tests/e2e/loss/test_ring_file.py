@@ -137,7 +137,7 @@ def test_the_first_process_of_a_container():
                 gputrace('recover', scratch('c'))
             launches, dropped, said = launches_and_dropped(scratch('c'))
             wanted = int(re.search(rb'launches (\d+)', out)[1])
-            check_equal(launches + dropped, wanted, f'{what}, {ends}: stored and dropped is what the program did')
+            check_equal(launches + dropped, wanted, f'{what}, {ends}: stored and dropped is what the program did ({said["sections"]["quality"]["rows"]}, {said["coverage"]})')
             check(not rings('c'), 'no ring is left')
             shutil.rmtree(scratch('c'))
     # Elsewhere, and where the user says so, the ring is in memory.
