@@ -1,5 +1,7 @@
 #include "analysis/load.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <atomic>
 #include <limits>
@@ -46,6 +48,15 @@ TimeWindow window_for(const LoadRequest& request, const std::vector<std::string>
   return window;
 }
 
+// Somebody may have put it there.
+bool has_strange_owner(const std::string& file) {
+  struct stat own {
+  }, around{};
+  const std::size_t slash = file.rfind('/');
+  const std::string directory = slash == std::string::npos ? "." : file.substr(0, slash + 1);
+  return ::stat(file.c_str(), &own) == 0 && ::stat(directory.c_str(), &around) == 0 && own.st_uid != around.st_uid;
+}
+
 Loaded load_file(const std::string& file, TimeWindow window) {
   Loaded loaded;
   auto opened = TraceReader::open(file);
@@ -55,6 +66,8 @@ Loaded load_file(const std::string& file, TimeWindow window) {
   }
   loaded.process = load_process(opened.value(), window);
   loaded.process->who.file = file;
+  if (has_strange_owner(file))
+    loaded.process->notes.push_back("the file belongs to another user than its directory: " + file);
   return loaded;
 }
 

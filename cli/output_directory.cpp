@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "base/fd.h"
+#include "base/trusted_directory.h"
 #include "cli/environment.h"
 #include "trace/file.h"
 
@@ -149,7 +150,7 @@ OutputDirectory resolve_output(const std::string& wanted) {
   return output;
 }
 
-PreparedOutput prepare_output(const std::string& root) {
+PreparedOutput prepare_output(const std::string& root, bool allow_shared) {
   PreparedOutput prepared;
   const auto refuse = [&](const std::string& path, int error) {
     prepared.problem = path + (error == EROFS                       ? " is read-only"
@@ -160,7 +161,8 @@ PreparedOutput prepare_output(const std::string& root) {
     remove_if_empty(prepared);
     return prepared;
   };
-  for (std::size_t at = 1; at <= root.size(); ++at) {
+  const bool led_astray = distrust_directory(root) == Distrust::ForeignLink;
+  for (std::size_t at = 1; at <= root.size() && !led_astray; ++at) {
     if (at != root.size() && root[at] != '/') continue;
     const std::string part = root.substr(0, at);
     if (mkdir(part.c_str(), 0700) == 0) {
@@ -172,6 +174,13 @@ PreparedOutput prepare_output(const std::string& root) {
     struct stat about;
     if (stat(part.c_str(), &about) != 0) return refuse(part, error == EEXIST ? errno : error);
     if (!S_ISDIR(about.st_mode)) return refuse(part, ENOTDIR);
+  }
+  const Distrust distrust = distrust_directory(root);
+  if (distrust == Distrust::ForeignLink || (distrust != Distrust::None && !allow_shared)) {
+    prepared.problem = root + why_distrusted(distrust);
+    prepared.fix = distrust == Distrust::ForeignLink ? "-o DIR" : "-o DIR of your own, or --allow-shared-dir";
+    remove_if_empty(prepared);
+    return prepared;
   }
   if (const int error = write_probe(root)) return refuse(root, error);
   return prepared;

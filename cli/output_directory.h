@@ -22,7 +22,7 @@ struct PreparedOutput {
   std::string problem, fix;       // why nothing can be written there; empty: it can
 };
 // Makes `root` with its parents (0700) and writes a probe into it, which is removed. What was made stays only where it works.
-PreparedOutput prepare_output(const std::string& root);
+PreparedOutput prepare_output(const std::string& root, bool allow_shared);
 // Removes what prepare_output() made, if nothing was put there.
 void remove_if_empty(const PreparedOutput& prepared);
 

@@ -24,6 +24,8 @@ constexpr u32 kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr u32 kArchitecture = 0;
 #endif
 
+constexpr u32 kX32 = 0x40000000;  // the numbers of x32, for the same architecture
+
 // Refused with EPERM. A list of what is refused, not of what is allowed: a new libc may need a call that nobody knows
 // yet.
 constexpr u32 kRefused[] = {
@@ -50,10 +52,49 @@ constexpr u32 kRefused[] = {
     SYS_perf_event_open,
     SYS_init_module,
     SYS_kexec_load,
+    SYS_finit_module,
+    SYS_setresuid,
+    SYS_setresgid,
+    SYS_setreuid,
+    SYS_setregid,
+    SYS_setgroups,
+    SYS_capset,
+    SYS_unshare,
+    SYS_setns,
+    SYS_chroot,
+    SYS_pivot_root,
+    SYS_keyctl,
+    SYS_add_key,
+    SYS_request_key,
+    SYS_userfaultfd,
+    SYS_open_by_handle_at,
+    SYS_linkat,
+    SYS_symlinkat,
+    SYS_mknodat,
+    SYS_fchownat,
+#ifdef SYS_io_uring_setup
+    SYS_io_uring_setup,
+    SYS_io_uring_enter,
+    SYS_io_uring_register,
+#endif
+#ifdef SYS_pidfd_getfd
+    SYS_pidfd_getfd,
+    SYS_process_madvise,
+#endif
+#ifdef SYS_open_tree
+    SYS_open_tree,
+    SYS_move_mount,
+    SYS_fsopen,
+#endif
 #ifdef SYS_clone3
     SYS_clone3,
 #endif
 #ifdef SYS_unlink
+    SYS_link,
+    SYS_symlink,
+    SYS_mknod,
+    SYS_chown,
+    SYS_lchown,
     SYS_unlink,
     SYS_rename,
     SYS_fork,
@@ -76,8 +117,12 @@ void confine(int ring_directory) {
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),  // another table of calls: int 0x80
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+#ifdef __x86_64__
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kX32, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+#endif
   };
   constexpr std::size_t kAfterList = 3;  // instructions before the refusal
   for (std::size_t i = 0; i < refused.size(); ++i)

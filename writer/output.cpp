@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/trusted_directory.h"
+
 namespace gputrace {
 namespace {
 
@@ -64,21 +66,18 @@ OutputError describe(const std::string& path, int error) {
 }
 
 Result<OutputDirectory, OutputError> open_directory(const std::string& path, const Environment& environment) {
-  struct stat link {};
-  const uid_t self = ::geteuid();
-  const auto strange = [&](uid_t owner) { return self != 0 && owner != self && owner != 0; };
-  if (::lstat(path.c_str(), &link) == 0 && S_ISLNK(link.st_mode) && strange(link.st_uid))
-    return Failure{OutputError{path + " is a link that another user made; tracing is off, your program continues",
-                               "GPUTRACE_OUTPUT=$HOME/gputrace-%j"}};
+  const Distrust distrust = distrust_directory(path);
+  const bool shared = environment("GPUTRACE_ALLOW_SHARED_DIR") == "1" && distrust != Distrust::ForeignLink;
+  if (distrust != Distrust::None && !shared)
+    return Failure{OutputError{path + why_distrusted(distrust) + "; tracing is off, your program continues",
+                               distrust == Distrust::ForeignLink
+                                   ? "GPUTRACE_OUTPUT=$HOME/gputrace-%j"
+                                   : "GPUTRACE_OUTPUT=DIR of your own, or GPUTRACE_ALLOW_SHARED_DIR=1"}};
   OutputDirectory directory;
   directory.path = path;
+  directory.shared = distrust != Distrust::None;
   directory.fd.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory.fd) return Failure{describe(path, errno)};
-  struct stat status {};
-  if (::fstat(directory.fd.get(), &status) != 0) return Failure{describe(path, errno)};
-  if (strange(status.st_uid) && environment("GPUTRACE_ALLOW_SHARED_DIR") != "1")
-    return Failure{OutputError{path + " belongs to another user; tracing is off, your program continues",
-                               "GPUTRACE_OUTPUT=DIR of your own, or GPUTRACE_ALLOW_SHARED_DIR=1"}};
   return directory;
 }
 
@@ -167,6 +166,7 @@ Result<OutputDirectory, OutputError> open_output(std::string_view pattern, const
     std::string path = absolute(expand_tokens(pattern, names, environment, number));
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     bool is_new = false;
+    if (distrust_directory(path) == Distrust::ForeignLink) return open_directory(path, environment);
     if (const int error = make_directories(path, is_new)) return Failure{describe(path, error)};
     if (numbered && !is_new && number < kMaxNumber) continue;
     return open_directory(path, environment);

@@ -28,7 +28,8 @@ std::string trace_name(const OutputNames& names);
 
 struct OutputDirectory {
   Fd fd;
-  std::string path;  // absolute
+  std::string path;     // absolute
+  bool shared = false;  // others may write to it, or own it: allowed by GPUTRACE_ALLOW_SHARED_DIR
 };
 struct OutputError {
   std::string what, fix;  // one line each

@@ -7,7 +7,6 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kMaxValue = 4096;  // of one variable
 constexpr std::size_t kMaxVariables = 200;
 
 std::string unescape(std::string_view text) {
@@ -122,7 +121,7 @@ void add_host_info(InfoLines& lines, const SegmentHeader& header, const OutputNa
     const std::string_view entry(*variable);
     const std::size_t equals = entry.find('=');
     if (equals == std::string_view::npos || !environment_allowed(entry.substr(0, equals))) continue;
-    lines.emplace_back("env." + std::string(entry.substr(0, equals)), redact(entry.substr(equals + 1, kMaxValue)));
+    lines.emplace_back("env." + std::string(entry.substr(0, equals)), environment_value(entry.substr(equals + 1)));
     ++listed;
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "base/types.h"
+
 namespace gputrace {
 namespace {
 
@@ -31,13 +33,18 @@ bool is_secret_name(std::string_view name) {
   }
   static constexpr std::array kAnywhere = {"secret", "passw",     "passphrase", "credential",
                                            "apikey", "accesskey", "privatekey", "authorization"};
-  static constexpr std::array kLast = {"token",  "key",    "pwd", "pass",      "auth", "jwt",
-                                       "cookie", "bearer", "sig", "signature", "pin"};
+  static constexpr std::array kLast = {"token",  "key", "pwd",       "pass", "auth", "jwt", "cookie",
+                                       "bearer", "sig", "signature", "pin",  "pw",   "psk", "passcode"};
   for (const char* word : kAnywhere)
     if (flat.find(word) != std::string::npos) return true;
   for (const char* word : kLast)
     if (last == word) return true;
   return flat.size() > 5 && (flat.ends_with("authtoken") || flat.ends_with("accesstoken"));
+}
+
+bool is_cookie(std::string_view name) {
+  return name.size() >= 6 &&
+         std::equal(name.end() - 6, name.end(), "cookie", [](char a, char b) { return lower(a) == b; });
 }
 
 bool is_small_number(std::string_view value) {
@@ -64,8 +71,14 @@ std::string hide_named_values(std::string_view text) {
       continue;
     ++at;
     while (at < text.size() && (text[at] == '"' || text[at] == '\'' || text[at] == ' ' || text[at] == '=')) ++at;
+    const char before = text[at - 1];
+    const bool quoted = before == '"' || before == '\'';
     std::size_t stop = at;
-    while (stop < text.size() && !ends_value(text[stop])) ++stop;
+    if (is_cookie(name))
+      stop = text.size();  // of one "name=value; name=value"
+    else if (quoted && text.find(before, at) != std::string_view::npos)
+      stop = text.find(before, at);
+    while (stop < text.size() && !quoted && !ends_value(text[stop])) ++stop;
     const bool scheme = stop < text.size() && text[stop] == ' ' &&
                         (stop - at == 6 || stop - at == 5);  // Authorization: Bearer XYZ, Basic XYZ
     if (scheme)
@@ -101,8 +114,11 @@ std::string hide_url_credentials(std::string_view text) {
 }
 
 bool looks_like_key(std::string_view run) {
-  static constexpr std::array kPrefixes = {"hf_",   "ghp_",  "gho_", "ghs_", "github_pat_", "glpat-", "sk-",
-                                           "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza",        "nvapi-", "wandb_"};
+  static constexpr std::array kPrefixes = {
+      "hf_",     "ghp_", "gho_",    "ghs_",  "ghu_",  "ghr_",     "github_pat_",    "glpat-", "gldt-", "sk-",  "sk_",
+      "rk_",     "pk_",  "xoxa-",   "xoxb-", "xoxe-", "xoxp-",    "xoxr-",          "xoxs-",  "xapp-", "AKIA", "ASIA",
+      "AIza",    "ya29", "GOCSPX-", "npm_",  "pypi-", "dckr_pat", "nvapi-",         "wandb_", "dop_v", "dapi", "shpat",
+      "sq0atp-", "key-", "lin_api", "figd_", "r8_",   "hvs.",     "AGE-SECRET-KEY-"};
   for (const std::string_view prefix : kPrefixes)
     if (run.size() >= prefix.size() + 12 && run.starts_with(prefix)) return true;
   const bool digits = std::any_of(run.begin(), run.end(), is_digit);
@@ -113,45 +129,120 @@ bool looks_like_key(std::string_view run) {
          std::count(run.begin(), run.end(), '_') + std::count(run.begin(), run.end(), '-') < 4;
 }
 
+// A secret key of AWS: 40 characters of base64, slashes among them.
+bool looks_like_aws_secret(std::string_view run) {
+  const auto any = [run](auto&& is) { return std::any_of(run.begin(), run.end(), is); };
+  return run.size() == 40 && run.front() != '/' && any(is_digit) && any(is_lower) && any(is_upper);
+}
+
+// What follows a key's first line is the key.
+std::size_t find_pem(std::string_view text) {
+  const std::size_t begin = text.find("-----BEGIN ");
+  return begin == std::string_view::npos || text.find("KEY", begin) == std::string_view::npos ? text.size() : begin;
+}
+
+bool is_base64(char c) { return is_digit(c) || is_lower(c) || is_upper(c) || c == '/' || c == '+'; }
+
 // Runs of letters and digits; a JSON web token also holds dots.
 std::string hide_keys(std::string_view text) {
   std::string out;
-  for (std::size_t i = 0; i < text.size();) {
+  const std::size_t pem = find_pem(text);
+  for (std::size_t i = 0; i < pem;) {
     if (!is_word(text[i])) {
       out += text[i++];
       continue;
     }
     std::size_t end = i;
-    const bool jwt = text.substr(i, 3) == "eyJ";
-    while (end < text.size() &&
-           (is_word(text[end]) || text[end] == '+' || (text[end] == '=' && end - i >= 32) || (jwt && text[end] == '.')))
+    while (end < pem && is_base64(text[end])) ++end;
+    if (looks_like_aws_secret(text.substr(i, end - i))) {
+      out += kHidden;
+      i = end;
+      continue;
+    }
+    end = i;
+    const bool dotted = text.substr(i, 3) == "eyJ" || text.substr(i, 3) == "SG." || text.substr(i, 5) == "ya29.";
+    while (end < pem && (is_word(text[end]) || text[end] == '+' || (text[end] == '=' && end - i >= 32) ||
+                         (dotted && text[end] == '.')))
       ++end;
     const std::string_view run = text.substr(i, end - i);
-    const bool is_jwt = jwt && run.size() >= 20 && std::count(run.begin(), run.end(), '.') == 2;
-    out += is_jwt || looks_like_key(run) ? kHidden : run;
+    const bool is_token = dotted && run.size() >= 20 && std::count(run.begin(), run.end(), '.') >= 1;
+    out += is_token || looks_like_key(run) ? kHidden : run;
     i = end;
   }
-  return out;
+  return pem == text.size() ? out : out.append(kHidden);
 }
 
 }  // namespace
 
 std::string redact(std::string_view text) { return hide_keys(hide_url_credentials(hide_named_values(text))); }
 
+namespace {
+
+// What an argument's own form says of the next one.
+enum class Next : u8 { Plain, Secret, Login };
+
+std::string hide_login(std::string_view login) {
+  const std::size_t colon = login.find(':');
+  return colon == std::string_view::npos ? redact(login) : std::string(login.substr(0, colon + 1)).append(kHidden);
+}
+
+// "-pSECRET": a letter with its value. Words that begin so are few.
+bool is_password_letter(std::string_view argument) {
+  if (argument.size() < 3 || argument.substr(0, 2) != "-p" || is_small_number(argument.substr(2))) return false;
+  for (const std::string_view word : {"-pthread", "-pedantic", "-print", "-profile", "-port", "-plugin", "-path",
+                                      "-pipe", "-pix_fmt", "-preset", "-pass"}) {
+    if (argument.starts_with(word)) return false;
+  }
+  return true;
+}
+
+std::string redact_argument(const std::string& argument, Next& next) {
+  next = Next::Plain;
+  const std::size_t begin = argument.find_first_not_of('-');
+  if (begin == std::string::npos) return argument;
+  const bool option = begin > 0;
+  const std::size_t equals = argument.find('=');
+  const std::string_view name = std::string_view(argument).substr(begin, equals - begin);
+  const bool word = !name.empty() && std::all_of(name.begin(), name.end(), is_word);
+  if (equals != std::string::npos && word) {  // the whole rest is the value, blanks too
+    const std::string_view value = std::string_view(argument).substr(equals + 1);
+    if (is_secret_name(name) && !value.empty() && !is_small_number(value))
+      return argument.substr(0, equals + 1).append(kHidden);
+    if (option && (name == "user" || name == "proxy-user")) return argument.substr(0, equals + 1) + hide_login(value);
+  }
+  if (!option || equals != std::string::npos) return redact(argument);
+  if (argument == "-p" || argument == "-b" || is_secret_name(name)) next = Next::Secret;
+  if (argument == "-u" || argument == "-U" || argument == "--user" || argument == "--proxy-user") next = Next::Login;
+  if (is_password_letter(argument)) return std::string("-p").append(kHidden);
+  if (argument.starts_with("-u") && argument.find(':') != std::string::npos) return hide_login(argument);
+  return redact(argument);
+}
+
+}  // namespace
+
 std::vector<std::string> redact_arguments(const std::vector<std::string>& arguments) {
   std::vector<std::string> out;
-  bool hide_next = false;
+  Next next = Next::Plain;
   for (const std::string& argument : arguments) {
     const bool option = argument.size() > 1 && argument[0] == '-';
-    if (hide_next && !option && !is_small_number(argument))
-      out.emplace_back(kHidden);
-    else
-      out.push_back(redact(argument));
-    hide_next = option && argument.find('=') == std::string::npos &&
-                is_secret_name(argument.substr(
-                    argument.find_first_not_of('-') == std::string::npos ? 0 : argument.find_first_not_of('-')));
+    if (next != Next::Plain && !option && !is_small_number(argument)) {
+      out.push_back(next == Next::Login ? hide_login(argument) : std::string(kHidden));
+      next = Next::Plain;
+      continue;
+    }
+    out.push_back(redact_argument(argument, next));
   }
   return out;
+}
+
+// Numbers, words, lists, paths; nothing with a user, a host behind @ or what looks like a key.
+std::string environment_value(std::string_view value) {
+  constexpr std::size_t kMost = 1024;
+  constexpr std::string_view kMarks = "_.,:;=+^%/-* ()[]|";
+  const auto plain = [kMarks](char c) { return is_word(c) || kMarks.find(c) != std::string_view::npos; };
+  if (value.size() > kMost || !std::all_of(value.begin(), value.end(), plain) || redact(value) != value)
+    return std::string(kHidden);
+  return std::string(value);
 }
 
 bool environment_allowed(std::string_view name) {

@@ -154,6 +154,7 @@ bool Sidecar::open_trace(const SegmentView& segment) {
     return false;
   }
   directory_ = std::move(opened).value();
+  if (directory_.shared) info_.emplace_back("shared_directory", "1");
   u64 limit = kDefaultMaxSize;
   const std::string limit_text = environment_("GPUTRACE_MAX_SIZE");
   if (const u64 asked = parse_bytes(limit_text))

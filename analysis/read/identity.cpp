@@ -110,6 +110,9 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   for (const auto& [key, value] : reader.info_lines()) {
     if (key.compare(0, 7, "option.") == 0) process.options[key.substr(7)] = value;
     if (key == "option_warning") process.warnings.push_back(value);
+    if (key == "shared_directory")
+      process.notes.push_back(
+          "written into a directory that other users own or may write to (GPUTRACE_ALLOW_SHARED_DIR)");
     if (key == "disk_stop") process.notes.push_back("writing stopped: " + value);
     if (key != "not_collected") continue;
     const std::size_t colon = value.find(": ");

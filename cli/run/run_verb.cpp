@@ -162,8 +162,9 @@ void report_ending(const Arguments& command, const Target& target, const Places&
 int run_verb(const Arguments& arguments, Globals& globals) {
   OptionParser parser("gputrace run", "Traces a program: sets the environment, runs it, ends as it ended.", globals);
   TraceOptions options;
-  bool afresh = false;
+  bool afresh = false, allow_shared = false;
   add_trace_options(parser, options);
+  parser.flag("--allow-shared-dir", allow_shared, "write into a directory that other users own or may write to");
   parser.flag("-f,--force", afresh, "remove the traces that are in the output directory already");
   parser.footer(
       "Then: -- CMD [ARGUMENTS]. Exit code and signal are those of CMD; 125: our own failure, 126: CMD cannot be "
@@ -181,7 +182,8 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   if (!unreachable.empty()) warn(unreachable);
   warn_of_unknown_variables();
   const OutputDirectory output = resolve_output(wanted_output(options));
-  PreparedOutput prepared = prepare_output(output.root);
+  allow_shared = allow_shared || variable("GPUTRACE_ALLOW_SHARED_DIR") == "1";
+  PreparedOutput prepared = prepare_output(output.root, allow_shared);
   if (!prepared.problem.empty()) return refuse(prepared);
   if (afresh && output.pattern == output.root) remove_traces(output.root);
   const std::set<std::string> before = traces_below(output.root);
@@ -190,6 +192,7 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   if (simulated.major != 0 && !simulated.complete) warn(what_is_incomplete(simulated));
   Variables variables = trace_variables(options, places, output.pattern, simulated.preloads);
   variables.emplace_back("GPUTRACE_RUN", run);
+  if (allow_shared) variables.emplace_back("GPUTRACE_ALLOW_SHARED_DIR", "1");
   const RunNotes notes;
   variables.emplace_back("GPUTRACE_RUN_NOTES", notes.path());
   if (!globals.quiet) say("writing to " + output.shown);

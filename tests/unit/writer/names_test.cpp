@@ -1,11 +1,15 @@
 // Where a trace goes, what it is called, and what it may say about its process.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <map>
 
 #include "base/clock.h"
 #include "tests/unit/trace/helpers.h"
+#include "writer/confine.h"
 #include "writer/output.h"
 #include "writer/process_info.h"
 #include "writer/redact.h"
@@ -132,7 +136,10 @@ TEST(Redact, HidesSecretsAndNothingElse) {
   for (const auto& [given, expected] : std::vector<std::pair<std::string, std::string>>{
            {"--token=abc", "--token=***"},
            {"HF_TOKEN=abcdef", "HF_TOKEN=***"},
-           {"--db-password='p w'", "--db-password='*** w'"},
+           {"--db-password='p w'", "--db-password='***'"},
+           {"Cookie: session=abc; theme=dark", "Cookie: ***"},
+           {"wJalrXUtnFEMI/K7MDENG/bPxRfiCY8XAMPLEKEY", "***"},
+           {"-----BEGIN RSA PRIVATE KEY-----\nMIIEow", "***"},
            {"https://ann:pw@host/x?api_key=12345678z&a=b", "https://***@host/x?api_key=***&a=b"},
            {"Authorization: Bearer abc.def", "Authorization: ***"},
            {"{\"secret\": \"v\", \"n\": 1}", "{\"secret\": \"***\", \"n\": 1}"},
@@ -154,6 +161,93 @@ TEST(Redact, HidesSecretsAndNothingElse) {
                                               "--epochs", "3",         "-p",         "8080"};
   const std::vector<std::string> expected = {"train.py", "--api-key", "***", "--token", "--epochs", "3", "-p", "8080"};
   EXPECT_EQ(redact_arguments(arguments), expected);
+  for (const auto& [given, wanted] : std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>>{
+           {{"-p", "hunter2"}, {"-p", "***"}},
+           {{"-phunter2"}, {"-p***"}},
+           {{"-p8080", "-pthread"}, {"-p8080", "-pthread"}},
+           {{"--pw", "x y"}, {"--pw", "***"}},
+           {{"--password=x y z"}, {"--password=***"}},
+           {{"-u", "ann:x"}, {"-u", "ann:***"}},
+           {{"-uann:x"}, {"-uann:***"}},
+           {{"--user=ann:x"}, {"--user=ann:***"}},
+           {{"-u", "train.py"}, {"-u", "train.py"}},
+           {{"-H", "Cookie: a=b; c=d"}, {"-H", "Cookie: ***"}},
+           {{"--cookie", "a=b"}, {"--cookie", "***"}}}) {
+    EXPECT_EQ(redact_arguments(given), wanted) << given[0];
+  }
+}
+
+// Shapes of the well-known services, put together here so that no scanner finds them.
+TEST(Redact, HidesTheTokensOfServices) {
+  const std::string body = "0123456789abcdefABCDEF0123456789abcd";
+  for (const char* prefix :
+       {"AKIA", "npm_",   "pypi-", "dckr_pat_", "AIza",    "xoxb-", "xoxp-",  "xapp-", "SG.",     "hf_",
+        "ghp_", "glpat-", "sk-",   "sk_live_",  "GOCSPX-", "ya29.", "nvapi-", "dapi",  "dop_v1_", "shpat_"}) {
+    const std::string text =
+        "fetch " + std::string(prefix) + body + (std::string(prefix) == "SG." ? ".tail" : "") + " now";
+    EXPECT_EQ(redact(text).find(body), std::string::npos) << prefix;
+    EXPECT_EQ(redact(text).substr(0, 6), "fetch ");
+  }
+}
+
+TEST(Redact, ChecksTheValuesOfVariables) {
+  for (const char* kept : {"0,1", "INFO", "GPU-8e3ab5f1-0c1d", "=mlx5_0:1,mlx5_1:1", "/usr/local/cuda/lib64",
+                           "max_split_size_mb:128", "--xla_gpu_autotune_level=2", "^docker0,lo"})
+    EXPECT_EQ(environment_value(kept), kept);
+  for (const char* hidden : {"ann:hunter2@host", "http://ann:pw@host/", "password=x", "\"quoted\"", "a\nb"})
+    EXPECT_EQ(environment_value(hidden), "***") << hidden;
+}
+
+TEST(Output, IsNotWhereOthersReach) {
+  TemporaryDirectory temporary;
+  const std::string open_to_all = temporary.file("open"), link = temporary.file("link"), own = temporary.file("own");
+  ASSERT_EQ(::mkdir(open_to_all.c_str(), 0700), 0);
+  ASSERT_EQ(::mkdir(own.c_str(), 0700), 0);
+  for (const mode_t mode : {0777u, 0720u, 01777u}) {
+    ASSERT_EQ(::chmod(open_to_all.c_str(), mode), 0);
+    EXPECT_FALSE(open_output(open_to_all, names(), environment_of({})).ok());
+    auto shared = open_output(open_to_all, names(), environment_of({{"GPUTRACE_ALLOW_SHARED_DIR", "1"}}));
+    ASSERT_TRUE(shared.ok());
+    EXPECT_TRUE(shared.value().shared);
+    EXPECT_TRUE(open_output(open_to_all + "/below", names(), environment_of({})).ok())
+        << "its own directory in one of all";
+    ASSERT_EQ(::rmdir((open_to_all + "/below").c_str()), 0);
+  }
+  ASSERT_EQ(::symlink(own.c_str(), link.c_str()), 0);
+  EXPECT_TRUE(open_output(link, names(), environment_of({})).ok()) << "a link of one's own";
+  if (::geteuid() != 0) return;  // the rest needs a second user
+  ASSERT_EQ(::lchown(link.c_str(), 65534, 65534), 0);
+  EXPECT_FALSE(open_output(link, names(), environment_of({})).ok());
+  EXPECT_FALSE(open_output(link + "/below", names(), environment_of({{"GPUTRACE_ALLOW_SHARED_DIR", "1"}})).ok());
+  EXPECT_NE(::access((own + "/below").c_str(), F_OK), 0) << "nothing was made behind it";
+  ASSERT_EQ(::chown(own.c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(open_output(own, names(), environment_of({})).ok()) << "root may use one that a single user owns";
+}
+
+// What the sidecar must never do, by whatever table of calls.
+TEST(Confine, RefusesWhatReachesBeyondItsFiles) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    confine();
+    int bad = 0;
+    const auto refused = [&bad](long result) { bad += !(result == -1 && errno == EPERM); };
+    char* const nothing[] = {nullptr};
+    refused(::execve("/bin/true", nothing, nothing));
+    refused(::syscall(SYS_socket, 1, 1, 0));
+    refused(::syscall(SYS_ptrace, 16, ::getppid(), 0, 0));
+    refused(::syscall(SYS_io_uring_setup, 1, nullptr));
+    refused(::syscall(SYS_symlinkat, "a", -1, "b"));
+    refused(::syscall(SYS_getpid | 0x40000000));
+#ifdef __x86_64__
+    long answer = 20;  // getpid of the other table
+    asm volatile("int $0x80" : "+a"(answer) : : "memory", "r8", "r9", "r10", "r11");
+    bad += answer != -EPERM;
+#endif
+    ::_exit(bad);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(Redact, AllowsFewVariables) {
