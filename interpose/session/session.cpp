@@ -19,6 +19,7 @@
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/lookup/named_variables.h"
 #include "interpose/nvtx/nvtx.h"
+#include "interpose/ops/operations.h"
 #include "interpose/python/python_stack.h"
 #include "interpose/record/context_facts.h"
 #include "interpose/session/ring_file.h"
@@ -268,6 +269,7 @@ int start_with(Texts& texts) {
 
   describe_nvtx(info, options);
   reset_python_stacks(options.collect_python, info);
+  reset_operations(options.collect_operations, info);
   SegmentRequest request;
   request.budget = choose_budget(info);
   configure_device_collection(options, request.budget);
@@ -350,6 +352,7 @@ void start_once() {
   }
   producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
+  begin_operations();
   if (!begin_python_stacks(generation) && producer.clock == ClockKind::Tsc)
     gate.launch.store(generation, std::memory_order_release);
 }
