@@ -31,6 +31,7 @@ struct OpenOperation {
   u64 function;  // address of the at::RecordFunction
   Ticks begin;
   u64 sequence;
+  u64 ended_backward;  // sequence of the operation of a backward pass that has ended directly within it
   u32 frame;
   u32 scope;
 };
@@ -52,7 +53,8 @@ constinit Torch torch{};
 constinit Memory* memory = nullptr;
 constinit u32 thread_count = 0;
 constinit u32 node_count = 0;  // under the definition lock
-constinit std::atomic<Proven> proven{Proven::NotYet};
+constinit std::atomic<Proven>
+    proven[2]{};               // of operations that have a name of their own, and of those that have a schema
 constinit bool asked = false;  // PyTorch calls us: for the rest of the process, and in its children
 
 u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
@@ -122,11 +124,14 @@ u32 frame_of(const ThreadState& thread, const void* function, u32 parent, Ticks 
   return define_node(moment(thread, now, now), key, name, parent, torch.name_of(function));
 }
 
-GT_COLD bool prove(const ThreadState& thread, const void* function, Ticks now) {
-  const Proven answer = proves(torch, function) ? Proven::Yes : Proven::No;
-  Proven not_yet = Proven::NotYet;
-  if (!proven.compare_exchange_strong(not_yet, answer, std::memory_order_acq_rel)) return not_yet == Proven::Yes;
-  if (answer == Proven::Yes) return true;
+// The first operation of each kind. What does not hold for one ends both.
+GT_COLD bool prove(const ThreadState& thread, const void* function, std::atomic<Proven>& kind, Ticks now) {
+  if (proves(torch, function)) {
+    Proven not_yet = Proven::NotYet;
+    return kind.compare_exchange_strong(not_yet, Proven::Yes, std::memory_order_acq_rel) || not_yet == Proven::Yes;
+  }
+  proven[0].store(Proven::No, std::memory_order_release);
+  if (proven[1].exchange(Proven::No, std::memory_order_acq_rel) == Proven::No) return false;
   const FinishedCall call = moment(thread, now, now);
   const char* const text =
       "ops: PyTorch's operations do not look as this version's do, or the kernel refuses to read; none are told";
@@ -165,11 +170,14 @@ void began(const void* function) {
   ThreadState& thread = thread_state;
   if (!is_in_session(thread)) return;
   ThreadOperations* const operations = operations_of(thread);
-  const Proven known = proven.load(std::memory_order_acquire);
-  if (!operations || known == Proven::No) return;
-  const Ticks now = record_ticks();
-  if (known == Proven::NotYet && !prove(thread, function, now)) return;
+  if (!operations) return;
   const u64 at = reinterpret_cast<u64>(function);
+  const bool is_schema = *reinterpret_cast<const u8*>(at + torch.layout->is_schema) != 0;
+  std::atomic<Proven>& kind = proven[is_schema];
+  const Proven known = kind.load(std::memory_order_acquire);
+  if (known == Proven::No) return;
+  const Ticks now = record_ticks();
+  if (known == Proven::NotYet && !prove(thread, function, kind, now)) return;
   leave_what_is_gone(*operations, at);
   const u32 depth = operations->depth;
   if (depth == kMostOpen) return;
@@ -179,6 +187,7 @@ void began(const void* function) {
   open.frame = frame_of(thread, function, depth ? operations->open[depth - 1].frame : 0, now);
   open.sequence = load(at + torch.layout->sequence);
   open.scope = *reinterpret_cast<const u8*>(at + torch.layout->scope);
+  open.ended_backward = kNoSequence;
   open.begin = now;
 }
 
@@ -192,6 +201,7 @@ void ended(const void* function) {
   if (depth == 0) return;  // begun on another thread, or one too deep
   operations->depth = --depth;
   const OpenOperation& open = operations->open[depth];
+  if (depth > 0 && open.scope == kBackwardScope) operations->open[depth - 1].ended_backward = open.sequence;
   Operation record{};
   record.frame = open.frame;
   record.sequence = open.sequence;
@@ -214,7 +224,7 @@ void reset_operations(bool wanted, InfoText& info) {
   if (memory) raw_syscall(SYS_munmap, raw_pointer(memory), static_cast<long>(bytes_for(thread_count)));
   memory = nullptr;
   node_count = 0;
-  proven.store(Proven::NotYet, std::memory_order_relaxed);
+  for (std::atomic<Proven>& kind : proven) kind.store(Proven::NotYet, std::memory_order_relaxed);
   torch = {};
   if (!wanted) return;
   find_torch(torch);
@@ -250,9 +260,13 @@ OperationsUnderWay operations_under_way() {
   result.frame = operations->open[depth - 1].frame;
   for (u32 i = depth; i-- > 0 && !result.backward;) {
     const OpenOperation& open = operations->open[i];
-    if (open.sequence == kNoSequence) continue;
-    result.backward = open.scope == kBackwardScope;
-    if (result.backward || result.sequence == kNoSequence) result.sequence = open.sequence;
+    // What the engine does for an operation of the backward pass after its own work (sums to the shape that is wanted) is its.
+    const u64 backward = open.scope == kBackwardScope ? open.sequence : open.ended_backward;
+    result.backward = backward != kNoSequence;
+    if (result.backward)
+      result.sequence = backward;
+    else if (result.sequence == kNoSequence)
+      result.sequence = open.sequence;
   }
   return result;
 }

@@ -20,9 +20,10 @@ void begin_operations();
 // What the calling thread is in.
 inline constexpr u64 kNoSequence = ~0ull;
 struct OperationsUnderWay {
-  u32 frame = 0;               // StackFrame of the innermost operation; 0: none, or not known
-  u64 sequence = kNoSequence;  // autograd's number: of the innermost one of a backward pass, else of the innermost that has one
-  bool backward = false;       // that one is of the backward pass
+  u32 frame = 0;  // StackFrame of the innermost operation; 0: none, or not known
+  u64 sequence =
+      kNoSequence;  // autograd's number: of the innermost one of a backward pass, else of the innermost that has one
+  bool backward = false;  // that one is of the backward pass
 };
 OperationsUnderWay operations_under_way();
 

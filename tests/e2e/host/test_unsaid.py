@@ -35,7 +35,7 @@ def test_the_true_reason():
     check_reason('GPUTRACE_SIDECAR=off', 'unset GPUTRACE_SIDECAR', {'GPUTRACE_SIDECAR': 'off'})
     check_reason('GPUTRACE_SIDECAR=/no/such/program', 'unset GPUTRACE_SIDECAR', {'GPUTRACE_SIDECAR': '/no/such/program'})
     check_reason('GPUTRACE_SIDECAR=/bin/false ended before', 'unset GPUTRACE_SIDECAR', {'GPUTRACE_SIDECAR': '/bin/false'})
-    check_reason('leaves nothing that this version collects', 'GPUTRACE_COLLECT', {'GPUTRACE_COLLECT': 'python'})
+    check_reason('leaves nothing that this version collects', 'GPUTRACE_COLLECT', {'GPUTRACE_COLLECT': 'stacks'})
 
 
 def test_a_limit_on_file_sizes():
