@@ -1,4 +1,5 @@
-// Source lines: the stacks from which calls were made, as a tree of frames, and what the calls of each stack came to.
+// Source lines and operations of frameworks: the stacks from which calls were made, as trees of frames, and what the calls of
+// each came to.
 #pragma once
 
 #include <string>
@@ -11,14 +12,22 @@ namespace gputrace {
 // A process numbers fewer stacks than this; what claims more is not believed.
 inline constexpr u32 kMostStackFrames = 1u << 17;
 
-// A frame under its caller's. Index 0 stands for calls whose stack is not known.
+// A frame under its caller's: a line of source, or an operation of a framework (then it has no file). Index 0: none.
 struct SourceFrame {
   std::string function, file;
   u32 parent = 0;  // index of the caller; 0: none is known
   u32 line = 0;    // 0: not known
 };
 
-// What the calls came to that were made from one stack, itself its innermost frame.
+// From where calls are made: a line, and an operation of a framework that is under way. Each is the number of its innermost
+// frame; 0: none that is known.
+struct CallOrigin {
+  u32 frame = 0;
+  u32 operation = 0;
+};
+inline constexpr u32 kMostOrigins = 1u << 20;  // of a process; what comes from further ones counts as not known
+
+// What the calls of one origin came to.
 struct StackTotals {
   u64 calls = 0;     // driver calls that launch, copy, set, wait, allocate or free
   u64 launches = 0;  // plain and graph launches that succeeded, outside captures
@@ -33,10 +42,19 @@ struct StackDeviceTimes {
   u64 idle_ns = 0;    // of the device, before those that ended an idle gap
 };
 
+// How often an operation of a framework ran under the same others, and how long on the host.
+struct OperationTotals {
+  u64 count = 0;
+  u64 total_ns = 0;
+  u64 self_ns = 0;  // without the operations within it
+};
+
 struct SourceLines {
-  std::vector<SourceFrame> frames;      // by the id of their StackFrame
-  std::vector<StackTotals> totals;      // by the same number; may be shorter
-  std::vector<StackDeviceTimes> times;  // likewise
+  std::vector<SourceFrame> frames;          // by the id of their StackFrame
+  std::vector<OperationTotals> operations;  // by the same number; may be shorter
+  std::vector<CallOrigin> origins{{}};      // the first: nothing is known
+  std::vector<StackTotals> totals;          // by the number of their origin; may be shorter
+  std::vector<StackDeviceTimes> times;      // likewise
 };
 
 // The entry `number` of one of them, made where it is not there yet.

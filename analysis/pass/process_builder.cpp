@@ -195,6 +195,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     return timeline_.device_stream(value, context_index(value.context_handle));
   }
   if (type == RecordType::Stack) return on_stack(decode<Stack>(record), threads_[thread]);
+  if (type == RecordType::Operation) return on_operation(decode<Operation>(record), threads_[thread]);
   if (type == RecordType::Gap) threads_[thread].stack = 0;  // the next one may be among what was lost
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);

@@ -64,7 +64,30 @@ void ProcessBuilder::on_stack_frame(const StackFrame& value) {
 }
 
 void ProcessBuilder::on_stack(const Stack& value, ThreadState& thread) {
-  thread.stack = value.frame < kMostStackFrames ? value.frame : 0;
+  const CallOrigin origin{value.frame < kMostStackFrames ? value.frame : 0,
+                          value.operation < kMostStackFrames ? value.operation : 0};
+  thread.stack = 0;
+  if (origin.frame == 0 && origin.operation == 0) return;
+  const u64 key = static_cast<u64>(origin.operation) << 32 | origin.frame;
+  const auto known = origins_.find(key);
+  if (known != origins_.end()) {
+    thread.stack = known->second;
+  } else if (facts_.lines.origins.size() < kMostOrigins) {
+    thread.stack = static_cast<u32>(facts_.lines.origins.size());
+    facts_.lines.origins.push_back(origin);
+    origins_.emplace(key, thread.stack);
+  }
+}
+
+void ProcessBuilder::on_operation(const Operation& value, ThreadState& thread) {
+  const Nanos begin = clock_.nanos(value.header.begin);
+  const Nanos end = std::max(begin, clock_.nanos(value.header.end));
+  const u64 self = thread.operations.self_time(begin, end);
+  if (value.frame == 0 || value.frame >= kMostStackFrames || begin < window_.from || begin >= window_.to) return;
+  OperationTotals& totals = entry_at(facts_.lines.operations, value.frame);
+  ++totals.count;
+  totals.total_ns += static_cast<u64>(end - begin);
+  totals.self_ns += self;
 }
 
 StackTotals& ProcessBuilder::stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }

@@ -33,20 +33,35 @@ std::string why_no_libraries(const LoadedRun& run) {
   return collected ? "" : "calls of vendor libraries were not collected (GPUTRACE_COLLECT without libs)";
 }
 
-// Lines are there, or were asked for of a process that has an interpreter; else the first process says why not.
-std::string why_no_lines(const LoadedRun& run) {
-  std::string why = "source lines were not collected (GPUTRACE_COLLECT without python)";
+// Of what a process may have and may not: its own reason, else `none` where it was asked for; of several the last one's.
+std::string why_absent(const LoadedRun& run, const char* name, u32 part, const char* none) {
+  std::string why = std::string("not collected (GPUTRACE_COLLECT without ") + name + ")";
   for (const ProcessTrace& process : run.processes) {
-    if (process.lines.frames.size() > 1) return "";
     const auto reason = std::find_if(process.not_collected.begin(), process.not_collected.end(),
-                                     [](const auto& entry) { return entry.first == "python"; });
+                                     [&](const auto& entry) { return entry.first == name; });
     if (reason != process.not_collected.end()) {
       why = reason->second;
-    } else if (asked_for(process, collect::kPython).value_or(false)) {
-      why = "no call was made from a Python function";
+    } else if (asked_for(process, part).value_or(false)) {
+      why = none;
     }
   }
   return why;
+}
+
+std::string why_no_lines(const LoadedRun& run) {
+  for (const ProcessTrace& process : run.processes) {
+    const std::vector<SourceFrame>& frames = process.lines.frames;
+    if (std::any_of(frames.begin(), frames.end(), [](const SourceFrame& frame) { return !frame.file.empty(); }))
+      return "";
+  }
+  return why_absent(run, "python", collect::kPython, "no call was made from a Python function");
+}
+
+std::string why_no_operations(const LoadedRun& run) {
+  for (const ProcessTrace& process : run.processes) {
+    if (!process.lines.operations.empty()) return "";
+  }
+  return why_absent(run, "ops", collect::kOps, "no operation ran after the first CUDA call");
 }
 
 struct NeedEntry {
@@ -55,12 +70,10 @@ struct NeedEntry {
 };
 
 const NeedEntry& entry_of(Need need) {
-  static constexpr NeedEntry kEntries[] = {{"api", why_no_calls},
-                                           {"device", why_no_device},
-                                           {"code", why_code_not_asked},
-                                           {"libs", why_no_libraries},
-                                           {"environment", why_no_environment},
-                                           {"python", why_no_lines}};
+  static constexpr NeedEntry kEntries[] = {
+      {"api", why_no_calls},      {"device", why_no_device},           {"code", why_code_not_asked},
+      {"libs", why_no_libraries}, {"environment", why_no_environment}, {"python", why_no_lines},
+      {"ops", why_no_operations}};
   return kEntries[static_cast<unsigned>(need)];
 }
 

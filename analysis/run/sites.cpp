@@ -20,18 +20,18 @@ bool in_standard_library(const std::string& file) {
          file[at + kPlace.size()] <= '9';
 }
 
-void add(SiteSum& sum, const SourceLines& lines, u32 stack) {
-  if (stack < lines.totals.size()) {
-    const StackTotals& more = lines.totals[stack];
+void add(SiteSum& sum, const SourceLines& lines, u32 origin) {
+  if (origin < lines.totals.size()) {
+    const StackTotals& more = lines.totals[origin];
     sum.totals.calls += more.calls;
     sum.totals.launches += more.launches;
     sum.totals.wait_ns += more.wait_ns;
     sum.totals.copy_bytes += more.copy_bytes;
     sum.totals.allocated_bytes += more.allocated_bytes;
   }
-  if (stack < lines.times.size()) {
-    sum.times.device_ns += lines.times[stack].device_ns;
-    sum.times.idle_ns += lines.times[stack].idle_ns;
+  if (origin < lines.times.size()) {
+    sum.times.device_ns += lines.times[origin].device_ns;
+    sum.times.idle_ns += lines.times[origin].idle_ns;
   }
 }
 
@@ -78,10 +78,9 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
   std::map<std::string, SiteSum> sums;
   for (const ProcessTrace& process : run.processes) {
     const SourceLines& lines = process.lines;
-    const std::size_t stacks = std::max(lines.totals.size(), lines.times.size());
-    for (u32 stack = 0; stack < stacks; ++stack) {
-      const std::string site = site_name(lines, own_frame(lines, stack), names);
-      add(sums[site], lines, stack);
+    for (u32 number = 0; number < lines.origins.size(); ++number) {
+      const std::string site = site_name(lines, own_frame(lines, lines.origins[number].frame), names);
+      add(sums[site], lines, number);
     }
   }
   std::vector<SiteSum> sites;

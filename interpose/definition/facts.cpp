@@ -36,6 +36,7 @@ constinit FactsMemory* memory = nullptr;
 // Under the definition lock.
 constinit u32 function_count = 0;
 constinit u32 text_count = 0;
+constinit u32 frame_count = 0;
 
 // True: it is in the set already. Else its place, or nullptr when the set is full (then it is defined again each time,
 // which is harmless).
@@ -168,7 +169,7 @@ bool reset_facts() {
   }
   described_functions = memory ? memory->described : nullptr;
   open_captures.store(0, std::memory_order_relaxed);
-  function_count = text_count = 0;
+  function_count = text_count = frame_count = 0;
   return memory;
 }
 
@@ -194,6 +195,16 @@ u64 define_text(const FinishedCall& call, const char* text, u64 length) {
     ++text_count;
   }
   return id;
+}
+
+u32 define_frame(const FinishedCall& call, StackFrame record) {
+  char* at = reserve_definition(sizeof record, call.end);
+  if (!at) return 0;
+  record.id = ++frame_count;
+  fill_header(record, call);
+  std::memcpy(at, &record, sizeof record);
+  commit_definition(at, sizeof record, call.generation);
+  return record.id;
 }
 
 void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, const char* name) {

@@ -1,11 +1,10 @@
 #include "interpose/python/python_layout.h"
 
 #include <pthread.h>
-#include <sys/uio.h>
 
 #include <cstring>
 
-#include "base/raw_syscall.h"
+#include "base/safe_read.h"
 #include "interpose/lookup/elf_lookup.h"
 
 namespace gputrace {
@@ -195,12 +194,6 @@ void find_interpreter(PythonInterpreter& interpreter) {
     interpreter.layout = layout_of(minor);
     interpreter.thread_state = reinterpret_cast<u64 (*)()>(found);
   }
-}
-
-bool read_safely(u64 address, void* out, u64 size) {
-  iovec here{out, size}, there{reinterpret_cast<void*>(address), size};
-  return raw_syscall(SYS_process_vm_readv, raw_syscall(SYS_getpid), raw_pointer(&here), 1, raw_pointer(&there), 1, 0) ==
-         static_cast<long>(size);
 }
 
 Proof prove(const PythonLayout& layout, u64 thread_state) {

@@ -48,13 +48,6 @@ struct PythonInterpreter {
 // Looks for it among the loaded objects. Cold; takes the loader's lock for the time of a few walks.
 void find_interpreter(PythonInterpreter& interpreter);
 
-// Reads that cannot fault, by the kernel: false where there is nothing, or where the kernel refuses.
-bool read_safely(u64 address, void* out, u64 size);
-template <typename T>
-bool read_safely(u64 address, T& out) {
-  return read_safely(address, &out, sizeof out);
-}
-
 // Walks the calling thread's frames by reads that cannot fault and looks at every object on the way: code objects are of
 // type "code", names of type "str", tables of type "bytes", lines are sensible, the chain ends.
 enum class Proof { Holds, NothingToSee, Fails };

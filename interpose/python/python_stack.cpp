@@ -6,8 +6,10 @@
 #include <cstring>
 
 #include "base/raw_syscall.h"
+#include "base/safe_read.h"
 #include "base/sentence.h"
 #include "interpose/definition/facts.h"
+#include "interpose/ops/operations.h"
 #include "interpose/python/python_layout.h"
 
 namespace gputrace {
@@ -38,7 +40,8 @@ struct Node {
 struct alignas(64) ThreadStack {
   u32 busy;  // a handler came in between
   u32 depth;
-  u32 written;                   // the StackFrame that its last Stack record named
+  u32 written;  // the StackFrames that its last Stack record named
+  u32 operation;
   u32 sequence;                  // of the block that it went into, as the slot counts
   u64 dropped;                   // records that the thread had lost by then
   u64 incarnation;               // of the slot, +1; 0: no record yet
@@ -47,10 +50,19 @@ struct alignas(64) ThreadStack {
   SeenFrame found[kMaxFrames];  // innermost first: the stack that is being read
 };
 
+// Which frame called the forward operation of a number. Of the last ones.
+constexpr u32 kForwardLines = 1u << 15;
+struct ForwardLine {
+  std::atomic<u64> sequence;
+  std::atomic<u32> frame;
+};
+constexpr u32 kSeveral = ~0u;
+
 struct alignas(64) Memory {  // one ThreadStack a slot follows
   Node nodes[kPlaces];
   u8 text[kMaxText * 3];  // under the definition lock, as all that follows
   u8 table[kMaxTable];
+  ForwardLine forward[kForwardLines];
 };
 
 enum class Proven : u32 { NotYet, Yes, No };
@@ -58,8 +70,8 @@ enum class Proven : u32 { NotYet, Yes, No };
 constinit Memory* memory = nullptr;
 constinit u32 thread_count = 0;
 constinit u32 node_count = 0;  // under the definition lock
-constinit u32 frame_count = 0;
 constinit std::atomic<Proven> proven{Proven::NotYet};
+constinit std::atomic<u32> forward_thread{0};  // its number + 1; kSeveral
 constinit PythonInterpreter interpreter{};
 
 u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
@@ -200,27 +212,20 @@ u32 line_at(u64 code, u32 first_line, u64 offset) {
   return line_of(layout.lines, memory->table, size, first_line, offset);
 }
 
-// Under the definition lock. False: no room.
-bool write_frame(const FinishedCall& call, const SeenFrame& frame, u32 parent, u64 offset) {
+// Under the definition lock. 0: no room.
+u32 write_frame(const FinishedCall& call, const SeenFrame& frame, u32 parent, u64 offset) {
   const PythonLayout& layout = *interpreter.layout;
   u64 name = 0, file = 0;
   StackFrame record{};
   if (!read_safely(frame.code + layout.code_name, name) || !read_safely(frame.code + layout.code_file, file) ||
       !read_safely(frame.code + layout.code_first_line, record.first_line))
-    return false;
+    return 0;
   record.function = define_str(call, name);
   record.file = define_str(call, file);
-  record.id = frame_count + 1;
   record.parent = parent;
   record.line = line_at(frame.code, record.first_line, offset);
   record.language = static_cast<u32>(SourceLanguage::Python);
-  char* at = reserve_definition(sizeof record, call.end);
-  if (!at) return false;
-  fill_header(record, call);
-  std::memcpy(at, &record, sizeof record);
-  commit_definition(at, sizeof record, call.generation);
-  ++frame_count;
-  return true;
+  return define_frame(call, record);
 }
 
 // nullptr: no room, now or for good.
@@ -231,11 +236,14 @@ GT_COLD const Node* define_node(const FinishedCall& call, u32 parent, const Seen
   Node& node = place_of(hash, parent, frame);
   if (node.hash.load(std::memory_order_relaxed)) return &node;
   u64 offset = 0;
-  const bool entered = offset_of(frame, offset);
-  if (entered && !write_frame(call, frame, parent, offset)) return nullptr;
+  u32 id = parent;  // of what has not been entered yet
+  if (offset_of(frame, offset)) {
+    id = write_frame(call, frame, parent, offset);
+    if (!id) return nullptr;
+  }
   node.frame = frame;
   node.parent = parent;
-  node.id = entered ? frame_count : parent;
+  node.id = id;
   node.hash.store(hash, std::memory_order_release);
   ++node_count;
   return &node;
@@ -265,29 +273,56 @@ u64 dropped_of(const ThreadSlot& slot) {
   return sum;
 }
 
+struct Found {
+  u32 frame = 0, frames = 0;
+  u32 operation = 0, flags = 0;
+};
+
 // A Stack holds until the thread's next one. Blocks and records may be lost, so that each block has one of its own, and one
 // follows each loss.
-void write_stack(const FinishedCall& call, ThreadStack& last, u32 frame, u32 frames) {
+void write_stack(const FinishedCall& call, ThreadStack& last, const Found& found) {
   ThreadState& thread = thread_state;
   const ThreadSlot& slot = *thread.slot;
   const u64 incarnation = u64{slot.incarnation} + 1;
   const u64 dropped = dropped_of(slot);
-  if (last.written == frame && last.incarnation == incarnation && last.sequence == slot.next_sequence &&
-      last.dropped == dropped)
+  if (last.written == found.frame && last.operation == found.operation && last.incarnation == incarnation &&
+      last.sequence == slot.next_sequence && last.dropped == dropped)
     return;
   if (!call.in_window()) return;
   char* at = reserve(thread, sizeof(Stack), call.end);
   if (!at) return;
   Stack record{};
-  record.frame = frame;
-  record.frames = frames;
+  record.frame = found.frame;
+  record.frames = found.frames;
+  record.operation = found.operation;
+  record.flags = found.flags;
   fill_header(record, call);
   std::memcpy(at, &record, sizeof record);
   commit(thread, at, sizeof record, call.generation);
-  last.written = frame;
+  last.written = found.frame;
+  last.operation = found.operation;
   last.incarnation = incarnation;
   last.sequence = slot.next_sequence;
   last.dropped = dropped;
+}
+
+// ------------------------------------------------------------------ forward lines of backward operations
+// Autograd numbers operations by thread. As long as one thread alone runs forward operations a number names one of them.
+void remember_forward(u64 sequence, u32 frame, u32 thread) {
+  u32 nobody = 0;
+  if (!forward_thread.compare_exchange_strong(nobody, thread + 1, std::memory_order_relaxed) && nobody != thread + 1)
+    forward_thread.store(kSeveral, std::memory_order_relaxed);
+  ForwardLine& line = memory->forward[sequence % kForwardLines];
+  line.frame.store(frame, std::memory_order_relaxed);
+  line.sequence.store(sequence, std::memory_order_release);
+}
+
+u32 forward_frame(u64 sequence) {
+  if (forward_thread.load(std::memory_order_relaxed) == kSeveral) return 0;
+  const ForwardLine& line = memory->forward[sequence % kForwardLines];
+  if (line.sequence.load(std::memory_order_acquire) != sequence) return 0;
+  const u32 frame = line.frame.load(std::memory_order_relaxed);
+  return line.sequence.load(std::memory_order_relaxed) == sequence ? frame : 0;
 }
 
 void note(const FinishedCall& call, const char* text) {
@@ -312,12 +347,23 @@ GT_COLD bool try_to_prove(const FinishedCall& call, u64 thread) {
   return answer == Proven::Yes;
 }
 
+// How many frames were found.
+u32 read_python(const FinishedCall& call, ThreadStack& last) {
+  const Proven known = proven.load(std::memory_order_acquire);
+  if (!interpreter.layout || known == Proven::No || interpreter.is_finalizing()) return 0;
+  const u64 python_thread = interpreter.thread_state();
+  if (!python_thread || (known != Proven::Yes && !try_to_prove(call, python_thread))) return 0;
+  if (load(python_thread + interpreter.layout->thread_id) != static_cast<u64>(pthread_self())) return 0;
+  return read_frames(*interpreter.layout, python_thread, last.found);
+}
+
 }  // namespace
 
 void reset_python_stacks(bool wanted, InfoText& info) {
   if (memory) raw_syscall(SYS_munmap, raw_pointer(memory), static_cast<long>(bytes_for(thread_count)));
   memory = nullptr;
-  node_count = frame_count = 0;
+  node_count = 0;
+  forward_thread.store(0, std::memory_order_relaxed);
   proven.store(Proven::NotYet, std::memory_order_relaxed);
   interpreter = {};
   if (!wanted) return;
@@ -333,7 +379,7 @@ void reset_python_stacks(bool wanted, InfoText& info) {
 }
 
 bool begin_python_stacks(u64 generation) {
-  if (!interpreter.layout) return false;
+  if (!interpreter.layout && !operations_are_followed()) return false;
   const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes_for(producer.slot_count)),
                                   PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped < 0 && mapped > -4096) {
@@ -356,19 +402,25 @@ void read_stack() {
   if (index >= thread_count || gate.stacks.load(std::memory_order_acquire) != thread.generation) return;
   ThreadStack& last = reinterpret_cast<ThreadStack*>(memory + 1)[index];
   if (last.busy) return;
-  const Proven known = proven.load(std::memory_order_acquire);
-  if (known == Proven::No) return;
   last.busy = 1;
   compiler_barrier();
   FinishedCall call{};
   call.generation = thread.generation;
   call.begin = call.end = record_ticks();
-  const u64 python_thread = interpreter.is_finalizing() ? 0 : interpreter.thread_state();
-  u32 count = 0;
-  if (python_thread && (known == Proven::Yes || try_to_prove(call, python_thread)) &&
-      load(python_thread + interpreter.layout->thread_id) == static_cast<u64>(pthread_self()))
-    count = read_frames(*interpreter.layout, python_thread, last.found);
-  write_stack(call, last, identify(call, last, count), count);
+  const OperationsUnderWay operations = operations_under_way();
+  Found found;
+  found.operation = operations.frame;
+  found.frames = read_python(call, last);
+  found.frame = identify(call, last, found.frames);
+  if (operations.sequence != kNoSequence) {
+    if (!operations.backward && found.frame) {
+      remember_forward(operations.sequence, found.frame, static_cast<u32>(index));
+    } else if (operations.backward && !found.frame) {
+      found.frame = forward_frame(operations.sequence);
+      if (found.frame) found.flags = kStackOfForward;
+    }
+  }
+  write_stack(call, last, found);
   compiler_barrier();
   last.busy = 0;
 }

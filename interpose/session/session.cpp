@@ -17,6 +17,7 @@
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/lookup/named_variables.h"
 #include "interpose/nvtx/nvtx.h"
+#include "interpose/ops/operations.h"
 #include "interpose/python/python_stack.h"
 #include "interpose/record/context_facts.h"
 #include "interpose/session/begin_or_not.h"
@@ -183,6 +184,7 @@ int start_with(Texts& texts) {
   request.budget = choose_budget(options, info, reason);
   if (!request.budget) return ENOMEM;
   reset_python_stacks(options.collect_python, info);
+  reset_operations(options.collect_operations, info);
   configure_device_collection(options, request.budget);
   request.clock = detect_clock();
   request.on_full = options.on_full;
@@ -263,6 +265,7 @@ void start_once() {
   }
   producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
+  begin_operations();
   if (!begin_python_stacks(generation) && producer.clock == ClockKind::Tsc)
     gate.launch.store(generation, std::memory_order_release);
 }

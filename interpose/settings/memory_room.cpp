@@ -15,9 +15,10 @@ constexpr Bytes kLeastRoom = 1u << 20;  // below it there is no tracing
 constexpr Bytes kLeastRing = 512u << 10;
 constexpr Bytes kMostInCgroup = 64u << 20;  // of the ring: it is all touched before it is used
 // Beside ring and buffers, measured on the simulated GPU: tables of functions, images and ranges, of which little is touched; CUPTI's
-// buffers take twice the ring; stacks of Python take 10 KiB for each thread that has a slot, at least 64, then one for each 16 KiB of ring.
+// buffers take twice the ring; stacks of Python and operations take 10 KiB for each thread that has a slot, at least 64, then one for each 16 KiB of ring.
 constexpr Bytes kTables = 1536u << 10, kTouchedTables = 640u << 10, kDeviceTables = 1u << 20;
-constexpr Bytes kPythonTables = 704u << 10;
+constexpr Bytes kStackTables = 5632u << 10,
+                kTouchedStackTables = 704u << 10;  // of Python and of operations, as mapped and as touched
 // The vendor's CUPTI maps tens of MiB of its own when it is loaded: not ours to bound, so not begun where that is much.
 constexpr Bytes kRoomForCupti = 64u << 20;
 
@@ -161,19 +162,20 @@ MemoryRoom memory_room() {
   return room;
 }
 
-MemoryPlan plan_memory(const MemoryRoom& room, Bytes wanted_ring, bool device, bool python) {
-  if (room.bytes == ~0ull) return {wanted_ring, device, python};
+MemoryPlan plan_memory(const MemoryRoom& room, Bytes wanted_ring, bool device, bool stacks) {
+  if (room.bytes == ~0ull) return {wanted_ring, device, stacks};
   if (room.of_addresses && room.bytes < kRoomForCupti) device = false;
-  for (;; python ? python = false : device = false) {
+  for (;; stacks ? stacks = false : device = false) {
+    const Bytes stack_tables = room.of_addresses ? kStackTables : kTouchedStackTables;
     const Bytes fixed =
-        (room.of_addresses ? kTables : kTouchedTables) + (device ? kDeviceTables : 0) + (python ? kPythonTables : 0);
+        (room.of_addresses ? kTables : kTouchedTables) + (device ? kDeviceTables : 0) + (stacks ? stack_tables : 0);
     // In hundredths of the ring.
-    const u64 share = 100 + (device ? 200 : 0) + (python ? 65 : 0);
+    const u64 share = 100 + (device ? 200 : 0) + (stacks ? 65 : 0);
     Bytes ring = room.bytes > fixed ? (room.bytes - fixed) / share * 100 : 0;
     if (ring > wanted_ring) ring = wanted_ring;
     if (!room.of_addresses && ring > kMostInCgroup) ring = kMostInCgroup;
-    if (room.bytes >= kLeastRoom && ring >= kLeastRing) return {ring & ~(kPage - 1), device, python};
-    if (!device && !python) return {};
+    if (room.bytes >= kLeastRoom && ring >= kLeastRing) return {ring & ~(kPage - 1), device, stacks};
+    if (!device && !stacks) return {};
   }
 }
 

@@ -16,10 +16,10 @@ MemoryRoom memory_room();
 
 // What a session is made of within that room.
 struct MemoryPlan {
-  Bytes ring = 0;  // 0: there is too little for any
-  bool device = false, python = false;
+  Bytes ring = 0;                       // 0: there is too little for any
+  bool device = false, stacks = false;  // `stacks`: of Python, and operations
 };
 // Pure. What was asked for is left out where there is not enough for it, device collection last.
-MemoryPlan plan_memory(const MemoryRoom& room, Bytes wanted_ring, bool device, bool python);
+MemoryPlan plan_memory(const MemoryRoom& room, Bytes wanted_ring, bool device, bool stacks);
 
 }  // namespace gputrace

@@ -25,6 +25,7 @@ struct Options {
   bool collect_nvtx = true;
   bool collect_code = true;
   bool collect_python = true;
+  bool collect_operations = true;
   bool collect_device = true;
   bool latency = false;         // queued and submitted stamps
   bool environment = false;     // clocks, power, temperature

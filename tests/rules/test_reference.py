@@ -9,8 +9,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check import SOURCE, artefact, check, finish, skip  # noqa: E402
 
-INTERNAL = {'GPUTRACE_RUN'}  # from `run` to the processes that it starts
-NOT_BUILT = {'GPUTRACE_KEEP', 'GPUTRACE_SHM', 'GPUTRACE_SIGNAL', 'GPUTRACE_METRICS', 'GPUTRACE_CONFIG'}
+INTERNAL = {'GPUTRACE_RUN', 'GPUTRACE_RUN_NOTES', 'GPUTRACE_RUN_START'}  # from `run` to the processes that it starts
+NOT_BUILT = {'GPUTRACE_KEEP', 'GPUTRACE_PAGER', 'GPUTRACE_SIGNAL', 'GPUTRACE_METRICS', 'GPUTRACE_CONFIG'}
 
 
 def text(*path):
@@ -58,7 +58,7 @@ def main():
     row = next(line for line in reference.splitlines() if line.startswith('| `report '))
     compare('option of report', options - {'--output'}, set(re.findall(r'--[a-z]+', row)))
 
-    known = set(re.findall(r'"(GPUTRACE(?:_[A-Z_]+)?)"', text('interpose', 'settings', 'options.cpp'))) - INTERNAL - NOT_BUILT
+    known = set(re.findall(r'"(GPUTRACE(?:_[A-Z_]+)?)"', text('base', 'variables.h'))) - INTERNAL - NOT_BUILT
     compare('variable', known, set(re.findall(r'`(GPUTRACE(?:_[A-Z_]+)?)`', reference)))
 
     parts = text('base', 'collect_parts.h')

@@ -1,0 +1,274 @@
+#include "interpose/ops/operations.h"
+
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "base/sentence.h"
+#include "interpose/definition/facts.h"
+#include "interpose/ops/torch_layout.h"
+#include "trace/string_id.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kMostOpen = 64;  // operations of a thread within each other that are told apart
+constexpr u32 kPlaces = 1u << 14;
+constexpr u32 kMostNodes = kPlaces / 4 * 3;
+constexpr u32 kMaxName = 512;
+constexpr u8 kBackwardScope = 1;  // at::RecordScope::BACKWARD_FUNCTION
+
+// One operation under the one that called it. Written under the definition lock, `key` last; never changed.
+struct Node {
+  std::atomic<u64> key;  // of the schema, or of the name; 0: free
+  u64 name;              // address of the characters, where a schema has them
+  u32 parent;
+  u32 frame;
+};
+
+struct OpenOperation {
+  u64 function;  // address of the at::RecordFunction
+  Ticks begin;
+  u64 sequence;
+  u64 ended_backward;  // sequence of the operation of a backward pass that has ended directly within it
+  u32 frame;
+  u32 scope;
+};
+
+// What a thread is in. Its own thread only.
+struct alignas(64) ThreadOperations {
+  u32 depth;
+  u64 incarnation;  // of the slot, + 1, to which this belongs
+  OpenOperation open[kMostOpen];
+};
+
+struct alignas(64) Memory {  // one ThreadOperations a slot follows
+  Node nodes[kPlaces];
+};
+
+enum class Proven : u32 { NotYet, Yes, No };
+
+constinit Torch torch{};
+constinit Memory* memory = nullptr;
+constinit u32 thread_count = 0;
+constinit u32 node_count = 0;  // under the definition lock
+constinit std::atomic<Proven>
+    proven[2]{};               // of operations that have a name of their own, and of those that have a schema
+constinit bool asked = false;  // PyTorch calls us: for the rest of the process, and in its children
+
+u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
+u64 bytes_for(u32 slots) { return sizeof(Memory) + u64{slots} * sizeof(ThreadOperations); }
+
+// The calling thread's, where it is part of the session; nullptr: it is not, or cannot be told apart.
+GT_HOT ThreadOperations* operations_of(ThreadState& thread) {
+  if (!memory || thread.generation != gate_generation() || thread.busy) return nullptr;
+  const u64 index = static_cast<u64>(thread.slot - producer.slots);
+  if (index >= thread_count) return nullptr;
+  ThreadOperations& operations = reinterpret_cast<ThreadOperations*>(memory + 1)[index];
+  const u64 incarnation = u64{thread.slot->incarnation} + 1;
+  if (operations.incarnation != incarnation) [[unlikely]] {  // another thread had the slot
+    operations.depth = 0;
+    operations.incarnation = incarnation;
+  }
+  return &operations;
+}
+
+FinishedCall moment(const ThreadState& thread, Ticks begin, Ticks end) {
+  FinishedCall call{};
+  call.generation = thread.generation;
+  call.begin = begin;
+  call.end = end;
+  return call;
+}
+
+Node& place_of(u64 key, u64 name, u32 parent) {
+  u32 at = static_cast<u32>(((key + parent * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd) >> 40) % kPlaces;
+  for (;; at = (at + 1) % kPlaces) {
+    Node& node = memory->nodes[at];
+    const u64 there = node.key.load(std::memory_order_acquire);
+    if (!there || (there == key && node.name == name && node.parent == parent)) return node;
+  }
+}
+
+GT_COLD u32 define_node(const FinishedCall& call, u64 key, u64 name, u32 parent, const char* text) {
+  const Definitions lock;
+  if (!lock.held() || node_count == kMostNodes) return 0;
+  Node& node = place_of(key, name, parent);
+  if (node.key.load(std::memory_order_relaxed)) return node.frame;
+  StackFrame record{};
+  record.function = define_text(call, text, strnlen(text, kMaxName));
+  record.parent = parent;
+  record.language = static_cast<u32>(SourceLanguage::Operation);
+  const u32 frame = define_frame(call, record);
+  if (!frame) return 0;
+  node.name = name;
+  node.parent = parent;
+  node.frame = frame;
+  node.key.store(key, std::memory_order_release);
+  ++node_count;
+  return frame;
+}
+
+// A schema stays where it is, with its name; any other name is told by its characters.
+u32 frame_of(const ThreadState& thread, const void* function, u32 parent, Ticks now) {
+  const u64 at = reinterpret_cast<u64>(function);
+  const bool is_schema = *reinterpret_cast<const u8*>(at + torch.layout->is_schema) == 1;
+  u64 key = load(at + torch.layout->name), name = 0;
+  if (is_schema)
+    name = load(key);
+  else
+    key = text_id(reinterpret_cast<const char*>(key), strnlen(reinterpret_cast<const char*>(key), kMaxName));
+  const Node& node = place_of(key, name, parent);
+  if (node.key.load(std::memory_order_relaxed)) return node.frame;
+  return define_node(moment(thread, now, now), key, name, parent, torch.name_of(function));
+}
+
+// The first operation of each kind. What does not hold for one ends both.
+GT_COLD bool prove(const ThreadState& thread, const void* function, std::atomic<Proven>& kind, Ticks now) {
+  if (proves(torch, function)) {
+    Proven not_yet = Proven::NotYet;
+    return kind.compare_exchange_strong(not_yet, Proven::Yes, std::memory_order_acq_rel) || not_yet == Proven::Yes;
+  }
+  proven[0].store(Proven::No, std::memory_order_release);
+  if (proven[1].exchange(Proven::No, std::memory_order_acq_rel) == Proven::No) return false;
+  const FinishedCall call = moment(thread, now, now);
+  const char* const text =
+      "ops: PyTorch's operations do not look as this version's do, or the kernel refuses to read; none are told";
+  const Definitions lock;
+  if (!lock.held()) return false;
+  Note record{};
+  record.text = define_text(call, text, std::strlen(text));
+  record.what = static_cast<u32>(NoteKind::Other);
+  define(call, record);
+  return false;
+}
+
+// The thread's way into the session, if there is one: an operation starts none.
+bool is_in_session(const ThreadState& thread) {
+  const u64 generation = gate_generation();
+  if (generation < kFirstGeneration) return false;
+  return thread.generation == generation || enter_session();
+}
+
+// Operations that end on another thread never end here. Most lie on the stack: what lies below a new one, which is deeper
+// than all that have not ended, is gone.
+void leave_what_is_gone(ThreadOperations& operations, u64 function) {
+  constexpr u64 kNear = 1u << 20;
+  const u64 stack = stack_address();
+  const auto on_stack = [&](u64 at) { return at - stack < kNear; };
+  if (!on_stack(function)) return;
+  while (operations.depth > 0) {
+    const u64 last = operations.open[operations.depth - 1].function;
+    const bool is_gone = last < stack ? stack - last < kNear : on_stack(last) && last <= function;
+    if (!is_gone) return;
+    --operations.depth;
+  }
+}
+
+void began(const void* function) {
+  ThreadState& thread = thread_state;
+  if (!is_in_session(thread)) return;
+  ThreadOperations* const operations = operations_of(thread);
+  if (!operations) return;
+  const u64 at = reinterpret_cast<u64>(function);
+  const bool is_schema = *reinterpret_cast<const u8*>(at + torch.layout->is_schema) != 0;
+  std::atomic<Proven>& kind = proven[is_schema];
+  const Proven known = kind.load(std::memory_order_acquire);
+  if (known == Proven::No) return;
+  const Ticks now = record_ticks();
+  if (known == Proven::NotYet && !prove(thread, function, kind, now)) return;
+  leave_what_is_gone(*operations, at);
+  const u32 depth = operations->depth;
+  if (depth == kMostOpen) return;
+  operations->depth = depth + 1;
+  OpenOperation& open = operations->open[depth];
+  open.function = at;
+  open.frame = frame_of(thread, function, depth ? operations->open[depth - 1].frame : 0, now);
+  open.sequence = load(at + torch.layout->sequence);
+  open.scope = *reinterpret_cast<const u8*>(at + torch.layout->scope);
+  open.ended_backward = kNoSequence;
+  open.begin = now;
+}
+
+void ended(const void* function) {
+  ThreadState& thread = thread_state;
+  if (thread.generation != gate_generation()) return;
+  ThreadOperations* const operations = operations_of(thread);
+  if (!operations) return;
+  u32 depth = operations->depth;
+  while (depth > 0 && operations->open[depth - 1].function != reinterpret_cast<u64>(function)) --depth;
+  if (depth == 0) return;  // begun on another thread, or one too deep
+  operations->depth = --depth;
+  const OpenOperation& open = operations->open[depth];
+  if (depth > 0 && open.scope == kBackwardScope) operations->open[depth - 1].ended_backward = open.sequence;
+  Operation record{};
+  record.frame = open.frame;
+  record.sequence = open.sequence;
+  record.scope = open.scope;
+  emit(moment(thread, open.begin, record_ticks()), record);
+}
+
+void* operation_began(void* context, const void* function) {
+  *static_cast<void**>(context) = nullptr;
+  began(function);
+  return context;
+}
+void operation_ended(const void* function, void*) { ended(function); }
+
+}  // namespace
+
+bool operations_are_followed() { return torch.layout != nullptr; }
+
+void reset_operations(bool wanted, InfoText& info) {
+  if (memory) raw_syscall(SYS_munmap, raw_pointer(memory), static_cast<long>(bytes_for(thread_count)));
+  memory = nullptr;
+  node_count = 0;
+  for (std::atomic<Proven>& kind : proven) kind.store(Proven::NotYet, std::memory_order_relaxed);
+  torch = {};
+  if (!wanted) return;
+  find_torch(torch);
+  if (torch.version[0]) info.add("torch_version", torch.version);
+  if (torch.layout) return;
+  Sentence text;
+  if (torch.why)
+    text << "ops: PyTorch " << torch.version << ": " << torch.why;
+  else
+    text << "ops: no PyTorch in this process when its first CUDA call was made";
+  info.add("not_collected", text.text());
+}
+
+void begin_operations() {
+  if (!torch.layout) return;
+  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes_for(producer.slot_count)),
+                                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped < 0 && mapped > -4096) return;
+  thread_count = producer.slot_count;
+  memory = reinterpret_cast<Memory*>(mapped);
+  if (asked) return;
+  asked = true;
+  TorchCallback callback{operation_began, operation_ended, 1.0, {}, false, false, false};
+  for (bool& scope : callback.scopes) scope = true;
+  torch.add_callback(callback);
+}
+
+OperationsUnderWay operations_under_way() {
+  OperationsUnderWay result;
+  const ThreadOperations* const operations = operations_of(thread_state);
+  if (!operations || operations->depth == 0) return result;
+  const u32 depth = operations->depth;
+  result.frame = operations->open[depth - 1].frame;
+  for (u32 i = depth; i-- > 0 && !result.backward;) {
+    const OpenOperation& open = operations->open[i];
+    // What the engine does for an operation of the backward pass after its own work (sums to the shape that is wanted) is its.
+    const u64 backward = open.scope == kBackwardScope ? open.sequence : open.ended_backward;
+    result.backward = backward != kNoSequence;
+    if (result.backward)
+      result.sequence = backward;
+    else if (result.sequence == kNoSequence)
+      result.sequence = open.sequence;
+  }
+  return result;
+}
+
+}  // namespace gputrace

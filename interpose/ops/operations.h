@@ -1,0 +1,30 @@
+// Operations of frameworks: what PyTorch says of itself when it runs (at::RecordFunction, which its headers offer for observers
+// of whole fleets). Each operation gives a record when it ends; what is under way is part of the stack of the calls that it
+// makes. Operations are frames of a tree of their own (StackFrame, language Operation).
+#pragma once
+
+#include "base/types.h"
+#include "interpose/settings/info_text.h"
+
+namespace gputrace {
+
+// A new session, or a child of fork. Looks for PyTorch among the loaded objects, and says in `info` why there will be no
+// operations, where that is so.
+void reset_operations(bool wanted, InfoText& info);
+// Whether there is a PyTorch that can be followed.
+bool operations_are_followed();
+// The session has begun, its gate is open: asks PyTorch to call us from now on, once a process. Takes a lock of PyTorch's for a
+// moment; not from a signal handler.
+void begin_operations();
+
+// What the calling thread is in.
+inline constexpr u64 kNoSequence = ~0ull;
+struct OperationsUnderWay {
+  u32 frame = 0;  // StackFrame of the innermost operation; 0: none, or not known
+  u64 sequence =
+      kNoSequence;  // autograd's number: of the innermost one of a backward pass, else of the innermost that has one
+  bool backward = false;  // that one is of the backward pass
+};
+OperationsUnderWay operations_under_way();
+
+}  // namespace gputrace

@@ -1,0 +1,177 @@
+# meson: timeout=240
+# Operations of frameworks: a library that offers at::RecordFunction as PyTorch does, with operations of our own in it, and a program whose
+# calls lie within them. What real versions of PyTorch say is compared by `./dev frameworks`.
+import sys
+
+from harness import *
+
+LIBRARY = r'''
+#include <cstdint>
+#include <cstring>
+#include <string>
+namespace at {
+struct ObserverContext;
+struct RecordFunction {  // as far as it is read
+  char before[96]; uint8_t scope; char between[63];
+  union { const void* schema; const char* text; };
+  char rest[LONG ? 24 : 0];
+  uint8_t is_schema; char pad[7];
+  int64_t sequence;
+  const char* name() const;
+};
+static_assert(sizeof(RecordFunction) == (LONG ? 208 : 184));
+struct RecordFunctionCallback {
+  void* (*start)(void*, const RecordFunction&);
+  void (*end)(const RecordFunction&, void*);
+  double probability; bool scopes[10]; bool needs[3];
+};
+static RecordFunctionCallback callback;
+static int callbacks;
+__attribute__((visibility("default"))) uint64_t addGlobalCallback(RecordFunctionCallback given) { callback = given; ++callbacks; return 1; }
+const char* RecordFunction::name() const { return is_schema ? *static_cast<const char* const*>(schema) : text; }
+__attribute__((visibility("default"))) const char* force(const RecordFunction& f) { return f.name(); }
+}
+#if LONG
+namespace at { __attribute__((visibility("default"))) std::string show_config() { return ""; } }
+#endif
+struct Schema { const char* name; };
+extern "C" int registered() { return at::callbacks; }
+// One operation around `inside`.
+extern "C" void operation(const char* name, int is_schema, int scope, long sequence, void (*inside)()) {
+  static Schema schemas[16]; static char names[16][64];
+  at::RecordFunction function{};
+  function.scope = scope; function.is_schema = is_schema; function.sequence = sequence; function.text = name;
+  if (is_schema) {
+    int i = 0;
+    while (schemas[i].name && strcmp(schemas[i].name, name)) ++i;
+    if (!schemas[i].name) schemas[i].name = strcpy(names[i], name);
+    function.schema = &schemas[i];
+  }
+  BROKEN
+  void* context = &context;
+  if (at::callback.start) at::callback.start(&context, function);
+  inside();
+  if (at::callback.start) at::callback.end(function, context);
+}
+'''
+PROGRAM = r'''
+import ctypes, sys, threading
+torch = ctypes.PyDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
+Inside = ctypes.CFUNCTYPE(None)
+cuda = ctypes.CDLL('libcuda.so.1')
+buffer, context = ctypes.c_uint64(), ctypes.c_void_p()
+
+def operation(name, inside, scope=0, sequence=-1, schema=1):
+    torch.operation(name.encode(), schema, scope, ctypes.c_long(sequence), Inside(inside))
+
+def set(size): cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(size))
+
+def linear(step, sequence):
+    operation('aten::linear', lambda: operation('aten::addmm', lambda: set(1000 + step), sequence=sequence))
+
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(1 << 20))
+for step in range(10):
+    operation('step#%d' % (step % 2), lambda: linear(step, 2 * step), scope=7, schema=0)
+
+backward = ctypes.CDLL(sys.argv[2])
+backward.backward(torch.operation, cuda.cuCtxSetCurrent, context, cuda.cuMemsetD8_v2, buffer, 10)
+cuda.cuCtxSynchronize()
+print('done', torch.registered())
+'''
+BACKWARD = r'''
+#include <pthread.h>
+#include <stddef.h>
+typedef void (*Operation)(const char*, int, int, long, void (*)(void));
+static Operation operation; static int (*current)(void*); static void* context; static int (*set)(unsigned long, unsigned char, size_t);
+static unsigned long buffer; static int steps, step;
+static void work(void) { set(buffer, 1, 2000 + step); }
+static void inner(void) { operation("aten::mm", 1, 0, 77, work); }
+static void outer(void) { operation("AddmmBackward0", 0, 1, 2 * step, inner); }
+static void* run(void* none) {
+  current(context);
+  for (step = steps; step-- > 0;) operation("evaluate_function: AddmmBackward0", 0, 1, 2 * step, outer);
+  return none;
+}
+void backward(Operation o, int (*c)(void*), void* x, int (*s)(unsigned long, unsigned char, size_t), unsigned long b, int n) {
+  pthread_t thread;
+  operation = o, current = c, context = x, set = s, buffer = b, steps = n;
+  pthread_create(&thread, 0, run, 0);
+  pthread_join(thread, 0);
+}
+'''
+
+
+def framework(version, long_strings=True, broken=''):
+    """A program's words, on a PyTorch of that version."""
+    place = scratch('torch')
+    os.makedirs(os.path.join(place, 'lib'))
+    with open(os.path.join(place, 'version.py'), 'w') as file:
+        file.write(f"__all__ = ['__version__']\n__version__ = '{version}+cu132'\n")
+    text = LIBRARY.replace('LONG', '1' if long_strings else '0').replace('BROKEN', broken)
+    source, library = scratch('torch.cpp'), os.path.join(place, 'lib', 'libtorch_cpu.so')
+    with open(source, 'w') as file:
+        file.write(text)
+    subprocess.run(['g++', '-std=c++17', '-O1', '-fPIC', '-shared', source, '-o', library], check=True)
+    backward = compiled('backward.c', BACKWARD, '-shared', '-fPIC', '-lpthread')
+    script = scratch('program.py')
+    with open(script, 'w') as file:
+        file.write(PROGRAM)
+    return [sys.executable, script, library, backward]
+
+
+def check_operations(run):
+    check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
+    check_equal(check_conservation(run)[2], 0, 'nothing was dropped')
+    ops = {row['path']: row for row in rows(run, 'ops')}
+    under = 'evaluate_function: AddmmBackward0 / AddmmBackward0'
+    counts = {'step#0': 5, 'step#0 / aten::linear': 5, 'step#0 / aten::linear / aten::addmm': 5,
+              'step#1': 5, 'step#1 / aten::linear': 5, 'step#1 / aten::linear / aten::addmm': 5,
+              'evaluate_function: AddmmBackward0': 10, under: 10, f'{under} / aten::mm': 10}
+    check_equal({path: row['count'] for path, row in ops.items()}, counts, 'operations')
+    device = lambda sizes: sum(line['end_ns'] - line['start_ns'] for line in run.truth_of('memset') if line['bytes'] in sizes)
+    for path, wanted in (('step#0', device(range(1000, 1010, 2))), ('step#1 / aten::linear', device(range(1001, 1010, 2))),
+                         (under, device(range(2000, 2010)))):
+        check_equal((ops[path]['device_total_ns'], ops[path]['device_self_ns']), (wanted, 0), f'device time within {path}')
+    check_equal(ops[f'{under} / aten::mm']['device_self_ns'], device(range(2000, 2010)), 'device time of an operation itself')
+    for path, row in ops.items():
+        within = sum(other['host_total_ns'] for key, other in ops.items() if key.rpartition(' / ')[0] == path)
+        check_equal(row['host_total_ns'] - row['host_self_ns'], within, f'host time of {path}: the rest is what lies within')
+    line = 1 + next(i for i, text in enumerate(PROGRAM.splitlines()) if text.startswith('def set'))
+    check_equal(ops[f'{under} / aten::mm']['site'], f'program.py:{line} set', 'the line of a backward operation is that of the forward one')
+
+
+def test_operations_of_both_kinds_of_strings():
+    for version, long_strings in (('2.15.0', True), ('2.1.2', False)):
+        forget_run()
+        shutil.rmtree(scratch('torch'), ignore_errors=True)
+        check_operations(traced(framework(version, long_strings)))
+
+
+def reason(run):
+    return {each['what']: each['why'] for each in report(run)['coverage']['not_collected']}.get('ops', '')
+
+
+def test_an_unknown_version_is_left_alone():
+    run = traced(framework('2.16.0'))
+    check_equal((run.returncode, run.stdout), (0, b'done 0\n'), 'nobody was asked')
+    check('only PyTorch 2.1 to 2.15 is known' in reason(run), 'the reason', reason(run))
+
+
+def test_a_layout_that_does_not_hold_switches_it_off():
+    run = traced(framework('2.15.0', broken='if (is_schema) function.schema = (void*)16;'))
+    check_equal(run.returncode, 0, 'the program')
+    names = {frame['id']: frame['function'] for frame in records(run, 'StackFrame')}
+    check_equal([names[record['frame']] for record in records(run, 'Operation')], ['step#0'], 'none after the first that did not hold')
+    check('do not look as this version' in str(rows(run, 'quality-notes')), 'the report says so', rows(run, 'quality-notes'))
+
+
+def test_left_out():
+    run = traced(framework('2.15.0'), env={'GPUTRACE_COLLECT': '-ops'})
+    check_equal((run.returncode, run.stdout), (0, b'done 0\n'), 'nobody was asked')
+    check_equal(records(run, 'Operation'), [], 'no operation')
+
+
+main()
