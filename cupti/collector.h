@@ -113,15 +113,19 @@ bool start_thread();
 // Device records will be fetched, or are.
 bool fetches();
 void wake_thread();
+// On our thread. No room for a bounded time: lost, and counted.
+void write_record(RecordHeader& record);
+void count_loss(DeviceLossReason reason, u64 count, u32 kind);
+
+// ------------------------------------------------------------------ reading.cpp
 // CUPTI's callbacks: ours, or, for a buffer that is another client's, theirs.
 void buffer_requested(u8** buffer, std::size_t* size, std::size_t* max_records);
 void buffer_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size);
-// Parses the buffers that have come back.
-void read_buffers();
+// On our thread: parses the buffers that have come back. Whether there were any.
+bool read_buffers();
 // Waits until our thread has read what came back: CUPTI is about to go, and with it all that its records point to. What
 // is not read in a bounded time is lost, and counted. Not under the lock, which our thread needs.
 void finish_reading();
-void count_loss(DeviceLossReason reason, u64 count, u32 kind);
 
 // ------------------------------------------------------------------ loader.cpp
 // On, or outside of the window. Only then CUPTI is asked for anything: where another client is there it is left alone.

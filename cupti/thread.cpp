@@ -1,4 +1,4 @@
-// The thread of our own: flushes CUPTI now and then, reads the buffers that come back, writes records.
+// The thread of our own: flushes CUPTI now and then, has what comes back read, records what it cost and what was lost.
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/prctl.h>
@@ -14,7 +14,6 @@ namespace {
 
 constexpr Nanos kPeriod = 100'000'000;
 constexpr u64 kMargin = 3600ull * 1'000'000'000;  // the wall clock, which CUPTI's is, may be set
-constexpr Nanos kReadPatience = 2'000'000'000;
 constexpr Nanos kReturnPeriod = 1'000'000'000;
 constexpr u32 kIdleRounds = 10;  // rounds without any call after which a flush is due anyway
 constexpr u64 kStackSize = 1u << 20;
@@ -46,10 +45,6 @@ struct Rounds {
   Nanos rate_nanos = 0;
 };
 constinit Rounds rounds{};
-
-void write_record(RecordHeader& record) {
-  if (!collector.ring.write(record)) count_loss(DeviceLossReason::RingFull, 1, 0);
-}
 
 void record_losses() {
   if (!collector.any_loss) return;
@@ -192,7 +187,7 @@ void round() {
       flush(0);
     }
   }
-  read_buffers();
+  rounds.brought = read_buffers();
   record_losses();
 }
 
@@ -295,6 +290,10 @@ bool create_thread() {
 
 }  // namespace
 
+void write_record(RecordHeader& record) {
+  if (!collector.ring.write(record)) count_loss(DeviceLossReason::RingFull, 1, 0);
+}
+
 void count_loss(DeviceLossReason reason, u64 count, u32 kind) {
   collector.losses[static_cast<u32>(reason)][kind < Collector::kKinds ? kind : 0] += count;
   collector.any_loss = true;
@@ -317,92 +316,6 @@ bool start_thread() {
 bool fetches() {
   const FetchThread thread = collector.thread.load(std::memory_order_acquire);
   return thread == FetchThread::Due || thread == FetchThread::Runs;
-}
-
-// ------------------------------------------------------------------ CUPTI's callbacks
-void buffer_requested(u8** buffer, std::size_t* size, std::size_t* max_records) {
-  if (max_records) *max_records = 0;
-  *buffer = nullptr;
-  *size = 0;
-  if (!collector_is_ours() || !collector.wants_buffers.load(std::memory_order_acquire))
-    return client_requested(buffer, size, max_records);
-  u64 bytes = 0;
-  *buffer = collector.buffers.request(bytes);
-  *size = bytes;
-}
-
-void buffer_completed(void* context, u32 stream, u8* buffer, std::size_t size, std::size_t valid_size) {
-  if (!collector.buffers.owns(buffer)) {
-    client_completed(context, stream, buffer, size, valid_size);
-    return;
-  }
-  if (!collector_is_ours()) return;  // a child of fork: its parent's
-  collector.buffers.complete(buffer, valid_size);
-  if (static_cast<i32>(raw_syscall(SYS_gettid)) != collector.thread_id.load(std::memory_order_relaxed)) wake_thread();
-}
-
-// ------------------------------------------------------------------ reading
-namespace {
-
-void read_record(void* record, u64 available) {
-  AnyDeviceRecord out;
-  const char* name = nullptr;
-  if (void* details = details_to_free(record, available, collector.rules.version)) collector.host.release(details);
-  switch (parse_activity(record, available, collector.rules, out, name)) {
-    case ParseResult::Record:
-      break;
-    case ParseResult::ZeroTime:
-      return count_loss(DeviceLossReason::ZeroTime, 1, activity_kind(record, available));
-    case ParseResult::Impossible:
-      return count_loss(DeviceLossReason::Impossible, 1, activity_kind(record, available));
-    case ParseResult::Unreadable:
-      return count_loss(DeviceLossReason::Unknown, 1, activity_kind(record, available));
-    case ParseResult::Skipped:
-      return;
-  }
-  if (name) out.kernel.name = collector.names.id_of(name, collector.host.define_text);
-  write_record(out.header);
-}
-
-void read_buffer(const ActivityBuffers::Completed& buffer) {
-  void* record = nullptr;
-  for (;;) {
-    if (buffer.era != collector.buffers.era()) return count_loss(DeviceLossReason::Unknown, 1, 0);
-    const CuptiResult result = collector.api.cuptiActivityGetNextRecord(buffer.data, buffer.valid, &record);
-    if (result == kCuptiMaxLimitReached) return;
-    const u8* at = static_cast<const u8*>(record);
-    if (result != kCuptiSuccess || at < buffer.data || at >= buffer.data + buffer.valid) {
-      count_loss(DeviceLossReason::Unknown, 1, 0);
-      if (result == kCuptiInvalidKind || result == kCuptiSuccess) return;
-      ControlLock lock;
-      if (collector_is_ours()) checked("cuptiActivityGetNextRecord", result);
-      return;
-    }
-    read_record(record, static_cast<u64>(buffer.data + buffer.valid - at));
-  }
-}
-
-}  // namespace
-
-void finish_reading() {
-  const Nanos begin = monotonic_nanos();
-  if (fetches() && start_thread()) {
-    wake_thread();
-    while (collector.buffers.unread() && monotonic_nanos() - begin < kReadPatience) sleep_briefly();
-  }
-  collector.buffers.begin_era();
-}
-
-void read_buffers() {
-  rounds.brought = false;
-  for (;;) {
-    const ActivityBuffers::Completed buffer = collector.buffers.take();
-    if (!buffer.data) return;
-    rounds.brought = true;
-    read_buffer(buffer);
-    std::memset(buffer.data, 0, buffer.valid);
-    collector.buffers.give_back(buffer.data);
-  }
 }
 
 }  // namespace gputrace

@@ -54,6 +54,8 @@ static void profile(int v2, int clock) {
   MUST(cuptiActivityRegisterCallbacks(requested, completed));
   MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
   launch(7);
+  CUstream stream;
+  MUST(cuStreamCreate(&stream, 0));  /* whose id nobody asks for now */
   MUST(cuptiActivityFlushAll(0));
   MUST(cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
 }
@@ -130,6 +132,10 @@ def test_a_profiler_that_stays_subscribed():
     run = traced_beside(['stays'], 30 + 40 + 40)
     check_equal(states(run), ['on', 'yielded', 'on', 'yielded', 'on', 'ended'], 'states')
     check_times_in_report(run, 110)
+    created = [record for record in records(run, 'ObjectCall') if record['call'] == 'cuStreamCreate']
+    check_equal(len(created), 2, 'streams made while the profiler was there')
+    asked = {record['stream'] for record in records(run, 'DeviceStream')}
+    check(not asked & {record['object'] for record in created}, 'CUPTI is asked for nothing then', asked, created)
 
 
 def test_a_profiler_that_leaves_its_clock():
