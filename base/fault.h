@@ -6,6 +6,8 @@
 #if defined(GT_FAULT_POINTS)
 namespace gputrace {
 inline void (*fault_hook)(const char* point) = nullptr;  // what the test does at a point; one thread
+inline int fault_thread = 0;                             // number of the thread that the test plays
+inline bool (*fault_gone)(int thread) = nullptr;         // whether that one has ended
 inline void fault_point(const char* point) {
   if (fault_hook) fault_hook(point);
 }

@@ -1,6 +1,7 @@
 // gputrace doctor: what tracing needs here, checked in less than a second; one line each, with the fix where one is
 // needed.
 #include <fcntl.h>
+#include <regex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -163,6 +164,20 @@ void check_memory(Checks& checks) {
   checks.ok("sealed memory works (memfd)" + more);
 }
 
+// What the environment keeps from being traced.
+void check_variables(const Target& target, Checks& checks) {
+  if (variable("GPUTRACE") == "0") checks.error("GPUTRACE=0: tracing is off", "unset GPUTRACE");
+  for (const std::string& unknown : unknown_variables()) checks.warning(unknown, "");
+  const std::string pattern = variable("GPUTRACE_PROCESS");
+  const std::string name = base_name(target.interpreter.empty() ? target.path : target.interpreter);
+  regex_t regex;
+  if (pattern.empty() || name.empty() || regcomp(&regex, pattern.c_str(), REG_EXTENDED | REG_NOSUB) != 0) return;
+  if (regexec(&regex, name.c_str(), 0, nullptr, 0) != 0)
+    checks.warning("GPUTRACE_PROCESS=" + pattern + " does not match " + name + ": only what it starts may be traced",
+                   "unset GPUTRACE_PROCESS");
+  regfree(&regex);
+}
+
 void check_target(const Arguments& command, const Target& target, Checks& checks) {
   if (command.empty()) return;
   if (target.path.empty()) return checks.error(command[0] + ": not found, or not executable", "");
@@ -224,6 +239,7 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   check_cupti(cupti, checks);
   check_output(options, checks);
   check_memory(checks);
+  check_variables(target, checks);
   check_target(command, target, checks);
   if (json) {
     print_json(checks, cupti);

@@ -1,9 +1,13 @@
 #include "cli/environment.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/collect_parts.h"
+#include "base/variables.h"
 #include "cli/options.h"
 
 namespace gputrace {
@@ -57,6 +61,18 @@ std::string put_first(const std::vector<std::string>& first, const std::string& 
 }
 
 }  // namespace
+
+std::vector<std::string> unknown_variables() {
+  const std::vector<std::string> known(std::begin(kVariables), std::end(kVariables));
+  std::vector<std::string> unknown;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string text(*entry);
+    const std::string name = text.substr(0, text.find('='));
+    if (name.rfind("GPUTRACE", 0) == 0 && std::find(known.begin(), known.end(), name) == known.end())
+      unknown.push_back(name + " is not a variable of gputrace; it is ignored" + did_you_mean(name, known));
+  }
+  return unknown;
+}
 
 void add_trace_options(OptionParser& parser, TraceOptions& options) {
   parser.text("-o,--output", options.output,

@@ -19,6 +19,9 @@ struct TraceOptions {
   std::string simgpu;  // empty: no; "auto", or the CUDA major
 };
 
+// A sentence on each variable that begins like ours and is none: nothing would come of it.
+std::vector<std::string> unknown_variables();
+
 void add_trace_options(OptionParser& parser, TraceOptions& options);
 void add_simgpu_option(OptionParser& parser, TraceOptions& options);  // one of them
 

@@ -1,5 +1,8 @@
 // gputrace report: loads traces, makes the sections that were asked for, renders them.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -10,6 +13,7 @@
 #include "analysis/reports/list.h"
 #include "analysis/run/devices.h"
 #include "analysis/words/safe_text.h"
+#include "base/fd.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_directory.h"
@@ -145,21 +149,41 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   return text;
 }
 
-// A trace without an end whose ring lies in a file beside it: the rest can be had.
-void warn_of_rings(const LoadedRun& run) {
-  std::set<std::string> folders;
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Of a plain file, 1 MiB at most; 0 where there is none.
+u64 lines_of(const std::string& path) {
+  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
+  u64 lines = 0, size = 0;
+  char piece[4096];
+  for (ssize_t got; file && size < (1u << 20) && (got = read(file.get(), piece, sizeof piece)) > 0;
+       size += static_cast<u64>(got))
+    lines += static_cast<u64>(std::count(piece, piece + got, '\n'));
+  return lines;
+}
+
+// What lies beside the traces and makes them less than all: a ring in a file, whose rest can be had; lines on processes that could not
+// be traced.
+void warn_of_what_is_beside(const LoadedRun& run) {
+  std::set<std::string> folders, unended;
   for (const ProcessTrace& process : run.processes) {
-    if (process.who.ended) continue;
-    const std::string& path = process.who.file;
-    const std::size_t slash = path.rfind('/');
-    folders.insert(slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash));
+    folders.insert(folder_of(process.who.file));
+    if (!process.who.ended) unended.insert(folder_of(process.who.file));
   }
-  for (const std::string& folder : folders) {
+  for (const std::string& folder : unended) {
     if (!rings_below(folder).empty())
       warn(folder +
            ": a ring lies in a file there, of a program that still runs, or that died with its sidecar; then: gputrace "
            "recover " +
            shell_word(folder));
+  }
+  for (const std::string& folder : folders) {
+    if (const u64 lines = lines_of(folder + "/untraced"))
+      warn(std::to_string(lines) + (lines == 1 ? " process" : " processes") + " could not be traced: " + folder +
+           "/untraced");
   }
 }
 
@@ -195,7 +219,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (!run) return fail(kNoInput, run.error().message);
   for (const std::string& unread : run.value().unread) warn(unread);
 
-  warn_of_rings(run.value());
+  warn_of_what_is_beside(run.value());
   if (const int code = check_device(options, run.value())) return code;
 
   ReportRequest request;

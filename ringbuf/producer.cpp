@@ -24,7 +24,13 @@ u32 index_of(const BlockHeader* block) {
 }
 u32 index_of(const ThreadSlot* slot) { return static_cast<u32>(slot - producer.slots); }
 bool is_sink(const ThreadSlot* slot) { return slot == &producer.sink; }
+#if defined(GT_FAULT_POINTS)
+i32 own_tid() { return fault_thread; }
+bool thread_is_gone(i32 tid) { return fault_gone(tid); }
+#else
 i32 own_tid() { return static_cast<i32>(raw_syscall(SYS_gettid)); }
+bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */; }
+#endif
 
 u64 dropped_total(const ThreadSlot& slot) {
   u64 sum = 0;
@@ -95,12 +101,22 @@ void hand_over(ThreadState& thread) {
   thread.cursor = thread.limit = nullptr;
 }
 
+void end_slots_of_dead_threads(Ticks now);
+bool is_due(std::atomic<u64>& next, Ticks now, u64 pause);
+
+// With more threads than slots every call of those without one searches: a search that failed holds for a millisecond, and the
+// system is asked for the dead ten times a second, by one thread.
+constexpr u64 kSlotSearch = 50, kDeathSearch = 5000;  // in retry_ticks
+
 bool take_block(ThreadState& thread, Ticks now) {
   ThreadSlot& slot = *thread.slot;
   u32 index = claim_free_block(&slot == producer.slots);
   if (index == kNoBlock && producer.header->on_full == OnFull::Overwrite && &slot != producer.slots)
     index = claim_oldest_full_block();
-  if (index == kNoBlock) return false;
+  if (index == kNoBlock) {  // some may be held by threads that are no more
+    if (is_due(producer.next_death_search, now, kDeathSearch)) end_slots_of_dead_threads(now);
+    return false;
+  }
   BlockHeader* block = block_at(index);
   GT_FAULT_POINT("block claimed");
   block->committed.store(0, std::memory_order_relaxed);
@@ -162,47 +178,57 @@ void write_gap(ThreadState& thread, SlotLedger& ledger) {
   thread.block->committed.store(sizeof gap, std::memory_order_release);
 }
 
-bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */; }
-
 void end_slot(ThreadSlot& slot, Ticks now) {
   slot.end = now;
   GT_FAULT_POINT("slot: end");
   slot.state.store(static_cast<u32>(SlotState::Ended), std::memory_order_release);  // pairs with the consumer's acquire
 }
 
-// Threads that ended without notice (killed by a raw exit, or after the last round of key destructors).
-void end_slots_of_dead_threads(Ticks now) {
-  for (u32 i = 1; i < producer.slot_count; ++i) {
-    ThreadSlot& slot = producer.slots[i];
-    if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live) || !thread_is_gone(slot.tid))
-      continue;
-    u32 live = static_cast<u32>(SlotState::Live);
-    const u32 block = slot.current_block.exchange(kNoBlock, std::memory_order_acq_rel);
-    if (block < producer.block_count) {
-      const u64 word = producer.block_states[block].load(std::memory_order_relaxed);
-      if (block_state(word) == BlockState::Writing && block_at(block)->slot == i)
-        change_block(block, word, BlockState::Full);
-    }
-    slot.end = now;
-    slot.state.compare_exchange_strong(live, static_cast<u32>(SlotState::Ended), std::memory_order_acq_rel);
+// Ends the slot of a thread that is no more. Nobody tells us of a thread's end; its number may be another thread's by now, and then it
+// is `self` who asks.
+void end_slot_if_dead(u32 index, i32 self, Ticks now) {
+  ThreadSlot& slot = producer.slots[index];
+  if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live)) return;
+  if (slot.tid != self && !thread_is_gone(slot.tid)) return;
+  u32 live = static_cast<u32>(SlotState::Live);
+  GT_FAULT_POINT("dead thread found");
+  const u32 block = slot.current_block.exchange(kNoBlock, std::memory_order_acq_rel);
+  if (block < producer.block_count) {
+    const u64 word = producer.block_states[block].load(std::memory_order_relaxed);
+    if (block_state(word) == BlockState::Writing && block_at(block)->slot == index)
+      change_block(block, word, BlockState::Full);
   }
+  GT_FAULT_POINT("dead thread's block handed over");
+  slot.end = now;
+  slot.state.compare_exchange_strong(live, static_cast<u32>(SlotState::Ended), std::memory_order_acq_rel);
+}
+
+void end_slots_of_dead_threads(Ticks now) {
+  const i32 self = own_tid();
+  for (u32 i = 1; i < producer.slot_count; ++i)
+    end_slot_if_dead(i, producer.slots + i == thread_state.slot ? 0 : self, now);
+}
+
+// Each new thread looks at a few others: where threads come and go, those that went are found as fast as others come.
+void look_for_the_dead(Ticks now) {
+  constexpr u32 kLooks = 8;
+  const i32 self = own_tid();
+  const u32 span = producer.slot_count - 1;
+  const u32 start = producer.next_look.fetch_add(kLooks, std::memory_order_relaxed);
+  for (u32 i = 0; i < kLooks && i < span; ++i) end_slot_if_dead(1 + (start + i) % span, self, now);
 }
 
 // Nobody drains: a slot whose thread has ended would stay Ended for ever. Its counts move to the process's sums.
 bool retire_ended_slot(ThreadSlot& slot) {
   u32 ended = static_cast<u32>(SlotState::Ended);
   if (full_reason(record_ticks()) != DropReason::NoSidecar) return false;
-  if (!slot.state.compare_exchange_strong(ended, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel))
+  if (!slot.state.compare_exchange_strong(ended, static_cast<u32>(SlotState::Claimed), std::memory_order_acq_rel))
     return false;
   producer.control->retired_seen.fetch_add(slot.seen, std::memory_order_relaxed);
   for (u32 i = 0; i < kDropReasons; ++i)
     producer.control->retired_dropped[i].fetch_add(slot.dropped[i], std::memory_order_relaxed);
   return true;
 }
-
-// With more threads than slots every call of those without one comes here: a search that failed holds for a millisecond,
-// and the system is asked for the dead ten times a second, by one thread.
-constexpr u64 kSlotSearch = 50, kDeathSearch = 5000;  // in retry_ticks
 
 bool is_due(std::atomic<u64>& next, Ticks now, u64 pause) {
   u64 due = next.load(std::memory_order_relaxed);
@@ -217,7 +243,7 @@ ThreadSlot* claim_slot(Ticks now) {
     ThreadSlot& slot = producer.slots[1 + (start + i) % span];
     u32 free = static_cast<u32>(SlotState::Free);
     if (slot.state.load(std::memory_order_relaxed) != free) continue;
-    if (slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Live), std::memory_order_acq_rel))
+    if (slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Claimed), std::memory_order_acq_rel))
       return &slot;
   }
   if (is_due(producer.next_death_search, now, kDeathSearch)) end_slots_of_dead_threads(now);
@@ -248,6 +274,9 @@ void open_slot(ThreadSlot& slot) {
   std::atomic_thread_fence(std::memory_order_release);
   GT_FAULT_POINT("slot described");
   slot.incarnation++;
+  GT_FAULT_POINT("slot numbered");
+  slot.state.store(static_cast<u32>(SlotState::Live),
+                   std::memory_order_release);  // pairs with the acquire of whoever looks at it
   GT_FAULT_POINT("slot open");
 }
 
@@ -255,7 +284,6 @@ void open_definitions_slot() {
   ThreadSlot& slot = producer.slots[0];
   open_slot(slot);
   std::memcpy(slot.name, "definitions", sizeof "definitions");
-  slot.state.store(static_cast<u32>(SlotState::Live), std::memory_order_release);
   producer.definitions = {};
   producer.definitions.slot = &slot;
 }
@@ -282,6 +310,7 @@ void adopt_segment(char* base, SlotLedger* ledgers) {
   producer.next_slot.store(0, std::memory_order_relaxed);
   producer.next_slot_search.store(0, std::memory_order_relaxed);
   producer.next_death_search.store(0, std::memory_order_relaxed);
+  producer.next_look.store(0, std::memory_order_relaxed);
   producer.next_block.store(0, std::memory_order_relaxed);
   producer.claims.store(0, std::memory_order_relaxed);
   open_definitions_slot();
@@ -295,7 +324,9 @@ void join_session(u64 generation) {
   thread.block = nullptr;
   thread.context = kUnknownContext;
   thread.frame = 0;
-  ThreadSlot* slot = claim_slot(record_ticks());
+  const Ticks now = record_ticks();
+  look_for_the_dead(now);
+  ThreadSlot* slot = claim_slot(now);
   if (slot) open_slot(*slot);
   thread.slot = slot ? slot : &producer.sink;
   thread.generation = generation;

@@ -98,6 +98,7 @@ struct Producer {
   std::atomic<u32> next_slot;
   std::atomic<u64> next_slot_search;   // ticks: all slots were taken a moment ago
   std::atomic<u64> next_death_search;  // ticks: who has died was looked at a moment ago
+  std::atomic<u32> next_look;          // slot whose thread is asked for next
   std::atomic<u32> next_block;
   std::atomic<u32> claims;
   // Called when a thread has taken a slot, so that its end can be noticed. Set by the session; may be null.

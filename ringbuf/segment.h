@@ -104,7 +104,8 @@ struct alignas(64) SegmentControl {
 enum class SlotState : u32 {
   Free = 0,
   Live = 1,
-  Ended = 2,  // its thread has ended: the consumer drains it, writes its counters and frees it
+  Ended = 2,    // its thread has ended: the consumer drains it, writes its counters and frees it
+  Claimed = 3,  // taken, and not described yet: its words are those of its last thread
 };
 
 // A call that has begun and not ended. `begin` is stored last when it opens and cleared first when it closes.
@@ -117,17 +118,18 @@ struct InFlightCall {
 
 struct alignas(64) ThreadSlot {
   // Producer's own line: the owning thread only.
-  u64 seen;                            // records this thread wanted to write
-  u64 dropped[kDropReasons];           // by DropReason; seen - sum(dropped) were committed
-  u32 depth;                           // calls in flight now, may exceed kInFlightDepth
-  u32 next_sequence;                   // sequence of the next block of this slot
-  alignas(64) std::atomic<u32> state;  // SlotState; Free -> Live -> Ended by the producer, -> Free by the consumer
-  u32 incarnation;                     // counted up each time the slot is taken: (slot, incarnation) names a thread
-  i32 tid;                             // kernel thread id as the process sees it
-  std::atomic<u32> current_block;      // index, or kNoBlock
-  char name[16];                       // thread name when the slot was taken
-  u64 begin;                           // ticks when the slot was taken
-  u64 end;                             // ticks when the thread ended; 0
+  u64 seen;                   // records this thread wanted to write
+  u64 dropped[kDropReasons];  // by DropReason; seen - sum(dropped) were committed
+  u32 depth;                  // calls in flight now, may exceed kInFlightDepth
+  u32 next_sequence;          // sequence of the next block of this slot
+  alignas(64)
+      std::atomic<u32> state;  // SlotState; Free -> Claimed -> Live -> Ended by the producer, -> Free by the consumer
+  u32 incarnation;             // counted up each time the slot is taken: (slot, incarnation) names a thread
+  i32 tid;                     // kernel thread id as the process sees it
+  std::atomic<u32> current_block;  // index, or kNoBlock
+  char name[16];                   // thread name when the slot was taken
+  u64 begin;                       // ticks when the slot was taken
+  u64 end;                         // ticks when the thread ended; 0
   u64 reserved[2];
   InFlightCall in_flight[kInFlightDepth];
 };

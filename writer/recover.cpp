@@ -50,7 +50,8 @@ std::set<ThreadKey> threads_in_ring(const SegmentView& segment) {
   std::set<ThreadKey> threads;
   for (u32 i = 0; i < segment.header().slot_count; ++i) {
     const ThreadSlot& slot = segment.slot(i);
-    if (slot.state.load(std::memory_order_relaxed) != static_cast<u32>(SlotState::Free))
+    const u32 state = slot.state.load(std::memory_order_relaxed);
+    if (state == static_cast<u32>(SlotState::Live) || state == static_cast<u32>(SlotState::Ended))
       threads.insert({i, slot.incarnation});
   }
   for (u32 i = 0; i < segment.header().block_count; ++i) {

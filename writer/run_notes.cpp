@@ -56,7 +56,8 @@ std::optional<int> RunNotes::status_of(i32 pid, Nanos deadline) const {
     const std::size_t at = text.rfind(wanted);
     if (at != std::string::npos && text.find('\n', at + 1) != std::string::npos)
       return static_cast<int>(std::strtol(text.c_str() + at + wanted.size(), nullptr, 10));
-    if (monotonic_nanos() >= deadline) return std::nullopt;
+    if (monotonic_nanos() >= deadline || !process_stat(run_).known)
+      return std::nullopt;  // it may have been killed itself
     const timespec pause{0, 1'000'000};
     ::nanosleep(&pause, nullptr);
   }

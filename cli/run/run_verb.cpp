@@ -13,7 +13,6 @@
 #include "analysis/words/safe_text.h"
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/variables.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output_directory.h"
@@ -105,17 +104,6 @@ void wait_for_sidecars(const std::string& run) {
   }
 }
 
-// A name that is nearly one of ours is a mistake: nothing would come of it.
-void warn_of_unknown_variables() {
-  const std::vector<std::string> known(std::begin(kVariables), std::end(kVariables));
-  for (char** entry = environ; *entry; ++entry) {
-    const std::string text(*entry);
-    const std::string name = text.substr(0, text.find('='));
-    if (name.rfind("GPUTRACE", 0) != 0 || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    warn(name + " is not a variable of gputrace; it is ignored" + did_you_mean(name, known));
-  }
-}
-
 int refuse(const PreparedOutput& prepared) {
   fail(kRunUsage, prepared.problem);
   std::fprintf(stderr, "          the program was not started\n          fix: %s\n", safe_text(prepared.fix).c_str());
@@ -180,7 +168,7 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   const Target target = inspect_target(command[0]);
   const std::string unreachable = why_unreachable(target);
   if (!unreachable.empty()) warn(unreachable);
-  warn_of_unknown_variables();
+  for (const std::string& unknown : unknown_variables()) warn(unknown);
   const OutputDirectory output = resolve_output(wanted_output(options));
   allow_shared = allow_shared || variable("GPUTRACE_ALLOW_SHARED_DIR") == "1";
   PreparedOutput prepared = prepare_output(output.root, allow_shared);

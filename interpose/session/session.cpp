@@ -77,10 +77,11 @@ void thread_ended(void*) {
   leave_session();
 }
 
-// A key with a destructor is the one notice of a thread's end that costs no allocation: the first 32 keys live in the
-// thread itself. pthread_* moved between libraries in glibc 2.34, so they are found at run time; without them slots
-// come back by a look at dead threads.
+// Whose window a range of a thread holds open must know of that thread's end; everywhere else the program keeps all of its keys, and
+// ends of threads are found by looking (ringbuf/producer.cpp). A key with a destructor costs no allocation: the first 32 live in the thread
+// itself. pthread_* moved between libraries in glibc 2.34, so they are found at run time.
 void prepare_thread_end() {
+  if (options.capture != CaptureMode::Nvtx) return;
   if (thread_key >= 0) return;  // inherited from before a fork
   auto create = reinterpret_cast<int (*)(unsigned*, void (*)(void*))>(find_libc_function("pthread_key_create"));
   set_specific = reinterpret_cast<SetSpecific>(find_libc_function("pthread_setspecific"));

@@ -6,6 +6,7 @@
 
 #include "base/bounded_text.h"
 #include "base/raw_syscall.h"
+#include "interpose/lookup/elf_lookup.h"
 #include "interpose/session/spawn.h"
 #include "interpose/settings/environment.h"
 #include "interpose/settings/process_facts.h"
@@ -34,6 +35,9 @@ bool find_sidecar(char* out, u64 capacity) {
   }
   return false;
 }
+
+// It complains of a system call that it does not know; the sidecar opens a descriptor of its own where it is given none.
+bool is_below_valgrind() { return find_function(ObjectRole::Other, "_vgnU_freeres") != nullptr; }
 
 bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
@@ -64,7 +68,7 @@ int launch_sidecar(const char* path, int segment_fd, char* scratch, u32 capacity
     if (!find_sidecar(found, sizeof found)) return ENOENT;
     path = found;
   }
-  const long pidfd = raw_syscall(kPidfdOpen, raw_syscall(SYS_getpid), 0);
+  const long pidfd = is_below_valgrind() ? -1 : raw_syscall(kPidfdOpen, raw_syscall(SYS_getpid), 0);
   const int process_fd = pidfd < 0 ? -1 : move_descriptor_high(static_cast<int>(pidfd));
   const char* arguments[] = {
       "gputrace-sidecar", "--segment-fd", "3", process_fd < 0 ? nullptr : "--process-fd", "4", nullptr};

@@ -20,6 +20,8 @@ namespace {
 constexpr int kSegmentFd = 3, kProcessFd = 4;  // as the sidecar sees them
 constexpr u64 kStackSize = 64u << 10;          // for each of the two
 constexpr long kCloseRange = 436;
+// A debugger or strace follows the program's children, not ours.
+constexpr int kClone = CLONE_VM | CLONE_VFORK | CLONE_UNTRACED;
 
 // libc's own: a sanitizer's would take the children for its host's.
 using Clone = int (*)(int (*)(void*), void*, int, void*, ...);
@@ -77,7 +79,7 @@ int become_sidecar(void* data) {
 
 int run_middle(void* data) {
   Plan& plan = *static_cast<Plan*>(data);
-  plan.sidecar = plan.clone(become_sidecar, plan.second_stack_top, CLONE_VM | CLONE_VFORK, data);
+  plan.sidecar = plan.clone(become_sidecar, plan.second_stack_top, kClone, data);
   if (plan.sidecar < 0) plan.error = EAGAIN;
   leave(0);
 }
@@ -95,7 +97,7 @@ int start_sidecar(const SidecarLaunch& launch) {
   const u64 all = ~0ull;
   u64 before = 0;
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&all), raw_pointer(&before), sizeof all);
-  const int middle = clone(run_middle, base + kStackSize, CLONE_VM | CLONE_VFORK, &plan);
+  const int middle = clone(run_middle, base + kStackSize, kClone, &plan);
   if (middle < 0) {
     plan.error = errno;
   } else {

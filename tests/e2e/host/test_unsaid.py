@@ -54,6 +54,8 @@ def test_a_bare_preload_leaves_a_line():
     said = lines_of_untraced(scratch('made', 'drv_linked-7'))
     check(len(said) == 1 and 'drv_linked, rank 7: the ring of' in said[0], 'one line', said)
     check_equal(oct(os.stat(scratch('made', 'drv_linked-7', 'untraced')).st_mode & 0o777), '0o600', 'its mode')
+    traced(COMMAND, {'RANK': '7', 'GPUTRACE_OUTPUT': scratch('made', '%e-%r')}, output=scratch('made'))
+    check('1 process could not be traced: ' in gputrace('report', scratch('made', 'drv_linked-7'))[1], 'the report of the others says so')
     # What was asked for is no failure.
     traced(COMMAND, {'GPUTRACE_PROCESS': 'python'})
     check(not os.path.exists(scratch('trace')), 'no line where the process was not to be traced')
@@ -134,6 +136,16 @@ def test_unknown_names():
     code, out, err = run_verb(env={'GPUTRACE_BUFFFER': '64M', 'GPUTRACE_LOG': 'off'})
     lines = [line for line in err.splitlines() if 'is not a variable of gputrace' in line]
     check_equal(lines[:1], ["gputrace: warning: GPUTRACE_BUFFFER is not a variable of gputrace; it is ignored, did you mean 'GPUTRACE_BUFFER'?"], 'said once, before the program runs')
+
+
+def test_doctor_says_it_before():
+    for env, words in (({'GPUTRACE': '0'}, 'GPUTRACE=0: tracing is off'), ({'GPUTRACE_BUFFFER': '1M'}, 'GPUTRACE_BUFFFER is not a variable of gputrace'),
+                       ({'GPUTRACE_PROCESS': 'python'}, 'GPUTRACE_PROCESS=python does not match drv_linked')):
+        code, out, err = gputrace('doctor', '--simgpu', '--', *COMMAND, rc=None, env=env)
+        check(words in out, f'{env}', out)
+        check_equal(code, int('GPUTRACE' in env), f'{env}: ready or not')
+    said = gputrace('doctor', '--simgpu', '--', *COMMAND)[0]
+    check(not any(words in said for words in ('is not a variable', 'does not match', 'tracing is off')), 'nothing to say otherwise', said)
 
 
 def test_least_and_most_buffer():

@@ -83,4 +83,32 @@ def test_sigkill_of_both_at_once():
     check(launches + dropped >= before, 'what is more than a second old is in the file', launches, dropped, before)
 
 
+def test_sigkill_of_run():
+    progress = scratch('progress')
+    run = start([places.gputrace, 'run', '--simgpu', '-o', scratch('t'), '--', program('drv_loop'), 'threads=1', 'progress=' + progress],
+                environment(SIMGPU_CALL_TIME='10us', LD_LIBRARY_PATH=None), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def launched():
+        try:
+            with open(progress, 'rb') as file:
+                return struct.unpack('<q', file.read(8))[0]
+        except (OSError, struct.error):
+            return 0
+    wait_until(launched, 'the first launches', 30)
+    run.kill()
+    finish(run)
+    before = launched()
+    wait_until(lambda: launched() > before + 10000, 'the program goes on', 30)
+    left = [pid for pid in children() if 'drv_loop' in open(f'/proc/{pid}/comm', encoding='utf-8').read()]
+    check_equal(len(left), 1, 'the program')
+    os.kill(left[0], signal.SIGTERM)
+    began = time.monotonic()
+    check(not wait_for_orphans(), 'the sidecar ends')
+    said = report(scratch('t'))
+    launches, dropped = overview_of(said)['launches'], said['coverage']['dropped']
+    check(launched() <= launches + dropped <= launched() + 20, 'every launch is accounted for', launched(), launches, dropped)
+    check_equal(said['coverage']['truncated'], False, 'the trace has its end')
+    check(said['sections']['run']['rows'][0]['end_reason'] in ('vanished', 'signal 15'), 'how it ended', said['sections']['run']['rows'])
+
+
 main()

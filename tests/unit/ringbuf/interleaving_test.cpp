@@ -57,8 +57,10 @@ class Scheduler {
     current_ = &task;
     left_ = points;
     thread_state = task.words;
+    fault_thread = task.number;
     swapcontext(&home_, &task.context);
     task.words = thread_state;
+    task.number = fault_thread;
     current_ = nullptr;
   }
   bool done(std::size_t index) const { return tasks_[index]->done; }
@@ -70,6 +72,7 @@ class Scheduler {
     std::function<void()> body;
     std::vector<char> stack;
     ThreadState words;
+    int number = 0;  // fault_thread
     u64 points = 0;
     bool done = false;
   };
@@ -130,7 +133,10 @@ class Taken : public RecordSink {
 // A segment of few blocks, two producers and a consumer on it.
 class World {
  public:
-  explicit World(OnFull on_full) {
+  // `unnoticed`: the first threads end without a word.
+  explicit World(OnFull on_full, bool unnoticed = false) : unnoticed_(unnoticed) {
+    gone_.clear();
+    fault_gone = [](int thread) { return gone_.count(thread) != 0; };
     SegmentRequest request;
     request.budget = kMinSegment;
     request.clock = ClockKind::Monotonic;
@@ -153,8 +159,10 @@ class World {
     consumer_.emplace(view.value(), taken_);
     for (const u32 writer : {0u, 1u})
       scheduler_.add([this, writer] {
+        fault_thread = static_cast<int>(10 + writer);
         write(writer, 3);
-        leave_session();
+        end_of_thread(writer);
+        fault_thread = static_cast<int>(20 + writer);
         write(writer, 2);  // as another thread of the program
         leave_session();
       });
@@ -206,6 +214,12 @@ class World {
   }
   u64 gaps() const { return 4; }  // a Gap is a record too, at most one for each that could not be written
 
+  void end_of_thread(u32 writer) {
+    if (!unnoticed_) return leave_session();
+    thread_state = {};
+    gone_.insert(static_cast<int>(10 + writer));
+  }
+
   void write(u32 writer, u32 count) {
     for (u32 i = 0; i < count; ++i) {
       ThreadState& thread = thread_state;
@@ -227,6 +241,8 @@ class World {
     }
   }
 
+  static inline std::set<int> gone_;
+  bool unnoticed_;
   Scheduler scheduler_;
   Taken taken_;
   std::vector<SlotLedger> ledgers_;
@@ -295,13 +311,31 @@ TEST_P(Interleaving, ABlockChangesHandsWhileItIsLookedAt) {
       }
 }
 
+// A thread ends without a word, and another one that comes finds that out, at each of the points of all.
+TEST_P(Interleaving, ThreadsThatEndUnnoticed) {
+  const OnFull on_full = GetParam();
+  const u64 writer = points_alone(on_full, kFirst) + 30, consumer = points_alone(on_full, kConsumer, kFirst) + 1;
+  for (u64 first = 1; first <= writer; ++first)
+    for (u64 between = 1; between <= consumer + 20; between += 2)
+      for (u64 second = 1; second <= writer; second += 3) {
+        World world(on_full, true);
+        world.scheduler().run(kFirst, first);
+        world.scheduler().run(kConsumer, between);
+        world.scheduler().run(kSecond, second);
+        const bool over = world.scheduler().done(kSecond);
+        finish(world);
+        ASSERT_TRUE(world.check(on_full)) << "first " << first << ", consumer " << between << ", second " << second;
+        if (over) break;
+      }
+}
+
 TEST_P(Interleaving, SchedulesByChance) {
   const OnFull on_full = GetParam();
   const char* full = std::getenv("GT_FULL");
   const u64 seeds = full && *full == '1' ? 2'000'000 : 40'000;
   for (u64 seed = 1; seed <= seeds; ++seed) {
     std::mt19937_64 random(seed);
-    World world(on_full);
+    World world(on_full, seed % 2 == 0);
     Scheduler& scheduler = world.scheduler();
     while (!scheduler.done(kFirst) || !scheduler.done(kSecond) || !scheduler.done(kConsumer))
       scheduler.run(random() % 3, 1 + random() % (random() % 2 ? 3 : 25));
