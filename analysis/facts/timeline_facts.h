@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/facts/gain_facts.h"
 
 namespace gputrace {
 
@@ -52,10 +53,11 @@ struct TimelineFacts {
   std::vector<TimelineFunction> functions;
   std::vector<TimelineContext> contexts;
   std::vector<TimelineCopies> copies;
-  std::vector<GraphTimes> graphs;  // by the pass's number; may be shorter than its list
+  std::vector<GraphTimes> graphs;        // by the pass's number; may be shorter than its list
   std::vector<StackDeviceTimes> stacks;  // by the number of the stack
   LibraryFacts library;
   DeviceActivity activity;
+  GainFacts gains;
 };
 
 }  // namespace gputrace
