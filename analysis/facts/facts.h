@@ -15,6 +15,7 @@
 #include "analysis/facts/code_facts.h"
 #include "analysis/facts/device_facts.h"
 #include "analysis/facts/distribution.h"
+#include "analysis/facts/gain_facts.h"
 #include "analysis/facts/launch_loops.h"
 #include "analysis/facts/library_facts.h"
 #include "analysis/facts/occupancy.h"
@@ -265,6 +266,7 @@ struct ProcessTrace {
   LaunchLoopFacts loops;
   DeviceActivity device;
   SourceLines lines;
+  GainFacts gains;
   bool ledger_complete = false;  // every allocation since the first CUDA call is in the trace
   u64 unmatched_frees = 0;       // of addresses whose allocation was not seen
   u64 plain_launches = 0, graph_launches = 0, launches_unsure = 0;

@@ -14,11 +14,24 @@ u64 mixed(u64 hash, u64 value) {
 
 }  // namespace
 
-void LaunchLoops::launched(u32 thread, u32 kernel, u64 stream, u64 call_ns) {
-  Thread& state = threads_[thread];
-  if (state.waiting) ++facts_.waits_before_launches;
+bool LaunchLoops::gave(Thread& state) {
+  const bool needless = state.waiting && !sees_device_memory_;
+  facts_.needless_waits += needless;
   state.waiting = false;
   state.launched = true;
+  ++state.given;
+  return needless;
+}
+
+bool LaunchLoops::replayed(u32 thread) {
+  const bool needless = gave(threads_[thread]);
+  spoiled(thread);
+  return needless;
+}
+
+bool LaunchLoops::launched(u32 thread, u32 kernel, u64 stream, u64 call_ns) {
+  Thread& state = threads_[thread];
+  const bool needless = gave(state);
   if (state.launches++ == 0) {
     state.hash = kSeed;
     state.first = kernel;
@@ -26,22 +39,32 @@ void LaunchLoops::launched(u32 thread, u32 kernel, u64 stream, u64 call_ns) {
   state.hash = mixed(mixed(state.hash, kernel), stream);
   state.last = kernel;
   state.call_ns += call_ns;
+  return needless;
 }
 
-void LaunchLoops::waited(u32 thread) {
+void LaunchLoops::waited(u32 thread, u64 event) {
   Thread& state = threads_[thread];
+  bool holds_back = false;
+  if (event != 0) {
+    const auto known = recorded_.find(event);
+    holds_back = known == recorded_.end() || known->second.thread != thread || known->second.given != state.given;
+  }
   if (state.launched) {
     ++facts_.waits;
-    state.waiting = true;
+    state.waiting = !holds_back && state.copies == copies_;
   }
   state.launched = false;
+  state.copies = copies_;
   end_sequence(state);
 }
 
 void LaunchLoops::copied_to_host(u32 thread, bool synchronous) {
   Thread& state = threads_[thread];
+  if (!synchronous) {
+    ++copies_;
+    return;
+  }
   state.waiting = false;
-  if (!synchronous) return;
   state.launched = false;
   end_sequence(state);
 }

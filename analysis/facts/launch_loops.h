@@ -1,5 +1,7 @@
 // Loops of launches as a thread makes them: the same launches again and again between two waits (a CUDA graph could
-// replay them), and waits after which the thread only launches more.
+// replay them), and waits that nothing needed. A wait may be needed by what was given before it: a copy to the host, whose
+// result is read after it, or one from pinned memory, which is written anew; by an event behind which more was given (it
+// holds the host some steps ahead, no more); by a free; and where the host sees the device's memory, always.
 //   · One instance per process; threads by their index. Amortized O(1) a call.
 //   · Memory: one entry for each different sequence, at most kMostSequences; later ones are not looked at.
 #pragma once
@@ -20,7 +22,7 @@ struct LaunchSequence {
 struct LaunchLoopFacts {
   std::vector<LaunchSequence> sequences;  // of at least kShortest launches, that came at least twice
   u64 waits = 0;                          // for a stream or context, of threads that had launched since their last one
-  u64 waits_before_launches = 0;  // of them: the thread's next work was a launch, no copy to the host came between
+  u64 needless_waits = 0;                 // of them: nothing needed them, and the thread's next work was a launch
 };
 
 class LaunchLoops {
@@ -30,27 +32,48 @@ class LaunchLoops {
 
   explicit LaunchLoops(std::size_t threads) : threads_(threads) {}
 
-  // A plain launch of that kernel (its shape with it) to that stream.
-  void launched(u32 thread, u32 kernel, u64 stream, u64 call_ns);
-  void waited(u32 thread);
-  // A copy to the host: whatever wait came before it was needed. A synchronous one waits itself.
+  // A plain launch of that kernel (its shape with it) to that stream. True: the thread's newest wait was needless.
+  bool launched(u32 thread, u32 kernel, u64 stream, u64 call_ns);
+  // A replay of a graph; as launched().
+  bool replayed(u32 thread);
+  void recorded(u32 thread, u64 event) { recorded_[event] = {thread, threads_[thread].given}; }
+  // `event`: 0 where it is a stream or context.
+  void waited(u32 thread, u64 event);
+  // A synchronous copy to the host waits itself: a wait before it was not needed, and costs nothing.
   void copied_to_host(u32 thread, bool synchronous);
-  // An allocation, a free, a replay of a graph: what cannot be captured, or is captured already, among its launches.
+  void copied_from_pinned() { ++copies_; }
+  void freed(u32 thread) {
+    threads_[thread].waiting = false;
+    spoiled(thread);
+  }
+  // Managed memory, or a device's address of the host's: what the host reads is not seen.
+  void host_sees_device_memory() { sees_device_memory_ = true; }
+  // An allocation: what cannot be captured among its launches.
   void spoiled(u32 thread) { threads_[thread].spoiled = threads_[thread].launches != 0; }
   LaunchLoopFacts finish();
 
  private:
   struct Thread {
     u64 hash = 0, launches = 0, call_ns = 0;
+    u64 given = 0;   // launches and replays
+    u64 copies = 0;  // copies_ at its last wait
     u32 first = 0, last = 0;
     bool spoiled = false;
     bool launched = false;  // since its last wait
-    bool waiting = false;   // it waited, and did nothing since
+    bool waiting = false;   // it waited, nothing given before needed it, and it did nothing since
   };
+  struct Recorded {
+    u32 thread = 0;
+    u64 given = 0;
+  };
+  bool gave(Thread& thread);
   void end_sequence(Thread& thread);
 
   std::vector<Thread> threads_;
   std::unordered_map<u64, LaunchSequence> sequences_;
+  std::unordered_map<u64, Recorded> recorded_;  // by event: what its thread had given by then
+  u64 copies_ = 0;                              // whose end a thread may wait for
+  bool sees_device_memory_ = false;
   LaunchLoopFacts facts_;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/facts/gain_facts.h"
 
 namespace gputrace {
 
@@ -57,6 +58,7 @@ struct TimelineFacts {
   std::vector<StackDeviceTimes> stacks;  // by the number of the stack
   LibraryFacts library;
   DeviceActivity activity;
+  GainFacts gains;
 };
 
 }  // namespace gputrace

@@ -1,46 +1,45 @@
 // Allocations in a loop, but not from pools.
 #include <fmt/format.h>
 
-#include "analysis/findings/device_idle.h"
-#include "analysis/findings/rules.h"
+#include "analysis/findings/gains.h"
 #include "analysis/run/quality.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
 
-void find_allocation_in_loop(const LoadedRun& run, Findings& found) {
-  for (const ProcessTrace& process : run.processes) {
-    const AllocationLoop& loop = process.allocation_loop;
-    if (loop.between_launches < kLoopTimes) continue;
-    u64 spent = 0;
-    for (const CallFacts& call : process.calls) {
-      if (call.level == "driver" &&
-          (call.name.compare(0, 8, "cuMemAll") == 0 || call.name.compare(0, 9, "cuMemFree") == 0))
-        spent += call.self_ns;
-    }
-    const double span = static_cast<double>(loop.last - loop.first) / 1e9;
-    Finding finding{"allocation-in-loop",
-                    Severity::Warning,
-                    "memory",
-                    fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per "
-                                "second, {} in allocating and freeing",
-                                name_of(process), loop.between_launches, per_second(loop.between_launches, span),
-                                human_nanos(static_cast<Nanos>(spent))),
-                    "allocate once before the loop, or use stream-ordered pools (cuMemAllocAsync, cudaMallocAsync)",
-                    {{"between_launches", number(loop.between_launches)},
-                     {"per_second", per_second(loop.between_launches, span)},
-                     {"api_ns", number(spent)},
-                     {"pid", static_cast<i64>(process.who.pid)}}};
-    finding.gain_ns = idle_of(process, IdleCause::Allocation).total_ns;
-    found.push_back(std::move(finding));
+std::optional<Finding> judge_allocation_in_loop(const ProcessTrace& process) {
+  const AllocationLoop& loop = process.allocation_loop;
+  if (loop.between_launches < kLoopTimes) return {};
+  u64 spent = 0;
+  for (const CallFacts& call : process.calls) {
+    if (call.level == "driver" &&
+        (call.name.compare(0, 8, "cuMemAll") == 0 || call.name.compare(0, 9, "cuMemFree") == 0))
+      spent += call.self_ns;
   }
+  const double span = static_cast<double>(loop.last - loop.first) / 1e9;
+  Finding finding{"allocation-in-loop",
+                  Severity::Hint,
+                  "memory",
+                  fmt::format("{} allocates in its loop: {} allocations with launches between them, {:.0f} per "
+                              "second, {} in allocating and freeing",
+                              name_of(process), loop.between_launches, per_second(loop.between_launches, span),
+                              human_nanos(static_cast<Nanos>(spent))),
+                  "allocate once before the loop, or use stream-ordered pools (cuMemAllocAsync, cudaMallocAsync)",
+                  {{"between_launches", number(loop.between_launches)},
+                   {"per_second", per_second(loop.between_launches, span)},
+                   {"api_ns", number(spent)},
+                   {"gpu_idle_ns", number(idle_of(process, IdleCause::Allocation).total_ns)}}};
+  if (!costs(finding, process, WhatIf::Allocations)) return {};
+  return finding;
 }
+
+void find_allocation_in_loop(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_allocation_in_loop); }
 
 }  // namespace
 
 extern constexpr FindingRule allocation_in_loop_rule = {
-    .findings = {{"allocation-in-loop", "allocations in a loop, but not from pools"}},
+    .findings = {{"allocation-in-loop", "allocations in a loop, but not from pools, that leave the device idle"}},
     .needs = {Need::Calls},
     .find = find_allocation_in_loop,
 };

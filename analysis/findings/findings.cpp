@@ -33,17 +33,18 @@ std::vector<Finding> find_findings(const LoadedRun& run) {
   Findings found;
   for (const FindingRule* rule : all_rules()) ask(*rule, run, found);
   for (Finding& finding : found) {
-    if (finding.gain_ns) finding.evidence.emplace_back("gain_ns", number(finding.gain_ns));
+    const auto told = [](const auto& each) { return each.first == "gain_ns"; };
+    if (finding.gain_ns && std::none_of(finding.evidence.begin(), finding.evidence.end(), told))
+      finding.evidence.emplace_back("gain_ns", number(finding.gain_ns));
   }
   std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) {
     if (a.severity != b.severity) return a.severity > b.severity;
     // What all other numbers rest on: records that were dropped, files that are damaged.
     const bool data = a.section.compare(0, 7, "quality") == 0, other_data = b.section.compare(0, 7, "quality") == 0;
     if (data != other_data) return data;
+    if (a.gain_ns != b.gain_ns) return a.gain_ns > b.gain_ns;
     // What says what to do comes before what only says how much.
-    const bool gains = a.gain_ns && b.gain_ns;
-    if (gains && a.fix.empty() != b.fix.empty()) return b.fix.empty();
-    return a.gain_ns > b.gain_ns;
+    return !a.fix.empty() && b.fix.empty();
   });
   return found;
 }

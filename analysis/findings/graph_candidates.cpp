@@ -2,10 +2,7 @@
 // them.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "analysis/findings/device_idle.h"
-#include "analysis/findings/rules.h"
+#include "analysis/findings/gains.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/run/quality.h"
 #include "analysis/words/human.h"
@@ -23,42 +20,37 @@ std::string name_in(const ProcessTrace& process, u32 kernel) {
   return name_of(process.functions[process.kernels[kernel].shape.function]).brief;
 }
 
-void find_graph_candidates(const LoadedRun& run, Findings& found) {
-  const bool timed = device_span_ns(run) != 0;
-  for (const ProcessTrace& process : run.processes) {
-    const LaunchSequence* best = nullptr;
-    u64 candidates = 0, saved = 0;
-    for (const LaunchSequence& sequence : process.loops.sequences) {
-      if (sequence.launches < kLeastLaunches || sequence.times < kLoopTimes) continue;
-      ++candidates;
-      saved += saved_ns(sequence);
-      if (!best || saved_ns(sequence) > saved_ns(*best)) best = &sequence;
-    }
-    if (!best) continue;
-    const u64 gain = std::min(
-        saved, idle_of(process, IdleCause::Launch).total_ns);  // host time that the device did not wait for is no gain
-    const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(run) * 1e9;
-    Finding finding{
-        "graph-candidates",
-        timed && costly ? Severity::Warning : Severity::Hint,
-        "launches",
-        fmt::format("{} repeats the same {} launches {} times between waits, without an allocation ({} … {}): {} of "
-                    "host time in {} sequence{} that CUDA graphs would save",
-                    name_of(process), human_count(best->launches), human_count(best->times),
-                    name_in(process, best->first), name_in(process, best->last), human_nanos(static_cast<Nanos>(saved)),
-                    candidates, candidates == 1 ? "" : "s"),
-        "capture the sequence once (cudaStreamBeginCapture, torch.cuda.graph) and replay it",
-        {{"launches", number(best->launches)},
-         {"times", number(best->times)},
-         {"first", name_in(process, best->first)},
-         {"last", name_in(process, best->last)},
-         {"sequences", number(candidates)},
-         {"saved_host_ns", number(saved)},
-         {"pid", static_cast<i64>(process.who.pid)}}};
-    finding.gain_ns = gain;
-    found.push_back(std::move(finding));
+std::optional<Finding> judge_graph_candidates(const ProcessTrace& process) {
+  const LaunchSequence* best = nullptr;
+  u64 candidates = 0, saved = 0;
+  for (const LaunchSequence& sequence : process.loops.sequences) {
+    if (sequence.launches < kLeastLaunches || sequence.times < kLoopTimes) continue;
+    ++candidates;
+    saved += saved_ns(sequence);
+    if (!best || saved_ns(sequence) > saved_ns(*best)) best = &sequence;
   }
+  if (!best) return {};
+  Finding finding{
+      "graph-candidates",
+      Severity::Hint,
+      "launches",
+      fmt::format("{} repeats the same {} launches {} times between waits, without an allocation ({} … {}): {} of "
+                  "host time in {} sequence{} that CUDA graphs would save",
+                  name_of(process), human_count(best->launches), human_count(best->times),
+                  name_in(process, best->first), name_in(process, best->last), human_nanos(static_cast<Nanos>(saved)),
+                  candidates, candidates == 1 ? "" : "s"),
+      "capture the sequence once (cudaStreamBeginCapture, torch.cuda.graph) and replay it",
+      {{"launches", number(best->launches)},
+       {"times", number(best->times)},
+       {"first", name_in(process, best->first)},
+       {"last", name_in(process, best->last)},
+       {"sequences", number(candidates)},
+       {"saved_host_ns", number(saved)}}};
+  if (!costs(finding, process, WhatIf::Launches)) return {};
+  return finding;
 }
+
+void find_graph_candidates(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_graph_candidates); }
 
 }  // namespace
 

@@ -1,80 +1,104 @@
-// Single long times in which a device had nothing to do.
+// A device that does nothing for a good part of its time, and what most of that is.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "analysis/facts/kind_names.h"
-#include "analysis/findings/device_idle.h"
-#include "analysis/findings/rules.h"
+#include "analysis/findings/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
 
-constexpr u64 kLongNs = 1'000'000;       // what users set nsys's 500 ms to
-constexpr double kMuchOfTheSpan = 0.10;  // below it a hint
-
-// Other causes have findings of their own.
 std::string fix_of(IdleCause cause) {
-  if (cause != IdleCause::Host) return "";
-  return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch)";
+  switch (cause) {
+    case IdleCause::Host:
+      return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch)";
+    case IdleCause::Library:
+      return "look at what the library does on the host: plans and handles are made once, before the loop";
+    case IdleCause::OtherStream:
+      return "start earlier what the stream waits for, or give it work that does not depend on it";
+    case IdleCause::HostFunction:
+      return "keep functions of the host out of streams that have work behind them";
+    default:
+      return "";  // has a finding of its own, or nothing is to be done
+  }
 }
 
-void find_idle_gaps(const LoadedRun& run, Findings& found) {
-  u64 count = 0, total = 0, longest = 0, profiler = 0;
-  bool more = false;
-  std::array<u64, kIdleCauses> causes{};
-  for (const ProcessTrace& process : run.processes) {
-    for (const DeviceTimes& device : process.device.devices) {
-      u64 here = 0;
-      for (const IdleGap& gap : device.longest) {
-        if (gap.length() < kLongNs) continue;
-        if (gap.largest() == IdleCause::Collection) {  // not the program's
-          profiler += gap.length();
-          continue;
-        }
-        ++here;
-        total += gap.length();
-        longest = std::max(longest, gap.length());
-        causes[static_cast<unsigned>(gap.largest())] += gap.length();
-      }
-      count += here;
-      more = more || here == DeviceTimes::kGapsKept;
-    }
+std::optional<WhatIf> change_of(IdleCause cause) {
+  switch (cause) {
+    case IdleCause::Host:
+    case IdleCause::Library:
+      return WhatIf::HostWork;
+    case IdleCause::Launch:
+      return WhatIf::Launches;
+    case IdleCause::Synchronization:
+      return WhatIf::Waits;
+    case IdleCause::Polling:
+      return WhatIf::Polling;
+    case IdleCause::Copy:
+      return WhatIf::Copies;
+    case IdleCause::Allocation:
+      return WhatIf::Allocations;
+    case IdleCause::ModuleLoad:
+      return WhatIf::Modules;
+    case IdleCause::HostFunction:
+      return WhatIf::HostFunctions;
+    default:
+      return {};
   }
-  if (count == 0) return;
-  const auto most = std::max_element(causes.begin(), causes.end());
-  const std::string cause = idle_cause_name(static_cast<IdleCause>(most - causes.begin()));
-  const u64 span = device_span_ns(run);
-  const double share = span ? static_cast<double>(total) / static_cast<double>(span) : 0;
+}
+
+std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
+  const double span = static_cast<double>(device.span_ns());
+  const u64 profiler = device.causes[static_cast<unsigned>(IdleCause::Collection)].total_ns;
+  const double idle = static_cast<double>(device.idle_ns - profiler);
+  if (span <= 0 || idle <= (1 - kBusyShare) * span) return {};
+  if (static_cast<double>(device.unknown_ns) > kUnknownShare * span) return {};
+  std::array<u64, kIdleCauses> parts{};
+  for (unsigned i = 0; i < kIdleCauses; ++i) parts[i] = device.causes[i].total_ns;
+  parts[static_cast<unsigned>(IdleCause::Collection)] = 0;  // not the program's
+  const auto most = std::max_element(parts.begin(), parts.end());
+  const auto cause = static_cast<IdleCause>(most - parts.begin());
   Finding finding{
       "idle-gaps",
-      share >= kMuchOfTheSpan ? Severity::Warning : Severity::Hint,
-      "idle",
-      fmt::format("{}{} gap{} of 1 ms or more, {} in all ({:.0f} % of the device time), the longest {}; most "
-                  "of it: {}",
-                  more ? "at least " : "", human_count(count), count == 1 ? "" : "s",
-                  human_nanos(static_cast<Nanos>(total)), share * 100, human_nanos(static_cast<Nanos>(longest)), cause),
-      fix_of(static_cast<IdleCause>(most - causes.begin())),
-      {{"threshold_ns", number(kLongNs)},
-       {"count", number(count)},
-       {"total_ns", number(total)},
-       {"longest_ns", number(longest)},
-       {"cause", cause},
-       {"share", share},
-       {"all_counted", !more}}};
-  if (*most * 2 < total)
-    finding.evidence.emplace_back("cause_share", static_cast<double>(*most) / static_cast<double>(total));
+      idle >= kProblemShare * span   ? Severity::Problem
+      : idle >= kWarningShare * span ? Severity::Warning
+                                     : Severity::Hint,
+      "idle-causes",
+      fmt::format("device {} is idle {} of {} ({:.0f} %) in {} gaps; most of it: {}, {}", device.device,
+                  human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)), idle / span * 100,
+                  human_count(device.gaps), idle_cause_name(cause), human_nanos(static_cast<Nanos>(*most))),
+      fix_of(cause),
+      {{"device", static_cast<i64>(device.device)},
+       {"idle_ns", number(static_cast<u64>(idle))},
+       {"span_ns", number(device.span_ns())},
+       {"share", idle / span},
+       {"gaps", number(device.gaps)},
+       {"longest_ns", number(device.longest.empty() ? u64{0} : device.longest.front().length())},
+       {"cause", std::string(idle_cause_name(cause))},
+       {"cause_ns", number(*most)}}};
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
-  finding.gain_ns = total;
-  found.push_back(std::move(finding));
+  if (const auto change = change_of(cause)) set_gain(finding, process, *change);
+  return finding;
 }
+
+std::optional<Finding> judge_idle_gaps(const ProcessTrace& process) {
+  std::optional<Finding> worst;
+  u64 most = 0;
+  for (const DeviceTimes& device : process.device.devices) {
+    if (device.idle_ns <= most) continue;
+    if (auto made = judge_device(process, device)) worst = std::move(made), most = device.idle_ns;
+  }
+  return worst;
+}
+
+void find_idle_gaps(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_idle_gaps); }
 
 }  // namespace
 
 extern constexpr FindingRule idle_gaps_rule = {
-    .findings = {{"idle-gaps", "single times of 1 ms or more in which a device had nothing to do"}},
+    .findings = {{"idle-gaps", "a device that is idle for more than 2 % of its time, and the largest cause of it"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_idle_gaps,
 };

@@ -1,10 +1,7 @@
 // Kernels that run shorter than their own launch call takes.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "analysis/findings/device_idle.h"
-#include "analysis/findings/rules.h"
+#include "analysis/findings/gains.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/words/human.h"
 
@@ -42,17 +39,14 @@ void add_process(const ProcessTrace& process, Short& sum) {
   }
 }
 
-void find_short_kernels(const LoadedRun& run, Findings& found) {
+std::optional<Finding> judge_short_kernels(const ProcessTrace& process) {
   Short sum;
-  for (const ProcessTrace& process : run.processes) add_process(process, sum);
-  if (sum.launches < kManyLaunches || sum.worst.empty()) return;
-  if (static_cast<double>(sum.launches) < kMostOfThem * static_cast<double>(sum.timed)) return;
-  // Where the device was not waiting for launches, faster ones save nothing.
-  const u64 gain = std::min(sum.excess_ns, idle_of(run, IdleCause::Launch).total_ns);
-  const bool costly = static_cast<double>(gain) >= kCostlyShare * wall_seconds(run) * 1e9;
+  add_process(process, sum);
+  if (sum.launches < kManyLaunches || sum.worst.empty()) return {};
+  if (static_cast<double>(sum.launches) < kMostOfThem * static_cast<double>(sum.timed)) return {};
   Finding finding{
       "short-kernels",
-      costly ? Severity::Warning : Severity::Hint,
+      Severity::Hint,
       "launches",
       fmt::format("{} of {} launches took longer than the kernel they launched; most of it {} ({} on the device, {} to "
                   "launch)",
@@ -65,9 +59,11 @@ void find_short_kernels(const LoadedRun& run, Findings& found) {
        {"kernel", sum.worst},
        {"kernel_mean_ns", number(sum.worst_mean)},
        {"launch_mean_ns", number(sum.worst_call)}}};
-  finding.gain_ns = gain;
-  found.push_back(std::move(finding));
+  if (!costs(finding, process, WhatIf::Launches)) return {};
+  return finding;
 }
+
+void find_short_kernels(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_short_kernels); }
 
 }  // namespace
 

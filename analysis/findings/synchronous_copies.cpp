@@ -1,32 +1,25 @@
 // Synchronous copies in a loop.
 #include <fmt/format.h>
 
-#include <algorithm>
-
-#include "analysis/findings/device_idle.h"
-#include "analysis/findings/rules.h"
+#include "analysis/findings/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
 
-void find_synchronous_copies(const LoadedRun& run, Findings& found) {
+std::optional<Finding> judge_synchronous_copies(const ProcessTrace& process) {
   u64 count = 0, between = 0, bytes = 0, call_ns = 0;
-  for (const ProcessTrace& process : run.processes) {
-    for (const CopyGroup& group : process.copies) {
-      if (group.asynchronous || group.kind == TransferKind::Memset || group.kind == TransferKind::DtoD) continue;
-      count += group.count;
-      between += group.between_launches;
-      bytes += group.bytes;
-      call_ns += group.call_ns;
-    }
+  for (const CopyGroup& group : process.copies) {
+    if (group.asynchronous || group.kind == TransferKind::Memset || group.kind == TransferKind::DtoD) continue;
+    count += group.count;
+    between += group.between_launches;
+    bytes += group.bytes;
+    call_ns += group.call_ns;
   }
-  if (between < kLoopTimes) return;
-  const double wall = wall_seconds(run);
-  const IdleShare idle = idle_of(run, IdleCause::Copy, is_blocking_call);
-  const bool costly = static_cast<double>(std::max(call_ns, idle.total_ns)) >= kCostlyShare * wall * 1e9;
+  if (between < kLoopTimes) return {};
+  const double wall = static_cast<double>(process.end - process.begin) / 1e9;
   Finding finding{"synchronous-copies",
-                  costly ? Severity::Warning : Severity::Hint,
+                  Severity::Hint,
                   "copies",
                   fmt::format("{} synchronous copies ({}), {} of them between launches, {:.0f} per second: the host "
                               "waits for each, {} in all",
@@ -37,15 +30,18 @@ void find_synchronous_copies(const LoadedRun& run, Findings& found) {
                    {"between_launches", number(between)},
                    {"bytes", number(bytes)},
                    {"api_ns", number(call_ns)},
+                   {"gpu_idle_ns", number(idle_of(process, IdleCause::Copy, is_blocking_call).total_ns)},
                    {"per_second", per_second(count, wall)}}};
-  finding.gain_ns = idle.total_ns;
-  found.push_back(std::move(finding));
+  if (!costs(finding, process, WhatIf::Copies)) return {};
+  return finding;
 }
+
+void find_synchronous_copies(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_synchronous_copies); }
 
 }  // namespace
 
 extern constexpr FindingRule synchronous_copies_rule = {
-    .findings = {{"synchronous-copies", "synchronous copies in a loop"}},
+    .findings = {{"synchronous-copies", "synchronous copies in a loop that leave the device idle"}},
     .needs = {Need::Calls},
     .find = find_synchronous_copies,
 };

@@ -1,29 +1,24 @@
 // Synchronous memsets in a loop.
 #include <fmt/format.h>
 
-#include "analysis/findings/device_idle.h"
-#include "analysis/findings/rules.h"
+#include "analysis/findings/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
 
-void find_synchronous_memsets(const LoadedRun& run, Findings& found) {
+bool is_blocking_memset(const std::string& call) { return is_memset_call(call) && !is_async_call(call); }
+
+std::optional<Finding> judge_synchronous_memsets(const ProcessTrace& process) {
   u64 count = 0, between = 0, bytes = 0, call_ns = 0;
-  for (const ProcessTrace& process : run.processes) {
-    for (const CopyGroup& group : process.copies) {
-      if (group.asynchronous || group.kind != TransferKind::Memset) continue;
-      count += group.count, between += group.between_launches, bytes += group.bytes, call_ns += group.call_ns;
-    }
+  for (const CopyGroup& group : process.copies) {
+    if (group.asynchronous || group.kind != TransferKind::Memset) continue;
+    count += group.count, between += group.between_launches, bytes += group.bytes, call_ns += group.call_ns;
   }
-  if (between < kLoopTimes) return;
-  const IdleShare idle = idle_of(run, IdleCause::Copy,
-                                 [](const std::string& call) { return is_memset_call(call) && !is_async_call(call); });
-  const u64 cost = std::max(call_ns, idle.total_ns);
-  const bool costly = static_cast<double>(cost) >= kCostlyShare * wall_seconds(run) * 1e9;
+  if (between < kLoopTimes) return {};
   Finding finding{
       "synchronous-memsets",
-      costly ? Severity::Warning : Severity::Hint,
+      Severity::Hint,
       "copies",
       fmt::format("{} synchronous memsets ({}), {} of them between launches, {} in the calls", human_count(count),
                   human_bytes(bytes), human_count(between), human_nanos(static_cast<Nanos>(call_ns))),
@@ -31,15 +26,20 @@ void find_synchronous_memsets(const LoadedRun& run, Findings& found) {
       {{"count", number(count)},
        {"between_launches", number(between)},
        {"bytes", number(bytes)},
-       {"api_ns", number(call_ns)}}};
-  finding.gain_ns = idle.total_ns;
-  found.push_back(std::move(finding));
+       {"api_ns", number(call_ns)},
+       {"gpu_idle_ns", number(idle_of(process, IdleCause::Copy, is_blocking_memset).total_ns)}}};
+  if (!costs(finding, process, WhatIf::Copies)) return {};
+  return finding;
+}
+
+void find_synchronous_memsets(const LoadedRun& run, Findings& found) {
+  add_worst(run, found, judge_synchronous_memsets);
 }
 
 }  // namespace
 
 extern constexpr FindingRule synchronous_memsets_rule = {
-    .findings = {{"synchronous-memsets", "synchronous memsets in a loop"}},
+    .findings = {{"synchronous-memsets", "synchronous memsets in a loop that leave the device idle"}},
     .needs = {Need::Calls},
     .find = find_synchronous_memsets,
 };

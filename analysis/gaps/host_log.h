@@ -65,8 +65,14 @@ class HostLog {
 
   // No gap that begins before `time` will be asked about any more.
   void trim(Nanos time) {
-    for (auto& log : threads_) {
-      while (!log.empty() && log.front().end < time) log.pop_front(), --size_;
+    trim(time, [](u32, const Entry&) {});
+  }
+  // Calls `gone(thread, entry)` for each that goes, thread by thread in order.
+  template <typename Gone>
+  void trim(Nanos time, Gone&& gone) {
+    for (u32 thread = 0; thread < threads_.size(); ++thread) {
+      Queue& log = threads_[thread];
+      for (; !log.empty() && log.front().end < time; log.pop_front(), --size_) gone(thread, log.front());
     }
   }
   u64 forgotten() const { return forgotten_; }

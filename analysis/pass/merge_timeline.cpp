@@ -72,6 +72,7 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
   facts.lines.times = std::move(device.stacks);
   facts.library = std::move(device.library);
   facts.device = std::move(device.activity);
+  facts.gains = std::move(device.gains);
   for (const DeviceTimes& times : facts.device.devices) {
     if (times.last > facts.end && facts.end != 0) facts.end = times.last;
   }

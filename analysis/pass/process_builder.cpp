@@ -135,7 +135,9 @@ void ProcessBuilder::tell_call(Moment& at, const ThreadState& caller) {
   const auto type = static_cast<RecordType>(at.record.type);
   at.call_untold = type == RecordType::KernelLaunch && is_operation(*RecordView<KernelLaunch>(at.record));
   if (at.call_untold) return;
-  const HostLog::Kind kind = is_library_call(at.record.call) ? HostLog::Kind::Library : meaning_of(at.record);
+  const CallSort sort = sort_of(at.record.call);
+  if (sort == CallSort::DeviceAddressOfHost) loops_.host_sees_device_memory();
+  const HostLog::Kind kind = sort == CallSort::Library ? HostLog::Kind::Library : meaning_of(at.record);
   timeline_.called(static_cast<u32>(&caller - threads_.data()), at.begin, at.end, at.record.call, kind);
 }
 
@@ -210,7 +212,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
             reader_.threads()[thread].tid == 0,
             thread};
   count_call(at);
-  if (facts_.library.collected && is_library_call(record.call)) return on_library_call(at, stream);
+  if (facts_.library.collected && sort_of(record.call) == CallSort::Library) return on_library_call(at, stream);
   switch (type) {
     case RecordType::KernelLaunch:
       return on_launch(at);
@@ -228,7 +230,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
       return on_alloc(at);
     case RecordType::Free:
       if (at.counted && at.first_of_call) ++stack_of(at).calls;
-      if (at.counted && decode<Free>(record).kind != static_cast<u32>(AllocKind::Pool)) loops_.spoiled(thread);
+      if (at.counted && decode<Free>(record).kind != static_cast<u32>(AllocKind::Pool)) loops_.freed(thread);
       return ledger_.freed(decode<Free>(record), begin);
     case RecordType::Sync:
       return on_sync(at);
@@ -253,7 +255,20 @@ void ProcessBuilder::on_sync(const Moment& at) {
   StackTotals& stack = stack_of(at);
   ++stack.calls;
   stack.wait_ns += at.duration();
-  loops_.waited(at.lane);
+  const auto value = decode<Sync>(at.record);
+  const auto what = static_cast<SyncKind>(value.what);
+  loops_.waited(at.lane, what == SyncKind::Event ? value.object : 0);
+  if (value.header.result != 0) return;
+  const u64 stream = what == SyncKind::Stream ? value.object : 0;
+  timeline_.waited(at.lane, at.begin, at.end, {what, value.object, stream_of(at, stream, value.context, value.flags)});
+}
+
+// It asked, and was told that all is done.
+void ProcessBuilder::on_query(const Moment& at, const ObjectCall& value) {
+  if (!at.first_of_call || at.definitions) return;
+  const bool event = static_cast<ObjectKind>(value.kind) == ObjectKind::Event;
+  const StreamName stream = event ? StreamName{} : stream_of(at, value.object, value.parent, 0);
+  timeline_.waited(at.lane, at.begin, at.end, {event ? SyncKind::Event : SyncKind::Stream, value.object, stream});
 }
 
 // Which library launched a kernel: evidence for its category where its name tells nothing.

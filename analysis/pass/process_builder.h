@@ -62,7 +62,8 @@ class ProcessBuilder {
   void on_stack(const Stack& value, ThreadState& thread);
   void on_operation(const Operation& value, ThreadState& thread);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
-  bool is_library_call(u16 id);
+  enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost };
+  CallSort sort_of(u16 id);
   void on_library_call(const Moment& at, const RecordStream& stream);
   void on_graph_node(const GraphNode& value);
   void on_instantiate(const GraphInstantiate& value);
@@ -82,6 +83,7 @@ class ProcessBuilder {
   void on_alloc(const Moment& at);
   void on_sync(const Moment& at);
   void on_object(const Moment& at);
+  void on_query(const Moment& at, const ObjectCall& value);
   void on_context(const ObjectCall& value, Nanos at);
   void on_module(const Moment& at);
   void on_device(const DeviceFacts& device);
@@ -126,8 +128,8 @@ class ProcessBuilder {
   u64 contexts_version_ = 0;  // changes whenever a known handle may mean another context
   TimelineFeed timeline_;
   CodeTable code_;
-  TypeSet operations_;           // what goes to the timeline as it is
-  std::vector<u8> library_ids_;  // by call id: 0 not known yet, 1 another level, 2 a library call
+  TypeSet operations_;                // what goes to the timeline as it is
+  std::vector<CallSort> call_sorts_;  // by call id
 };
 
 }  // namespace gputrace

@@ -93,7 +93,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   ++stack.launches;
   if (value.flags & kLaunchCaptureUnknown) ++facts_.launches_unsure;
   facts_.functions[group.shape.function].launch_calls.add(at.duration());
-  loops_.launched(at.lane, what.kernel, value.stream, at.duration());
+  if (loops_.launched(at.lane, what.kernel, value.stream, at.duration())) timeline_.wait_was_needless(at.lane);
   HostOperation operation = operation_of(at, OperationKind::Kernel);
   operation.target = what.kernel;
   timeline_.operation(operation, {what.context, value.stream, (value.flags & kLaunchPerThread) != 0, at.lane},
@@ -111,7 +111,7 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
     ++stack.calls;
     ++stack.launches;
   }
-  loops_.spoiled(at.lane);
+  if (loops_.replayed(at.lane)) timeline_.wait_was_needless(at.lane);
   HostOperation operation = operation_of(at, OperationKind::Graph);
   const u32 context = cached_context_index(value.context);
   operation.target = graphs_.launched(value.exec, context, at.counted, at.duration());

@@ -148,6 +148,7 @@ void ProcessBuilder::on_object(const Moment& at) {
   if (value.header.result != 0) return;
   const auto kind = static_cast<ObjectKind>(value.kind);
   if (kind == ObjectKind::Context) return on_context(value, at.begin);
+  if (static_cast<ObjectAct>(value.what) == ObjectAct::Queried) return on_query(at, value);
   timeline_.object(value);
   if (kind == ObjectKind::Stream && static_cast<ObjectAct>(value.what) == ObjectAct::Created && value.parent)
     stream_contexts_[value.object] = value.parent;

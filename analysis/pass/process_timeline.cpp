@@ -28,14 +28,15 @@ u32 ProcessBuilder::context_of(u64 stream, u64 current) {
   return cached_context_index(created == stream_contexts_.end() ? current : created->second);
 }
 
-bool ProcessBuilder::is_library_call(u16 id) {
-  if (id >= library_ids_.size()) library_ids_.resize(id + 1u, 0);
-  u8& known = library_ids_[id];
-  if (!known) {
-    const TraceCall* call = reader_.schema().call(id);
-    known = call && call->level == "library" ? 2 : 1;
-  }
-  return known == 2;
+ProcessBuilder::CallSort ProcessBuilder::sort_of(u16 id) {
+  if (id >= call_sorts_.size()) call_sorts_.resize(id + 1u, CallSort::NotKnown);
+  CallSort& known = call_sorts_[id];
+  if (known != CallSort::NotKnown) return known;
+  known = CallSort::Other;
+  const TraceCall* call = reader_.schema().call(id);
+  if (call && call->level == "library") known = CallSort::Library;
+  if (call && call->name == "cuMemHostGetDevicePointer") known = CallSort::DeviceAddressOfHost;
+  return known;
 }
 
 void ProcessBuilder::on_library_call(const Moment& at, const RecordStream& stream) {
@@ -53,6 +54,7 @@ void ProcessBuilder::on_library_call(const Moment& at, const RecordStream& strea
 
 void ProcessBuilder::on_order(const Moment& at) {
   const auto value = decode<StreamOrder>(at.record);
+  if (value.what == static_cast<u32>(OrderKind::EventRecord)) loops_.recorded(at.lane, value.object);
   timeline_.ordered(value, stream_of(at, value.stream, value.context, value.flags), at.begin, at.end);
 }
 

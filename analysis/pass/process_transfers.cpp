@@ -125,6 +125,7 @@ void ProcessBuilder::on_copy(const Moment& at) {
   i32 device = device_of(context_of(value.stream, value.context));
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
   if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
+  if (kind == TransferKind::HtoD && memory == HostMemory::Pinned && value.asynchronous) loops_.copied_from_pinned();
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
   operation.expected = kind != TransferKind::HtoH;
@@ -161,6 +162,7 @@ void ProcessBuilder::on_alloc(const Moment& at) {
   const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;
   if (!costly || value.header.result != 0 || !at.counted) return;
   loops_.spoiled(at.lane);
+  if (kind == AllocKind::Managed) loops_.host_sees_device_memory();
   if (at.thread.launched_since_allocation) {
     AllocationLoop& loop = facts_.allocation_loop;
     if (loop.between_launches++ == 0) loop.first = at.begin;

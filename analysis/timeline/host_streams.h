@@ -35,6 +35,22 @@ class HostStreams {
   void given(u32 stream, u32 sequence, std::vector<u32>& waits);
   void event_recorded(u64 event, u32 stream);
   void event_awaited(u64 event, u32 stream);
+  // What must have ended for a stream, an event or a context to have nothing left to do.
+  template <typename Visit>
+  void for_each_of_stream(u32 stream, Visit&& visit) const {
+    visit_all(streams_[stream].frontier, visit);
+  }
+  template <typename Visit>
+  void for_each_of_event(u64 event, Visit&& visit) const {
+    const auto known = events_.find(event);
+    if (known != events_.end()) visit_all(known->second, visit);
+  }
+  template <typename Visit>
+  void for_each_of_context(u32 context, Visit&& visit) const {
+    for (const Stream& stream : streams_) {
+      if (stream.name.context == context) visit_all(stream.frontier, visit);
+    }
+  }
   void event_destroyed(u64 event) { events_.erase(event); }
 
   u64 handle(u32 stream) const { return streams_[stream].name.handle; }
@@ -59,6 +75,11 @@ class HostStreams {
     std::vector<u32> since;  // streams that got work since then
   };
 
+  template <typename Visit>
+  static void visit_all(const Frontier& frontier, Visit&& visit) {
+    if (frontier.last != kNone) visit(frontier.last);
+    for (const u32 sequence : frontier.more) visit(sequence);
+  }
   static void join(Frontier& into, u32 sequence);
   u32 make(const StreamName& name, Kind kind);
   u32 look_up(const StreamName& name);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "analysis/replay/what_if.h"
+
 namespace gputrace {
 namespace {
 
@@ -26,10 +28,13 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window)
       shapes_(reader.texts()),
       window_(reader.threads().size()),
       log_(reader.threads().size()),
+      recorder_(reader.threads().size()),
       intake_(reader, activity_, shapes_, window_, overhead_, window) {}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
-  if (intake_.active()) log_.add(thread, begin, end, call, kind);
+  if (!intake_.active()) return;
+  log_.add(thread, begin, end, call, kind);
+  recorder_.called(thread, begin, end, call, kind);
 }
 
 void Timeline::operation(HostOperation operation, const StreamName& stream) {
@@ -39,7 +44,7 @@ void Timeline::operation(HostOperation operation, const StreamName& stream) {
   if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
     operation.target = targets_.copies(operation.target);
   const u32 host = window_.streams().find(stream);
-  window_.add(operation, host);
+  put_on_tape(window_.add(operation, host));
   if (candidates_.active() && !intake_.taken(host)) candidates_.add(look_of(operation), host);
 }
 
@@ -65,7 +70,23 @@ void Timeline::ordered(const StreamOrder& record, const StreamName& stream, Nano
   made.thread = stream.thread;
   made.call = record.header.call;
   made.expected = made.on_device = false;
-  window_.add(made, streams.find(stream));
+  put_on_tape(window_.add(made, streams.find(stream)));
+}
+
+void Timeline::put_on_tape(u32 sequence) {
+  const HostOperation* const given = window_.find(sequence);
+  if (!given || !intake_.active() || !given->counted) return;
+  recorder_.operation(sequence, *given, [&](auto&& visit) { window_.for_each_wait(*given, visit); });
+}
+
+void Timeline::waited(u32 thread, Nanos begin, Nanos end, const WaitedFor& what) {
+  if (!intake_.active()) return;
+  HostStreams& streams = window_.streams();
+  recorder_.waited(thread, begin, end, [&](auto&& visit) {
+    if (what.what == SyncKind::Event) return streams.for_each_of_event(what.object, visit);
+    if (what.what == SyncKind::Stream) return streams.for_each_of_stream(streams.find(what.stream), visit);
+    streams.for_each_of_context(what.stream.context, visit);
+  });
 }
 
 void Timeline::object(const ObjectCall& record) {
@@ -113,7 +134,21 @@ TimelineFacts Timeline::finish() {
       activity_.states.back().state == DeviceCollection::Failed)
     activity_.collected = false;
   libraries_.finish();
+  if (activity_.collected) facts_.gains = gains();
   return std::move(facts_);
+}
+
+// A run of which more than one operation in a hundred is missing is not that run.
+GainFacts Timeline::gains() {
+  constexpr u64 kOneIn = 100;
+  GainFacts none;
+  const JoinCounts& join = activity_.join;
+  if ((join.calls_unanswered + join.not_joined + join.calls_forgotten) * kOneIn >
+      join.operations + join.calls_unanswered) {
+    none.why_not = "more than 1 % of the operations have no device record, or no call";
+    return none;
+  }
+  return find_gains(recorder_.finish(), facts_.copies, intake_.clock_error());
 }
 
 // The next operation in the order of starts.
@@ -152,6 +187,7 @@ void Timeline::take(DeviceOperation operation) {
   track.ran(stream, operation.start, operation.end);
   if (call) {
     if (!call->answered && call->counted) count_answer(*call);
+    recorder_.ran(joined.sequence, operation);
     call->answered = true;
     call->device_end = std::max(call->device_end, operation.end);
     if (call->stream >= host_ends_.size()) host_ends_.resize(call->stream + 1u);

@@ -26,6 +26,7 @@
 #include "analysis/gaps/operations.h"
 #include "analysis/gaps/overhead_log.h"
 #include "analysis/read/time_window.h"
+#include "analysis/replay/tape_recorder.h"
 #include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/device_sweep.h"
 #include "analysis/timeline/intake.h"
@@ -49,6 +50,15 @@ class Timeline {
   void operation(HostOperation operation, const StreamName& stream);
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
+  // The thread waited, or asked and was told that all is done.
+  struct WaitedFor {
+    SyncKind what = SyncKind::Context;
+    u64 object = 0;  // event
+    StreamName stream;
+  };
+  void waited(u32 thread, Nanos begin, Nanos end, const WaitedFor& what);
+  // The newest wait of the thread was for nothing that was read.
+  void wait_was_needless(u32 thread) { recorder_.was_needless(thread); }
   // The thread's operations since `begin` are a collective of a communication library.
   void collective(u32 thread, Nanos begin) { window_.mark_collective(thread, begin); }
 
@@ -92,6 +102,8 @@ class Timeline {
   };
 
   void take(DeviceOperation operation);
+  void put_on_tape(u32 sequence);
+  GainFacts gains();
   bool on_device(const DeviceOperation& operation) const;
   Joined join(const DeviceOperation& operation);
   Joined join_by_key(const DeviceOperation& operation);
@@ -128,6 +140,7 @@ class Timeline {
   DeviceShapes shapes_;
   LaunchWindow window_;
   HostLog log_;
+  TapeRecorder recorder_;
   OverheadLog overhead_;
   GapDivision division_;
   Intake intake_;

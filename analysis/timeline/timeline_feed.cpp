@@ -65,6 +65,14 @@ void TimelineFeed::object(const ObjectCall& record) {
   put([=](TimelineFeed& feed) { feed.timeline_.object(record); });
 }
 
+void TimelineFeed::waited(u32 thread, Nanos begin, Nanos end, const Timeline::WaitedFor& what) {
+  put([=](TimelineFeed& feed) { feed.timeline_.waited(thread, begin, end, what); });
+}
+
+void TimelineFeed::wait_was_needless(u32 thread) {
+  put([=](TimelineFeed& feed) { feed.timeline_.wait_was_needless(thread); });
+}
+
 void TimelineFeed::collective(u32 thread, Nanos begin) {
   put([=](TimelineFeed& feed) { feed.timeline_.collective(thread, begin); });
 }

@@ -43,6 +43,8 @@ class TimelineFeed {
   void operation(const HostOperation& operation, const StreamName& stream, bool as_call = false);
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
+  void waited(u32 thread, Nanos begin, Nanos end, const Timeline::WaitedFor& what);
+  void wait_was_needless(u32 thread);
   void collective(u32 thread, Nanos begin);
 
   // As Targets has them.

@@ -7,6 +7,7 @@
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
 #include "analysis/run/device_time.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
@@ -153,6 +154,22 @@ void add_overhead(const DeviceTotals& totals, Nanos wall, const Add& add) {
   add("overhead_ns", number(totals.overhead_ns), Unit::Nanos, std::string(what) + "; the hooks' cost is not in it");
 }
 
+// Processes run side by side: the longest counts.
+template <typename Add>
+void add_floor(const LoadedRun& run, const std::string& needs_timing, const Add& add) {
+  const GainFacts* longest = nullptr;
+  std::string why = needs_timing;
+  for (const ProcessTrace& process : run.processes) {
+    if (!process.gains.why_not.empty()) why = process.gains.why_not;
+    if (process.gains.replayed() && (!longest || process.gains.floor_ns > longest->floor_ns)) longest = &process.gains;
+  }
+  if (!longest) return add("floor_ns", {}, Unit::Nanos, why);
+  std::string note = "what remains of " + human_nanos(static_cast<Nanos>(longest->replayed_ns)) +
+                     " from the first launch to the last operation when all findings' causes are gone: a replay";
+  if (longest->windows > 1) note += " of " + std::to_string(longest->windows) + " windows of the run";
+  add("floor_ns", number(longest->floor_ns), Unit::Nanos, note);
+}
+
 void fill_overview(const LoadedRun& run, Table& table) {
   const Sums sums = add_up(run);
   const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
@@ -206,6 +223,7 @@ void fill_overview(const LoadedRun& run, Table& table) {
   add("calls", number(sums.calls), Unit::Count, "intercepted, every level");
   add("errors", number(sums.errors), Unit::Count, "calls that returned an error");
   if (totals.span_ns) add_classes(totals, add);
+  add_floor(run, needs_timing, add);
   add("api_ns", number(sums.api_self_ns), Unit::Nanos, "host time in CUDA calls, summed over threads");
 }
 

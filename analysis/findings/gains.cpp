@@ -1,0 +1,124 @@
+#include "analysis/findings/gains.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/words/human.h"
+
+namespace gputrace {
+namespace {
+
+const DeviceTimes* main_device(const ProcessTrace& process) {
+  const DeviceTimes* found = nullptr;
+  for (const DeviceTimes& device : process.device.devices) {
+    if (device.span_ns() != 0 && (!found || device.busy_ns > found->busy_ns)) found = &device;
+  }
+  return found;
+}
+
+// Of the windows, for the run.
+u64 scaled(const GainFacts& gains, u64 length) {
+  if (gains.windows <= 1 || gains.operations == 0) return length;
+  const double factor = static_cast<double>(gains.operations_of_run) / static_cast<double>(gains.operations);
+  return static_cast<u64>(static_cast<double>(length) * factor);
+}
+
+// A gain below it may be the model's.
+u64 error_of(const GainFacts& gains) {
+  const u64 a = gains.replayed_ns, b = gains.measured_ns;
+  return scaled(gains, 2 * (a > b ? a - b : b - a));
+}
+
+}  // namespace
+
+u64 span_of(const ProcessTrace& process) {
+  const DeviceTimes* device = main_device(process);
+  return device ? device->span_ns() : 0;
+}
+
+bool is_busy(const ProcessTrace& process) {
+  const DeviceTimes* device = main_device(process);
+  if (!device) return false;
+  const double span = static_cast<double>(device->span_ns());
+  return static_cast<double>(device->busy_ns) >= kBusyShare * span ||
+         static_cast<double>(device->unknown_ns) > kUnknownShare * span;
+}
+
+IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(const std::string& call)) {
+  IdleShare share;
+  std::map<u16, const std::string*> names;
+  for (const CallFacts& call : process.calls) names[call.id] = &call.name;
+  std::map<std::string, u64> by_call;
+  for (const DeviceTimes& device : process.device.devices) {
+    const IdleSum& all = device.causes[static_cast<unsigned>(cause)];
+    if (!wanted) share.count += all.count, share.total_ns += all.total_ns;
+    for (const IdleByCall& each : device.causes_by_call) {
+      const auto name = names.find(each.call);
+      if (each.cause != cause || name == names.end()) continue;
+      if (wanted && !wanted(*name->second)) continue;
+      if (wanted) share.count += each.sum.count, share.total_ns += each.sum.total_ns;
+      by_call[*name->second] += each.sum.total_ns;
+    }
+  }
+  u64 most = 0;
+  for (const auto& [name, length] : by_call) {
+    if (length > most) most = length, share.call = name;
+  }
+  return share;
+}
+
+bool is_async_call(const std::string& call) { return call.find("Async") != std::string::npos; }
+bool is_blocking_call(const std::string& call) { return !is_async_call(call) && !is_memset_call(call); }
+bool is_memset_call(const std::string& call) { return call.find("Memset") != std::string::npos; }
+
+std::optional<u64> gain_of(const ProcessTrace& process, WhatIf what) {
+  if (!process.gains.replayed()) return {};
+  return scaled(process.gains, process.gains.of(what).single_ns);
+}
+
+std::optional<Severity> severity_of(const ProcessTrace& process, u64 gain) {
+  const double share = static_cast<double>(gain), span = static_cast<double>(span_of(process));
+  if (span <= 0 || share < kHintShare * span) return {};
+  if (share >= kProblemShare * span) return Severity::Problem;
+  return share >= kWarningShare * span ? Severity::Warning : Severity::Hint;
+}
+
+void set_gain(Finding& finding, const ProcessTrace& process, WhatIf what) {
+  const GainFacts& gains = process.gains;
+  if (!gains.replayed()) {
+    if (!gains.why_not.empty()) finding.evidence.emplace_back("no_gain", gains.why_not);
+    return;
+  }
+  const u64 gain = scaled(gains, gains.of(what).single_ns);
+  if (gain <= error_of(gains)) {
+    if (error_of(gains))
+      finding.text += fmt::format("; worth less than {}", human_nanos(static_cast<Nanos>(error_of(gains))));
+  } else {
+    finding.gain_ns = gain;
+  }
+  finding.evidence.emplace_back("gain_ns", number(finding.gain_ns));
+  finding.evidence.emplace_back("added_gain_ns", number(scaled(gains, gains.of(what).added_ns)));
+  finding.evidence.emplace_back("model_error_ratio", gains.model_error_ratio());
+  if (gains.windows > 1) {
+    finding.evidence.emplace_back("replayed_operations", number(gains.operations));
+    finding.evidence.emplace_back("operations", number(gains.operations_of_run));
+  }
+}
+
+bool costs(Finding& finding, const ProcessTrace& process, WhatIf what) {
+  finding.severity = Severity::Hint;
+  const std::optional<u64> gain = gain_of(process, what);
+  if (gain) {
+    const auto severity = severity_of(process, *gain);
+    if (!severity || is_busy(process)) return false;
+    finding.severity = *severity;
+  } else if (is_busy(process)) {
+    return false;
+  }
+  set_gain(finding, process, what);
+  return true;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,63 @@
+// What rules ask of gains and of idle time: whose gates are shares of a device's span, by process, never summed.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analysis/facts/facts.h"
+#include "analysis/findings/rules.h"
+
+namespace gputrace {
+
+// Below the first a finding is silent; from the second on a warning, from the third a problem.
+inline constexpr double kHintShare = 0.01, kWarningShare = 0.05, kProblemShare = 0.20;
+// A device that is busier gets nothing about idle time, nor one of which more than that is not known.
+inline constexpr double kBusyShare = 0.98, kUnknownShare = 0.01;
+
+// The span of the process's device that did most, of which shares are. 0: none did anything.
+u64 span_of(const ProcessTrace& process);
+bool is_busy(const ProcessTrace& process);  // ... or not known well enough
+
+struct IdleShare {
+  u64 count = 0, total_ns = 0;
+  std::string call;  // with most of it; empty: none is to blame
+};
+// Parts of the process's gaps with that cause, over its devices; of calls for which `wanted` holds, where it is given.
+IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(const std::string& call) = nullptr);
+
+bool is_async_call(const std::string& call);     // "cuMemcpyHtoDAsync"
+bool is_blocking_call(const std::string& call);  // the others
+bool is_memset_call(const std::string& call);
+
+// What the change would bring, of the whole run; nothing where the run could not be replayed.
+std::optional<u64> gain_of(const ProcessTrace& process, WhatIf what);
+// The severity that the gain has by its share; nothing: silent.
+std::optional<Severity> severity_of(const ProcessTrace& process, u64 gain);
+
+// Gain, what it adds, and the model's error, or why there are none.
+void set_gain(Finding& finding, const ProcessTrace& process, WhatIf what);
+
+// Of a pattern that costs only what the replay says: false where it says that it costs nothing. Without device time, or
+// where the run could not be replayed, a hint without a gain.
+bool costs(Finding& finding, const ProcessTrace& process, WhatIf what);
+
+// Adds the finding of the process with the largest gain, and says of how many others there is one.
+// `judge(process)`: std::optional<Finding>.
+template <typename Judge>
+void add_worst(const LoadedRun& run, Findings& found, Judge&& judge) {
+  std::optional<Finding> worst;
+  u64 processes = 0;
+  for (const ProcessTrace& process : run.processes) {
+    std::optional<Finding> made = judge(process);
+    if (!made) continue;
+    ++processes;
+    made->evidence.emplace_back("pid", static_cast<i64>(process.who.pid));
+    const auto rank = [](const Finding& each) { return std::pair(each.severity, each.gain_ns); };
+    if (!worst || rank(*made) > rank(*worst)) worst = std::move(made);
+  }
+  if (!worst) return;
+  if (run.processes.size() > 1) worst->evidence.emplace_back("processes", number(processes));
+  found.push_back(std::move(*worst));
+}
+
+}  // namespace gputrace

@@ -1,0 +1,101 @@
+// Replay: which launches repeat, and so could be one launch of a graph.
+#include <unordered_map>
+
+#include "analysis/replay/replay.h"
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kShort = 5;      // launches; fewer are hardly worth a capture
+constexpr std::size_t kUnrolled = 20;  // launches of one graph, where the period is shorter
+constexpr u64 kRepeats = 3;            // that often at least: below it is start-up, not a loop
+
+// Launches of kernels with nothing but calls without a meaning between them.
+struct Run {
+  std::vector<u32> calls;     // all of them
+  std::vector<u64> launches;  // kernel and stream of each launch
+  std::vector<u32> of;        // its place in calls
+
+  u64 key() const {
+    u64 key = 0x9e3779b97f4a7c15ull;
+    for (const u64 launch : launches) key = (key ^ launch) * 0xff51afd7ed558ccdull, key ^= key >> 32;
+    return key;
+  }
+};
+
+// The period of the run's end, and the launch from which on it holds; 0: none that comes kRepeats times.
+struct Period {
+  std::size_t length = 0, from = 0;
+};
+Period period_of(const std::vector<u64>& launches) {
+  const std::size_t count = launches.size();
+  const auto back = [&](std::size_t i) { return launches[count - 1 - i]; };
+  std::vector<std::size_t> border(count +
+                                  1);  // of the last so many launches: the longest one that both begins and ends them
+  for (std::size_t many = 2; many <= count; ++many) {
+    std::size_t known = border[many - 1];
+    while (known != 0 && back(known) != back(many - 1)) known = border[known];
+    border[many] = known + (back(known) == back(many - 1));
+    const std::size_t length = many - border[many];
+    if (many < kRepeats * kShort || many < kRepeats * length) continue;
+    std::size_t from = count - many;
+    while (from > 0 && launches[from - 1] == launches[from - 1 + length]) --from;
+    return {length, from};
+  }
+  return {};
+}
+
+}  // namespace
+
+void Replay::find_sequences(const Tape& tape) {
+  std::vector<std::vector<u32>> operations(calls_.size());
+  for (u32 i = 0; i < operations_.size(); ++i) {
+    if (operations_[i].call != kNone) operations[operations_[i].call].push_back(i);
+  }
+  std::vector<Run> runs;
+  Run open;
+  const auto end = [&] {
+    if (open.launches.size() >= kShort) runs.push_back(std::move(open));
+    open = {};
+  };
+  for (u32 i = 0; i < calls_.size(); ++i) {
+    if (i > 0 && calls_[i].thread != calls_[i - 1].thread) end();
+    const HostLog::Kind kind = calls_[i].kind;
+    bool fits = kind == HostLog::Kind::Other || kind == HostLog::Kind::Library || kind == HostLog::Kind::Order ||
+                kind == HostLog::Kind::Launch;
+    for (const u32 each : operations[i]) fits = fits && tape.operations[each].kind == OperationKind::Kernel;
+    if (!fits) {
+      end();
+      continue;
+    }
+    if (operations[i].empty() && open.launches.empty()) continue;
+    for (const u32 each : operations[i]) {
+      open.launches.push_back(static_cast<u64>(tape.operations[each].target) << 32 | tape.operations[each].stream);
+      open.of.push_back(static_cast<u32>(open.calls.size()));
+    }
+    open.calls.push_back(i);
+  }
+  end();
+  std::unordered_map<u64, u64> times;
+  for (const Run& run : runs) ++times[run.key()];
+  // All calls of the run but the first of each graph.
+  const auto mark = [&](const Run& run, std::size_t from, std::size_t graph) {
+    std::vector<bool> first(run.calls.size());
+    for (std::size_t launch = from; launch < run.launches.size(); launch += graph) first[run.of[launch]] = true;
+    for (std::size_t i = run.of[from]; i < run.calls.size(); ++i) {
+      calls_[run.calls[i]].in_sequence = !first[i];
+      for (const u32 operation : operations[run.calls[i]]) operations_[operation].in_sequence = !first[i];
+    }
+  };
+  for (const Run& run : runs) {
+    if (times[run.key()] >= kRepeats) {
+      mark(run, 0, run.launches.size());
+      continue;
+    }
+    const Period period = period_of(run.launches);
+    if (period.length != 0)
+      mark(run, period.from, std::max<std::size_t>(1, (kUnrolled + period.length - 1) / period.length) * period.length);
+  }
+}
+
+}  // namespace gputrace

@@ -1,0 +1,114 @@
+#include "analysis/replay/replay.h"
+
+#include <algorithm>
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kPooled = 1'000;   // an allocation from a pool
+constexpr Nanos kInGraph = 1'500;  // from one node of a graph to the next
+
+}  // namespace
+
+// At one instant: what started by an earlier call, then ends of earlier calls, then the calls that begin, one after the other.
+void Replay::order(const Tape& tape) {
+  for (u32 i = 0; i < calls_.size(); ++i) {
+    const TapeCall& each = tape.calls[i];
+    if (each.begin < first_ || each.begin >= last_) continue;
+    events_.push_back({each.begin, i, i, Step::Begin, 2});
+    const Nanos end = std::max(each.begin, each.end);
+    events_.push_back({end, i, i, Step::End, static_cast<u8>(end > each.begin ? 1 : 2)});
+  }
+  for (u32 i = 0; i < operations_.size(); ++i) {
+    const TapeOperation& each = tape.operations[i];
+    if (each.finish == 0 || operations_[i].call == kNone) continue;
+    const Nanos begin = tape.calls[operations_[i].call].begin;
+    const Nanos start = std::max(each.start, begin);
+    events_.push_back({start, i, operations_[i].call, Step::Start, static_cast<u8>(start > begin ? 0 : 2)});
+  }
+  std::sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+    if (a.at != b.at) return a.at < b.at;
+    if (a.rank != b.rank) return a.rank < b.rank;
+    if (a.rank == 2 && a.call != b.call) return a.call < b.call;
+    return a.step != b.step ? a.step < b.step : a.index < b.index;
+  });
+  for (const TapeCall& each : tape.calls) begins_.push_back(each.begin);  // of those that are not replayed
+  finishes_.resize(operations_.size());
+  behind_.resize(operations_.size());
+}
+
+Nanos Replay::begin_of(const Call& call, WhatIfs changes) const {
+  if (call.first) return first_ + call.work;
+  const bool gone = (changes & bit(WhatIf::HostWork)) || ((changes & bit(WhatIf::Launches)) && call.in_sequence);
+  return threads_[call.thread] + (gone ? 0 : call.work);
+}
+
+Nanos Replay::end_of(const Call& call, Nanos begin, WhatIfs changes) const {
+  const auto with = [changes](WhatIf what) { return (changes & bit(what)) != 0; };
+  Nanos own = call.own, wake = call.wake;
+  bool waits = true;
+  if (with(WhatIf::Waits) && call.needless) waits = false;
+  if (with(WhatIf::Copies) && call.unneeded_copy) waits = false;
+  if (with(WhatIf::Launches) && call.in_sequence) own = 0;
+  if (with(WhatIf::Allocations) && call.looped) waits = false, own = std::min(own, kPooled);
+  if (with(WhatIf::Modules) && call.kind == HostLog::Kind::Module) waits = false, own = 0;
+  if (with(WhatIf::Polling) && call.kind == HostLog::Kind::Query) wake = std::min(wake, usual_wake_);
+  Nanos end = begin + own;
+  for (u32 i = 0; waits && i < call.waits_count; ++i) {
+    const u32 before = waits_[call.waits + i];
+    if (before != kNone && finishes_[before] != 0) end = std::max(end, finishes_[before] + wake);
+  }
+  return end;
+}
+
+// With Overlap: a copy to a second buffer does not wait for kernels, and nothing on the device waits for a copy to the host;
+// what stands behind them waits for what they stood behind.
+Nanos Replay::start_of(u32 index, WhatIfs changes) {
+  const Operation& operation = operations_[index];
+  const bool sequence = (changes & bit(WhatIf::Launches)) && operation.in_sequence;
+  const Nanos chain = sequence ? kInGraph : operation.chain;
+  const bool overlap = (changes & bit(WhatIf::Overlap)) != 0;
+  Nanos all = 0, start = std::max(begins_[operation.call] + operation.way, operation.no_sooner);
+  for (u32 i = 0; i < operation.waits_count; ++i) {
+    const u32 before = waits_[operation.waits + i];
+    if (before == kNone || finishes_[before] == 0) continue;
+    const Operation& other = operations_[before];
+    Nanos end = finishes_[before];
+    if (overlap && (other.to_host || other.to_device)) {
+      if (other.to_host && !operation.to_host) end = 0;
+      end = std::max(end, behind_[before]);
+    }
+    all = std::max(all, end);
+    const bool aside = overlap && operation.to_device && !other.to_device;
+    if (end != 0 && !aside) start = std::max(start, end + chain);
+  }
+  behind_[index] = all;
+  return start;
+}
+
+Nanos Replay::span_with(WhatIfs changes) {
+  std::fill(threads_.begin(), threads_.end(), 0);
+  std::fill(finishes_.begin(), finishes_.end(), 0);
+  std::fill(behind_.begin(), behind_.end(), 0);
+  Nanos last = 0;
+  for (const Event& event : events_) {
+    if (event.step == Step::Begin) {
+      begins_[event.index] = begin_of(calls_[event.index], changes);
+      continue;
+    }
+    if (event.step == Step::End) {
+      const Call& call = calls_[event.index];
+      threads_[call.thread] = end_of(call, begins_[event.index], changes);
+      continue;
+    }
+    const Operation& operation = operations_[event.index];
+    Nanos length = operation.length;
+    if (changes & bit(WhatIf::Copies)) length = std::min(length, operation.pinned_length);
+    if ((changes & bit(WhatIf::HostFunctions)) && operation.function) length = 0;
+    finishes_[event.index] = start_of(event.index, changes) + length;
+    if (!operation.function) last = std::max(last, finishes_[event.index]);
+  }
+  return std::max<Nanos>(0, last - first_);
+}
+
+}  // namespace gputrace

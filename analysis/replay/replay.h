@@ -1,0 +1,101 @@
+// Replays a tape: when each call would begin and each operation would start, had some of it taken another time. What was
+// measured is kept where nothing was changed, so the unchanged replay is the run itself; where it is not, that is the
+// model's error.
+//
+//   thread     ──work──▶ call ──work──▶ wait ······▶ (end of what it waits for + wake-up)
+//                          │ way                ▲
+//   device     ············└──▶ operation ──────┘     start = max(call + way, ends of what it waits for + chain)
+//
+//   · Calls take as long as they took; a call that blocked ends when what it waited for ends, and its wake-up.
+//   · Of `way` and `chain` one was seen (the later one made the operation start when it did); the other is the usual one.
+//   · Threads whose calls never overlap hand the work to each other: they are one thread here.
+//   · What waits for something that is on no tape starts no sooner than it did.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "analysis/facts/gain_facts.h"
+#include "analysis/facts/timeline_facts.h"
+#include "analysis/replay/tape.h"
+
+namespace gputrace {
+
+using WhatIfs = u32;  // bits, by WhatIf
+constexpr WhatIfs bit(WhatIf what) { return 1u << static_cast<unsigned>(what); }
+inline constexpr WhatIfs kAllWhatIfs = (1u << kWhatIfs) - 1;
+
+class Replay {
+ public:
+  // `copies`: what groups of copies are, by TapeOperation::target.
+  Replay(Tape tape, const std::vector<TimelineCopies>& copies, Nanos clock_error);
+
+  // 0: nothing on the tape ran.
+  Nanos measured() const { return last_ - first_; }
+  Nanos span_with(WhatIfs changes);
+  // How often a change applies.
+  u64 touched(WhatIf what) const { return touched_[static_cast<unsigned>(what)]; }
+
+ private:
+  enum class Step : u8 { Begin, Start, End };  // a call begins, an operation starts, a call ends
+  struct Event {
+    Nanos at;
+    u32 index;  // of the operation or call
+    u32 call;
+    Step step;
+    u8 rank;  // at one instant
+  };
+  static constexpr Nanos kNotSeen = -1;
+  struct Call {
+    Nanos work = 0;           // since the end of the call before it; of a thread's first one: since the first call
+    Nanos own = 0, wake = 0;  // of calls that block: the least that they take, and from the end of what they wait for
+    u32 thread = kNone;
+    u32 waits = 0, waits_count = 0;  // in waits_
+    HostLog::Kind kind = HostLog::Kind::Other;
+    bool first = false;  // of its thread
+    bool needless = false;
+    bool in_sequence = false;    // a launch that repeats, not the first of its sequence
+    bool looped = false;         // an allocation after work was launched
+    bool unneeded_copy = false;  // a copy to the device for which the host need not wait
+  };
+  struct Operation {
+    Nanos way = 0, chain = 0, length = 0, pinned_length = 0;
+    Nanos no_sooner = 0;  // 0: it may
+    u32 call = kNone;
+    u32 waits = 0;
+    u8 waits_count = 0;
+    bool to_device = false, to_host = false;  // copies
+    bool in_sequence = false;
+    bool function = false;
+  };
+
+  void join_threads(Tape& tape);
+  void tie_operations(Tape& tape);
+  void take_calls(Tape& tape);
+  void find_sequences(const Tape& tape);
+  void find_lags(const Tape& tape);
+  void find_blocking(const Tape& tape);
+  void find_copies(const Tape& tape, const std::vector<TimelineCopies>& copies);
+  void infer_functions(Tape& tape);
+  Nanos end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) const;
+  void find_waits(const Tape& tape);
+  void find_implicit_waits(const Tape& tape);
+  void block(u32 call, u32 waits, u32 count, const Tape& tape);
+  void order(const Tape& tape);
+  Nanos begin_of(const Call& call, WhatIfs changes) const;
+  Nanos end_of(const Call& call, Nanos begin, WhatIfs changes) const;
+  Nanos start_of(u32 index, WhatIfs changes);
+  void count_touched();
+
+  std::vector<Event> events_;
+  std::vector<Call> calls_;
+  std::vector<Operation> operations_;
+  std::vector<u32> waits_;  // indices in operations_; kNone: of none
+  // Of one replay: begins of calls; ends of operations, and of all that they stood behind; where each thread is.
+  std::vector<Nanos> begins_, finishes_, behind_, threads_;
+  std::array<u64, kWhatIfs> touched_{};
+  Nanos clock_error_, first_ = 0, last_ = 0;
+  Nanos usual_wake_ = 0, usual_own_ = 0;
+};
+
+}  // namespace gputrace

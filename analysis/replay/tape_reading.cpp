@@ -1,0 +1,340 @@
+// Replay: from a tape to what a replay needs.
+#include <algorithm>
+
+#include "analysis/replay/replay.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kLoopTimes = 16;                                             // allocations with launches before them
+constexpr Nanos kUsualWay = 5'000, kUsualOwn = 2'000, kUsualWake = 2'000;  // where the run shows none
+
+// The value below which that share of them lies.
+Nanos quantile(std::vector<Nanos>& values, double share, Nanos none) {
+  if (values.empty()) return none;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace
+
+// What waits must end for; nothing where it began after `until`, for that cannot have been waited for.
+Nanos Replay::end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) const {
+  Nanos end = 0;
+  for (u32 i = 0; i < count; ++i) {
+    const u32 before = waits_[waits + i];
+    if (before != kNone && tape.operations[before].start <= until) end = std::max(end, tape.operations[before].finish);
+  }
+  return end;
+}
+
+Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, Nanos clock_error) : clock_error_(clock_error) {
+  waits_.reserve(tape.waits.size());
+  for (const u32 sequence : tape.waits) {
+    const bool here = sequence >= tape.first && sequence - tape.first < tape.operations.size();
+    waits_.push_back(here ? sequence - tape.first : kNone);
+  }
+  operations_.resize(tape.operations.size());
+  join_threads(tape);
+  tie_operations(tape);
+  infer_functions(tape);
+  take_calls(tape);
+  find_sequences(tape);
+  find_blocking(tape);
+  find_lags(tape);
+  find_copies(tape, copies);
+  order(tape);
+  count_touched();
+}
+
+// By thread and time. Operations whose call is not among them get one of their own.
+void Replay::tie_operations(Tape& tape) {
+  const auto earlier = [](const TapeCall& a, const TapeCall& b) {
+    return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
+  };
+  std::sort(tape.calls.begin(), tape.calls.end(), [&](const TapeCall& a, const TapeCall& b) {
+    return a.thread == b.thread && a.begin == b.begin ? a.end < b.end : earlier(a, b);
+  });
+  const auto find = [&](const TapeOperation& operation) -> u32 {
+    const TapeCall key{operation.begin, 0, operation.thread, {}};
+    auto at = std::upper_bound(tape.calls.begin(), tape.calls.end(), key, earlier);
+    if (at == tape.calls.begin()) return kNone;
+    --at;
+    const bool holds = at->thread == operation.thread && at->begin <= operation.begin && at->end >= operation.end;
+    return holds ? static_cast<u32>(at - tape.calls.begin()) : kNone;
+  };
+  bool missing = false;
+  const std::size_t known = tape.calls.size();
+  for (const TapeOperation& each : tape.operations) {
+    if (each.end == 0) continue;
+    const TapeCall key{each.begin, 0, each.thread, {}};
+    const auto end = tape.calls.begin() + static_cast<std::ptrdiff_t>(known);
+    auto at = std::upper_bound(tape.calls.begin(), end, key, earlier);
+    const bool holds = at != tape.calls.begin() && (at - 1)->thread == each.thread && (at - 1)->end >= each.end;
+    if (holds) continue;
+    tape.calls.push_back({each.begin, each.end, each.thread, HostLog::Kind::Launch});
+    missing = true;
+  }
+  if (missing) {
+    std::stable_sort(tape.calls.begin(), tape.calls.end(), earlier);
+    const auto same = [](const TapeCall& a, const TapeCall& b) { return a.thread == b.thread && a.begin == b.begin; };
+    tape.calls.erase(std::unique(tape.calls.begin(), tape.calls.end(), same), tape.calls.end());
+  }
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    if (tape.operations[i].end != 0) operations_[i].call = find(tape.operations[i]);
+  }
+}
+
+// Threads of which one waits while another calls: their calls never overlap, and they take turns.
+void Replay::join_threads(Tape& tape) {
+  std::vector<const TapeCall*> calls;
+  for (const TapeCall& each : tape.calls) calls.push_back(&each);
+  std::stable_sort(calls.begin(), calls.end(),
+                   [](const TapeCall* a, const TapeCall* b) { return a->begin < b->begin; });
+  for (std::size_t i = 1; i < calls.size(); ++i) {
+    if (calls[i]->thread != calls[i - 1]->thread && calls[i]->begin < calls[i - 1]->end) return;
+  }
+  for (TapeCall& each : tape.calls) each.thread = 0;
+  for (TapeOperation& each : tape.operations) each.thread = 0;
+  for (TapeWait& each : tape.waited) each.thread = 0;
+}
+
+// A function of the host runs from the end of what it waits for until the first one behind it started, or a wait for it ended.
+void Replay::infer_functions(Tape& tape) {
+  constexpr Nanos kEver = Nanos{1} << 62;
+  std::vector<Nanos> ends(operations_.size(), kEver);
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    TapeOperation& each = tape.operations[i];
+    if (is_reported(each.kind) || each.end == 0) continue;
+    operations_[i].function = true;
+    each.start = each.finish = std::max(each.end, end_of_waits(tape, each.waits, each.waits_count, kEver));
+  }
+  const auto ended = [&](u32 waits, u32 count, Nanos at) {
+    for (u32 i = 0; i < count; ++i) {
+      const u32 before = waits_[waits + i];
+      if (before != kNone) ends[before] = std::min(ends[before], at);
+    }
+  };
+  for (const TapeOperation& behind : tape.operations) {
+    if (behind.finish != 0) ended(behind.waits, behind.waits_count, behind.start);
+  }
+  for (const TapeWait& wait : tape.waited) ended(wait.waits, wait.waits_count, wait.end);
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    TapeOperation& each = tape.operations[i];
+    if (operations_[i].function && ends[i] != kEver) each.finish = std::max(each.start, ends[i]);
+  }
+}
+
+void Replay::take_calls(Tape& tape) {
+  first_ = last_ = 0;
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const TapeOperation& each = tape.operations[i];
+    if (each.finish == 0 || operations_[i].call == kNone || !is_reported(each.kind)) continue;
+    const Nanos begin = tape.calls[operations_[i].call].begin;
+    first_ = first_ == 0 ? begin : std::min(first_, begin);
+    last_ = std::max(last_, each.finish);
+  }
+  calls_.resize(tape.calls.size());
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const TapeCall& each = tape.calls[i];
+    Call& call = calls_[i];
+    call.thread = each.thread;
+    call.kind = each.kind;
+    const bool behind = i > 0 && tape.calls[i - 1].thread == each.thread && tape.calls[i - 1].begin >= first_;
+    call.first = !behind;
+    call.work = std::max<Nanos>(0, each.begin - (behind ? std::max(first_, tape.calls[i - 1].end) : first_));
+    call.own = std::max<Nanos>(0, each.end - each.begin);
+  }
+  u32 threads = 0;
+  for (const Call& each : calls_) threads = std::max(threads, each.thread + 1);
+  threads_.resize(threads);
+}
+
+// The call ends when those operations do, if they were what held it.
+void Replay::block(u32 call, u32 waits, u32 count, const Tape& tape) {
+  Call& made = calls_[call];
+  const TapeCall& as_it_was = tape.calls[call];
+  made.waits = waits, made.waits_count = count;
+  const Nanos until = end_of_waits(tape, waits, count, as_it_was.end);
+  if (until <= as_it_was.begin) {
+    made.wake = kNotSeen;
+    return;
+  }
+  made.wake = std::max<Nanos>(0, as_it_was.end - until);
+  made.own = kNotSeen;
+}
+
+// Waits and queries that were told, by thread and time; and copies that had ended when their call returned.
+void Replay::find_waits(const Tape& tape) {
+  const auto earlier = [](const TapeCall& a, const TapeCall& b) {
+    return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
+  };
+  for (const TapeWait& each : tape.waited) {
+    const TapeCall key{each.begin, 0, each.thread, {}};
+    const auto at = std::upper_bound(tape.calls.begin(), tape.calls.end(), key, earlier);
+    if (at == tape.calls.begin()) continue;
+    const u32 call = static_cast<u32>(at - tape.calls.begin()) - 1;
+    const TapeCall& holder = tape.calls[call];
+    if (holder.thread != each.thread || holder.end < each.end) continue;
+    block(call, each.waits, each.waits_count, tape);
+    calls_[call].needless = each.needless;
+  }
+  for (u32 i = 0; i < operations_.size(); ++i) {
+    const TapeOperation& each = tape.operations[i];
+    if ((each.kind != OperationKind::Copy && each.kind != OperationKind::Memset) || each.finish == 0) continue;
+    const u32 call = operations_[i].call;
+    if (call == kNone || each.finish > tape.calls[call].end + clock_error_) continue;
+    if (calls_[call].kind != HostLog::Kind::Copy) continue;
+    waits_.push_back(i);
+    block(call, static_cast<u32>(waits_.size()) - 1, 1, tape);
+  }
+}
+
+// Allocating, freeing and loading may wait for all that the device was given: where the call ends soon after that did.
+void Replay::find_implicit_waits(const Tape& tape) {
+  constexpr Nanos kSoon = 20'000;
+  std::vector<u32> calls;
+  u64 looped = 0;
+  for (u32 i = 0; i < calls_.size(); ++i) {
+    const HostLog::Kind kind = calls_[i].kind;
+    if (kind == HostLog::Kind::Allocation || kind == HostLog::Kind::Module) calls.push_back(i);
+  }
+  std::sort(calls.begin(), calls.end(), [&](u32 a, u32 b) { return tape.calls[a].begin < tape.calls[b].begin; });
+  u32 next = 0, latest = kNone, given = 0, given_before = 0;
+  for (const u32 call : calls) {
+    const TapeCall& each = tape.calls[call];
+    for (; next < operations_.size() && tape.operations[next].end <= each.begin; ++next) {
+      if (tape.operations[next].finish == 0) continue;
+      ++given;
+      if (latest == kNone || tape.operations[next].finish > tape.operations[latest].finish) latest = next;
+    }
+    if (latest == kNone) continue;
+    if (each.kind == HostLog::Kind::Allocation) {
+      calls_[call].looped = true;
+      looped += given != given_before;
+      given_before = given;
+    }
+    const Nanos until = tape.operations[latest].finish;
+    if (until <= each.begin || until > each.end || each.end - until > std::max(kSoon, (until - each.begin) / 2))
+      continue;
+    waits_.push_back(latest);
+    calls_[call].waits = static_cast<u32>(waits_.size()) - 1, calls_[call].waits_count = 1;
+    calls_[call].own = calls_[call].wake = each.end - until;
+  }
+  for (const u32 call : calls) calls_[call].looped = calls_[call].looped && looped >= kLoopTimes;
+}
+
+void Replay::find_blocking(const Tape& tape) {
+  find_waits(tape);
+  std::vector<Nanos> owns, wakes;
+  for (const Call& each : calls_) {
+    if (each.waits_count == 0 || each.kind == HostLog::Kind::Query) continue;
+    if (each.wake == kNotSeen) owns.push_back(each.own);
+    if (each.own == kNotSeen) wakes.push_back(each.wake);
+  }
+  usual_own_ = quantile(owns, 0.5, kUsualOwn);
+  usual_wake_ = quantile(wakes, 0.5, kUsualWake);
+  for (u32 i = 0; i < calls_.size(); ++i) {
+    Call& each = calls_[i];
+    if (each.waits_count == 0) continue;
+    if (each.wake == kNotSeen) each.wake = usual_wake_;
+    if (each.own == kNotSeen) each.own = std::min(usual_own_, tape.calls[i].end - tape.calls[i].begin);
+  }
+  find_implicit_waits(tape);
+}
+
+void Replay::find_lags(const Tape& tape) {
+  constexpr unsigned kKinds = 6;
+  std::vector<Nanos> ways[kKinds], chains[kKinds];
+  const auto visit = [&](auto&& what) {
+    for (u32 i = 0; i < operations_.size(); ++i) {
+      const TapeOperation& each = tape.operations[i];
+      if (each.finish == 0 || operations_[i].call == kNone) continue;
+      what(i, each, tape.calls[operations_[i].call].begin,
+           end_of_waits(tape, each.waits, each.waits_count, each.start));
+    }
+  };
+  visit([&](u32, const TapeOperation& each, Nanos begin, Nanos ready) {
+    const unsigned kind = static_cast<unsigned>(each.kind);
+    if (ready <= begin) ways[kind].push_back(each.start - begin);
+    if (ready > each.end) chains[kind].push_back(each.start - ready);
+  });
+  Nanos usual_way[kKinds], usual_chain[kKinds];
+  for (unsigned kind = 0; kind < kKinds; ++kind) {
+    usual_way[kind] = quantile(ways[kind], 0.25, kUsualWay);
+    usual_chain[kind] = quantile(chains[kind], 0.25, 0);
+  }
+  visit([&](u32 i, const TapeOperation& each, Nanos begin, Nanos ready) {
+    const unsigned kind = static_cast<unsigned>(each.kind);
+    Operation& made = operations_[i];
+    made.waits = each.waits, made.waits_count = each.waits_count;
+    made.length = made.pinned_length = each.finish - each.start;
+    made.way = each.start - begin;
+    if (ready == 0) {
+      if (each.waits_count != 0) made.no_sooner = each.start;
+      return;
+    }
+    made.chain = each.start - ready;
+    const bool device_bound = made.chain - usual_chain[kind] <= made.way - usual_way[kind];
+    if (device_bound)
+      made.way = std::min(made.way, usual_way[kind]);
+    else
+      made.chain = std::min(made.chain, usual_chain[kind]);
+  });
+}
+
+// What copies would take from pinned memory: at the best bandwidth that such copies had here.
+void Replay::find_copies(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+  constexpr u64 kLarge = 64 << 10;  // below it the latency is what counts
+  double best[2] = {};              // bytes a ns, to the device and to the host
+  const auto key_of = [&](u32 i) -> const CopyKey* {
+    const TapeOperation& each = tape.operations[i];
+    if (each.kind != OperationKind::Copy || each.finish == 0 || each.target >= copies.size()) return nullptr;
+    return &copies[each.target].key;
+  };
+  for (u32 i = 0; i < operations_.size(); ++i) {
+    const CopyKey* key = key_of(i);
+    if (!key || key->memory != HostMemory::Pinned || tape.operations[i].bytes < kLarge || operations_[i].length <= 0)
+      continue;
+    if (key->kind != TransferKind::HtoD && key->kind != TransferKind::DtoH) continue;
+    double& known = best[key->kind == TransferKind::DtoH];
+    known = std::max(known, static_cast<double>(tape.operations[i].bytes) / static_cast<double>(operations_[i].length));
+  }
+  for (u32 i = 0; i < operations_.size(); ++i) {
+    Operation& made = operations_[i];
+    // Nothing waits for a memset but the device.
+    const bool set = tape.operations[i].kind == OperationKind::Memset && made.call != kNone;
+    if (set && calls_[made.call].waits_count != 0) calls_[made.call].unneeded_copy = true;
+    const CopyKey* key = key_of(i);
+    if (!key) continue;
+    made.to_device = key->kind == TransferKind::HtoD;
+    made.to_host = key->kind == TransferKind::DtoH;
+    if (made.call != kNone && made.to_device && calls_[made.call].waits_count != 0)
+      calls_[made.call].unneeded_copy = true;
+    const double rate = best[made.to_host];
+    if (key->memory != HostMemory::Pageable || rate <= 0 || !(made.to_device || made.to_host)) continue;
+    made.pinned_length =
+        std::min(made.length, static_cast<Nanos>(static_cast<double>(tape.operations[i].bytes) / rate));
+  }
+}
+
+void Replay::count_touched() {
+  const auto count = [this](WhatIf what, bool touched) { touched_[static_cast<unsigned>(what)] += touched; };
+  for (const Call& each : calls_) {
+    count(WhatIf::HostWork, !each.first && each.work > 0);
+    count(WhatIf::Launches, each.in_sequence);
+    count(WhatIf::Waits, each.needless && each.waits_count != 0);
+    count(WhatIf::Polling, each.kind == HostLog::Kind::Query && each.waits_count != 0);
+    count(WhatIf::Copies, each.unneeded_copy);
+    count(WhatIf::Allocations, each.looped);
+    count(WhatIf::Modules, each.kind == HostLog::Kind::Module);
+  }
+  for (const Operation& each : operations_) {
+    count(WhatIf::Copies, each.pinned_length < each.length);
+    count(WhatIf::HostFunctions, each.function);
+    count(WhatIf::Overlap, each.to_device || each.to_host);
+  }
+}
+
+}  // namespace gputrace

@@ -1,0 +1,76 @@
+#include "analysis/replay/tape_recorder.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace gputrace {
+
+void TapeRecorder::close(Nanos until) {
+  if (!recording()) return;
+  log_.trim(until, [this](u32 thread, const HostLog::Entry& entry) {
+    tape().calls.push_back({entry.begin, entry.end, thread, entry.kind});
+  });
+  std::fill(newest_wait_.begin(), newest_wait_.end(), kNone);
+}
+
+void TapeRecorder::turn_to(u32 sequence, const HostOperation& operation) {
+  close(operation.begin);
+  begun_ = true;
+  piece_ = sequence / kPiece;
+  if (tapes_.size() == kTapes && piece_ % stride_ == 0) thin_out();
+  recording_ = piece_ % stride_ == 0;
+  if (!recording_) return;
+  log_.trim(operation.begin);
+  tapes_.emplace_back().first = sequence;
+}
+
+void TapeRecorder::thin_out() {
+  stride_ *= 2;
+  const auto odd = [this](const Tape& tape) { return tape.first / kPiece % stride_ != 0; };
+  tapes_.erase(std::remove_if(tapes_.begin(), tapes_.end(), odd), tapes_.end());
+}
+
+void TapeRecorder::ran(u32 sequence, const DeviceOperation& operation) {
+  if (tapes_.empty()) return;
+  if (newest_found_ >= tapes_.size() || tapes_[newest_found_].first / kPiece != sequence / kPiece) {
+    const auto at = std::find_if(tapes_.begin(), tapes_.end(),
+                                 [&](const Tape& tape) { return tape.first / kPiece == sequence / kPiece; });
+    if (at == tapes_.end()) return;
+    newest_found_ = static_cast<u32>(at - tapes_.begin());
+  }
+  Tape& tape = tapes_[newest_found_];
+  if (sequence < tape.first || sequence - tape.first >= tape.operations.size()) return;
+  TapeOperation& known = tape.operations[sequence - tape.first];
+  known.start = known.start == 0 ? operation.start : std::min(known.start, operation.start);
+  known.finish = std::max(known.finish, operation.end);
+  known.device = operation.device;
+}
+
+TapeRecorder::Recorded TapeRecorder::finish() {
+  constexpr Nanos kEver = std::numeric_limits<Nanos>::max();
+  close(kEver);
+  Recorded recorded;
+  if (!tapes_.empty())
+    recorded.operations = std::max<u64>(next_, tapes_.back().first + tapes_.back().operations.size());
+  if (stride_ == 1 && tapes_.size() > 1) {
+    Tape whole = std::move(tapes_.front());
+    for (std::size_t i = 1; i < tapes_.size(); ++i) {
+      Tape& more = tapes_[i];
+      const u32 waits = static_cast<u32>(whole.waits.size());
+      for (TapeOperation& each : more.operations) each.waits += waits;
+      for (TapeWait& each : more.waited) each.waits += waits;
+      whole.operations.resize(more.first - whole.first);
+      const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()), from = {}; };
+      append(whole.operations, more.operations);
+      append(whole.calls, more.calls);
+      append(whole.waited, more.waited);
+      append(whole.waits, more.waits);
+    }
+    tapes_.clear();
+    tapes_.push_back(std::move(whole));
+  }
+  recorded.tapes = std::move(tapes_);
+  return recorded;
+}
+
+}  // namespace gputrace

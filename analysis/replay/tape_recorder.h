@@ -1,0 +1,76 @@
+// Records tapes while the timeline is made: the whole run while it has at most kMost operations, else pieces of it at equal
+// distances, each time half of those that there are when there are too many.
+//   · Memory: kTapes tapes of kPiece operations with their calls, some 200 MB at most.
+//   · One thread.
+#pragma once
+
+#include <vector>
+
+#include "analysis/replay/tape.h"
+
+namespace gputrace {
+
+class TapeRecorder {
+ public:
+  static constexpr u32 kPiece = 64u << 10, kTapes = 16;
+  static constexpr u32 kMost = kPiece * kTapes;
+
+  explicit TapeRecorder(std::size_t threads) : log_(threads), newest_wait_(threads, kNone) {}
+
+  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
+    if (recording()) log_.add(thread, begin, end, call, kind);
+  }
+  // In the order of sequence numbers. `waits(visit)`: gives each sequence number that it waits for.
+  template <typename Waits>
+  void operation(u32 sequence, const HostOperation& operation, Waits&& waits) {
+    next_ = sequence + 1;
+    if (sequence / kPiece != piece_ || !begun_) turn_to(sequence, operation);
+    if (!recording()) return;
+    TapeOperation made;
+    made.begin = operation.begin, made.end = operation.end;
+    made.bytes = operation.bytes;
+    made.thread = operation.thread, made.stream = operation.stream, made.target = operation.target;
+    made.kind = operation.kind;
+    made.waits = static_cast<u32>(tape().waits.size());
+    waits([&](u32 before) { tape().waits.push_back(before); });
+    made.waits_count = static_cast<u8>(tape().waits.size() - made.waits);
+    tape().operations.resize(sequence - tape().first);
+    tape().operations.push_back(made);
+  }
+  template <typename Waits>
+  void waited(u32 thread, Nanos begin, Nanos end, Waits&& waits) {
+    if (!recording()) return;
+    TapeWait made{begin, end, thread, static_cast<u32>(tape().waits.size()), 0, false};
+    waits([&](u32 before) { tape().waits.push_back(before); });
+    made.waits_count = static_cast<u32>(tape().waits.size()) - made.waits;
+    newest_wait_[thread] = static_cast<u32>(tape().waited.size());
+    tape().waited.push_back(made);
+  }
+  // The newest wait of that thread was for nothing that was read.
+  void was_needless(u32 thread) {
+    if (recording() && newest_wait_[thread] < tape().waited.size()) tape().waited[newest_wait_[thread]].needless = true;
+  }
+  // One operation of a device, of a graph or of a split copy one of several.
+  void ran(u32 sequence, const DeviceOperation& operation);
+
+  struct Recorded {
+    std::vector<Tape> tapes;  // in order; one where the whole run is there
+    u64 operations = 0;       // of the run
+  };
+  Recorded finish();
+
+ private:
+  bool recording() const { return begun_ && recording_; }
+  Tape& tape() { return tapes_.back(); }
+  void turn_to(u32 sequence, const HostOperation& operation);
+  void close(Nanos until);
+  void thin_out();
+
+  HostLog log_;
+  std::vector<Tape> tapes_;
+  std::vector<u32> newest_wait_;  // by thread, in the tape that is being recorded
+  u32 piece_ = 0, stride_ = 1, next_ = 0, newest_found_ = 0;
+  bool begun_ = false, recording_ = false;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,63 @@
+#include "analysis/replay/what_if.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace gputrace {
+namespace {
+
+constexpr double kMostError = 0.05;  // of the span: beyond it the replay is not the run
+
+u64 total(std::vector<Replay>& replays, WhatIfs changes) {
+  u64 sum = 0;
+  for (Replay& replay : replays) sum += static_cast<u64>(replay.span_with(changes));
+  return sum;
+}
+
+}  // namespace
+
+GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies, Nanos clock_error) {
+  GainFacts facts;
+  facts.operations_of_run = recorded.operations;
+  std::vector<Replay> replays;
+  for (Tape& tape : recorded.tapes) {
+    u64 ran = 0;
+    for (const TapeOperation& each : tape.operations) ran += each.finish != 0;
+    if (ran == 0) continue;
+    facts.operations += ran;
+    replays.emplace_back(std::move(tape), copies, clock_error);
+    facts.measured_ns += static_cast<u64>(replays.back().measured());
+  }
+  facts.windows = replays.size();
+  if (replays.empty()) {
+    facts.why_not = "no operation of a device was joined to its call";
+    return facts;
+  }
+  facts.replayed_ns = total(replays, 0);
+  if (facts.model_error_ratio() > kMostError) {
+    facts.why_not = "the replay of the unchanged run is off by more than 5 %";
+    return facts;
+  }
+  std::array<unsigned, kWhatIfs> ranks;
+  std::iota(ranks.begin(), ranks.end(), 0u);
+  const auto saved = [](u64 before, u64 after) { return before > after ? before - after : u64{0}; };
+  for (unsigned i = 0; i < kWhatIfs; ++i) {
+    const auto what = static_cast<WhatIf>(i);
+    const bool any =
+        std::any_of(replays.begin(), replays.end(), [&](const Replay& each) { return each.touched(what); });
+    if (any) facts.gains[i].single_ns = saved(facts.replayed_ns, total(replays, bit(what)));
+  }
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [&](unsigned a, unsigned b) { return facts.gains[a].single_ns > facts.gains[b].single_ns; });
+  WhatIfs done = 0;
+  facts.floor_ns = facts.replayed_ns;
+  for (const unsigned i : ranks) {
+    done |= 1u << i;
+    const u64 left = std::min(facts.floor_ns, total(replays, done));
+    facts.gains[i].added_ns = facts.floor_ns - left;
+    facts.floor_ns = left;
+  }
+  return facts;
+}
+
+}  // namespace gputrace

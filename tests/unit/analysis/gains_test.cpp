@@ -1,0 +1,391 @@
+// Programs with a planted cause, and the same programs without it: what the report promises is what the second one takes
+// less; and programs that look alike and must be promised nothing.
+#include <fmt/format.h>
+
+#include <functional>
+#include <random>
+
+#include "analysis/report.h"
+#include "analysis/reports/list.h"
+#include "tests/unit/finding_lookup.h"
+#include "tests/unit/planted.h"
+
+namespace gputrace::test {
+namespace {
+
+constexpr Nanos kCall = 4 * kUs;
+constexpr i64 kMegabyte = 1 << 20;
+
+// A result that the host needs: 5 us at the device.
+void fetch(Planted& p) {
+  p.copy_to_host(100'000, MemoryKind::Pinned, true);
+  p.wait();
+}
+
+struct Pair {
+  const char* name;
+  const char* finding;
+  std::function<void(Planted&, bool planted)> program;
+};
+
+const Pair kPairs[] = {
+    {"work of the host between steps", "idle-gaps",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) p.run(kCall, 200 * kUs), fetch(p), p.sleep(planted ? 90 * kUs : 0);
+     }},
+    {"a loader in every fourth step", "idle-gaps",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) p.run(kCall, 200 * kUs), fetch(p), p.sleep(planted && i % 4 == 3 ? 700 * kUs : 0);
+     }},
+    {"499 short gaps", "idle-gaps",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 500; ++i) p.run(kCall, 600 * kUs), fetch(p), p.sleep(planted ? 430 * kUs : 0);
+     }},
+    {"work of the host that two threads do in turn", "idle-gaps",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) {
+         p.run(kCall, 100 * kUs), p.sleep(planted ? 150 * kUs : 0), p.hand_over();
+         p.run(kCall, 100 * kUs), p.hand_over();
+         fetch(p);
+       }
+     }},
+    {"sampling on the host between the replays of a graph", "idle-gaps",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) p.replay(kCall, 40, 8 * kUs), fetch(p), p.sleep(planted ? 60 * kUs : 0);
+     }},
+    {"a wait for the stream in each step", "needless-synchronization",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, 80 * kUs), p.run(kCall, 80 * kUs);
+         if (planted) p.wait();
+         p.sleep(40 * kUs);
+       }
+     }},
+    {"a wait for all after each kernel", "needless-synchronization",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, 60 * kUs);
+         if (planted) p.wait_for_all();
+       }
+     }},
+    {"a wait for the newest event", "needless-synchronization",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, 60 * kUs), p.record(0xe1);
+         if (planted) p.wait_for_event(0xe1);
+         p.sleep(10 * kUs);
+       }
+     }},
+    {"an event that is asked once in a while", "polling",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) {
+         p.run(kCall, 210 * kUs), p.copy_to_host(100'000, MemoryKind::Pinned, true), p.record(0xe1);
+         if (planted)
+           p.poll(0xe1, 100 * kUs);
+         else
+           p.wait_for_event(0xe1);
+       }
+     }},
+    {"synchronous copies to the device", "synchronous-copies",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i)
+         p.run(kCall, 100 * kUs), p.copy_to_device(kMegabyte / 2, MemoryKind::Pinned, !planted);
+     }},
+    {"pageable copies to the device", "pageable-async-copies",
+     [](Planted& p, bool planted) {
+       p.copy_to_device(kMegabyte, MemoryKind::Pinned, true);
+       for (int i = 0; i < 40; ++i)
+         p.run(kCall, 100 * kUs),
+             p.copy_to_device(kMegabyte, planted ? MemoryKind::Pageable : MemoryKind::Pinned, true);
+     }},
+    {"results that are fetched to pageable memory", "pageable-async-copies",
+     [](Planted& p, bool planted) {
+       p.copy_to_host(kMegabyte, MemoryKind::Pinned, true);
+       for (int i = 0; i < 40; ++i) {
+         p.run(kCall, 100 * kUs);
+         p.copy_to_host(kMegabyte, planted ? MemoryKind::Pageable : MemoryKind::Pinned, true);
+         if (!planted) p.wait();
+       }
+     }},
+    {"memsets that the host waits for", "synchronous-memsets",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 40 * kUs), p.set(20 * kUs, !planted);
+     }},
+    {"copies to the device on the kernels' stream", "exposed-copies",
+     [](Planted& p, bool planted) {
+       const u64 stream = planted ? Planted::kStream : Planted::kStream + 1;
+       for (int i = 0; i < 40; ++i) {
+         p.copy_to_device(kMegabyte, MemoryKind::Pinned, true, stream);
+         p.record(0xe1, stream), p.await(0xe1, Planted::kStream);
+         p.run(kCall, 150 * kUs);
+       }
+     }},
+    {"snapshots to the host on the kernels' stream", "exposed-copies",
+     [](Planted& p, bool planted) {
+       const u64 stream = planted ? Planted::kStream : Planted::kStream + 1;
+       for (int i = 0; i < 40; ++i) {
+         p.run(kCall, 150 * kUs), p.record(0xe1), p.await(0xe1, stream);
+         p.copy_to_host(kMegabyte, MemoryKind::Pinned, true, stream);
+       }
+     }},
+    {"allocations in the loop", "allocation-in-loop",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) p.run(kCall, 50 * kUs), p.allocate(planted ? 80 * kUs : kUs);
+     }},
+    {"allocating and freeing in the loop", "allocation-in-loop",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) {
+         if (planted) p.allocate(20 * kUs);
+         p.run(kCall, 100 * kUs);
+         if (planted) p.free(10 * kUs);
+       }
+     }},
+    {"modules that are loaded between kernels", "code-loading",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 20; ++i) p.run(kCall, 100 * kUs), p.load_module(planted ? 300 * kUs : 0);
+     }},
+    {"functions of the host in the stream", "host-functions",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) p.run(kCall, 100 * kUs), p.host_function(planted ? 60 * kUs : 0);
+       p.run(kCall, 100 * kUs);
+     }},
+    {"short kernels, one launch each", "launch-bound",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 20; ++k) p.run(10 * kUs, 5 * kUs, k % 2);
+         } else {
+           p.replay(10 * kUs, 20, 5 * kUs);
+         }
+         fetch(p);
+       }
+     }},
+    {"the same launches with a slow host between them", "graph-candidates",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 10; ++k) p.run(6 * kUs, 12 * kUs, k % 2), p.sleep(20 * kUs);
+         } else {
+           p.replay(6 * kUs, 10, 12 * kUs);
+         }
+         fetch(p);
+       }
+     }},
+};
+
+u64 promised(const ProcessTrace& process, const Finding& finding) {
+  EXPECT_TRUE(process.gains.replayed()) << process.gains.why_not;
+  return finding.gain_ns;
+}
+
+TEST(Gains, AreWhatTheProgramWithoutTheCauseTakesLess) {
+  for (const Pair& pair : kPairs) {
+    Planted with, without;
+    pair.program(with, true);
+    pair.program(without, false);
+    const double real = static_cast<double>(with.span() - without.span());
+    ASSERT_GE(real, 0.05 * static_cast<double>(with.span())) << pair.name << ": too little to see";
+    const LoadedRun run = with.load();
+    const ProcessTrace& process = run.processes.at(0);
+    EXPECT_EQ(process.gains.measured_ns, static_cast<u64>(with.span())) << pair.name;
+    EXPECT_EQ(process.gains.replayed_ns, process.gains.measured_ns) << pair.name;
+    const auto findings = find_findings(run);
+    const Finding* finding = find(findings, pair.finding);
+    ASSERT_NE(finding, nullptr) << pair.name;
+    const double gain = static_cast<double>(promised(process, *finding));
+    EXPECT_NEAR(gain, real, 0.1 * real) << pair.name;
+    RecordProperty(pair.name, fmt::format("{:.1f} us of {:.1f} us, real {:.1f} us", gain / 1e3,
+                                          static_cast<double>(with.span()) / 1e3, real / 1e3));
+    const LoadedRun clean = without.load();
+    EXPECT_EQ(clean.processes.at(0).gains.replayed_ns, static_cast<u64>(without.span())) << pair.name;
+  }
+}
+
+// What looks like a cause and is none.
+const Pair kInnocent[] = {
+    {"a copy of the result, a wait, and it is read", "needless-synchronization",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 80 * kUs), fetch(p);
+     }},
+    {"two steps ahead by events", "needless-synchronization",
+     [](Planted& p, bool) {
+       for (u64 i = 0; i < 60; ++i) {
+         p.run(kCall, 80 * kUs), p.record(0xe0 + i % 2);
+         if (i > 0) p.wait_for_event(0xe0 + (i + 1) % 2);
+       }
+     }},
+    {"a double buffer", "needless-synchronization",
+     [](Planted& p, bool) {
+       for (u64 i = 0; i < 60; ++i) {
+         p.copy_to_device(kMegabyte, MemoryKind::Pinned, true, Planted::kStream + 1);
+         p.record(0xe1, Planted::kStream + 1), p.await(0xe1, Planted::kStream);
+         p.run(kCall, 150 * kUs);
+         p.wait(Planted::kStream + 1);
+       }
+     }},
+    {"memory of the host that the device writes", "needless-synchronization",
+     [](Planted& p, bool) {
+       p.ask_device_pointer();
+       for (int i = 0; i < 60; ++i) p.run(kCall, 80 * kUs), p.wait(), p.sleep(40 * kUs);
+     }},
+    {"managed memory", "needless-synchronization",
+     [](Planted& p, bool) {
+       p.allocate(10 * kUs, AllocKind::Managed);
+       for (int i = 0; i < 60; ++i) p.run(kCall, 80 * kUs), p.wait(), p.sleep(40 * kUs);
+     }},
+    {"a wait before memory is freed", "needless-synchronization",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.allocate(kUs), p.run(kCall, 80 * kUs), p.wait(), p.free(2 * kUs);
+     }},
+    {"allocations at the start", "allocation-in-loop",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 20; ++i) p.allocate(100 * kUs);
+       for (int i = 0; i < 60; ++i) p.run(kCall, 300 * kUs);
+     }},
+    {"allocations beside a device that is busy", "allocation-in-loop",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 300 * kUs), p.allocate(100 * kUs);
+     }},
+    {"allocations from a pool", "allocation-in-loop",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 20 * kUs), p.allocate(80 * kUs, AllocKind::Pool);
+     }},
+    {"repeated launches that never let the device idle", "graph-candidates",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 40; ++i) {
+         for (int k = 0; k < 10; ++k) p.run(kCall, 40 * kUs, k % 2);
+         p.record(0xe0 + static_cast<u64>(i % 2));
+         if (i > 0) p.wait_for_event(0xe0 + static_cast<u64>((i + 1) % 2));
+       }
+     }},
+    {"launches slower than kernels, but long ahead", "short-kernels",
+     [](Planted& p, bool) {
+       p.run(kCall, 20 * kMs);
+       for (int i = 0; i < 500; ++i) p.run(8 * kUs, 7 * kUs);
+     }},
+    {"pageable copies that cost nothing", "pageable-async-copies",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 20; ++i)
+         p.copy_to_device(65'536, MemoryKind::Pageable, true), p.run(kCall, 5 * kMs), p.run(kCall, 5 * kMs);
+     }},
+    {"copies on a stream of their own", "exposed-copies",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) {
+         p.copy_to_device(kMegabyte, MemoryKind::Pinned, true, Planted::kStream + 1);
+         p.run(kCall, 150 * kUs);
+       }
+     }},
+    {"a device that is always busy", "idle-gaps",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 300 * kUs), p.sleep(200 * kUs);
+     }},
+    {"queries that are answered at once", "polling",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 30 * kUs), fetch(p), p.record(0xe1), p.poll(0xe1, kUs);
+     }},
+    {"functions of the host at the end of streams", "host-functions",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i)
+         p.run(kCall, 100 * kUs), p.record(0xe1), p.await(0xe1, Planted::kStream + 1),
+             p.host_function(50 * kUs, Planted::kStream + 1);
+     }},
+};
+
+TEST(Gains, NothingIsPromisedForWhatCostsNothing) {
+  for (const Pair& pair : kInnocent) {
+    Planted program;
+    pair.program(program, true);
+    const LoadedRun run = program.load();
+    const auto findings = find_findings(run);
+    const Finding* finding = find(findings, pair.finding);
+    EXPECT_EQ(finding, nullptr) << pair.name << ": " << (finding ? finding->text : "");
+    EXPECT_EQ(run.processes.at(0).gains.replayed_ns, static_cast<u64>(program.span())) << pair.name;
+  }
+}
+
+TEST(Gains, WhatIsAddedAndTheFloorSumToTheRun) {
+  Planted program;
+  for (int i = 0; i < 40; ++i) {
+    for (int k = 0; k < 6; ++k) program.run(10 * kUs, 15 * kUs, k % 2);
+    program.copy_to_device(kMegabyte, MemoryKind::Pageable, true);
+    program.allocate(30 * kUs);
+    program.run(kCall, 40 * kUs);
+    fetch(program);
+    program.sleep(50 * kUs);
+  }
+  const LoadedRun run = program.load();
+  const GainFacts& gains = run.processes.at(0).gains;
+  u64 added = 0;
+  for (const Gain& gain : gains.gains) {
+    added += gain.added_ns;
+    EXPECT_LE(gain.single_ns, gains.replayed_ns - gains.floor_ns);
+  }
+  EXPECT_EQ(added + gains.floor_ns, gains.replayed_ns);
+  u64 kernels = 0;
+  for (const DeviceTimes& device : run.processes.at(0).device.devices) kernels += device.compute_ns;
+  EXPECT_GE(gains.floor_ns, kernels);
+  const Table overview = overview_report(run);
+  EXPECT_EQ(cell(overview, row_with(overview, "metric", text_value("floor_ns")), "value"), number(gains.floor_ns));
+}
+
+// Programs of all that there is, in any order: the replay of what was not changed is the run, and no change makes it longer.
+TEST(Gains, TheReplayOfAnUnchangedRunIsTheRun) {
+  for (u32 seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto below = [&](u32 most) { return static_cast<Nanos>(random() % most); };
+    Planted program;
+    program.record(0xe1);
+    for (int i = 0; i < 60; ++i) {
+      const u64 stream = Planted::kStream + random() % 3;
+      switch (random() % 14) {
+        case 0:
+          program.wait(stream);
+          break;
+        case 1:
+          program.sleep(below(100'000));
+          break;
+        case 2:
+          program.copy_to_device(1 + below(2'000'000), random() % 2 ? MemoryKind::Pinned : MemoryKind::Pageable,
+                                 random() % 2, stream);
+          break;
+        case 3:
+          program.copy_to_host(1 + below(2'000'000), random() % 2 ? MemoryKind::Pinned : MemoryKind::Pageable,
+                               random() % 2, stream);
+          break;
+        case 4:
+          program.record(0xe1, stream);
+          break;
+        case 5:
+          program.await(0xe1, stream);
+          break;
+        case 6:
+          program.wait_for_event(0xe1);
+          break;
+        case 7:
+          program.poll(0xe1, 1 + below(50'000));
+          break;
+        case 8:
+          program.allocate(1 + below(50'000));
+          break;
+        case 9:
+          program.hand_over();
+          break;
+        case 10:
+          program.host_function(below(50'000), stream);
+          break;
+        default:
+          program.run(1'000 + below(20'000), 1 + below(200'000), static_cast<int>(random() % 2), stream);
+      }
+    }
+    program.run(kCall, 50 * kUs);
+    const LoadedRun run = program.load();
+    const GainFacts& gains = run.processes.at(0).gains;
+    EXPECT_EQ(gains.measured_ns, static_cast<u64>(program.span())) << seed;
+    // Of several things at one nanosecond the order is not known.
+    EXPECT_NEAR(static_cast<double>(gains.replayed_ns), static_cast<double>(gains.measured_ns), 2.0 * kUs) << seed;
+    EXPECT_LE(gains.floor_ns, gains.replayed_ns) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace gputrace::test

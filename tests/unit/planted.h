@@ -1,0 +1,213 @@
+// A program as it would run: one host thread (or several), streams, a device that starts what is given to it 5 us after its
+// call's begin when its stream is free. What it does is written down as a trace; the same program without something is
+// another script, so what that would bring is known exactly.
+//
+//   Planted program;
+//   for (…) program.run(4 * kUs, 100 * kUs), program.wait(), program.sleep(300 * kUs);
+//   LoadedRun run = program.load();      // program.span(): from the first launch's begin to the end of the last operation
+#pragma once
+
+#include <algorithm>
+#include <map>
+
+#include "analysis/findings/findings.h"
+#include "tests/unit/device_builder.h"
+
+namespace gputrace::test {
+
+inline constexpr Nanos kUs = 1000, kMs = 1'000'000;
+
+class Planted {
+ public:
+  static constexpr u64 kStream = 0x51;
+  static constexpr Nanos kWay = 5 * kUs,
+                         kReturn = 2 * kUs;  // call to start; end of what is waited for to the wait's end
+  static constexpr i64 kPinnedRate = 20, kPageableRate = 10;  // bytes a ns
+
+  Planted() : main_(trace_.thread(100)), thread_(main_) {
+    trace_.name_function(0xf1, "relu_kernel", 0xa0);
+    trace_.name_function(0xf2, "ampere_sgemm_128x64_nn", 0xa0);
+    names_[0] = trace_.text("relu_kernel"), names_[1] = trace_.text("ampere_sgemm_128x64_nn");
+    trace_.reading(now_);
+    for (const u64 stream : {kStream, kStream + 1, kStream + 2}) trace_.independent(stream);
+  }
+
+  // The other host thread goes on at this one's time: this one handed the work to it.
+  void hand_over() {
+    if (!second_) second_ = trace_.thread(101);
+    tid_ = tid_ == 100 ? 101 : 100;
+    thread_ = tid_ == 100 ? main_ : *second_;
+  }
+
+  void run(Nanos call, Nanos kernel, int which = 0, u64 stream = kStream) {
+    trace_.launch(thread_, 0xf1 + static_cast<u64>(which), now_, now_ + call, stream);
+    give(call, kernel, stream, which, kCallback_cuLaunchKernel);
+  }
+  // One launch of a graph of so many kernels, 1.5 us between them.
+  void replay(Nanos call, int kernels, Nanos kernel, u64 stream = kStream) {
+    trace_.add<GraphLaunch>(thread_, "cuGraphLaunch", now_, now_ + call,
+                            [&](auto& r) { r.exec = 0x62, r.context = 0xc0, r.stream = stream; });
+    give(call, kernels * kernel + (kernels - 1) * 1500, stream, 0, kCallback_cuGraphLaunch);
+  }
+  void copy_to_device(i64 bytes, MemoryKind host, bool async, u64 stream = kStream) {
+    copy(bytes, host, async, stream, false);
+  }
+  void copy_to_host(i64 bytes, MemoryKind host, bool async, u64 stream = kStream) {
+    copy(bytes, host, async, stream, true);
+  }
+  void set(Nanos length, bool async) {
+    const Nanos end = async ? now_ + 4 * kUs : ready(kStream, now_ + kWay) + length + kReturn;
+    trace_.add<Memset>(thread_, async ? "cuMemsetD8Async" : "cuMemsetD8_v2", now_, end, [&](auto& r) {
+      r.destination = 0x10000, r.bytes = 4096, r.context = 0xc0, r.asynchronous = async, r.element_bytes = 1;
+      r.stream = kStream;
+    });
+    give(end - now_, length, kStream, -2, kCallback_cuMemsetD8Async);
+  }
+  void wait(u64 stream = kStream) { sync(SyncKind::Stream, stream, free_[stream]); }
+  void wait_for_all() {
+    Nanos until = 0;
+    for (const auto& [stream, free] : free_) until = std::max(until, free);
+    sync(SyncKind::Context, 0, until);
+  }
+  void record(u64 event, u64 stream = kStream) {
+    order(OrderKind::EventRecord, event, stream);
+    events_[event] = free_[stream];
+  }
+  void await(u64 event, u64 stream) {
+    order(OrderKind::StreamWaitEvent, event, stream);
+    free_[stream] = std::max(free_[stream], events_[event]);
+  }
+  void wait_for_event(u64 event) { sync(SyncKind::Event, event, events_[event]); }
+  // Asks whether the event is done, so long after each answer, until it is.
+  void poll(u64 event, Nanos pause) {
+    for (bool done = false; !done; now_ += done ? 0 : pause) {
+      done = now_ >= events_[event];
+      trace_.add<ObjectCall>(
+          thread_, "cuEventQuery", now_, now_ + kUs,
+          [&](auto& r) {
+            r.object = event, r.kind = static_cast<u32>(ObjectKind::Event);
+            r.what = static_cast<u32>(ObjectAct::Queried);
+          },
+          done ? 0 : 600);
+      now_ += kUs;
+    }
+  }
+  void host_function(Nanos length, u64 stream = kStream) {
+    const Nanos given = now_;
+    order(OrderKind::HostFunction, 0x99, stream);
+    free_[stream] = std::max(free_[stream], given + kUs) + length;
+  }
+  void allocate(Nanos call, AllocKind kind = AllocKind::Device) {
+    trace_.add<Alloc>(thread_, "cuMemAlloc_v2", now_, now_ + call, [&](auto& r) {
+      r.kind = static_cast<u32>(kind), r.address = 0x100000 + 256 * ++allocations_, r.bytes = 64, r.device = 0;
+    });
+    now_ += call;
+  }
+  // Freeing waits for the device.
+  void free(Nanos call) {
+    const Nanos end = std::max(now_, free_[kStream]) + call;
+    trace_.add<Free>(thread_, "cuMemFree_v2", now_, end, [&](auto& r) {
+      r.kind = static_cast<u32>(AllocKind::Device), r.address = 0x100000 + 256 * allocations_;
+    });
+    now_ = end;
+  }
+  void load_module(Nanos call) {
+    trace_.add<ModuleLoad>(TraceBuilder::definitions(), "cuModuleLoadData", now_, now_ + call, [&](auto& r) {
+      r.module = 0xa1, r.what = static_cast<u32>(ModuleAct::Module), r.thread = static_cast<u32>(tid_);
+    });
+    now_ += call;
+  }
+  void ask_device_pointer() { trace_.add_call(thread_, "cuMemHostGetDevicePointer_v2", now_, now_ + kUs), now_ += kUs; }
+  void sleep(Nanos time) { now_ += time; }
+  // CUPTI empties a buffer in the program's thread.
+  void held(Nanos time) {
+    trace_.overhead(1u << 16, tid_, now_, now_ + time, now_ + time);
+    now_ += time;
+  }
+
+  Nanos span() const { return last_ - first_; }
+  LoadedRun load() {
+    const Nanos end = std::max(now_, last_) + 10 * kUs;
+    u32 correlation = 0;
+    for (const Ran& each : ran_) trace_.key(each.tid, ++correlation, each.begin, each.end, end, each.callback);
+    correlation = 0;
+    for (const Ran& each : ran_) write(each, ++correlation, end);
+    trace_.reading(end + kUs);
+    return trace_.load_all();
+  }
+  DeviceBuilder& trace() { return trace_; }
+
+ private:
+  struct Ran {
+    i32 tid;
+    Nanos begin, end, start, finish;
+    int which;  // kernel; -1 copy, -2 memset
+    u64 stream, bytes;
+    bool to_host;
+    u32 callback;
+  };
+  Nanos ready(u64 stream, Nanos at) { return std::max(at, free_[stream]); }
+  void give(Nanos call, Nanos length, u64 stream, int which, u32 callback, u64 bytes = 4096, bool to_host = false) {
+    const Nanos start = ready(stream, now_ + kWay);
+    ran_.push_back({tid_, now_, now_ + call, start, start + length, which, stream, bytes, to_host, callback});
+    if (first_ == 0) first_ = now_;
+    now_ += call;
+    free_[stream] = start + length;
+    last_ = std::max(last_, start + length);
+  }
+  void copy(i64 bytes, MemoryKind host, bool async, u64 stream, bool to_host) {
+    const bool pinned = host == MemoryKind::Pinned;
+    const Nanos length = bytes / (pinned ? kPinnedRate : kPageableRate);
+    const Nanos end = async && pinned ? now_ + 4 * kUs : ready(stream, now_ + kWay) + length + kReturn;
+    const std::string name = std::string(to_host ? "cuMemcpyDtoH" : "cuMemcpyHtoD") + (async ? "Async_v2" : "_v2");
+    trace_.add<Copy>(thread_, name, now_, end, [&](auto& r) {
+      r.kind = static_cast<u8>(to_host ? CopyKind::DtoH : CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000;
+      r.bytes = static_cast<u64>(bytes), r.asynchronous = async, r.context = 0xc0, r.stream = stream;
+      (to_host ? r.destination_memory : r.source_memory) = static_cast<u8>(host);
+    });
+    give(end - now_, length, stream, -1, to_host ? kCallback_cuMemcpyDtoHAsync_v2 : kCallback_cuMemcpyHtoDAsync_v2,
+         static_cast<u64>(bytes), to_host);
+  }
+  void sync(SyncKind what, u64 object, Nanos until) {
+    const Nanos end = std::max(now_, until) + kReturn;
+    trace_.add<Sync>(thread_,
+                     what == SyncKind::Stream  ? "cuStreamSynchronize"
+                     : what == SyncKind::Event ? "cuEventSynchronize"
+                                               : "cuCtxSynchronize",
+                     now_, end, [&](auto& r) { r.what = static_cast<u32>(what), r.object = object, r.context = 0xc0; });
+    now_ = end;
+  }
+  void order(OrderKind what, u64 object, u64 stream) {
+    trace_.order(thread_, what, object, stream, now_);
+    now_ += kUs;
+  }
+  void write(const Ran& each, u32 correlation, Nanos end) {
+    const u32 stream = static_cast<u32>(each.stream - kStream) + 7;
+    if (each.callback == kCallback_cuGraphLaunch) {
+      trace_.add<DeviceGraph>(trace_.collector(), "", end, end, [&](auto& r) {
+        r.start = trace_.on_device(each.start), r.finish = trace_.on_device(each.finish), r.correlation = correlation;
+        r.context = 1, r.stream = stream, r.graph = 5;
+      });
+    } else if (each.which == -1) {
+      trace_.copy(correlation, each.to_host ? 2 : 1, each.bytes, each.start, each.finish, end, stream);
+    } else if (each.which == -2) {
+      trace_.add<DeviceMemset>(trace_.collector(), "", end, end, [&](auto& r) {
+        r.start = trace_.on_device(each.start), r.finish = trace_.on_device(each.finish), r.correlation = correlation;
+        r.bytes = each.bytes, r.context = 1, r.stream = stream;
+      });
+    } else {
+      trace_.kernel(correlation, names_[each.which], each.start, each.finish, end, stream);
+    }
+  }
+
+  DeviceBuilder trace_;
+  TraceBuilder::Thread main_, thread_;
+  std::optional<TraceBuilder::Thread> second_;
+  i32 tid_ = 100;
+  u64 names_[2] = {}, allocations_ = 0;
+  Nanos now_ = kMs, first_ = 0, last_ = 0;
+  std::map<u64, Nanos> free_, events_;
+  std::vector<Ran> ran_;
+};
+
+}  // namespace gputrace::test
