@@ -1,0 +1,152 @@
+# meson: serial timeout=300
+# Rows of the torture list (tests/torture/rows.toml) that have no other home: programs stopped and resumed at random, workers that come and go,
+# a library that is replaced, process ids that are given again, debuggers around it.
+import random
+
+from against_truth import *
+
+QUIET = {'SIMGPU_CALL_TIME': '0', 'SIMGPU_TRUTH': None}
+
+WORKERS = r'''
+import ctypes, os, subprocess, sys
+rounds, workers, loop = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+cuda = ctypes.CDLL('libcuda.so.1')
+def own():
+    threads = len(os.listdir('/proc/self/task'))
+    descriptors = len(os.listdir('/proc/self/fd'))
+    mapped = sum('gputrace' in line and 'memfd' in line for line in open('/proc/self/maps'))
+    return threads, descriptors, mapped
+assert cuda.cuInit(0) == 0
+first = None
+for turn in range(rounds):
+    children = []
+    for _ in range(workers):
+        pid = os.fork()
+        if pid == 0:
+            os.execv(loop, [loop, 'calls=20', 'threads=1'])
+        children.append(pid)
+    bad = sum(os.waitpid(pid, 0)[1] != 0 for pid in children)
+    assert bad == 0, bad
+    first = first or own()
+    assert own() == first, (own(), first)
+'''
+
+
+def test_worker_churn():
+    """Fork, execute, work, leave: the parent's threads, descriptors and mappings stay as they were, and each worker has its own trace."""
+    rounds, workers = (200, 64) if FULL else (6, 8)
+    # What the workers print goes nowhere; they are counted by their traces.
+    run = traced([sys.executable, '-c', WORKERS, str(rounds), str(workers), program('drv_loop')], QUIET, timeout=3600)
+    check_equal(run.returncode, 0, run.stderr)
+    said = report(run, 'overview', 'run')
+    check_equal(len(said['sections']['run']['rows']), rounds * workers + 1, 'a trace for each process')
+    launches = {row['metric']: row['value'] for row in said['sections']['overview']['rows']}['launches']
+    check_equal(launches + said['coverage']['dropped'], 20 * rounds * workers, 'launches of all workers, or counted')
+
+
+def test_stopped_and_resumed_in_random_order():
+    """Programs and their sidecars stand still and go on, one by one, in any order: nothing hangs, all is stored or counted, in each thread's order."""
+    seeds, programs = (1000, 16) if FULL else (5, 4)
+    for seed in range(seeds):
+        random.seed(seed)
+        name = f'seed{seed}'
+        processes = [start([program('drv_loop'), 'calls=3000', 'threads=2'], traced_environment({**QUIET, 'GPUTRACE_BUFFER': '1M'}, scratch(name))) for _ in range(programs)]
+        try:
+            for _ in range(20):
+                alive = [pid for pid in children() if pid != os.getpid()]
+                if not alive:
+                    break
+                chosen = random.sample(alive, max(1, len(alive) // 2))
+                for pid in chosen:
+                    send(pid, signal.SIGSTOP)
+                time.sleep(random.uniform(0, 0.02))
+                random.shuffle(chosen)
+                for pid in chosen:
+                    send(pid, signal.SIGCONT)
+        finally:
+            for pid in children():
+                send(pid, signal.SIGCONT)
+        for process in processes:
+            check_equal(finish(process)[0], 0, f'{name}: exit code')
+        check(not wait_for_orphans(20), f'{name}: the sidecars end')
+        said = report(scratch(name), 'overview', 'quality')
+        launches = {row['metric']: row['value'] for row in said['sections']['overview']['rows']}['launches']
+        check(launches <= 6000 * programs <= launches + said['coverage']['dropped'], f'{name}: stored or counted', launches, said['coverage'])
+        for row in said['sections']['quality']['rows']:
+            check_equal(row['seen'], row['stored'] + row['dropped'], f'{name}: seen = stored + dropped')
+        for trace in glob.glob(scratch(name, '*.gtrace')):
+            newest = {}
+            for record in records(trace, 'KernelLaunch'):
+                check(record['begin_ns'] >= newest.get(record['tid'], 0), f'{name}: the order of a thread', record)
+                newest[record['tid']] = record['begin_ns']
+        shutil.rmtree(scratch(name))
+
+
+def send(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def test_the_library_is_replaced_under_a_program():
+    """As an installer does it: a new file takes the name. What runs keeps the old one."""
+    library = scratch('libgputrace.so')
+    shutil.copy(places.library, library)
+    env = {**QUIET, 'LD_PRELOAD': library, 'GPUTRACE_SIDECAR': places.sidecar}
+    running = [start([program('drv_loop'), 'seconds=2', 'threads=2'], traced_environment(env)) for _ in range(3)]
+    wait_until(lambda: len(glob.glob(scratch('trace', '*.gtrace'))) == 3, 'they record', 20)
+    for _ in range(20):
+        shutil.copy(places.library, library + '.new')
+        os.rename(library + '.new', library)
+        time.sleep(0.02)
+    after = start([program('drv_linked'), 'count=5'], traced_environment(env))
+    for process in [*running, after]:
+        check_equal(finish(process)[0], 0, 'exit code')
+    check(not wait_for_orphans(), 'the sidecars end')
+    check_equal(len(rows(scratch('trace'), 'run')), 4, 'a trace of each')
+    check_equal(report(scratch('trace'))['coverage']['truncated'], False, 'all are whole')
+
+
+AGAIN = r'''
+import os, subprocess, sys
+for _ in range(3):
+    with open('/proc/sys/kernel/ns_last_pid', 'w') as file:
+        file.write('4000')
+    child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+    assert child.wait() == 0
+    print(child.pid)
+'''
+
+
+def test_a_process_id_that_is_given_again():
+    """Three processes of one id, one after the other, in a process namespace of their own: three traces, none in another's."""
+    probe = subprocess.run(['unshare', '--pid', '--fork', '--mount-proc', 'true'], stderr=subprocess.PIPE, check=False)
+    if probe.returncode:
+        skip('no process namespaces here: ' + probe.stderr.decode(errors='replace').strip())
+    run = traced(['unshare', '--pid', '--fork', '--mount-proc', sys.executable, '-c', AGAIN, program('drv_linked'), 'count=5'], {'SIMGPU_TRUTH': None})
+    if b'Permission denied' in run.stderr or b'Read-only' in run.stderr:
+        skip('the last process id cannot be set here')
+    check_equal(run.returncode, 0, run.stderr)
+    check_equal(set(run.stdout.split()), {b'4001'}, 'one id')
+    said = report(run, 'run', 'overview')
+    check_equal([row['pid'] for row in said['sections']['run']['rows']], [4001] * 3, 'three traces of that id')
+    check_equal({row['metric']: row['value'] for row in said['sections']['overview']['rows']}['launches'], 3 * 35, 'launches in all')
+
+
+def test_under_strace_and_gdb():
+    """What looks at the program by ptrace changes nothing, and is not changed."""
+    command = [program('drv_linked'), 'count=5']
+    plain = untraced(command)
+    for tool, front in (('strace', ['strace', '-f', '-qq', '-o', scratch('strace.out')]),
+                        ('gdb', ['gdb', '-q', '-nx', '-batch', '-ex', 'set startup-with-shell off', '-ex', 'run', '-ex', 'quit $_exitcode', '--args'])):
+        if not shutil.which(tool):
+            skip(f'no {tool}')
+        forget_run()
+        run = traced([*front, *command])
+        check_equal(run.returncode, plain.returncode, f'{tool}: exit code')
+        check(plain.stdout in run.stdout, f'{tool}: output', run.stdout)
+        check_equal(metrics(run)['launches'], 35, f'{tool}: launches')
+
+
+main()
