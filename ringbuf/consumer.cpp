@@ -7,30 +7,11 @@
 #include <cstring>
 
 #include "base/fault.h"
+#include "ringbuf/consumer_words.h"
 #include "trace/record.h"
 
 namespace gputrace {
 namespace {
-
-constexpr u32 kProducerReasons =
-    static_cast<u32>(DropReason::Overwritten);  // the reasons below are the producer's to count
-constexpr u32 kOverwritten = static_cast<u32>(DropReason::Overwritten), kLost = static_cast<u32>(DropReason::Lost);
-constexpr u64 kSane = 1ull << 56;  // more records than that nobody writes: a counter beyond it is nonsense
-
-u64 key_of(u32 slot, u32 incarnation) { return static_cast<u64>(slot) << 32 | incarnation; }
-
-// Plain words of the other process: read once, whatever they are.
-template <typename T>
-T peek(const T& word) {
-  return __atomic_load_n(&word, __ATOMIC_RELAXED);
-}
-
-u64 sane(u64 counter) { return counter < kSane ? counter : 0; }
-
-void copy_name(char (&to)[16], const char (&from)[16]) {
-  for (u32 i = 0; i < 16; ++i) to[i] = peek(from[i]);
-  to[15] = 0;
-}
 
 // How many bytes of `data` are a chain of whole records, and how many records.
 u32 valid_prefix(const u8* data, u32 size, u32& records) {
@@ -45,16 +26,6 @@ u32 valid_prefix(const u8* data, u32 size, u32& records) {
   }
   return at;
 }
-
-u64 sum(const u64* dropped) {
-  u64 total = 0;
-  for (u32 i = 0; i < kDropReasons; ++i) total += dropped[i];
-  return total;
-}
-
-}  // namespace
-
-namespace {
 
 void free_block(const SegmentView& segment, u32 index) {
   u64 word = segment.state(index).load(std::memory_order_relaxed);
@@ -124,7 +95,15 @@ u64 Consumer::pass(bool last) {
     drop_uncertain();
   }
   u64 bytes = 0;
-  for (const Candidate& candidate : candidates_) bytes += take(candidate, last);
+  u64 left =
+      ~0ull;  // a thread whose next block changed hands since the scan: its later ones wait for the next pass too
+  for (const Candidate& candidate : candidates_) {
+    const u64 key = key_of(candidate.slot, candidate.incarnation);
+    if (!candidate.nobody && key == left) continue;
+    changed_hands_ = false;
+    bytes += take(candidate, last);
+    if (changed_hands_) left = key;
+  }
   if (!last) finish_ended();
   return bytes;
 }
@@ -260,7 +239,10 @@ u64 Consumer::take(const Candidate& candidate, bool last) {
   GT_FAULT_POINT("to be taken");
   if (!exclusive) return take_records(candidate, false);
   const u64 reading = next_block_word(word, BlockState::Reading);
-  if (!segment_.state(candidate.index).compare_exchange_strong(word, reading, std::memory_order_acq_rel)) return 0;
+  if (!segment_.state(candidate.index).compare_exchange_strong(word, reading, std::memory_order_acq_rel)) {
+    changed_hands_ = true;
+    return 0;
+  }
   GT_FAULT_POINT("block is being read");
   const u64 bytes = take_records(read_header(candidate.index, reading), true);
   GT_FAULT_POINT("block was read");
@@ -282,7 +264,10 @@ u64 Consumer::take_records(const Candidate& candidate, bool exclusive) {
   Partial& partial = partials_[candidate.index];
   const u64 key = key_of(candidate.slot, candidate.incarnation);
   if (partial.key != key || partial.sequence != candidate.sequence) partial = {key, candidate.sequence, 0};
-  if (candidate.committed < partial.bytes || !copy_block(candidate, partial.bytes, exclusive)) return 0;
+  if (candidate.committed < partial.bytes || !copy_block(candidate, partial.bytes, exclusive)) {
+    changed_hands_ = true;
+    return 0;
+  }
   if (!partial.bytes) skip_to(*thread, candidate.first_record);
   if (thread->resumed && !partial.bytes) skip_had(*thread, candidate, partial);
   thread->next_sequence = candidate.sequence + exclusive;
@@ -346,136 +331,6 @@ u64 Consumer::give(Thread& thread, Partial& partial, u32 bytes) {
   if (good != bytes) ++bad_blocks_;  // the next block's first record says how many were in the rest
   partial.bytes += bytes;
   return bytes;
-}
-
-void Consumer::read_counters(const ThreadSlot& slot, Thread& thread) const {
-  for (u32 i = 0; i < kProducerReasons; ++i) thread.info.dropped[i] = sane(peek(slot.dropped[i]));
-  thread.info.seen = std::max(sane(peek(slot.seen)), thread.info.taken + sum(thread.info.dropped));
-  thread.info.end = peek(slot.end);
-}
-
-// Threads whose slots were Ended before the pass scanned the blocks, and that have none left: their counters are final.
-void Consumer::finish_ended() {
-  if (!ended_.empty()) scan_blocks(false);  // those taken are free by now
-  for (const u64 key : ended_) {
-    Thread* thread = find(static_cast<u32>(key >> 32), static_cast<u32>(key));
-    if (!thread || thread->has_blocks) continue;
-    ThreadSlot& slot = segment_.slot(thread->info.slot);
-    read_counters(slot, *thread);
-    GT_FAULT_POINT("counters read");
-    u32 state = static_cast<u32>(SlotState::Ended);
-    if (peek(slot.incarnation) != thread->info.incarnation) continue;
-    if (slot.state.compare_exchange_strong(state, static_cast<u32>(SlotState::Free), std::memory_order_acq_rel))
-      finish(*thread, ended_sum_);
-  }
-  // Threads whose slot the producer took back while nobody drained: what they have dropped is in retired_*.
-  std::vector<u64> gone;
-  for (const auto& [key, thread] : threads_)
-    if (!thread.has_blocks && peek(segment_.slot(thread.info.slot).incarnation) != thread.info.incarnation)
-      gone.push_back(key);
-  for (const u64 key : gone) finish(threads_.at(key), retired_sum_);
-}
-
-void Consumer::finish_all() {
-  std::vector<u64> keys;
-  for (const auto& [key, thread] : threads_) keys.push_back(key);
-  std::sort(keys.begin(), keys.end());
-  for (const u64 key : keys) {
-    Thread& thread = threads_.at(key);
-    const ThreadSlot& slot = segment_.slot(thread.info.slot);
-    const bool own = peek(slot.incarnation) == thread.info.incarnation;
-    if (own) read_counters(slot, thread);
-    finish(thread, own ? ended_sum_ : retired_sum_);
-  }
-}
-
-void Consumer::finish(Thread& thread, RingThread& sums) {
-  RingThread& info = thread.info;
-  info.seen = std::max(info.seen, info.taken + sum(info.dropped));
-  const u64 rest = info.seen - info.taken - sum(info.dropped);
-  info.dropped[segment_.header().on_full == OnFull::Overwrite ? kOverwritten : kLost] += rest;
-  sums.seen += info.seen;
-  sums.taken += info.taken;
-  for (u32 i = 0; i < kDropReasons; ++i) sums.dropped[i] += info.dropped[i];
-  sink_.thread_ended(info);
-  finished_[info.slot] = std::max(finished_[info.slot], info.incarnation + 1);
-  threads_.erase(key_of(info.slot, info.incarnation));
-}
-
-Consumer::Thread* Consumer::find(u32 slot, u32 incarnation) {
-  const auto found = threads_.find(key_of(slot, incarnation));
-  return found == threads_.end() ? nullptr : &found->second;
-}
-
-// nullptr: more threads than there can be.
-Consumer::Thread* Consumer::make(u32 slot, u32 incarnation) {
-  if (Thread* known = find(slot, incarnation)) return known;
-  if (threads_.size() >= segment_.header().slot_count + segment_.header().block_count) return nullptr;
-  Thread& thread = threads_[key_of(slot, incarnation)];
-  thread.info.slot = slot;
-  thread.info.incarnation = incarnation;
-  if (const auto had = expected_.find(key_of(slot, incarnation)); had != expected_.end()) {
-    thread.next_record = had->second.next_record;
-    thread.info.taken = had->second.taken;
-    thread.resumed = true;
-  }
-  const ThreadSlot& words = segment_.slot(slot);
-  if (peek(words.incarnation) == incarnation) {
-    thread.info.tid = slot ? peek(words.tid) : 0;
-    thread.info.begin = peek(words.begin);
-    copy_name(thread.info.name, words.name);
-  }
-  sink_.thread_began(thread.info);
-  return &thread;
-}
-
-std::vector<RingThread> Consumer::threads() {
-  std::vector<RingThread> all;
-  for (auto& [key, thread] : threads_) {
-    const ThreadSlot& slot = segment_.slot(thread.info.slot);
-    if (peek(slot.incarnation) == thread.info.incarnation) read_counters(slot, thread);
-    all.push_back(thread.info);
-  }
-  return all;
-}
-
-RingThread Consumer::process() {
-  RingThread all = ended_sum_;
-  const auto add = [&all](const RingThread& more) {
-    all.seen += more.seen;
-    all.taken += more.taken;
-    for (u32 i = 0; i < kDropReasons; ++i) all.dropped[i] += more.dropped[i];
-  };
-  for (const RingThread& thread : threads()) add(thread);
-  const SegmentControl& control = segment_.control();
-  RingThread retired = retired_sum_;
-  for (u32 i = 0; i < kProducerReasons; ++i)
-    retired.dropped[i] = sane(control.retired_dropped[i].load(std::memory_order_relaxed));
-  const u64 known = retired.taken + sum(retired.dropped);
-  retired.seen = std::max(sane(control.retired_seen.load(std::memory_order_relaxed)), known);
-  retired.dropped[kLost] += retired.seen - known;
-  add(retired);
-  const u64 unslotted = sane(control.unslotted.load(std::memory_order_relaxed));
-  all.seen += unslotted;
-  all.dropped[static_cast<u32>(DropReason::NoSlot)] += unslotted;
-  return all;
-}
-
-std::vector<Consumer::OpenCall> Consumer::open_calls() const {
-  std::vector<OpenCall> calls;
-  for (u32 i = 0; i < segment_.header().slot_count; ++i) {
-    const ThreadSlot& slot = segment_.slot(i);
-    if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live)) continue;
-    // What an exception or a longjmp left open lies deeper than the thread is now.
-    const u32 open = std::min(peek(slot.depth), kInFlightDepth);
-    for (u32 depth = 0; depth < open; ++depth) {
-      const InFlightCall& call = slot.in_flight[depth];
-      const u64 begin = call.begin.load(std::memory_order_acquire);
-      if (!begin) continue;
-      calls.push_back({i, peek(slot.incarnation), peek(slot.tid), peek(call.call), begin, peek(call.argument), depth});
-    }
-  }
-  return calls;
 }
 
 }  // namespace gputrace

@@ -135,6 +135,7 @@ class Consumer {
   std::vector<Candidate> candidates_;
   std::vector<u64> ended_;  // keys of slots that were Ended before the scan of the blocks
   std::vector<u8> buffer_;
+  bool changed_hands_ = false;  // the candidate of take(): its block is another one's by now
   bool holds_ = false;
   std::vector<u32> held_;  // blocks that are Reading and have been taken
   struct Expected {

@@ -61,6 +61,16 @@ def test_a_bare_preload_leaves_a_line():
     check(not os.path.exists(scratch('trace')), 'no line where the process was not to be traced')
 
 
+def test_an_output_of_the_process_that_cannot_be_made():
+    # What `run` does not know before: the name that only the process knows is a file already.
+    os.mkdir(scratch('t'))
+    with open(scratch('t', 'drv_linked'), 'w', encoding='ascii') as file:
+        file.write('x')
+    code, out, err = run_verb(output=scratch('t', '%e'))
+    check_equal((code, out), (0, untraced(COMMAND).stdout.decode()), 'the program runs')
+    check(scratch('t', 'drv_linked') + ' is not a directory' in err and 'fix: GPUTRACE_OUTPUT=' in err and 'no CUDA call' not in err, 'the reason', err)
+
+
 def test_some_processes_only():
     text = f'import subprocess; [subprocess.run({COMMAND!r}, env={{**__import__("os").environ, "RANK": str(rank)}}) for rank in range(4)]'
     code, out, err = run_verb(command=[sys.executable, '-c', text], env={'GPUTRACE_RANKS': '2'})

@@ -179,8 +179,14 @@ TEST(Sidecar, SurvivesTheDeathOfTheProgramAtRandom) {
     TemporaryDirectory temporary;
     ProducerProcess process(8 << 20, OnFull::Drop);
     Pair pair(process, temporary.path(), [] {
+      std::atomic<i32> alive{0};  // a slot is a living thread's, or it is ended
+      std::thread([&alive] {
+        alive = static_cast<i32>(::syscall(SYS_gettid));
+        for (;;) ::pause();
+      }).detach();
+      while (!alive) ::usleep(100);
+      producer.slots[5].tid = alive;
       producer.slots[5].state.store(static_cast<u32>(SlotState::Live));
-      producer.slots[5].tid = 55;
       producer.slots[5].depth = 1;
       producer.slots[5].in_flight[0].call = 3;
       producer.slots[5].in_flight[0].begin.store(record_ticks());
@@ -362,7 +368,7 @@ TEST(Sidecar, DiskFullIsSaidInTheFile) {
   const std::string disk = temporary.file("disk");
   ::mkdir(disk.c_str(), 0700);
   if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-      ::mount("none", disk.c_str(), "tmpfs", 0, "size=1m") != 0)
+      ::mount("none", disk.c_str(), "tmpfs", 0, "size=1m,mode=700") != 0)
     GTEST_SKIP() << "no mount of our own here";
   {
     ProducerProcess process(8 << 20, OnFull::Drop);
