@@ -153,6 +153,13 @@ void add_windows(const LoadedRun& run, Coverage& coverage) {
 
 }  // namespace
 
+bool ledger_has_holes(const LoadedRun& run) {
+  return std::any_of(run.processes.begin(), run.processes.end(), [](const ProcessTrace& process) {
+    const bool allocates = !process.pools.empty();
+    return allocates && (process.dropped > 0 || !process.damage.empty());
+  });
+}
+
 Coverage coverage_of(const LoadedRun& run) {
   Coverage coverage;
   coverage.processes = run.processes.size();
@@ -193,10 +200,11 @@ Coverage coverage_of(const LoadedRun& run) {
     coverage.remarks.push_back(
         "the last counters of a process are missing: dropped records are a lower bound, and what it did after the last "
         "look at its counters is not known");
+  if (ledger_has_holes(run)) coverage.remarks.push_back(kHolesInTheLedger);
   if (incomplete_ledger)
-    coverage.remarks.push_back(
-        "allocations may be missing from the trace: memory sums are lower bounds, and the memory kind of some copies "
-        "is not known");
+    coverage.remarks.push_back(std::string("allocations may be missing from the trace: ") +
+                               (ledger_has_holes(run) ? "" : "memory sums are lower bounds, and ") +
+                               "the memory kind of some copies is not known");
   add_windows(run, coverage);
   add_device_remarks(run, coverage);
   add_missing(run, coverage);

@@ -15,6 +15,11 @@ std::string drop_reasons(const std::array<u64, kDropReasons>& dropped);
 
 Coverage coverage_of(const LoadedRun& run);
 
+// Frees may be missing too: neither side of what the ledger of memory came to is a bound.
+bool ledger_has_holes(const LoadedRun& run);
+inline constexpr const char* kHolesInTheLedger =
+    "allocations and frees may be among the records that were lost: memory sums may be too small or too large";
+
 // A process in a sentence: its rank where it has one, else its executable and pid.
 std::string name_of(const ProcessTrace& process);
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kRateLimit = 1e-3;          // no oscillator is off by that much: a larger difference is a step
 constexpr Nanos kLeastStep = 20'000;         // below that a difference may be noise of the readings
+constexpr Nanos kLeastDoubt = 5'000;         // below that it is taken for another rate
 constexpr Nanos kPatience = 1'000'000'000;   // a wide reading is not waited out for longer than this
 constexpr std::size_t kBaseline = 32;        // knots over which a rate is taken
 constexpr Nanos kUnitBaseline = 50'000'000;  // over which the unit of a client's clock is taken
@@ -22,6 +23,8 @@ Nanos scaled(u64 length, double rate) {
 
 void DeviceTimeline::begin_epoch(u64 device, Nanos before, Nanos after) {
   const Nanos error = (after - before + 1) / 2;
+  if (doubted_) worst_ = std::max(worst_, doubt_);
+  doubted_ = 0;
   epoch_ = knots_.size();
   knots_.push_back({device, before + (after - before) / 2, error, 0, rate_, true});
   worst_ = std::max(worst_, error);
@@ -70,7 +73,27 @@ void DeviceTimeline::learn_unit(u64 device, Nanos before, Nanos after) {
   knots_.push_back({device, host, error, 0, rate_, false});
 }
 
+// Whether the newest knot's rate or the one before it leads to this reading: the other explanation goes.
+void DeviceTimeline::settle_doubt(u64 device, Nanos before, Nanos after) {
+  const Knot& last = knots_.back();
+  const auto outside = [&](double rate) {
+    const Nanos predicted = last.host + scaled(device - last.device, rate);
+    return predicted < before ? before - predicted : std::max<Nanos>(0, predicted - after);
+  };
+  Knot& knot = knots_[doubted_];
+  if (outside(rate_before_) < outside(rate_)) {
+    rate_ = rate_before_;
+    knots_.back().rate = rate_;
+    ++steps_;
+    largest_step_ = std::max(largest_step_, doubt_);
+  } else {
+    knot.step = 0;
+  }
+  doubted_ = 0;
+}
+
 void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
+  if (doubted_) settle_doubt(device, before, after);
   const Knot& last = knots_.back();
   const u64 passed = device - last.device;
   if (learns_unit()) return learn_unit(device, before, after);
@@ -98,12 +121,18 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
     while (first > 0 && !knots_[first].epoch && knots_[first].step == 0 && knots_.size() - first < kBaseline) --first;
     const Knot& base = knots_[first];
     const double rate = static_cast<double>(made.host - base.host) / static_cast<double>(device - base.device);
+    rate_before_ = rate_;
     rate_ = std::clamp(rate, unit_ * (1 - kRateLimit), unit_ * (1 + kRateLimit));
     made.rate = rate_;
     Nanos noise = 0;
     for (std::size_t i = first + 1; i < knots_.size(); ++i)
       noise = std::max(noise, std::abs(base.host + scaled(knots_[i].device - base.device, rate) - knots_[i].host));
     made.error = width + noise;
+    if (off > kLeastDoubt + width + last.error) {
+      made.error = width;  // what a wrong rate leaves over is in the doubt
+      made.step = doubt_ = off + width;
+      doubted_ = knots_.size();
+    }
   }
   worst_ = std::max(worst_, made.error);
   knots_.push_back(made);

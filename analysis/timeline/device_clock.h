@@ -5,7 +5,8 @@
 //     lengths are kept to the nanosecond; one that drifts is followed piecewise.
 //   · A jump forward between two knots is told by a rate that no oscillator has: it is counted, and times between the
 //   two
-//     knots have the jump in their bound. A clock that goes back (restart) begins a new epoch; a device time that fits
+//     knots have the jump in their bound. A smaller one looks like another rate until the next reading: which of the two
+//     rates that one fits tells, and until then, or where none comes, the bound has it. A clock that goes back (restart) begins a new epoch; a device time that fits
 //     several epochs is taken from the newest one that had begun when the record was handled.
 //   · Another client's clock in place of CUPTI's begins an epoch of its own, whose unit is what its readings say: until
 //     the second one nothing is known of its times.
@@ -13,6 +14,7 @@
 //     they are extrapolated. Memory: 40 bytes a knot.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/types.h"
@@ -37,7 +39,7 @@ class DeviceTimeline {
   u64 restarts() const { return restarts_; }
   Nanos largest_step() const { return largest_step_; }
   // Outside of steps: |nanos(t) − true| is at most this if the rate is steady between two readings; −1: no readings.
-  Nanos error() const { return known() ? worst_ : -1; }
+  Nanos error() const { return !known() ? -1 : doubted_ ? std::max(worst_, doubt_) : worst_; }
   // As error(), for one time, steps included. After nanos() of the same time.
   Nanos error_here() const { return here_; }
   // Whether the unit of that clock is known. After nanos() of the same time.
@@ -49,7 +51,7 @@ class DeviceTimeline {
     u64 device = 0;
     Nanos host = 0;
     Nanos error = 0;     // of this knot
-    Nanos step = 0;      // jump between this knot and the one before it
+    Nanos step = 0;      // jump between this knot and the one before it, or what may be one
     double rate = 1;     // host ns per device ns from here on, until the next knot says better; 0: not known
     bool epoch = false;  // the first of an epoch
   };
@@ -57,6 +59,7 @@ class DeviceTimeline {
   std::size_t find(u64 device, Nanos handled) const;
   Nanos at(std::size_t knot, u64 device);
   void follow(u64 device, Nanos before, Nanos after);
+  void settle_doubt(u64 device, Nanos before, Nanos after);
   void begin_epoch(u64 device, Nanos before, Nanos after);
   bool learns_unit() const;
   void learn_unit(u64 device, Nanos before, Nanos after);
@@ -68,6 +71,9 @@ class DeviceTimeline {
   bool foreign_ = false, sure_here_ = true;
   u64 readings_ = 0, steps_ = 0, restarts_ = 0;
   Nanos largest_step_ = 0, worst_ = 0, here_ = 0;
+  std::size_t doubted_ = 0;  // the knot before which the rate changed or the clock jumped; 0: none
+  Nanos doubt_ = 0;          // by how much it jumped, if it did
+  double rate_before_ = 1;
 };
 
 }  // namespace gputrace

@@ -76,6 +76,23 @@ void Timeline::learn(const HostOperation& call, const DeviceOperation& operation
   if (function != kNone) targets_.learn_symbol(function, shape.symbol);
 }
 
+// A runtime call that sets a box makes a memset for each of its layers, all under the runtime call's id: each takes the
+// next one.
+Timeline::Joined Timeline::next_of_one_call(HostOperation& answered, u32 sequence, const DeviceOperation& operation) {
+  constexpr u32 kMostLayers = 4096;
+  const HostOperation* at = &answered;
+  for (u32 i = 0; i < kMostLayers; ++i) {
+    const u32 next = at->next_in_thread;
+    HostOperation* const call = window_.find(next);
+    if (!call || call->kind != OperationKind::Memset || call->bytes != operation.detail ||
+        call->stream != answered.stream)
+      break;
+    if (!call->answered) return {call, next};
+    at = call;
+  }
+  return {&answered, sequence};
+}
+
 Timeline::Joined Timeline::join_by_key(const DeviceOperation& operation) {
   const u32 first = operation.correlation ? window_.keyed(operation.correlation) : kNone;
   HostOperation* const leader = window_.find(first);
@@ -96,6 +113,7 @@ Timeline::Joined Timeline::join_by_key(const DeviceOperation& operation) {
     ++activity_.join.key_mismatch;
     return {};
   }
+  if (operation.kind == OperationKind::Memset) return next_of_one_call(*fallback, fallback_sequence, operation);
   return {fallback, fallback_sequence};
 }
 

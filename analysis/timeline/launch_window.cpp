@@ -154,7 +154,8 @@ void LaunchWindow::key(const KeyedCall& call, Nanos error) {
   if (error <= kBlurred) farthest_ = std::max(farthest_, outside(call, ring_[sequence & mask_]));
   Thread& thread = threads_[call.thread];
   if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;
-  correlations_.put(call.correlation, sequence, oldest_);
+  // Several driver calls of one runtime call have its id: the first of them leads to the others.
+  if (correlations_.find(call.correlation, oldest_) == kNone) correlations_.put(call.correlation, sequence, oldest_);
 }
 
 namespace {

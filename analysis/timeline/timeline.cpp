@@ -114,6 +114,7 @@ void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos hand
 TimelineFacts Timeline::finish() {
   intake_.drain([this](const DeviceOperation& operation) { reorder_.add(operation, Taker{*this}); });
   reorder_.finish(Taker{*this});
+  give_up_unheard(std::numeric_limits<Nanos>::max());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     DeviceTimes& times = activity_.devices[i];
     devices_[i].sweep.finish(times);
@@ -249,8 +250,11 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
     gap.parts = division_.parts();
     gap.call = division_.call_to_blame();
-    if (state.lost.hold(gap, division_.pieces(), joined.call ? joined.call->stack : kNone))
-      settle_gaps(operation.device, state.lost.half());
+    if (state.lost.hold(gap, division_.pieces(), joined.call ? joined.call->stack : kNone)) {
+      const Nanos half = state.lost.half();
+      give_up_unheard(half);
+      settle_gaps(operation.device, half);
+    }
   }
   const bool newest = operation.end >= state.sweep.end();
   if (!state.sweep.add(times, class_of(operation), operation.start, operation.end)) ++activity_.join.late;
@@ -281,9 +285,12 @@ void Timeline::lost_before(const HostOperation& first, Nanos end) {
 }
 
 // What nothing was heard of by now counts as lost for the gaps that end by `until`.
+void Timeline::give_up_unheard(Nanos until) {
+  window_.for_each_unheard([&](const HostOperation& call) { lost_before(call, until); });
+}
+
 void Timeline::settle_gaps(u32 device, Nanos until) {
   DeviceTimes& times = activity_.devices[device];
-  window_.for_each_unheard([&](const HostOperation& call) { lost_before(call, until); });
   devices_[device].lost.settle(until, [&](const LostWork::Held& held, bool unknown) {
     const IdleGap& gap = held.gap;
     if (!unknown) {

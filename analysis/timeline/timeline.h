@@ -107,6 +107,7 @@ class Timeline {
   bool on_device(const DeviceOperation& operation) const;
   Joined join(const DeviceOperation& operation);
   Joined join_by_key(const DeviceOperation& operation);
+  Joined next_of_one_call(HostOperation& answered, u32 sequence, const DeviceOperation& operation);
   bool has_double(const HostOperation& call, const DeviceOperation& operation) const;
   u32 join_by_order(const DeviceOperation& operation);
   u32 the_one_that_agrees(const DeviceOperation& operation);
@@ -126,6 +127,7 @@ class Timeline {
   void find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth);
   Nanos earliest_start(const HostOperation& call) const;
   void lost_before(const HostOperation& first, Nanos end);
+  void give_up_unheard(Nanos until);
   void settle_gaps(u32 device, Nanos until);
   void keep_gap(DeviceTimes& times, const IdleGap& gap);
   void count_parts(DeviceTimes& times, const LostWork::Held& held);

@@ -22,6 +22,7 @@ SOURCE = os.path.dirname(os.path.dirname(HERE))
 RESULTS = os.path.join(HERE, 'results.json')
 PAGE = os.path.join(SOURCE, 'docs', 'robustness.md')
 E2E = os.path.join(SOURCE, 'tests', 'e2e')
+_tests = None
 FUZZ_SECONDS = {'quick': 20, 'full': 600, 'release': 86400}
 
 
@@ -41,11 +42,13 @@ def build():
     return os.environ.get('GT_BUILD') or os.path.join(SOURCE, 'build', 'debug')
 
 
-def meson_environment(program):
-    """What meson gives the unit test of that name."""
-    shown = subprocess.run(['meson', 'introspect', '--tests', build()], stdout=subprocess.PIPE, check=True).stdout
-    for test in json.loads(shown):
-        if test['name'] == program:
+def as_meson_has_it(suite, name):
+    """(command, environment) of that test."""
+    global _tests
+    if _tests is None:
+        _tests = json.loads(subprocess.run(['meson', 'introspect', '--tests', build()], stdout=subprocess.PIPE, check=True).stdout)
+    for test in _tests:
+        if test['name'] == name and any(each.split(':')[-1] == suite for each in test['suite']):
             return test['cmd'], test['env']
     return None, {}
 
@@ -59,11 +62,11 @@ def command_of(entry, level):
         seeds = [corpus] if os.path.isdir(corpus) else []
         return ([target, f'-max_total_time={FUZZ_SECONDS[level]}', '-rss_limit_mb=2048', *seeds], {}) if os.path.exists(target) else None
     if kind in ('unit', 'rules'):
-        command, environment = meson_environment(rest[0])
+        command, environment = as_meson_has_it(kind, rest[0])
         if not command or not (os.path.exists(command[0]) or kind == 'rules'):
             return None
-        return command + [f'--gtest_filter={rest[1]}'] * (len(rest) > 1), environment
-    environment = {'GT_BUILD': build(), 'GT_SOURCE': SOURCE, 'PYTHONPATH': E2E, 'PYTHONDONTWRITEBYTECODE': '1'}
+        return command + [f'--gtest_filter={pattern}' for pattern in rest[1:]], environment
+    environment = dict(as_meson_has_it('e2e', kind.split('test_')[1])[1])
     if level != 'quick':
         environment['GT_FULL'] = '1'
     return [sys.executable, os.path.join(E2E, kind + '.py'), *('test_' + name for name in rest)], environment

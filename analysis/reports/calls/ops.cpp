@@ -139,6 +139,7 @@ extern constexpr SectionReport ops_report = {
               "forward one",
               "tensor_core_ratio and flops by operation are not built in this version"},
     .fill = fill_ops,
+    .of_all_devices = true,
 };
 
 }  // namespace gputrace

@@ -3,6 +3,7 @@
 
 #include "analysis/reports/section_report.h"
 #include "analysis/run/devices.h"
+#include "analysis/run/quality.h"
 
 namespace gputrace {
 namespace {
@@ -36,14 +37,16 @@ void fill_memory(const LoadedRun& run, Table& table) {
   if (summed)
     table.notes.push_back(
         "several processes share a pool's row: peak = the sum of their own peaks, not all at one time");
+  const bool holes = ledger_has_holes(run);
+  if (holes) table.notes.push_back("peak and live at end are not known: " + std::string(kHolesInTheLedger));
   for (const auto& [key, row] : rows) {
     table.rows.push_back({row.device,
                           key.second,
                           number(row.allocations),
                           number(row.frees),
-                          number(row.peak_bytes),
-                          row.allocations ? Value(row.peak_at) : Value(),
-                          number(row.live),
+                          holes ? Value() : number(row.peak_bytes),
+                          row.allocations && !holes ? Value(row.peak_at) : Value(),
+                          holes ? Value() : number(row.live),
                           row.capacity && !is_null(row.device) ? number(row.capacity) : Value(),
                           {}});
   }

@@ -4,11 +4,13 @@
 #include "analysis/facts/kind_names.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
+#include "analysis/run/quality.h"
 
 namespace gputrace {
 namespace {
 
 void fill_memory_peak(const LoadedRun& run, Table& table) {
+  if (ledger_has_holes(run)) table.notes.push_back(kHolesInTheLedger);
   for (const DeviceMemoryTotal& memory : device_memory(run)) {
     std::map<AllocKind, std::pair<u64, u64>> kinds;
     for (const PeakPart& part : memory.at_peak) {

@@ -1,11 +1,13 @@
 // Allocated bytes of each device after each change.
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
+#include "analysis/run/quality.h"
 
 namespace gputrace {
 namespace {
 
 void fill_memory_timeline(const LoadedRun& run, Table& table) {
+  if (ledger_has_holes(run)) table.notes.push_back(kHolesInTheLedger);
   for (const DeviceMemoryTotal& memory : device_memory(run)) {
     if (memory.thinned)
       table.notes.push_back("there were more changes than can be shown: each value is the largest of an interval");

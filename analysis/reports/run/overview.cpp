@@ -7,6 +7,7 @@
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
 #include "analysis/run/device_time.h"
+#include "analysis/run/quality.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -73,7 +74,7 @@ const char* busy_note(const DeviceTotals& totals) {
 
 // What the span consists of: compute + exposed collectives + exposed copies + idle.
 template <typename Add>
-void add_classes(const DeviceTotals& totals, const Add& add) {
+void add_classes(const DeviceTotals& totals, u64 kernels, const Add& add) {
   add("device_span_ns", number(totals.span_ns), Unit::Nanos, "first to last activity of each device, summed");
   add("compute_ns", number(totals.compute_ns), Unit::Nanos, "of it: a kernel ran that is no collective");
   add("exposed_collective_ns", number(totals.exposed_collective_ns), Unit::Nanos,
@@ -84,8 +85,9 @@ void add_classes(const DeviceTotals& totals, const Add& add) {
   if (totals.unknown_ns)
     add("unknown_ns", number(totals.unknown_ns), Unit::Nanos,
         "of it: beside device records that are missing, neither busy nor idle for certain");
-  add("kernel_ns", totals.kernels ? number(totals.kernel_ns) : Value(), Unit::Nanos,
-      totals.kernels ? "sum over kernel executions: the whole of `share`" : "no kernel had a time");
+  const bool untimed = totals.kernels == 0 && kernels != 0;
+  add("kernel_ns", untimed ? Value() : number(totals.kernel_ns), Unit::Nanos,
+      untimed ? "no kernel had a time of its own" : "sum over kernel executions: the whole of `share`");
 }
 
 // Why ratios by machine code cannot be given; empty: they can.
@@ -211,7 +213,12 @@ void fill_overview(const LoadedRun& run, Table& table) {
   add_precision_ratios(run, totals, precision, needs_timing, add);
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
-  add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
+  if (ledger_has_holes(run))
+    add("peak_memory_bytes", {}, Unit::Bytes,
+        "allocations and frees may be among the records that were lost; of those that are here it would be " +
+            human_bytes(sums.peak_memory));
+  else
+    add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
   add_overhead(totals, run.wall_end - run.wall_begin, add);
   if (const auto held = ratio(totals.held_down_ns, totals.clocked_ns)) {
     add("clocks_held_down_ratio", *held, Unit::Ratio,
@@ -222,7 +229,7 @@ void fill_overview(const LoadedRun& run, Table& table) {
   }
   add("calls", number(sums.calls), Unit::Count, "intercepted, every level");
   add("errors", number(sums.errors), Unit::Count, "calls that returned an error");
-  if (totals.span_ns) add_classes(totals, add);
+  if (totals.span_ns) add_classes(totals, sums.kernels, add);
   add_floor(run, needs_timing, add);
   add("api_ns", number(sums.api_self_ns), Unit::Nanos, "host time in CUDA calls, summed over threads");
 }

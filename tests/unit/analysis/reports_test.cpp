@@ -180,6 +180,28 @@ TEST(MemoryReport, AnAddressThatIsGivenOutAgainWasFreedBefore) {
   EXPECT_EQ(metric(trace.load_all(), "peak_memory_bytes"), whole(700));
 }
 
+// Six allocations whose frees were dropped are not six at a time: nobody knows.
+TEST(MemoryReport, ALedgerWithHolesTellsNoPeak) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  for (u64 i = 0; i < 6; ++i) {
+    trace.add<Alloc>(
+        main, "cuMemAlloc", 1000 + static_cast<Nanos>(i) * 10, 1005 + static_cast<Nanos>(i) * 10, [&](auto& r) {
+          r.address = 0xa000 + i * 0x1000, r.bytes = 700, r.device = 0, r.kind = static_cast<u32>(AllocKind::Device);
+        });
+  }
+  trace.drop(main, DropReason::RingFull, 6);
+  const LoadedRun loaded = trace.load_all();
+  EXPECT_TRUE(is_null(metric(loaded, "peak_memory_bytes")));
+  const Table memory = memory_report(loaded);
+  ASSERT_EQ(memory.rows.size(), 1u);
+  EXPECT_EQ(cell(memory, memory.rows[0], "allocations"), whole(6));
+  for (const char* column : {"peak_bytes", "peak_at_ns", "live_at_end_bytes"})
+    EXPECT_TRUE(is_null(cell(memory, memory.rows[0], column)));
+  const auto& remarks = coverage_of(loaded).remarks;
+  EXPECT_NE(std::find(remarks.begin(), remarks.end(), kHolesInTheLedger), remarks.end());
+}
+
 TEST(SyncReport, AWaitThatFailedIsNoWait) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);

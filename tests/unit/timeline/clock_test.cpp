@@ -76,6 +76,35 @@ TEST(DeviceClock, DriftAndNoiseStayWithinTheBound) {
   }
 }
 
+// 40 us between two readings are no more than 400 ppm: the reading after them tells a jump from a drift.
+TEST(DeviceClock, ASmallJumpInAShortRunIsFoundAndStated) {
+  for (const Nanos step : {30'000, 40'000, 50'000}) {
+    for (const Nanos at_step : {kSecond + 30'000'000, kSecond + 2 * kEvery + 70'000'000}) {
+      DeviceTimeline clock;
+      const auto device = [&](Nanos at) { return static_cast<u64>(at + 77 * kSecond + (at >= at_step ? step : 0)); };
+      for (Nanos at = kSecond; at < kSecond + 5 * kEvery; at += kEvery) clock.add(device(at), at - 300, at + 300);
+      EXPECT_EQ(clock.steps(), 1u) << step;
+      EXPECT_NEAR(static_cast<double>(clock.largest_step()), static_cast<double>(step), 1500);
+      EXPECT_LE(clock.error(), 3000);
+      for (Nanos at = kSecond; at < kSecond + 4 * kEvery; at += 999'983) {
+        const Nanos off = std::abs(clock.nanos(device(at), 100 * kSecond) - at);
+        EXPECT_LE(off, clock.error_here()) << at;
+      }
+    }
+  }
+}
+
+// With the last reading nothing tells any more: the bound has both.
+TEST(DeviceClock, ASmallJumpBeforeTheLastReadingIsInTheBound) {
+  DeviceTimeline clock;
+  const auto device = [](Nanos at) { return static_cast<u64>(at + (at >= kSecond + 50'000'000 ? 40'000 : 0)); };
+  clock.add(device(kSecond), kSecond - 300, kSecond + 300);
+  clock.add(device(kSecond + kEvery), kSecond + kEvery - 300, kSecond + kEvery + 300);
+  EXPECT_EQ(clock.steps(), 0u);
+  for (Nanos at = kSecond; at < kSecond + kEvery; at += 999'983)
+    EXPECT_LE(std::abs(clock.nanos(device(at), 100 * kSecond) - at), clock.error()) << at;
+}
+
 TEST(DeviceClock, AJumpIsCountedAndWidensTheBoundThereOnly) {
   DeviceTimeline clock;
   const auto device = [](Nanos at) { return static_cast<u64>(at + (at >= 2 * kSecond + 50'000'000 ? 1'000'000 : 0)); };

@@ -117,6 +117,25 @@ TEST(Timeline, AHostFunctionInFrontIsTheCause) {
   }
 }
 
+// A runtime call that sets a box: a driver call for each layer, all under the runtime call's id.
+TEST(Timeline, LayersOfOneMemsetHaveADeviceRecordEach) {
+  DeviceBuilder trace;
+  const Thread main = trace.thread(100);
+  trace.reading(500);
+  for (Nanos i = 0; i < 3; ++i) {
+    trace.add<Memset>(main, "cuMemsetD2D8_v2", 1000 + i * 200, 1100 + i * 200,
+                      [](auto& r) { r.bytes = 64, r.context = 0xc0; });
+    trace.key(100, 7, 1010 + i * 200, 1090 + i * 200, 9000, kCallback_cuMemsetD2D8_v2);
+  }
+  for (Nanos i = 0; i < 3; ++i) trace.memset(7, 64, 2000 + i * 500, 2100 + i * 500, 9000);
+  trace.reading(9500);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.join.by_key, 3u);
+  EXPECT_EQ(process.device.join.calls_unanswered, 0u);
+  EXPECT_EQ(process.device.devices.at(0).gaps, 2u);
+  EXPECT_EQ(process.device.devices.at(0).unknown_gaps, 0u);
+}
+
 TEST(Timeline, TheTrueLaunchGapLeavesOutWhatTheKernelHadToWaitFor) {
   DeviceBuilder trace;
   const Thread main = trace.thread(100);
