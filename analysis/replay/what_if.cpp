@@ -16,7 +16,7 @@ u64 total(std::vector<Replay>& replays, WhatIfs changes) {
 
 }  // namespace
 
-GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies, Nanos clock_error) {
+GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies) {
   GainFacts facts;
   facts.operations_of_run = recorded.operations;
   std::vector<Replay> replays;
@@ -25,7 +25,7 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
     for (const TapeOperation& each : tape.operations) ran += each.finish != 0;
     if (ran == 0) continue;
     facts.operations += ran;
-    replays.emplace_back(std::move(tape), copies, clock_error);
+    replays.emplace_back(std::move(tape), copies);
     facts.measured_ns += static_cast<u64>(replays.back().measured());
   }
   facts.windows = replays.size();

@@ -103,6 +103,18 @@ class Planted {
     });
     now_ += call;
   }
+  // Memory of that size at the given place; freed again with the same number.
+  void take(u64 number, u64 bytes) {
+    trace_.add<Alloc>(thread_, "cuMemAlloc_v2", now_, now_ + kUs, [&](auto& r) {
+      r.kind = static_cast<u32>(AllocKind::Device), r.address = number << 32, r.bytes = bytes, r.device = 0;
+    });
+    now_ += kUs;
+  }
+  void give_back(u64 number) {
+    trace_.add<Free>(thread_, "cuMemFree_v2", now_, now_ + kUs,
+                     [&](auto& r) { r.kind = static_cast<u32>(AllocKind::Device), r.address = number << 32; });
+    now_ += kUs;
+  }
   // Freeing waits for the device.
   void free(Nanos call) {
     const Nanos end = std::max(now_, free_[kStream]) + call;
@@ -125,14 +137,20 @@ class Planted {
     now_ += time;
   }
 
+  // The device's stamps say so much later than it was; the readings of its clock allow for that.
+  void clocks_differ(Nanos by) { off_ = by; }
+
   Nanos span() const { return last_ - first_; }
   LoadedRun load() {
     const Nanos end = std::max(now_, last_) + 10 * kUs;
     u32 correlation = 0;
     for (const Ran& each : ran_) trace_.key(each.tid, ++correlation, each.begin, each.end, end, each.callback);
     correlation = 0;
-    for (const Ran& each : ran_) write(each, ++correlation, end);
-    trace_.reading(end + kUs);
+    for (Ran each : ran_) {
+      each.start += off_, each.finish += off_;
+      write(each, ++correlation, end + off_);
+    }
+    trace_.reading(end + off_ + kUs, 2 * std::max(off_, -off_));
     return trace_.load_all();
   }
   DeviceBuilder& trace() { return trace_; }
@@ -206,6 +224,7 @@ class Planted {
   i32 tid_ = 100;
   u64 names_[2] = {}, allocations_ = 0;
   Nanos now_ = kMs, first_ = 0, last_ = 0;
+  Nanos off_ = 0;
   std::map<u64, Nanos> free_, events_;
   std::vector<Ran> ran_;
 };
