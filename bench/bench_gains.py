@@ -204,7 +204,7 @@ def main():
 PAGE = '''# Gains: what the report promises, and what one gets
 
 Written by `./dev bench gains`: programs with a planted cause on the simulated GPU, and the same programs without it; each runs {times} times, medians. Span: from the
-first launch to the end of the last operation. Promised: `gain_ns` of the finding in the report of the first program. The goal is 10 %. How it is
+first launch to the end of the last operation. Both programs run in real time: what else the machine does is in the figures. Promised: `gain_ns` of the finding in the report of the first program. The goal is 10 %. How it is
 computed: [decision 72](decisions/0072-gains-by-replay.md). `tests/unit/analysis/gains_test.cpp` has more such pairs, and programs that must be promised nothing,
 with times that no load disturbs.
 

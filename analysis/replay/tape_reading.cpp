@@ -238,7 +238,11 @@ void Replay::find_blocking(const Tape& tape) {
   for (u32 i = 0; i < calls_.size(); ++i) {
     Call& each = calls_[i];
     if (each.waits_count == 0) continue;
-    if (each.wake == kNotSeen) each.wake = usual_wake_;
+    // It did not wait: what it would have waited for ended before, so a wake-up is no longer than from there to its end.
+    if (each.wake == kNotSeen) {
+      const Nanos until = end_of_waits(tape, each.waits, each.waits_count, tape.calls[i].end);
+      each.wake = std::min(usual_wake_, tape.calls[i].end - until);
+    }
     if (each.own == kNotSeen) each.own = std::min(usual_own_, tape.calls[i].end - tape.calls[i].begin);
   }
   find_implicit_waits(tape);

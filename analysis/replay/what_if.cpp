@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string>
 
 namespace gputrace {
 namespace {
@@ -35,7 +36,8 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
   }
   facts.replayed_ns = total(replays, 0);
   if (facts.model_error_ratio() > kMostError) {
-    facts.why_not = "the replay of the unchanged run is off by more than 5 %";
+    facts.why_not = "the replay of the unchanged run takes " + std::to_string(facts.replayed_ns) +
+                    " ns, the run took " + std::to_string(facts.measured_ns) + " ns: more than 5 % off";
     return facts;
   }
   std::array<unsigned, kWhatIfs> ranks;

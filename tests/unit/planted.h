@@ -63,6 +63,8 @@ class Planted {
     });
     give(end - now_, length, kStream, -2, kCallback_cuMemsetD8Async);
   }
+  // Waits return so much later than usual.
+  void wake_late(Nanos by) { late_ = by; }
   void wait(u64 stream = kStream) { sync(SyncKind::Stream, stream, free_[stream]); }
   void wait_for_all() {
     Nanos until = 0;
@@ -187,7 +189,7 @@ class Planted {
          static_cast<u64>(bytes), to_host);
   }
   void sync(SyncKind what, u64 object, Nanos until) {
-    const Nanos end = std::max(now_, until) + kReturn;
+    const Nanos end = std::max(now_, until + (until > now_ ? late_ : 0)) + kReturn;
     trace_.add<Sync>(thread_,
                      what == SyncKind::Stream  ? "cuStreamSynchronize"
                      : what == SyncKind::Event ? "cuEventSynchronize"
@@ -224,7 +226,7 @@ class Planted {
   i32 tid_ = 100;
   u64 names_[2] = {}, allocations_ = 0;
   Nanos now_ = kMs, first_ = 0, last_ = 0;
-  Nanos off_ = 0;
+  Nanos off_ = 0, late_ = 0;
   std::map<u64, Nanos> free_, events_;
   std::vector<Ran> ran_;
 };

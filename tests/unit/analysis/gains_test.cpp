@@ -348,6 +348,21 @@ TEST(Gains, ClocksThatDifferDoNotMakeTheReplayAnother) {
   }
 }
 
+// Wake-ups of half a millisecond, and waits that come just after what they wait for has ended.
+TEST(Gains, WaitsThatDidNotWaitAreGivenNoWakeUp) {
+  Planted program;
+  program.wake_late(500 * kUs);
+  for (int i = 0; i < 40; ++i) {
+    program.run(kCall, 60 * kUs);
+    fetch(program);
+    program.run(kCall, 60 * kUs);
+    program.sleep(70 * kUs);
+    program.wait();
+  }
+  const GainFacts gains = program.load().processes.at(0).gains;
+  EXPECT_EQ(gains.replayed_ns, static_cast<u64>(program.span()));
+}
+
 // Programs of all that there is, in any order: the replay of what was not changed is the run, and no change makes it longer.
 TEST(Gains, TheReplayOfAnUnchangedRunIsTheRun) {
   for (u32 seed = 0; seed < 300; ++seed) {
