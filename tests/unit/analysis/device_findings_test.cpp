@@ -159,7 +159,9 @@ TEST(DeviceFindings, OfOneSeverityTheLargestGainComesFirst) {
   const auto findings = find_findings(script.load());
   ASSERT_GE(findings.size(), 2u);
   for (std::size_t i = 1; i < findings.size(); ++i) {
-    if (findings[i].severity == findings[i - 1].severity) EXPECT_LE(findings[i].gain_ns, findings[i - 1].gain_ns);
+    if (findings[i].severity == findings[i - 1].severity) {
+      EXPECT_LE(findings[i].gain_ns, findings[i - 1].gain_ns);
+    }
     EXPECT_LE(findings[i].severity, findings[i - 1].severity);
   }
   EXPECT_EQ(findings[0].id, "idle-gaps");
