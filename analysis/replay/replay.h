@@ -28,7 +28,7 @@ inline constexpr WhatIfs kAllWhatIfs = (1u << kWhatIfs) - 1;
 class Replay {
  public:
   // `copies`: what groups of copies are, by TapeOperation::target.
-  Replay(Tape tape, const std::vector<TimelineCopies>& copies, Nanos clock_error);
+  Replay(Tape tape, const std::vector<TimelineCopies>& copies);
 
   // 0: nothing on the tape ran.
   Nanos measured() const { return last_ - first_; }
@@ -45,7 +45,7 @@ class Replay {
     Step step;
     u8 rank;  // at one instant
   };
-  static constexpr Nanos kNotSeen = -1;
+  static constexpr Nanos kNotSeen = Nanos{-1} << 62;
   struct Call {
     Nanos work = 0;           // since the end of the call before it; of a thread's first one: since the first call
     Nanos own = 0, wake = 0;  // of calls that block: the least that they take, and from the end of what they wait for
@@ -94,7 +94,7 @@ class Replay {
   // Of one replay: begins of calls; ends of operations, and of all that they stood behind; where each thread is.
   std::vector<Nanos> begins_, finishes_, behind_, threads_;
   std::array<u64, kWhatIfs> touched_{};
-  Nanos clock_error_, first_ = 0, last_ = 0;
+  Nanos first_ = 0, last_ = 0;
   Nanos usual_wake_ = 0, usual_own_ = 0;
 };
 

@@ -29,7 +29,7 @@ Nanos Replay::end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) 
   return end;
 }
 
-Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, Nanos clock_error) : clock_error_(clock_error) {
+Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies) {
   waits_.reserve(tape.waits.size());
   for (const u32 sequence : tape.waits) {
     const bool here = sequence >= tape.first && sequence - tape.first < tape.operations.size();
@@ -161,7 +161,7 @@ void Replay::block(u32 call, u32 waits, u32 count, const Tape& tape) {
     made.wake = kNotSeen;
     return;
   }
-  made.wake = std::max<Nanos>(0, as_it_was.end - until);
+  made.wake = as_it_was.end - until;  // less than nothing where the clocks differ
   made.own = kNotSeen;
 }
 
@@ -184,7 +184,7 @@ void Replay::find_waits(const Tape& tape) {
     const TapeOperation& each = tape.operations[i];
     if ((each.kind != OperationKind::Copy && each.kind != OperationKind::Memset) || each.finish == 0) continue;
     const u32 call = operations_[i].call;
-    if (call == kNone || each.finish > tape.calls[call].end + clock_error_) continue;
+    if (call == kNone || each.finish > tape.calls[call].end) continue;
     if (calls_[call].kind != HostLog::Kind::Copy) continue;
     waits_.push_back(i);
     block(call, static_cast<u32>(waits_.size()) - 1, 1, tape);
@@ -234,11 +234,15 @@ void Replay::find_blocking(const Tape& tape) {
     if (each.own == kNotSeen) wakes.push_back(each.wake);
   }
   usual_own_ = quantile(owns, 0.5, kUsualOwn);
-  usual_wake_ = quantile(wakes, 0.5, kUsualWake);
+  usual_wake_ = std::max<Nanos>(0, quantile(wakes, 0.5, kUsualWake));
   for (u32 i = 0; i < calls_.size(); ++i) {
     Call& each = calls_[i];
     if (each.waits_count == 0) continue;
-    if (each.wake == kNotSeen) each.wake = usual_wake_;
+    // It did not wait: what it would have waited for ended before, so a wake-up is no longer than from there to its end.
+    if (each.wake == kNotSeen) {
+      const Nanos until = end_of_waits(tape, each.waits, each.waits_count, tape.calls[i].end);
+      each.wake = std::min(usual_wake_, tape.calls[i].end - until);
+    }
     if (each.own == kNotSeen) each.own = std::min(usual_own_, tape.calls[i].end - tape.calls[i].begin);
   }
   find_implicit_waits(tape);

@@ -1,6 +1,6 @@
 // Records tapes while the timeline is made: the whole run while it has at most kMost operations, else pieces of it at equal
 // distances, each time half of those that there are when there are too many.
-//   · Memory: kTapes tapes of kPiece operations with their calls, some 200 MB at most.
+//   · Memory: kTapes tapes of kPiece operations with their calls, some 250 MB with the replay at most.
 //   · One thread.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace gputrace {
 
 class TapeRecorder {
  public:
-  static constexpr u32 kPiece = 64u << 10, kTapes = 16;
+  static constexpr u32 kPiece = 32u << 10, kTapes = 16;
   static constexpr u32 kMost = kPiece * kTapes;
 
   explicit TapeRecorder(std::size_t threads) : log_(threads), newest_wait_(threads, kNone) {}

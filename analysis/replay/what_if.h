@@ -6,7 +6,7 @@
 
 namespace gputrace {
 
-// `device_span`: of the device with the longest one, by which windows are scaled to the run.
-GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies, Nanos clock_error);
+// `copies`: as Replay has them.
+GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies);
 
 }  // namespace gputrace

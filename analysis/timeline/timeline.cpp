@@ -149,7 +149,7 @@ GainFacts Timeline::gains() {
     none.why_not = "more than 1 % of the operations have no device record, or no call";
     return none;
   }
-  return find_gains(recorder_.finish(), facts_.copies, intake_.clock_error());
+  return find_gains(recorder_.finish(), facts_.copies);
 }
 
 // The next operation in the order of starts.

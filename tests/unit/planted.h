@@ -63,6 +63,8 @@ class Planted {
     });
     give(end - now_, length, kStream, -2, kCallback_cuMemsetD8Async);
   }
+  // Waits return so much later than usual.
+  void wake_late(Nanos by) { late_ = by; }
   void wait(u64 stream = kStream) { sync(SyncKind::Stream, stream, free_[stream]); }
   void wait_for_all() {
     Nanos until = 0;
@@ -103,6 +105,18 @@ class Planted {
     });
     now_ += call;
   }
+  // Memory of that size at the given place; freed again with the same number.
+  void take(u64 number, u64 bytes) {
+    trace_.add<Alloc>(thread_, "cuMemAlloc_v2", now_, now_ + kUs, [&](auto& r) {
+      r.kind = static_cast<u32>(AllocKind::Device), r.address = number << 32, r.bytes = bytes, r.device = 0;
+    });
+    now_ += kUs;
+  }
+  void give_back(u64 number) {
+    trace_.add<Free>(thread_, "cuMemFree_v2", now_, now_ + kUs,
+                     [&](auto& r) { r.kind = static_cast<u32>(AllocKind::Device), r.address = number << 32; });
+    now_ += kUs;
+  }
   // Freeing waits for the device.
   void free(Nanos call) {
     const Nanos end = std::max(now_, free_[kStream]) + call;
@@ -125,14 +139,20 @@ class Planted {
     now_ += time;
   }
 
+  // The device's stamps say so much later than it was; the readings of its clock allow for that.
+  void clocks_differ(Nanos by) { off_ = by; }
+
   Nanos span() const { return last_ - first_; }
   LoadedRun load() {
     const Nanos end = std::max(now_, last_) + 10 * kUs;
     u32 correlation = 0;
     for (const Ran& each : ran_) trace_.key(each.tid, ++correlation, each.begin, each.end, end, each.callback);
     correlation = 0;
-    for (const Ran& each : ran_) write(each, ++correlation, end);
-    trace_.reading(end + kUs);
+    for (Ran each : ran_) {
+      each.start += off_, each.finish += off_;
+      write(each, ++correlation, end + off_);
+    }
+    trace_.reading(end + off_ + kUs, 2 * std::max(off_, -off_));
     return trace_.load_all();
   }
   DeviceBuilder& trace() { return trace_; }
@@ -169,7 +189,7 @@ class Planted {
          static_cast<u64>(bytes), to_host);
   }
   void sync(SyncKind what, u64 object, Nanos until) {
-    const Nanos end = std::max(now_, until) + kReturn;
+    const Nanos end = std::max(now_, until + (until > now_ ? late_ : 0)) + kReturn;
     trace_.add<Sync>(thread_,
                      what == SyncKind::Stream  ? "cuStreamSynchronize"
                      : what == SyncKind::Event ? "cuEventSynchronize"
@@ -206,6 +226,7 @@ class Planted {
   i32 tid_ = 100;
   u64 names_[2] = {}, allocations_ = 0;
   Nanos now_ = kMs, first_ = 0, last_ = 0;
+  Nanos off_ = 0, late_ = 0;
   std::map<u64, Nanos> free_, events_;
   std::vector<Ran> ran_;
 };

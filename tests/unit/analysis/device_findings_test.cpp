@@ -159,10 +159,35 @@ TEST(DeviceFindings, OfOneSeverityTheLargestGainComesFirst) {
   const auto findings = find_findings(script.load());
   ASSERT_GE(findings.size(), 2u);
   for (std::size_t i = 1; i < findings.size(); ++i) {
-    if (findings[i].severity == findings[i - 1].severity) EXPECT_LE(findings[i].gain_ns, findings[i - 1].gain_ns);
+    if (findings[i].severity == findings[i - 1].severity) {
+      EXPECT_LE(findings[i].gain_ns, findings[i - 1].gain_ns);
+    }
     EXPECT_LE(findings[i].severity, findings[i - 1].severity);
   }
   EXPECT_EQ(findings[0].id, "idle-gaps");
+}
+
+// 100 times 16 MiB that nobody frees; a cache that fills and stays; as much, freed in each step.
+TEST(DeviceFindings, MemoryThatGrowsWithoutEnd) {
+  constexpr u64 kBytes = 16u << 20;
+  Script leaking, filling, freeing;
+  for (u64 i = 0; i < 100; ++i) {
+    for (Script* each : {&leaking, &filling, &freeing}) each->run(4 * kUs, 100 * kUs);
+    leaking.take(1 + i, kBytes);
+    if (i < 40) filling.take(1 + i, kBytes);
+    if (i >= 40) filling.take(1000, 4096), filling.give_back(1000);
+    freeing.take(1 + i, kBytes);
+    if (i > 0) freeing.give_back(i);
+  }
+  const auto findings = find_findings(leaking.load());
+  const Finding* finding = find(findings, "memory-growth");
+  ASSERT_NE(finding, nullptr);
+  const i64 grown = std::get<i64>(evidence(*finding, "grown_bytes"));
+  EXPECT_GE(grown, static_cast<i64>(80 * kBytes));  // from the lowest level of the first sixth to that of the last
+  EXPECT_LE(grown, static_cast<i64>(100 * kBytes));
+  EXPECT_EQ(evidence(*finding, "live_at_end_bytes"), number(100 * kBytes));
+  EXPECT_EQ(find(find_findings(filling.load()), "memory-growth"), nullptr);
+  EXPECT_EQ(find(find_findings(freeing.load()), "memory-growth"), nullptr);
 }
 
 TEST(IdleCauses, AddUpToAllIdleTime) {

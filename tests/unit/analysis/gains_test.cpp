@@ -328,6 +328,41 @@ TEST(Gains, WhatIsAddedAndTheFloorSumToTheRun) {
   EXPECT_EQ(cell(overview, row_with(overview, "metric", text_value("floor_ns")), "value"), number(gains.floor_ns));
 }
 
+// Waits that seem to return before what they wait for, and asynchronous copies that seem to be over when their calls return.
+TEST(Gains, ClocksThatDifferDoNotMakeTheReplayAnother) {
+  for (const Nanos off : {-3 * kUs, 25 * kUs}) {
+    Planted program;
+    for (int i = 0; i < 40; ++i) {
+      program.run(kCall, 60 * kUs);
+      program.copy_to_device(kMegabyte / 4, MemoryKind::Pinned, true);
+      program.copy_to_device(kMegabyte / 4, MemoryKind::Pageable, true);
+      program.record(0xe1);
+      program.poll(0xe1, 20 * kUs);
+      fetch(program);
+      program.sleep(30 * kUs);
+    }
+    program.clocks_differ(off);
+    const GainFacts gains = program.load().processes.at(0).gains;
+    EXPECT_EQ(gains.measured_ns, static_cast<u64>(program.span() + off));
+    EXPECT_NEAR(static_cast<double>(gains.replayed_ns), static_cast<double>(gains.measured_ns), 2.0 * kUs) << off;
+  }
+}
+
+// Wake-ups of half a millisecond, and waits that come just after what they wait for has ended.
+TEST(Gains, WaitsThatDidNotWaitAreGivenNoWakeUp) {
+  Planted program;
+  program.wake_late(500 * kUs);
+  for (int i = 0; i < 40; ++i) {
+    program.run(kCall, 60 * kUs);
+    fetch(program);
+    program.run(kCall, 60 * kUs);
+    program.sleep(70 * kUs);
+    program.wait();
+  }
+  const GainFacts gains = program.load().processes.at(0).gains;
+  EXPECT_EQ(gains.replayed_ns, static_cast<u64>(program.span()));
+}
+
 // Programs of all that there is, in any order: the replay of what was not changed is the run, and no change makes it longer.
 TEST(Gains, TheReplayOfAnUnchangedRunIsTheRun) {
   for (u32 seed = 0; seed < 300; ++seed) {
