@@ -249,8 +249,8 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
     gap.parts = division_.parts();
     gap.call = division_.call_to_blame();
-    if (state.lost.hold(gap, division_.pieces(), joined.call ? joined.call->stack : kNone))
-      settle_gaps(operation.device, state.lost.half());
+    if (joined.call) gap.origin = joined.call->stack;
+    if (state.lost.hold(gap, division_.pieces())) settle_gaps(operation.device, state.lost.half());
   }
   const bool newest = operation.end >= state.sweep.end();
   if (!state.sweep.add(times, class_of(operation), operation.start, operation.end)) ++activity_.join.late;
@@ -291,7 +291,7 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
       devices_[device].kept_dispatch.add(static_cast<OperationKind>(gap.ended_by),
                                          gap.parts[static_cast<unsigned>(IdleCause::Dispatch)]);
       keep_gap(times, gap);
-      if (held.stack != kNone) entry_at(facts_.stacks, held.stack).idle_ns += gap.length();
+      entry_at(facts_.stacks, gap.origin).idle_ns += gap.length();
       return;
     }
     ++times.unknown_gaps;
