@@ -63,6 +63,7 @@ struct IdleGap {
   Nanos begin = 0, end = 0;
   IdleParts parts{};  // sum to its length
   u16 call = 0;       // that took most of the largest part that has one to blame (id); 0: none
+  u32 origin = 0;     // from where the call that ended it was made: number of a CallOrigin
   u8 ended_by = 0;    // kind of the operation that ended it, while the timeline is made
   u64 length() const { return static_cast<u64>(end - begin); }
   IdleCause largest() const {

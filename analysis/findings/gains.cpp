@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -67,6 +68,19 @@ IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(c
     if (length > most) most = length, share.call = name;
   }
   return share;
+}
+
+std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
+  std::map<u32, Nanos> by_origin;
+  for (const DeviceTimes& device : process.device.devices) {
+    for (const IdleGap& gap : device.longest) by_origin[gap.origin] += gap.parts[static_cast<unsigned>(cause)];
+  }
+  const FileNames names(process);
+  std::map<std::string, Nanos> by_site;
+  for (const auto& [origin, length] : by_origin) by_site[site_of_origin(process.lines, origin, names)] += length;
+  const auto most = std::max_element(by_site.begin(), by_site.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == by_site.end() || most->second == 0 ? "" : most->first;
 }
 
 bool is_async_call(const std::string& call) { return call.find("Async") != std::string::npos; }

@@ -22,6 +22,9 @@ struct IdleShare {
   u64 count = 0, total_ns = 0;
   std::string call;  // with most of it; empty: none is to blame
 };
+// The line of the program that launched what ended the gaps with most of that cause, among the longest ones; empty: none is
+// known.
+std::string site_of_idle(const ProcessTrace& process, IdleCause cause);
 // Parts of the process's gaps with that cause, over its devices; of calls for which `wanted` holds, where it is given.
 IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(const std::string& call) = nullptr);
 

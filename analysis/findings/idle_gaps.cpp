@@ -79,6 +79,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
        {"cause", std::string(idle_cause_name(cause))},
        {"cause_ns", number(*most)}}};
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
+  finding.site = site_of_idle(process, cause);
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
   return finding;
 }

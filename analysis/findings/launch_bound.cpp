@@ -29,6 +29,7 @@ std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
                    {"share", share}}};
   if (!idle.call.empty()) finding.evidence.emplace_back("call", idle.call);
   set_gain(finding, process, WhatIf::Launches);
+  finding.site = site_of_idle(process, IdleCause::Launch);
   return finding;
 }
 

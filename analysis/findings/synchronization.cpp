@@ -29,6 +29,7 @@ std::optional<Finding> judge_synchronization(const ProcessTrace& process) {
     finding.evidence.emplace_back("gaps", number(idle.count));
   }
   if (!costs(finding, process, WhatIf::Waits)) return {};
+  finding.site = site_of_idle(process, IdleCause::Synchronization);
   return finding;
 }
 

@@ -30,11 +30,10 @@ class LostWork {
   struct Held {
     IdleGap gap;
     std::span<const GapDivision::Piece> pieces;
-    u32 stack = 0;  // of the call that ended it
   };
   // True: there are so many that the older half has to be settled.
-  bool hold(const IdleGap& gap, const std::vector<GapDivision::Piece>& pieces, u32 stack) {
-    held_.push_back({gap, static_cast<u32>(pieces.size()), stack});
+  bool hold(const IdleGap& gap, const std::vector<GapDivision::Piece>& pieces) {
+    held_.push_back({gap, static_cast<u32>(pieces.size())});
     pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
     return held_.size() >= kMostHeld;
   }
@@ -50,8 +49,7 @@ class LostWork {
     std::size_t pieces = 0;
     for (; gap != held_.end() && gap->gap.end <= until; ++gap) {
       while (lost != lost_.end() && lost->end <= gap->gap.begin) ++lost;
-      give(Held{gap->gap, {pieces_.data() + pieces, gap->pieces}, gap->stack},
-           lost != lost_.end() && lost->begin < gap->gap.end);
+      give(Held{gap->gap, {pieces_.data() + pieces, gap->pieces}}, lost != lost_.end() && lost->begin < gap->gap.end);
       pieces += gap->pieces;
     }
     held_.erase(held_.begin(), gap);
@@ -65,7 +63,7 @@ class LostWork {
   };
   struct Waiting {
     IdleGap gap;
-    u32 pieces, stack;  // how many of pieces_ are its own
+    u32 pieces;  // how many of pieces_ are its own
   };
 
   void unite() {

@@ -68,6 +68,7 @@ Json as_json(const Finding& finding) {
           {"section", finding.section},
           {"text", finding.text},
           {"fix", finding.fix.empty() ? Json(nullptr) : Json(finding.fix)},
+          {"site", finding.site.empty() ? Json(nullptr) : Json(finding.site)},
           {"gain_ns_per_step", nullptr},
           {"evidence", evidence}};
 }

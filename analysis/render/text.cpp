@@ -86,6 +86,7 @@ class TextRenderer {
         const std::string worth = human_nanos(static_cast<Nanos>(finding.gain_ns));
         paragraph(std::string(11, ' ') + "worth ", "up to " + worth + " of device time", 17);
       }
+      if (!finding.site.empty()) paragraph(std::string(11, ' ') + "at ", safe_text(finding.site), 14);
       if (!finding.fix.empty()) paragraph(std::string(11, ' ') + "fix: ", safe_text(finding.fix), 16);
     }
     out_ += "\n";

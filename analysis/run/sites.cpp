@@ -54,9 +54,11 @@ u32 own_frame(const SourceLines& lines, u32 stack) {
 }
 
 FileNames::FileNames(const LoadedRun& run) {
-  for (const ProcessTrace& process : run.processes) {
-    for (const SourceFrame& frame : process.lines.frames) files_[last_part(frame.file)].insert(frame.file);
-  }
+  for (const ProcessTrace& process : run.processes) add(process);
+}
+
+void FileNames::add(const ProcessTrace& process) {
+  for (const SourceFrame& frame : process.lines.frames) files_[last_part(frame.file)].insert(frame.file);
 }
 
 std::string FileNames::of(const std::string& file) const {
@@ -73,14 +75,17 @@ std::string site_name(const SourceLines& lines, u32 frame, const FileNames& name
   return file + " " + is.function;
 }
 
+std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names) {
+  return origin < lines.origins.size() ? site_name(lines, own_frame(lines, lines.origins[origin].frame), names) : "";
+}
+
 std::vector<SiteSum> sites_of(const LoadedRun& run) {
   const FileNames names(run);
   std::map<std::string, SiteSum> sums;
   for (const ProcessTrace& process : run.processes) {
     const SourceLines& lines = process.lines;
     for (u32 number = 0; number < lines.origins.size(); ++number) {
-      const std::string site = site_name(lines, own_frame(lines, lines.origins[number].frame), names);
-      add(sums[site], lines, number);
+      add(sums[site_of_origin(lines, number, names)], lines, number);
     }
   }
   std::vector<SiteSum> sites;

@@ -22,14 +22,20 @@ u32 own_frame(const SourceLines& lines, u32 stack);
 class FileNames {
  public:
   explicit FileNames(const LoadedRun& run);
+  explicit FileNames(const ProcessTrace& process) { add(process); }
   std::string of(const std::string& file) const;
 
  private:
+  void add(const ProcessTrace& process);
+
   std::map<std::string, std::set<std::string>> files_;  // by the last part
 };
 
 // "train.py:88 step". Empty: not known.
 std::string site_name(const SourceLines& lines, u32 frame, const FileNames& names);
+
+// The same of the frame that stands for an origin's stack.
+std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names);
 
 // What the calls of one site came to, over all processes of a run.
 struct SiteSum {

@@ -250,7 +250,8 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
     gap.parts = division_.parts();
     gap.call = division_.call_to_blame();
-    if (state.lost.hold(gap, division_.pieces(), joined.call ? joined.call->stack : kNone)) {
+    if (joined.call) gap.origin = joined.call->stack;
+    if (state.lost.hold(gap, division_.pieces())) {
       const Nanos half = state.lost.half();
       give_up_unheard(half);
       settle_gaps(operation.device, half);
@@ -298,7 +299,7 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
       devices_[device].kept_dispatch.add(static_cast<OperationKind>(gap.ended_by),
                                          gap.parts[static_cast<unsigned>(IdleCause::Dispatch)]);
       keep_gap(times, gap);
-      if (held.stack != kNone) entry_at(facts_.stacks, held.stack).idle_ns += gap.length();
+      entry_at(facts_.stacks, gap.origin).idle_ns += gap.length();
       return;
     }
     ++times.unknown_gaps;

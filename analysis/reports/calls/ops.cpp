@@ -56,7 +56,7 @@ class Operations {
       Sum& own = sum_of(innermost);
       own.device_self_ns += times.device_ns;
       own.idle_ns += times.idle_ns;
-      const std::string site = site_name(lines, own_frame(lines, lines.origins[origin].frame), names_);
+      const std::string site = site_of_origin(lines, origin, names_);
       for (u32 frame = innermost; frame != 0; frame = lines.frames[frame].parent) {
         Sum& sum = sum_of(frame);
         sum.device_total_ns += times.device_ns;

@@ -5,6 +5,7 @@
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
+#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {
@@ -26,11 +27,17 @@ Parts parts_of(const IdleGap& gap) {
   return parts;
 }
 
+Value site_of(const SourceLines& lines, u32 origin, const FileNames& names) {
+  const std::string site = site_of_origin(lines, origin, names);
+  return site.empty() ? Value() : Value(site);
+}
+
 // Of what the device did by itself no call is to blame.
 bool of_the_device(IdleCause cause) { return cause == IdleCause::Unknown || cause == IdleCause::Dispatch; }
 
 void fill_idle(const LoadedRun& run, Table& table) {
   const DeviceMap devices(run);
+  const FileNames names(run);
   u64 gaps = 0, total = 0, kept = 0;
   for (std::size_t p = 0; p < run.processes.size(); ++p) {
     const ProcessTrace& process = run.processes[p];
@@ -39,14 +46,10 @@ void fill_idle(const LoadedRun& run, Table& table) {
       total += times.idle_ns;
       for (const IdleGap& gap : times.longest) {
         kept += gap.length();
-        table.rows.push_back({devices.number(p, times.device),
-                              gap.begin,
-                              number(gap.length()),
-                              std::string(idle_cause_name(gap.largest())),
-                              parts_of(gap),
+        table.rows.push_back({devices.number(p, times.device), gap.begin, number(gap.length()),
+                              std::string(idle_cause_name(gap.largest())), parts_of(gap),
                               of_the_device(gap.largest()) ? Value() : call_name(process, gap.call),
-                              {},
-                              static_cast<i64>(process.who.pid)});
+                              site_of(process.lines, gap.origin, names), static_cast<i64>(process.who.pid)});
       }
     }
   }
@@ -78,7 +81,7 @@ extern constexpr SectionReport idle_report = {
     .notes = {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
               "CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists "
               "of, instant by "
-              "instant; call = what took most of the largest part; the site needs stacks"},
+              "instant; call = what took most of the largest part; site = the line that launched what ended it"},
     .fill = fill_idle,
 };
 
