@@ -1,7 +1,8 @@
 // Allocations in a loop, but not from pools.
 #include <fmt/format.h>
 
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/run/quality.h"
 #include "analysis/words/human.h"
 

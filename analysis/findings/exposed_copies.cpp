@@ -1,7 +1,8 @@
 // Copies beside which no kernel runs, and which could run beside one.
 #include <fmt/format.h>
 
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

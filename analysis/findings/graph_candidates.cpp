@@ -2,7 +2,8 @@
 // them.
 #include <fmt/format.h>
 
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/run/quality.h"
 #include "analysis/words/human.h"

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "analysis/facts/kind_names.h"
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

@@ -1,7 +1,8 @@
 // The device waits for launches, and the host was busy launching.
 #include <fmt/format.h>
 
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

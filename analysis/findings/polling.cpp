@@ -1,7 +1,8 @@
 // A thread that asks again and again whether the device is done, and hears of it late.
 #include <fmt/format.h>
 
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

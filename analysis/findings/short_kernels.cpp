@@ -1,7 +1,8 @@
 // Kernels that run shorter than their own launch call takes.
 #include <fmt/format.h>
 
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/words/human.h"
 

@@ -1,7 +1,8 @@
 // Waits that nothing needed: no copy to the host was given before them, and the thread's next work is a launch.
 #include <fmt/format.h>
 
-#include "analysis/findings/gains.h"
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

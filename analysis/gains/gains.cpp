@@ -1,4 +1,4 @@
-#include "analysis/findings/gains.h"
+#include "analysis/gains/gains.h"
 
 #include <fmt/format.h>
 

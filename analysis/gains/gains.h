@@ -3,9 +3,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/findings/rules.h"
+#include "analysis/table/table.h"
 
 namespace gputrace {
 
@@ -47,7 +48,7 @@ bool costs(Finding& finding, const ProcessTrace& process, WhatIf what);
 // Adds the finding of the process with the largest gain, and says of how many others there is one.
 // `judge(process)`: std::optional<Finding>.
 template <typename Judge>
-void add_worst(const LoadedRun& run, Findings& found, Judge&& judge) {
+void add_worst(const LoadedRun& run, std::vector<Finding>& found, Judge&& judge) {
   std::optional<Finding> worst;
   u64 processes = 0;
   for (const ProcessTrace& process : run.processes) {
