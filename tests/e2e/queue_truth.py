@@ -66,23 +66,16 @@ class Queue:
 
 
 def queues(run):
-    """Driver calls within one runtime call share its id, which leads to the last of them: they are one operation here."""
-    streams, calls, keyed = collections.defaultdict(dict), set(), {}
+    streams, calls = collections.defaultdict(list), set()
     for record, line in operations_with_calls(run):
         if line['op'] in ('copy', 'memset') and line['bytes'] == 0:
             continue
         call = (record['tid'], record['begin_ns'], record['call'])
         first = call not in calls
         calls.add(call)
-        key = (line['pid'], line['correlation'])
         stream = streams[line.get('device', 0), line['stream']]
-        operation = [record['begin_ns'], line['start_ns'], record['end_ns'] - record['begin_ns'] if first else None]
-        if keyed.setdefault(key, record['begin_ns']) != record['begin_ns']:
-            operation[1] = stream[key, 0][1]
-            stream[key, 0] = operation
-        else:
-            stream[key, sum(known == key for known, _ in stream)] = operation
-    return {key: Queue(list(operations.values())) for key, operations in streams.items()}
+        stream.append([record['begin_ns'], line['start_ns'], record['end_ns'] - record['begin_ns'] if first else None])
+    return {key: Queue(operations) for key, operations in streams.items()}
 
 
 def check_queues(run):

@@ -75,7 +75,7 @@ Idle gaps of the devices, longest first
        0  0.000005 s  2.000 us  unknown  unknown 2us
   a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin =
     CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists of,
-    instant by instant; the site needs stacks
+    instant by instant
   not known here: call, site
 
 )");
