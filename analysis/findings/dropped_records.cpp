@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/run/quality.h"
 
 namespace gputrace {
@@ -29,7 +30,7 @@ void find_dropped_records(const LoadedRun& run, Findings& found) {
     if (process.dropped == 0) continue;
     Finding finding;
     finding.id = "dropped-records";
-    finding.severity = Severity::Warning;
+    finding.severity = misses_records(process) ? Severity::Problem : Severity::Warning;
     finding.section = "quality";
     finding.text = fmt::format("{} of {} records of {} were dropped ({}): counts and sums below are lower bounds",
                                process.dropped, process.seen, name_of(process), drop_reasons(process.dropped_by));

@@ -51,6 +51,7 @@ std::optional<WhatIf> change_of(IdleCause cause) {
 }
 
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
+  if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
   const u64 profiler = device.causes[static_cast<unsigned>(IdleCause::Collection)].total_ns;
   const double idle = static_cast<double>(device.idle_ns - profiler);

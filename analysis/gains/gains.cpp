@@ -39,7 +39,12 @@ u64 span_of(const ProcessTrace& process) {
   return device ? device->span_ns() : 0;
 }
 
+bool misses_records(const ProcessTrace& process) {
+  return static_cast<double>(process.dropped) > kUnknownShare * static_cast<double>(process.seen);
+}
+
 bool is_busy(const ProcessTrace& process) {
+  if (misses_records(process)) return true;
   const DeviceTimes* device = main_device(process);
   if (!device) return false;
   const double span = static_cast<double>(device->span_ns());
