@@ -63,7 +63,8 @@ std::uint64_t claimed_elf_bytes(ByteSpan elf) {
     const auto offset = read_at<std::uint64_t>(elf, at + 24);
     const auto size = read_at<std::uint64_t>(elf, at + 32);
     if (!size) return 0;
-    if (*type == 8 || *type == 0x70000007 || *type == 0x70000009 || *type == 0x7000000a) continue;  // no bytes in the file
+    if (*type == 8 || *type == 0x70000007 || *type == 0x70000009 || *type == 0x7000000a)
+      continue;  // no bytes in the file
     if (*offset > kMaxImageBytes || *size > kMaxImageBytes) return 0;
     end = std::max(end, *offset + *size);
   }

@@ -38,7 +38,7 @@ class ProcessBuilder {
     u16 last_call = 0;
     bool launched_since_copy[8] = {};  // by TransferKind
     bool launched_since_allocation = false;
-    u32 stack = 0;  // number of the CallOrigin from which it makes its calls
+    u32 stack = 0;           // number of the CallOrigin from which it makes its calls
     CallNesting operations;  // of frameworks
   };
   // One record, its times converted.
@@ -117,7 +117,7 @@ class ProcessBuilder {
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;
   std::unordered_map<u64, i32> foreseen_devices_;
-  std::unordered_map<u64, u32> origins_;  // by both numbers of a CallOrigin
+  std::unordered_map<u64, u32> origins_;          // by both numbers of a CallOrigin
   std::unordered_map<u64, u64> stream_contexts_;  // of created streams
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<u64, u32> copies_by_key_;

@@ -84,64 +84,63 @@ CUSOLVER_ENTRY(cusolverDnXgesvdjSetSortEig, (gesvdjInfo_t, int)) { return CUSOLV
 CUSOLVER_ENTRY(cusolverDnXpotrf_bufferSize, (H, FILL, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES))
 GT_SIZED(n, n)
 CUSOLVER_ENTRY(cusolverDnXpotrf, (H, FILL, int64_t n, TYPE type, void* a, int64_t, TYPE, WORK, int* info))
-    GT_RUN(potrf, n, n) CUSOLVER_ENTRY(cusolverDnXpotrs, (H, FILL, int64_t n, int64_t, TYPE type, const void* a,
-                                                          int64_t, TYPE, void*, int64_t, int* info)) GT_RUN(potrs, n, n)
-        CUSOLVER_ENTRY(cusolverDnXgeqrf_bufferSize,
-                       (H, int64_t m, int64_t n, TYPE type, const void*, int64_t, TYPE, const void*, TYPE, SIZES))
-            GT_SIZED(m, n) CUSOLVER_ENTRY(cusolverDnXgeqrf, (H, int64_t m, int64_t n, TYPE type, void* a, int64_t, TYPE,
-                                                             void*, TYPE, WORK, int* info)) GT_RUN(geqrf, m, n)
-                CUSOLVER_ENTRY(cusolverDnXgetrf_bufferSize,
-                               (H, int64_t m, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES)) GT_SIZED(m, n)
-                    CUSOLVER_ENTRY(cusolverDnXgetrf, (H, int64_t m, int64_t n, TYPE type, void* a, int64_t, int64_t*,
-                                                      TYPE, WORK, int* info)) GT_RUN(getrf, m, n)
-                        CUSOLVER_ENTRY(cusolverDnXgetrs,
-                                       (H, cublasOperation_t, int64_t n, int64_t, TYPE type, const void* a, int64_t,
-                                        const int64_t*, TYPE, void*, int64_t, int* info)) GT_RUN(getrs, n, n)
-                            CUSOLVER_ENTRY(cusolverDnXsyevd_bufferSize,
+GT_RUN(potrf, n, n)
+CUSOLVER_ENTRY(cusolverDnXpotrs,
+               (H, FILL, int64_t n, int64_t, TYPE type, const void* a, int64_t, TYPE, void*, int64_t,
+                int* info)) GT_RUN(potrs, n, n) CUSOLVER_ENTRY(cusolverDnXgeqrf_bufferSize,
+                                                               (H, int64_t m, int64_t n, TYPE type, const void*,
+                                                                int64_t, TYPE, const void*, TYPE, SIZES)) GT_SIZED(m, n)
+    CUSOLVER_ENTRY(cusolverDnXgeqrf, (H, int64_t m, int64_t n, TYPE type, void* a, int64_t, TYPE, void*, TYPE, WORK,
+                                      int* info)) GT_RUN(geqrf, m, n)
+        CUSOLVER_ENTRY(cusolverDnXgetrf_bufferSize,
+                       (H, int64_t m, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES)) GT_SIZED(m, n)
+            CUSOLVER_ENTRY(cusolverDnXgetrf, (H, int64_t m, int64_t n, TYPE type, void* a, int64_t,
+                                              int64_t*, TYPE, WORK, int* info)) GT_RUN(getrf, m, n)
+                CUSOLVER_ENTRY(cusolverDnXgetrs, (H, cublasOperation_t, int64_t n, int64_t, TYPE type, const void* a,
+                                                  int64_t, const int64_t*, TYPE, void*, int64_t, int* info))
+                    GT_RUN(getrs, n, n) CUSOLVER_ENTRY(cusolverDnXsyevd_bufferSize,
+                                                       (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, const void*,
+                                                        int64_t, TYPE, const void*, TYPE, SIZES)) GT_SIZED(n, n)
+                        CUSOLVER_ENTRY(cusolverDnXsyevd, (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, void* a,
+                                                          int64_t, TYPE, void*, TYPE, WORK, int* info)) GT_RUN(syevd, n,
+                                                                                                               n)
+                            CUSOLVER_ENTRY(cusolverDnXsyevBatched_bufferSize,
                                            (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, const void*, int64_t,
-                                            TYPE, const void*, TYPE, SIZES)) GT_SIZED(n, n)
-                                CUSOLVER_ENTRY(cusolverDnXsyevd,
+                                            TYPE, const void*, TYPE, SIZES, int64_t)) GT_SIZED(n, n)
+                                CUSOLVER_ENTRY(cusolverDnXsyevBatched,
                                                (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, void* a, int64_t,
-                                                TYPE, void*, TYPE, WORK, int* info)) GT_RUN(syevd, n, n)
-                                    CUSOLVER_ENTRY(cusolverDnXsyevBatched_bufferSize,
-                                                   (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, const void*,
-                                                    int64_t, TYPE, const void*, TYPE, SIZES, int64_t)) GT_SIZED(n, n)
-                                        CUSOLVER_ENTRY(cusolverDnXsyevBatched,
-                                                       (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, void* a,
-                                                        int64_t, TYPE, void*, TYPE, WORK, int* info,
-                                                        int64_t batch)) GT_RUN(syevd, n, n, batch)
-                                            CUSOLVER_ENTRY(cusolverDnXgeev_bufferSize,
-                                                           (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n,
+                                                TYPE, void*, TYPE, WORK, int* info, int64_t batch)) GT_RUN(syevd, n, n,
+                                                                                                           batch)
+                                    CUSOLVER_ENTRY(cusolverDnXgeev_bufferSize,
+                                                   (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n,
+                                                    TYPE type, const void*, int64_t, TYPE, const void*,
+                                                    TYPE, const void*, int64_t, TYPE, const void*, int64_t, TYPE,
+                                                    SIZES)) GT_SIZED(n, n)
+                                        CUSOLVER_ENTRY(cusolverDnXgeev,
+                                                       (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n, TYPE type,
+                                                        void* a, int64_t, TYPE, void*, TYPE, void*, int64_t, TYPE,
+                                                        void*, int64_t, TYPE, WORK, int* info)) GT_RUN(geev, n, n)
+                                            CUSOLVER_ENTRY(cusolverDnXgesvd_bufferSize,
+                                                           (H, signed char, signed char, int64_t m, int64_t n,
                                                             TYPE type, const void*, int64_t, TYPE, const void*, TYPE,
                                                             const void*, int64_t, TYPE, const void*, int64_t, TYPE,
-                                                            SIZES)) GT_SIZED(n, n)
-                                                CUSOLVER_ENTRY(cusolverDnXgeev,
-                                                               (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n,
+                                                            SIZES)) GT_SIZED(m, n)
+                                                CUSOLVER_ENTRY(cusolverDnXgesvd,
+                                                               (H, signed char, signed char, int64_t m, int64_t n,
                                                                 TYPE type, void* a, int64_t, TYPE, void*, TYPE, void*,
-                                                                int64_t, TYPE, void*, int64_t, TYPE, WORK,
-                                                                int* info)) GT_RUN(geev, n, n)
-                                                    CUSOLVER_ENTRY(cusolverDnXgesvd_bufferSize,
-                                                                   (H, signed char, signed char, int64_t m, int64_t n,
-                                                                    TYPE type, const void*, int64_t, TYPE, const void*,
-                                                                    TYPE, const void*, int64_t, TYPE, const void*,
-                                                                    int64_t, TYPE, SIZES)) GT_SIZED(m, n)
-                                                        CUSOLVER_ENTRY(cusolverDnXgesvd,
-                                                                       (H, signed char, signed char, int64_t m,
-                                                                        int64_t n, TYPE type, void* a, int64_t, TYPE,
-                                                                        void*, TYPE, void*, int64_t, TYPE, void*,
-                                                                        int64_t, TYPE, WORK, int* info)) GT_RUN(gesvd,
-                                                                                                                m, n)
+                                                                int64_t, TYPE, void*, int64_t, TYPE, WORK, int* info))
+                                                    GT_RUN(gesvd, m, n)
 #undef H
 #define H cusolverDnHandle_t h
-                                                            CUSOLVER_ENTRY(cusolverDnXsytrs_bufferSize,
+                                                        CUSOLVER_ENTRY(cusolverDnXsytrs_bufferSize,
+                                                                       (H, FILL, int64_t n, int64_t, TYPE type,
+                                                                        const void*, int64_t, const int64_t*, TYPE,
+                                                                        void*, int64_t, SIZES)) GT_SIZED(n, n)
+                                                            CUSOLVER_ENTRY(cusolverDnXsytrs,
                                                                            (H, FILL, int64_t n, int64_t, TYPE type,
-                                                                            const void*, int64_t, const int64_t*, TYPE,
-                                                                            void*, int64_t, SIZES)) GT_SIZED(n, n)
-                                                                CUSOLVER_ENTRY(cusolverDnXsytrs,
-                                                                               (H, FILL, int64_t n, int64_t, TYPE type,
-                                                                                const void* a, int64_t, const int64_t*,
-                                                                                TYPE, void*, int64_t, WORK, int* info))
-                                                                    GT_RUN(sytrs, n, n)
+                                                                            const void* a, int64_t, const int64_t*,
+                                                                            TYPE, void*, int64_t, WORK, int* info))
+                                                                GT_RUN(sytrs, n, n)
 #undef H
 #undef FILL
 #undef TYPE
