@@ -167,7 +167,8 @@ def test_sidecar_missing_or_useless():
 
 
 def test_sidecar_stopped():
-    process, progress = loop('stopped', GPUTRACE_BUFFER='1M')
+    # Calls alone: with a sidecar that stands still device records are dropped and counted too.
+    process, progress = loop('stopped', GPUTRACE_BUFFER='1M', GPUTRACE_COLLECT='api')
     wait_running(process, progress)
     sidecar = wait_until(lambda: sidecars_beside(process), 'a sidecar')[0]
     os.kill(sidecar, signal.SIGSTOP)
