@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 
 // own_stack_x86_64.S
@@ -12,12 +13,11 @@ namespace gputrace {
 
 bool call_on_own_stack(void (*function)(void* data), void* data, long size) {
   constexpr long kGuard = 4096;
-  const long stack = raw_syscall(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
-                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
-  if (stack < 0 && stack > -4096) return false;
-  raw_syscall(SYS_mprotect, stack, kGuard, PROT_NONE);
-  gputrace_call_on_stack(function, data, reinterpret_cast<char*>(stack) + size);
-  raw_syscall(SYS_munmap, stack, size);
+  char* const stack = map_memory<char>(static_cast<u64>(size));
+  if (!stack) return false;
+  raw_syscall(SYS_mprotect, raw_pointer(stack), kGuard, PROT_NONE);
+  gputrace_call_on_stack(function, data, stack + size);
+  unmap_memory(stack, static_cast<u64>(size));
   return true;
 }
 

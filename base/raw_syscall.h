@@ -35,6 +35,9 @@ inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d 
 #endif
 }
 
+// Of what raw_syscall returned: a pointer from mmap may be "negative" too.
+inline bool raw_failed(long result) { return result < 0 && result > -4096; }
+
 template <typename T>
 long raw_pointer(T* pointer) {
   return reinterpret_cast<long>(pointer);

@@ -1,8 +1,6 @@
 #include "cupti/buffers.h"
 
-#include <sys/mman.h>
-
-#include "base/raw_syscall.h"
+#include "base/mapped_memory.h"
 
 namespace gputrace {
 
@@ -30,16 +28,14 @@ ActivityBuffers::Buffer* ActivityBuffers::make(u64 size) {
   u32 index = made_.load(std::memory_order_relaxed);
   while (index < kMost && !made_.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel)) {
   }
-  const long mapped = index == kMost ? -1
-                                     : raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
-                                                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped < 0 && mapped > -4096) {
+  u8* const data = index == kMost ? nullptr : map_memory<u8>(size);
+  if (!data) {
     bytes_.fetch_sub(size, std::memory_order_relaxed);
     return nullptr;  // its entry stays absent for good
   }
   Buffer& buffer = buffers_[index];
   buffer.size = size;
-  buffer.data.store(reinterpret_cast<u8*>(mapped), std::memory_order_relaxed);
+  buffer.data.store(data, std::memory_order_relaxed);
   buffer.state.store(kLent, std::memory_order_release);
   return &buffer;
 }

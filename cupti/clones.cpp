@@ -5,8 +5,8 @@
 //   before the call   device_graph_begins(): the control lock is taken, so that no client of the program's is refused
 //   during it         heard(): node and id of its clone, on the instantiating thread
 //   after it          device_graph_node_seen() for each node; device_graph_done() gives the lock back
-#include <sys/mman.h>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 #include "cupti/collector.h"
 #include "cupti/untraced.h"
@@ -61,11 +61,8 @@ void heard(void*, u32 domain, u32 callback, const void* data) {
 
 bool make_room() {
   if (listener.clones) return true;
-  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(kMost * sizeof(Clone)), PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped < 0 && mapped > -4096) return false;
-  listener.clones = reinterpret_cast<Clone*>(mapped);
-  return true;
+  listener.clones = map_memory<Clone>(kMost * sizeof(Clone));
+  return listener.clones != nullptr;
 }
 
 bool subscribe() {

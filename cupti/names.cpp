@@ -1,10 +1,8 @@
 #include "cupti/names.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 
-#include "base/raw_syscall.h"
+#include "base/mapped_memory.h"
 
 namespace gputrace {
 
@@ -12,11 +10,9 @@ bool KernelNames::prepare() {
   if (entries_) return true;
   if (failed_) return false;
   const u64 size = kEntries * sizeof(Entry) + kTextRoom;
-  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  failed_ = mapped < 0 && mapped > -4096;
+  entries_ = map_memory<Entry>(size);
+  failed_ = !entries_;
   if (failed_) return false;
-  entries_ = reinterpret_cast<Entry*>(mapped);
   texts_ = reinterpret_cast<char*>(entries_ + kEntries);
   return true;
 }

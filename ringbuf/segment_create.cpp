@@ -140,7 +140,7 @@ int create_segment(const SegmentRequest& request, CreatedSegment& created) {
   if (fd < 0) return error;
   const long mapped =
       raw_syscall(SYS_mmap, 0, static_cast<long>(plan.segment_size), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (mapped < 0 && mapped > -4096) {
+  if (raw_failed(mapped)) {
     if (fd != request.file) raw_syscall(SYS_close, fd);
     return static_cast<int>(-mapped);
   }

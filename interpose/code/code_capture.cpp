@@ -1,11 +1,11 @@
 #include "interpose/code/code_capture.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 #include "interpose/code/code_extent.h"
 #include "interpose/code/code_mapping.h"
@@ -264,13 +264,10 @@ void capture(const FinishedCall& call, u64 module, const ImageExtent& extent) {
 bool reset_code_capture(bool wanted) {
   enabled.store(false, std::memory_order_relaxed);
   if (!wanted) return true;
-  if (memory) {  // a parent's: private, so it reads as zeros
-    raw_syscall(SYS_madvise, raw_pointer(memory), sizeof(CaptureMemory), MADV_DONTNEED);
-  } else {
-    const long mapped = raw_syscall(SYS_mmap, 0, sizeof(CaptureMemory), PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    memory = mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<CaptureMemory*>(mapped);
-  }
+  if (memory)
+    clear_memory(memory, sizeof(CaptureMemory));  // a parent's
+  else
+    memory = map_memory<CaptureMemory>(sizeof(CaptureMemory));
   enabled.store(memory != nullptr, std::memory_order_relaxed);
   return memory != nullptr;
 }

@@ -1,9 +1,8 @@
 #include "interpose/definition/facts.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 #include "interpose/hot/session.h"
 #include "interpose/lookup/driver_query.h"
@@ -160,13 +159,9 @@ constinit u64* described_functions = nullptr;
 
 bool reset_facts() {
   if (memory)
-    raw_syscall(SYS_madvise, raw_pointer(memory), sizeof(FactsMemory),
-                MADV_DONTNEED);  // a parent's: private, so it reads as zeros
-  if (!memory) {
-    const long mapped = raw_syscall(SYS_mmap, 0, sizeof(FactsMemory), PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    memory = mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<FactsMemory*>(mapped);
-  }
+    clear_memory(memory, sizeof(FactsMemory));  // a parent's
+  else
+    memory = map_memory<FactsMemory>(sizeof(FactsMemory));
   described_functions = memory ? memory->described : nullptr;
   open_captures.store(0, std::memory_order_relaxed);
   function_count = text_count = frame_count = 0;
@@ -195,6 +190,15 @@ u64 define_text(const FinishedCall& call, const char* text, u64 length) {
     ++text_count;
   }
   return id;
+}
+
+void define_note(const FinishedCall& call, const char* text) {
+  const Definitions lock;
+  if (!lock.held()) return;
+  Note record{};
+  record.text = define_text(call, text, std::strlen(text));
+  record.what = static_cast<u32>(NoteKind::Other);
+  define(call, record);
 }
 
 u32 define_frame(const FinishedCall& call, StackFrame record) {

@@ -48,6 +48,9 @@ void define(const FinishedCall& call, const Record& record) {
   commit_definition(at, sizeof(Record), call.generation);
 }
 
+// A sentence for the trace's reader. Takes the lock of slot 0; not written where it is not to be had.
+void define_note(const FinishedCall& call, const char* text);
+
 // ------------------------------------------------------------------ functions
 // A handle was given out. owner: module, library, or the kernel that it came from. name: nullptr where only the owner
 // knows.

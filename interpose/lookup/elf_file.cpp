@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 
 namespace gputrace {
@@ -22,12 +23,12 @@ class MappedFile {
     const long size = raw_syscall(SYS_lseek, file, 0, 2 /* SEEK_END */);
     if (size > static_cast<long>(sizeof(Elf64_Ehdr))) {
       const long mapped = raw_syscall(SYS_mmap, 0, size, PROT_READ, MAP_PRIVATE, file, 0);
-      if (mapped > 0 || mapped < -4096) data_ = reinterpret_cast<const char*>(mapped), size_ = static_cast<u64>(size);
+      if (!raw_failed(mapped)) data_ = reinterpret_cast<const char*>(mapped), size_ = static_cast<u64>(size);
     }
     raw_syscall(SYS_close, file);
   }
   ~MappedFile() {
-    if (data_) raw_syscall(SYS_munmap, raw_pointer(data_), static_cast<long>(size_));
+    if (data_) unmap_memory(data_, size_);
   }
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -158,10 +159,9 @@ void add_needed(Queue& queue, const char* path, const Dynamic& dynamic) {
 
 bool file_reaches_cuda(const char* path) {
   if (!path || !std::strchr(path, '/') || std::strlen(path) >= kPathSize) return false;
-  const long mapped =
-      raw_syscall(SYS_mmap, 0, sizeof(Queue), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped < 0 && mapped > -4096) return false;
-  Queue& queue = *reinterpret_cast<Queue*>(mapped);  // zeroed: empty
+  Queue* const memory = map_memory<Queue>(sizeof(Queue));
+  if (!memory) return false;
+  Queue& queue = *memory;  // zeroed: empty
   std::strcpy(queue.paths[queue.count++], path);
   bool reaches = false;
   for (u32 i = 0; i < queue.count && !reaches; ++i) {
@@ -171,7 +171,7 @@ bool file_reaches_cuda(const char* path) {
     reaches = names_cuda(file);
     if (!reaches) add_needed(queue, queue.paths[i], dynamic);
   }
-  raw_syscall(SYS_munmap, mapped, sizeof(Queue));
+  unmap_memory(memory, sizeof(Queue));
   return reaches;
 }
 

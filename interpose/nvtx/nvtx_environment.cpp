@@ -1,10 +1,10 @@
 // NVTX_INJECTION64_PATH, by which the objects of the program find us: set before they look.
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 #include "base/sentence.h"
 #include "interpose/hot/session.h"
@@ -60,10 +60,8 @@ bool append_own_setting() {
   while (environ[count]) ++count;
   char** list = own_environment;
   if (count > kVariables) {
-    const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>((count + 2) * sizeof(char*)), PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped < 0 && mapped > -4096) return false;
-    list = reinterpret_cast<char**>(mapped);
+    list = map_memory<char*>((count + 2) * sizeof(char*));
+    if (!list) return false;
   }
   std::memcpy(list, environ, count * sizeof(char*));
   list[count] = own_setting;

@@ -1,8 +1,6 @@
 #include "interpose/nvtx/nvtx_open.h"
 
-#include <sys/mman.h>
-
-#include "base/raw_syscall.h"
+#include "base/mapped_memory.h"
 
 namespace gputrace {
 namespace {
@@ -34,12 +32,11 @@ OpenRanges* ranges_if_any() { return open_ranges.load(std::memory_order_acquire)
 
 OpenRanges* ranges() {
   if (OpenRanges* there = ranges_if_any()) return there;
-  const long mapped = raw_syscall(SYS_mmap, 0, sizeof(OpenRanges), PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped < 0 && mapped > -4096) return nullptr;
+  OpenRanges* const made = map_memory<OpenRanges>(sizeof(OpenRanges));
+  if (!made) return nullptr;
   OpenRanges* none = nullptr;
-  if (!open_ranges.compare_exchange_strong(none, reinterpret_cast<OpenRanges*>(mapped), std::memory_order_acq_rel))
-    raw_syscall(SYS_munmap, mapped, sizeof(OpenRanges));
+  if (!open_ranges.compare_exchange_strong(none, made, std::memory_order_acq_rel))
+    unmap_memory(made, sizeof(OpenRanges));
   return ranges_if_any();
 }
 

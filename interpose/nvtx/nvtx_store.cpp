@@ -1,10 +1,8 @@
 #include "interpose/nvtx/nvtx_store.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 
-#include "base/raw_syscall.h"
+#include "base/mapped_memory.h"
 #include "interpose/definition/facts.h"
 
 namespace gputrace {
@@ -153,15 +151,12 @@ bool nvtx_store_open() { return store_pointer.load(std::memory_order_relaxed) !=
 
 bool nvtx_open_store() {
   if (nvtx_store_open()) return true;
-  const long mapped = raw_syscall(SYS_mmap, 0, sizeof(Store), PROT_READ | PROT_WRITE,
-                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped < 0 && mapped > -4096) return false;
-  Store* made = reinterpret_cast<Store*>(mapped);
+  Store* const made = map_memory<Store>(sizeof(Store));
+  if (!made) return false;
   made->string_count.store(1, std::memory_order_relaxed);  // the first is the lost one
   made->strings[0].text = "";
   Store* none = nullptr;
-  if (!store_pointer.compare_exchange_strong(none, made, std::memory_order_release))
-    raw_syscall(SYS_munmap, mapped, sizeof(Store));
+  if (!store_pointer.compare_exchange_strong(none, made, std::memory_order_release)) unmap_memory(made, sizeof(Store));
   return true;
 }
 

@@ -1,10 +1,8 @@
 #include "interpose/ops/operations.h"
 
-#include <sys/mman.h>
-
 #include <cstring>
 
-#include "base/raw_syscall.h"
+#include "base/mapped_memory.h"
 #include "base/sentence.h"
 #include "interpose/definition/facts.h"
 #include "interpose/ops/torch_layout.h"
@@ -50,7 +48,7 @@ struct alignas(64) Memory {  // one ThreadOperations a slot follows
 enum class Proven : u32 { NotYet, Yes, No };
 
 constinit Torch torch{};
-constinit Memory* memory = nullptr;
+constinit std::atomic<Memory*> memory{nullptr};  // stored last: PyTorch may call us at any time
 constinit u32 thread_count = 0;
 constinit u32 node_count = 0;  // under the definition lock
 constinit std::atomic<Proven>
@@ -62,10 +60,11 @@ u64 bytes_for(u32 slots) { return sizeof(Memory) + u64{slots} * sizeof(ThreadOpe
 
 // The calling thread's, where it is part of the session; nullptr: it is not, or cannot be told apart.
 GT_HOT ThreadOperations* operations_of(ThreadState& thread) {
-  if (!memory || thread.generation != gate_generation() || thread.busy) return nullptr;
+  Memory* const all = memory.load(std::memory_order_acquire);
+  if (!all || thread.generation != gate_generation() || thread.busy) return nullptr;
   const u64 index = static_cast<u64>(thread.slot - producer.slots);
   if (index >= thread_count) return nullptr;
-  ThreadOperations& operations = reinterpret_cast<ThreadOperations*>(memory + 1)[index];
+  ThreadOperations& operations = reinterpret_cast<ThreadOperations*>(all + 1)[index];
   const u64 incarnation = u64{thread.slot->incarnation} + 1;
   if (operations.incarnation != incarnation) [[unlikely]] {  // another thread had the slot
     operations.depth = 0;
@@ -83,9 +82,10 @@ FinishedCall moment(const ThreadState& thread, Ticks begin, Ticks end) {
 }
 
 Node& place_of(u64 key, u64 name, u32 parent) {
+  Memory& all = *memory.load(std::memory_order_relaxed);
   u32 at = static_cast<u32>(((key + parent * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd) >> 40) % kPlaces;
   for (;; at = (at + 1) % kPlaces) {
-    Node& node = memory->nodes[at];
+    Node& node = all.nodes[at];
     const u64 there = node.key.load(std::memory_order_acquire);
     if (!there || (there == key && node.name == name && node.parent == parent)) return node;
   }
@@ -132,15 +132,9 @@ GT_COLD bool prove(const ThreadState& thread, const void* function, std::atomic<
   }
   proven[0].store(Proven::No, std::memory_order_release);
   if (proven[1].exchange(Proven::No, std::memory_order_acq_rel) == Proven::No) return false;
-  const FinishedCall call = moment(thread, now, now);
-  const char* const text =
-      "ops: PyTorch's operations do not look as this version's do, or the kernel refuses to read; none are told";
-  const Definitions lock;
-  if (!lock.held()) return false;
-  Note record{};
-  record.text = define_text(call, text, std::strlen(text));
-  record.what = static_cast<u32>(NoteKind::Other);
-  define(call, record);
+  define_note(
+      moment(thread, now, now),
+      "ops: PyTorch's operations do not look as this version's do, or the kernel refuses to read; none are told");
   return false;
 }
 
@@ -221,8 +215,8 @@ void operation_ended(const void* function, void*) { ended(function); }
 bool operations_are_followed() { return torch.layout != nullptr; }
 
 void reset_operations(bool wanted, InfoText& info) {
-  if (memory) raw_syscall(SYS_munmap, raw_pointer(memory), static_cast<long>(bytes_for(thread_count)));
-  memory = nullptr;
+  if (Memory* const old = memory.exchange(nullptr, std::memory_order_acq_rel))
+    unmap_memory(old, bytes_for(thread_count));
   node_count = 0;
   for (std::atomic<Proven>& kind : proven) kind.store(Proven::NotYet, std::memory_order_relaxed);
   torch = {};
@@ -238,13 +232,19 @@ void reset_operations(bool wanted, InfoText& info) {
   info.add("not_collected", text.text());
 }
 
-void begin_operations() {
+void begin_operations(u64 generation) {
   if (!torch.layout) return;
-  const long mapped = raw_syscall(SYS_mmap, 0, static_cast<long>(bytes_for(producer.slot_count)),
-                                  PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped < 0 && mapped > -4096) return;
   thread_count = producer.slot_count;
-  memory = reinterpret_cast<Memory*>(mapped);
+  Memory* const made = map_memory<Memory>(bytes_for(thread_count));
+  if (!made) {
+    torch = {};
+    FinishedCall call{};
+    call.generation = generation;
+    call.begin = call.end = record_ticks();
+    define_note(call, "ops: no memory to follow operations with; none are told");
+    return;
+  }
+  memory.store(made, std::memory_order_release);
   if (asked) return;
   asked = true;
   TorchCallback callback{operation_began, operation_ended, 1.0, {}, false, false, false};

@@ -15,7 +15,7 @@ void reset_operations(bool wanted, InfoText& info);
 bool operations_are_followed();
 // The session has begun, its gate is open: asks PyTorch to call us from now on, once a process. Takes a lock of PyTorch's for a
 // moment; not from a signal handler.
-void begin_operations();
+void begin_operations(u64 generation);
 
 // What the calling thread is in.
 inline constexpr u64 kNoSequence = ~0ull;

@@ -1,8 +1,9 @@
 // Where CPython keeps what a stack needs: a thread's innermost frame, a frame's caller, code and instruction, a code
 // object's names and lines. By minor version, 3.8 … 3.13: within one these do not move (its ABI). Every number was taken
-// from that version's headers; tests/python/ holds each against the interpreter's own `traceback`.
+// from that version's headers; tests/e2e/records/test_python_lines.py holds each against the interpreter's own frames.
 //
-// Nothing here takes the GIL, allocates, or calls into the interpreter but for four functions that only read.
+// Nothing here takes the GIL or allocates. Three functions of the interpreter's are called: PyGILState_GetThisThreadState
+// and Py_IsFinalizing only read; Py_GetVersion, once, writes the same text anew into the interpreter's own buffer.
 #pragma once
 
 #include "base/types.h"
@@ -11,7 +12,6 @@
 namespace gputrace {
 
 struct PythonLayout {
-  u32 minor;  // 3.minor
   LineTableKind lines;
   u8 thread_id;                         // PyThreadState: pthread_self() of its thread, eight bytes
   u8 thread_frame;                      // PyThreadState: the innermost frame, or a block that points to it

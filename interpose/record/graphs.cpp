@@ -1,8 +1,6 @@
 #include "interpose/record/graphs.h"
 
-#include <sys/mman.h>
-
-#include "base/raw_syscall.h"
+#include "base/mapped_memory.h"
 #include "interpose/hot/session.h"
 #include "interpose/lookup/driver_query.h"
 #include "interpose/record/make_record.h"
@@ -24,15 +22,13 @@ class NodeList {
     read_ = count == 0;
     if (!count) return;
     mapped_ = align_up(count * sizeof(CUgraphNode), 4096);
-    const long memory = raw_syscall(SYS_mmap, 0, static_cast<long>(mapped_), PROT_READ | PROT_WRITE,
-                                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory < 0 && memory > -4096) return;
-    nodes_ = reinterpret_cast<CUgraphNode*>(memory);
+    nodes_ = map_memory<CUgraphNode>(mapped_);
+    if (!nodes_) return;
     read_ = query.cuGraphGetNodes(graph, nodes_, &count) == CUDA_SUCCESS;
     count_ = read_ ? count : 0;
   }
   ~NodeList() {
-    if (nodes_) raw_syscall(SYS_munmap, raw_pointer(nodes_), static_cast<long>(mapped_));
+    if (nodes_) unmap_memory(nodes_, mapped_);
   }
   NodeList(const NodeList&) = delete;
   NodeList& operator=(const NodeList&) = delete;

@@ -8,6 +8,7 @@
 
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "base/own_stack.h"
 #include "base/raw_syscall.h"
 #include "interpose/calls.h"
@@ -64,12 +65,6 @@ bool wipe_in_children(void* page, u64 size) {
   return raw_syscall(SYS_madvise, raw_pointer(page), static_cast<long>(size), kWipeOnFork) == 0;
 }
 
-char* map_private(u64 size) {
-  const long mapped =
-      raw_syscall(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return mapped < 0 && mapped > -4096 ? nullptr : reinterpret_cast<char*>(mapped);
-}
-
 // ------------------------------------------------------------------ end of a thread
 
 void thread_ended(void*) {
@@ -123,7 +118,7 @@ struct Texts {
 constexpr u64 kTextsSize = 2 * kScratchSize + kInfoCapacity;
 
 bool write_texts(Texts& texts) {
-  texts.memory = map_private(kTextsSize);
+  texts.memory = map_memory<char>(kTextsSize);
   if (!texts.memory) return false;
   texts.info = texts.memory + kScratchSize;
   texts.scratch = texts.info + kInfoCapacity;
@@ -164,7 +159,7 @@ int start_writer(int segment, char* scratch) {
 }
 
 int adopt(const CreatedSegment& segment) {
-  char* ledgers = map_private(u64{segment.header->slot_count} * sizeof(SlotLedger));
+  char* ledgers = map_memory<char>(u64{segment.header->slot_count} * sizeof(SlotLedger));
   if (!ledgers) return ENOMEM;
   producer.thread_joined = watch_thread_end;
   adopt_segment(segment.base, reinterpret_cast<SlotLedger*>(ledgers));
@@ -220,7 +215,7 @@ int start_with(Texts& texts) {
   // The mapping lives on; a closed descriptor is one that the host cannot stumble over.
   if (!error || segment.fd != request.file) raw_syscall(SYS_close, segment.fd);
   if (error) {
-    raw_syscall(SYS_munmap, raw_pointer(segment.base), static_cast<long>(segment.header->segment_size));
+    unmap_memory(segment.base, segment.header->segment_size);
     return error;
   }
   previous_random_id = identity.random_id;
@@ -249,7 +244,7 @@ int start_session() {
   Texts texts{};
   const int error = write_texts(texts) ? start_with(texts) : ENOMEM;
   if (error) say_untraced(error, texts);
-  if (texts.memory) raw_syscall(SYS_munmap, raw_pointer(texts.memory), kTextsSize);
+  if (texts.memory) unmap_memory(texts.memory, kTextsSize);
   if (!error) note_began();
   return error;
 }
@@ -266,7 +261,7 @@ void start_once() {
   }
   producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
-  begin_operations();
+  begin_operations(generation);
   if (!begin_python_stacks(generation) && producer.clock == ClockKind::Tsc)
     gate.launch.store(generation, std::memory_order_release);
 }

@@ -4,12 +4,12 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/session/children.h"
@@ -89,10 +89,8 @@ int run_middle(void* data) {
 int start_sidecar(const SidecarLaunch& launch) {
   const auto clone = reinterpret_cast<Clone>(find_libc_function("clone"));
   if (!clone) return ENOSYS;
-  const long stacks =
-      raw_syscall(SYS_mmap, 0, 2 * kStackSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (stacks < 0 && stacks > -4096) return static_cast<int>(-stacks);
-  char* base = reinterpret_cast<char*>(stacks);
+  char* const base = map_memory<char>(2 * kStackSize);
+  if (!base) return ENOMEM;
   Plan plan{&launch, clone, base + 2 * kStackSize, 0, 0};
   const u64 all = ~0ull;
   u64 before = 0;
@@ -105,7 +103,7 @@ int start_sidecar(const SidecarLaunch& launch) {
     }
   }
   raw_syscall(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&before), 0, sizeof before);
-  raw_syscall(SYS_munmap, stacks, 2 * kStackSize);
+  unmap_memory(base, 2 * kStackSize);
   if (!plan.error && adopts_orphans()) hide_child(plan.sidecar);
   return plan.error;
 }

@@ -70,148 +70,15 @@ async def tasks():
 
 
 def far_apart():
-    # A line more than 127 lines behind its function's first, and one that comes before the one before it.
-    x = 0
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
-    x += 1
+    """Lines further apart than one entry of a line table holds (127), in a function whose first line lies beyond 300."""
+    call = 'n = here(); cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(n))'
+    gap, body = '\n' * 200, '\n    '
+    text = gap + gap + f'def f():{body}{call}{gap}{body}x = ({gap}here.__name__,{body}1){body}{call}{gap}{gap}{body}{call}\nf()\n'
+    exec(compile(text, '<far apart>', 'exec'), dict(globals()))
+
+
+def out_of_order():
+    # One that comes before the one before it.
     for _ in (
             0, 1):
         n = here(); cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(n))
@@ -243,6 +110,7 @@ def everything(round_number):
     except StopIteration:
         pass
     far_apart()
+    out_of_order()
     sorted([3, 1, 2], key=lambda x: plain() or x)
     for i in range(20):
         made_and_thrown_away(i + round_number)

@@ -1,0 +1,23 @@
+// The frames of a thread as they are read at a call: three words each, enough to tell whether a frame was seen before.
+// What they mean (names, files, lines) is written down once, by frame_table.h.
+#pragma once
+
+#include "base/types.h"
+#include "interpose/python/python_layout.h"
+
+namespace gputrace {
+
+inline constexpr u32 kMaxFrames = 128;  // innermost ones; what is above them is not told
+
+struct SeenFrame {
+  u64 code;
+  u64 instruction;  // index or address, doubled; + 1 where it runs as a generator
+  u64 sign;         // what the code is: tells a new code object at an old one's address
+  bool operator==(const SeenFrame& other) const = default;
+};
+
+// Hot. The frames of the calling thread, innermost first, into kMaxFrames places; returns how many. `thread`: its
+// PyThreadState. The layout has been proven: reads are plain ones.
+u32 read_frames(const PythonLayout& layout, u64 thread, SeenFrame* frames);
+
+}  // namespace gputrace
