@@ -20,6 +20,7 @@
 #include "analysis/facts/library_facts.h"
 #include "analysis/facts/occupancy.h"
 #include "analysis/facts/source_lines.h"
+#include "analysis/facts/tensor_facts.h"
 #include "base/types.h"
 #include "trace/record.h"
 
@@ -256,6 +257,7 @@ struct ProcessTrace {
   std::vector<CopyGroup> copies;
   std::vector<MemoryPool> pools;
   std::vector<DeviceMemory> device_memory;
+  std::vector<FrameworkMemory> tensors;
   std::vector<Graph> graphs;
   std::vector<Device> devices;
   std::vector<ThreadFacts> threads;

@@ -55,6 +55,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       functions_(facts.functions, facts.modules, reader.texts(), timeline_),
       graphs_(facts.graphs),
       ledger_(facts),
+      tensors_(facts),
       loops_(reader.threads().size()),
       threads_(reader.threads().size()),
       timeline_(reader, window),
@@ -197,7 +198,10 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     return timeline_.device_stream(value, context_index(value.context_handle));
   }
   if (type == RecordType::Stack) return on_stack(decode<Stack>(record), threads_[thread]);
-  if (type == RecordType::Operation) return on_operation(decode<Operation>(record), threads_[thread]);
+  if (type == RecordType::Operation) return on_operation(decode<Operation>(record), thread);
+  if (type == RecordType::TensorMemory) {
+    return tensors_.changed(decode<TensorMemory>(record), thread, threads_[thread].stack, clock_.nanos(record.begin));
+  }
   if (type == RecordType::Gap) threads_[thread].stack = 0;  // the next one may be among what was lost
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
@@ -285,6 +289,7 @@ void ProcessBuilder::name_callers() {
 void ProcessBuilder::finish() {
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   facts_.loops = loops_.finish();
+  tensors_.finish();
   merge_timeline(timeline_.finish(), facts_);
   name_callers();
   code_.link(facts_.modules, facts_.functions);

@@ -11,6 +11,7 @@
 #include "analysis/pass/function_table.h"
 #include "analysis/pass/graph_table.h"
 #include "analysis/pass/memory_ledger.h"
+#include "analysis/pass/tensor_memory.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/read/tick_clock.h"
 #include "analysis/read/time_window.h"
@@ -60,7 +61,7 @@ class ProcessBuilder {
   void on_order(const Moment& at);
   void on_stack_frame(const StackFrame& value);
   void on_stack(const Stack& value, ThreadState& thread);
-  void on_operation(const Operation& value, ThreadState& thread);
+  void on_operation(const Operation& value, u32 thread);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost };
   CallSort sort_of(u16 id);
@@ -112,6 +113,7 @@ class ProcessBuilder {
   FunctionTable functions_;
   GraphTable graphs_;
   MemoryLedger ledger_;
+  TensorLedger tensors_;
   LaunchLoops loops_;
   std::vector<ThreadState> threads_;
   std::vector<u32> calls_by_id_;

@@ -145,13 +145,15 @@ bool is_in_session(const ThreadState& thread) {
   return thread.generation == generation || enter_session();
 }
 
+// Near above where the thread's stack is now: it is part of it.
+GT_HOT bool on_stack(u64 address) { return address - stack_address() < 1u << 20; }
+
 // Operations that end on another thread never end here. Most lie on the stack: what lies below a new one, which is deeper
 // than all that have not ended, is gone.
 void leave_what_is_gone(ThreadOperations& operations, u64 function) {
   constexpr u64 kNear = 1u << 20;
-  const u64 stack = stack_address();
-  const auto on_stack = [&](u64 at) { return at - stack < kNear; };
   if (!on_stack(function)) return;
+  const u64 stack = stack_address();
   while (operations.depth > 0) {
     const u64 last = operations.open[operations.depth - 1].function;
     const bool is_gone = last < stack ? stack - last < kNear : on_stack(last) && last <= function;
@@ -258,6 +260,7 @@ OperationsUnderWay operations_under_way() {
   if (!operations || operations->depth == 0) return result;
   const u32 depth = operations->depth;
   result.frame = operations->open[depth - 1].frame;
+  if (on_stack(operations->open[depth - 1].function)) result.instance = operations->open[depth - 1].begin;
   for (u32 i = depth; i-- > 0 && !result.backward;) {
     const OpenOperation& open = operations->open[i];
     // What the engine does for an operation of the backward pass after its own work (sums to the shape that is wanted) is its.

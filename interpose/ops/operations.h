@@ -24,6 +24,8 @@ struct OperationsUnderWay {
   u64 sequence =
       kNoSequence;  // autograd's number: of the innermost one of a backward pass, else of the innermost that has one
   bool backward = false;  // that one is of the backward pass
+  Ticks instance = 0;  // when the innermost one began, where it lies on the thread's stack: no Python code runs between
+                       // two calls from the same place in it but what it calls itself; 0: not known
 };
 OperationsUnderWay operations_under_way();
 

@@ -23,6 +23,8 @@ struct alignas(64) ThreadStack {
   u64 incarnation;               // of the slot, +1; 0: no record yet
   SeenFrame frames[kMaxFrames];  // outermost first
   u32 ids[kMaxFrames];
+  Ticks instance;  // of the operation in which `found` was read; 0: none
+  u32 found_count;
   SeenFrame found[kMaxFrames];  // innermost first: the stack that is being read
 };
 
@@ -138,13 +140,17 @@ GT_COLD bool try_to_prove(const FinishedCall& call, u64 thread) {
 }
 
 // How many frames were found.
-u32 read_python(const FinishedCall& call, ThreadStack& last) {
-  const Proven known = proven.load(std::memory_order_acquire);
-  if (!interpreter.layout || known == Proven::No || interpreter.is_finalizing()) return 0;
+u32 read_python(const FinishedCall& call, ThreadStack& last, Ticks instance) {
+  const Proven layout = proven.load(std::memory_order_acquire);
+  if (!interpreter.layout || layout == Proven::No || interpreter.is_finalizing()) return 0;
   const u64 python_thread = interpreter.thread_state();
-  if (!python_thread || (known != Proven::Yes && !try_to_prove(call, python_thread))) return 0;
+  if (!python_thread || (layout != Proven::Yes && !try_to_prove(call, python_thread))) return 0;
   if (load(python_thread + interpreter.layout->thread_id) != static_cast<u64>(pthread_self())) return 0;
-  return read_frames(*interpreter.layout, python_thread, last.found);
+  // Within one operation of C++ the frames are those of its first call, unless it calls Python itself.
+  const u32 known = instance != 0 && instance == last.instance ? last.found_count : 0;
+  last.instance = instance;
+  last.found_count = read_frames(*interpreter.layout, python_thread, last.found, known);
+  return last.found_count;
 }
 
 }  // namespace
@@ -198,7 +204,7 @@ void read_stack() {
   const OperationsUnderWay operations = operations_under_way();
   Found found;
   found.operation = operations.frame;
-  found.frames = read_python(call, last);
+  found.frames = read_python(call, last, operations.instance);
   found.frame = identify(call, last, found.frames);
   if (operations.sequence != kNoSequence) {
     if (!operations.backward && found.frame) {

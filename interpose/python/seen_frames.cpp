@@ -34,7 +34,7 @@ GT_HOT u64 sign_of(const PythonLayout& layout, u64 code) {
 
 }  // namespace
 
-u32 read_frames(const PythonLayout& layout, u64 thread, SeenFrame* frames) {
+u32 read_frames(const PythonLayout& layout, u64 thread, SeenFrame* frames, u32 known) {
   u64 frame = load(thread + layout.thread_frame);
   if (layout.block_frame != kNoPointer) frame = load(frame + layout.block_frame);
   u32 count = 0;
@@ -45,7 +45,10 @@ u32 read_frames(const PythonLayout& layout, u64 thread, SeenFrame* frames) {
       const u64 instruction =
           is_object ? *reinterpret_cast<const u32*>(frame + layout.instruction) : load(frame + layout.instruction);
       const u64 generator = !is_object && *reinterpret_cast<const u8*>(frame + layout.owner) == kOwnedByGenerator;
-      frames[count++] = {code, instruction << 1 | generator, sign_of(layout, code)};
+      SeenFrame& seen = frames[count];
+      if (count >= known || seen.code != code) seen = {code, 0, sign_of(layout, code)};
+      seen.instruction = instruction << 1 | generator;
+      ++count;
     }
     frame = load(frame + layout.caller);
   }

@@ -17,7 +17,8 @@ struct SeenFrame {
 };
 
 // Hot. The frames of the calling thread, innermost first, into kMaxFrames places; returns how many. `thread`: its
-// PyThreadState. The layout has been proven: reads are plain ones.
-u32 read_frames(const PythonLayout& layout, u64 thread, SeenFrame* frames);
+// PyThreadState. The layout has been proven: reads are plain ones. `known`: so many of `frames` were read a moment ago,
+// since when no code object can have taken another one's place.
+u32 read_frames(const PythonLayout& layout, u64 thread, SeenFrame* frames, u32 known);
 
 }  // namespace gputrace

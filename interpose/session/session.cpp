@@ -19,6 +19,7 @@
 #include "interpose/lookup/named_variables.h"
 #include "interpose/nvtx/nvtx.h"
 #include "interpose/ops/operations.h"
+#include "interpose/ops/tensor_memory.h"
 #include "interpose/python/python_stack.h"
 #include "interpose/record/context_facts.h"
 #include "interpose/session/begin_or_not.h"
@@ -181,6 +182,7 @@ int start_with(Texts& texts) {
   if (!request.budget) return ENOMEM;
   reset_python_stacks(options.collect_python, info);
   reset_operations(options.collect_operations, info);
+  reset_tensor_memory(options.collect_operations);
   configure_device_collection(options, request.budget);
   request.clock = detect_clock();
   request.on_full = options.on_full;

@@ -144,7 +144,7 @@ def _compare_flops(process, said):
 
 
 def _compare_memory(process, said):
-    """Each segment of PyTorch's allocator is one cudaMalloc: the report has at least those."""
+    """Each segment of PyTorch's allocator is one cudaMalloc: the report has at least those. What the allocator gives out is told exactly."""
     pools = [row for row in report(process, 'memory')['sections']['memory']['rows'] if row['device'] is not None and row['pool'].startswith('device')]
     allocations, wanted = sum(row['allocations'] for row in pools), said['memory'].get('segment.all.allocated', 0)
     if allocations < wanted:
@@ -152,6 +152,13 @@ def _compare_memory(process, said):
     peak, reserved = sum(row['peak_bytes'] for row in pools), said['memory'].get('reserved_bytes.all.peak', 0)
     if peak < reserved:
         yield Difference('memory', f'peak of {peak} bytes in the report, {reserved} reserved by the allocator at its peak')
+    inside = [row for row in report(process, 'memory')['sections']['memory']['rows'] if row['pool'] == 'PyTorch']
+    # Frees at the end of the process come after what the program could ask.
+    for column, wanted in (('allocations', said['memory'].get('allocation.all.allocated', 0)),
+                           ('peak_bytes', said['memory'].get('allocated_bytes.all.peak', 0))):
+        told = sum(row[column] for row in inside)
+        if told != wanted:
+            yield Difference('memory', f"{column}: {told} of PyTorch's allocator in the report, {wanted} by memory_stats")
 
 
 def compare(profiled, exported):

@@ -15,6 +15,8 @@ ROUTES = {'dlsym', 'dlopen', 'dlerror', 'cuGetProcAddress', 'cuGetProcAddress_v2
           'wait', 'waitpid', 'wait3', 'wait4', 'waitid',
           # By which a program forbids system calls to itself.
           'prctl', 'syscall',
+          # By which PyTorch's allocator tells what it gives out.
+          '_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE', '_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE',
           # By which another client of CUPTI comes and goes.
           'cuptiSubscribe', 'cuptiSubscribe_v2', 'cuptiUnsubscribe', 'cuptiFinalize', 'cuptiActivityRegisterCallbacks',
           'cuptiSetThreadIdType', 'cuptiActivitySetAttribute',

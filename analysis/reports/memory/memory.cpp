@@ -1,4 +1,5 @@
 // Memory: allocations by device and pool, with the largest sum that was live at once.
+#include <algorithm>
 #include <map>
 
 #include "analysis/reports/section_report.h"
@@ -8,16 +9,24 @@
 namespace gputrace {
 namespace {
 
+constexpr const char* kFrameworkPool = "PyTorch";
+
 void fill_memory(const LoadedRun& run, Table& table) {
   struct PoolRow {
     Value device;
     u64 allocations = 0, frees = 0, peak_bytes = 0, highest = 0, live = 0, capacity = 0;
+    u64 reserved = 0;  // by a framework's allocator, at its peak
+    bool is_framework = false;
     Nanos peak_at = 0;
     std::size_t processes = 0;
   };
   const DeviceMap devices(run);
   std::map<std::pair<i64, std::string>, PoolRow> rows;
   bool summed = false;
+  const auto capacity = [](const ProcessTrace& process, i32 device) {
+    const Device* facts = DeviceMap::facts(process, device);
+    return facts ? facts->memory_bytes : 0;
+  };
   for (std::size_t p = 0; p < run.processes.size(); ++p) {
     const ProcessTrace& process = run.processes[p];
     for (const MemoryPool& pool : process.pools) {
@@ -31,7 +40,23 @@ void fill_memory(const LoadedRun& run, Table& table) {
       summed = summed || row.processes > 0;
       row.peak_bytes += pool.peak_bytes;
       ++row.processes;
-      if (const Device* facts = DeviceMap::facts(process, pool.device)) row.capacity = facts->memory_bytes;
+      row.capacity = std::max(row.capacity, capacity(process, pool.device));
+    }
+    for (const FrameworkMemory& memory : process.tensors) {
+      if (memory.allocations == 0) continue;
+      const Value device = devices.number(p, memory.device);
+      PoolRow& row = rows[{is_null(device) ? -1 : std::get<i64>(device), kFrameworkPool}];
+      row.device = device;
+      row.is_framework = true;
+      row.allocations += memory.allocations;
+      row.frees += memory.frees;
+      row.live += memory.allocated;
+      if (memory.peak_bytes > row.highest) row.highest = memory.peak_bytes, row.peak_at = memory.peak_at;
+      summed = summed || row.processes > 0;
+      row.peak_bytes += memory.peak_bytes;
+      row.reserved += memory.peak_reserved_bytes;
+      ++row.processes;
+      row.capacity = std::max(row.capacity, capacity(process, memory.device));
     }
   }
   if (summed)
@@ -40,15 +65,14 @@ void fill_memory(const LoadedRun& run, Table& table) {
   const bool holes = ledger_has_holes(run);
   if (holes) table.notes.push_back("peak and live at end are not known: " + std::string(kHolesInTheLedger));
   for (const auto& [key, row] : rows) {
-    table.rows.push_back({row.device,
-                          key.second,
-                          number(row.allocations),
-                          number(row.frees),
-                          holes ? Value() : number(row.peak_bytes),
-                          row.allocations && !holes ? Value(row.peak_at) : Value(),
-                          holes ? Value() : number(row.live),
-                          row.capacity && !is_null(row.device) ? number(row.capacity) : Value(),
-                          {}});
+    // Every record of a framework's allocator has its totals: what was lost leaves no hole in them.
+    const bool known = row.is_framework || !holes;
+    table.rows.push_back(
+        {row.device, key.second, number(row.allocations), number(row.frees), known ? number(row.peak_bytes) : Value(),
+         row.allocations && known ? Value(row.peak_at) : Value(), known ? number(row.live) : Value(),
+         row.capacity && !is_null(row.device) ? number(row.capacity) : Value(),
+         row.reserved ? Value(1.0 - static_cast<double>(row.peak_bytes) / static_cast<double>(row.reserved))
+                      : Value()});
   }
   sort_table(table, "peak_bytes");
 }
@@ -72,7 +96,9 @@ extern constexpr SectionReport memory_report = {
                 {"fragmentation", Unit::Ratio}},
     .notes =
         {"bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
-         "fragmentation cannot be seen from outside the driver"},
+         "PyTorch = its caching allocator, which gives out what it has from the driver: its bytes are within device's, "
+         "pool's or "
+         "vmm's; fragmentation = 1 - allocated / reserved at its peak; the driver's own cannot be seen"},
     .fill = fill_memory,
 };
 

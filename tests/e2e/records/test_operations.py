@@ -3,57 +3,8 @@
 # calls lie within them. What real versions of PyTorch say is compared by `./dev frameworks`.
 import sys
 
-from harness import *
+from torch_mock import *
 
-LIBRARY = r'''
-#include <cstdint>
-#include <cstring>
-#include <string>
-namespace at {
-struct ObserverContext;
-struct RecordFunction {  // as far as it is read
-  char before[96]; uint8_t scope; char between[63];
-  union { const void* schema; const char* text; };
-  char rest[LONG ? 24 : 0];
-  uint8_t is_schema; char pad[7];
-  int64_t sequence;
-  const char* name() const;
-};
-static_assert(sizeof(RecordFunction) == (LONG ? 208 : 184));
-struct RecordFunctionCallback {
-  void* (*start)(void*, const RecordFunction&);
-  void (*end)(const RecordFunction&, void*);
-  double probability; bool scopes[10]; bool needs[3];
-};
-static RecordFunctionCallback callback;
-static int callbacks;
-__attribute__((visibility("default"))) uint64_t addGlobalCallback(RecordFunctionCallback given) { callback = given; ++callbacks; return 1; }
-const char* RecordFunction::name() const { return is_schema ? *static_cast<const char* const*>(schema) : text; }
-__attribute__((visibility("default"))) const char* force(const RecordFunction& f) { return f.name(); }
-}
-#if LONG
-namespace at { __attribute__((visibility("default"))) std::string show_config() { return ""; } }
-#endif
-struct Schema { const char* name; };
-extern "C" int registered() { return at::callbacks; }
-// One operation around `inside`.
-extern "C" void operation(const char* name, int is_schema, int scope, long sequence, void (*inside)()) {
-  static Schema schemas[16]; static char names[16][64];
-  at::RecordFunction function{};
-  function.scope = scope; function.is_schema = is_schema; function.sequence = sequence; function.text = name;
-  if (is_schema) {
-    int i = 0;
-    while (schemas[i].name && strcmp(schemas[i].name, name)) ++i;
-    if (!schemas[i].name) schemas[i].name = strcpy(names[i], name);
-    function.schema = &schemas[i];
-  }
-  BROKEN
-  void* context = &context;
-  if (at::callback.start) at::callback.start(&context, function);
-  inside();
-  if (at::callback.start) at::callback.end(function, context);
-}
-'''
 PROGRAM = r'''
 import ctypes, sys, threading
 torch = ctypes.PyDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
@@ -106,15 +57,7 @@ void backward(Operation o, int (*c)(void*), void* x, int (*s)(unsigned long, uns
 
 def framework(version, long_strings=True, broken=''):
     """A program's words, on a PyTorch of that version."""
-    place = scratch('torch')
-    os.makedirs(os.path.join(place, 'lib'))
-    with open(os.path.join(place, 'version.py'), 'w') as file:
-        file.write(f"__all__ = ['__version__']\n__version__ = '{version}+cu132'\n")
-    text = LIBRARY.replace('LONG', '1' if long_strings else '0').replace('BROKEN', broken)
-    source, library = scratch('torch.cpp'), os.path.join(place, 'lib', 'libtorch_cpu.so')
-    with open(source, 'w') as file:
-        file.write(text)
-    subprocess.run(['g++', '-std=c++17', '-O1', '-fPIC', '-shared', source, '-o', library], check=True)
+    library = torch_library(version, long_strings, broken)
     backward = compiled('backward.c', BACKWARD, '-shared', '-fPIC', '-lpthread')
     script = scratch('program.py')
     with open(script, 'w') as file:

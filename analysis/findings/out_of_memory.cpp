@@ -1,0 +1,65 @@
+// A framework's allocator that could not give what was asked of it.
+#include <fmt/format.h>
+
+#include "analysis/findings/rules.h"
+#include "analysis/run/quality.h"
+#include "analysis/run/sites.h"
+#include "analysis/words/human.h"
+
+namespace gputrace {
+namespace {
+
+// What most of the memory was for when it held most.
+const TensorPart* largest_part(const FrameworkMemory& memory) {
+  const TensorPart* largest = nullptr;
+  for (const TensorPart& part : memory.at_peak) {
+    if (!largest || part.bytes > largest->bytes) largest = &part;
+  }
+  return largest;
+}
+
+void judge_refusals(const ProcessTrace& process, const FrameworkMemory& memory, Findings& found) {
+  std::string most;
+  if (const TensorPart* part = largest_part(memory)) {
+    most = fmt::format("; most of it {}, {}", kTensorKinds[static_cast<std::size_t>(part->kind)],
+                       human_bytes(part->bytes));
+  }
+  Finding finding{
+      "out-of-memory",
+      Severity::Problem,
+      "memory-peak",
+      fmt::format("{}: {} refused by PyTorch's allocator on device {} for want of memory, the largest {}; at its "
+                  "peak it had given out {} of the {} that it held{}",
+                  name_of(process), counted(memory.refused, "allocation"), memory.device,
+                  human_bytes(memory.refused_bytes), human_bytes(memory.peak_bytes),
+                  human_bytes(memory.peak_reserved_bytes), most),
+      "a smaller batch, activation checkpointing, a narrower type; where much is reserved and unused: "
+      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+      {{"device", static_cast<i64>(memory.device)},
+       {"refused", number(memory.refused)},
+       {"largest_refused_bytes", number(memory.refused_bytes)},
+       {"peak_bytes", number(memory.peak_bytes)},
+       {"reserved_bytes", number(memory.peak_reserved_bytes)},
+       {"pid", static_cast<i64>(process.who.pid)}}};
+  finding.site = site_of_origin(process.lines, memory.refused_origin, FileNames(process));
+  found.push_back(std::move(finding));
+}
+
+void find_out_of_memory(const LoadedRun& run, Findings& found) {
+  for (const ProcessTrace& process : run.processes) {
+    for (const FrameworkMemory& memory : process.tensors) {
+      if (memory.refused) judge_refusals(process, memory, found);
+    }
+  }
+}
+
+}  // namespace
+
+extern constexpr FindingRule out_of_memory_rule = {
+    .findings = {{"out-of-memory",
+                  "allocations that PyTorch's allocator refused; `memory-peak` has what the memory was for"}},
+    .needs = {Need::Operations},
+    .find = find_out_of_memory,
+};
+
+}  // namespace gputrace
