@@ -12,6 +12,7 @@ void fill_memory(const LoadedRun& run, Table& table) {
   struct PoolRow {
     Value device;
     u64 allocations = 0, frees = 0, peak_bytes = 0, highest = 0, live = 0, capacity = 0;
+    u64 certain_peak = 0, certain_live = 0;  // where records were lost
     Nanos peak_at = 0;
     std::size_t processes = 0;
   };
@@ -30,6 +31,9 @@ void fill_memory(const LoadedRun& run, Table& table) {
       if (pool.peak_bytes > row.highest) row.highest = pool.peak_bytes, row.peak_at = pool.peak_at;
       summed = summed || row.processes > 0;
       row.peak_bytes += pool.peak_bytes;
+      const bool lost = process.dropped != 0 || !process.damage.empty();
+      row.certain_peak = std::max(row.certain_peak, lost ? pool.certain_peak_bytes : pool.peak_bytes);
+      row.certain_live += lost ? pool.certain_live_bytes : pool.live_bytes;
       ++row.processes;
       if (const Device* facts = DeviceMap::facts(process, pool.device)) row.capacity = facts->memory_bytes;
     }
@@ -38,7 +42,12 @@ void fill_memory(const LoadedRun& run, Table& table) {
     table.notes.push_back(
         "several processes share a pool's row: peak = the sum of their own peaks, not all at one time");
   const bool holes = ledger_has_holes(run);
-  if (holes) table.notes.push_back("peak and live at end are not known: " + std::string(kHolesInTheLedger));
+  if (holes) {
+    table.notes.push_back("peak and live at end are not known: " + std::string(kHolesInTheLedger));
+    table.notes.push_back(
+        "at least: what was allocated, and had not been freed when the next record was lost: a lower bound; there is no "
+        "upper one");
+  }
   for (const auto& [key, row] : rows) {
     table.rows.push_back({row.device,
                           key.second,
@@ -48,7 +57,9 @@ void fill_memory(const LoadedRun& run, Table& table) {
                           row.allocations && !holes ? Value(row.peak_at) : Value(),
                           holes ? Value() : number(row.live),
                           row.capacity && !is_null(row.device) ? number(row.capacity) : Value(),
-                          {}});
+                          {},
+                          holes ? number(row.certain_peak) : Value(),
+                          holes ? number(row.certain_live) : Value()});
   }
   sort_table(table, "peak_bytes");
 }
@@ -69,7 +80,9 @@ extern constexpr SectionReport memory_report = {
                 {"peak_at_ns", Unit::Nanos, Hint::Detail},
                 {"live_at_end_bytes", Unit::Bytes},
                 {"capacity_bytes", Unit::Bytes},
-                {"fragmentation", Unit::Ratio}},
+                {"fragmentation", Unit::Ratio},
+                extra({"peak_at_least_bytes", Unit::Bytes}),
+                extra({"live_at_least_bytes", Unit::Bytes})},
     .notes =
         {"bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
          "fragmentation cannot be seen from outside the driver"},
