@@ -209,8 +209,9 @@ pageable = ctypes.create_string_buffer(120 * KiB)
 where = result if not planted else ctypes.cast(pageable, ctypes.c_void_p)
 for i in range(30):
     d('cuMemcpyHtoDAsync_v2', device, where, size(120 * KiB), main)
+    nap(0.0006)
     d.launch(k, stream=main)
-    nap(0.0008)
+    nap(0.0003)
 wait()
 '''),
     ('allocation', 'allocating and freeing in the loop', 'allocation-in-loop', {'SIMGPU_CALL_TIME': '400us'}, '''

@@ -21,6 +21,10 @@ bool earlier(const TapeCall& a, const TapeCall& b) {
   return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
 }
 
+bool never_waits(const CopyKey& key) {
+  return key.asynchronous && key.memory != HostMemory::Pageable && key.memory != HostMemory::Unknown;
+}
+
 // The call in which an operation was given, or a wait lies, among the first `count` calls, which are in order; kNone: none.
 template <typename Inner>
 u32 call_around(const std::vector<TapeCall>& calls, std::size_t count, const Inner& inner) {
@@ -57,7 +61,7 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies) {
   infer_functions(tape);
   take_calls(tape);
   find_sequences(tape);
-  find_blocking(tape);
+  find_blocking(tape, copies);
   find_lags(tape);
   find_copies(tape, copies);
   order(tape);
@@ -164,8 +168,9 @@ void Replay::block(u32 call, u32 waits, u32 count, const Tape& tape) {
   made.own = kNotSeen;
 }
 
-// Waits and queries that were told, by thread and time; and copies that had ended when their call returned.
-void Replay::find_waits(const Tape& tape) {
+// Waits and queries that were told, by thread and time; and copies that had ended when their call returned, but for those that
+// are asynchronous by what CUDA promises, however short they are.
+void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies) {
   for (const TapeWait& each : tape.waited) {
     const u32 call = call_around(tape.calls, tape.calls.size(), each);
     if (call == kNone) continue;
@@ -178,6 +183,7 @@ void Replay::find_waits(const Tape& tape) {
     const u32 call = operations_[i].call;
     if (call == kNone || each.finish > tape.calls[call].end) continue;
     if (calls_[call].kind != HostLog::Kind::Copy) continue;
+    if (each.target < copies.size() && never_waits(copies[each.target].key)) continue;
     waits_.push_back(i);
     block(call, static_cast<u32>(waits_.size()) - 1, 1, tape);
   }
@@ -217,8 +223,8 @@ void Replay::find_implicit_waits(const Tape& tape) {
   for (const u32 call : calls) calls_[call].looped = calls_[call].looped && looped >= kLoopTimes;
 }
 
-void Replay::find_blocking(const Tape& tape) {
-  find_waits(tape);
+void Replay::find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+  find_waits(tape, copies);
   std::vector<Nanos> owns, wakes;
   for (const Call& each : calls_) {
     if (each.waits_count == 0 || each.kind == HostLog::Kind::Query) continue;
