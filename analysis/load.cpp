@@ -168,9 +168,9 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
     builder.add(run, stream);
     return true;
   });
+  for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
   process.unknown_records = stream.unknown_records();
-  for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
   return process;
 }

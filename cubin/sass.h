@@ -23,9 +23,9 @@ struct KernelScan {
   std::uint64_t mma = 0;           // MmaClass bits
   std::uint64_t precision = 0;     // PrecisionBits: input types of the matrix instructions
   std::uint32_t flags = 0;         // CodeKernelFlags
-  std::uint32_t instructions = 0;  // counts are of machine code; of PTX all are 0
+  std::uint32_t instructions = 0;  // of machine code; of PTX 0
   std::uint32_t mma_instructions = 0;
-  std::uint32_t fp64 = 0, fp32 = 0, fp16 = 0, bf16 = 0;  // the rest's floating-point mix, by instructions
+  std::uint32_t fp64 = 0, fp32 = 0, fp16 = 0, bf16 = 0;  // the rest's floating-point mix, by instructions; PTX's too
   std::optional<std::uint32_t> registers, static_shared_bytes, local_bytes, max_threads;
 };
 

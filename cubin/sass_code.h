@@ -22,7 +22,8 @@ inline constexpr std::uint32_t kFirstScannedArchitecture = 70;  // before: anoth
 // `sm` below 70: nothing is scanned. A tail shorter than an instruction is ignored.
 CodeFacts scan_code(ByteSpan code, std::uint32_t sm);
 
-// What a PTX text says of each of its kernels, by name in text order; class and types as written, no counts.
+// What a PTX text says of each of its kernels, by name in text order; class and types as written; of counts only those of
+// floating-point arithmetic.
 struct PtxMmaFacts {
   std::string_view kernel;
   CodeFacts facts;

@@ -1,4 +1,5 @@
-// PTX that nobody compiled yet: the matrix instructions that its text names, by kernel and the functions it calls.
+// PTX that nobody compiled yet: the matrix instructions and the floating-point arithmetic that its text names, by kernel
+// and the functions it calls.
 #include <algorithm>
 #include <unordered_map>
 
@@ -121,6 +122,19 @@ void matrix(std::string_view word, CodeFacts& facts) {
   facts.precision |= inputs;
 }
 
+// Arithmetic, by the type that its name ends in.
+void arithmetic(std::string_view word, CodeFacts& facts) {
+  static constexpr std::string_view kNames[] = {"add", "sub",  "mul",   "fma", "mad", "div", "rcp", "min",
+                                                "max", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh"};
+  const std::string_view name = word.substr(0, word.find('.'));
+  if (std::find(std::begin(kNames), std::end(kNames), name) == std::end(kNames)) return;
+  const std::string_view type = word.substr(word.rfind('.') + 1);
+  facts.fp64 += type == "f64";
+  facts.fp32 += type == "f32";
+  facts.fp16 += type == "f16" || type == "f16x2";
+  facts.bf16 += type == "bf16" || type == "bf16x2";
+}
+
 void instruction(std::string_view word, CodeFacts& facts) {
   if (word.starts_with("mma.") || word.starts_with("wmma.mma.") || word.starts_with("wgmma.mma_async.") ||
       word.starts_with("tcgen05.mma.")) {
@@ -131,6 +145,8 @@ void instruction(std::string_view word, CodeFacts& facts) {
     }
   } else if (word.starts_with("cp.async.c")) {  // .ca .cg, and not commit_group
     if (!word.starts_with("cp.async.commit")) facts.flags |= kCodeAsyncCopy;
+  } else if (word.find('.') != std::string_view::npos) {
+    arithmetic(word, facts);
   }
 }
 

@@ -61,15 +61,15 @@ u8* ActivityBuffers::request(u64& size, Nanos now) {
   return nullptr;
 }
 
-ActivityBuffers::Buffer* ActivityBuffers::find(const u8* data) {
+u32 ActivityBuffers::find(const u8* data) const {
   const u32 made = made_.load(std::memory_order_acquire);
-  for (u32 i = 0; i < made; ++i) {
-    if (data && buffers_[i].data.load(std::memory_order_relaxed) == data) return &buffers_[i];
+  for (u32 i = 0; data && i < made; ++i) {
+    if (buffers_[i].data.load(std::memory_order_relaxed) == data) return i;
   }
-  return nullptr;
+  return kMost;
 }
 
-bool ActivityBuffers::owns(const u8* data) const { return const_cast<ActivityBuffers*>(this)->find(data) != nullptr; }
+bool ActivityBuffers::owns(const u8* data) const { return find(data) != kMost; }
 
 // Whether those that follow it should be larger or smaller.
 void ActivityBuffers::judge(const Buffer& buffer, Nanos now) {
@@ -83,8 +83,9 @@ void ActivityBuffers::judge(const Buffer& buffer, Nanos now) {
 }
 
 bool ActivityBuffers::complete(u8* data, u64 valid, Nanos now) {
-  Buffer* buffer = find(data);
-  if (!buffer) return false;
+  const u32 index = find(data);
+  if (index == kMost) return false;
+  Buffer* const buffer = &buffers_[index];
   u32 lent = kLent;
   if (!buffer->state.compare_exchange_strong(lent, kCompleted, std::memory_order_acq_rel))
     return true;  // given back twice: the first time counts
@@ -93,7 +94,7 @@ bool ActivityBuffers::complete(u8* data, u64 valid, Nanos now) {
   buffer->era = era();
   buffer->valid = valid < buffer->size ? valid : buffer->size;
   judge(*buffer, now);
-  const u32 number = static_cast<u32>(buffer - buffers_) + 1;
+  const u32 number = index + 1;
   buffer->next = completed_.load(std::memory_order_relaxed);
   while (!completed_.compare_exchange_weak(buffer->next, number, std::memory_order_release,
                                            std::memory_order_relaxed)) {  // pairs with the acquire in take()
@@ -120,9 +121,9 @@ ActivityBuffers::Completed ActivityBuffers::take() {
 }
 
 void ActivityBuffers::give_back(u8* data) {
-  Buffer* buffer = find(data);
-  if (!buffer) return;
-  buffer->state.store(kFree, std::memory_order_release);
+  const u32 index = find(data);
+  if (index == kMost) return;
+  buffers_[index].state.store(kFree, std::memory_order_release);
   unread_.fetch_sub(1, std::memory_order_release);
 }
 

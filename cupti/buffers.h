@@ -49,7 +49,7 @@ class ActivityBuffers {
   u32 held() const { return held_.load(std::memory_order_relaxed); }  // lent to CUPTI now
 
  private:
-  enum State : u32 { kAbsent = 0, kMaking = 1, kFree = 2, kLent = 3, kCompleted = 4, kReading = 5 };
+  enum State : u32 { kAbsent, kFree, kLent, kCompleted, kReading };
   struct Buffer {
     std::atomic<u32> state;
     u32 next;  // number of the one that was completed before it; 0: none. The queue's
@@ -59,7 +59,7 @@ class ActivityBuffers {
     Nanos lent_at;  // written before CUPTI has it
     u32 era;        // written before kCompleted
   };
-  Buffer* find(const u8* data);
+  u32 find(const u8* data) const;  // its index; kMost: it is none of these
   Buffer* take_free(u64 size);
   Buffer* make(u64 size);
   u8* lend(Buffer& buffer, u64& size, Nanos now);

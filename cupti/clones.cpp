@@ -2,9 +2,14 @@
 // callback of a subscriber tells whose clone each is. CUPTI has room for one subscriber, so we are it for the
 // instantiating call alone, and only where nobody else is.
 //
-//   before the call   device_graph_begins(): the control lock is taken, so that no client of the program's is refused
+//   before the call   device_graph_begins(): subscribes
 //   during it         heard(): node and id of its clone, on the instantiating thread
-//   after it          device_graph_node_seen() for each node; device_graph_done() gives the lock back
+//   after it          device_graph_node_seen() for each node; device_graph_done() unsubscribes
+//
+// No lock is held while the program's call runs: it may take long, and may never come back (an exception, a cancelled
+// thread). Whoever needs CUPTI meanwhile ends the subscription (stop_listening()): a client of the program's, our own
+// thread, the next call that makes a graph.
+#include <atomic>
 
 #include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
@@ -37,10 +42,10 @@ struct Clone {
   u64 id;
 };
 
-// Under the control lock.
 struct Listener {
-  void* subscriber;  // nullptr: nobody listens
-  u32 thread;
+  void* subscriber;         // nullptr: we are not subscribed; under the control lock
+  std::atomic<u32> thread;  // that listens; 0: none does, or it was stopped. Set under the lock
+  // The listening thread's.
   Clone* clones;  // kMost of them, once made
   u32 count;
   u32 next;  // where the last one was found: nodes are asked for in the order in which they were cloned, mostly
@@ -49,8 +54,16 @@ constinit Listener listener{};
 
 u32 own_tid() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
 
+bool listens() { return collector_is_ours() && listener.thread.load(std::memory_order_acquire) == own_tid(); }
+
+// Under the lock. A thread that was cancelled in its call never says that it is done.
+bool somebody_listens() {
+  const u32 thread = listener.thread.load(std::memory_order_acquire);
+  return thread != 0 && raw_syscall(SYS_tgkill, collector.pid, thread, 0) == 0;
+}
+
 void heard(void*, u32 domain, u32 callback, const void* data) {
-  if (domain != kDomainResource || callback != kGraphNodeCloned || !data || own_tid() != listener.thread) return;
+  if (domain != kDomainResource || callback != kGraphNodeCloned || !data || !listens()) return;
   const auto* graph = static_cast<const GraphData*>(static_cast<const ResourceData*>(data)->descriptor);
   if (!graph || listener.count == kMost) return;
   UntracedScope untraced;
@@ -65,24 +78,32 @@ bool make_room() {
   return listener.clones != nullptr;
 }
 
-bool subscribe() {
+void subscribe() {
   const CuptiApi& api = collector.api;
-  if (subscriber_is_known() || !make_room()) return false;
+  if (subscriber_is_known() || !make_room()) return;
   if (api.cuptiSubscribe(&listener.subscriber, heard, nullptr) != kCuptiSuccess) {
     listener.subscriber = nullptr;
-    return false;
+    return;
   }
-  listener.thread = own_tid();
   listener.count = listener.next = 0;
-  if (api.cuptiEnableCallback(1, listener.subscriber, kDomainResource, kGraphNodeCloned) == kCuptiSuccess) return true;
-  api.cuptiUnsubscribe(listener.subscriber);
-  listener.subscriber = nullptr;
-  return false;
+  listener.thread.store(own_tid(), std::memory_order_release);
+  if (api.cuptiEnableCallback(1, listener.subscriber, kDomainResource, kGraphNodeCloned) != kCuptiSuccess)
+    stop_listening();
 }
 
-bool listens() { return collector_is_ours() && listener.subscriber && listener.thread == own_tid(); }
-
 }  // namespace
+
+void stop_listening() {
+  listener.thread.store(0, std::memory_order_release);
+  if (listener.subscriber) collector.api.cuptiUnsubscribe(listener.subscriber);
+  listener.subscriber = nullptr;
+}
+
+bool stop_unheard() {
+  if (somebody_listens()) return false;
+  stop_listening();
+  return true;
+}
 
 bool device_wants_nodes() {
   const CuptiApi& api = collector.api;
@@ -91,9 +112,18 @@ bool device_wants_nodes() {
 }
 
 void device_graph_begins() {
-  if (!device_wants_nodes() || listens() || !lock_control(kPatience)) return;
+  if (!device_wants_nodes()) return;
+  if (listens()) {  // since a call that it left by an exception, or the driver makes one within another
+    listener.count = listener.next = 0;
+    return;
+  }
   UntracedScope untraced;
-  if (!device_wants_nodes() || !subscribe()) unlock_control();
+  for (const Nanos begin = monotonic_nanos(); lock_control(kPatience); sleep_briefly()) {
+    const bool free = stop_unheard();
+    if (free && device_wants_nodes()) subscribe();
+    unlock_control();
+    if (free || monotonic_nanos() - begin > kPatience) return;
+  }
 }
 
 void device_graph_node_seen(u64 exec, u64 node) {
@@ -119,11 +149,10 @@ void device_graph_node_seen(u64 exec, u64 node) {
 
 void device_graph_done() {
   if (!listens()) return;
-  {
-    UntracedScope untraced;
-    collector.api.cuptiUnsubscribe(listener.subscriber);
-  }
-  listener.subscriber = nullptr;
+  UntracedScope untraced;
+  listener.thread.store(0, std::memory_order_release);
+  if (!lock_control(kPatience)) return;  // our thread has it, and unsubscribes in its next round
+  stop_unheard();
   unlock_control();
 }
 

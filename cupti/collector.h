@@ -133,6 +133,10 @@ bool device_is_on();
 
 // ------------------------------------------------------------------ clones.cpp
 bool device_wants_nodes();
+// Under the lock: ends our subscription of an instantiating call, whether or not it has returned; only where no thread is
+// in such a call any more (false: one is).
+void stop_listening();
+bool stop_unheard();
 
 // ------------------------------------------------------------------ clients.cpp
 // Whether another client uses CUPTI now, as far as its calls passed through us.

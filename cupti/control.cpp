@@ -104,6 +104,7 @@ void probe_callback(void*, u32, u32, const void*) {}
 // Whether a client that we know nothing of has subscribed. CUPTI shows another client in one way only: it refuses a second subscriber. Ours lasts only while we ask.
 bool somebody_subscribed() {
   if (subscriber_is_known()) return false;  // it has switched off all that it had: it is no reason to stay away
+  if (!stop_unheard()) return false;        // we are it
   if (!collector.api.cuptiSubscribe || !collector.api.cuptiUnsubscribe) return false;
   void* subscriber = nullptr;
   const CuptiResult result = collector.api.cuptiSubscribe(&subscriber, probe_callback, nullptr);
@@ -206,6 +207,7 @@ void fail_collection(const char* call, CuptiResult result) {
   Sentence reason;
   reason << call << " failed with " << u64{result} << " (" << result_text(result)
          << "); device collection is off for good; " << collector.library.text();
+  stop_listening();
   switch_off_kinds();
   // Forced: a buffer of ours that CUPTI still holds would take the records of a client that comes later.
   if (std::strcmp(call, "cuptiActivityFlushAll") != 0 && collector.registered.load(std::memory_order_acquire))
@@ -257,6 +259,7 @@ void pause_collection() {
 
 void step_aside(const char* why) {
   const bool was_on = collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
+  stop_listening();
   if (was_on) record_anchor();
   if (!collector_is_ours() ||
       collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::Failed))

@@ -167,6 +167,7 @@ void round() {
   {
     ControlLock lock;
     if (!lock || !collector_is_ours()) return;
+    stop_unheard();
     follow_window();
     if (present_state() == DeviceCollection::Yielded) come_back();
     // What is read below is judged by the clock that it has.

@@ -30,6 +30,9 @@ void fill(i32& known, const std::vector<KernelCode>& code, Value value) {
   if (same) known = first;
 }
 
+// Whether its floating-point mix is known: PTX tells that of its text.
+bool has_mix(const KernelCode& code) { return (code.flags & (kCodeScanned | kCodePtxOnly)) != 0; }
+
 // Before Volta there were no matrix instructions, whatever the code is.
 constexpr u32 kFirstWithTensorCores = 70;
 
@@ -124,7 +127,7 @@ std::string code_precision(const KernelCode* code) {
     }
     return "";
   }
-  if ((code->flags & kCodeScanned) == 0 || (code->flags & kCodeIncomplete) != 0) return "";
+  if (!has_mix(*code) || (code->flags & kCodeIncomplete) != 0) return "";
   const std::pair<u32, const char*> counts[] = {
       {code->fp64, "fp64"}, {code->fp32, "fp32"}, {code->bf16, "bf16"}, {code->fp16, "fp16"}};
   const auto most = std::max_element(std::begin(counts), std::end(counts),

@@ -178,6 +178,7 @@ struct DeviceActivity {
   DeviceClockFacts clock;
   std::array<u64, 8> lost{};  // by DeviceLossReason
   std::vector<DeviceOverheadSum> overhead;
+  u64 own_work_ns = 0;  // what we did on the program's threads after its calls
   std::vector<DeviceJitSum> jit;
   std::vector<DeviceEnvironmentTimes> environment;  // empty: not collected, or nothing came
 };

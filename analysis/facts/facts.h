@@ -35,8 +35,9 @@ struct CallFacts {
   u64 errors = 0;
   u64 self_ns = 0;
   Distribution durations;
-  std::map<u16, u64> results;  // what was returned but 0, and how often
-  u64 waits = 0;               // Sync records
+  std::map<u16, u64> results;        // what was returned but 0, and how often
+  std::map<u16, u32> error_origins;  // by result: CallOrigin of the first of those calls that had one
+  u64 waits = 0;                     // Sync records
   u64 wait_ns = 0;
 };
 
@@ -147,6 +148,7 @@ struct MemoryPool {
   u64 allocations = 0, frees = 0;
   u64 live_bytes = 0, live_count = 0;
   u64 peak_bytes = 0;
+  u64 certain_peak_bytes = 0, certain_live_bytes = 0;  // where records were lost: lower bounds
   Nanos peak_at = 0;
 };
 struct MemorySample {
@@ -162,11 +164,23 @@ struct DeviceMemory {
   i32 device = -1;
   u64 live_bytes = 0;
   u64 peak_bytes = 0;
+  u64 certain_peak_bytes = 0, certain_live_bytes = 0;  // as in MemoryPool
   Nanos peak_at = 0;
   std::vector<PeakPart> at_peak;
   std::vector<MemorySample>
       samples;  // after each change; thinned to the largest of an interval once there are too many
   bool thinned = false;
+};
+
+// What was allocated and not freed when the trace ended: by the call that allocated it, from where, and the kernel that its
+// thread had launched last before.
+struct LiveMemory {
+  i32 device = -1;
+  u16 call = 0;
+  u32 origin = 0;  // number of the CallOrigin
+  u32 function = kNone;
+  u64 count = 0, bytes = 0;
+  Nanos oldest = 0, newest = 0;  // when the first and the last of them were allocated
 };
 
 struct AllocationLoop {
@@ -178,6 +192,8 @@ struct AllocationLoop {
 struct Graph {
   u64 handle = 0;
   u64 nodes = 0, kernel_nodes = 0;  // of the newest version
+  u32 largest = kNone;              // function of its kernel node with the most threads
+  u64 largest_threads = 0;
   u64 instantiations = 0, updates = 0;
   bool unreadable = false;  // its nodes could not be read: their kernels are not counted
   u64 launches = 0;
@@ -258,6 +274,7 @@ struct ProcessTrace {
   std::vector<MemoryPool> pools;
   std::vector<DeviceMemory> device_memory;
   std::vector<FrameworkMemory> tensors;
+  std::vector<LiveMemory> live_memory;  // of devices, the largest first
   std::vector<Graph> graphs;
   std::vector<Device> devices;
   std::vector<ThreadFacts> threads;

@@ -4,6 +4,11 @@
 
 namespace gputrace {
 
+bool on_device(AllocKind kind) {
+  return kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Pool ||
+         kind == AllocKind::VmmCreate || kind == AllocKind::Array;
+}
+
 const char* pool_name(AllocKind kind) {
   if (kind == AllocKind::VmmCreate) return "vmm";
   if (kind == AllocKind::VmmReserve || kind == AllocKind::VmmMap) return "other";  // addresses, no memory

@@ -9,6 +9,9 @@ namespace gputrace {
 // "device", "pool", "vmm" …
 const char* pool_name(AllocKind kind);
 
+// Whether such an allocation takes memory of a device.
+bool on_device(AllocKind kind);
+
 // "launch", "host", … "unknown".
 const char* idle_cause_name(IdleCause cause);
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "analysis/findings/rules.h"
+#include "analysis/run/sites.h"
 #include "analysis/words/result_names.h"
 
 namespace gputrace {
@@ -37,6 +38,7 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
     u64 count = 0;
     std::string level;
     bool went_on = true;  // every process that got it lived on
+    std::string site;     // of one that is known
   };
   std::map<std::pair<std::string, u16>, Group> errors;
   bool driver = false;
@@ -48,6 +50,9 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
         group.count += count;
         group.level = call.level;
         group.went_on = group.went_on && !process.who.died;
+        const auto origin = call.error_origins.find(result);
+        if (group.site.empty() && origin != call.error_origins.end())
+          group.site = site_of_origin(process.lines, origin->second, FileNames(process));
         driver = driver || call.level == "driver";
       }
     }
@@ -56,19 +61,21 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
     // A runtime call passes on what the driver call within it said: said once.
     if (driver && group.level == "runtime") continue;
     const bool taken = is_refusal(key.second) && group.went_on;
-    found.push_back(
-        {"call-errors",
-         key.second == 2 ? Severity::Problem
-         : taken         ? Severity::Hint
-                         : Severity::Warning,
-         "api",
-         fmt::format("{} returned {} {} time{}{}", key.first, result_name(key.second), group.count,
-                     group.count == 1 ? "" : "s", taken ? ": a refusal, as probes expect; nothing ended by it" : ""),
-         "",
-         {{"call", key.first},
-          {"result", static_cast<i64>(key.second)},
-          {"name", result_name(key.second)},
-          {"count", number(group.count)}}});
+    Finding finding{
+        "call-errors",
+        key.second == 2 ? Severity::Problem
+        : taken         ? Severity::Hint
+                        : Severity::Warning,
+        "api",
+        fmt::format("{} returned {} {} time{}{}", key.first, result_name(key.second), group.count,
+                    group.count == 1 ? "" : "s", taken ? ": a refusal, as probes expect; nothing ended by it" : ""),
+        "",
+        {{"call", key.first},
+         {"result", static_cast<i64>(key.second)},
+         {"name", result_name(key.second)},
+         {"count", number(group.count)}}};
+    finding.site = group.site;
+    found.push_back(std::move(finding));
   }
 }
 

@@ -1,6 +1,8 @@
 // The device waits for launches, and the host was busy launching.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
@@ -11,24 +13,37 @@ namespace {
 // XProf's gates for "kernel launch bound": moderately, highly.
 constexpr double kModerately = 0.03, kHighly = 0.15;
 
+double launch_share(const DeviceTimes& device) {
+  if (device.span_ns() == 0 || is_busy(device)) return 0;
+  const double waits = static_cast<double>(device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns);
+  return waits / static_cast<double>(device.span_ns());
+}
+
+// Of the device that waits the largest share of its own span: shares of several devices are not summed.
 std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
-  const double span = static_cast<double>(span_of(process));
-  const IdleShare idle = idle_of(process, IdleCause::Launch);
-  if (span <= 0 || is_busy(process) || static_cast<double>(idle.total_ns) < kModerately * span) return {};
+  const auto& devices = process.device.devices;
+  const auto worst = std::max_element(devices.begin(), devices.end(), [](const DeviceTimes& a, const DeviceTimes& b) {
+    return launch_share(a) < launch_share(b);
+  });
+  if (worst == devices.end() || misses_records(process) || launch_share(*worst) < kModerately) return {};
+  const IdleSum& idle = worst->causes[static_cast<unsigned>(IdleCause::Launch)];
+  const double span = static_cast<double>(worst->span_ns());
   const double share = static_cast<double>(idle.total_ns) / span;
   Finding finding{"launch-bound",
                   share >= kHighly ? Severity::Warning : Severity::Hint,
                   "idle-causes",
-                  fmt::format("the device waits for launches {} of {} ({:.0f} %): the host launches no faster than "
+                  fmt::format("device {} waits for launches {} of {} ({:.0f} %): the host launches no faster than "
                               "it computes ({} gaps)",
-                              human_nanos(static_cast<Nanos>(idle.total_ns)), human_nanos(static_cast<Nanos>(span)),
-                              share * 100, human_count(idle.count)),
+                              worst->device, human_nanos(static_cast<Nanos>(idle.total_ns)),
+                              human_nanos(static_cast<Nanos>(span)), share * 100, human_count(idle.count)),
                   "launch less and more at once: CUDA graphs, fused kernels (torch.compile), larger batches",
-                  {{"idle_ns", number(idle.total_ns)},
+                  {{"device", static_cast<i64>(worst->device)},
+                   {"idle_ns", number(idle.total_ns)},
                    {"gaps", number(idle.count)},
                    {"span_ns", number(static_cast<u64>(span))},
                    {"share", share}}};
-  if (!idle.call.empty()) finding.evidence.emplace_back("call", idle.call);
+  const std::string call = idle_of(process, IdleCause::Launch).call;
+  if (!call.empty()) finding.evidence.emplace_back("call", call);
   set_gain(finding, process, WhatIf::Launches);
   finding.site = site_of_idle(process, IdleCause::Launch);
   return finding;

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "analysis/findings/rules.h"
+#include "analysis/kernels/kernel_rows.h"
 #include "analysis/run/quality.h"
+#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -38,6 +40,41 @@ std::array<u64, kParts> lowest_levels(const DeviceMemory& memory, Nanos first, N
   return lowest;
 }
 
+// Of what was left at the end, the largest part that the loop allocated.
+const LiveMemory* kept_by_the_loop(const ProcessTrace& process, i32 device) {
+  const auto& live = process.live_memory;
+  const auto found = std::find_if(live.begin(), live.end(), [&](const LiveMemory& each) {
+    return each.device == device && each.newest >= process.allocation_loop.first;
+  });
+  return found == live.end() ? nullptr : &*found;
+}
+
+std::string call_of(const ProcessTrace& process, u16 id) {
+  for (const CallFacts& call : process.calls) {
+    if (call.id == id) return call.name;
+  }
+  return "";
+}
+
+std::string told(const ProcessTrace& process, const LiveMemory& kept) {
+  std::string text = fmt::format("; most of what is left: {} block{} of {} in all by {}", human_count(kept.count),
+                                 kept.count == 1 ? "" : "s", human_bytes(kept.bytes), call_of(process, kept.call));
+  if (kept.function != kNone) text += ", after kernel " + name_of(process.functions[kept.function]).brief;
+  return text +
+         fmt::format(", {} to {} old", human_nanos(process.end - kept.newest), human_nanos(process.end - kept.oldest));
+}
+
+void add_evidence(const ProcessTrace& process, const LiveMemory& kept, Finding& finding) {
+  finding.site = site_of_origin(process.lines, kept.origin, FileNames(process));
+  finding.evidence.emplace_back("call", call_of(process, kept.call));
+  if (kept.function != kNone)
+    finding.evidence.emplace_back("after_kernel", name_of(process.functions[kept.function]).brief);
+  finding.evidence.emplace_back("blocks", number(kept.count));
+  finding.evidence.emplace_back("block_bytes", number(kept.bytes));
+  finding.evidence.emplace_back("oldest_ns", number(static_cast<u64>(process.end - kept.oldest)));
+  finding.evidence.emplace_back("newest_ns", number(static_cast<u64>(process.end - kept.newest)));
+}
+
 void judge_memory(const ProcessTrace& process, const DeviceMemory& memory, Findings& found) {
   const AllocationLoop& loop = process.allocation_loop;
   if (loop.last <= loop.first) return;
@@ -47,6 +84,7 @@ void judge_memory(const ProcessTrace& process, const DeviceMemory& memory, Findi
   }
   const u64 grown = lowest[kParts - 1] - lowest[0];
   if (grown < kLeastBytes || static_cast<double>(grown) < kLeastShare * static_cast<double>(lowest[kParts - 1])) return;
+  const LiveMemory* kept = kept_by_the_loop(process, memory.device);
   const double seconds = static_cast<double>(loop.last - loop.first) / 1e9;
   Finding finding{
       "memory-growth",
@@ -54,13 +92,15 @@ void judge_memory(const ProcessTrace& process, const DeviceMemory& memory, Findi
       "memory",
       fmt::format("{}: what is in use of device {}'s memory grows all through the loop, by {} in {}, and is "
                   "not given back",
-                  name_of(process), memory.device, human_bytes(grown), human_nanos(loop.last - loop.first)),
+                  name_of(process), memory.device, human_bytes(grown), human_nanos(loop.last - loop.first)) +
+          (kept ? told(process, *kept) : ""),
       "keep no results of earlier steps on the device (detach, .item()), free what the loop allocates",
       {{"device", static_cast<i64>(memory.device)},
        {"grown_bytes", number(grown)},
        {"bytes_per_second", static_cast<double>(grown) / seconds},
        {"live_at_end_bytes", number(memory.live_bytes)},
        {"pid", static_cast<i64>(process.who.pid)}}};
+  if (kept) add_evidence(process, *kept, finding);
   found.push_back(std::move(finding));
 }
 

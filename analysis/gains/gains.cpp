@@ -43,13 +43,16 @@ bool misses_records(const ProcessTrace& process) {
   return static_cast<double>(process.dropped) > kUnknownShare * static_cast<double>(process.seen);
 }
 
+bool is_busy(const DeviceTimes& device) {
+  const double span = static_cast<double>(device.span_ns());
+  return static_cast<double>(device.busy_ns) >= kBusyShare * span ||
+         static_cast<double>(device.unknown_ns) > kUnknownShare * span;
+}
+
 bool is_busy(const ProcessTrace& process) {
   if (misses_records(process)) return true;
   const DeviceTimes* device = main_device(process);
-  if (!device) return false;
-  const double span = static_cast<double>(device->span_ns());
-  return static_cast<double>(device->busy_ns) >= kBusyShare * span ||
-         static_cast<double>(device->unknown_ns) > kUnknownShare * span;
+  return device && is_busy(*device);
 }
 
 IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(const std::string& call)) {

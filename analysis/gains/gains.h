@@ -18,6 +18,7 @@ inline constexpr double kBusyShare = 0.98, kUnknownShare = 0.01;
 // The span of the process's device that did most, of which shares are. 0: none did anything.
 u64 span_of(const ProcessTrace& process);
 bool is_busy(const ProcessTrace& process);  // ... or not known well enough
+bool is_busy(const DeviceTimes& device);
 // Whether more than kUnknownShare of its records were dropped: what the host did in a gap is not known then.
 bool misses_records(const ProcessTrace& process);
 

@@ -143,8 +143,8 @@ TensorCoreVerdict tensor_core_verdict(const ProcessTrace& process, u32 kernel, c
   verdict.used = uses_tensor_cores(code);
   verdict.kind = tensor_core_kind(code);
   verdict.precision = code_precision(code);
-  verdict.no_arithmetic = code != nullptr && (code->flags & kCodeScanned) != 0 && verdict.used == false &&
-                          code->fp64 + code->fp32 + code->fp16 + code->bf16 == 0;
+  verdict.no_arithmetic = code != nullptr && (code->flags & (kCodeScanned | kCodePtxOnly)) != 0 &&
+                          verdict.used == false && code->fp64 + code->fp32 + code->fp16 + code->bf16 == 0;
   const auto uses = library_uses_of_kernel(process, kernel);
   // Of several calls the one that it ran longest for speaks.
   const LibraryUse* most = nullptr;

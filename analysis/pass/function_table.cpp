@@ -113,7 +113,7 @@ void FunctionTable::described(const FunctionFacts& facts) {
   function.registers =
       facts.registers > 0 ? facts.registers : -1;  // no compiled kernel has 0: PTX that nobody compiled
   function.static_shared = facts.static_shared_bytes;
-  function.local_bytes = facts.local_bytes;
+  function.local_bytes = facts.registers > 0 ? facts.local_bytes : -1;
   function.max_threads = facts.max_threads;
   function.ptx_version = facts.ptx_version;
   function.binary_version = facts.binary_version;

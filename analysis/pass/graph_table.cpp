@@ -26,6 +26,7 @@ void GraphTable::begin_version(const GraphInstantiate& record) {
   Graph& graph = graphs_[exec.graph];
   ++(update ? graph.updates : graph.instantiations);
   graph.unreadable = record.flags & kUnreadable;
+  graph.largest = kNone, graph.largest_threads = 0;
   graph.nodes = record.nodes;
   graph.kernel_nodes = record.kernel_nodes;
 }
@@ -44,6 +45,13 @@ void GraphTable::put_node(const GraphNode& record, u32 function) {
   node.shape.block[0] = record.block_x, node.shape.block[1] = record.block_y, node.shape.block[2] = record.block_z;
   node.shape.dynamic_shared = record.dynamic_shared_bytes;
   Exec& exec = execs_[record.exec];
+  if (node.kind == kKernelNode && exec.graph != kNone) {
+    Graph& graph = graphs_[exec.graph];
+    u64 threads = 1;
+    for (int i = 0; i < 3; ++i) threads *= u64{node.shape.grid[i]} * node.shape.block[i];
+    if (graph.largest == kNone || threads > graph.largest_threads)
+      graph.largest = function, graph.largest_threads = threads;
+  }
   const auto known = exec.by_handle.find(record.node);
   if ((record.flags & kSetOnExec) && known != exec.by_handle.end()) {
     exec.nodes[known->second] = node;

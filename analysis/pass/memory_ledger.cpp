@@ -1,19 +1,11 @@
 #include "analysis/pass/memory_ledger.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "analysis/facts/kind_names.h"
 
 namespace gputrace {
-namespace {
-
-bool on_device(AllocKind kind) {
-  return kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Pool ||
-         kind == AllocKind::VmmCreate || kind == AllocKind::Array;
-}
-
-}  // namespace
-
 u32 MemoryLedger::pool_for(i32 device, AllocKind kind, u64 pool) {
   if (!on_device(kind)) device = -1;
   if (kind != AllocKind::Pool) pool = 0;
@@ -63,7 +55,10 @@ void MemoryLedger::sample(DeviceMemory& memory, Nanos at) {
   memory.thinned = true;
 }
 
-void MemoryLedger::count_in(const Block& block, Nanos at) {
+void MemoryLedger::count_in(Block& block, Nanos at) {
+  block.id = ++next_id_;
+  block.at = at;
+  certain_.allocated(at, block.id, block.bytes, block.pool);
   MemoryPool& pool = facts_.pools[block.pool];
   ++pool.allocations;
   ++pool.live_count;
@@ -91,6 +86,7 @@ void MemoryLedger::count_in(const Block& block, Nanos at) {
 void MemoryLedger::count_out(const Block& block, Nanos at, bool by_call) {
   MemoryPool& pool = facts_.pools[block.pool];
   if (by_call) ++pool.frees;
+  certain_.freed(at, block.id);
   pool.live_count -= std::min<u64>(pool.live_count, 1);
   pool.live_bytes -= std::min(pool.live_bytes, block.bytes);
   if (!on_device(block.kind)) return;
@@ -99,7 +95,7 @@ void MemoryLedger::count_out(const Block& block, Nanos at, bool by_call) {
   sample(memory, at);
 }
 
-void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos at) {
+void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos at, const Allocator& by) {
   const auto kind = static_cast<AllocKind>(alloc.kind);
   if (alloc.header.result != 0 || (alloc.launch_flags & kLaunchCaptured) || kind == AllocKind::VmmReserve) return;
   const bool has_address = kind != AllocKind::VmmCreate && kind != AllocKind::Array && alloc.address != 0;
@@ -109,6 +105,7 @@ void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos 
   block.kind = kind;
   block.context = context;
   block.device = device;
+  block.by = by;
   if (kind == AllocKind::VmmMap) {
     block.physical = alloc.pool;
     const auto physical = physical_.find(alloc.pool);
@@ -235,6 +232,30 @@ void MemoryLedger::context_destroyed(u32 context, Nanos at) {
     count_out(it->second, at, false);
     it = arrays_.erase(it);
   }
+}
+
+void MemoryLedger::finish() {
+  constexpr std::size_t kMostRows = 64;
+  std::map<std::tuple<i32, u16, u32, u32>, LiveMemory> rows;
+  const auto add = [&rows](const Block& block) {
+    if (block.pool == kNone || !on_device(block.kind)) return;
+    LiveMemory& row = rows[{block.device, block.by.call, block.by.origin, block.by.function}];
+    if (row.count == 0) {
+      row.device = block.device, row.call = block.by.call, row.origin = block.by.origin;
+      row.function = block.by.function, row.oldest = row.newest = block.at;
+    }
+    ++row.count;
+    row.bytes += block.bytes;
+    row.oldest = std::min(row.oldest, block.at), row.newest = std::max(row.newest, block.at);
+  };
+  for (const auto& [address, block] : blocks_) add(block);
+  for (const auto& [handle, block] : arrays_) add(block);
+  for (const auto& [handle, physical] : physical_) add(physical.block);
+  for (const auto& [key, row] : rows) facts_.live_memory.push_back(row);
+  std::stable_sort(facts_.live_memory.begin(), facts_.live_memory.end(),
+                   [](const LiveMemory& a, const LiveMemory& b) { return a.bytes > b.bytes; });
+  if (facts_.live_memory.size() > kMostRows) facts_.live_memory.resize(kMostRows);
+  certain_.finish(facts_.pools, facts_.device_memory);
 }
 
 MemoryLedger::Place MemoryLedger::find(u64 address) const {

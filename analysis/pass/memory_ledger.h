@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "analysis/facts/facts.h"
+#include "analysis/pass/certain_memory.h"
 
 namespace gputrace {
 
@@ -20,13 +21,21 @@ class MemoryLedger {
 
   explicit MemoryLedger(ProcessTrace& facts) : facts_(facts) {}
 
-  void allocated(const Alloc& alloc, i32 device, u32 context, Nanos at);
+  // Who allocates: for what is left at the end.
+  struct Allocator {
+    u16 call = 0;
+    u32 origin = 0, function = kNone;
+  };
+  void allocated(const Alloc& alloc, i32 device, u32 context, Nanos at, const Allocator& by);
   void freed(const Free& free, Nanos at);
   void context_destroyed(u32 context, Nanos at);
   // A replay allocates at an address that is the graph's own; what an earlier replay left there is given back by it. Frees of
   // memory that a replay allocated may also be calls.
   void allocated_by_graph(u64 address, u64 bytes, i32 device, u32 context, Nanos at);
   void freed_by_graph(u64 address, Nanos at);
+  // Where records were lost: between these times. Any order, before finish().
+  CertainMemory& certain() { return certain_; }
+  void finish();
 
   struct Place {
     HostMemory memory = HostMemory::Unknown;  // Unknown: no live allocation holds the address
@@ -42,6 +51,9 @@ class MemoryLedger {
     u32 context = kNone;
     u64 physical = 0;  // VmmMap: the allocation handle
     i32 device = -1;
+    u64 id = 0;  // of CertainMemory
+    Nanos at = 0;
+    Allocator by;
   };
   struct Physical {
     Block block;
@@ -53,13 +65,15 @@ class MemoryLedger {
   u32 pool_for(i32 device, AllocKind kind, u64 pool);
   void make_room(u64 address, Nanos at);
   DeviceMemory& device_memory(i32 device);
-  void count_in(const Block& block, Nanos at);
+  void count_in(Block& block, Nanos at);
   void count_out(const Block& block, Nanos at, bool by_call);
   void sample(DeviceMemory& memory, Nanos at);
   void unmap(u64 address, u64 bytes, Nanos at);
   void drop_physical_if_unused(u64 handle, Nanos at);
 
   ProcessTrace& facts_;
+  CertainMemory certain_;
+  u64 next_id_ = 0;
   std::map<u64, Block> blocks_;                 // by address
   std::unordered_map<u64, Block> arrays_;       // by handle
   std::unordered_map<u64, Physical> physical_;  // by handle

@@ -42,6 +42,19 @@ void add_copies(CopyGroup& group, const TimelineCopies& device) {
   group.started_bytes = device.started_bytes;
 }
 
+// Functions by the numbers that they have from here on.
+void renumber_functions(const std::vector<TimelineFunction>& functions, ProcessTrace& facts) {
+  std::vector<u32> places(functions.size(), kNone);
+  for (u32 place = 0; place < functions.size(); ++place) {
+    if (functions[place].pass_number != kNone) places[functions[place].pass_number] = place;
+  }
+  const auto renumber = [&places](u32& function) {
+    if (function != kNone) function = places[function];
+  };
+  for (Graph& graph : facts.graphs) renumber(graph.largest);
+  for (LiveMemory& live : facts.live_memory) renumber(live.function);
+}
+
 void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts& loops) {
   std::vector<u32> places(kernels.size(), kNone);
   for (u32 place = 0; place < kernels.size(); ++place) {
@@ -57,6 +70,7 @@ void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts&
 
 void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
   renumber_loops(device.kernels, facts.loops);
+  renumber_functions(device.functions, facts);
   merge(facts.functions, device.functions, add_function);
   merge(facts.contexts, device.contexts,
         [](Context& context, const TimelineContext& made) { context.device = made.device; });

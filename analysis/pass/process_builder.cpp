@@ -1,6 +1,7 @@
 #include "analysis/pass/process_builder.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "analysis/facts/asked_for.h"
 #include "analysis/facts/library_rows.h"
@@ -62,6 +63,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       code_(reader.texts()) {
   facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
   if (facts.library.collected) timeline_.collect_libraries();
+  if (facts.dropped != 0 || !facts.damage.empty()) ledger_.certain().begin();
   for (u16 type = 0; type < 128; ++type) {
     const bool of_device = reader.schema().class_of(type) == RecordClass::Device;
     if (of_device && type != static_cast<u16>(RecordType::DeviceStream)) operations_.add(type);
@@ -128,6 +130,7 @@ void ProcessBuilder::count_call(Moment& at) {
   call.durations.add(at.duration());
   if (record.result == 0) return;
   ++call.results[record.result];
+  if (caller && caller->stack != 0) call.error_origins.emplace(record.result, caller->stack);
   const bool begun = record.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
   if (record.result != kNotReady && !begun) ++call.errors;
 }
@@ -202,7 +205,9 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
   if (type == RecordType::TensorMemory) {
     return tensors_.changed(decode<TensorMemory>(record), thread, threads_[thread].stack, clock_.nanos(record.begin));
   }
-  if (type == RecordType::Gap) threads_[thread].stack = 0;  // the next one may be among what was lost
+  if (type == RecordType::OwnWork) return on_own_work(record, thread);
+  if (type == RecordType::Gap) return on_loss(decode<Gap>(record), threads_[thread]);
+  threads_[thread].newest = record.end;
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
@@ -275,6 +280,28 @@ void ProcessBuilder::on_query(const Moment& at, const ObjectCall& value) {
   timeline_.waited(at.lane, at.begin, at.end, {event ? SyncKind::Event : SyncKind::Stream, value.object, stream});
 }
 
+void ProcessBuilder::on_loss(const Gap& value, ThreadState& thread) {
+  thread.stack = 0;  // the next one may be among what was lost
+  thread.told_lost += value.count;
+  ledger_.certain().lost(clock_.nanos(value.header.begin), clock_.nanos(value.header.end));
+}
+
+// When records of allocations may have been lost, as far as Gap records do not tell: after a thread's newest record; at any time
+// where that is not known either.
+void ProcessBuilder::find_losses() {
+  constexpr Nanos kEver = std::numeric_limits<Nanos>::max();
+  const auto full = static_cast<u32>(DropReason::RingFull), alone = static_cast<u32>(DropReason::NoSidecar);
+  u64 dated = 0;
+  for (std::size_t i = 0; i < threads_.size(); ++i) {
+    const auto& dropped = reader_.threads()[i].counters.dropped;
+    const u64 lost = dropped[full] + dropped[alone];
+    dated += lost;
+    if (lost > threads_[i].told_lost)
+      ledger_.certain().lost(threads_[i].newest ? clock_.nanos(threads_[i].newest) : -kEver, kEver);
+  }
+  if (dated < facts_.dropped || !facts_.damage.empty()) ledger_.certain().lost(-kEver, kEver);
+}
+
 // Which library launched a kernel: evidence for its category where its name tells nothing.
 void ProcessBuilder::name_callers() {
   for (const LibraryUse& use : facts_.library.uses) {
@@ -290,6 +317,8 @@ void ProcessBuilder::finish() {
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   facts_.loops = loops_.finish();
   tensors_.finish();
+  find_losses();
+  ledger_.finish();
   merge_timeline(timeline_.finish(), facts_);
   name_callers();
   code_.link(facts_.modules, facts_.functions);

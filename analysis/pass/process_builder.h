@@ -33,6 +33,7 @@ class ProcessBuilder {
  private:
   void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
   void name_callers();
+  void find_losses();
   struct ThreadState {
     CallNesting nesting;
     Ticks last_begin = 0, last_end = 0;
@@ -40,7 +41,11 @@ class ProcessBuilder {
     bool launched_since_copy[8] = {};  // by TransferKind
     bool launched_since_allocation = false;
     u32 stack = 0;           // number of the CallOrigin from which it makes its calls
+    u32 launched = kNone;    // function of its newest launch
+    u64 told_lost = 0;       // records that its Gap records stand for
+    Ticks newest = 0;        // end of its newest record
     CallNesting operations;  // of frameworks
+    CallNesting own_work;    // of ours
   };
   // One record, its times converted.
   struct Moment {
@@ -62,6 +67,8 @@ class ProcessBuilder {
   void on_stack_frame(const StackFrame& value);
   void on_stack(const Stack& value, ThreadState& thread);
   void on_operation(const Operation& value, u32 thread);
+  void on_loss(const Gap& value, ThreadState& thread);
+  void on_own_work(const RecordHeader& record, u32 thread);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost };
   CallSort sort_of(u16 id);

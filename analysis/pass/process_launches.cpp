@@ -86,6 +86,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
     ++group.captured;
     return;
   }
+  at.thread.launched = group.shape.function;
   ++group.plain;
   ++facts_.plain_launches;
   StackTotals& stack = stack_of(at);

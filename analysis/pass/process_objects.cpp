@@ -91,6 +91,13 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
   totals.self_ns += self;
 }
 
+void ProcessBuilder::on_own_work(const RecordHeader& record, u32 thread) {
+  const Nanos begin = clock_.nanos(record.begin);
+  const Nanos end = std::max(begin, clock_.nanos(record.end));
+  const u64 self = threads_[thread].own_work.self_time(begin, end);
+  timeline_.own_work(thread, begin, end, begin >= window_.from && begin < window_.to ? self : 0);
+}
+
 StackTotals& ProcessBuilder::stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }
 
 void ProcessBuilder::on_device(const DeviceFacts& value) {

@@ -152,7 +152,8 @@ void ProcessBuilder::on_memset(const Moment& at) {
 void ProcessBuilder::on_alloc(const Moment& at) {
   const auto value = decode<Alloc>(at.record);
   const u32 context = cached_context_index(value.context);
-  ledger_.allocated(value, value.device >= 0 ? value.device : device_of(context), context, at.end);
+  ledger_.allocated(value, value.device >= 0 ? value.device : device_of(context), context, at.end,
+                    {at.record.call, at.thread.stack, at.thread.launched});
   if (at.counted && value.header.result == 0) {
     StackTotals& stack = stack_of(at);
     stack.calls += at.first_of_call;

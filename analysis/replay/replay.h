@@ -74,11 +74,11 @@ class Replay {
   void take_calls(Tape& tape);
   void find_sequences(const Tape& tape);
   void find_lags(const Tape& tape);
-  void find_blocking(const Tape& tape);
+  void find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies);
   void find_copies(const Tape& tape, const std::vector<TimelineCopies>& copies);
   void infer_functions(Tape& tape);
   Nanos end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) const;
-  void find_waits(const Tape& tape);
+  void find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies);
   void find_implicit_waits(const Tape& tape);
   void block(u32 call, u32 waits, u32 count, const Tape& tape);
   void order(const Tape& tape);

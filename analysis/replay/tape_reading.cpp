@@ -17,6 +17,26 @@ Nanos quantile(std::vector<Nanos>& values, double share, Nanos none) {
   return *at;
 }
 
+bool earlier(const TapeCall& a, const TapeCall& b) {
+  return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
+}
+
+bool never_waits(const CopyKey& key) {
+  return key.asynchronous && key.memory != HostMemory::Pageable && key.memory != HostMemory::Unknown;
+}
+
+// The call in which an operation was given, or a wait lies, among the first `count` calls, which are in order; kNone: none.
+template <typename Inner>
+u32 call_around(const std::vector<TapeCall>& calls, std::size_t count, const Inner& inner) {
+  const TapeCall key{inner.begin, 0, inner.thread, {}};
+  const auto end = calls.begin() + static_cast<std::ptrdiff_t>(count);
+  const auto after = std::upper_bound(calls.begin(), end, key, earlier);
+  if (after == calls.begin()) return kNone;
+  const TapeCall& found = *(after - 1);
+  const bool holds = found.thread == inner.thread && found.end >= inner.end;
+  return holds ? static_cast<u32>(after - calls.begin()) - 1 : kNone;
+}
+
 }  // namespace
 
 // What waits must end for; nothing where it began after `until`, for that cannot have been waited for.
@@ -41,7 +61,7 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies) {
   infer_functions(tape);
   take_calls(tape);
   find_sequences(tape);
-  find_blocking(tape);
+  find_blocking(tape, copies);
   find_lags(tape);
   find_copies(tape, copies);
   order(tape);
@@ -50,39 +70,22 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies) {
 
 // By thread and time. Operations whose call is not among them get one of their own.
 void Replay::tie_operations(Tape& tape) {
-  const auto earlier = [](const TapeCall& a, const TapeCall& b) {
-    return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
-  };
   std::sort(tape.calls.begin(), tape.calls.end(), [&](const TapeCall& a, const TapeCall& b) {
     return a.thread == b.thread && a.begin == b.begin ? a.end < b.end : earlier(a, b);
   });
-  const auto find = [&](const TapeOperation& operation) -> u32 {
-    const TapeCall key{operation.begin, 0, operation.thread, {}};
-    auto at = std::upper_bound(tape.calls.begin(), tape.calls.end(), key, earlier);
-    if (at == tape.calls.begin()) return kNone;
-    --at;
-    const bool holds = at->thread == operation.thread && at->begin <= operation.begin && at->end >= operation.end;
-    return holds ? static_cast<u32>(at - tape.calls.begin()) : kNone;
-  };
-  bool missing = false;
   const std::size_t known = tape.calls.size();
   for (const TapeOperation& each : tape.operations) {
-    if (each.end == 0) continue;
-    const TapeCall key{each.begin, 0, each.thread, {}};
-    const auto end = tape.calls.begin() + static_cast<std::ptrdiff_t>(known);
-    auto at = std::upper_bound(tape.calls.begin(), end, key, earlier);
-    const bool holds = at != tape.calls.begin() && (at - 1)->thread == each.thread && (at - 1)->end >= each.end;
-    if (holds) continue;
+    if (each.end == 0 || call_around(tape.calls, known, each) != kNone) continue;
     tape.calls.push_back({each.begin, each.end, each.thread, HostLog::Kind::Launch});
-    missing = true;
   }
-  if (missing) {
+  if (tape.calls.size() != known) {
     std::stable_sort(tape.calls.begin(), tape.calls.end(), earlier);
     const auto same = [](const TapeCall& a, const TapeCall& b) { return a.thread == b.thread && a.begin == b.begin; };
     tape.calls.erase(std::unique(tape.calls.begin(), tape.calls.end(), same), tape.calls.end());
   }
   for (std::size_t i = 0; i < operations_.size(); ++i) {
-    if (tape.operations[i].end != 0) operations_[i].call = find(tape.operations[i]);
+    if (tape.operations[i].end != 0)
+      operations_[i].call = call_around(tape.calls, tape.calls.size(), tape.operations[i]);
   }
 }
 
@@ -165,18 +168,12 @@ void Replay::block(u32 call, u32 waits, u32 count, const Tape& tape) {
   made.own = kNotSeen;
 }
 
-// Waits and queries that were told, by thread and time; and copies that had ended when their call returned.
-void Replay::find_waits(const Tape& tape) {
-  const auto earlier = [](const TapeCall& a, const TapeCall& b) {
-    return a.thread != b.thread ? a.thread < b.thread : a.begin < b.begin;
-  };
+// Waits and queries that were told, by thread and time; and copies that had ended when their call returned, but for those that
+// are asynchronous by what CUDA promises, however short they are.
+void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies) {
   for (const TapeWait& each : tape.waited) {
-    const TapeCall key{each.begin, 0, each.thread, {}};
-    const auto at = std::upper_bound(tape.calls.begin(), tape.calls.end(), key, earlier);
-    if (at == tape.calls.begin()) continue;
-    const u32 call = static_cast<u32>(at - tape.calls.begin()) - 1;
-    const TapeCall& holder = tape.calls[call];
-    if (holder.thread != each.thread || holder.end < each.end) continue;
+    const u32 call = call_around(tape.calls, tape.calls.size(), each);
+    if (call == kNone) continue;
     block(call, each.waits, each.waits_count, tape);
     calls_[call].needless = each.needless;
   }
@@ -186,6 +183,7 @@ void Replay::find_waits(const Tape& tape) {
     const u32 call = operations_[i].call;
     if (call == kNone || each.finish > tape.calls[call].end) continue;
     if (calls_[call].kind != HostLog::Kind::Copy) continue;
+    if (each.target < copies.size() && never_waits(copies[each.target].key)) continue;
     waits_.push_back(i);
     block(call, static_cast<u32>(waits_.size()) - 1, 1, tape);
   }
@@ -225,8 +223,8 @@ void Replay::find_implicit_waits(const Tape& tape) {
   for (const u32 call : calls) calls_[call].looped = calls_[call].looped && looped >= kLoopTimes;
 }
 
-void Replay::find_blocking(const Tape& tape) {
-  find_waits(tape);
+void Replay::find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+  find_waits(tape, copies);
   std::vector<Nanos> owns, wakes;
   for (const Call& each : calls_) {
     if (each.waits_count == 0 || each.kind == HostLog::Kind::Query) continue;

@@ -95,6 +95,7 @@ DeviceTotals device_totals(const LoadedRun& run) {
     constexpr u64 kOverheadKind = 1ull << 17;
     totals.overhead_known =
         totals.overhead_known || (process.device.kinds & kOverheadKind) || !process.device.overhead.empty();
+    totals.overhead_ns += process.device.own_work_ns;
     for (const DeviceOverheadSum& sum : process.device.overhead) {
       if (of_collection(sum.kind)) totals.overhead_ns += sum.total_ns;
     }

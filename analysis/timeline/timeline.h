@@ -62,6 +62,12 @@ class Timeline {
   // The thread's operations since `begin` are a collective of a communication library.
   void collective(u32 thread, Nanos begin) { window_.mark_collective(thread, begin); }
 
+  // We held the thread ourselves, outside of the program's calls. `counted`: ns of it that the report counts.
+  void own_work(u32 thread, Nanos begin, Nanos end, u64 counted) {
+    activity_.own_work_ns += counted;
+    overhead_.add({begin, end, thread, IdleCause::Collection});
+  }
+
   // What operations count for.
   Targets& targets() { return targets_; }
   // Calls of vendor libraries are in the trace: their kernels are theirs. Before the first record.

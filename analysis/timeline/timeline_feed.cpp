@@ -77,6 +77,10 @@ void TimelineFeed::collective(u32 thread, Nanos begin) {
   put([=](TimelineFeed& feed) { feed.timeline_.collective(thread, begin); });
 }
 
+void TimelineFeed::own_work(u32 thread, Nanos begin, Nanos end, u64 counted) {
+  put([=](TimelineFeed& feed) { feed.timeline_.own_work(thread, begin, end, counted); });
+}
+
 void TimelineFeed::function_came() {
   put([](TimelineFeed& feed) { feed.timeline_.targets().function_came(); });
 }

@@ -46,6 +46,7 @@ class TimelineFeed {
   void waited(u32 thread, Nanos begin, Nanos end, const Timeline::WaitedFor& what);
   void wait_was_needless(u32 thread);
   void collective(u32 thread, Nanos begin);
+  void own_work(u32 thread, Nanos begin, Nanos end, u64 counted);
 
   // As Targets has them.
   void function_came();

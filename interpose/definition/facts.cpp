@@ -4,6 +4,7 @@
 
 #include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
+#include "interpose/definition/own_work.h"
 #include "interpose/hot/session.h"
 #include "interpose/lookup/driver_query.h"
 #include "trace/string_id.h"
@@ -261,6 +262,7 @@ void describe_function(FinishedCall call, u64 function) {
   if (open_captures.load(std::memory_order_relaxed)) return;  // a later launch, or the instantiation, does it
   if (call.context() == 0) return;
   ErrnoGuard guard;
+  const OwnWorkScope work(call, OwnWorkKind::Function);
   const FunctionKind kind = entry ? entry->kind : FunctionKind{};
   FunctionFacts facts{};
   Attributes attributes{};

@@ -1,6 +1,7 @@
 #include "interpose/record/graphs.h"
 
 #include "base/mapped_memory.h"
+#include "interpose/definition/own_work.h"
 #include "interpose/hot/session.h"
 #include "interpose/lookup/driver_query.h"
 #include "interpose/record/make_record.h"
@@ -148,6 +149,7 @@ void record_graph(const FinishedCall& call, CUgraph graph, CUgraphExec exec, u32
     emit(call, record);
     return;
   }
+  const OwnWorkScope work(call, OwnWorkKind::Graph);
   Counts counts;
   counts.complete = walk(graph, 0, [&](CUgraphNode, CUgraphNodeType type, int) {
     ++counts.nodes;

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "interpose/code/code_capture.h"
+#include "interpose/definition/own_work.h"
 #include "interpose/lookup/driver_query.h"
 #include "interpose/record/context_facts.h"
 
@@ -237,6 +238,7 @@ void module_loaded(const FinishedCall& call, ModuleAct act, u64 module, ImageKin
 
 void image_loaded(const FinishedCall& call, ModuleAct act, u64 module, const void* image) {
   ErrnoGuard guard;
+  const OwnWorkScope work(call, OwnWorkKind::Code);
   ImageExtent images[kMaxImagesOfModule];
   const u32 count = call.ok() ? find_images(image, images) : 0;
   module_loaded(call, act, module, count ? images[0].kind : ImageKind::Unknown, count ? images[0].bytes : 0, nullptr);
@@ -244,6 +246,7 @@ void image_loaded(const FinishedCall& call, ModuleAct act, u64 module, const voi
 }
 
 void file_loaded(const FinishedCall& call, ModuleAct act, u64 module, const char* path) {
+  const OwnWorkScope work(call, OwnWorkKind::Code);
   module_loaded(call, act, module, ImageKind::File, 0, path);
   capture_file(call, module, path);
 }

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cubin/sass_code.h"
@@ -95,22 +96,26 @@ TEST(SassTest, PtxTextIsReadByKernelAndCalls) {
 .extern .func elsewhere;
 .func helper () { mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f0}, {%r0}, {%r1}, {%f0}; ret; }
 .visible .entry with(.param .u64 p) { .reg .f32 %f; call.uni helper, (); ret; }
+.visible .entry mix(.param .u64 p) { fma.rn.f64 %d1, %d1, %d2, %d3; add.f32 %f1, %f2, 0f3F800000; mul.rn.f32 %f1, %f2, %f1; ld.global.f32 %f1, [%rd1];
+  add.f32 %f1, %f1, %f1; fma.rn.f16x2 %r1, %r1, %r1, %r1; atom.global.add.f32 %f1, [%rd1], %f2; add.s32 %r1, %r1, 1; ret; }
 .visible .entry without(.param .u64 p) { // mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 in a comment
   call (r), vprintf, (a, b); ret; }
 .visible .entry pointer(.param .u64 p) { call (r), %rd1, (a), proto; ret; }
 .visible .entry outside(.param .u64 p) { call elsewhere; wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f0}, {%r0}, {%r1}, {%f0}; ret; }
 )";
   const auto facts = scan_ptx(text);
-  ASSERT_EQ(facts.size(), 4u);
+  ASSERT_EQ(facts.size(), 5u);
   EXPECT_EQ(facts[0].kernel, "with");
   EXPECT_EQ(facts[0].facts.mma, kHmma);
   EXPECT_EQ(facts[0].facts.precision, kBf16);
   EXPECT_FALSE(facts[0].incomplete);
-  EXPECT_EQ(facts[1].facts.mma, 0u);
-  EXPECT_FALSE(facts[1].incomplete);
-  EXPECT_TRUE(facts[2].incomplete);
+  const CodeFacts& mix = facts[1].facts;
+  EXPECT_EQ(std::tuple(mix.fp64, mix.fp32, mix.fp16, mix.bf16), std::tuple(1u, 3u, 1u, 0u));
+  EXPECT_EQ(facts[2].facts.mma, 0u);
+  EXPECT_FALSE(facts[2].incomplete);
   EXPECT_TRUE(facts[3].incomplete);
-  EXPECT_EQ(facts[3].facts.precision, kFp16);
+  EXPECT_TRUE(facts[4].incomplete);
+  EXPECT_EQ(facts[4].facts.precision, kFp16);
 }
 
 TEST(SassTest, WhatIsNoImageIsSaid) {

@@ -77,6 +77,8 @@ def overhead(run):
     for record in records(run, 'DeviceOverhead'):
         if record['kind'] != OWN_SUM and record['thread']:
             held[record['thread']].append((record['start'], record['finish']))
+    for record in records(run, 'OwnWork'):
+        held[record['tid']].append((record['begin_ns'], record['end_ns']))
     return {tid: union(intervals) for tid, intervals in held.items()}
 
 

@@ -49,6 +49,8 @@ class Planted {
                             [&](auto& r) { r.exec = 0x62, r.context = 0xc0, r.stream = stream; });
     give(call, kernels * kernel + (kernels - 1) * 1500, stream, 0, kCallback_cuGraphLaunch);
   }
+  // Calls of asynchronous copies take that long, whatever the copies do.
+  void copy_calls_take(Nanos call) { copy_call_ = call; }
   void copy_to_device(i64 bytes, MemoryKind host, bool async, u64 stream = kStream) {
     copy(bytes, host, async, stream, false);
   }
@@ -178,7 +180,7 @@ class Planted {
   void copy(i64 bytes, MemoryKind host, bool async, u64 stream, bool to_host) {
     const bool pinned = host == MemoryKind::Pinned;
     const Nanos length = bytes / (pinned ? kPinnedRate : kPageableRate);
-    const Nanos end = async && pinned ? now_ + 4 * kUs : ready(stream, now_ + kWay) + length + kReturn;
+    const Nanos end = async && pinned ? now_ + copy_call_ : ready(stream, now_ + kWay) + length + kReturn;
     const std::string name = std::string(to_host ? "cuMemcpyDtoH" : "cuMemcpyHtoD") + (async ? "Async_v2" : "_v2");
     trace_.add<Copy>(thread_, name, now_, end, [&](auto& r) {
       r.kind = static_cast<u8>(to_host ? CopyKind::DtoH : CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000;
@@ -226,7 +228,7 @@ class Planted {
   i32 tid_ = 100;
   u64 names_[2] = {}, allocations_ = 0;
   Nanos now_ = kMs, first_ = 0, last_ = 0;
-  Nanos off_ = 0, late_ = 0;
+  Nanos off_ = 0, late_ = 0, copy_call_ = 4 * kUs;
   std::map<u64, Nanos> free_, events_;
   std::vector<Ran> ran_;
 };

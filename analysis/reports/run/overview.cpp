@@ -3,6 +3,7 @@
 #include <cmath>
 #include <optional>
 
+#include "analysis/kernels/kernel_rows.h"
 #include "analysis/kernels/tensor_cores.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
@@ -145,7 +146,7 @@ void add_precision_ratios(const LoadedRun& run, const DeviceTotals& totals, cons
 template <typename Add>
 void add_overhead(const DeviceTotals& totals, Nanos wall, const Add& add) {
   constexpr Nanos kLeast = 1'000'000'000;
-  const char* const what = "CUPTI's overhead records, opening it, CPU time of the thread that collects";
+  const char* const what = "CUPTI's overhead records, opening it, our questions to the driver, CPU time of the thread that collects";
   if (!totals.overhead_known)
     return add("overhead_ratio", {}, Unit::Ratio, "not measured: needs CUPTI's overhead records");
   if (wall < kLeast)
@@ -177,10 +178,52 @@ void add_floor(const LoadedRun& run, const std::string& needs_timing, const Add&
   add("floor_ns", number(longest->floor_ns), Unit::Nanos, note);
 }
 
+// Of one process: where records were lost, what several had at the same time is not known.
+u64 certain_peak(const LoadedRun& run) {
+  u64 most = 0;
+  for (const ProcessTrace& process : run.processes) {
+    const bool lost = process.dropped != 0 || !process.damage.empty();
+    for (const DeviceMemory& memory : process.device_memory)
+      most = std::max(most, lost ? memory.certain_peak_bytes : memory.peak_bytes);
+  }
+  return most;
+}
+
+// Replays of graphs whose kernels have no times of their own: the longest in all.
+template <typename Add>
+void add_graphs(const LoadedRun& run, u64 span, const Add& add) {
+  constexpr std::size_t kMost = 5;
+  struct Timed {
+    const ProcessTrace* process;
+    std::size_t graph;
+    const GraphTimes& times() const { return process->graphs[graph].times; }
+  };
+  std::vector<Timed> timed;
+  for (const ProcessTrace& process : run.processes) {
+    for (std::size_t i = 0; i < process.graphs.size(); ++i) {
+      const GraphTimes& times = process.graphs[i].times;
+      if (times.device_ns != 0 && times.nodes == 0) timed.push_back({&process, i});
+    }
+  }
+  std::stable_sort(timed.begin(), timed.end(),
+                   [](const Timed& a, const Timed& b) { return a.times().device_ns > b.times().device_ns; });
+  if (timed.size() > kMost) timed.resize(kMost);
+  for (const Timed& each : timed) {
+    const Graph& graph = each.process->graphs[each.graph];
+    std::string name = "graph " + std::to_string(each.graph + 1);
+    if (run.processes.size() > 1) name.insert(0, std::to_string(each.process->who.pid) + " ");
+    if (graph.largest != kNone) name += ": " + name_of(each.process->functions[graph.largest]).brief;
+    if (!graph.unreadable) name += ", " + std::to_string(graph.nodes) + (graph.nodes == 1 ? " node" : " nodes");
+    add(name, number(graph.times.device_ns), Unit::Nanos,
+        std::to_string(graph.times.replays) + " replays as a whole, " + percent(graph.times.device_ns, span) +
+            " of the span; its kernels have no times of their own (GPUTRACE_GRAPHS=node)");
+  }
+}
+
 void fill_overview(const LoadedRun& run, Table& table) {
   const Sums sums = add_up(run);
-  const auto add = [&table](const char* metric, Value value, Unit unit, std::string note) {
-    table.rows.push_back({std::string(metric), std::move(value), std::string(unit_name(unit)), std::move(note)});
+  const auto add = [&table](const std::string& metric, Value value, Unit unit, std::string note) {
+    table.rows.push_back({metric, std::move(value), std::string(unit_name(unit)), std::move(note)});
   };
   const auto unknown = [&add](const char* metric, Unit unit, const std::string& why) { add(metric, {}, unit, why); };
   const std::string needs_timing = why_no_ratios(run);
@@ -220,8 +263,8 @@ void fill_overview(const LoadedRun& run, Table& table) {
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
   if (ledger_has_holes(run))
     add("peak_memory_bytes", {}, Unit::Bytes,
-        "allocations and frees may be among the records that were lost; of those that are here it would be " +
-            human_bytes(sums.peak_memory));
+        "allocations and frees may be among the records that were lost; at least " +
+            human_bytes(certain_peak(run)) + " for certain");
   else
     add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
   add_overhead(totals, run.wall_end - run.wall_begin, add);
@@ -235,6 +278,7 @@ void fill_overview(const LoadedRun& run, Table& table) {
   add("calls", number(sums.calls), Unit::Count, "intercepted, every level");
   add("errors", number(sums.errors), Unit::Count, "calls that returned an error");
   if (totals.span_ns) add_classes(totals, sums.kernels, add);
+  add_graphs(run, totals.span_ns, add);
   add_floor(run, needs_timing, add);
   add("api_ns", number(sums.api_self_ns), Unit::Nanos, "host time in CUDA calls, summed over threads");
 }

@@ -159,6 +159,7 @@ void finish(Replay& replay) {
   TruthFields fields("graph_launch");
   fields.add("exec", replay.origin.graph.exec)
       .add("nodes", uint64_t{replay.node_count})
+      .add("device", replay.origin.stream->context->device->ordinal)
       .add("stream", replay.origin.stream->id)
       .add("correlation", replay.origin.correlation)
       .add("start_ns", replay.begin)

@@ -79,6 +79,36 @@ def test_kernels_of_one_name_where_another_client_has_subscribed():
     check(any('30 kernels of graphs could be of several functions' in row['text'] for row in rows(run, 'quality-notes')), 'it is said', rows(run, 'quality-notes'))
 
 
+LEAVES = TWINS.replace('int main(void) {', r"""#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <time.h>
+static sigjmp_buf out;
+static void leave(int signal) { siglongjmp(out, 1); }
+static void* instantiate(void* graph) {
+  CUgraphExec exec;
+  if (!sigsetjmp(out, 1)) cuGraphInstantiateWithFlags(&exec, graph, 0);
+  return 0;
+}
+static void leave_it(CUgraph graph) {
+  pthread_t thread;
+  signal(SIGUSR1, leave);
+  pthread_create(&thread, 0, instantiate, graph);
+  nanosleep(&(struct timespec){0, 300 * 1000 * 1000}, 0);
+  pthread_kill(thread, SIGUSR1);
+  pthread_join(thread, 0);
+}
+int main(void) {""").replace('  MUST(cuGraphInst', '  leave_it(graph);\n  MUST(cuGraphInst')
+
+
+def test_a_call_that_is_left_before_it_returns():
+    """A thread that jumps out of the call that makes a graph, and ends, leaves nothing behind: device records come, and the next graph is told of."""
+    run = traced_device([compiled('leaves.c', LEAVES, '-lcuda', '-pthread', '-Wno-unused')],
+                        {'GPUTRACE_GRAPHS': 'node', 'SIMGPU_KERNEL_TIME': '.=10us', 'SIMGPU_HANG': 'cuGraphInstantiateWithFlags:1:600000'})
+    found = sorted((row['launches'] or 0, row['total_ns'] or 0) for row in rows(run, 'kernels') if row['symbol'] == 'k')
+    check_equal(found, [(10, 100_000), (20, 200_000)], 'executions and time of each of the two modules')
+
+
 def test_graphs_as_a_whole():
     check_records(traced_device([program('graphs_shared')]), whole_graphs=True)
 

@@ -117,4 +117,25 @@ def test_sites_of_the_report():
     check_equal(sum(row['device_total_ns'] for row in got.values()), device, 'device time')
 
 
+REFUSED = """
+import ctypes, sys
+sys.path.insert(0, sys.argv[1])
+from driver import Driver
+d = Driver()
+def ask_for_too_much():
+    for _ in range(3): d.cuda.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(1 << 60))
+ask_for_too_much()
+"""
+
+
+def test_a_refused_call_names_its_caller():
+    path = scratch('asks.py')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(REFUSED)
+    run = traced([sys.executable, path, os.path.join(SOURCE, 'tests', 'e2e')])
+    found = [each for each in report(run)['findings'] if each['id'] == 'call-errors']
+    check_equal([(each['evidence']['call'], each['evidence']['count'], each.get('site')) for each in found],
+                [('cuMemAlloc', 3, 'asks.py:7 ask_for_too_much')], 'call, count, caller')
+
+
 main()

@@ -293,4 +293,32 @@ for name in ('plain', 'shared', 'many'):
     check_equal(limits, {'warps', 'blocks', 'registers', 'shared memory'}, 'every limit was met')
 
 
+def test_our_own_questions_are_not_the_programs():
+    """At a kernel's first launch the driver is asked for its attributes: that time is the profiler's, as long as the truth says."""
+    run, causes, _ = ran("""
+kernels = []
+for i in range(30):
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    text = '.version 7.0\\n.target sm_52\\n.address_size 64\\n.visible .entry k(.param .u64 p) { fma.rn.f64 %d1, %d1, %d1, %d1; ret; }\\n' + ' ' * i
+    d('cuModuleLoadData', ctypes.byref(module), text.encode())
+    d('cuModuleGetFunction', ctypes.byref(function), module, b'k')
+    kernels.append(function)
+d.launch(k)
+for function in kernels: d.launch(function)
+d('cuCtxSynchronize')
+""", {'SIMGPU_KERNEL_TIME': '.*=20us', 'SIMGPU_CALL_TIME': '50us', 'SIMGPU_TRUTH_CALLS': '1'})
+    first = min(line['start_ns'] for line in run.truth_of('kernel'))
+    asked = [line for line in run.truth_of('call') if line['call'] == 'cuFuncGetAttribute' and line['call_begin_ns'] > first]
+    check(len(asked) >= 29 * 8, 'questions at each first launch but that of the last kernel', len(asked))
+    spent = sum(line['call_end_ns'] - line['call_begin_ns'] for line in asked[:29 * len(asked) // 30])
+    own = causes['profiler']['total_ns']
+    check(own >= 0.95 * spent, 'no less than the driver took to answer', own, spent)
+    work = [record for record in records(run, 'OwnWork') if record['kind_name'] == 'function']
+    check_equal(len(work), 31, 'one for each kernel')
+    check(metrics(run)['overhead_ns'] >= sum(record['end_ns'] - record['begin_ns'] for record in work), 'it is in the measured cost')
+    precisions = {row['symbol']: row['precision'] for row in rows(run, 'kernels')}
+    check_equal((precisions['k'], precisions['step']), ('fp64', None), 'the texts tell what they compute in')
+    check_equal({(row['registers'], row['local_bytes']) for row in rows(run, 'kernels')}, {(None, None)}, 'what nobody compiled has no registers')
+
+
 main()

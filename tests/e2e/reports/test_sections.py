@@ -41,12 +41,24 @@ def check_graphs(run, whole):
         check_equal(row['api_per_node_ns'], None if not row['nodes'] else (row['api_mean_ns'] + row['nodes'] // 2) // row['nodes'], 'host time per node')
 
 
+def graphs_in_overview(run):
+    return [row for row in rows(run, 'overview') if row['metric'].startswith('graph ')]
+
+
 def test_graphs_as_a_whole():
-    check_graphs(traced_program('graphs_shared'), whole=True)
+    run = traced_program('graphs_shared')
+    check_graphs(run, whole=True)
+    wanted = sorted((row['device_total_ns'] for row in rows(run, 'graphs') if row['device_total_ns']), reverse=True)[:5]
+    said = graphs_in_overview(run)
+    check_equal([row['value'] for row in said], wanted, 'the longest replays are in the overview')
+    kernels = {row['name'] for row in rows(run, 'kernels')}
+    check(all(any(f': {name}, ' in row['metric'] for name in kernels) and row['metric'].endswith(('nodes', 'node')) for row in said), 'named by a kernel and their nodes', said)
 
 
 def test_graphs_node_by_node():
-    check_graphs(traced_program('graphs_shared', GPUTRACE_GRAPHS='node'), whole=False)
+    run = traced_program('graphs_shared', GPUTRACE_GRAPHS='node')
+    check_graphs(run, whole=False)
+    check_equal(graphs_in_overview(run), [], 'their kernels have times of their own')
 
 
 def test_categories_divide_the_kernel_time():

@@ -54,7 +54,7 @@ def test_ptx_says_its_text():
     answer = _report('data', 'k.ptx')
     kernels = {row['symbol']: row for row in answer['sections']['kernels']['rows']}
     check_equal((kernels['half_mma']['tensor_core'], kernels['half_mma']['precision']), (True, 'fp16'), 'PTX with mma')
-    check_equal((kernels['saxpy']['tensor_core'], kernels['saxpy']['precision']), (False, None), 'PTX without: arithmetic is not counted')
+    check_equal((kernels['saxpy']['tensor_core'], kernels['saxpy']['precision']), (False, 'fp32'), 'PTX without: what its text computes in')
 
 
 def test_without_code_nothing_is_said():

@@ -40,6 +40,30 @@ TEST(DeviceFindings, LaunchBoundAndShortKernels) {
   EXPECT_EQ(find(none, "short-kernels"), nullptr);
 }
 
+// Eight devices that each wait 2 % of their time are not one that waits 16 %.
+TEST(DeviceFindings, SharesOfDevicesAreNotSummed) {
+  Script script;
+  for (int i = 0; i < 200; ++i) script.run(50 * kUs, 10 * kUs);
+  LoadedRun run = script.load();
+  DeviceTimes& first = run.processes[0].device.devices.at(0);
+  IdleSum& launch = first.causes[static_cast<unsigned>(IdleCause::Launch)];
+  first.busy_ns = first.span_ns() * 90 / 100;
+  launch.total_ns = first.span_ns() / 50;
+  for (i32 device = 1; device < 8; ++device) {
+    DeviceTimes more = run.processes[0].device.devices[0];
+    more.device = device;
+    run.processes[0].device.devices.push_back(more);
+  }
+  EXPECT_EQ(find(find_findings(run), "launch-bound"), nullptr);
+  DeviceTimes& one = run.processes[0].device.devices[5];
+  one.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns = one.span_ns() / 10;
+  const auto findings = find_findings(run);
+  const Finding* found = find(findings, "launch-bound");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(evidence(*found, "device"), whole(5));
+  EXPECT_EQ(evidence(*found, "idle_ns"), number(one.span_ns() / 10));
+}
+
 TEST(DeviceFindings, NeedlessSynchronizationWithWhatTheDeviceWaited) {
   Script loop, rare;
   for (int i = 0; i < 21; ++i) {
@@ -186,6 +210,13 @@ TEST(DeviceFindings, MemoryThatGrowsWithoutEnd) {
   EXPECT_GE(grown, static_cast<i64>(80 * kBytes));  // from the lowest level of the first sixth to that of the last
   EXPECT_LE(grown, static_cast<i64>(100 * kBytes));
   EXPECT_EQ(evidence(*finding, "live_at_end_bytes"), number(100 * kBytes));
+  EXPECT_EQ(evidence(*finding, "call"), text_value("cuMemAlloc"));
+  EXPECT_FALSE(is_null(evidence(*finding, "after_kernel")));
+  EXPECT_EQ(evidence(*finding, "blocks"), whole(100));
+  EXPECT_EQ(evidence(*finding, "block_bytes"), number(100 * kBytes));
+  const auto age = [&](const char* key) { return std::get<i64>(evidence(*finding, key)); };
+  EXPECT_GT(age("oldest_ns"), age("newest_ns"));
+  EXPECT_NEAR(static_cast<double>(age("oldest_ns") - age("newest_ns")), 99.0 * (4 + 1) * kUs, 99.0 * 4 * kUs);
   EXPECT_EQ(find(find_findings(filling.load()), "memory-growth"), nullptr);
   EXPECT_EQ(find(find_findings(freeing.load()), "memory-growth"), nullptr);
 }

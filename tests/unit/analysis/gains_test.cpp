@@ -2,6 +2,9 @@
 // less; and programs that look alike and must be promised nothing.
 #include <fmt/format.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <random>
 
@@ -171,6 +174,19 @@ const Pair kPairs[] = {
          fetch(p);
        }
      }},
+    {"short kernels, then a copy whose call is slow and does not wait", "graph-candidates",
+     [](Planted& p, bool planted) {
+       p.copy_calls_take(100 * kUs);
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 12; ++k) p.run(100 * kUs, 15 * kUs, k % 2);
+         } else {
+           p.replay(100 * kUs, 12, 15 * kUs);
+         }
+         p.copy_to_host(64, MemoryKind::Pinned, true);
+         p.wait();
+       }
+     }},
 };
 
 u64 promised(const ProcessTrace& process, const Finding& finding) {
@@ -199,6 +215,34 @@ TEST(Gains, AreWhatTheProgramWithoutTheCauseTakesLess) {
     const LoadedRun clean = without.load();
     EXPECT_EQ(clean.processes.at(0).gains.replayed_ns, static_cast<u64>(without.span())) << pair.name;
   }
+}
+
+// Traces of pairs that `./dev bench gains` ran (bench/gain_programs.py): their times are those of a quiet machine, whatever this one does.
+TEST(Gains, OfKeptPairsAreWhatTheProgramWithoutTheCauseTakesLess) {
+  const char* corpus = std::getenv("GT_CORPUS");
+  ASSERT_NE(corpus, nullptr);
+  int pairs = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(corpus) + "/gains")) {
+    const auto load = [&](const char* which) {
+      LoadRequest request;
+      request.files = {(entry.path() / which).string()};
+      return load_run(request).value();
+    };
+    const LoadedRun with = load("with.gtrace"), without = load("without.gtrace");
+    const auto replayed = [](const LoadedRun& run) {
+      return static_cast<double>(run.processes.at(0).gains.replayed_ns);
+    };
+    const double real = replayed(with) - replayed(without);
+    ASSERT_GE(real, 0.05 * replayed(with)) << entry.path();
+    std::string id;
+    std::getline(std::ifstream(entry.path() / "finding"), id);
+    const auto findings = find_findings(with);
+    const Finding* finding = find(findings, id);
+    ASSERT_NE(finding, nullptr) << entry.path();
+    EXPECT_NEAR(static_cast<double>(finding->gain_ns), real, 0.1 * real) << entry.path();
+    ++pairs;
+  }
+  EXPECT_GE(pairs, 25);
 }
 
 // What looks like a cause and is none.
