@@ -37,9 +37,16 @@ Report make_report(const LoadedRun& whole, const ReportRequest& request) {
   report.coverage = coverage_of(run);
   std::string of_all_devices;
   report.origin = run.origin;
+  const auto asked_for = [&wanted = request.sections](const char* section) {
+    return wanted.empty() || std::find(wanted.begin(), wanted.end(), section) != wanted.end();
+  };
+  const bool all_reasons = asked_for("quality");  // it names all that is not there
   for (const SectionReport* section : all_reports()) {
-    const auto& wanted = request.sections;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), section->section) == wanted.end()) continue;
+    if (!asked_for(section->section)) {
+      if (const auto why = all_reasons ? why_not_met(section->needs, run) : std::nullopt)
+        add_missing(report.coverage, section->section, *why);
+      continue;
+    }
     if (const auto why = why_not_met(section->needs, run)) {
       add_missing(report.coverage, section->section, *why);
       continue;

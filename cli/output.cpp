@@ -39,26 +39,26 @@ bool speaks_utf8() {
   return false;
 }
 
-std::size_t terminal_width(bool terminal) {
+std::size_t terminal_width(bool terminal, int fd) {
   const std::string columns = variable("COLUMNS");
   if (!columns.empty() && columns.size() < 6 && columns.find_first_not_of("0123456789") == std::string::npos) {
     const int value = std::atoi(columns.c_str());
     if (value > 0) return static_cast<std::size_t>(std::max(value, 20));
   }
   winsize size{};
-  if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
-    return std::max<std::size_t>(size.ws_col, 20);
+  if (terminal && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return std::max<std::size_t>(size.ws_col, 20);
   return 120;
 }
 
 }  // namespace
 
-TerminalStyle terminal_style(const std::string& color, bool to_file) {
-  const bool terminal = !to_file && isatty(STDOUT_FILENO);
+TerminalStyle terminal_style(const std::string& color, bool to_file, int fd) {
+  const bool terminal = !to_file && isatty(fd);
   TerminalStyle style;
   style.color = !(to_file && color == "auto") && wants_color(color, terminal);
   style.utf8 = speaks_utf8();
-  style.width = terminal_width(terminal);
+  style.width = terminal_width(terminal, fd);
+  style.terminal = terminal;
   return style;
 }
 

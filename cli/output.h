@@ -15,10 +15,11 @@ struct TerminalStyle {
   bool color = false;
   bool utf8 = false;
   std::size_t width = 0;
+  bool terminal = false;
 };
-// Of stdout. `color`: auto, always, never; in auto NO_COLOR beats CLICOLOR_FORCE beats CLICOLOR=0 beats TERM=dumb beats
+// Of `fd`, standard output or standard error. `color`: auto, always, never; in auto NO_COLOR beats CLICOLOR_FORCE beats CLICOLOR=0 beats TERM=dumb beats
 // isatty. `width`: COLUMNS, else the terminal's, else 120.
-TerminalStyle terminal_style(const std::string& color, bool to_file);
+TerminalStyle terminal_style(const std::string& color, bool to_file, int fd = 1);
 
 class Output {
  public:

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 
 #include "cli/options.h"
@@ -43,6 +45,16 @@ std::string base_name(const std::string& path) { return path.substr(path.find_la
 std::string shell_word(const std::string& word) {
   constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./,:+@%=";
   if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(word.begin(), word.end(), control)) {  // to be shown, and still what was meant
+    std::string escaped = "$'";
+    for (const char c : word) {
+      char code[8];
+      std::snprintf(code, sizeof code, "\\x%02x", static_cast<unsigned char>(c));
+      escaped += control(c) ? std::string(code) : c == '\'' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    }
+    return escaped + "'";
+  }
   std::string quoted = "'";
   for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";

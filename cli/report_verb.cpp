@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <set>
 
 #include "analysis/load.h"
@@ -14,21 +15,27 @@
 #include "analysis/run/devices.h"
 #include "analysis/words/safe_text.h"
 #include "base/fd.h"
+#include "cli/last_writes.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_directory.h"
+#include "cli/pager.h"
 #include "cli/places.h"
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kTerminalRows = 10;  // of each table when no section is asked for
+constexpr Nanos kSidecarPatience = 2'000'000'000;
 
 struct ReportOptions {
   std::vector<std::string> paths, sections;
   std::string format = "text", output, sort, rank, from, to;
-  bool json = false, last = false, strict = false;
+  bool json = false, last = false, strict = false, all = false;
   long long top = -1, device = -1;
+
+  // Without a word on tables, text is the first screen.
+  bool first_screen() const { return format == "text" && !all && sections.empty() && top < 0 && sort.empty(); }
 };
 
 template <typename Wanted>
@@ -42,6 +49,7 @@ std::string words_of_sections(Wanted&& wanted) {
 
 void add_options(OptionParser& parser, ReportOptions& options) {
   parser.paths(options.paths, "traces or directories of traces; none: the newest gputrace-* directory here");
+  parser.flag("--all", options.all, "all sections, through a pager on a terminal; without it the first screen");
   const std::string sections = "sections, by comma: " + words_of_sections([](const std::string&) { return true; });
   parser.comma_list("--section", options.sections, sections.c_str(), "S[,S]");
   parser.text("--format", options.format, "text, json or csv", "FORMAT");
@@ -127,10 +135,32 @@ void keep_what_is_shown(Report& report) {
   report.tables = std::move(kept);
 }
 
+// What to type next, for the same traces.
+std::vector<std::string> next_commands(const ReportOptions& options, const Report& report) {
+  std::string command = own_command(find_places()) + " report";
+  for (const std::string& path : options.paths) command += " " + shell_word((path[0] == '-' ? "./" : "") + path);
+  if (options.last) command += " --last";
+  if (!options.rank.empty()) command += " --rank " + shell_word(options.rank);
+  std::vector<std::string> commands = {command + " --all"};
+  const std::string leading =
+      report.findings.empty() || !report.table(report.findings.front().section) ? "" : report.findings.front().section;
+  if (!leading.empty() && leading != "overview") commands.push_back(command + " --section " + leading);
+  return commands;
+}
+
 std::string render(const ReportOptions& options, const Globals& globals, Report& report) {
   if (options.format == "json") return render_json(report);
   if (options.format == "csv") return report.tables.empty() ? std::string() : render_csv(report.tables.front());
   const TerminalStyle terminal = terminal_style(globals.color, !options.output.empty());
+  if (options.first_screen()) {
+    ScreenStyle style;
+    style.width = terminal.width;
+    style.color = terminal.color;
+    style.utf8 = terminal.utf8;
+    style.bars = terminal.terminal;
+    if (!globals.quiet) style.next = next_commands(options, report);
+    return render_screen(report, style);
+  }
   TextStyle style;
   style.width = terminal.width;
   style.color = terminal.color;
@@ -209,6 +239,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
 
   const auto files = find_trace_files(options.paths);
   if (!files) return fail(kNoInput, files.error().message);
+  wait_for_last_writes(files.value(), kSidecarPatience);
   LoadRequest load;
   load.files = files.value();
   load.last = options.last;
@@ -228,7 +259,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (options.device >= 0) request.device = options.device;
   if (options.top >= 0) request.top = static_cast<std::size_t>(options.top);
   Report report = make_report(run.value(), request);
-  if (options.format == "text" && options.top < 0 && options.sections.empty()) {
+  if (options.format == "text" && options.top < 0 && options.sections.empty() && !options.first_screen()) {
     for (Table& table : report.tables) {
       if (table.column("metric") >= 0 || table.rows.size() <= kTerminalRows) continue;
       table.total_rows = table.rows.size();
@@ -242,10 +273,14 @@ int report_verb(const Arguments& arguments, Globals& globals) {
     }
   }
   const std::string missing = what_is_missing(report);
+  const std::string text = render(options, globals, report);
+  std::optional<Pager> pager;
+  if (options.all && options.format == "text" && options.output.empty()) pager.emplace();
   Output output(options.output);
   if (!output.open()) return kRuntimeError;
-  output.write(render(options, globals, report));
+  output.write(text);
   const int code = output.close();
+  if (pager) pager->finish();
   if (code != kOk || !options.strict || missing.empty()) return code;
   return fail(kIncomplete, "the data are incomplete (--strict): " + missing);
 }

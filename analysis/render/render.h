@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "analysis/table/table.h"
 
@@ -16,6 +17,18 @@ struct TextStyle {
 };
 
 std::string render_text(const Report& report, const TextStyle& style);
+
+// The first screen: what ran, where the device's time went, what to do about it, what was heaviest, what was lost.
+//   · At most `lines` lines, except where the head and one finding alone take more: findings, then kernels, are left
+//     out whole; no sentence is cut.
+//   · From the tables of the report alone; what is not in them has no line.
+struct ScreenStyle : TextStyle {
+  std::size_t lines = 40;
+  bool bars = false;              // a terminal: the device's time as a bar
+  bool head = false;              // up to the first finding: what `run` ends with
+  std::vector<std::string> next;  // commands to go on with
+};
+std::string render_screen(const Report& report, const ScreenStyle& style);
 // Schema gputrace-report/1 (docs): always valid UTF-8; bytes that are none come as U+FFFD.
 std::string render_json(const Report& report);
 // RFC 4180: a header of column keys, base units, empty for null.

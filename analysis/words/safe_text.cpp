@@ -166,7 +166,9 @@ std::string wrapped(std::string_view first, std::string_view text, std::size_t i
   std::size_t used = display_width(first);
   bool fresh = true;
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
+    std::size_t end = std::min(text.find(' '), text.size());
+    while (text.substr(end, 2) == " %") end = std::min(text.find(' ', end + 1), text.size());  // stays with its number
+    const std::string_view word = text.substr(0, end);
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (!fresh && used + 1 + display_width(word) > edge) {
       out += '\n' + std::string(indent, ' ');

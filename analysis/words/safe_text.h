@@ -26,7 +26,7 @@ std::string shorten(std::string_view text, std::size_t width, std::string_view m
 std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark);
 
 // The words of `text` behind `first`, broken at `width`, each further line behind `indent` blanks; ends with a line
-// end. Words longer than that stay whole.
+// end. Words longer than that stay whole, and so does a number with its %.
 std::string wrapped(std::string_view first, std::string_view text, std::size_t indent, std::size_t width);
 
 // A function's signature without those three.

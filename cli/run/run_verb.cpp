@@ -129,7 +129,8 @@ std::string wanted_output(const TraceOptions& options) {
 }
 
 void report_ending(const Arguments& command, const Target& target, const Places& places, const OutputDirectory& output,
-                   const std::vector<std::string>& traces, const std::vector<RunNote>& notes) {
+                   const std::vector<std::string>& traces, const std::vector<RunNote>& notes,
+                   const std::string& color) {
   if (traces.empty()) {
     std::fputs(why_no_trace(notes, command, target, places).c_str(), stderr);
     return;
@@ -138,6 +139,7 @@ void report_ending(const Arguments& command, const Target& target, const Places&
   VerdictRequest request;
   request.files = traces;
   request.shown = output.shown;
+  request.color = color;
   // A directory that held traces before is reported on without them.
   request.report_command =
       own_command(places) + " report" + (traces.size() < traces_below(output.root).size() ? " --last" : "");
@@ -192,7 +194,8 @@ int run_verb(const Arguments& arguments, Globals& globals) {
     return exec_failure(command[0], ending.exec_error);
   }
   wait_for_sidecars(run);
-  if (!globals.quiet) report_ending(command, target, places, output, new_traces(output.root, before), notes.read());
+  if (!globals.quiet)
+    report_ending(command, target, places, output, new_traces(output.root, before), notes.read(), globals.color);
   remove_if_empty(prepared);
   end_as(ending);
 }

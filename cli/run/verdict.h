@@ -1,4 +1,4 @@
-// What `run` says at the end: where the traces are, what the program did in a line or two, what to do next.
+// What `run` says at the end: the head of the report's first screen, and the next command.
 #pragma once
 
 #include <string>
@@ -10,6 +10,7 @@ struct VerdictRequest {
   std::vector<std::string> files;  // of this run
   std::string shown;               // the directory as the user would write it
   std::string report_command;      // "gputrace report"
+  std::string color;               // auto, always, never
 };
 
 // Lines for stderr; quiet about what is not known.

@@ -25,6 +25,20 @@ def next_commands(err):
     return [line.split(':', 1)[1].strip() for line in err.splitlines() if line.strip().startswith('next:')]
 
 
+def test_next_commands_of_the_first_screen():
+    run = traced([program('drv_linked')], output=scratch("it's here"))
+    for arguments in ([run.output], []):
+        place = scratch() if not arguments else None
+        if not arguments:
+            os.rename(run.output, scratch('gputrace-1'))
+        text = gputrace('report', *arguments, **({'cwd': place} if place else {}))[0]
+        lines = text[text.index('next:'):].replace('next:', '     ').splitlines()
+        check(len(lines) >= 1, 'next commands', text)
+        for line in lines:
+            done = finish(start(['bash', '-c', line.strip()], environment(LD_LIBRARY_PATH=None), cwd=scratch()))
+            check(done[0] == 0 and b'Coverage' in done[1], line, done)
+
+
 def check_next(err, wanted):
     commands = next_commands(err)
     check(commands, 'run prints a next command', err)
@@ -94,7 +108,7 @@ def test_fix_of_a_full_ring():
 
 def test_text_of_the_report_names_options_that_work():
     run = traced([program('drv_linked')])
-    text = gputrace('report', run.output)[0]
+    text = gputrace('report', run.output, '--all')[0]
     sections = re.search(r'--section NAME \(([^)]*)\)', text)
     check(sections, 'the report names its sections', text[-500:])
     for section in sections[1].split():

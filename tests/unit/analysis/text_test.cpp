@@ -311,6 +311,53 @@ TEST(Render, CsvHoldsNoFormula) {
   EXPECT_EQ(render_csv(table), "name,left\r\n'=1+1,-1\r\n'+1,-1\r\n'-1,-1\r\n'@now(),-1\r\na=b,-1\r\n\\x09=1,-1\r\n");
 }
 
+Finding long_finding(u64 gain, const std::string& word) {
+  Finding finding;
+  finding.id = "f";
+  for (int i = 0; i < 70; ++i) finding.text += word + " ";
+  finding.text += "end-of-" + word;
+  finding.fix = "do " + word;
+  finding.gain_ns = gain;
+  return finding;
+}
+
+TEST(Screen, LeavesFindingsOutWholeWhereTheyDoNotFit) {
+  Report report = small_report();
+  report.coverage.dropped = 0;
+  for (const auto& [gain, word] : {std::pair{1000u, "small"}, {9000u, "large"}, {5000u, "middle"}})
+    report.findings.push_back(long_finding(gain, word));
+  ScreenStyle style;
+  style.width = 50;
+  std::string text = render_screen(report, style);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
+  EXPECT_LT(text.find("end-of-large"), text.find("end-of-middle")) << text;
+  EXPECT_NE(text.find("end-of-middle"), std::string::npos) << text;
+  EXPECT_NE(text.find("(2 of 3, by gain)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("small"), std::string::npos) << text;
+  style.head = true;
+  text = render_screen(report, style);
+  EXPECT_NE(text.find("do large"), std::string::npos) << text;
+  EXPECT_EQ(text.find("middle"), std::string::npos) << text;
+}
+
+TEST(Screen, LossAndWhatWasNotMeasuredAreSaid) {
+  Report report = small_report();
+  report.coverage.missing = {"3 records were dropped"};
+  ScreenStyle style;
+  style.next = {"gputrace report --all"};
+  const std::string text = render_screen(report, style);
+  EXPECT_NE(text.find("Trace    1,234,567 records, 3 dropped, incomplete: 3 records were dropped\n"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("Absent   device (why: --section quality)\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("next:  gputrace report --all\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("Device "), std::string::npos) << text;  // nothing about it is in the tables
+}
+
+TEST(Wrapped, ANumberKeepsItsPercent) {
+  EXPECT_EQ(wrapped("", "aaaa bbbb 54 % of", 0, 24), "aaaa bbbb 54 % of\n");
+  EXPECT_EQ(wrapped("", "aaaa bbbb cccc ddd 54 % of", 0, 21), "aaaa bbbb cccc ddd\n54 % of\n");
+}
+
 TEST(Table, SortsLargestFirstAndNullLast) {
   Table table = small_report().tables[0];
   table.rows.push_back({std::string("d"), i64{2'000'000}, {}, {}, {}});

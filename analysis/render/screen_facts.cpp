@@ -1,0 +1,266 @@
+#include "analysis/render/screen_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "analysis/words/human.h"
+#include "analysis/words/safe_text.h"
+
+namespace gputrace {
+namespace {
+
+std::string text_of(const Value& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text ? *text : std::string();
+}
+
+std::string last_part(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string::npos;) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+// What a person calls the program: of an interpreter, its script or module.
+std::string program_name(const std::string& command, const std::string& executable) {
+  const std::vector<std::string> words = words_of(command);
+  const bool python = executable.compare(0, 6, "python") == 0;
+  for (std::size_t i = 1; python && i < words.size(); ++i) {
+    if (words[i] == "-m" && i + 1 < words.size()) return "python -m " + words[i + 1];
+    if (words[i] == "-c") return "python -c";
+    if (words[i] == "-W" || words[i] == "-X")
+      ++i;
+    else if (words[i][0] != '-')
+      return last_part(words[i]);
+  }
+  return executable.empty() ? "unnamed" : executable;
+}
+
+// "train.py", "train.py, loader.py", "train.py and 3 others".
+std::string programs(const Table& run) {
+  std::map<std::string, std::size_t> counts;
+  for (const Row& row : run.rows)
+    ++counts[program_name(text_of(cell_of(run, row, "command")), text_of(cell_of(run, row, "executable")))];
+  std::vector<std::pair<std::string, std::size_t>> names(counts.begin(), counts.end());
+  std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (names.empty()) return "";
+  if (names.size() == 1) return names[0].first;
+  if (names.size() == 2) return names[0].first + ", " + names[1].first;
+  return names[0].first + " and " + std::to_string(names.size() - 1) + " others";
+}
+
+std::string processes(const Table& run, u64 count) {
+  std::set<std::string> hosts, ranks;
+  for (const Row& row : run.rows) {
+    if (const std::string host = text_of(cell_of(run, row, "host")); !host.empty()) hosts.insert(host);
+    if (const Value& rank = cell_of(run, row, "rank"); !is_null(rank)) ranks.insert(human(rank, Unit::Text));
+  }
+  std::string words = human_count(count) + (count == 1 ? " process" : " processes");
+  if (ranks.size() > 1 && ranks.size() == count) words = human_count(count) + " ranks";
+  if (hosts.size() > 1) words += " on " + std::to_string(hosts.size()) + " hosts";
+  return words;
+}
+
+// "8 x NVIDIA H100 80GB HBM3".
+std::string device_names(const Table& devices) {
+  std::map<std::string, std::size_t> counts;
+  for (const Row& row : devices.rows) {
+    const std::string name = text_of(cell_of(devices, row, "name"));
+    ++counts[name.empty() ? "a device without a name" : name];
+  }
+  std::string words;
+  for (const auto& [name, count] : counts)
+    words += (words.empty() ? "" : ", ") + (count > 1 ? std::to_string(count) + " x " : std::string()) + name;
+  return words;
+}
+
+// The toolkit that the program uses; the driver's where it is linked in statically.
+std::string cuda_version(const Table& run) {
+  std::set<std::string> runtimes, drivers;
+  for (const Row& row : run.rows) {
+    if (const std::string runtime = text_of(cell_of(run, row, "runtime")); !runtime.empty()) runtimes.insert(runtime);
+    if (const std::string driver = text_of(cell_of(run, row, "driver")); !driver.empty()) drivers.insert(driver);
+  }
+  if (runtimes.size() == 1) return "CUDA " + *runtimes.begin();
+  if (runtimes.empty() && drivers.size() == 1) return "driver for CUDA " + *drivers.begin();
+  return "";
+}
+
+void add_kernels(const Table& table, Heaviest& found) {
+  std::map<std::string, std::size_t> known;
+  for (const Row& row : table.rows) {
+    const Value& whole = cell_of(table, row, "kernel");
+    const Value& shown = cell_of(table, row, "name");
+    const std::string key = human(is_null(whole) ? shown : whole, Unit::Text);
+    const auto [at, fresh] = known.emplace(key, found.rows.size());
+    if (fresh) {
+      Heavy& heavy = found.rows.emplace_back();
+      heavy.name = human(shown, Unit::Text);
+      const std::string kind = text_of(cell_of(table, row, "tensor_core_kind")),
+                        precision = text_of(cell_of(table, row, "precision"));
+      heavy.detail = kind + (kind.empty() || precision.empty() ? "" : " ") + precision;
+    }
+    Heavy& heavy = found.rows[at->second];
+    const auto add = [&](std::optional<i64>& sum, const char* column) {
+      if (const auto* value = std::get_if<i64>(&cell_of(table, row, column))) sum = sum.value_or(0) + *value;
+    };
+    add(heavy.total_ns, "total_ns");
+    add(heavy.count, "launches");
+    if (const auto share = number_of(cell_of(table, row, "share"))) heavy.share = heavy.share.value_or(0) + *share;
+  }
+}
+
+// By name, wherever in others it was called.
+void add_operations(const Table& table, Heaviest& found) {
+  std::map<std::string, std::size_t> known;
+  for (const Row& row : table.rows) {
+    const std::string name = human(cell_of(table, row, "op"), Unit::Text);
+    const auto [at, fresh] = known.emplace(name, found.rows.size());
+    if (fresh) {
+      found.rows.emplace_back().name = name;
+      found.rows.back().detail = text_of(cell_of(table, row, "site"));
+    }
+    Heavy& heavy = found.rows[at->second];
+    const auto add = [&](std::optional<i64>& sum, const char* column) {
+      if (const auto* value = std::get_if<i64>(&cell_of(table, row, column))) sum = sum.value_or(0) + *value;
+    };
+    add(heavy.total_ns, "device_self_ns");
+    add(heavy.count, "count");
+    if (const auto share = number_of(cell_of(table, row, "share"))) heavy.share = heavy.share.value_or(0) + *share;
+  }
+}
+
+void order(Heaviest& found, std::size_t most) {
+  found.timed = std::any_of(found.rows.begin(), found.rows.end(), [](const Heavy& row) { return row.total_ns; });
+  std::stable_sort(found.rows.begin(), found.rows.end(), [&found](const Heavy& a, const Heavy& b) {
+    return found.timed ? a.total_ns.value_or(0) > b.total_ns.value_or(0) : a.count.value_or(0) > b.count.value_or(0);
+  });
+  found.all = found.rows.size();
+  if (found.rows.size() > most) found.rows.resize(most);
+}
+
+}  // namespace
+
+const Value& cell_of(const Table& table, const Row& row, const char* key) {
+  static const Value kNull;
+  const int at = table.column(key);
+  return at < 0 ? kNull : row[static_cast<std::size_t>(at)];
+}
+
+std::optional<double> number_of(const Value& value) {
+  if (const auto* whole = std::get_if<i64>(&value)) return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  return std::nullopt;
+}
+
+Metric metric_of(const Report& report, const char* name) {
+  const Table* overview = report.table("overview");
+  for (std::size_t i = 0; overview && i < overview->rows.size(); ++i) {
+    const Row& row = overview->rows[i];
+    if (text_of(cell_of(*overview, row, "metric")) == name)
+      return {cell_of(*overview, row, "value"), text_of(cell_of(*overview, row, "note"))};
+  }
+  return {};
+}
+
+std::string human_duration(Nanos nanos) {
+  const i64 seconds = nanos / 1'000'000'000;
+  if (seconds < 120) return human_nanos(nanos);
+  if (seconds < 7200) return fmt::format("{} min {:02} s", seconds / 60, seconds % 60);
+  return fmt::format("{} h {:02} min", seconds / 3600, seconds / 60 % 60);
+}
+
+std::vector<std::string> headline(const Report& report) {
+  std::vector<std::string> parts;
+  const auto add = [&parts](const std::string& part) {
+    if (!part.empty()) parts.push_back(safe_text(part));
+  };
+  const Table none;
+  const Table* run = report.table("run");
+  const Table* devices = report.table("devices");
+  add(programs(run ? *run : none));
+  add(processes(run ? *run : none, report.coverage.processes));
+  add(device_names(devices ? *devices : none));
+  add(cuda_version(run ? *run : none));
+  const Value wall = metric_of(report, "wall_ns").value;
+  add(is_null(wall) ? "" : human_duration(std::get<i64>(wall)));
+  return parts;
+}
+
+std::vector<TimePart> device_time_parts(const Report& report) {
+  const auto span = number_of(metric_of(report, "device_span_ns").value);
+  if (!span || *span <= 0) return {};
+  std::vector<TimePart> parts;
+  for (const auto& [name, metric] :
+       {std::pair{"compute", "compute_ns"}, std::pair{"collectives", "exposed_collective_ns"},
+        std::pair{"copies", "exposed_copy_ns"}, std::pair{"idle", "idle_ns"}, std::pair{"unknown", "unknown_ns"}})
+    parts.push_back({name, number_of(metric_of(report, metric).value).value_or(0) / *span});
+  return parts;
+}
+
+std::vector<std::pair<std::string, double>> idle_parts(const Report& report, double idle_share) {
+  std::vector<std::pair<std::string, double>> parts;
+  const Table* causes = report.table("idle-causes");
+  for (std::size_t i = 0; causes && i < causes->rows.size(); ++i) {
+    const auto share = number_of(cell_of(*causes, causes->rows[i], "share"));
+    if (share) parts.emplace_back(text_of(cell_of(*causes, causes->rows[i], "cause")), *share * idle_share);
+  }
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return parts;
+}
+
+Heaviest heaviest(const Report& report, std::size_t most) {
+  constexpr double kMostOfIt = 0.5;
+  Heaviest found;
+  double explained = 0;
+  if (const Table* ops = report.table("ops")) {
+    add_operations(*ops, found);
+    for (const Heavy& row : found.rows) explained += row.share.value_or(0);
+  }
+  found.operations = explained > kMostOfIt;
+  if (!found.operations) {
+    found.rows.clear();
+    if (const Table* kernels = report.table("kernels")) add_kernels(*kernels, found);
+  }
+  order(found, most);
+  return found;
+}
+
+std::vector<const Finding*> findings_by_gain(const Report& report) {
+  std::vector<const Finding*> findings;
+  for (const Finding& finding : report.findings) findings.push_back(&finding);
+  const auto doubts_all = [](const Finding* finding) {
+    return finding->severity == Severity::Problem && finding->section.compare(0, 7, "quality") == 0;
+  };
+  std::stable_sort(findings.begin(), findings.end(), [&](const Finding* a, const Finding* b) {
+    if (doubts_all(a) != doubts_all(b)) return doubts_all(a);
+    return a->gain_ns > b->gain_ns;
+  });
+  return findings;
+}
+
+std::string trace_line(const Report& report) {
+  const Coverage& coverage = report.coverage;
+  std::string line =
+      fmt::format("{}, {} dropped, ", counted(coverage.records, "record"), human_count(coverage.dropped));
+  if (!coverage.missing.empty() || coverage.truncated) {
+    line += "incomplete";
+    const char* before = ": ";
+    for (const std::string& clause : coverage.missing) line += before + clause, before = "; ";
+    return line;
+  }
+  line += "complete";
+  if (const auto overhead = number_of(metric_of(report, "overhead_ratio").value))
+    line += fmt::format("; collecting took {:.1f} % of the run", *overhead * 100);
+  return line;
+}
+
+}  // namespace gputrace

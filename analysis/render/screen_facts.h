@@ -1,0 +1,61 @@
+// What the first screen reads from a report's tables, in words where it needs no layout.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/table/table.h"
+
+namespace gputrace {
+
+// A cell by its column's key; null where there is no such column.
+const Value& cell_of(const Table& table, const Row& row, const char* key);
+// The number in it; nothing where it is null or text.
+std::optional<double> number_of(const Value& value);
+
+// A metric of the overview: its value (null: not known) and its note.
+struct Metric {
+  Value value;
+  std::string note;
+};
+Metric metric_of(const Report& report, const char* name);
+
+// "4.433 s", "4 min 12 s", "3 h 02 min".
+std::string human_duration(Nanos nanos);
+
+// "train.py · 8 processes on 2 hosts · 8 x NVIDIA H100 · CUDA 13.0 · 4 min 12 s", its parts.
+std::vector<std::string> headline(const Report& report);
+
+// Where the devices' time went, in the order in which it is shown; shares of the span, which sum to 1.
+struct TimePart {
+  const char* name;
+  double share;
+};
+std::vector<TimePart> device_time_parts(const Report& report);
+
+// Why they were idle: "host 89.6 %", shares of the span, largest first.
+std::vector<std::pair<std::string, double>> idle_parts(const Report& report, double idle_share);
+
+// What the devices did most: operations of a framework where those account for most of the device's time, else kernels,
+// each name once.
+struct Heavy {
+  std::string name, detail;  // detail: the line of an operation, the tensor cores of a kernel
+  std::optional<i64> total_ns, count;
+  std::optional<double> share;
+};
+struct Heaviest {
+  bool operations = false;
+  bool timed = false;  // else by executions
+  std::vector<Heavy> rows;
+  std::size_t all = 0;  // of how many
+};
+Heaviest heaviest(const Report& report, std::size_t most);
+
+// The findings in the order of the screen: what all numbers rest on, then by gain.
+std::vector<const Finding*> findings_by_gain(const Report& report);
+
+// "10,960 records, 0 dropped, complete", and what follows from it.
+std::string trace_line(const Report& report);
+
+}  // namespace gputrace
