@@ -21,6 +21,7 @@
 #include "cli/output_directory.h"
 #include "cli/pager.h"
 #include "cli/places.h"
+#include "cli/report_page.h"
 
 namespace gputrace {
 namespace {
@@ -30,8 +31,8 @@ constexpr Nanos kSidecarPatience = 2'000'000'000;
 
 struct ReportOptions {
   std::vector<std::string> paths, sections;
-  std::string format = "text", output, sort, rank, from, to;
   bool json = false, last = false, strict = false, all = false;
+  std::string format = "text", output, html, sort, rank, from, to;
   long long top = -1, device = -1;
 
   // Without a word on tables, text is the first screen.
@@ -52,8 +53,9 @@ void add_options(OptionParser& parser, ReportOptions& options) {
   parser.flag("--all", options.all, "all sections, through a pager on a terminal; without it the first screen");
   const std::string sections = "sections, by comma: " + words_of_sections([](const std::string&) { return true; });
   parser.comma_list("--section", options.sections, sections.c_str(), "S[,S]");
-  parser.text("--format", options.format, "text, json or csv", "FORMAT");
+  parser.text("--format", options.format, "text, json, csv or html", "FORMAT");
   parser.flag("--json", options.json, "the same as --format json");
+  parser.text("--html", options.html, "write the page, one file that needs no network, to FILE", "FILE");
   parser.text("-o,--output", options.output, "write to FILE", "FILE");
   parser.number("--top", options.top, "rows of each table; 0: all", "N");
   parser.text("--sort", options.sort, "order by this column, largest first", "COLUMN");
@@ -73,9 +75,9 @@ std::vector<std::string> section_names() {
 
 // What can be said against the options before anything is read. 0: nothing.
 int check_options(const ReportOptions& options) {
-  const std::vector<std::string> formats = {"text", "json", "csv"};
+  const std::vector<std::string> formats = {"text", "json", "csv", "html"};
   if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
-    return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv" +
+    return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv, html" +
                             did_you_mean(options.format, formats));
   }
   for (const std::string& section : options.sections) {
@@ -179,6 +181,18 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   return text;
 }
 
+int write(const ReportOptions& options, const Globals& globals, Report& report) {
+  const std::string text = render(options, globals, report);
+  std::optional<Pager> pager;
+  if (options.all && options.format == "text" && options.output.empty()) pager.emplace();
+  Output output(options.output);
+  if (!output.open()) return kRuntimeError;
+  output.write(text);
+  const int code = output.close();
+  if (pager) pager->finish();
+  return code;
+}
+
 std::string folder_of(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
@@ -234,6 +248,14 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (options.json && parser.given("--format") && options.format != "json")
     return fail(kUsage, "--json and --format " + options.format + " exclude each other");
   if (options.json) options.format = "json";
+  if (!options.html.empty()) {
+    if (parser.given("--format") && options.format != "html")
+      return fail(kUsage, "--html and --format " + options.format + " exclude each other");
+    if (options.json || !options.output.empty()) return fail(kUsage, "--html takes no --json and no --output");
+    options.format = "html";
+    options.output = options.html;
+  }
+  if (options.format == "html" && !has_page()) return kRuntimeError;
   if (const int code = check_options(options)) return code;
   if (const int code = check_sort(options)) return code;
 
@@ -273,14 +295,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
     }
   }
   const std::string missing = what_is_missing(report);
-  const std::string text = render(options, globals, report);
-  std::optional<Pager> pager;
-  if (options.all && options.format == "text" && options.output.empty()) pager.emplace();
-  Output output(options.output);
-  if (!output.open()) return kRuntimeError;
-  output.write(text);
-  const int code = output.close();
-  if (pager) pager->finish();
+  const int code = options.format == "html" ? write_page(report, options.output) : write(options, globals, report);
   if (code != kOk || !options.strict || missing.empty()) return code;
   return fail(kIncomplete, "the data are incomplete (--strict): " + missing);
 }

@@ -75,7 +75,7 @@ Json as_json(const Finding& finding) {
 
 }  // namespace
 
-std::string render_json(const Report& report) {
+std::string render_json(const Report& report, int indent) {
   Json sections = Json::object();
   for (const Table& table : report.tables) sections[table.section] = as_json(table);
   Json findings = Json::array();
@@ -84,7 +84,7 @@ std::string render_json(const Report& report) {
                       {"coverage", as_json(report.coverage)},
                       {"sections", sections},
                       {"findings", findings}};
-  return whole.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return whole.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace gputrace

@@ -30,7 +30,8 @@ struct ScreenStyle : TextStyle {
 };
 std::string render_screen(const Report& report, const ScreenStyle& style);
 // Schema gputrace-report/1 (docs): always valid UTF-8; bytes that are none come as U+FFFD.
-std::string render_json(const Report& report);
+// `indent`: blanks a level; -1: all in one line.
+std::string render_json(const Report& report, int indent = 1);
 // RFC 4180: a header of column keys, base units, empty for null.
 std::string render_csv(const Table& table);
 

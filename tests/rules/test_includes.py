@@ -19,7 +19,8 @@ MAY_INCLUDE = {
     'cupti': {'base', 'trace', 'ringbuf'},
     'writer': {'base', 'trace', 'ringbuf', 'cubin'},
     'analysis': {'base', 'trace', 'cubin'},
-    'cli': {'base', 'trace', 'analysis', 'cupti'},
+    'page': set(),
+    'cli': {'base', 'trace', 'analysis', 'page', 'cupti'},
     'simgpu': {'base', 'cubin'},
     'examples': set(),
     'tests': {'base', 'trace', 'cubin', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'cli', 'simgpu'},
@@ -61,6 +62,7 @@ ROOMS = {
         'gains': {'table', 'words', 'facts', 'run'},
         'findings': {'table', 'names', 'words', 'facts', 'run', 'kernels', 'gains'},
         'render': {'table', 'words'},
+        'page': {'table', 'words', 'render'},
         '': {'table', 'facts', 'run', 'read', 'pass', 'kernels', 'reports', 'findings'},
     },
 }

@@ -1,0 +1,125 @@
+#include "analysis/page/page.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "analysis/render/render.h"
+#include "analysis/words/safe_text.h"
+
+namespace gputrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kPlainRows = 100;
+
+const char* hint_name(Hint hint) {
+  switch (hint) {
+    case Hint::Name:
+      return "name";
+    case Hint::Kernel:
+      return "kernel";
+    case Hint::Prose:
+      return "prose";
+    case Hint::Tree:
+      return "tree";
+    case Hint::Detail:
+      return "detail";
+    case Hint::Handle:
+      return "handle";
+    case Hint::Large:
+      return "large";
+    case Hint::Normal:
+      break;
+  }
+  return nullptr;
+}
+
+// What the JSON for programs does not say and a page needs.
+std::string page_info(const Report& report, std::string_view version) {
+  Json hints = Json::object(), sort = Json::object();
+  for (const Table& table : report.tables) {
+    Json of_table = Json::object();
+    for (const Column& column : table.columns) {
+      if (const char* name = hint_name(column.hint)) of_table[column.key] = name;
+    }
+    if (!of_table.empty()) hints[table.section] = std::move(of_table);
+    if (!table.sort.empty()) sort[table.section] = table.sort;
+  }
+  const Json info = {{"version", version},
+                     {"origin_ns", report.origin ? Json(*report.origin) : Json(nullptr)},
+                     {"hints", hints},
+                     {"sort", sort}};
+  return info.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// A block that no browser runs. Without a '<' nothing in it can end it, nor begin a comment.
+std::string inert(const char* id, const std::string& json) {
+  std::string block = std::string("<script type=\"application/json\" id=\"") + id + "\">";
+  block.reserve(block.size() + json.size() + 16);
+  for (const char one : json) {
+    if (one == '<')
+      block += "\\u003c";
+    else
+      block += one;
+  }
+  return block + "</script>\n";
+}
+
+std::string title_of(const Report& report) {
+  const Table* run = report.table("run");
+  const int at = run ? run->column("executable") : -1;
+  if (at < 0 || run->rows.empty()) return "gputrace";
+  const auto* path = std::get_if<std::string>(&run->rows.front()[static_cast<std::size_t>(at)]);
+  return path ? path->substr(path->rfind('/') + 1) + " · gputrace" : "gputrace";
+}
+
+}  // namespace
+
+std::string as_html(std::string_view text) {
+  std::string escaped;
+  for (const char one : safe_text(text)) {
+    switch (one) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += one;
+    }
+  }
+  return escaped;
+}
+
+// The places are looked for in the template alone, so that a name which is called like one stays a name.
+std::string render_page(const Report& report, const PageParts& parts) {
+  const std::array<std::pair<std::string_view, std::string>, 3> places = {{
+      {"gputrace:title", as_html(title_of(report))},
+      {"gputrace:tables", plain_tables(report, kPlainRows)},
+      {"gputrace:data",
+       inert("gputrace-report", render_json(report, -1)) + inert("gputrace-page", page_info(report, parts.version))},
+  }};
+  std::string document;
+  std::string_view rest = parts.page;
+  for (const auto& [place, text] : places) {
+    const std::size_t at = rest.find(place);
+    if (at == std::string_view::npos) continue;
+    document += rest.substr(0, at);
+    document += text;
+    rest.remove_prefix(at + place.size());
+  }
+  return document.append(rest);
+}
+
+}  // namespace gputrace

@@ -1,0 +1,30 @@
+// A report as a page of HTML: one file that needs no other and asks nobody for anything. Pure: the result is a string.
+//
+//   page/ (built once, a template) ──┐
+//   report ──▶ JSON, inert ──────────┼──▶ one document
+//          └─▶ plain tables ─────────┘    (what stands where no script runs)
+//
+//   · Names are hostile: they come into the document as text of an element or in a JSON block without any '<', never as markup.
+//   · What the template allows itself (its policy) is the template's; nothing here adds script or style.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "analysis/table/table.h"
+
+namespace gputrace {
+
+struct PageParts {
+  std::string_view page;     // the template
+  std::string_view version;  // of gputrace
+};
+
+std::string render_page(const Report& report, const PageParts& parts);
+
+// The tables as HTML, the first `rows` of each, with a word on what is left out.
+std::string plain_tables(const Report& report, std::size_t rows);
+// Text as the content of an element or of an attribute in double quotes.
+std::string as_html(std::string_view text);
+
+}  // namespace gputrace

