@@ -33,21 +33,6 @@ std::optional<Nanos> first_record(const TraceReader& reader) {
   return first;
 }
 
-TimeWindow window_for(const LoadRequest& request, const std::vector<std::string>& files) {
-  TimeWindow window;
-  if (!request.from && !request.to) return window;
-  std::optional<Nanos> first;
-  for (const std::string& file : files) {
-    auto opened = TraceReader::open(file);
-    const auto begin = opened ? first_record(opened.value()) : std::nullopt;
-    if (begin && (!first || *begin < *first)) first = begin;
-  }
-  if (!first) return window;
-  if (request.from) window.from = *first + *request.from;
-  if (request.to) window.to = *first + *request.to;
-  return window;
-}
-
 // Somebody may have put it there.
 bool has_strange_owner(const std::string& file) {
   struct stat own {
@@ -146,15 +131,30 @@ void find_wall(LoadedRun& run) {
 
 }  // namespace
 
+TimeWindow window_of(const LoadRequest& request) {
+  TimeWindow window;
+  if (!request.from && !request.to) return window;
+  std::optional<Nanos> first;
+  for (const std::string& file : request.files) {
+    auto opened = TraceReader::open(file);
+    const auto begin = opened ? first_record(opened.value()) : std::nullopt;
+    if (begin && (!first || *begin < *first)) first = begin;
+  }
+  if (!first) return window;
+  if (request.from) window.from = *first + *request.from;
+  if (request.to) window.to = *first + *request.to;
+  return window;
+}
+
 std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
 
-ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
+ProcessTrace load_process(const TraceReader& reader, TimeWindow window, Witness* witness) {
   ProcessTrace process;
   read_identity(reader, process);
   read_counters(reader, process);
   read_damage(reader, process);
   RecordStream stream(reader);  // outlives the builder, which holds chunks of it
-  ProcessBuilder builder(reader, window, process);
+  ProcessBuilder builder(reader, window, process, witness);
   ChunkBuffer buffer;
   for (const ThreadInfo& thread : reader.threads()) {
     if (thread.tid != 0) continue;
@@ -177,7 +177,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window) {
 
 Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
   LoadedRun run;
-  const TimeWindow window = window_for(request, request.files);
+  const TimeWindow window = window_of(request);
   Nanos first = std::numeric_limits<Nanos>::max();  // also of processes that are left out: what --from counts from
   for (Loaded& loaded : load_files(request.files, window)) {
     if (!loaded.process) {

@@ -8,6 +8,7 @@
 #include "analysis/facts/facts.h"
 #include "analysis/pass/process_builder.h"
 #include "analysis/read/trace_files.h"
+#include "analysis/timeline/witness.h"
 #include "base/result.h"
 
 namespace gputrace {
@@ -25,7 +26,10 @@ Result<LoadedRun, InputError> load_run(const LoadRequest& request);
 // One line on why a file cannot be opened, with its path.
 std::string describe(const std::string& path, const OpenError& error);
 
-// The fold of one open trace. Also the door for tests.
-ProcessTrace load_process(const TraceReader& reader, TimeWindow window);
+// The window of the records that a request asks for, on the hosts' clock.
+TimeWindow window_of(const LoadRequest& request);
+
+// The fold of one open trace. Also the door for tests, and, with a witness, for exports (then without gains).
+ProcessTrace load_process(const TraceReader& reader, TimeWindow window, Witness* witness = nullptr);
 
 }  // namespace gputrace

@@ -13,6 +13,7 @@ namespace {
 constexpr Verb kVerbs[] = {
     {"run", "trace a program: gputrace run -- CMD", run_verb},
     {"report", "what happened, as tables: gputrace report [PATH]", report_verb},
+    {"export", "the events for other programs: gputrace export --format perfetto", export_verb},
     {"dump", "every record as one line of text", dump_verb},
     {"recover", "finish traces whose ring was left in a file: gputrace recover [PATH]", recover_verb},
     {"env", "the variables that trace a program without `run`", env_verb},

@@ -104,6 +104,13 @@ bool Output::write(std::string_view text) {
   return buffer_.size() < kBuffer || flush();
 }
 
+void Output::discard() {
+  buffer_.clear();
+  file_.reset();
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+  temporary_.clear();
+}
+
 int Output::close() {
   if (error_ == 0) flush();
   if (error_ == 0 && !temporary_.empty()) {

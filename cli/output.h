@@ -31,6 +31,8 @@ class Output {
   bool open();
   // False: stop writing; close() then knows why.
   bool write(std::string_view text);
+  // What was written is not wanted: a file is as it was before.
+  void discard();
   // Flushes. Exit code: 0, also when the reader of the pipe has gone; 1 otherwise, said on stderr.
   int close();
 

@@ -34,6 +34,7 @@ struct Verb {
 
 int run_verb(const Arguments& arguments, Globals& globals);
 int report_verb(const Arguments& arguments, Globals& globals);
+int export_verb(const Arguments& arguments, Globals& globals);
 int dump_verb(const Arguments& arguments, Globals& globals);
 int env_verb(const Arguments& arguments, Globals& globals);
 int recover_verb(const Arguments& arguments, Globals& globals);

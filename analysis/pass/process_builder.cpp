@@ -48,7 +48,7 @@ HostLog::Kind meaning_of(const RecordHeader& record) {
 
 }  // namespace
 
-ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts)
+ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, Witness* witness)
     : reader_(reader),
       window_(window),
       facts_(facts),
@@ -59,7 +59,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       tensors_(facts),
       loops_(reader.threads().size()),
       threads_(reader.threads().size()),
-      timeline_(reader, window),
+      timeline_(reader, window, witness),
       code_(reader.texts()) {
   facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
   if (facts.library.collected) timeline_.collect_libraries();

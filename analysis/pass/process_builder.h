@@ -22,7 +22,7 @@ namespace gputrace {
 
 class ProcessBuilder {
  public:
-  ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts);
+  ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, Witness* witness = nullptr);
 
   // A definition that may be needed before its place in time: told before the pass.
   void foresee(const RecordHeader& record);

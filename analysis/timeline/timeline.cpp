@@ -20,8 +20,9 @@ bool longer(const IdleGap& a, const IdleGap& b) { return a.length() > b.length()
 
 }  // namespace
 
-Timeline::Timeline(const TraceReader& reader, TimeWindow window)
+Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witness)
     : report_(window),
+      witness_(witness),
       activity_(facts_.activity),
       targets_(facts_),
       libraries_(reader.threads().size(), facts_.library),
@@ -75,7 +76,7 @@ void Timeline::ordered(const StreamOrder& record, const StreamName& stream, Nano
 
 void Timeline::put_on_tape(u32 sequence) {
   const HostOperation* const given = window_.find(sequence);
-  if (!given || !intake_.active() || !given->counted) return;
+  if (!given || witness_ || !intake_.active() || !given->counted) return;
   recorder_.operation(sequence, *given, [&](auto&& visit) { window_.for_each_wait(*given, visit); });
 }
 
@@ -135,7 +136,7 @@ TimelineFacts Timeline::finish() {
       activity_.states.back().state == DeviceCollection::Failed)
     activity_.collected = false;
   libraries_.finish();
-  if (activity_.collected) facts_.gains = gains();
+  if (activity_.collected && !witness_) facts_.gains = gains();
   return std::move(facts_);
 }
 
@@ -176,6 +177,7 @@ void Timeline::take(DeviceOperation operation) {
     if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
   }
   if (counted) {
+    if (witness_) witness_->ran(operation, shapes_[operation.shape], call, activity_);
     if (call) entry_at(facts_.stacks, call->stack).device_ns += static_cast<u64>(operation.end - operation.start);
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
     if (operation.kind == OperationKind::Kernel) count_kernel(operation, joined);
@@ -299,6 +301,7 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
       devices_[device].kept_dispatch.add(static_cast<OperationKind>(gap.ended_by),
                                          gap.parts[static_cast<unsigned>(IdleCause::Dispatch)]);
       keep_gap(times, gap);
+      if (witness_) witness_->idled(gap);
       entry_at(facts_.stacks, gap.origin).idle_ns += gap.length();
       return;
     }

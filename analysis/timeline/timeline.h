@@ -36,13 +36,15 @@
 #include "analysis/timeline/stream_candidates.h"
 #include "analysis/timeline/stream_track.h"
 #include "analysis/timeline/targets.h"
+#include "analysis/timeline/witness.h"
 #include "trace/reader.h"
 
 namespace gputrace {
 
 class Timeline {
  public:
-  Timeline(const TraceReader& reader, TimeWindow window);
+  // `witness` is told of every operation and gap in the window, and no gains are found: their tape is not kept.
+  Timeline(const TraceReader& reader, TimeWindow window, Witness* witness = nullptr);
 
   // The host's side, in the order of RecordStream.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind);
@@ -141,6 +143,7 @@ class Timeline {
   void trim_logs();
 
   const TimeWindow report_;
+  Witness* const witness_;
   TimelineFacts facts_;
   DeviceActivity& activity_;
   Targets targets_;

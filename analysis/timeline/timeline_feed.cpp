@@ -5,8 +5,8 @@
 
 namespace gputrace {
 
-TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window)
-    : clock_(reader.clock()), timeline_(reader, window) {}
+TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window, Witness* witness)
+    : clock_(reader.clock()), timeline_(reader, window, witness) {}
 
 TimelineFeed::~TimelineFeed() {
   {

@@ -29,7 +29,7 @@ class TimelineFeed {
  public:
   static constexpr std::size_t kBatchBytes = 256u << 10, kBatches = 4, kChunks = 2;
 
-  TimelineFeed(const TraceReader& reader, TimeWindow window);
+  TimelineFeed(const TraceReader& reader, TimeWindow window, Witness* witness = nullptr);
   ~TimelineFeed();
   TimelineFeed(const TimelineFeed&) = delete;
   TimelineFeed& operator=(const TimelineFeed&) = delete;

@@ -45,7 +45,7 @@ ROOMS = {
         'route': {'', 'hot', 'lookup', 'settings', 'device', 'library'},
         'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'library', 'nvtx', 'ops', 'python', 'record'},
     },
-    'cli': {'': set(), 'run': {''}},
+    'cli': {'': set(), 'read': {''}, 'run': {''}},
     'analysis': {
         'table': set(),
         'names': set(),
@@ -63,7 +63,8 @@ ROOMS = {
         'findings': {'table', 'names', 'words', 'facts', 'run', 'kernels', 'gains'},
         'render': {'table', 'words'},
         'page': {'table', 'words', 'render'},
-        '': {'table', 'facts', 'run', 'read', 'pass', 'kernels', 'reports', 'findings'},
+        '': {'table', 'facts', 'run', 'read', 'timeline', 'pass', 'kernels', 'reports', 'findings'},
+        'export': {'', 'facts', 'gaps', 'names', 'read', 'run', 'timeline', 'words'},
     },
 }
 # More than this and nobody finds anything in a folder: it gets rooms.

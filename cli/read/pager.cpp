@@ -1,4 +1,4 @@
-#include "cli/pager.h"
+#include "cli/read/pager.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "cli/last_writes.h"
+#include "cli/read/last_writes.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,6 +19,7 @@
 namespace gputrace {
 namespace {
 
+constexpr Nanos kPatienceForWrites = 2'000'000'000;
 constexpr std::time_t kLately = 10;    // seconds: a sidecar at work writes counters many times a second
 constexpr useconds_t kPause = 10'000;  // us between two looks
 
@@ -99,13 +100,13 @@ bool sidecar_holds_one(const std::vector<struct stat>& files) {
 
 }  // namespace
 
-void wait_for_last_writes(const std::vector<std::string>& files, Nanos patience) {
+void wait_for_last_writes(const std::vector<std::string>& files) {
   std::vector<struct stat> unfinished;
   for (const std::string& file : files) {
     struct stat about {};
     if (may_be_unfinished(file) && stat(file.c_str(), &about) == 0) unfinished.push_back(about);
   }
-  const Nanos until = monotonic_nanos() + patience;
+  const Nanos until = monotonic_nanos() + kPatienceForWrites;
   while (!unfinished.empty() && monotonic_nanos() < until && sidecar_holds_one(unfinished)) usleep(kPause);
 }
 

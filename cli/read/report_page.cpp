@@ -1,4 +1,4 @@
-#include "cli/report_page.h"
+#include "cli/read/report_page.h"
 
 #include "analysis/page/page.h"
 #include "analysis/words/human.h"

@@ -15,19 +15,18 @@
 #include "analysis/run/devices.h"
 #include "analysis/words/safe_text.h"
 #include "base/fd.h"
-#include "cli/last_writes.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_directory.h"
-#include "cli/pager.h"
 #include "cli/places.h"
-#include "cli/report_page.h"
+#include "cli/read/last_writes.h"
+#include "cli/read/pager.h"
+#include "cli/read/report_page.h"
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kTerminalRows = 10;  // of each table when no section is asked for
-constexpr Nanos kSidecarPatience = 2'000'000'000;
 
 struct ReportOptions {
   std::vector<std::string> paths, sections;
@@ -261,7 +260,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
 
   const auto files = find_trace_files(options.paths);
   if (!files) return fail(kNoInput, files.error().message);
-  wait_for_last_writes(files.value(), kSidecarPatience);
+  wait_for_last_writes(files.value());
   LoadRequest load;
   load.files = files.value();
   load.last = options.last;

@@ -1,0 +1,67 @@
+// The host's side of one trace as slices: calls, operations of frameworks, NVTX ranges and marks.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+#include "analysis/export/events.h"
+#include "analysis/read/record_stream.h"
+#include "analysis/read/tick_clock.h"
+#include "analysis/run/sites.h"
+
+namespace gputrace {
+
+// The number that a call and what a device did for it share.
+inline u64 flow_of(u32 thread, Nanos call_begin) {
+  return (u64{thread} + 1) << 46 | (static_cast<u64>(call_begin) & ((u64{1} << 46) - 1));
+}
+
+class HostEvents {
+ public:
+  // `facts`: of the same trace, loaded.
+  HostEvents(const TraceReader& reader, TimeWindow window, const ProcessTrace& facts, Nanos shift, EventSink& sink);
+
+  void add(const RecordStream::Span& span);
+  // Ranges that were never closed end with the process.
+  void finish();
+  u64 slices() const { return slices_; }
+
+ private:
+  struct OpenRange {
+    Nanos begin = 0;
+    u64 message = 0, domain = 0;
+    u32 category = 0, color = 0, thread = 0;
+    bool before = false;
+  };
+  struct ThreadState {
+    Ticks last_begin = 0, last_end = 0;
+    u16 last_call = 0;
+    u32 frame = 0;
+    std::map<u64, std::vector<OpenRange>> pushed;  // by domain
+  };
+
+  void add(const RecordHeader& record, u32 thread);
+  void on_call(const RecordHeader& record, u32 thread);
+  void on_operation(const Operation& value, u32 thread);
+  void on_nvtx(const Nvtx& value, u32 thread);
+  void close(const OpenRange& range, Nanos end, bool across, bool open);
+  u32 thread_of(const RecordHeader& record, u32 lane) const;
+  std::string_view site_of(u32 frame);
+  void give(HostSlice& slice);
+
+  const TraceReader& reader_;
+  const TimeWindow window_;
+  const ProcessTrace& facts_;
+  const Nanos shift_;
+  EventSink& sink_;
+  TickClock clock_;
+  const FileNames names_;
+  std::vector<ThreadState> threads_;
+  std::unordered_map<u64, OpenRange> started_;  // by range id
+  std::unordered_map<u32, std::string> sites_;  // by innermost frame
+  Nanos newest_ = 0;
+  u64 slices_ = 0;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,135 @@
+// gputrace export: the events of traces in the formats that other programs read.
+#include <fmt/format.h>
+
+#include "analysis/export/formats.h"
+#include "analysis/words/human.h"
+#include "base/clock.h"
+#include "cli/options.h"
+#include "cli/output.h"
+#include "cli/places.h"
+#include "cli/read/last_writes.h"
+#include "cli/read/progress.h"
+
+namespace gputrace {
+namespace {
+
+struct ExportOptions {
+  std::vector<std::string> paths;
+  std::string format, output, rank, from, to;
+};
+
+std::string format_words(const char* between) {
+  std::string words;
+  for (const ExportFormat* format : all_exports()) words += (words.empty() ? "" : between) + std::string(format->name);
+  return words;
+}
+
+void add_options(OptionParser& parser, ExportOptions& options) {
+  parser.paths(options.paths, "traces or directories of traces; none: the newest gputrace-* directory here");
+  const std::string formats = "one of " + format_words(", ");
+  parser.text("--format", options.format, formats.c_str(), "FORMAT");
+  parser.text("-o,--output", options.output, "write to FILE; -: standard output; else named after the first PATH",
+              "FILE");
+  parser.text("--rank", options.rank, "only processes of this rank", "R");
+  parser.text("--from", options.from, "leave out what begins before T (after the first record: 500ms, 2s)", "T");
+  parser.text("--to", options.to, "leave out what begins from T on", "T");
+  std::string footer = "Formats and who reads them:\n";
+  for (const ExportFormat* format : all_exports())
+    footer += fmt::format("  {:<11} {}\n", format->name, format->readers);
+  parser.footer(footer.c_str());
+}
+
+int check_options(const ExportOptions& options) {
+  std::vector<std::string> names;
+  for (const ExportFormat* format : all_exports()) names.emplace_back(format->name);
+  if (options.format.empty()) return fail(kUsage, "--format is missing: one of " + format_words(", "));
+  if (!find_export(options.format))
+    return fail(kUsage, "--format: '" + options.format + "' is none of " + format_words(", ") +
+                            did_you_mean(options.format, names));
+  for (const auto& [name, value] : {std::pair{"--from", &options.from}, std::pair{"--to", &options.to}}) {
+    if (!value->empty() && !parse_duration(*value))
+      return fail(kUsage, std::string(name) + ": '" + *value + "' is no duration: 500ms, 2s, 1m");
+  }
+  if (!options.from.empty() && !options.to.empty() && *parse_duration(options.from) >= *parse_duration(options.to))
+    return fail(kUsage, "--from must be before --to");
+  return 0;
+}
+
+// "gputrace-20261122" of a directory, "rank0" of a file.
+std::string default_name(const std::string& first_file, const ExportFormat& format, bool several) {
+  std::string path = first_file;
+  const std::size_t slash = path.rfind('/');
+  if (several && slash != std::string::npos) path.resize(slash);
+  std::string name = base_name(path);
+  const std::size_t dot = name.rfind(".gtrace");
+  if (dot != std::string::npos && dot + 7 == name.size()) name.resize(dot);
+  return (name.empty() || name == "." || name == ".." ? "gputrace" : name) + format.suffix;
+}
+
+class Teller : public ExportProgress {
+ public:
+  explicit Teller(bool wanted) : progress_("exporting", wanted) {}
+  void reached(u32 file, u32 files, u64 events) override {
+    progress_.show(fmt::format("{} events, trace {} of {}", human_count(events), file + 1, files));
+  }
+
+ private:
+  Progress progress_;
+};
+
+}  // namespace
+
+int export_verb(const Arguments& arguments, Globals& globals) {
+  OptionParser parser("gputrace export", "Writes the events of traces for other programs.", globals);
+  ExportOptions options;
+  add_options(parser, options);
+  if (const auto code = parser.parse(arguments)) return *code;
+  if (const int code = check_options(options)) return code;
+  const auto files = find_trace_files(options.paths);
+  if (!files) return fail(kNoInput, files.error().message);
+  wait_for_last_writes(files.value());
+
+  const ExportFormat& format = *find_export(options.format);
+  const bool to_stdout = options.output == "-";
+  const std::string path = to_stdout ? ""
+                           : options.output.empty()
+                               ? default_name(files.value().front(), format, files.value().size() > 1)
+                               : options.output;
+  LoadRequest load;
+  load.files = files.value();
+  if (!options.rank.empty()) load.rank = options.rank;
+  if (!options.from.empty()) load.from = parse_duration(options.from);
+  if (!options.to.empty()) load.to = parse_duration(options.to);
+  Output output(path);
+  if (!output.open()) return kRuntimeError;
+  const Nanos began = monotonic_nanos();
+  u64 bytes = 0;
+  const auto sink = format.make([&](std::string_view piece) {
+    bytes += piece.size();
+    return output.write(piece);
+  });
+  Result<Exported, InputError> done = [&] {
+    Teller teller(!globals.quiet);
+    return export_events(load, *sink, &teller);
+  }();
+  if (!done) {
+    output.discard();
+    return fail(kNoInput, done.error().message);
+  }
+  format.finish(*sink);
+  const int code = output.close();
+  const Exported& said = done.value();
+  for (const std::string& unread : said.unread) warn(unread);
+  for (const std::string& damage : said.damage) warn(damage);
+  if (said.dropped)
+    warn(human_count(said.dropped) + " records were dropped when it was traced: what they told is not in the export");
+  if (code == kOk && !globals.quiet) {
+    const double seconds = static_cast<double>(monotonic_nanos() - began) / 1e9;
+    say(fmt::format("{}: {} device slices, {} host slices of {} process{}, {} in {:.1f} s", to_stdout ? "wrote" : path,
+                    human_count(said.device_slices), human_count(said.host_slices), said.processes,
+                    said.processes == 1 ? "" : "es", human_bytes(bytes), seconds));
+  }
+  return code;
+}
+
+}  // namespace gputrace
