@@ -46,7 +46,7 @@ def main():
     graphs['api, device, graphs node by node'] = {**levels['api, device joined by keys'], 'GPUTRACE_GRAPHS': 'node'}
     show(f'device: a launch of a graph of 20 kernels (fastest of {ROUNDS} x {BATCHES} batches of {GRAPH_CALLS})',
          best_of({name: (['graph', 'none', BATCHES, GRAPH_CALLS, PAUSE_US], env) for name, env in graphs.items()}), 'untraced')
-    clients = {'no client of CUPTI': 'none', 'kernel records alone: joined by order': 'kernels', 'API records of launches': 'keys',
+    clients = {'no client of CUPTI': 'none', 'kernel records alone: joined by order': 'kernels', 'API records of launches': 'keys', 'API records of 64 launches in each 1024': 'sparse',
                'the same and external correlation ids': 'external', 'API records of every driver call': 'driver'}
     show('device: ways to join, measured alone (no gputrace)',
          best_of({name: (['launch', client, BATCHES, CALLS, PAUSE_US], base) for name, client in clients.items()}), 'no client of CUPTI')

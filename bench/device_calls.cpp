@@ -4,6 +4,7 @@
 // CLIENT: none, or a client of CUPTI of this program's own that joins records to calls in one of the possible ways:
 //   kernels    kernel records alone: whoever reads them must join by order
 //   keys       and API records of cuLaunchKernel alone
+//   sparse     the same for 64 launches of each 1024
 //   external   keys, and external correlation ids: a push and a pop around each launch, and one record more; CUPTI
 //   writes
 //              that record before an API record only, so the API records are needed all the same
@@ -106,6 +107,15 @@ void launch_external(int calls) {
     pop_external(kCustom, &id);
   }
 }
+// Keys for 64 launches of each 1024, as a collector would switch them on and off.
+void launch_sparse(int calls) {
+  constexpr int kEach = 1024, kKeyed = 64;
+  for (int i = 0; i < calls; ++i) {
+    if (i % kEach == 0) cupti.cuptiActivityEnableDriverApi(kLaunchKernel, 1);
+    if (i % kEach == kKeyed) cupti.cuptiActivityEnableDriverApi(kLaunchKernel, 0);
+    cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, nullptr);
+  }
+}
 void launch_graph(int calls) {
   for (int i = 0; i < calls; ++i) cuGraphLaunch(exec, nullptr);
 }
@@ -132,7 +142,10 @@ int main(int argc, char** argv) {
   require(cuInit(0), "cuInit");
   if (client != "none") collect(client);
   set_up();
-  void (*work)(int) = what == "graph" ? launch_graph : client == "external" ? launch_external : launch;
+  void (*work)(int) = what == "graph"        ? launch_graph
+                      : client == "external" ? launch_external
+                      : client == "sparse"   ? launch_sparse
+                                             : launch;
   const timespec pause{pause_us / 1000000, (pause_us % 1000000) * 1000L};
   const timespec start{0, 300'000'000};  // the sidecar's own start is not what is measured
   nanosleep(&start, nullptr);

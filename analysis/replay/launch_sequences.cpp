@@ -1,4 +1,5 @@
 // Replay: which launches repeat, and so could be one launch of a graph.
+#include <span>
 #include <unordered_map>
 
 #include "analysis/replay/replay.h"
@@ -47,11 +48,26 @@ Period period_of(const std::vector<u64>& launches) {
 
 }  // namespace
 
-void Replay::find_sequences(const Tape& tape) {
-  std::vector<std::vector<u32>> operations(calls_.size());
-  for (u32 i = 0; i < operations_.size(); ++i) {
-    if (operations_[i].call != kNone) operations[operations_[i].call].push_back(i);
+// Operations in the order of their calls; those of call i are at begins[i] to begins[i + 1].
+std::vector<u32> Replay::by_call(std::vector<u32>& begins) const {
+  begins.assign(calls_.size() + 1, 0);
+  for (const Operation& each : operations_) {
+    if (each.call != kNone) ++begins[each.call + 1];
   }
+  for (std::size_t i = 0; i < calls_.size(); ++i) begins[i + 1] += begins[i];
+  std::vector<u32> operations(begins.back()), next(begins.begin(), begins.end() - 1);
+  for (u32 i = 0; i < operations_.size(); ++i) {
+    if (operations_[i].call != kNone) operations[next[operations_[i].call]++] = i;
+  }
+  return operations;
+}
+
+void Replay::find_sequences(const Tape& tape) {
+  std::vector<u32> begins;
+  const std::vector<u32> ordered = by_call(begins);
+  const auto operations = [&](u32 call) {
+    return std::span(ordered).subspan(begins[call], begins[call + 1] - begins[call]);
+  };
   std::vector<Run> runs;
   Run open;
   const auto end = [&] {
@@ -63,13 +79,13 @@ void Replay::find_sequences(const Tape& tape) {
     const HostLog::Kind kind = calls_[i].kind;
     bool fits = kind == HostLog::Kind::Other || kind == HostLog::Kind::Library || kind == HostLog::Kind::Order ||
                 kind == HostLog::Kind::Launch;
-    for (const u32 each : operations[i]) fits = fits && tape.operations[each].kind == OperationKind::Kernel;
+    for (const u32 each : operations(i)) fits = fits && tape.operations[each].kind == OperationKind::Kernel;
     if (!fits) {
       end();
       continue;
     }
-    if (operations[i].empty() && open.launches.empty()) continue;
-    for (const u32 each : operations[i]) {
+    if (operations(i).empty() && open.launches.empty()) continue;
+    for (const u32 each : operations(i)) {
       open.launches.push_back(static_cast<u64>(tape.operations[each].target) << 32 | tape.operations[each].stream);
       open.of.push_back(static_cast<u32>(open.calls.size()));
     }
@@ -84,7 +100,7 @@ void Replay::find_sequences(const Tape& tape) {
     for (std::size_t launch = from; launch < run.launches.size(); launch += graph) first[run.of[launch]] = true;
     for (std::size_t i = run.of[from]; i < run.calls.size(); ++i) {
       calls_[run.calls[i]].in_sequence = !first[i];
-      for (const u32 operation : operations[run.calls[i]]) operations_[operation].in_sequence = !first[i];
+      for (const u32 operation : operations(run.calls[i])) operations_[operation].in_sequence = !first[i];
     }
   };
   for (const Run& run : runs) {

@@ -12,26 +12,36 @@ constexpr Nanos kInGraph = 1'500;  // from one node of a graph to the next
 
 // At one instant: what started by an earlier call, then ends of earlier calls, then the calls that begin, one after the other.
 void Replay::order(const Tape& tape) {
+  struct Placed {
+    Nanos at;
+    u32 index, call;
+    Step step;
+    u8 rank;  // at one instant
+  };
+  std::vector<Placed> placed;
+  placed.reserve(2 * calls_.size() + operations_.size());
   for (u32 i = 0; i < calls_.size(); ++i) {
     const TapeCall& each = tape.calls[i];
     if (each.begin < first_ || each.begin >= last_) continue;
-    events_.push_back({each.begin, i, i, Step::Begin, 2});
+    placed.push_back({each.begin, i, i, Step::Begin, 2});
     const Nanos end = std::max(each.begin, each.end);
-    events_.push_back({end, i, i, Step::End, static_cast<u8>(end > each.begin ? 1 : 2)});
+    placed.push_back({end, i, i, Step::End, static_cast<u8>(end > each.begin ? 1 : 2)});
   }
   for (u32 i = 0; i < operations_.size(); ++i) {
     const TapeOperation& each = tape.operations[i];
     if (each.finish == 0 || operations_[i].call == kNone) continue;
     const Nanos begin = tape.calls[operations_[i].call].begin;
     const Nanos start = std::max(each.start, begin);
-    events_.push_back({start, i, operations_[i].call, Step::Start, static_cast<u8>(start > begin ? 0 : 2)});
+    placed.push_back({start, i, operations_[i].call, Step::Start, static_cast<u8>(start > begin ? 0 : 2)});
   }
-  std::sort(events_.begin(), events_.end(), [](const Event& a, const Event& b) {
+  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
     if (a.at != b.at) return a.at < b.at;
     if (a.rank != b.rank) return a.rank < b.rank;
     if (a.rank == 2 && a.call != b.call) return a.call < b.call;
     return a.step != b.step ? a.step < b.step : a.index < b.index;
   });
+  events_.reserve(placed.size());
+  for (const Placed& each : placed) events_.push_back({each.index, static_cast<u32>(each.step)});
   for (const TapeCall& each : tape.calls) begins_.push_back(each.begin);  // of those that are not replayed
   finishes_.resize(operations_.size());
   behind_.resize(operations_.size());
@@ -92,11 +102,12 @@ Nanos Replay::span_with(WhatIfs changes) {
   std::fill(behind_.begin(), behind_.end(), 0);
   Nanos last = 0;
   for (const Event& event : events_) {
-    if (event.step == Step::Begin) {
+    const auto step = static_cast<Step>(event.step);
+    if (step == Step::Begin) {
       begins_[event.index] = begin_of(calls_[event.index], changes);
       continue;
     }
-    if (event.step == Step::End) {
+    if (step == Step::End) {
       const Call& call = calls_[event.index];
       threads_[call.thread] = end_of(call, begins_[event.index], changes);
       continue;

@@ -39,11 +39,8 @@ class Replay {
  private:
   enum class Step : u8 { Begin, Start, End };  // a call begins, an operation starts, a call ends
   struct Event {
-    Nanos at;
-    u32 index;  // of the operation or call
-    u32 call;
-    Step step;
-    u8 rank;  // at one instant
+    u32 index : 30;  // of the operation or call
+    u32 step : 2;
   };
   static constexpr Nanos kNotSeen = Nanos{-1} << 62;
   struct Call {
@@ -73,6 +70,7 @@ class Replay {
   void tie_operations(Tape& tape);
   void take_calls(Tape& tape);
   void find_sequences(const Tape& tape);
+  std::vector<u32> by_call(std::vector<u32>& begins) const;
   void find_lags(const Tape& tape);
   void find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies);
   void find_copies(const Tape& tape, const std::vector<TimelineCopies>& copies);

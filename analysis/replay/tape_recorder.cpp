@@ -54,11 +54,17 @@ TapeRecorder::Recorded TapeRecorder::finish() {
     recorded.operations = std::max<u64>(next_, tapes_.back().first + tapes_.back().operations.size());
   if (stride_ == 1 && tapes_.size() > 1) {
     Tape whole = std::move(tapes_.front());
+    std::size_t calls = 0, waited = 0, waits = 0;
+    for (const Tape& each : tapes_)
+      calls += each.calls.size(), waited += each.waited.size(), waits += each.waits.size();
+    whole.operations.reserve(recorded.operations);
+    whole.calls.reserve(calls + whole.calls.size()), whole.waited.reserve(waited + whole.waited.size());
+    whole.waits.reserve(waits + whole.waits.size());
     for (std::size_t i = 1; i < tapes_.size(); ++i) {
       Tape& more = tapes_[i];
-      const u32 waits = static_cast<u32>(whole.waits.size());
-      for (TapeOperation& each : more.operations) each.waits += waits;
-      for (TapeWait& each : more.waited) each.waits += waits;
+      const u32 before = static_cast<u32>(whole.waits.size());
+      for (TapeOperation& each : more.operations) each.waits += before;
+      for (TapeWait& each : more.waited) each.waits += before;
       whole.operations.resize(more.first - whole.first);
       const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()), from = {}; };
       append(whole.operations, more.operations);

@@ -1,6 +1,6 @@
 // Records tapes while the timeline is made: the whole run while it has at most kMost operations, else pieces of it at equal
 // distances, each time half of those that there are when there are too many.
-//   · Memory: kTapes tapes of kPiece operations with their calls, some 250 MB with the replay at most.
+//   · Memory: kTapes tapes of kPiece operations with their calls, some 80 MB with the replay at most.
 //   · One thread.
 #pragma once
 
