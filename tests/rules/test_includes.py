@@ -57,11 +57,12 @@ ROOMS = {
         'timeline': {'facts', 'read', 'gaps', 'replay'},
         'pass': {'facts', 'read', 'timeline'},
         'kernels': {'table', 'names', 'words', 'facts', 'run'},
-        'reports': {'table', 'names', 'words', 'facts', 'run', 'kernels'},
+        'steps': {'table', 'words', 'facts', 'run', 'kernels'},
+        'reports': {'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps'},
         'gains': {'table', 'words', 'facts', 'run'},
-        'findings': {'table', 'names', 'words', 'facts', 'run', 'kernels', 'gains'},
+        'findings': {'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps', 'gains'},
         'render': {'table', 'words'},
-        '': {'table', 'facts', 'run', 'read', 'pass', 'kernels', 'reports', 'findings'},
+        '': {'table', 'facts', 'run', 'read', 'pass', 'kernels', 'steps', 'reports', 'findings'},
     },
 }
 # More than this and nobody finds anything in a folder: it gets rooms.
