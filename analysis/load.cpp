@@ -10,6 +10,7 @@
 
 #include "analysis/read/identity.h"
 #include "analysis/read/record_stream.h"
+#include "analysis/steps/find_steps.h"
 
 namespace gputrace {
 namespace {
@@ -42,25 +43,26 @@ bool has_strange_owner(const std::string& file) {
   return ::stat(file.c_str(), &own) == 0 && ::stat(directory.c_str(), &around) == 0 && own.st_uid != around.st_uid;
 }
 
-Loaded load_file(const std::string& file, TimeWindow window) {
+Loaded load_file(const std::string& file, TimeWindow window, const std::string& step_pattern) {
   Loaded loaded;
   auto opened = TraceReader::open(file);
   if (!opened) {
     loaded.error = describe(file, opened.error());
     return loaded;
   }
-  loaded.process = load_process(opened.value(), window);
+  loaded.process = load_process(opened.value(), window, step_pattern);
   loaded.process->who.file = file;
   if (has_strange_owner(file))
     loaded.process->notes.push_back("the file belongs to another user than its directory: " + file);
   return loaded;
 }
 
-std::vector<Loaded> load_files(const std::vector<std::string>& files, TimeWindow window) {
+std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window) {
+  const std::vector<std::string>& files = request.files;
   std::vector<Loaded> loaded(files.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(files[i], window);
+    for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(files[i], window, request.step_pattern);
   };
   if (files.size() < 2) {
     work();
@@ -148,7 +150,8 @@ TimeWindow window_of(const LoadRequest& request) {
 
 std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
 
-ProcessTrace load_process(const TraceReader& reader, TimeWindow window, Witness* witness) {
+ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
+                          Witness* witness) {
   ProcessTrace process;
   read_identity(reader, process);
   read_counters(reader, process);
@@ -172,6 +175,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, Witness*
   builder.finish();
   process.unknown_records = stream.unknown_records();
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
+  find_steps(process, step_pattern);
   return process;
 }
 
@@ -179,7 +183,7 @@ Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
   LoadedRun run;
   const TimeWindow window = window_of(request);
   Nanos first = std::numeric_limits<Nanos>::max();  // also of processes that are left out: what --from counts from
-  for (Loaded& loaded : load_files(request.files, window)) {
+  for (Loaded& loaded : load_files(request, window)) {
     if (!loaded.process) {
       run.unread.push_back(loaded.error);
       continue;

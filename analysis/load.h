@@ -17,7 +17,8 @@ struct LoadRequest {
   std::vector<std::string> files;
   std::optional<Nanos> from, to;  // after the first record of all processes
   std::optional<std::string> rank;
-  bool last = false;  // only the newest run among the files
+  bool last = false;         // only the newest run among the files
+  std::string step_pattern;  // names of NVTX ranges that are steps: a regular expression; empty: none is given
 };
 
 // The error: none of the files could be read at all (then it says why of the first), or none is left by `rank`.
@@ -30,6 +31,7 @@ std::string describe(const std::string& path, const OpenError& error);
 TimeWindow window_of(const LoadRequest& request);
 
 // The fold of one open trace. Also the door for tests, and, with a witness, for exports (then without gains).
-ProcessTrace load_process(const TraceReader& reader, TimeWindow window, Witness* witness = nullptr);
+ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern = {},
+                          Witness* witness = nullptr);
 
 }  // namespace gputrace

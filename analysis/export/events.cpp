@@ -159,7 +159,7 @@ class Exporter {
     process.anchor = first ? first + process.shift : 0;
     sink_.begin(process);
     DeviceEvents devices(process.shift, sink_, [&] { tell(devices_before_ + devices.slices()); });
-    const ProcessTrace facts = load_process(reader, window_, &devices);
+    const ProcessTrace facts = load_process(reader, window_, {}, &devices);
     sink_.facts(facts);
     HostEvents host(reader, window_, facts, process.shift, sink_);
     RecordStream stream(reader);

@@ -18,8 +18,10 @@
 #include "analysis/facts/gain_facts.h"
 #include "analysis/facts/launch_loops.h"
 #include "analysis/facts/library_facts.h"
+#include "analysis/facts/nvtx_facts.h"
 #include "analysis/facts/occupancy.h"
 #include "analysis/facts/source_lines.h"
+#include "analysis/facts/step_facts.h"
 #include "analysis/facts/tensor_facts.h"
 #include "base/types.h"
 #include "trace/record.h"
@@ -286,6 +288,10 @@ struct ProcessTrace {
   DeviceActivity device;
   SourceLines lines;
   GainFacts gains;
+  StepFacts steps;
+  std::vector<NvtxRangeTotals> nvtx;
+  LoopLog loop;                  // of which the steps are found; then empty
+  Activities activities;         // likewise
   bool ledger_complete = false;  // every allocation since the first CUDA call is in the trace
   u64 unmatched_frees = 0;       // of addresses whose allocation was not seen
   u64 plain_launches = 0, graph_launches = 0, launches_unsure = 0;

@@ -11,6 +11,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/gain_facts.h"
+#include "analysis/facts/step_facts.h"
 
 namespace gputrace {
 
@@ -59,6 +60,7 @@ struct TimelineFacts {
   LibraryFacts library;
   DeviceActivity activity;
   GainFacts gains;
+  Activities activities;
 };
 
 }  // namespace gputrace

@@ -35,9 +35,11 @@ class GapDivision {
   void clear() {
     parts_.fill(0);
     pieces_.clear();
+    in_order_.clear();
   }
   void add(IdleCause cause, Nanos length, u16 call) {
     if (length <= 0) return;
+    in_order_.push_back({cause, call, length});
     parts_[static_cast<unsigned>(cause)] += length;
     for (Piece& piece : pieces_) {
       if (piece.cause != cause || piece.call != call) continue;
@@ -49,13 +51,15 @@ class GapDivision {
 
   const IdleParts& parts() const { return parts_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
+  // From the gap's begin to its end, one after the other; what was overhead within one thing stands before its rest.
+  const std::vector<Piece>& in_order() const { return in_order_; }
   Nanos of(IdleCause cause) const { return parts_[static_cast<unsigned>(cause)]; }
   // The call with most of the largest part that the launching thread is to blame for; 0: it was in none.
   u16 call_to_blame() const;
 
  private:
   IdleParts parts_{};
-  std::vector<Piece> pieces_;
+  std::vector<Piece> pieces_, in_order_;
 };
 
 // The parts of a gap sum to its length. `usual_dispatch`: of operations of the next one's kind.

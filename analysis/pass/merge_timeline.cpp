@@ -53,6 +53,10 @@ void renumber_functions(const std::vector<TimelineFunction>& functions, ProcessT
   };
   for (Graph& graph : facts.graphs) renumber(graph.largest);
   for (LiveMemory& live : facts.live_memory) renumber(live.function);
+  for (LoopEvent& event : facts.loop.events) {
+    if (event.kind() == LoopKind::Kernel && event.number() < places.size())
+      event.symbol = loop_symbol(LoopKind::Kernel, places[event.number()]);
+  }
 }
 
 void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts& loops) {
@@ -87,6 +91,7 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
   facts.library = std::move(device.library);
   facts.device = std::move(device.activity);
   facts.gains = std::move(device.gains);
+  facts.activities = std::move(device.activities);
   for (const DeviceTimes& times : facts.device.devices) {
     if (times.last > facts.end && facts.end != 0) facts.end = times.last;
   }

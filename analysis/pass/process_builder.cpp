@@ -58,6 +58,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       ledger_(facts),
       tensors_(facts),
       loops_(reader.threads().size()),
+      ranges_(reader.texts(), reader.threads().size(), facts),
       threads_(reader.threads().size()),
       timeline_(reader, window, witness),
       code_(reader.texts()) {
@@ -202,11 +203,12 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
   }
   if (type == RecordType::Stack) return on_stack(decode<Stack>(record), threads_[thread]);
   if (type == RecordType::Operation) return on_operation(decode<Operation>(record), thread);
+  if (type == RecordType::Nvtx) return on_nvtx(decode<Nvtx>(record), thread);
   if (type == RecordType::TensorMemory) {
     return tensors_.changed(decode<TensorMemory>(record), thread, threads_[thread].stack, clock_.nanos(record.begin));
   }
   if (type == RecordType::OwnWork) return on_own_work(record, thread);
-  if (type == RecordType::Gap) return on_loss(decode<Gap>(record), threads_[thread]);
+  if (type == RecordType::Gap) return on_loss(decode<Gap>(record), thread);
   threads_[thread].newest = record.end;
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);
@@ -251,6 +253,8 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
       return on_module(at);
     case RecordType::FunctionGet:
       return functions_.named(decode<FunctionGet>(record));
+    case RecordType::Call:
+      return on_profiler(at);
     default:
       return;
   }
@@ -268,6 +272,7 @@ void ProcessBuilder::on_sync(const Moment& at) {
   const auto what = static_cast<SyncKind>(value.what);
   loops_.waited(at.lane, what == SyncKind::Event ? value.object : 0);
   if (value.header.result != 0) return;
+  log(at, LoopKind::Wait, value.what);
   const u64 stream = what == SyncKind::Stream ? value.object : 0;
   timeline_.waited(at.lane, at.begin, at.end, {what, value.object, stream_of(at, stream, value.context, value.flags)});
 }
@@ -280,9 +285,10 @@ void ProcessBuilder::on_query(const Moment& at, const ObjectCall& value) {
   timeline_.waited(at.lane, at.begin, at.end, {event ? SyncKind::Event : SyncKind::Stream, value.object, stream});
 }
 
-void ProcessBuilder::on_loss(const Gap& value, ThreadState& thread) {
-  thread.stack = 0;  // the next one may be among what was lost
-  thread.told_lost += value.count;
+void ProcessBuilder::on_loss(const Gap& value, u32 thread) {
+  threads_[thread].stack = 0;  // the next one may be among what was lost
+  threads_[thread].told_lost += value.count;
+  ranges_.lost(thread);
   ledger_.certain().lost(clock_.nanos(value.header.begin), clock_.nanos(value.header.end));
 }
 

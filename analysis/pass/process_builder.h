@@ -11,6 +11,7 @@
 #include "analysis/pass/function_table.h"
 #include "analysis/pass/graph_table.h"
 #include "analysis/pass/memory_ledger.h"
+#include "analysis/pass/nvtx_ranges.h"
 #include "analysis/pass/tensor_memory.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/read/tick_clock.h"
@@ -67,10 +68,15 @@ class ProcessBuilder {
   void on_stack_frame(const StackFrame& value);
   void on_stack(const Stack& value, ThreadState& thread);
   void on_operation(const Operation& value, u32 thread);
-  void on_loss(const Gap& value, ThreadState& thread);
+  void on_loss(const Gap& value, u32 thread);
   void on_own_work(const RecordHeader& record, u32 thread);
+  void on_nvtx(const Nvtx& value, u32 thread);
+  void on_profiler(const Moment& at);
+  void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
+  enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch };
+  MarkSort mark_of(u32 frame);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
-  enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost };
+  enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop };
   CallSort sort_of(u16 id);
   void on_library_call(const Moment& at, const RecordStream& stream);
   void on_graph_node(const GraphNode& value);
@@ -122,6 +128,7 @@ class ProcessBuilder {
   MemoryLedger ledger_;
   TensorLedger tensors_;
   LaunchLoops loops_;
+  NvtxRanges ranges_;
   std::vector<ThreadState> threads_;
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;
@@ -139,6 +146,7 @@ class ProcessBuilder {
   CodeTable code_;
   TypeSet operations_;                // what goes to the timeline as it is
   std::vector<CallSort> call_sorts_;  // by call id
+  std::vector<MarkSort> mark_sorts_;  // by frame
 };
 
 }  // namespace gputrace

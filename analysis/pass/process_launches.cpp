@@ -89,6 +89,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   at.thread.launched = group.shape.function;
   ++group.plain;
   ++facts_.plain_launches;
+  log(at, LoopKind::Kernel, group.shape.function);
   StackTotals& stack = stack_of(at);
   ++stack.calls;
   ++stack.launches;
@@ -116,6 +117,7 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   HostOperation operation = operation_of(at, OperationKind::Graph);
   const u32 context = cached_context_index(value.context);
   operation.target = graphs_.launched(value.exec, context, at.counted, at.duration());
+  if (at.counted) log(at, LoopKind::Graph, operation.target);
   Graph& graph = facts_.graphs[operation.target];
   const i32 device = device_of(context_of(value.stream, value.context));
   if (at.counted) graph.device = graph.launches == 1 || graph.device == device ? device : Graph::kSeveral;

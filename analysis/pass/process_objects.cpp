@@ -79,18 +79,6 @@ void ProcessBuilder::on_stack(const Stack& value, ThreadState& thread) {
   }
 }
 
-void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
-  const Nanos begin = clock_.nanos(value.header.begin);
-  const Nanos end = std::max(begin, clock_.nanos(value.header.end));
-  const u64 self = threads_[thread].operations.self_time(begin, end);
-  tensors_.operation_ended(value.frame, thread, begin, end);
-  if (value.frame == 0 || value.frame >= kMostStackFrames || begin < window_.from || begin >= window_.to) return;
-  OperationTotals& totals = entry_at(facts_.lines.operations, value.frame);
-  ++totals.count;
-  totals.total_ns += static_cast<u64>(end - begin);
-  totals.self_ns += self;
-}
-
 void ProcessBuilder::on_own_work(const RecordHeader& record, u32 thread) {
   const Nanos begin = clock_.nanos(record.begin);
   const Nanos end = std::max(begin, clock_.nanos(record.end));

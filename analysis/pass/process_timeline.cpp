@@ -36,6 +36,8 @@ ProcessBuilder::CallSort ProcessBuilder::sort_of(u16 id) {
   const TraceCall* call = reader_.schema().call(id);
   if (call && call->level == "library") known = CallSort::Library;
   if (call && call->name == "cuMemHostGetDevicePointer") known = CallSort::DeviceAddressOfHost;
+  if (call && call->name == "cuProfilerStart") known = CallSort::ProfilerStart;
+  if (call && call->name == "cuProfilerStop") known = CallSort::ProfilerStop;
   return known;
 }
 

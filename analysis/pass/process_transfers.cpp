@@ -126,6 +126,11 @@ void ProcessBuilder::on_copy(const Moment& at) {
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
   if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
   if (kind == TransferKind::HtoD && memory == HostMemory::Pinned && value.asynchronous) loops_.copied_from_pinned();
+  log(at,
+      kind == TransferKind::HtoD   ? LoopKind::ToDevice
+      : kind == TransferKind::DtoH ? LoopKind::ToHost
+                                   : LoopKind::OtherCopy,
+      0);
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
   operation.expected = kind != TransferKind::HtoH;
@@ -143,6 +148,7 @@ void ProcessBuilder::on_memset(const Moment& at) {
   const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
   i32 device = device_of(context_of(value.stream, value.context));
   if (device < 0) device = place.device;
+  log(at, LoopKind::Memset, 0);
   CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
   count_transfer(at, group, value.bytes);
   operation.target = static_cast<u32>(&group - facts_.copies.data());

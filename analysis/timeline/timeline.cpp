@@ -18,6 +18,26 @@ DeviceClass class_of(const DeviceOperation& operation) {
 
 bool longer(const IdleGap& a, const IdleGap& b) { return a.length() > b.length(); }
 
+// What the host does while a device waits.
+Activity activity_in_gap(IdleCause cause) {
+  switch (cause) {
+    case IdleCause::Launch:
+    case IdleCause::QueueFull:
+    case IdleCause::Dispatch:
+    case IdleCause::GraphInternal:
+      return Activity::Launch;
+    case IdleCause::ModuleLoad:
+      return Activity::Compilation;
+    case IdleCause::Unknown:
+    case IdleCause::OtherStream:
+    case IdleCause::MemoryValue:
+    case IdleCause::Collection:
+      return Activity::Unknown;
+    default:
+      return Activity::Host;
+  }
+}
+
 }  // namespace
 
 Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witness)
@@ -137,6 +157,7 @@ TimelineFacts Timeline::finish() {
     activity_.collected = false;
   libraries_.finish();
   if (activity_.collected && !witness_) facts_.gains = gains();
+  facts_.activities = activities_.finish();
   return std::move(facts_);
 }
 
@@ -180,7 +201,8 @@ void Timeline::take(DeviceOperation operation) {
     if (witness_) witness_->ran(operation, shapes_[operation.shape], call, activity_);
     if (call) entry_at(facts_.stacks, call->stack).device_ns += static_cast<u64>(operation.end - operation.start);
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
-    if (operation.kind == OperationKind::Kernel) count_kernel(operation, joined);
+    const u32 kernel = operation.kind == OperationKind::Kernel ? count_kernel(operation, joined) : kNone;
+    if (on_device(operation)) log_activity(operation, kernel);
     if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) count_copy(operation, joined);
     if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
     if (facts_.library.collected && operation.kind == OperationKind::Kernel && call &&
@@ -253,6 +275,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     gap.parts = division_.parts();
     gap.call = division_.call_to_blame();
     if (joined.call) gap.origin = joined.call->stack;
+    log_gap(gap);
     if (state.lost.hold(gap, division_.pieces())) {
       const Nanos half = state.lost.half();
       give_up_unheard(half);
@@ -305,6 +328,7 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
       entry_at(facts_.stacks, gap.origin).idle_ns += gap.length();
       return;
     }
+    activities_.add(gap.begin, gap.end, Activity::Unknown);
     ++times.unknown_gaps;
     times.unknown_ns += gap.length();
     times.idle_ns -= std::min(times.idle_ns, gap.length());
@@ -376,7 +400,7 @@ void Timeline::count_answer(const HostOperation& call) {
   facts_.copies[call.target].answered_bytes += call.bytes;
 }
 
-void Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
+u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joined) {
   DeviceShape& shape = shapes_[operation.shape];
   u32 target = kNone;
   if (joined.call && joined.call->kind == OperationKind::Kernel) target = joined.call->target;
@@ -399,12 +423,33 @@ void Timeline::count_kernel(const DeviceOperation& operation, const Joined& join
   activity_.join.nodes_in_doubt += kernel.unjoined;
   kernel.times.durations.add(static_cast<u64>(operation.end - operation.start));
   kernel.started += joined.call && !joined.call->answered && joined.call->kind == OperationKind::Kernel;
-  if (shape.registers == 0 || kernel.shape.function == kNone) return;
+  if (shape.registers == 0 || kernel.shape.function == kNone) return target;
   // What runs was compiled: of PTX the function's own facts may not tell.
   TimelineFunction& function = facts_.functions[kernel.shape.function];
-  if (function.registers >= 0) return;
+  if (function.registers >= 0) return target;
   function.registers = static_cast<i32>(shape.registers);
   function.local_bytes = static_cast<i32>(shape.local_bytes);
+  return target;
+}
+
+void Timeline::log_activity(const DeviceOperation& operation, u32 kernel) {
+  Activity what = operation.collective ? Activity::Collective : Activity::Kernel;
+  if (operation.kind == OperationKind::Copy) {
+    const TransferKind kind = shapes_[operation.shape].transfer;
+    what = kind == TransferKind::DtoH   ? Activity::ToHost
+           : kind == TransferKind::HtoD ? Activity::ToDevice
+                                        : Activity::OnDevice;
+  }
+  activities_.add(operation.start, operation.end, what, kernel);
+}
+
+// The newest division is the gap's.
+void Timeline::log_gap(const IdleGap& gap) {
+  Nanos at = gap.begin;
+  for (const GapDivision::Piece& piece : division_.in_order()) {
+    activities_.add(at, at + piece.length, activity_in_gap(piece.cause), piece.call);
+    at += piece.length;
+  }
 }
 
 void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined) {

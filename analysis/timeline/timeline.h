@@ -27,6 +27,7 @@
 #include "analysis/gaps/overhead_log.h"
 #include "analysis/read/time_window.h"
 #include "analysis/replay/tape_recorder.h"
+#include "analysis/timeline/activity_log.h"
 #include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/device_sweep.h"
 #include "analysis/timeline/intake.h"
@@ -128,8 +129,10 @@ class Timeline {
   void add_wait(u32 sequence, Waited& waited, unsigned depth);
   GraphTimes& graph_times(u32 graph);
   void count_answer(const HostOperation& call);
-  void count_kernel(const DeviceOperation& operation, const Joined& joined);
+  u32 count_kernel(const DeviceOperation& operation, const Joined& joined);  // its number
   void count_copy(const DeviceOperation& operation, const Joined& joined);
+  void log_activity(const DeviceOperation& operation, u32 kernel);
+  void log_gap(const IdleGap& gap);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
   void find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth);
@@ -152,6 +155,7 @@ class Timeline {
   LaunchWindow window_;
   HostLog log_;
   TapeRecorder recorder_;
+  ActivityLog activities_;
   OverheadLog overhead_;
   GapDivision division_;
   Intake intake_;

@@ -9,6 +9,7 @@
 #include "analysis/run/device_memory.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/quality.h"
+#include "analysis/steps/find_steps.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -146,7 +147,8 @@ void add_precision_ratios(const LoadedRun& run, const DeviceTotals& totals, cons
 template <typename Add>
 void add_overhead(const DeviceTotals& totals, Nanos wall, const Add& add) {
   constexpr Nanos kLeast = 1'000'000'000;
-  const char* const what = "CUPTI's overhead records, opening it, our questions to the driver, CPU time of the thread that collects";
+  const char* const what =
+      "CUPTI's overhead records, opening it, our questions to the driver, CPU time of the thread that collects";
   if (!totals.overhead_known)
     return add("overhead_ratio", {}, Unit::Ratio, "not measured: needs CUPTI's overhead records");
   if (wall < kLeast)
@@ -220,6 +222,33 @@ void add_graphs(const LoadedRun& run, u64 span, const Add& add) {
   }
 }
 
+// Of several processes that of the one that launched most.
+template <typename Add>
+void add_steps(const LoadedRun& run, const Add& add) {
+  const ProcessTrace* const process = main_steps(run);
+  if (!process) {
+    const std::string why = why_no_steps(run);
+    add("steps", {}, Unit::Count, why);
+    for (const char* metric : {"step_mean_ns", "step_median_ns", "step_p99_ns"}) add(metric, {}, Unit::Nanos, why);
+    return;
+  }
+  const StepFacts& facts = process->steps;
+  const StepStatistics usual = statistics_of(facts);
+  std::string note = std::string(step_source_name(facts.source)) + ": " + facts.evidence;
+  if (run.processes.size() > 1) note += "; of process " + std::to_string(process->who.pid);
+  add("steps", number(usual.steps), Unit::Count, note);
+  note = "of " + std::to_string(usual.counted) + " steps, without warm-up, compilation and evaluation";
+  add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, note);
+  add("step_median_ns", usual.counted ? number(usual.median_ns) : Value(), Unit::Nanos, "");
+  add("step_p99_ns", usual.counted ? number(usual.p99_ns) : Value(), Unit::Nanos, "");
+  for (unsigned i = 0; i < kStepCategories && usual.divided; ++i) {
+    const std::string metric = std::string("step_") + step_category_name(static_cast<StepCategory>(i)) + "_ns";
+    if (usual.mean_parts[i])
+      add(metric.c_str(), number(usual.mean_parts[i]), Unit::Nanos,
+          "of the mean step: " + percent(usual.mean_parts[i], usual.mean_ns));
+  }
+}
+
 void fill_overview(const LoadedRun& run, Table& table) {
   const Sums sums = add_up(run);
   const auto add = [&table](const std::string& metric, Value value, Unit unit, std::string note) {
@@ -228,7 +257,6 @@ void fill_overview(const LoadedRun& run, Table& table) {
   const auto unknown = [&add](const char* metric, Unit unit, const std::string& why) { add(metric, {}, unit, why); };
   const std::string needs_timing = why_no_ratios(run);
   const PrecisionTimes precision = precision_times(run);
-  const char* const needs_steps = "needs steps: not found in this version";
   const std::size_t devices = run.only_device ? 1 : DeviceMap(run).entries().size();
   const bool any = run.wall_end > run.wall_begin;
   add("wall_ns", any ? Value(run.wall_end - run.wall_begin) : Value(), Unit::Nanos,
@@ -254,17 +282,14 @@ void fill_overview(const LoadedRun& run, Table& table) {
   of_span("gpu_idle_ratio", totals.idle_ns, "1 - busy: of the same span");
   of_span("launch_bound_ratio", totals.launch_idle_ns, "idle because of the launch, of the span");
   add_tensor_core_ratio(run, totals, precision, needs_timing, add);
-  unknown("steps", Unit::Count, needs_steps);
-  unknown("step_mean_ns", Unit::Nanos, needs_steps);
-  unknown("step_median_ns", Unit::Nanos, needs_steps);
-  unknown("step_p99_ns", Unit::Nanos, needs_steps);
+  add_steps(run, add);
   add_precision_ratios(run, totals, precision, needs_timing, add);
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");
   add("copy_bytes", number(sums.copy_bytes), Unit::Bytes, "");
   if (ledger_has_holes(run))
     add("peak_memory_bytes", {}, Unit::Bytes,
-        "allocations and frees may be among the records that were lost; at least " +
-            human_bytes(certain_peak(run)) + " for certain");
+        "allocations and frees may be among the records that were lost; at least " + human_bytes(certain_peak(run)) +
+            " for certain");
   else
     add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
   add_overhead(totals, run.wall_end - run.wall_begin, add);

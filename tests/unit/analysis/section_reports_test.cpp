@@ -15,6 +15,10 @@ namespace {
 // The interface: every built section with its required columns. Only ever grows.
 const std::map<std::string, std::set<std::string>> kInterface = {
     {"overview", {"metric", "value", "unit"}},
+    {"steps",
+     {"step", "begin_ns", "duration_ns", "source", "confidence", "phase", "compilation_ns", "input_ns", "output_ns",
+      "launch_ns", "host_ns", "device_to_device_ns", "collective_ns", "compute_16_ns", "compute_32_ns",
+      "compute_other_ns", "other_ns"}},
     {"kernels",
      {"rank",
       "kernel",

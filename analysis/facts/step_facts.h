@@ -1,0 +1,145 @@
+// Steps: the turns of a program's loop (an iteration of training, a token, a request), how they were found, and where the time
+// of each went. Made by steps/find_steps.h once a process is loaded; constant afterwards. Times are CLOCK_MONOTONIC ns.
+//
+// What it is made from comes first: what the host gave to the device in order (LoopLog), and what the device and the host did
+// at each instant (ActivityLog). Both are given back when the steps are known.
+#pragma once
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace gputrace {
+
+// ------------------------------------------------------------------ made from
+enum class LoopKind : u8 { Kernel, Graph, ToDevice, ToHost, OtherCopy, Memset, Wait, Mark };
+
+// Marks of a framework, by which it says what its loop does.
+enum class LoopMark : u8 { OptimizerStep, ZeroGrad, NextBatch };
+
+// Something that the host gave to the device, waited for, or said of itself. `symbol`: kind in the upper 4 bits, then a
+// function's, a graph's or a mark's number.
+struct LoopEvent {
+  Nanos begin = 0, end = 0;
+  u32 symbol = 0;
+  u32 thread = 0;
+
+  LoopKind kind() const { return static_cast<LoopKind>(symbol >> 28); }
+  u32 number() const { return symbol & 0x0fffffffu; }
+};
+constexpr u32 loop_symbol(LoopKind kind, u32 number) { return static_cast<u32>(kind) << 28 | (number & 0x0fffffffu); }
+constexpr u32 loop_symbol(LoopMark mark) { return loop_symbol(LoopKind::Mark, static_cast<u32>(mark)); }
+
+// A range of the program's own on one thread: NVTX, or the time for which it switched the profiler on.
+struct LoopRange {
+  Nanos begin = 0, end = 0;  // end 0: still open
+  u32 name = 0;              // in LoopLog::names
+  u32 thread = 0;
+};
+
+struct LoopLog {
+  static constexpr std::size_t kMostEvents = 2u << 20, kMostRanges = 1u << 20;
+  std::vector<LoopEvent> events;    // the first ones, in the order of their ends
+  std::vector<LoopRange> ranges;    // in the order of their begins on each thread
+  std::vector<std::string> names;   // of ranges
+  std::vector<LoopRange> profiler;  // switched on and off
+  u64 events_left_out = 0, ranges_left_out = 0;
+  std::string optimizer, loader;  // what the framework calls them: "SGD.step"; empty: no such mark
+
+  void add(LoopKind kind, u32 number, Nanos begin, Nanos end, u32 thread) {
+    if (events.size() == kMostEvents && kind != LoopKind::Mark) return static_cast<void>(++events_left_out);
+    events.push_back({begin, end, loop_symbol(kind, number), thread});
+  }
+};
+
+// What an instant was spent on, as far as the device, its gaps and the framework tell. The highest that holds counts.
+enum class Activity : u8 {
+  Kernel,  // `number`: of its kernel in ProcessTrace::kernels
+  ToHost,
+  OnDevice,    // copies on or between devices
+  InputWait,   // the program waits for its next batch
+  Collective,  // kernels of a communication library
+  Unknown,     // in a gap of which nothing is known
+  Launch,      // from here on: the device does nothing, and the host ...
+  ToDevice,
+  Compilation,
+  Host,
+};
+struct ActivitySpan {
+  Nanos begin = 0;
+  u32 length = 0;
+  u32 what = 0;  // Activity in the upper 4 bits, then a number
+  Activity activity() const { return static_cast<Activity>(what >> 28); }
+  u32 number() const { return what & 0x0fffffffu; }
+  Nanos end() const { return begin + length; }
+};
+
+// All of a run's, or slices of it: every `stride`-th one of `width`.
+struct Activities {
+  std::vector<ActivitySpan> spans;
+  Nanos origin = 0, width = 0;  // width 0: all
+  Nanos until = 0;              // nothing is known from then on; 0: to the end
+  i64 stride = 1;
+
+  bool keeps(Nanos time) const { return time >= origin && (time - origin) / width % stride == 0; }
+  // Whether all that happened in [begin, end) is here.
+  bool covers(Nanos begin, Nanos end) const {
+    if (until != 0 && end > until) return false;
+    return width == 0 || (keeps(begin) && keeps(end) && (begin - origin) / width == (end - origin) / width);
+  }
+};
+
+// ------------------------------------------------------------------ made of it
+enum class StepSource : u8 { None, Framework, Nvtx, ProfilerApi, Graph, Inferred };
+
+// What the wall time of a step is divided into; they sum to it.
+enum class StepCategory : u8 {
+  Compilation,
+  Input,
+  Output,
+  Launch,
+  Host,
+  DeviceToDevice,
+  Collective,
+  Compute16,
+  Compute32,
+  ComputeOther,
+  Other
+};
+inline constexpr unsigned kStepCategories = 11;
+using StepParts = std::array<u64, kStepCategories>;
+
+enum class RunPhase : u8 { StartUp, Compilation, WarmUp, Training, Evaluation, Checkpoint, Prefill, Decode, Other };
+inline constexpr unsigned kRunPhases = 9;
+
+struct Step {
+  Nanos begin = 0, end = 0;
+  RunPhase phase = RunPhase::Other;
+  bool counted = true;   // in mean, median and percentiles: a step like most, not the first ones and no evaluation
+  bool divided = false;  // `parts` are known
+  StepParts parts{};
+  u64 length() const { return static_cast<u64>(end - begin); }
+};
+
+struct PhaseSpan {
+  RunPhase phase = RunPhase::Other;
+  Nanos begin = 0, end = 0;
+  std::string evidence;
+};
+
+struct StepFacts {
+  StepSource source = StepSource::None;
+  double confidence = 0;    // 0…1; 1: the program says it itself
+  std::string evidence;     // what they were found by, in words
+  std::string why_none;     // where there are none
+  std::string not_divided;  // why (some) steps have no parts; empty: all have
+  std::vector<Step> steps;  // in order, not overlapping; the first is step 1
+  u64 first_number = 1;     // of steps[0]: `--steps` leaves out those before
+  std::vector<PhaseSpan> phases;
+
+  bool found() const { return source != StepSource::None; }
+};
+
+}  // namespace gputrace

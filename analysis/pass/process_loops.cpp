@@ -1,0 +1,74 @@
+// ProcessBuilder: what the host does again and again, for whoever looks for steps: launches, waits, and the marks that
+// frameworks and the program set itself.
+#include <algorithm>
+
+#include "analysis/pass/process_builder.h"
+
+namespace gputrace {
+
+void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
+  facts_.loop.add(kind, number, at.begin, at.end, at.lane);
+}
+
+ProcessBuilder::MarkSort ProcessBuilder::mark_of(u32 frame) {
+  if (frame >= mark_sorts_.size()) mark_sorts_.resize(frame + 1u, MarkSort::NotKnown);
+  MarkSort& known = mark_sorts_[frame];
+  if (known != MarkSort::NotKnown || frame >= facts_.lines.frames.size()) return known;
+  known = MarkSort::None;
+  const std::string& name = facts_.lines.frames[frame].function;
+  const auto begins = [&name](const char* with) { return name.rfind(with, 0) == 0; };
+  const auto after = [&name](const char* mark) { return name.substr(name.find(mark) + 1); };
+  if (begins("Optimizer.step#")) {
+    known = MarkSort::OptimizerStep;
+    facts_.loop.optimizer = after("#");
+  } else if (begins("Optimizer.zero_grad#")) {
+    known = MarkSort::ZeroGrad;
+  } else if (begins("enumerate(DataLoader)#")) {
+    known = MarkSort::NextBatch;
+    facts_.loop.loader = after("#");
+  }
+  return known;
+}
+
+void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
+  const Nanos begin = clock_.nanos(value.header.begin);
+  const Nanos end = std::max(begin, clock_.nanos(value.header.end));
+  const u64 self = threads_[thread].operations.self_time(begin, end);
+  tensors_.operation_ended(value.frame, thread, begin, end);
+  if (value.frame == 0 || value.frame >= kMostStackFrames || begin < window_.from || begin >= window_.to) return;
+  OperationTotals& totals = entry_at(facts_.lines.operations, value.frame);
+  ++totals.count;
+  totals.total_ns += static_cast<u64>(end - begin);
+  totals.self_ns += self;
+  const auto mark = [&](LoopMark what, Nanos from, Nanos to) {
+    facts_.loop.add(LoopKind::Mark, static_cast<u32>(what), from, to, thread);
+  };
+  switch (mark_of(value.frame)) {
+    case MarkSort::OptimizerStep:  // stands behind what it launched
+      return mark(LoopMark::OptimizerStep, end, end);
+    case MarkSort::ZeroGrad:
+      return mark(LoopMark::ZeroGrad, begin, begin);
+    case MarkSort::NextBatch:
+      return mark(LoopMark::NextBatch, begin, end);
+    default:
+      return;
+  }
+}
+
+void ProcessBuilder::on_nvtx(const Nvtx& value, u32 thread) {
+  const Nanos at = clock_.nanos(value.header.begin);
+  ranges_.add(value, thread, at, window_.holds(at));
+}
+
+// cuProfilerStart … cuProfilerStop is a range like one of NVTX's, without a name.
+void ProcessBuilder::on_profiler(const Moment& at) {
+  const CallSort sort = sort_of(at.record.call);
+  if (!at.counted || (sort != CallSort::ProfilerStart && sort != CallSort::ProfilerStop)) return;
+  std::vector<LoopRange>& ranges = facts_.loop.profiler;
+  if (sort == CallSort::ProfilerStart && ranges.size() < LoopLog::kMostRanges)
+    ranges.push_back({at.begin, 0, 0, at.lane});
+  else if (sort == CallSort::ProfilerStop && !ranges.empty() && ranges.back().end == 0)
+    ranges.back().end = at.end;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,201 @@
+#include "analysis/steps/find_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/steps/loop_period.h"
+#include "analysis/steps/step_marks.h"
+#include "analysis/steps/step_parts.h"
+
+namespace gputrace {
+namespace {
+
+constexpr double kSlowStart = 1.5;  // a step at the begin that takes that many times the median is warm-up
+
+// By its name a kernel updates parameters or reduces gradients.
+bool updates(const ProcessTrace& process, u32 symbol) {
+  const LoopEvent event{0, 0, symbol, 0};
+  if (event.kind() != LoopKind::Kernel || event.number() >= process.functions.size()) return false;
+  std::string name = process.functions[event.number()].symbol;
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+  for (const char* word : {"optim", "adam", "sgd", "lamb", "momentum", "adagrad", "rmsprop", "nccl", "allreduce"}) {
+    if (name.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEvent>& events,
+                                  const std::string& pattern) {
+  if (!pattern.empty()) return steps_of_ranges(log, pattern);
+  if (auto made = steps_of_profiler_step(log)) return made;
+  auto framework = steps_of_framework(log, events);
+  if (framework && !log.optimizer.empty()) return framework;
+  if (auto made = steps_of_usual_ranges(log)) return made;
+  if (auto made = steps_of_profiler_api(log)) return made;
+  return framework;
+}
+
+std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vector<LoopEvent>& events,
+                                    const char* of_what) {
+  bool updating = false;
+  const auto is_update = [&](u32 symbol) { return updates(process, symbol); };
+  const auto found = find_period(events, is_update);
+  if (!found) return std::nullopt;
+  for (const LoopEvent& event : events) updating = updating || is_update(event.symbol);
+  MarkedSteps made;
+  made.source = found->of_graphs ? StepSource::Graph : StepSource::Inferred;
+  made.confidence = found->confidence;
+  made.evidence = fmt::format("the same {} launches, copies and waits come again{}, {} times", found->events, of_what,
+                              found->turns.size());
+  for (const LoopTurn& turn : found->turns) {
+    Step step;
+    step.begin = turn.begin, step.end = turn.end;
+    step.phase = updating ? RunPhase::Training : RunPhase::Other;
+    made.steps.push_back(step);
+  }
+  return made;
+}
+
+std::vector<LoopEvent> of_busiest_thread(const std::vector<LoopEvent>& events) {
+  std::vector<std::size_t> counts;
+  for (const LoopEvent& event : events) {
+    if (event.thread >= counts.size()) counts.resize(event.thread + 1u);
+    ++counts[event.thread];
+  }
+  const auto most = static_cast<u32>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+  std::vector<LoopEvent> own;
+  std::copy_if(events.begin(), events.end(), std::back_inserter(own),
+               [most](const LoopEvent& event) { return event.thread == most; });
+  return own;
+}
+
+u64 middle(std::vector<u64> values) {
+  if (values.empty()) return 0;
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+// The first steps, as long as they take longer than most, and steps that compiled.
+void leave_out_warm_up(StepFacts& facts) {
+  std::vector<u64> lengths;
+  for (const Step& step : facts.steps) {
+    if (step.counted) lengths.push_back(step.length());
+  }
+  const double usual = static_cast<double>(middle(std::move(lengths)));
+  bool first = true;
+  for (Step& step : facts.steps) {
+    if (!step.counted) continue;
+    const u64 compiling = step.parts[static_cast<unsigned>(StepCategory::Compilation)];
+    const bool slow = static_cast<double>(step.length()) > kSlowStart * usual;
+    if (slow && static_cast<double>(compiling) > 0.1 * static_cast<double>(step.length()))
+      step.phase = RunPhase::Compilation;
+    else if (first && slow)
+      step.phase = RunPhase::WarmUp;
+    else
+      first = false;
+    step.counted = step.phase != RunPhase::Compilation && step.phase != RunPhase::WarmUp;
+  }
+  const bool any = std::any_of(facts.steps.begin(), facts.steps.end(), [](const Step& step) { return step.counted; });
+  if (any) return;
+  for (Step& step : facts.steps) step.counted = step.phase != RunPhase::Evaluation;
+}
+
+}  // namespace
+
+void find_steps(ProcessTrace& process, const std::string& pattern) {
+  StepFacts& facts = process.steps;
+  std::vector<LoopEvent> events = process.loop.events;
+  std::stable_sort(events.begin(), events.end(),
+                   [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; });
+  std::optional<MarkedSteps> found = marked(process.loop, events, pattern);
+  if (!found && pattern.empty()) found = inferred(process, events, "");
+  if (!found && pattern.empty() && !events.empty())
+    found = inferred(process, of_busiest_thread(events), " on one thread");
+  if (found) {
+    facts.source = found->source;
+    facts.confidence = found->confidence;
+    facts.evidence = std::move(found->evidence);
+    facts.steps = std::move(found->steps);
+    if (process.loop.events_left_out)
+      facts.evidence +=
+          fmt::format("; after the first {} launches, copies and waits nothing was looked for", LoopLog::kMostEvents);
+    divide_steps(process, facts);
+    leave_out_warm_up(facts);
+  } else if (!pattern.empty()) {
+    facts.why_none = "no NVTX range's name holds " + pattern;
+  } else if (process.loop.events.empty()) {
+    facts.why_none = "nothing was launched";
+  } else {
+    facts.why_none = "the program marks none, and what it launches does not come again in the same order";
+  }
+  process.loop = {};
+  process.activities = {};
+}
+
+StepStatistics statistics_of(const StepFacts& facts) {
+  StepStatistics made;
+  std::vector<u64> lengths;
+  u64 sum = 0;
+  StepParts parts{};
+  for (const Step& step : facts.steps) {
+    ++made.steps;
+    if (!step.counted) continue;
+    lengths.push_back(step.length());
+    sum += step.length();
+    if (!step.divided) continue;
+    ++made.divided;
+    for (unsigned i = 0; i < kStepCategories; ++i) parts[i] += step.parts[i];
+  }
+  made.counted = lengths.size();
+  if (lengths.empty()) return made;
+  std::sort(lengths.begin(), lengths.end());
+  const auto rank = [&](double p) {
+    const double at = std::ceil(p * static_cast<double>(lengths.size()));
+    return lengths[std::min(lengths.size() - 1, static_cast<std::size_t>(std::max(1.0, at)) - 1)];
+  };
+  made.mean_ns = (sum + made.counted / 2) / made.counted;
+  made.median_ns = rank(0.5), made.p99_ns = rank(0.99);
+  made.min_ns = lengths.front(), made.max_ns = lengths.back();
+  for (unsigned i = 0; i < kStepCategories && made.divided; ++i) made.mean_parts[i] = parts[i] / made.divided;
+  return made;
+}
+
+const ProcessTrace* main_steps(const LoadedRun& run) {
+  const ProcessTrace* most = nullptr;
+  for (const ProcessTrace& process : run.processes) {
+    if (!process.steps.found()) continue;
+    if (!most || process.plain_launches + process.graph_launches > most->plain_launches + most->graph_launches)
+      most = &process;
+  }
+  return most;
+}
+
+std::string why_no_steps(const LoadedRun& run) {
+  for (const ProcessTrace& process : run.processes) {
+    if (!process.steps.found() && !process.steps.why_none.empty()) return process.steps.why_none;
+  }
+  return "no call was recorded";
+}
+
+const char* step_source_name(StepSource source) {
+  static constexpr const char* kNames[] = {"none", "framework", "nvtx", "profiler-api", "graph", "inferred"};
+  return kNames[static_cast<unsigned>(source)];
+}
+
+const char* step_category_name(StepCategory category) {
+  static constexpr const char* kNames[kStepCategories] = {
+      "compilation", "input",      "output",     "launch",        "host", "device_to_device",
+      "collective",  "compute_16", "compute_32", "compute_other", "other"};
+  return kNames[static_cast<unsigned>(category)];
+}
+
+const char* run_phase_name(RunPhase phase) {
+  static constexpr const char* kNames[kRunPhases] = {"start-up",   "compilation", "warm-up", "training", "evaluation",
+                                                     "checkpoint", "prefill",     "decode",  "other"};
+  return kNames[static_cast<unsigned>(phase)];
+}
+
+}  // namespace gputrace

@@ -1,0 +1,35 @@
+// Finds the steps of a process: by what the program or its framework marks, else by the period of what it gives to the device;
+// says which are no usual ones, and divides their time.
+//
+//   order: a pattern that the user gave · ProfilerStep# · PyTorch's optimizer · NVTX ranges named like steps · the profiler
+//   switched on and off · PyTorch's DataLoader · the period
+#pragma once
+
+#include <string>
+
+#include "analysis/facts/facts.h"
+
+namespace gputrace {
+
+// `pattern`: regular expression for names of NVTX ranges; empty: none was given. Fills `process.steps`, and gives back what it
+// was made of. Throws std::regex_error.
+void find_steps(ProcessTrace& process, const std::string& pattern = {});
+
+// What the steps that count come to.
+struct StepStatistics {
+  u64 steps = 0, counted = 0, divided = 0;
+  u64 mean_ns = 0, median_ns = 0, p99_ns = 0, min_ns = 0, max_ns = 0;
+  StepParts mean_parts{};  // of those that count and are divided
+};
+StepStatistics statistics_of(const StepFacts& facts);
+
+// The process whose steps stand for the run: of those with steps the one that launched most; nullptr: none has any.
+const ProcessTrace* main_steps(const LoadedRun& run);
+// Why none was found, in a sentence without a full stop.
+std::string why_no_steps(const LoadedRun& run);
+
+const char* step_source_name(StepSource source);
+const char* step_category_name(StepCategory category);
+const char* run_phase_name(RunPhase phase);
+
+}  // namespace gputrace

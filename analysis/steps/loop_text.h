@@ -1,0 +1,113 @@
+// The events of a loop as a text: each symbol a small number, each run of two, three and four symbols likewise. What comes
+// between two places of it is compared by the runs of three that it holds.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "analysis/facts/step_facts.h"
+
+namespace gputrace {
+
+class LoopText {
+ public:
+  explicit LoopText(std::span<const LoopEvent> events) : events_(events) {
+    std::unordered_map<u32, u32> known;
+    runs_[0].ids.reserve(events.size());
+    for (const LoopEvent& event : events) {
+      const auto [at, fresh] = known.try_emplace(event.symbol, static_cast<u32>(known.size()));
+      runs_[0].ids.push_back(at->second);
+    }
+    runs_[0].different = known.size();
+    for (std::size_t i = 1; i < std::size(runs_); ++i) extend(runs_[i - 1], runs_[i], i);
+  }
+
+  std::size_t size() const { return events_.size(); }
+  const LoopEvent& event(std::size_t at) const { return events_[at]; }
+  u32 symbol(std::size_t at) const { return runs_[0].ids[at]; }
+  std::size_t symbols() const { return runs_[0].different; }
+  // Of runs of `length` (1…4) symbols, by the place of their first; the last ones are cut off by the end.
+  const std::vector<u32>& runs(std::size_t length) const { return runs_[length - 1].ids; }
+  std::size_t different_runs(std::size_t length) const { return runs_[length - 1].different; }
+
+  // How often what follows three symbols is what mostly follows them: 1 where each turn is like the others.
+  double predictability() const {
+    const std::vector<u32>&threes = runs(3), &fours = runs(4);
+    if (fours.empty()) return 0;
+    std::vector<u32> of_four(different_runs(4)), most(different_runs(3));
+    for (std::size_t i = 0; i < fours.size(); ++i) most[threes[i]] = std::max(most[threes[i]], ++of_four[fours[i]]);
+    u64 usual = 0;
+    for (const u32 count : most) usual += count;
+    return static_cast<double>(usual) / static_cast<double>(fours.size());
+  }
+
+ private:
+  struct Runs {
+    std::vector<u32> ids;
+    std::size_t different = 0;
+  };
+  void extend(const Runs& shorter, Runs& longer, std::size_t length) {
+    if (events_.size() <= length) return;
+    std::unordered_map<u64, u32> known;
+    longer.ids.reserve(events_.size() - length);
+    for (std::size_t i = 0; i + length < events_.size(); ++i) {
+      const u64 key = static_cast<u64>(shorter.ids[i]) << 32 | runs_[0].ids[i + length];
+      longer.ids.push_back(known.try_emplace(key, static_cast<u32>(known.size())).first->second);
+    }
+    longer.different = known.size();
+  }
+
+  std::span<const LoopEvent> events_;
+  Runs runs_[4];
+};
+
+// A piece of a text, [begin, end).
+struct Piece {
+  std::size_t begin = 0, end = 0;
+  std::size_t size() const { return end - begin; }
+};
+
+// What most pieces of a text hold.
+class UsualPiece {
+ public:
+  UsualPiece(const LoopText& text, std::span<const Piece> pieces) : text_(text), seen_(text.different_runs(3), 0) {
+    std::vector<u32> in_pieces(seen_.size());
+    for (const Piece& piece : pieces) for_each(piece, [&](u32 run) { ++in_pieces[run]; });
+    usual_.resize(in_pieces.size());
+    for (std::size_t run = 0; run < in_pieces.size(); ++run) {
+      usual_[run] = in_pieces[run] * 2 > pieces.size();
+      runs_ += usual_[run];
+    }
+  }
+
+  // Runs that both hold, of those that any of them holds: 0…1.
+  double likeness(const Piece& piece) {
+    std::size_t both = 0, own = 0;
+    for_each(piece, [&](u32 run) { ++own, both += usual_[run]; });
+    const std::size_t any = runs_ + own - both;
+    return any ? static_cast<double>(both) / static_cast<double>(any) : 0;
+  }
+
+ private:
+  // Each run that begins in the piece, once.
+  template <typename Visit>
+  void for_each(const Piece& piece, Visit&& visit) {
+    ++stamp_;
+    const std::vector<u32>& runs = text_.runs(3);
+    for (std::size_t i = piece.begin; i < std::min(piece.end, runs.size()); ++i) {
+      if (seen_[runs[i]] == stamp_) continue;
+      seen_[runs[i]] = stamp_;
+      visit(runs[i]);
+    }
+  }
+
+  const LoopText& text_;
+  std::vector<u32> seen_;
+  std::vector<bool> usual_;
+  std::size_t runs_ = 0;
+  u32 stamp_ = 0;
+};
+
+}  // namespace gputrace

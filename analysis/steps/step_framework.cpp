@@ -1,0 +1,149 @@
+// Steps by the marks that PyTorch sets: Optimizer.step, and DataLoader where a batch is asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/steps/loop_period.h"
+#include "analysis/steps/step_marks.h"
+
+namespace gputrace {
+namespace {
+
+bool is(const LoopEvent& event, LoopMark mark) { return event.symbol == loop_symbol(mark); }
+bool is_work(const LoopEvent& event) { return event.kind() != LoopKind::Mark && event.kind() != LoopKind::Wait; }
+
+// Batches that were asked for, and after how many of them the optimizer made a step.
+struct Turn {
+  std::vector<std::size_t> batches;  // places of events; some may be of an evaluation before the step
+  std::size_t optimizer = 0;         // the last one of the turn
+};
+struct Loop {
+  std::vector<Turn> turns;
+  std::vector<std::size_t> rest;  // batches after the last step of the optimizer
+};
+
+// A request after which nothing was given to the device before the next one found the end of the data.
+bool has_work(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
+  for (std::size_t i = from + 1; i < to; ++i) {
+    if (is_work(events[i])) return true;
+  }
+  return false;
+}
+
+Loop read_marks(const std::vector<LoopEvent>& events) {
+  Loop loop;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (is(events[i], LoopMark::NextBatch)) loop.rest.push_back(i);
+    if (!is(events[i], LoopMark::OptimizerStep)) continue;
+    if (loop.rest.empty()) {  // one more optimizer, or one step without a new batch
+      if (!loop.turns.empty()) loop.turns.back().optimizer = i;
+      continue;
+    }
+    loop.turns.push_back({std::move(loop.rest), i});
+    loop.rest.clear();
+  }
+  return loop;
+}
+
+// Batches of a usual step: several where gradients are accumulated.
+std::size_t batches_of_a_step(const Loop& loop) {
+  std::vector<std::size_t> counts;
+  for (const Turn& turn : loop.turns) counts.push_back(turn.batches.size());
+  std::nth_element(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2), counts.end());
+  return counts[counts.size() / 2];
+}
+
+void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std::size_t>& batches, std::size_t count,
+                    std::size_t until, std::vector<Step>& steps) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t next = i + 1 < batches.size() ? batches[i + 1] : until;
+    if (!has_work(events, batches[i], next)) continue;
+    Step step;
+    step.begin = events[batches[i]].begin;
+    step.end = next < events.size() ? events[next].begin : events.back().end;
+    step.phase = RunPhase::Evaluation;
+    step.counted = false;
+    steps.push_back(step);
+  }
+}
+
+// The end of what follows the optimizer's step for as long as it usually does.
+Nanos end_of_last(const std::vector<LoopEvent>& events, std::size_t optimizer, std::size_t until, Nanos usual_tail) {
+  const Nanos latest = events[optimizer].end + usual_tail + usual_tail / 2;
+  Nanos end = events[optimizer].end;
+  for (std::size_t i = optimizer + 1; i < until && events[i].begin <= latest; ++i) end = std::max(end, events[i].end);
+  return end;
+}
+
+MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& loop) {
+  MarkedSteps made;
+  const std::size_t usual = batches_of_a_step(loop);
+  std::vector<Nanos> tails;
+  for (std::size_t i = 0; i + 1 < loop.turns.size(); ++i)
+    tails.push_back(events[loop.turns[i + 1].batches.front()].begin - events[loop.turns[i].optimizer].end);
+  std::sort(tails.begin(), tails.end());
+  const Nanos tail = tails.empty() ? 0 : tails[tails.size() / 2];
+  for (std::size_t i = 0; i < loop.turns.size(); ++i) {
+    const Turn& turn = loop.turns[i];
+    const std::size_t own = std::min(usual, turn.batches.size()), before = turn.batches.size() - own;
+    add_evaluation(events, turn.batches, before, turn.optimizer, made.steps);
+    Step step;
+    step.begin = events[turn.batches[before]].begin;
+    step.phase = RunPhase::Training;
+    const bool last = i + 1 == loop.turns.size();
+    const std::vector<std::size_t>& next = last ? loop.rest : loop.turns[i + 1].batches;
+    const std::size_t until = next.empty() ? events.size() : next.front();
+    step.end = next.empty() ? end_of_last(events, turn.optimizer, until, tail) : events[until].begin;
+    made.steps.push_back(step);
+  }
+  add_evaluation(events, loop.rest, loop.rest.size(), events.size(), made.steps);
+  return made;
+}
+
+MarkedSteps steps_by_optimizer(const std::vector<LoopEvent>& events, const std::vector<u32>& anchors) {
+  MarkedSteps made;
+  const auto found = turns_around(events, anchors);
+  if (!found) return made;
+  made.confidence = found->confidence;
+  for (const LoopTurn& turn : found->turns) {
+    Step step;
+    step.begin = turn.begin, step.end = turn.end;
+    step.phase = RunPhase::Training;
+    made.steps.push_back(step);
+  }
+  return made;
+}
+
+}  // namespace
+
+std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vector<LoopEvent>& events) {
+  std::vector<u32> anchors;  // behind each step of the optimizer
+  std::size_t batches = 0;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (is(events[i], LoopMark::OptimizerStep)) anchors.push_back(static_cast<u32>(i + 1));
+    batches += is(events[i], LoopMark::NextBatch);
+  }
+  if (anchors.size() < 2 && batches < 3) return std::nullopt;
+  const Loop loop = read_marks(events);
+  MarkedSteps made;
+  const bool by_batches = loop.turns.size() * 10 >= anchors.size() * 4 && loop.turns.size() >= 2;
+  if (by_batches) {
+    made = steps_by_batches(events, loop);
+    made.evidence = fmt::format("{} of {}, from the first batch of each ({})",
+                                anchors.size() == 1 ? "1 step" : fmt::format("{} steps", anchors.size()), log.optimizer,
+                                log.loader);
+  } else if (anchors.size() >= 2) {
+    made = steps_by_optimizer(events, anchors);
+    made.evidence =
+        fmt::format("{} steps of {}; their begin is where the loop's calls begin anew", anchors.size(), log.optimizer);
+  } else {
+    add_evaluation(events, loop.rest, loop.rest.size(), events.size(), made.steps);
+    for (Step& step : made.steps) step.counted = true;  // all that the program does
+    made.evidence = fmt::format("{} batches of {}, and no step of an optimizer", made.steps.size(), log.loader);
+  }
+  made.source = StepSource::Framework;
+  if (made.steps.empty()) return std::nullopt;
+  return made;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,137 @@
+#include "analysis/steps/step_marks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <regex>
+
+#include "analysis/steps/loop_period.h"
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kFewestRanges = 3;
+
+bool is_word_in(const std::string& name, const char* pattern) {
+  return std::regex_search(name, std::regex(pattern, std::regex::ECMAScript | std::regex::icase));
+}
+
+RunPhase phase_of(const std::string& name) {
+  if (is_word_in(name, "(^|[^a-z])(eval|evaluation|valid|validation|test)([^a-z]|$)")) return RunPhase::Evaluation;
+  if (is_word_in(name, "train")) return RunPhase::Training;
+  if (is_word_in(name, "prefill")) return RunPhase::Prefill;
+  return is_word_in(name, "decode") ? RunPhase::Decode : RunPhase::Other;
+}
+
+// "step 12" and "step 13" are one name.
+std::string without_numbers(const std::string& name) {
+  std::string bare;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) bare += c;
+    if (digit && (bare.empty() || bare.back() != '#')) bare += '#';
+  }
+  return bare;
+}
+
+// Ranges one after the other; one within another is left out.
+std::vector<Step> one_after_the_other(std::vector<LoopRange> ranges, const std::vector<std::string>& names) {
+  std::stable_sort(ranges.begin(), ranges.end(),
+                   [](const LoopRange& a, const LoopRange& b) { return a.begin < b.begin; });
+  std::vector<Step> steps;
+  for (const LoopRange& range : ranges) {
+    if (range.end <= range.begin || (!steps.empty() && range.begin < steps.back().end)) continue;
+    Step step;
+    step.begin = range.begin, step.end = range.end;
+    step.phase = range.name < names.size() ? phase_of(names[range.name]) : RunPhase::Other;
+    step.counted = step.phase != RunPhase::Evaluation;
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+// Of the thread with most of them.
+std::vector<LoopRange> of_one_thread(const std::vector<LoopRange>& ranges) {
+  std::map<u32, std::size_t> counts;
+  for (const LoopRange& range : ranges) ++counts[range.thread];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  std::vector<LoopRange> own;
+  for (const LoopRange& range : ranges) {
+    if (range.thread == most->first) own.push_back(range);
+  }
+  return own;
+}
+
+std::optional<MarkedSteps> make(const LoopLog& log, std::vector<LoopRange> ranges, std::size_t fewest,
+                                const std::string& what) {
+  if (ranges.size() < fewest) return std::nullopt;
+  MarkedSteps made;
+  made.source = StepSource::Nvtx;
+  made.steps = one_after_the_other(of_one_thread(ranges), log.names);
+  if (made.steps.size() < fewest) return std::nullopt;
+  made.evidence = fmt::format("{} NVTX ranges {}", made.steps.size(), what);
+  if (log.ranges_left_out)
+    made.evidence += fmt::format("; {} later ranges were too many to be looked at", log.ranges_left_out);
+  return made;
+}
+
+template <typename Wanted>
+std::optional<MarkedSteps> steps_named(const LoopLog& log, Wanted&& wanted, std::size_t fewest,
+                                       const std::string& what) {
+  std::vector<bool> is_wanted;
+  for (const std::string& name : log.names) is_wanted.push_back(wanted(name));
+  std::vector<LoopRange> ranges;
+  for (const LoopRange& range : log.ranges) {
+    if (is_wanted[range.name]) ranges.push_back(range);
+  }
+  return make(log, std::move(ranges), fewest, what);
+}
+
+}  // namespace
+
+std::optional<MarkedSteps> steps_of_ranges(const LoopLog& log, const std::string& pattern) {
+  const std::regex regex(pattern);
+  return steps_named(
+      log, [&](const std::string& name) { return std::regex_search(name, regex); }, 1, "whose name holds " + pattern);
+}
+
+std::optional<MarkedSteps> steps_of_profiler_step(const LoopLog& log) {
+  return steps_named(
+      log, [](const std::string& name) { return name.rfind("ProfilerStep#", 0) == 0; }, 1, "ProfilerStep#");
+}
+
+std::optional<MarkedSteps> steps_of_usual_ranges(const LoopLog& log) {
+  const char* const kOfOthers = "optimizer|zero_grad|scheduler|\\.step";
+  for (const char* word : {"(^|[^a-z])step(s?)([^a-z]|$)", "(^|[^a-z])iter(ation)?([^a-z]|$)",
+                           "(^|[^a-z])(train|training|batch)([^a-z]|$)"}) {
+    std::map<std::string, std::vector<LoopRange>> by_name;
+    std::vector<std::string> bare;
+    for (const std::string& name : log.names)
+      bare.push_back(is_word_in(name, word) && !is_word_in(name, kOfOthers) ? without_numbers(name) : "");
+    for (const LoopRange& range : log.ranges) {
+      if (!bare[range.name].empty()) by_name[bare[range.name]].push_back(range);
+    }
+    const std::vector<LoopRange>* most = nullptr;
+    const std::string* name = nullptr;
+    for (const auto& [own, ranges] : by_name) {
+      if (!most || ranges.size() > most->size()) most = &ranges, name = &own;
+    }
+    if (!most) continue;
+    if (auto made = make(log, *most, kFewestRanges, "\"" + *name + "\"")) return made;
+  }
+  return std::nullopt;
+}
+
+std::optional<MarkedSteps> steps_of_profiler_api(const LoopLog& log) {
+  if (log.profiler.size() < kFewestRanges) return std::nullopt;
+  MarkedSteps made;
+  made.source = StepSource::ProfilerApi;
+  made.steps = one_after_the_other(log.profiler, {});
+  made.evidence = fmt::format("{} times between cudaProfilerStart and cudaProfilerStop", made.steps.size());
+  if (made.steps.size() < kFewestRanges) return std::nullopt;
+  return made;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,33 @@
+// Steps that the program or its framework marks itself.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/facts/step_facts.h"
+
+namespace gputrace {
+
+struct MarkedSteps {
+  StepSource source = StepSource::None;
+  double confidence = 1;
+  std::string evidence;
+  std::vector<Step> steps;
+};
+
+// NVTX ranges whose name holds that regular expression (ECMAScript); nothing: none does. Throws std::regex_error.
+std::optional<MarkedSteps> steps_of_ranges(const LoopLog& log, const std::string& pattern);
+
+// NVTX ranges by the names that are usual for steps: ProfilerStep#7, step 7, iteration, train, batch.
+std::optional<MarkedSteps> steps_of_profiler_step(const LoopLog& log);
+std::optional<MarkedSteps> steps_of_usual_ranges(const LoopLog& log);
+
+// PyTorch's Optimizer.step and DataLoader. With both: from the request of the first batch after a step of the optimizer to that
+// of the next; batches that no step of the optimizer follows are evaluation. `events` in the order of their begins.
+std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vector<LoopEvent>& events);
+
+// cudaProfilerStart … cudaProfilerStop, several times.
+std::optional<MarkedSteps> steps_of_profiler_api(const LoopLog& log);
+
+}  // namespace gputrace

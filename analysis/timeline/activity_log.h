@@ -1,0 +1,59 @@
+// What devices did at each instant, and what the host did while they did nothing, for steps that are found once the run is
+// known. In time order or nearly so.
+//   · Memory: kMost spans of 16 bytes. Of longer runs slices of time at equal distances are kept, and Activities::covers()
+//     says of which times all is known.
+//   · One thread.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "analysis/facts/step_facts.h"
+
+namespace gputrace {
+
+class ActivityLog {
+ public:
+  static constexpr std::size_t kMost = 1u << 20;
+  static constexpr Nanos kSlices = 16;  // of the time at which it was full first
+
+  void add(Nanos begin, Nanos end, Activity what, u32 number = 0) {
+    if (begin >= end || full_) return;
+    if (made_.width != 0 && !made_.keeps(begin) && !made_.keeps(end)) return;
+    constexpr Nanos kLongest = std::numeric_limits<u32>::max();
+    for (; begin < end; begin += std::min(kLongest, end - begin)) {
+      made_.spans.push_back({begin, static_cast<u32>(std::min(kLongest, end - begin)),
+                             static_cast<u32>(what) << 28 | (number & 0x0fffffffu)});
+    }
+    if (made_.spans.size() >= kMost) thin_out();
+  }
+
+  Activities finish() { return std::move(made_); }
+
+ private:
+  void thin_out() {
+    if (made_.width == 0) {
+      Nanos last = made_.origin = made_.spans.front().begin;
+      for (const ActivitySpan& span : made_.spans) {
+        made_.origin = std::min(made_.origin, span.begin);
+        last = std::max(last, span.end());
+      }
+      made_.width = std::max<Nanos>(1, (last - made_.origin) / kSlices);
+    }
+    made_.stride *= 2;
+    auto& spans = made_.spans;
+    spans.erase(std::remove_if(
+                    spans.begin(), spans.end(),
+                    [this](const ActivitySpan& span) { return !made_.keeps(span.begin) && !made_.keeps(span.end()); }),
+                spans.end());
+    if (spans.size() < kMost) return;
+    full_ = true;  // one slice alone has more
+    made_.until = spans.back().begin;
+  }
+
+  Activities made_;
+  bool full_ = false;
+};
+
+}  // namespace gputrace
