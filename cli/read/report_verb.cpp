@@ -180,7 +180,7 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   return text;
 }
 
-int write(const ReportOptions& options, const Globals& globals, Report& report) {
+int write_report(const ReportOptions& options, const Globals& globals, Report& report) {
   const std::string text = render(options, globals, report);
   std::optional<Pager> pager;
   if (options.all && options.format == "text" && options.output.empty()) pager.emplace();
@@ -294,7 +294,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
     }
   }
   const std::string missing = what_is_missing(report);
-  const int code = options.format == "html" ? write_page(report, options.output) : write(options, globals, report);
+  const int code = options.format == "html" ? write_page(report, options.output) : write_report(options, globals, report);
   if (code != kOk || !options.strict || missing.empty()) return code;
   return fail(kIncomplete, "the data are incomplete (--strict): " + missing);
 }
