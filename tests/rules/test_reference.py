@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check import SOURCE, artefact, check, finish, skip  # noqa: E402
 
 INTERNAL = {'GPUTRACE_RUN', 'GPUTRACE_RUN_NOTES', 'GPUTRACE_RUN_START'}  # from `run` to the processes that it starts
-NOT_BUILT = {'GPUTRACE_KEEP', 'GPUTRACE_PAGER', 'GPUTRACE_SIGNAL', 'GPUTRACE_METRICS', 'GPUTRACE_CONFIG'}
+NOT_BUILT = {'GPUTRACE_KEEP', 'GPUTRACE_SIGNAL', 'GPUTRACE_METRICS', 'GPUTRACE_CONFIG'}
 
 
 def text(*path):
@@ -54,7 +54,7 @@ def main():
     verbs = set(re.findall(r'^\| `([a-z]+)[` ]', reference[:reference.index('Exit codes')], re.M))
     compare('verb', set(re.findall(r'\{"([a-z]+)", "[^"]*", \w+_verb', text('cli', 'main.cpp'))), verbs)
 
-    options = set(re.findall(r'"(?:-\w,)?(--[a-z]+)"', text('cli', 'report_verb.cpp')))
+    options = set(re.findall(r'"(?:-\w,)?(--[a-z]+)"', text('cli', 'read', 'report_verb.cpp')))
     row = next(line for line in reference.splitlines() if line.startswith('| `report '))
     compare('option of report', options - {'--output'}, set(re.findall(r'--[a-z]+', row)))
 

@@ -163,6 +163,7 @@ def test_refused():
                 'the finding')
     line = 1 + next(i for i, text in enumerate(PROGRAM.splitlines()) if 'allocator.refuse(' in text)
     check_equal(finding['site'], f'program.py:{line} <module>', 'its line')
+    forget_run()
     other, _ = run_training()
     check(not [found for found in report(other)['findings'] if found['id'] == 'out-of-memory'], 'none where nothing was refused')
 
