@@ -66,6 +66,13 @@ std::string inert(const char* id, const std::string& json) {
   return block + "</script>\n";
 }
 
+std::string data_of(const Report& report, const PageParts& parts) {
+  std::string data =
+      inert("gputrace-report", render_json(report, -1)) + inert("gputrace-page", page_info(report, parts.version));
+  if (!parts.events) return data;
+  return data + inert("gputrace-events", parts.events->description) + inert("gputrace-columns", parts.events->columns);
+}
+
 std::string title_of(const Report& report) {
   const Table* run = report.table("run");
   const int at = run ? run->column("executable") : -1;
@@ -107,8 +114,7 @@ std::string render_page(const Report& report, const PageParts& parts) {
   const std::array<std::pair<std::string_view, std::string>, 3> places = {{
       {"gputrace:title", as_html(title_of(report))},
       {"gputrace:tables", plain_tables(report, kPlainRows)},
-      {"gputrace:data",
-       inert("gputrace-report", render_json(report, -1)) + inert("gputrace-page", page_info(report, parts.version))},
+      {"gputrace:data", data_of(report, parts)},
   }};
   std::string document;
   std::string_view rest = parts.page;

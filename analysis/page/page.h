@@ -11,13 +11,15 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/page/event_block.h"
 #include "analysis/table/table.h"
 
 namespace gputrace {
 
 struct PageParts {
-  std::string_view page;     // the template
-  std::string_view version;  // of gputrace
+  std::string_view page;               // the template
+  std::string_view version;            // of gputrace
+  const EventBlock* events = nullptr;  // for the timeline; nullptr: the page has none
 };
 
 std::string render_page(const Report& report, const PageParts& parts);

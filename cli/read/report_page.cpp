@@ -16,8 +16,12 @@ bool has_page() {
   return false;
 }
 
-int write_page(const Report& report, const std::string& path) {
-  const std::string page = render_page(report, {page_template(), GPUTRACE_VERSION});
+int write_page(const Report& report, const LoadedRun& run, const LoadRequest& request, const std::string& path) {
+  EventLog log(run, kPageEvents);
+  const auto read = export_events(request, log);
+  if (!read) return fail(kNoInput, read.error().message);
+  const EventBlock events = pack_events(run, log);
+  const std::string page = render_page(report, {page_template(), GPUTRACE_VERSION, &events});
   Output output(path);
   if (!output.open()) return kRuntimeError;
   output.write(page);

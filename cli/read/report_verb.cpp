@@ -294,7 +294,8 @@ int report_verb(const Arguments& arguments, Globals& globals) {
     }
   }
   const std::string missing = what_is_missing(report);
-  const int code = options.format == "html" ? write_page(report, options.output) : write_report(options, globals, report);
+  const int code = options.format == "html" ? write_page(report, run.value(), load, options.output)
+                                            : write_report(options, globals, report);
   if (code != kOk || !options.strict || missing.empty()) return code;
   return fail(kIncomplete, "the data are incomplete (--strict): " + missing);
 }

@@ -3,15 +3,19 @@ import './style.css';
 import { chartOf } from './charts';
 import { add, h } from './dom';
 import { safe } from './format';
+import { showKernel } from './kernel';
 import { coverage, notCollected, overview } from './overview';
-import { info, programOf, report, section } from './report';
-import { SectionTable } from './table';
+import { info, numberAt, programOf, report, type Row, section } from './report';
+import { SectionTable, type TableOptions } from './table';
 import { makeTabs, type Tab, tabOfSection } from './tabs';
+import { hasEvents } from './timeline/events';
+import { Timeline } from './timeline/timeline';
 
-const tabs = makeTabs(false);
+const tabs = makeTabs(hasEvents());
 const panels = new Map<string, HTMLElement>();
 const content = h('main', { id: 'content', tabindex: -1 });
 const links = new Map<string, HTMLAnchorElement>();
+let timeline: Timeline | null = null;
 
 function linkTo(name: string): string | null {
   const tab = tabOfSection(tabs, name);
@@ -24,15 +28,33 @@ function panelOf(tab: Tab): HTMLElement {
   const panel = h('div', { class: 'panel', 'data-tab': tab.id }, h('h1', {}, tab.label));
   panels.set(tab.id, panel);
   if (tab.id === 'overview') panel.append(overview(linkTo));
+  if (tab.id === 'timeline') panel.append(makeTimeline().element);
   if (tab.id === 'quality') add(panel, coverage(), notCollected());
   for (const name of tab.sections) {
     const of = section(name);
     if (!of) continue;
     const block = h('section', { id: `section-${name}` }, h('h2', {}, safe(of.title)));
-    add(block, chartOf(name, of), new SectionTable(name, of, name === 'overview' ? { rows: 100 } : {}).element);
+    add(block, chartOf(name, of), new SectionTable(name, of, optionsOf(name)).element);
     panel.append(block);
   }
   return panel;
+}
+
+function makeTimeline(): Timeline {
+  timeline ??= new Timeline((place) => history.replaceState(null, '', `#${place}`));
+  (globalThis as { gputraceTimeline?: Timeline }).gputraceTimeline = timeline; // for tests and the curious
+  return timeline;
+}
+
+function optionsOf(name: string): TableOptions {
+  if (name === 'overview') return { rows: 100 };
+  if (name === 'kernels') return { open: { label: 'More on', act: showKernel } };
+  if (name !== 'idle' || !hasEvents() || info.origin_ns === null) return {};
+  const lead = (row: Row): void => {
+    const begin = (numberAt(row, 'begin_ns') ?? 0) - (info.origin_ns ?? 0);
+    location.hash = `timeline/${begin}-${begin + (numberAt(row, 'duration_ns') ?? 1)}`;
+  };
+  return { open: { label: 'In the timeline', act: lead } };
 }
 
 function current(): Tab {
@@ -47,6 +69,11 @@ function show(): void {
     else link.removeAttribute('aria-current');
   }
   content.replaceChildren(panelOf(tab));
+  if (tab.id === 'timeline') {
+    const place = location.hash.split('/')[1];
+    if (place) makeTimeline().goTo(place);
+    makeTimeline().focus();
+  }
   document.title = `${tab.label} · ${title()}`;
 }
 

@@ -3,7 +3,7 @@
 //   · Every check fails when the page asks for anything, when its policy is broken, when a script throws, when a dialog opens.
 import { createRequire } from 'node:module';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 
 const require = createRequire(`${process.env.GT_PAGE_MODULES}/package.json`);
@@ -50,7 +50,7 @@ const checks = {
       for (const tab of await tabsOf(page)) {
         await open(page, tab);
         assert.equal(await page.getAttribute('nav a[aria-current]', 'href'), `#${tab}`);
-        for (const [name, title, rows] of await page.$$eval('.panel section', (all) => all.map((one) => [one.id.replace('section-', ''), one.querySelector('h2').textContent, one.querySelectorAll('tbody tr').length]))) {
+        for (const [name, title, rows] of await page.$$eval('.panel section', (all) => all.map((one) => [one.id.replace('section-', ''), one.querySelector('h2').textContent, one.querySelectorAll('.table tbody tr').length]))) {
           assert.ok(!seen.has(name), `${name} is in two tabs`);
           seen.set(name, tab);
           assert.equal(title, report.sections[name].title);
@@ -88,6 +88,22 @@ const checks = {
       await page.click('#section-kernels .columns summary');
       await page.click('#section-kernels .choice label:has-text("symbol")');
       assert.equal(new Set(await column(page, 'kernels', 'symbol')).size, new Set(rows.slice(0, 50).map((row) => row.symbol)).size);
+    });
+  },
+
+  // A kernel's panel: its row, and as many executions as the device reported.
+  async kernel(file) {
+    await withPage(file, async (page) => {
+      const report = await reportOf(page);
+      const row = report.sections.kernels.rows[0];
+      await open(page, 'kernels');
+      await page.click('#section-kernels tbody button');
+      await page.waitForSelector('dialog[open]');
+      const text = await page.textContent('dialog');
+      assert.ok(text.includes(row.name) && text.includes(row.kernel));
+      assert.ok(text.includes(`${row.launches} executions over time`), text.slice(-200));
+      await page.keyboard.press('Escape');
+      await page.waitForSelector('dialog', { state: 'detached' });
     });
   },
 
@@ -164,6 +180,131 @@ const checks = {
         assert.equal(await page.evaluate(() => globalThis.attacked ?? null), null, tab);
       }
       assert.ok((await page.textContent('body')).includes('<img src=x onerror='), 'the names are shown as they are');
+    });
+  },
+
+  // The events as the page has them, for whoever holds them against the truth.
+  async events(file, out) {
+    await withPage(file, async (page) => {
+      await open(page, 'timeline');
+      const events = await page.evaluate(() => {
+        const { all } = globalThis.gputraceTimeline;
+        const list = (track) => [...track.begin].map((begin, at) => ({
+          begin, end: track.end[at], name: all.names[track.name[at]], result: track.result?.[at], bytes: track.bytes?.[at], launch: track.launch?.[at], site: all.sites[track.site?.[at] ?? 0],
+        }));
+        return { tracks: all.tracks.map((track) => ({ ...track, begin: undefined, end: undefined, name: undefined, slices: list(track) })), processes: all.processes, left_out: all.leftOut };
+      });
+      writeFileSync(out, JSON.stringify(events));
+    });
+  },
+
+  // Keys, mouse, search, choice, link: what they show and say.
+  async timeline(file) {
+    await withPage(file, async (page) => {
+      await open(page, 'timeline');
+      const view = () => page.evaluate(() => ({ ...globalThis.gputraceTimeline.view }));
+      const whole = await view();
+      const length = (one) => one.end - one.begin;
+      await page.focus('canvas');
+      await page.keyboard.press('w');
+      const closer = await view();
+      assert.ok(Math.abs(length(closer) / length(whole) - 0.8) < 1e-6, 'W zooms in');
+      await page.keyboard.press('d');
+      assert.ok((await view()).begin > closer.begin, 'D moves on');
+      await page.keyboard.press('0');
+      assert.deepEqual(await view(), whole, '0 shows all');
+      const box = await (await page.$('canvas')).boundingBox();
+      await page.mouse.move(box.x + 600, box.y + 60);
+      await page.keyboard.down('Control');
+      await page.mouse.wheel(0, -300);
+      await page.keyboard.up('Control');
+      await page.waitForFunction((before) => globalThis.gputraceTimeline.view.end - globalThis.gputraceTimeline.view.begin < before, length(whole) * 0.9);
+      await page.keyboard.press('0');
+
+      // Every kernel is found; the first one is chosen, in words.
+      const kernels = await page.evaluate(() => {
+        const { all } = globalThis.gputraceTimeline;
+        const name = all.names.find((one) => one.kind === 'kernel');
+        let slices = 0;
+        for (const track of all.tracks) for (const at of track.name) slices += all.names[at].text.includes(name.text) || all.names[at].whole.includes(name.text) ? 1 : 0;
+        return { text: name.text, slices };
+      });
+      await page.keyboard.press('/');
+      await page.keyboard.type(kernels.text);
+      assert.equal(await page.textContent('.timeline .count'), `${kernels.slices.toLocaleString('en-US')} found`);
+      await page.keyboard.press('Enter');
+      assert.ok((await page.textContent('.chosen h2')).includes(kernels.text));
+      assert.match(await page.textContent('.chosen'), /launched by.*Launch/);
+      assert.match(await page.evaluate(() => location.hash), /^#timeline\/\d+-\d+$/);
+      // To the call and back.
+      await page.click('.chosen button:has-text("Launch")');
+      assert.match(await page.textContent('.chosen h2'), /Launch/);
+      await page.keyboard.press('Escape');
+
+      // A chosen time: its sums are those of the slices in it.
+      await page.focus('canvas');
+      await page.keyboard.press('0');
+      await page.mouse.move(box.x + 400, box.y + 40);
+      await page.mouse.down();
+      await page.mouse.move(box.x + 900, box.y + 80, { steps: 3 });
+      await page.mouse.up();
+      const sums = await page.evaluate(() => {
+        const { marks, all } = globalThis.gputraceTimeline;
+        const [from, to] = marks.range;
+        return all.tracks.map((track) => [...track.begin].filter((begin, at) => begin < to && track.end[at] > from).length).filter((one) => one > 0).sort((a, b) => a - b);
+      });
+      assert.deepEqual(await page.$$eval('.side table:first-of-type', (all) => [...all[0].querySelectorAll('tbody tr')].map((row) => Number(row.cells[1].textContent.replaceAll(',', ''))).sort((a, b) => a - b)), sums);
+      await page.keyboard.press('m');
+      assert.equal(await page.evaluate(() => globalThis.gputraceTimeline.marks.marked.length), 1);
+      await page.keyboard.press('f');
+      const fitted = await view();
+      const hash = await page.evaluate(() => location.hash);
+
+      // The link leads there, in another window too.
+      const other = await page.context().newPage();
+      await other.goto(pathToFileURL(file).href + hash);
+      await other.waitForSelector('.chosen h2');
+      const there = await other.evaluate(() => globalThis.gputraceTimeline.marks.range);
+      const [begin, end] = hash.split('/')[1].split('-').map(Number);
+      assert.deepEqual(there, [begin, end]);
+      assert.ok(fitted.begin <= begin && fitted.end >= end);
+    });
+  },
+
+  // Milliseconds from the address to the picture of the timeline, and frames a second while it moves, at four zooms: printed, for those who
+  // measure. A frame is 1/60 s at best, and a browser without a GPU paints on the same cores.
+  async speed(file) {
+    await withPage(file, async (page) => {
+      const said = await page.evaluate(async () => {
+        const frame = () => new Promise((done) => requestAnimationFrame(done));
+        const begin = performance.now();
+        location.hash = '#timeline';
+        while (!globalThis.gputraceTimeline) await new Promise((done) => setTimeout(done, 1));
+        await frame();
+        await frame();
+        const said = { ready_ms: performance.now() - begin };
+        const timeline = globalThis.gputraceTimeline;
+        said.slices = timeline.all.tracks.reduce((sum, track) => sum + track.begin.length, 0);
+        const whole = timeline.view.end - timeline.view.begin;
+        const middle = (timeline.view.begin + timeline.view.end) / 2;
+        for (const zoom of [1, 0.1, 0.01, 0.001]) {
+          timeline.show(middle - (whole * zoom) / 2, middle + (whole * zoom) / 2);
+          await frame();
+          const from = performance.now();
+          let drawing = 0;
+          for (let i = 0; i < 60; ++i) {
+            timeline.pan(0.004);
+            const at = performance.now();
+            timeline.paint();
+            drawing += performance.now() - at;
+            await frame();
+          }
+          said[`fps_${zoom}`] = 60000 / (performance.now() - from);
+          said[`draw_ms_${zoom}`] = drawing / 60;
+        }
+        return said;
+      });
+      process.stdout.write(`${JSON.stringify(said, (_, value) => (typeof value === 'number' ? Math.round(value * 10) / 10 : value))}\n`);
     });
   },
 

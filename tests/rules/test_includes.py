@@ -63,9 +63,9 @@ ROOMS = {
         'gains': {'table', 'words', 'facts', 'run'},
         'findings': {'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps', 'gains'},
         'render': {'table', 'words'},
-        'page': {'table', 'words', 'render'},
         '': {'table', 'facts', 'run', 'read', 'timeline', 'pass', 'kernels', 'steps', 'reports', 'findings'},
         'export': {'', 'facts', 'gaps', 'names', 'read', 'run', 'timeline', 'words'},
+        'page': {'table', 'names', 'words', 'facts', 'run', 'render', 'export'},
     },
 }
 # More than this and nobody finds anything in a folder: it gets rooms.

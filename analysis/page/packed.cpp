@@ -1,0 +1,37 @@
+#include "analysis/page/packed.h"
+
+#include <lz4.h>
+
+namespace gputrace {
+
+void PackedColumn::add(u64 value) {
+  for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
+  bytes_ += static_cast<char>(value);
+}
+
+void PackedColumn::add_signed(i64 value) { add(static_cast<u64>(value) << 1 ^ static_cast<u64>(value >> 63)); }
+
+PackedBlock::Extent PackedBlock::add(const PackedColumn& column) {
+  const std::string& raw = column.bytes();
+  const std::size_t before = bytes_.size();
+  const int most = LZ4_compressBound(static_cast<int>(raw.size()));
+  bytes_.resize(before + static_cast<std::size_t>(most));
+  const int packed = LZ4_compress_default(raw.data(), bytes_.data() + before, static_cast<int>(raw.size()), most);
+  bytes_.resize(before + static_cast<std::size_t>(packed));
+  return {raw.size(), static_cast<std::size_t>(packed)};
+}
+
+std::string PackedBlock::base64() const {
+  static const char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve(bytes_.size() / 3 * 4 + 4);
+  for (std::size_t i = 0; i < bytes_.size(); i += 3) {
+    u32 bits = 0;
+    for (std::size_t k = 0; k < 3; ++k)
+      bits = bits << 8 | (i + k < bytes_.size() ? static_cast<u8>(bytes_[i + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k) text += i + k <= bytes_.size() ? kDigits[bits >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
+}
+
+}  // namespace gputrace

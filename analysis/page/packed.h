@@ -1,0 +1,34 @@
+// Columns of numbers as little text: variable-length integers, LZ4 (one block a column), base64. page/src/timeline/unpack.ts reads them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/types.h"
+
+namespace gputrace {
+
+class PackedColumn {
+ public:
+  void add(u64 value);         // 7 bits a byte, lowest first
+  void add_signed(i64 value);  // zigzag
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+// Columns behind each other.
+class PackedBlock {
+ public:
+  struct Extent {
+    std::size_t raw = 0, packed = 0;  // bytes
+  };
+  Extent add(const PackedColumn& column);
+  std::string base64() const;
+
+ private:
+  std::string bytes_;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,56 @@
+// Steps as stacked bars: where each one's time went. The slider chooses which are seen; a click leads to the step in the timeline.
+import * as colors from '../colors';
+import { h, themed } from '../dom';
+import { heading, nanos } from '../format';
+import { info, numberAt, type Row, type Section } from '../report';
+import { hasEvents } from '../timeline/events';
+import { type Slice, stackedBar } from './bars';
+import { chart, tooltip } from './echarts';
+
+const FIRST_SHOWN = 200;
+const NOT_PARTS = new Set(['begin_ns', 'duration_ns', 'end_ns']);
+
+// The parts of a step: every time but its place and its length; those that no step has are left out.
+function partsOf(section: Section): string[] {
+  return section.columns.filter((column) => column.unit === 'ns' && !NOT_PARTS.has(column.key) && section.rows.some((row) => numberAt(row, column.key))).map((column) => column.key);
+}
+
+const plain = (key: string): string => key.replace(/_ns$/, '');
+
+export function steps(section: Section): HTMLElement | null {
+  const parts = partsOf(section);
+  if (section.rows.length === 0 || parts.length === 0) return null;
+  const mean = (key: string): number => section.rows.reduce((sum, row) => sum + (numberAt(row, key) ?? 0), 0) / section.rows.length;
+  const average: Slice[] = parts.map((key) => ({ label: heading(key), value: mean(key), color: colors.ofStepPart(plain(key)) }));
+  const bar = stackedBar('Where the time of a mean step went', average.filter((slice) => slice.value > 0).sort((a, b) => b.value - a.value));
+  const picture = chart(section.title, 300, () => ({
+    tooltip: {
+      ...tooltip(), trigger: 'axis', axisPointer: { type: 'shadow' },
+      formatter: (points) => {
+        const row = section.rows[(Array.isArray(points) ? points[0] : points)?.dataIndex ?? -1];
+        return row ? said(row, parts) : '';
+      },
+    },
+    grid: { left: 70, right: 12, top: 12, bottom: 62 },
+    xAxis: { type: 'category', data: section.rows.map((row) => String(row['step'] ?? '')), axisLine: { lineStyle: { color: themed('--soft') } }, axisLabel: { color: themed('--soft') } },
+    yAxis: { type: 'value', axisLabel: { color: themed('--soft'), formatter: (value: number) => nanos(value) }, splitLine: { lineStyle: { color: themed('--line') } } },
+    dataZoom: [{ type: 'slider', height: 18, bottom: 8, startValue: 0, endValue: FIRST_SHOWN - 1, textStyle: { color: themed('--soft') }, borderColor: themed('--line'), fillerColor: `${themed('--accent')}22`, showDataShadow: true }],
+    series: parts.map((key) => ({ type: 'bar', name: heading(key), stack: 'step', barCategoryGap: '12%', itemStyle: { color: themed(colors.ofStepPart(plain(key))) }, data: section.rows.map((row) => numberAt(row, key) ?? 0) })),
+  }), lead(section));
+  return h('div', {}, h('h3', {}, 'A mean step'), bar, h('h3', {}, 'Step by step'), picture);
+}
+
+function said(row: Row, parts: readonly string[]): string {
+  const lines = parts.flatMap((key) => (numberAt(row, key) ? [`${heading(key)}  ${nanos(numberAt(row, key) ?? 0)}`] : []));
+  return [`step ${String(row['step'] ?? '')}  ${nanos(numberAt(row, 'duration_ns') ?? 0)}`, ...lines].join('\n');
+}
+
+function lead(section: Section): ((index: number) => void) | undefined {
+  if (!hasEvents() || info.origin_ns === null) return undefined;
+  return (index) => {
+    const begin = numberAt(section.rows[index], 'begin_ns');
+    if (begin === null) return;
+    const from = begin - (info.origin_ns ?? 0);
+    location.hash = `timeline/${from}-${from + (numberAt(section.rows[index], 'duration_ns') ?? 1)}`;
+  };
+}

@@ -1,0 +1,96 @@
+# meson: timeout=300
+# The timeline of the page: its events are the simulated GPU's truth to the nanosecond, its calls and ranges the program's; keys, search, links.
+from device_truth import *
+from pages import *
+
+
+def events_of(path):
+    browser('events', path, scratch('events.json'))
+    with open(scratch('events.json'), encoding='utf-8') as file:
+        return json.load(file)
+
+
+def origin_of(run):
+    """The first record of all, by the trace's own text: what the page counts from."""
+    with open(scratch('report.html'), encoding='utf-8') as file:
+        return json.loads(Document(file.read()).texts['gputrace-page'])['origin_ns']
+
+
+def slices_of(events, kind):
+    return [(track, one) for track in events['tracks'] if track['kind'] == kind for one in track['slices']]
+
+
+def check_devices(run, whole_graphs=False):
+    """Begin, end, bytes and stream of each operation are the truth's; each hangs on the call that the truth names."""
+    events = events_of(page_of(run.output))
+    origin, got, wanted = origin_of(run), [], []
+    calls = {process: [one for track in events['tracks'] if track['kind'] != 'stream' and track['process'] == process for one in track['slices']]
+             for process in range(len(events['processes']))}
+    by_time = {}
+    for track, one in slices_of(events, 'stream'):
+        got.append((one['begin'] + origin, one['end'] + origin, one['bytes']))
+        by_time[got[-1][:2]] = (track, one)
+    lines = [line for line in run.truth_of('kernel', 'copy', 'memset', 'graph_launch')
+             if (line['op'] == 'graph_launch') == whole_graphs or (line['op'] != 'graph_launch' and (line.get('graph') is None or not whole_graphs))]
+    lines = [line for line in lines if not (line['op'] == 'graph_launch' and not whole_graphs)]
+    for line in lines:
+        wanted.append((line['start_ns'], line['end_ns'], line.get('bytes', 0) if line['op'] in ('copy', 'memset') else 0))
+    check_equal(sorted(got), sorted(wanted), 'operations of the devices')
+    check(len(wanted) > 10, 'there is something to hold against', len(wanted))
+    linked = 0
+    for line in lines:
+        track, one = by_time[(line['start_ns'], line['end_ns'])]
+        if one['launch'] == 0:
+            continue
+        call = calls[track['process']][int(one['launch']) - 1]
+        if line['op'] == 'kernel' and line.get('graph') is None:
+            check_equal(call['name']['text'], line['call'], 'the call that launched it')
+            check(call['begin'] + origin <= line['call_begin_ns'] <= line['call_end_ns'] <= call['end'] + origin, 'it is that call', call, line)
+            linked += 1
+    return events, linked, sum(line['op'] == 'kernel' and line.get('graph') is None for line in lines)
+
+
+def test_operations_are_the_truth():
+    _, linked, kernels = check_devices(traced_device([program('launches_shared')]))
+    check_equal(linked, kernels, 'every launched kernel hangs on its call')
+
+
+def test_graphs_node_by_node():
+    check_devices(traced_device([program('graphs_shared')], {'GPUTRACE_GRAPHS': 'node'}))
+
+
+def test_calls_nest_in_their_threads():
+    """As many slices of each call as the report counts, with their time; a driver call lies within its runtime call."""
+    run = traced([program('train')], mode='run', output=scratch('out'))
+    events = events_of(page_of(run.output))
+    counts = collections.Counter()
+    times = collections.Counter()
+    for _, one in slices_of(events, 'thread'):
+        if one['name']['kind'] in ('driver', 'runtime'):
+            counts[one['name']['text']] += 1
+            times[one['name']['text']] += one['end'] - one['begin']
+    for row in rows(run, 'api'):
+        check_equal((counts.pop(row['call'], 0), times.pop(row['call'], 0)), (row['calls'], row['total_ns']), row['call'])
+    check(not counts, 'and none that the report does not know', counts)
+
+
+def test_ranges():
+    run = traced([program('nvtx_c')], {'GPUTRACE_COLLECT': 'api,device,nvtx'})
+    open_ranges, wanted = collections.defaultdict(list), collections.Counter()
+    for line in run.stdout.decode().splitlines():
+        said = json.loads(line) if line.startswith('{') else {}
+        if said.get('what') == 'push':
+            open_ranges[said['thread']].append(said['message'])
+        elif said.get('what') == 'pop' and open_ranges[said['thread']]:
+            wanted[open_ranges[said['thread']].pop()] += 1
+    events = events_of(page_of(run.output))
+    got = collections.Counter(one['name']['text'] for _, one in slices_of(events, 'thread') if one['name']['kind'] == 'range')
+    check(sum(wanted.values()) > 2, 'the program pushes and pops', wanted)
+    check_equal(got, wanted, 'push and pop ranges')
+
+
+def test_keys_search_and_links():
+    browser('timeline', page_of(traced([program('train')], mode='run', output=scratch('out')).output))
+
+
+main()
