@@ -3,6 +3,7 @@ import uPlot from 'uplot';
 import { h, themed } from './dom';
 import { cell, headings, nanos, safe } from './format';
 import { info, type Row, section, textAt } from './report';
+import { instantWithin } from './timeline/draw';
 import { events, hasEvents } from './timeline/events';
 
 interface Executions {
@@ -33,7 +34,7 @@ function draw(holder: HTMLElement, of: Executions): void {
   new uPlot({
     width: Math.max(300, holder.clientWidth), height: 200, legend: { show: false }, cursor: { drag: { x: true, y: false } },
     scales: { x: { time: false }, y: { range: (_, __, most) => [0, most * 1.1 || 1] } },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => `${Number(tick.toPrecision(6))} s`) }, { ...axis, size: 80, values: (_, ticks) => ticks.map(nanos) }],
+    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => instantWithin(tick * 1e9, ((ticks[1] ?? 1) - (ticks[0] ?? 0)) * 1e9)) }, { ...axis, size: 80, values: (_, ticks) => ticks.map(nanos) }],
     series: [{}, { stroke: themed('--c-compute'), width: 0, points: { show: true, size: 4, fill: themed('--c-compute') }, paths: () => null }],
   }, [of.at, of.length], holder);
 }

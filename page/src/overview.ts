@@ -36,7 +36,7 @@ function facts(): HTMLElement {
 function deviceTime(): Slice[] {
   const slices: Slice[] = [];
   const put = (label: string, value: number | null, color: string, more = ''): void => {
-    if (value !== null && value > 0) slices.push({ label, value, color, more });
+    if (value !== null && value > 0) slices.push({ label, value, color, more, idle: label.startsWith('idle') });
   };
   put('compute', metric('compute_ns'), '--c-compute', 'a kernel ran that is no collective');
   put('exposed collectives', metric('exposed_collective_ns'), '--c-collective', 'a collective ran and no other kernel');
@@ -79,7 +79,8 @@ function card(finding: Finding, whole: number, linkTo: (section: string) => stri
   if (gain > 0) {
     const bar = h('span', { class: 'meter', 'aria-hidden': 'true' });
     bar.style.setProperty('--share', `${Math.min(100, (gain / Math.max(whole, gain)) * 100)}%`);
-    worth.append(h('strong', {}, nanos(gain)), h('small', {}, 'at most, of device time'), bar);
+    const each = finding.gain_ns_per_step;
+    worth.append(h('strong', {}, nanos(each ?? gain)), h('small', {}, each === null ? 'at most, of device time' : `a step at most; ${nanos(gain)} in all`), bar);
   }
   return h('li', { class: `finding ${finding.severity}` },
     h('div', { class: 'what' },

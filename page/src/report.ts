@@ -27,6 +27,7 @@ export interface Finding {
   readonly text: string;
   readonly fix: string | null;
   readonly site: string | null;
+  readonly gain_ns_per_step: number | null;
   readonly evidence: Row;
 }
 

@@ -7,10 +7,11 @@ export interface Slice {
   readonly value: number;
   readonly color: string; // a custom property
   readonly more?: string;
+  readonly idle?: boolean; // nothing was done: hatched
 }
 
-function swatch(color: string): HTMLElement {
-  const made = h('i', { class: 'swatch', 'aria-hidden': 'true' });
+function swatch(color: string, idle = false): HTMLElement {
+  const made = h('i', { class: idle ? 'swatch idle' : 'swatch', 'aria-hidden': 'true' });
   made.style.setProperty('--color', `var(${color})`);
   return made;
 }
@@ -23,11 +24,11 @@ export function stackedBar(label: string, slices: readonly Slice[], words: (valu
   for (const slice of slices) {
     const share = slice.value / whole;
     const name = safe(slice.label);
-    const piece = h('span', { title: `${name}: ${words(slice.value)} (${percent(share)})` }, share > 0.08 ? h('b', {}, name) : null, share > 0.05 ? h('b', { class: 'light' }, percent(share)) : null);
+    const piece = h('span', { class: slice.idle ? 'idle' : null, title: `${name}: ${words(slice.value)} (${percent(share)})` }, share > 0.08 ? h('b', {}, name) : null, share > 0.05 ? h('b', { class: 'light' }, percent(share)) : null);
     piece.style.setProperty('--color', `var(${slice.color})`);
     piece.style.flexGrow = String(share);
     bar.append(piece);
-    legend.append(h('li', { title: slice.more ? safe(slice.more) : null }, swatch(slice.color), `${name} `, h('b', {}, words(slice.value)), ` ${percent(share)}`));
+    legend.append(h('li', { title: slice.more ? safe(slice.more) : null }, swatch(slice.color, slice.idle), `${name} `, h('b', {}, words(slice.value)), ` ${percent(share)}`));
   }
   return h('figure', { class: 'chart' }, bar, legend);
 }

@@ -5,6 +5,7 @@ import * as colors from '../colors';
 import { themed } from '../dom';
 import { bytes } from '../format';
 import { info, numberAt, section as other, type Section } from '../report';
+import { instantWithin } from '../timeline/draw';
 import { whenShown } from './shown';
 
 const MOST_LINES = 8;
@@ -59,7 +60,7 @@ function options(names: readonly string[], width: number, words: (value: number)
     scales: { x: { time: false }, y: { range: (_, __, most) => [0, most * 1.08 || 1] } },
     cursor: { drag: { x: true, y: false } },
     legend: { live: true },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => `${Number(tick.toPrecision(6))} s`) }, { ...axis, size: 84, ...(words === bytes ? { incrs: doublings } : {}), values: (_, ticks) => ticks.map((tick) => words(tick)) }],
+    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => instantWithin(tick * 1e9, ((ticks[1] ?? 1) - (ticks[0] ?? 0)) * 1e9)) }, { ...axis, size: 84, ...(words === bytes ? { incrs: doublings } : {}), values: (_, ticks) => ticks.map((tick) => words(tick)) }],
     series: [
       { label: 'at', value: (_, at) => (at === null ? '' : `${at.toFixed(6)} s`) },
       ...names.map((label, at): uPlot.Series => ({

@@ -1,13 +1,14 @@
 // Steps as stacked bars: where each one's time went. The slider chooses which are seen; a click leads to the step in the timeline.
 import * as colors from '../colors';
 import { h, themed } from '../dom';
-import { heading, nanos } from '../format';
-import { info, numberAt, type Row, type Section } from '../report';
+import { count, heading, nanos } from '../format';
+import { info, numberAt, type Row, type Section, textAt } from '../report';
 import { hasEvents } from '../timeline/events';
 import { type Slice, stackedBar } from './bars';
 import { chart, tooltip } from './echarts';
 
 const FIRST_SHOWN = 200;
+const BEFORE = new Set(['start-up', 'compilation', 'warm-up']); // phases whose steps are like no others
 const NOT_PARTS = new Set(['begin_ns', 'duration_ns', 'end_ns']);
 
 // The parts of a step: every time but its place and its length; those that no step has are left out.
@@ -20,7 +21,10 @@ const plain = (key: string): string => key.replace(/_ns$/, '');
 export function steps(section: Section): HTMLElement | null {
   const parts = partsOf(section);
   if (section.rows.length === 0 || parts.length === 0) return null;
-  const mean = (key: string): number => section.rows.reduce((sum, row) => sum + (numberAt(row, key) ?? 0), 0) / section.rows.length;
+  const usual = section.rows.filter((row) => !BEFORE.has(textAt(row, 'phase')));
+  const counted = usual.length ? usual : section.rows;
+  const left = section.rows.length - counted.length;
+  const mean = (key: string): number => counted.reduce((sum, row) => sum + (numberAt(row, key) ?? 0), 0) / counted.length;
   const average: Slice[] = parts.map((key) => ({ label: heading(key), value: mean(key), color: colors.ofStepPart(plain(key)) }));
   const bar = stackedBar('Where the time of a mean step went', average.filter((slice) => slice.value > 0).sort((a, b) => b.value - a.value));
   const picture = chart(section.title, 300, () => ({
@@ -37,7 +41,7 @@ export function steps(section: Section): HTMLElement | null {
     dataZoom: [{ type: 'slider', height: 18, bottom: 8, startValue: 0, endValue: FIRST_SHOWN - 1, textStyle: { color: themed('--soft') }, borderColor: themed('--line'), fillerColor: `${themed('--accent')}22`, showDataShadow: true }],
     series: parts.map((key) => ({ type: 'bar', name: heading(key), stack: 'step', barCategoryGap: '12%', itemStyle: { color: themed(colors.ofStepPart(plain(key))) }, data: section.rows.map((row) => numberAt(row, key) ?? 0) })),
   }), lead(section));
-  return h('div', {}, h('h3', {}, 'A mean step'), bar, h('h3', {}, 'Step by step'), picture);
+  return h('div', {}, h('h3', {}, `The mean of ${count(counted.length)} steps${left ? `, without ${count(left)} of start-up, compilation or warm-up` : ''}`), bar, h('h3', {}, 'Step by step'), picture);
 }
 
 function said(row: Row, parts: readonly string[]): string {

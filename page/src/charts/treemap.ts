@@ -40,7 +40,7 @@ export function treemap(section: Section): HTMLElement | null {
       type: 'treemap', name: 'kernels', data: treeOf(section), leafDepth: 2, roam: false, left: 0, right: 0, top: 0, drillDownIcon: '', bottom: 28, nodeClick: 'zoomToNode',
       breadcrumb: { bottom: 0, itemStyle: { color: themed('--panel'), borderColor: themed('--line'), textStyle: { color: themed('--text') } }, emphasis: { itemStyle: { color: themed('--line') } } },
       label: { color: themed('--ink'), fontSize: 12, lineHeight: 16, overflow: 'truncate', formatter: (at) => `${at.name}\n${nanos(Number(at.value))}` },
-      upperLabel: { show: true, height: 20, color: themed('--ink'), fontWeight: 'bold', overflow: 'truncate', formatter: (at) => `${at.name}  ${percent(Number(at.value) / whole)}` },
+      upperLabel: { show: true, height: 20, color: themed('--text'), fontWeight: 'bold', overflow: 'truncate', formatter: (at) => `${at.name}  ${percent(Number(at.value) / whole)}` },
       itemStyle: { borderColor: line(), borderWidth: 1, gapWidth: 1 },
       levels: [{ itemStyle: { borderColor: line(), borderWidth: 0, gapWidth: 3 }, upperLabel: { show: false } }, { itemStyle: { borderColor: line(), gapWidth: 1 } }, { colorAlpha: [0.75, 1], itemStyle: { gapWidth: 1 } }],
     }],
