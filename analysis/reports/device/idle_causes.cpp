@@ -94,7 +94,8 @@ extern constexpr SectionReport idle_causes_report = {
     .title = "Why the devices were idle",
     .answers =
         "why devices were idle: `host`, `launch`, `synchronization`, `polling`, `copy`, `allocation`, `module load`, "
-        "`library`, `queue full`, `other stream`, `peer`, `host function`, `memory value`, `dispatch`, `inside a graph`, "
+        "`library`, `queue full`, `other stream`, `peer`, `host function`, `memory value`, `dispatch`, `inside a "
+        "graph`, "
         "`profiler`, `unknown`; each instant of a gap has one ([definitions](decisions/0071-a-gap-is-divided.md))",
     .shown = Shown::Filled,
     .needs = {Need::Calls, Need::Device},
