@@ -47,14 +47,15 @@ enum class IdleCause : u8 {
   ModuleLoad,       // it loaded or compiled machine code
   Library,          // it was in a call of a vendor's library, and in no CUDA call within
   QueueFull,        // it was in a launch call that waited for room
-  OtherStream,      // launched in time: the next operation waited for another stream or device
+  OtherStream,      // launched in time: the next operation waited for another stream
+  Peer,             // ... for an operation of another device
   HostFunction,     // ... for a function of the program's, put into the stream
   MemoryValue,      // ... for a value in memory
   GraphInternal,    // between two nodes of one graph replay
   Collection,       // tracing held the launching thread: CUPTI's work or our own
   Dispatch,         // launched in time, and nothing to wait for: the device's own way
 };
-inline constexpr unsigned kIdleCauses = 16;
+inline constexpr unsigned kIdleCauses = 17;
 using IdleParts = std::array<Nanos, kIdleCauses>;  // by cause
 
 // A time in which a device had nothing to do, between two operations of it.
@@ -144,6 +145,7 @@ struct DeviceClockFacts {
   u64 anchors = 0;
   u64 steps = 0, restarts = 0;  // jumps forward, jumps backward of the device clock between two anchors
   Nanos largest_step = 0;
+  Nanos noise = 0;   // by so much operations of one stream overlap that cannot: their stamps are off; in `error`
   Nanos error = -1;  // |device time − CLOCK_MONOTONIC| is at most this, outside of steps; -1: no anchors
 };
 

@@ -40,6 +40,8 @@ const char* idle_cause_name(IdleCause cause) {
       return "queue full";
     case IdleCause::OtherStream:
       return "other stream";
+    case IdleCause::Peer:
+      return "peer";
     case IdleCause::HostFunction:
       return "host function";
     case IdleCause::MemoryValue:

@@ -19,6 +19,9 @@ std::string fix_of(IdleCause cause) {
       return "look at what the library does on the host: plans and handles are made once, before the loop";
     case IdleCause::OtherStream:
       return "start earlier what the stream waits for, or give it work that does not depend on it";
+    case IdleCause::Peer:
+      return "divide the work evenly over the devices, or let each have the next piece while it waits (more, smaller "
+             "batches in flight)";
     case IdleCause::HostFunction:
       return "keep functions of the host out of streams that have work behind them";
     default:
@@ -50,6 +53,13 @@ std::optional<WhatIf> change_of(IdleCause cause) {
   }
 }
 
+IdleCause largest_cause(const DeviceTimes& device) {
+  std::array<u64, kIdleCauses> parts{};
+  for (unsigned i = 0; i < kIdleCauses; ++i) parts[i] = device.causes[i].total_ns;
+  parts[static_cast<unsigned>(IdleCause::Collection)] = 0;  // not the program's
+  return static_cast<IdleCause>(std::max_element(parts.begin(), parts.end()) - parts.begin());
+}
+
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
   if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
@@ -57,11 +67,8 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   const double idle = static_cast<double>(device.idle_ns - profiler);
   if (span <= 0 || idle <= (1 - kBusyShare) * span) return {};
   if (static_cast<double>(device.unknown_ns) > kUnknownShare * span) return {};
-  std::array<u64, kIdleCauses> parts{};
-  for (unsigned i = 0; i < kIdleCauses; ++i) parts[i] = device.causes[i].total_ns;
-  parts[static_cast<unsigned>(IdleCause::Collection)] = 0;  // not the program's
-  const auto most = std::max_element(parts.begin(), parts.end());
-  const auto cause = static_cast<IdleCause>(most - parts.begin());
+  const IdleCause cause = largest_cause(device);
+  const u64 most = device.causes[static_cast<unsigned>(cause)].total_ns;
   Finding finding{
       "idle-gaps",
       idle >= kProblemShare * span   ? Severity::Problem
@@ -70,7 +77,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
       "idle-causes",
       fmt::format("device {} is idle {} of {} ({:.0f} %) in {} gaps; most of it: {}, {}", device.device,
                   human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)), idle / span * 100,
-                  human_count(device.gaps), idle_cause_name(cause), human_nanos(static_cast<Nanos>(*most))),
+                  human_count(device.gaps), idle_cause_name(cause), human_nanos(static_cast<Nanos>(most))),
       fix_of(cause),
       {{"device", static_cast<i64>(device.device)},
        {"idle_ns", number(static_cast<u64>(idle))},
@@ -79,19 +86,22 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
        {"gaps", number(device.gaps)},
        {"longest_ns", number(device.longest.empty() ? u64{0} : device.longest.front().length())},
        {"cause", std::string(idle_cause_name(cause))},
-       {"cause_ns", number(*most)}}};
+       {"cause_ns", number(most)}}};
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
   finding.site = site_of_idle(process, cause);
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
   return finding;
 }
 
+// The device that is idle longest; one that waits for another device only where no other is idle.
 std::optional<Finding> judge_idle_gaps(const ProcessTrace& process) {
   std::optional<Finding> worst;
-  u64 most = 0;
+  std::pair<bool, u64> most{false, 0};
   for (const DeviceTimes& device : process.device.devices) {
-    if (device.idle_ns <= most) continue;
-    if (auto made = judge_device(process, device)) worst = std::move(made), most = device.idle_ns;
+    auto made = judge_device(process, device);
+    if (!made) continue;
+    const std::pair<bool, u64> rank{largest_cause(device) != IdleCause::Peer, device.idle_ns};
+    if (rank > most) worst = std::move(made), most = rank;
   }
   return worst;
 }

@@ -12,11 +12,12 @@ namespace {
 
 // XProf's gates for "kernel launch bound": moderately, highly.
 constexpr double kModerately = 0.03, kHighly = 0.15;
+constexpr u64 kLeastGaps = 3;  // one long call is no habit
 
 double launch_share(const DeviceTimes& device) {
-  if (device.span_ns() == 0 || is_busy(device)) return 0;
-  const double waits = static_cast<double>(device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns);
-  return waits / static_cast<double>(device.span_ns());
+  const IdleSum& waits = device.causes[static_cast<unsigned>(IdleCause::Launch)];
+  if (device.span_ns() == 0 || is_busy(device) || waits.count < kLeastGaps) return 0;
+  return static_cast<double>(waits.total_ns) / static_cast<double>(device.span_ns());
 }
 
 // Of the device that waits the largest share of its own span: shares of several devices are not summed.

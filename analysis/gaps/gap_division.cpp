@@ -69,7 +69,8 @@ IdleCause cause_of_launch(const GapContext& context) {
 void since_the_call(const GapContext& context, Nanos returned, Nanos usual_dispatch, GapDivision& division) {
   const Nanos end = context.gap.end;
   const Nanos free = std::clamp(context.waited.until, returned, end);
-  division.add(IdleCause::OtherStream, free - returned, context.next_call->call);
+  const bool peer = context.waited.device != kNone && context.waited.device != context.next.device;
+  division.add(peer ? IdleCause::Peer : IdleCause::OtherStream, free - returned, context.next_call->call);
   if (context.waited.behind == Behind::Operations) return division.add(IdleCause::Dispatch, end - free, 0);
   const Nanos dispatch = std::min(usual_dispatch, end - free);
   const bool function = context.waited.behind == Behind::HostFunction;

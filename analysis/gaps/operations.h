@@ -34,6 +34,7 @@ struct HostOperation {
   u32 by_order : 1 = false;      // joined by the order in the stream, not by key
   u32 expected : 1 = true;       // a device record must come
   u32 on_device : 1 = true;      // a device works for it, whether or not its record was collected
+  u32 programmatic : 1 = false;  // may start before what is before it in its stream has ended
 };
 static_assert(sizeof(HostOperation) == 64 && kMostOrigins <= 1u << 24);
 
@@ -59,6 +60,7 @@ enum class Behind : u8 { Operations, HostFunction, MemoryValue };
 struct Waited {
   Nanos until = 0;  // latest end of what it had to wait for, as far as it is reported; 0: nothing known
   Behind behind = Behind::Operations;
+  u32 device = kNone;  // of the operation that ended then; kNone: not told
 };
 
 // A gap with all that its cause can be told from. Pointers live during the call only.

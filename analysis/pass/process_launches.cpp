@@ -97,6 +97,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   facts_.functions[group.shape.function].launch_calls.add(at.duration());
   if (loops_.launched(at.lane, what.kernel, value.stream, at.duration())) timeline_.wait_was_needless(at.lane);
   HostOperation operation = operation_of(at, OperationKind::Kernel);
+  operation.programmatic = (value.flags & kLaunchProgrammatic) != 0;
   operation.target = what.kernel;
   timeline_.operation(operation, {what.context, value.stream, (value.flags & kLaunchPerThread) != 0, at.lane},
                       at.call_untold);

@@ -14,9 +14,15 @@ class StreamTrack {
  public:
   Nanos end() const { return end_; }  // largest end so far; 0: none
 
-  void ran(StreamTimes& times, Nanos start, Nanos end) {
+  // By how much an operation that starts then, and cannot before what is before it has ended, overlaps with that. 0: it does not, or
+  // that may be.
+  Nanos overlap(Nanos start) const { return alone_ && start < end_ ? end_ - start : 0; }
+
+  // `alone`: nothing of its stream may run beside it.
+  void ran(StreamTimes& times, Nanos start, Nanos end, bool alone) {
     if (times.operations++ == 0) times.first = start;
     if (end > end_) times.busy_ns += static_cast<u64>(end - std::max(end_, start));
+    if (end > end_) alone_ = alone;
     end_ = std::max(end_, end);
     times.last = end_;
   }
@@ -72,6 +78,7 @@ class StreamTrack {
   bool begun_ = false;
   Nanos swept_ = 0;
   Nanos end_ = 0;
+  bool alone_ = false;  // what ended then
 };
 
 }  // namespace gputrace

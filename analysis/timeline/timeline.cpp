@@ -151,6 +151,7 @@ TimelineFacts Timeline::finish() {
     activity_.join.untold += call->on_device && call->counted && !call->answered;
   }
   intake_.finish();
+  if (activity_.clock.error >= 0) activity_.clock.error += activity_.clock.noise;
   // Nothing came before a call of CUPTI failed for good: that is no device timing, and the reason is in the states.
   if (activity_.join.operations == 0 && !activity_.states.empty() &&
       activity_.states.back().state == DeviceCollection::Failed)
@@ -209,7 +210,9 @@ void Timeline::take(DeviceOperation operation) {
         call->kind == OperationKind::Kernel)
       libraries_.executed(call->thread, call->begin, static_cast<u64>(operation.end - operation.start));
   }
-  track.ran(stream, operation.start, operation.end);
+  const bool alone = runs_alone(call, operation);
+  if (alone) find_noise(track.overlap(operation.start));
+  track.ran(stream, operation.start, operation.end, alone);
   if (call) {
     if (!call->answered && call->counted) count_answer(*call);
     recorder_.ran(joined.sequence, operation);
@@ -217,8 +220,22 @@ void Timeline::take(DeviceOperation operation) {
     call->device_end = std::max(call->device_end, operation.end);
     if (call->stream >= host_ends_.size()) host_ends_.resize(call->stream + 1u);
     host_ends_[call->stream] = std::max(host_ends_[call->stream], operation.end);
+    if (call->stream >= host_devices_.size()) host_devices_.resize(call->stream + 1u, kNone);
+    host_devices_[call->stream] = operation.device;
   }
   if (++since_trim_ % kTrimEvery == 0) trim_logs();
+}
+
+// Nothing of its stream runs beside it: not so within a graph, a batch or a copy in pieces, nor where a launch asked for it.
+bool Timeline::runs_alone(const HostOperation* call, const DeviceOperation& operation) const {
+  return call && call->kind == operation.kind && operation.kind != OperationKind::Graph && !call->answered &&
+         !call->batch_member && !call->programmatic && !call->by_order;
+}
+
+// What is larger is no noise of stamps.
+void Timeline::find_noise(Nanos overlap) {
+  constexpr Nanos kMostNoise = 20'000;
+  if (overlap <= kMostNoise) activity_.clock.noise = std::max(activity_.clock.noise, overlap);
 }
 
 // A copy from host to host is reported like the others, but is no device's work.
@@ -236,7 +253,7 @@ void Timeline::trim_logs() {
 
 // What had to end before the operation could start.
 Waited Timeline::waited_for(const HostOperation* call, u32 stream) {
-  Waited waited{tracks_[stream].end()};
+  Waited waited{tracks_[stream].end(), Behind::Operations, kNone};
   if (!call || call->answered) return waited;
   window_.for_each_wait(*call, [&](u32 sequence) { add_wait(sequence, waited, 0); });
   return waited;
@@ -251,12 +268,14 @@ void Timeline::add_wait(u32 sequence, Waited& waited, unsigned depth) {
   if (!is_reported(before->kind)) {
     waited.behind = before->kind == OperationKind::HostFunction ? Behind::HostFunction : Behind::MemoryValue;
     if (before->device_end == 0 && depth < kMostInARow) {
-      Waited own{before->end};
+      Waited own{before->end, Behind::Operations, kNone};
       window_.for_each_wait(*before, [&](u32 earlier) { add_wait(earlier, own, depth + 1); });
       before->device_end = own.until;
     }
   }
-  waited.until = std::max(waited.until, before->device_end);
+  if (before->device_end < waited.until) return;
+  waited.until = before->device_end;
+  waited.device = before->stream < host_devices_.size() ? host_devices_[before->stream] : kNone;
 }
 
 void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth) {

@@ -114,6 +114,8 @@ class Timeline {
   void put_on_tape(u32 sequence);
   GainFacts gains();
   bool on_device(const DeviceOperation& operation) const;
+  bool runs_alone(const HostOperation* call, const DeviceOperation& operation) const;
+  void find_noise(Nanos overlap);
   Joined join(const DeviceOperation& operation);
   Joined join_by_key(const DeviceOperation& operation);
   Joined next_of_one_call(HostOperation& answered, u32 sequence, const DeviceOperation& operation);
@@ -163,6 +165,7 @@ class Timeline {
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
   std::vector<Nanos> host_ends_;      // by the host's stream: largest end of its operations so far
+  std::vector<u32> host_devices_;     // ... and the device that they run on, by index
   StreamCandidates candidates_;
   std::vector<StreamTimes> uncounted_;  // by stream: of operations outside of the report's time
   u64 since_trim_ = 0;

@@ -2,7 +2,7 @@
 
 const CAUSES: { readonly [cause: string]: string } = {
   host: 'host', launch: 'launch', synchronization: 'sync', polling: 'sync', copy: 'copy', allocation: 'alloc',
-  'module load': 'load', library: 'library', 'queue full': 'launch', 'other stream': 'stream', 'host function': 'host',
+  'module load': 'load', library: 'library', 'queue full': 'launch', 'other stream': 'stream', peer: 'stream', 'host function': 'host',
   'memory value': 'stream', dispatch: 'dispatch', 'inside a graph': 'dispatch', profiler: 'profiler', unknown: 'unknown',
   input: 'copy', python: 'host',
 };

@@ -42,7 +42,7 @@ def with_polling(calls):
 
 
 def waited_for(run, pairs):
-    """{key of a line: (the latest end of what it had to wait for, what stands before it that no device reports or None)}: its stream, events,
+    """{key of a line: (the latest end of what it had to wait for, what stands before it that no device reports or None, the device of the former)}: its stream, events,
     the legacy stream."""
     model, found = Dependencies(), {}
     steps = [(record, None) for record in records(run, 'StreamOrder', 'ObjectCall')] + pairs
@@ -50,8 +50,9 @@ def waited_for(run, pairs):
         if record['result'] or record.get('flags', 0) & CAPTURED:
             continue
         if line is not None:
-            before = model.give(model.name(record), [line['end_ns'], None])
-            found[key_of(line)] = max((end[0] for end in before), default=0), next((end[1] for end in before if end[1]), None)
+            before = model.give(model.name(record), [line['end_ns'], None, line.get('device', 0)])
+            latest = max(before, key=lambda end: end[0], default=[0, None, None])
+            found[key_of(line)] = latest[0], next((end[1] for end in before if end[1]), None), latest[2]
         elif record['record'] == 'ObjectCall':
             if record['kind_name'] == 'stream' and record['what_name'] == 'created':
                 model.blocking[record['object']] = not record['value'] & NON_BLOCKING
@@ -62,7 +63,7 @@ def waited_for(run, pairs):
             elif record['what_name'] == 'stream-wait-event':
                 model.streams[stream] |= model.events.get(record['object'], set())
             elif record['what_name'] in ('host-function', 'wait-value'):
-                entry = [record['end_ns'], {'host-function': 'host function', 'wait-value': 'memory value'}[record['what_name']]]
+                entry = [record['end_ns'], {'host-function': 'host function', 'wait-value': 'memory value'}[record['what_name']], None]
                 before = model.give(stream, entry)
                 entry[0] = max([entry[0]] + [end[0] for end in before])
     return found
@@ -84,7 +85,7 @@ def overhead(run):
 
 def parts_of(gap_begin, gap_end, record, line, waited, depth, calls, held, error):
     """{cause: ns}, each instant once; what is the device's own way and what is not known are one, 'dispatch'."""
-    until, behind = waited
+    until, behind, device = waited
     if gap_end - gap_begin < error and record['end_ns'] > gap_begin - error:
         return {'unknown': gap_end - gap_begin}
     called = min(max(record['begin_ns'], gap_begin), gap_end)
@@ -99,7 +100,7 @@ def parts_of(gap_begin, gap_end, record, line, waited, depth, calls, held, error
         if begin >= free:
             cause = behind or 'dispatch'
         elif begin >= returned:
-            cause = 'other stream'
+            cause = 'other stream' if device in (None, line.get('device', 0)) else 'peer'
         elif any(at <= begin < to for at, to in held):
             cause = 'profiler'
         else:

@@ -32,7 +32,9 @@ const char* meaning(IdleCause cause) {
     case IdleCause::QueueFull:
       return "it was in a launch call that waited for room in its stream's queue";
     case IdleCause::OtherStream:
-      return "launched in time: the next operation waited for another stream or device";
+      return "launched in time: the next operation waited for another stream";
+    case IdleCause::Peer:
+      return "launched in time: the next operation waited for one of another device";
     case IdleCause::HostFunction:
       return "launched in time: it waited for a host function (inferred: its end is not measured)";
     case IdleCause::MemoryValue:
@@ -92,7 +94,8 @@ extern constexpr SectionReport idle_causes_report = {
     .title = "Why the devices were idle",
     .answers =
         "why devices were idle: `host`, `launch`, `synchronization`, `polling`, `copy`, `allocation`, `module load`, "
-        "`library`, `queue full`, `other stream`, `host function`, `memory value`, `dispatch`, `inside a graph`, "
+        "`library`, `queue full`, `other stream`, `peer`, `host function`, `memory value`, `dispatch`, `inside a "
+        "graph`, "
         "`profiler`, `unknown`; each instant of a gap has one ([definitions](decisions/0071-a-gap-is-divided.md))",
     .shown = Shown::Filled,
     .needs = {Need::Calls, Need::Device},

@@ -87,6 +87,9 @@ void device_notes(const ProcessTrace& process, const Note& note) {
       text += "; the device's clock jumped " + std::to_string(clock.steps) + " times, by " +
               std::to_string(clock.largest_step) +
               " ns at most: times between the readings around a jump may be off by it";
+    if (clock.noise)
+      text += "; operations of one stream overlap by up to " + std::to_string(clock.noise) +
+              " ns: so far stamps are off, which is in it";
     if (clock.restarts) text += "; it was set back " + std::to_string(clock.restarts) + " times";
     note("clock", text);
   }

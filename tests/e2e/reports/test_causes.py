@@ -174,7 +174,7 @@ for i in range(200): d.launch(k)
 
 
 def test_another_device():
-    run, _, _ = ran('''
+    run, causes, _ = ran('''
 other, event, near, far = ctypes.c_void_p(), ctypes.c_void_p(), d.stream(), None
 d('cuDevicePrimaryCtxRetain', ctypes.byref(other), 1)
 d('cuCtxSetCurrent', other)
@@ -196,7 +196,10 @@ d('cuCtxSynchronize')
 d('cuCtxSetCurrent', d.context)
 d('cuCtxSynchronize')
 ''', {'SIMGPU_DEVICES': '2', 'SIMGPU_KERNEL_TIME': 'step=100us,reduce=20ms'})
-    dominates(run, 'other stream')
+    dominates(run, 'peer')
+    check_equal(causes['peer']['total_ns'], sum(row['parts'].get('peer', 0) for row in rows(run, 'idle')), 'all of it')
+    said = finding(run, 'idle-gaps')
+    check_equal((said['evidence']['device'], said['evidence']['cause']), (0, 'peer'), 'the device that waits, where the other one does not')
 
 
 def test_loading_code():

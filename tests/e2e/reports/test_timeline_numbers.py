@@ -58,6 +58,39 @@ def test_on_a_clock_that_drifts_and_trembles():
     check(abs(said['device_span_ns'] - wanted['device_span_ns']) <= 2 * clock_error(run) + 4000, 'span', said, wanted)
 
 
+CLOCKS = ('exact', 'monotonic', 'skew=100ppm', 'skew=-200ppm', 'jitter=1us', 'jitter=5us', 'skew=100ppm,jitter=1us', 'step=1ms@150ms', 'step=40us@150ms', 'wrap=200ms')
+QUEUED = """
+import ctypes, sys, time
+sys.path.insert(0, sys.argv[1])
+from driver import Driver
+d = Driver()
+k, streams = d.kernel('step'), [d.stream(), d.stream()]
+for step in range(40):
+    for i in range(20): d.launch(k, stream=streams[step % 2])
+    d('cuCtxSynchronize')
+    time.sleep(0.004)
+"""
+
+
+def test_the_stated_error_holds_on_every_clock():
+    """Ends of operations, as the report has them, against the truth: within the bound that it states; around a jump, within the jump besides."""
+    for clock in CLOCKS:
+        forget_run()
+        run = traced([sys.executable, '-c', QUEUED, os.path.join(SOURCE, 'tests', 'e2e')], {'SIMGPU_CLOCK': clock, 'SIMGPU_KERNEL_TIME': '.*=30us'})
+        check_equal(run.returncode, 0, run.stderr)
+        wanted = [gap[1] for gap in gaps(device_operations(run, False)) if gap[2] > 2_000_000]
+        said = [row['begin_ns'] for row in rows(run, 'idle')]
+        check(len(wanted) > 30, f'{clock}: long gaps', len(wanted))
+        note = next(row['text'] for row in rows(run, 'quality-notes') if row['what'] == 'clock')
+        jumps = re.search(r'by (\d+) ns at most', note)
+        error, jump = clock_error(run), int(jumps[1]) if jumps else 0
+        off = sorted(min(abs(at - begin) for at in said) for begin in wanted)
+        beyond = [value for value in off if value > error]
+        check(len(beyond) <= len(off) // 2 if jump else not beyond, f'{clock}: within what is stated', error, off, note)
+        check(off[-1] <= error + jump, f'{clock}: within the jump besides', error, jump, off, note)
+        check(error < 100_000, f'{clock}: a bound that says something', error)
+
+
 def _check_delivered(**knobs):
     """What arrives is joined, what does not is counted."""
     env = {**NODES, 'SIMGPU_CLOCK': 'monotonic', **knobs}

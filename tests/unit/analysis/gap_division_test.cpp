@@ -221,6 +221,15 @@ TEST(GapDivision, TheDriversOwnOverheadIsWhatItSaysItIs) {
   }
 }
 
+TEST(GapDivision, WhatAnotherDeviceHoldsIsThePeers) {
+  Scene scene;
+  scene.next.begin = 92'000, scene.next.end = 96'000, scene.after.device = 0;
+  scene.waited.until = 197'000, scene.waited.device = 1;
+  EXPECT_EQ(scene.divide(), (Wanted{{Cause::Peer, 97'000}, {Cause::Dispatch, 3'000}}));
+  scene.waited.device = 0;
+  EXPECT_EQ(scene.divide(), (Wanted{{Cause::OtherStream, 97'000}, {Cause::Dispatch, 3'000}}));
+}
+
 TEST(GapDivision, InsideOneReplayOfAGraph) {
   Scene scene;
   scene.next.kind = OperationKind::Graph;

@@ -145,7 +145,7 @@ TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
       for (std::size_t k = 0; k < i; ++k) expected += started[k] > launch;
       calls.push_back(static_cast<Nanos>(random() % 9));
       EXPECT_EQ(track.queued(times, launch, calls.back(), start), expected);
-      track.ran(times, start, start + 1);
+      track.ran(times, start, start + 1, false);
       deepest = std::max(deepest, expected);
       waited += static_cast<u64>(start - launch);
     }
