@@ -156,7 +156,7 @@ def test_wrong_usage():
     for arguments, words in ((('reprot',), ('report',)), (('status',), ('unknown verb',)), (('report', path, '--no-such'), ('--no-such',)), (('report', path, '--section', 'kernals'), ('kernels',)),
                              (('report', path, '--format', 'xml'), ('json',)), (('report', path, '--sort', 'lunches'), ('launches',)), (('report', path, '--format', 'csv'), ('--section',)),
                              (('report', path, '--from', 'then'), ('--from',)), (('report', path, '--from', '2s', '--to', '1s'), ('--from',)), (('report', path, '--top', 'x'), ('--top',)),
-                             (('report', path, '--section', 'steps'), ('unknown section',)), (('dump', path, '--color', 'blue'), ('--color',)), (('--no-such',), ('--no-such',))):
+                             (('report', path, '--section', 'turns'), ('unknown section',)), (('dump', path, '--color', 'blue'), ('--color',)), (('--no-such',), ('--no-such',))):
         code, out, err = gputrace(*arguments, rc=None)
         check_equal((code, out), (2, ''), f'gputrace {arguments} ({err!r})')
         one_clear_line(err, *words)

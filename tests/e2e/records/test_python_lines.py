@@ -59,7 +59,11 @@ def check_stacks(run, truth, all_of_them=True):
     known = stacks(run)
     if all_of_them:
         check_equal(sorted(known), sorted(truth), 'calls with a stack')
+    # A new frame is written down under a lock that is not waited for: where another thread lost its processor with it, none is told.
+    untold = [number for number, (stack, _) in known.items() if not stack]
+    check(len(untold) <= len(known) // 50, 'stacks that could not be told', untold)
     for number, (stack, frames) in known.items():
+        if not stack: continue
         wanted = truth[number]
         if frames == MOST_FRAMES:
             wanted = wanted[-len(stack):]
