@@ -62,7 +62,7 @@ def test_notes_speak_of_what_is_shown():
 def test_questions_that_cannot_be_answered():
     for code, words, options in (
             (2, "unknown section 'kernel', did you mean 'kernels'?", ('--section', 'kernel')),
-            (2, "unknown section 'steps'", ('--section', 'steps')),
+            (2, "unknown section 'turns'", ('--section', 'turns')),
             (2, "unknown option '--html'", ('--html', 'page.html')),
             (2, "'html' is none of text, json, csv", ('--format', 'html')),
             (2, "--top: 'x' is no number", ('--top', 'x')),
