@@ -11,6 +11,7 @@
 #include "analysis/read/identity.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/steps/find_steps.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
@@ -43,26 +44,36 @@ bool has_strange_owner(const std::string& file) {
   return ::stat(file.c_str(), &own) == 0 && ::stat(directory.c_str(), &around) == 0 && own.st_uid != around.st_uid;
 }
 
-Loaded load_file(const std::string& file, TimeWindow window, const std::string& step_pattern) {
+Loaded load_file(const std::string& file, TimeWindow window, const std::string& step_pattern, Allowance& allowance) {
   Loaded loaded;
   auto opened = TraceReader::open(file);
   if (!opened) {
     loaded.error = describe(file, opened.error());
     return loaded;
   }
-  loaded.process = load_process(opened.value(), window, step_pattern);
+  loaded.process = load_process(opened.value(), window, step_pattern, nullptr, &allowance);
   loaded.process->who.file = file;
   if (has_strange_owner(file))
     loaded.process->notes.push_back("the file belongs to another user than its directory: " + file);
   return loaded;
 }
 
+u64 bytes_of(const std::vector<std::string>& files) {
+  u64 bytes = 0;
+  struct stat about {};
+  for (const std::string& file : files)
+    if (::stat(file.c_str(), &about) == 0 && about.st_size > 0) bytes += static_cast<u64>(about.st_size);
+  return bytes;
+}
+
 std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window) {
   const std::vector<std::string>& files = request.files;
   std::vector<Loaded> loaded(files.size());
+  Allowance allowance(bytes_of(files));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(files[i], window, request.step_pattern);
+    for (std::size_t i; (i = next++) < files.size();)
+      loaded[i] = load_file(files[i], window, request.step_pattern, allowance);
   };
   if (files.size() < 2) {
     work();
@@ -131,6 +142,12 @@ void find_wall(LoadedRun& run) {
   if (any && one_clock) run.origin = run.wall_begin;
 }
 
+void note_unread(const TraceReader& reader, const Allowance& allowance, ProcessTrace& process) {
+  const u64 all = reader.conservation().stored;
+  process.damage.push_back(human_count(all - std::min(all, process.records)) + " of " + human_count(all) +
+                           " records were not read: " + allowance.why() + "; GPUTRACE_READ_LIMITS=off reads them");
+}
+
 }  // namespace
 
 TimeWindow window_of(const LoadRequest& request) {
@@ -151,13 +168,15 @@ TimeWindow window_of(const LoadRequest& request) {
 std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
 
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
-                          Witness* witness) {
+                          Witness* witness, Allowance* shared) {
+  std::optional<Allowance> own;
+  Allowance& allowance = shared ? *shared : own.emplace(reader.file_size());
   ProcessTrace process;
   read_identity(reader, process);
   read_counters(reader, process);
   read_damage(reader, process);
   RecordStream stream(reader);  // outlives the builder, which holds chunks of it
-  ProcessBuilder builder(reader, window, process, witness);
+  ProcessBuilder builder(reader, window, allowance, process, witness);
   ChunkBuffer buffer;
   for (const ThreadInfo& thread : reader.threads()) {
     if (thread.tid != 0) continue;
@@ -169,10 +188,11 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   }
   stream.for_each_span([&](const RecordStream::Span& run) {
     builder.add(run, stream);
-    return true;
+    return !allowance.spent();
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
+  if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
   find_steps(process, step_pattern);

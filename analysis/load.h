@@ -7,6 +7,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/pass/process_builder.h"
+#include "analysis/read/allowance.h"
 #include "analysis/read/trace_files.h"
 #include "analysis/timeline/witness.h"
 #include "base/result.h"
@@ -30,8 +31,9 @@ std::string describe(const std::string& path, const OpenError& error);
 // The window of the records that a request asks for, on the hosts' clock.
 TimeWindow window_of(const LoadRequest& request);
 
-// The fold of one open trace. Also the door for tests, and, with a witness, for exports (then without gains).
+// The fold of one open trace. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this
+// one and others may cost together; nullptr: one of its own.
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern = {},
-                          Witness* witness = nullptr);
+                          Witness* witness = nullptr, Allowance* allowance = nullptr);
 
 }  // namespace gputrace

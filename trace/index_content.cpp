@@ -8,8 +8,7 @@
 namespace gputrace {
 namespace {
 
-constexpr u64 kMaxMetaBytes = 1ull << 30;  // of everything but records, decoded
-constexpr std::size_t kMaxThreads = 1 << 20, kMaxAnchors = 4 << 20, kMaxInFlight = 1 << 20, kMaxInfoLines = 1 << 18;
+constexpr u64 kMaxSchemaBytes = 4u << 20;  // of all schema chunks: the schema of this version has some 80 KB
 constexpr u32 kLost = static_cast<u32>(DropReason::Lost);
 
 u64 key_of(u32 slot, u32 incarnation) { return static_cast<u64>(slot) << 32 | incarnation; }
@@ -55,19 +54,26 @@ void TraceIndexer::read_chunk(const Found& found) {
     ++trace_.unknown_chunks_;
     return;
   }
-  meta_bytes_ += header.raw_size;
   std::vector<u64> raw;
   const char* wrong = nullptr;
-  if (meta_bytes_ > kMaxMetaBytes)
-    wrong = "too much beside records; not read";
+  if (!takes(header))
+    wrong = "more beside records than a file of this size may hold: not read";
   else if (!read_payload(found, raw))
     wrong = "this chunk does not decode";
   else if (!add_meta(header, reinterpret_cast<const u8*>(raw.data()), header.raw_size))
-    wrong = "the content of this chunk makes no sense";
+    wrong = "the content of this chunk makes no sense, or is more than a file of this size may hold: not read";
   if (!wrong) return;
   Damage& damage = add_damage(DamageKind::BadContent, found.offset, sizeof header + header.stored_size, wrong);
   damage.sequence = header.sequence;
   damage.sequence_count = 1;
+}
+
+// Within what a file of this size may hold beside records?
+bool TraceIndexer::takes(const ChunkHeader& header) {
+  other_bytes_ += header.raw_size;
+  if (header.kind == ChunkKind::Schema) schema_bytes_ += header.raw_size;
+  if (header.kind == ChunkKind::Info) info_bytes_ += header.raw_size;
+  return other_bytes_ <= limits_.other_bytes && schema_bytes_ <= kMaxSchemaBytes && info_bytes_ <= limits_.info_bytes;
 }
 
 // Calls take(entry) for every entry; false where the size is no multiple of the entry's, or take says so.
@@ -84,11 +90,9 @@ bool TraceIndexer::each(const u8* raw, std::size_t size, Take take) {
 bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_t size) {
   switch (header.kind) {
     case ChunkKind::Schema:
-      trace_.schema_.add_text({reinterpret_cast<const char*>(raw), size});
-      return true;
+      return trace_.schema_.add_text({reinterpret_cast<const char*>(raw), size});
     case ChunkKind::Info:
-      add_info({reinterpret_cast<const char*>(raw), size});
-      return true;
+      return add_info({reinterpret_cast<const char*>(raw), size});
     case ChunkKind::Thread:
       return each<ThreadEntry>(raw, size, [&](const ThreadEntry& entry) {
         const u32 index = thread(entry.slot, entry.incarnation, entry.tid);
@@ -101,14 +105,14 @@ bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_
       });
     case ChunkKind::Anchors:
       return each<Anchor>(raw, size, [&](const Anchor& anchor) {
-        if (anchors_.size() >= kMaxAnchors) return false;
+        if (anchors_.size() >= limits_.anchors) return false;
         anchors_.push_back(anchor);
         return true;
       });
     case ChunkKind::Health:
       trace_.last_health_ = header.begin;
       return each<HealthEntry>(raw, size, [&](const HealthEntry& entry) {
-        if (health_.size() >= kMaxThreads || !plausible(entry)) return false;
+        if (health_.size() > limits_.threads || !plausible(entry)) return false;
         if (entry.slot != kProcessSlot && thread(entry.slot, entry.incarnation, entry.tid) == ~0u) return false;
         health_[key_of(entry.slot, entry.slot == kProcessSlot ? 0 : entry.incarnation)] = entry;
         return true;
@@ -123,7 +127,7 @@ bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_
     case ChunkKind::InFlight:
       return each<InFlightEntry>(raw, size, [&](const InFlightEntry& entry) {
         const u32 index = thread(entry.slot, entry.incarnation, entry.tid);
-        if (index == ~0u || trace_.in_flight_.size() >= kMaxInFlight) return false;
+        if (index == ~0u || trace_.in_flight_.size() >= limits_.open_calls) return false;
         trace_.in_flight_.push_back({index, entry.tid, entry.call, entry.begin, entry.argument, entry.depth});
         return true;
       });
@@ -138,8 +142,9 @@ bool TraceIndexer::add_meta(const ChunkHeader& header, const u8* raw, std::size_
   return false;
 }
 
-void TraceIndexer::add_info(std::string_view text) {
-  while (!text.empty() && trace_.info_.size() < kMaxInfoLines) {
+bool TraceIndexer::add_info(std::string_view text) {
+  while (!text.empty()) {
+    if (trace_.info_.size() >= limits_.info_lines) return false;
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
@@ -147,6 +152,7 @@ void TraceIndexer::add_info(std::string_view text) {
     if (tab == std::string_view::npos || !tab) continue;
     trace_.info_.emplace_back(unescape(line.substr(0, tab)), unescape(line.substr(tab + 1)));
   }
+  return true;
 }
 
 // Index of a thread, made where it is new; ~0: there are too many.
@@ -154,7 +160,7 @@ u32 TraceIndexer::thread(u32 slot, u32 incarnation, i32 tid) {
   const auto [found, is_new] =
       thread_index_.try_emplace(key_of(slot, incarnation), static_cast<u32>(trace_.threads_.size()));
   if (is_new) {
-    if (trace_.threads_.size() >= kMaxThreads) {
+    if (trace_.threads_.size() >= limits_.threads) {
       thread_index_.erase(found);
       return ~0u;
     }
@@ -178,6 +184,12 @@ void TraceIndexer::add_records(const Found& found) {
     damage.sequence_count = 1;
     return;
   }
+  if (record_bytes_ + header.raw_size > limits_.record_bytes) {
+    unread_records_ += header.record_count;
+    unread_bytes_ += header.raw_size;
+    return;
+  }
+  record_bytes_ += header.raw_size;
   RecordChunk chunk;
   chunk.offset = found.offset;
   chunk.sequence = header.sequence;
@@ -190,6 +202,16 @@ void TraceIndexer::add_records(const Found& found) {
   chunk.begin = header.begin;
   chunk.end = header.end;
   trace_.chunks_.push_back(chunk);
+}
+
+void TraceIndexer::note_unread() {
+  if (!unread_bytes_) return;
+  Damage& damage =
+      add_damage(DamageKind::TooMuch, 0, 0,
+                 std::to_string(unread_records_) + " records were not read: decoded, the records of this file take " +
+                     std::to_string(record_bytes_ + unread_bytes_) + " bytes, of which one of its size may hold " +
+                     std::to_string(limits_.record_bytes));
+  damage.records = unread_records_;
 }
 
 // Gives every thread its chunks by first record; a chunk that repeats records is left out.
@@ -218,12 +240,13 @@ void TraceIndexer::order_chunks() {
 // Texts: all of them are in slot 0.
 void TraceIndexer::read_definitions() {
   ChunkBuffer buffer;
+  trace_.texts_.limit(limits_.texts, limits_.text_bytes);
   for (ThreadInfo& thread : trace_.threads_) {
     if (thread.slot != 0) continue;
     std::erase_if(thread.chunks, [&](u32 index) {
       const auto records = trace_.decode(trace_.chunks_[index], buffer);
       if (!records) {
-        trace_.damage_.push_back(records.error());
+        if (trace_.damage_.size() < kMaxDamage) trace_.damage_.push_back(records.error());
         return true;
       }
       for (const RecordHeader& record : records.value())
@@ -231,6 +254,9 @@ void TraceIndexer::read_definitions() {
       return false;
     });
   }
+  if (const u64 refused = trace_.texts_.refused())
+    add_damage(DamageKind::TooMuch, 0, 0,
+               std::to_string(refused) + " pieces of texts are more than a file of this size may hold: not read");
 }
 
 void TraceIndexer::settle_counters() {

@@ -12,8 +12,8 @@ namespace gputrace {
 namespace {
 
 constexpr std::size_t kWindow = 1 << 20;
+constexpr std::size_t kLookedAt = 64 << 10;  // a window is read once, however many bad chunks are in it
 constexpr u64 kDropped = ~u64{0};
-constexpr std::size_t kMaxDamage = 100'000;  // findings kept
 
 bool all_zero(FileWindow& file, u64 from, u64 to) {
   for (; from < to; from += 4096) {
@@ -71,6 +71,7 @@ void TraceIndexer::run(u64 first_chunk) {
   check_sequences();
   for (const Found& found : found_)
     if (found.good) read_chunk(found);
+  note_unread();
   trace_.clock_ = ClockMap(trace_.header_.clock, std::move(anchors_));
   order_chunks();
   read_definitions();
@@ -161,7 +162,7 @@ u64 TraceIndexer::resync(u64 from) {
   const u64 size = file_.size();
   ChunkHeader header;
   for (u64 at = align_up(from, 8); at + sizeof header <= size;) {
-    const std::size_t span = static_cast<std::size_t>(std::min<u64>(kWindow, size - at));
+    const std::size_t span = static_cast<std::size_t>(std::min<u64>(kLookedAt, size - at));
     const u8* bytes = file_.at(at, span);
     if (!bytes) return size;
     std::size_t i = 0;
@@ -193,7 +194,7 @@ void TraceIndexer::note_lost_bytes(u64 from, u64 to) {
 
 // In the order of the file: chunks that are there twice (the first one counts), and chunks that changed places.
 void TraceIndexer::check_places() {
-  std::unordered_set<u64> seen;
+  std::unordered_set<u64, SeededHash> seen;
   u64 highest = 0;
   for (Found& found : found_) {
     const u64 sequence = found.header.sequence;

@@ -9,7 +9,9 @@
 
 #include "base/types.h"
 #include "trace/chunk_codec.h"
+#include "trace/read_limits.h"
 #include "trace/reader.h"
+#include "trace/seeded_hash.h"
 
 namespace gputrace {
 
@@ -37,7 +39,8 @@ bool read_chunk_header(FileWindow& file, u64 offset, ChunkHeader& header);
 
 class TraceIndexer {
  public:
-  explicit TraceIndexer(TraceReader& trace) : trace_(trace), file_(trace.file_.get(), trace.file_size_) {}
+  explicit TraceIndexer(TraceReader& trace)
+      : trace_(trace), limits_(trace.file_size_), file_(trace.file_.get(), trace.file_size_) {}
   void run(u64 first_chunk);
 
  private:
@@ -61,7 +64,9 @@ class TraceIndexer {
   bool read_payload(const Found& found, std::vector<u64>& raw);
   bool add_meta(const ChunkHeader& header, const u8* raw, std::size_t size);
   void add_records(const Found& found);
-  void add_info(std::string_view text);
+  bool takes(const ChunkHeader& header);
+  bool add_info(std::string_view text);
+  void note_unread();
   template <typename Entry, typename Take>
   bool each(const u8* raw, std::size_t size, Take take);
 
@@ -75,16 +80,20 @@ class TraceIndexer {
 
   Damage& add_damage(DamageKind kind, u64 offset, u64 bytes, std::string reason);
 
+  static constexpr std::size_t kMaxDamage = 100'000;  // findings kept
+
   TraceReader& trace_;
+  const ReadLimits limits_;
   FileWindow file_;
   ChunkDecoder decoder_;
   std::vector<Found> found_;
   u64 wasted_bytes_ = 0;  // of payloads that failed their checksum: bounds the work on hostile files
-  u64 meta_bytes_ = 0;
+  u64 other_bytes_ = 0, schema_bytes_ = 0, info_bytes_ = 0, record_bytes_ = 0;  // decoded, so far
+  u64 unread_bytes_ = 0, unread_records_ = 0;                                   // of records beyond the limit
   bool gave_up_ = false;
   std::vector<Anchor> anchors_;
-  std::unordered_map<u64, u32> thread_index_;
-  std::unordered_map<u64, HealthEntry> health_;
+  std::unordered_map<u64, u32, SeededHash> thread_index_;
+  std::unordered_map<u64, HealthEntry, SeededHash> health_;
   std::optional<HealthEntry> counters_;  // of the process, as they were written in place
 };
 

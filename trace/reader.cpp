@@ -62,6 +62,7 @@ struct ChunkBuffer::Parts {
 
 ChunkBuffer::ChunkBuffer() : parts_(std::make_unique<Parts>()) {}
 ChunkBuffer::~ChunkBuffer() = default;
+void ChunkBuffer::swap_records(std::vector<u64>& other) { parts_->raw.swap(other); }
 ChunkBuffer::ChunkBuffer(ChunkBuffer&&) noexcept = default;
 ChunkBuffer& ChunkBuffer::operator=(ChunkBuffer&&) noexcept = default;
 

@@ -158,6 +158,9 @@ class ChunkBuffer {
   ChunkBuffer& operator=(ChunkBuffer&&) noexcept;
   struct Parts;
 
+  // What was decoded stays where it is, but in `other`; the memory of `other` is for what comes next.
+  void swap_records(std::vector<u64>& other);
+
  private:
   friend class TraceReader;
   std::unique_ptr<Parts> parts_;

@@ -13,6 +13,7 @@ constexpr std::size_t kMaxFields = 4096;  // of one record
 constexpr std::size_t kMaxEnums = 4096;
 constexpr std::size_t kMaxValues = 1024;  // of one enumeration
 constexpr std::size_t kMaxCalls = 65536;
+constexpr u64 kMaxLines = 128 << 10;  // this version writes some 3,000
 
 // Takes the next word (up to a blank); "" where a doc or the end of the line comes.
 std::string_view next_word(std::string_view& line) {
@@ -92,13 +93,15 @@ TraceSchema::TraceSchema() : classes_(65536) {
   for (u32 i = 0; i < kRecordSchemaCount; ++i) classes_[kRecordSchemas[i].type] = kRecordSchemas[i].record_class;
 }
 
-void TraceSchema::add_text(std::string_view text) {
+bool TraceSchema::add_text(std::string_view text) {
   while (!text.empty()) {
+    if (++lines_ > kMaxLines) return false;
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (!line.empty() && !add_line(line)) ++bad_lines_;
   }
+  return true;
 }
 
 bool TraceSchema::add_line(std::string_view line) {

@@ -48,7 +48,8 @@ struct TraceCall {
 class TraceSchema {
  public:
   TraceSchema();
-  void add_text(std::string_view text);
+  // False: there are more lines than a schema may have; the rest is not read.
+  bool add_text(std::string_view text);
 
   const TraceRecordType* record(u16 type) const;  // nullptr: the file does not say
   const TraceCall* call(u16 id) const;            // nullptr: the file does not say
@@ -76,7 +77,7 @@ class TraceSchema {
   std::vector<RecordClass> classes_;  // by type
   std::unordered_map<u16, u32> record_index_, call_index_;
   std::unordered_map<std::string, u32> record_names_, enum_names_;
-  u64 bad_lines_ = 0;
+  u64 lines_ = 0, bad_lines_ = 0;
 };
 
 }  // namespace gputrace

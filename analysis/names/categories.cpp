@@ -1,5 +1,9 @@
 #include "analysis/names/categories.h"
 
+#include <string.h>
+
+#include <algorithm>
+
 namespace gputrace {
 namespace {
 
@@ -31,6 +35,12 @@ bool begins_with_words(std::string_view text, std::string_view words) {
   return next < 'a' || next > 'z';
 }
 
+// Up to where a name is looked at. memmem, because its time is that of the text: words that begin alike do not add to it.
+constexpr std::size_t kLookedAt = 4096;
+bool has(const std::string& text, std::string_view words) {
+  return ::memmem(text.data(), std::min(text.size(), kLookedAt), words.data(), words.size()) != nullptr;
+}
+
 bool holds(const Rule& rule, const Subject& subject) {
   switch (rule.at) {
     case Looked::Family:
@@ -38,9 +48,9 @@ bool holds(const Rule& rule, const Subject& subject) {
     case Looked::Operation:
       return begins_with_words(subject.name.operation, rule.text);
     case Looked::Name:
-      return subject.words.find(rule.text) != std::string::npos;
+      return has(subject.words, rule.text);
     case Looked::Arguments:
-      return subject.argument_words.find(rule.text) != std::string::npos;
+      return has(subject.argument_words, rule.text);
     case Looked::Library:
       return !subject.evidence.library.empty() && begins(subject.evidence.library, rule.text);
     case Looked::Code:

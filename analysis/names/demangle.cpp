@@ -4,6 +4,7 @@
 #include <libiberty/demangle.h>
 #include <pthread.h>
 
+#include <atomic>
 #include <csetjmp>
 
 namespace gputrace {
@@ -54,6 +55,13 @@ void append(const char* piece, std::size_t size, void* opaque) {
   sink->text.append(piece, size);
 }
 
+// Honest names grow to two or three times.
+std::atomic<std::size_t> grown{0};
+
+void count_growth(std::size_t mangled, std::size_t written) {
+  if (written > 4 * mangled) grown += written - 4 * mangled;
+}
+
 struct Job {
   const std::string* symbol;
   std::string* result;
@@ -68,6 +76,7 @@ void* work(void* opaque) {
     const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT;
     if (cplus_demangle_v3_callback(job->symbol->c_str(), options, append, sink) != 0) whole = true;
   }
+  count_growth(job->symbol->size(), sink->text.size());
   if (whole) *job->result = std::move(sink->text);
   delete sink;
   return nullptr;
@@ -88,7 +97,7 @@ void work_on_deep_stack(Job& job) {
 
 std::string demangle(const std::string& symbol) {
   if (symbol.size() < 3 || symbol.compare(0, 2, "_Z") != 0 || symbol.size() > kMaxMangledBytes) return symbol;
-  if (symbol.find('\0') != std::string::npos || nests_too_deep(symbol)) return symbol;
+  if (symbol.find('\0') != std::string::npos || nests_too_deep(symbol) || grown > kMaxGrowth) return symbol;
   std::string result = symbol;
   Job job{&symbol, &result};
   if (symbol.size() <= kPlainBytes) {

@@ -9,7 +9,7 @@ void FunctionTable::module_loaded(const ModuleLoad& load) {
   module.handle = load.module;
   module.bytes = load.bytes;
   module.hash = load.image_hash;
-  module.path = std::string(texts_.find(load.path));
+  module.path = copy_of(texts_.find(load.path));
   module.image = static_cast<ImageKind>(load.image);
   module.what = static_cast<ModuleAct>(load.what);
   if (const u32 before = module_of(load.module); before != kNone) forget(before);
@@ -25,7 +25,7 @@ void FunctionTable::has_image(const CodeImage& image) {
     ModuleInstance module;
     module.handle = image.module;
     module.bytes = image.bytes;
-    module.path = std::string(texts_.find(image.path));
+    module.path = copy_of(texts_.find(image.path));
     module.image = static_cast<ImageKind>(image.kind);
     modules_.push_back(std::move(module));
   }
@@ -52,6 +52,13 @@ void FunctionTable::forget(u32 gone) {
 u32 FunctionTable::module_of(u64 handle) const {
   const auto it = modules_by_handle_.find(handle);
   return it == modules_by_handle_.end() ? kNone : it->second.module;
+}
+
+std::string FunctionTable::copy_of(std::string_view name) {
+  name = name.substr(0, kMostNameBytes);
+  if (name.size() > name_bytes_) return std::string(name.substr(0, kCutNameBytes));
+  name_bytes_ -= name.size();
+  return std::string(name);
 }
 
 u32 FunctionTable::make(u64 handle) {
@@ -86,7 +93,7 @@ u32 FunctionTable::entry_for(u64 handle, std::string_view symbol, u32 module) {
 void FunctionTable::give_symbol(u32 function, std::string_view symbol) {
   if (!symbols_[function].empty() || symbol.empty()) return;
   symbols_[function] = symbol;
-  functions_[function].symbol = std::string(symbol);
+  functions_[function].symbol = copy_of(symbol);
   timeline_.name_function(function, symbol);
 }
 

@@ -16,7 +16,7 @@ class FunctionTable {
   // The timeline is told of every function, and of its symbol.
   FunctionTable(std::vector<Function>& functions, std::vector<ModuleInstance>& modules, const TextTable& texts,
                 TimelineFeed& timeline)
-      : functions_(functions), modules_(modules), texts_(texts), timeline_(timeline) {}
+      : functions_(functions), modules_(modules), texts_(texts), timeline_(timeline), name_bytes_(texts.bytes()) {}
 
   void module_loaded(const ModuleLoad& load);
   // Handles may be given again before the call that frees them has returned: the record of that call then comes behind what
@@ -37,6 +37,7 @@ class FunctionTable {
   u32 entry_for(u64 handle, std::string_view symbol, u32 module);
   u32 module_of(u64 handle) const;
   void give_symbol(u32 function, std::string_view symbol);
+  std::string copy_of(std::string_view name);
 
   std::vector<Function>& functions_;
   std::vector<ModuleInstance>& modules_;
@@ -49,6 +50,10 @@ class FunctionTable {
     Ticks since;  // end of its load; 0: not known
   };
   std::unordered_map<u64, Loaded> modules_by_handle_;
+  // What may still be copied of names: many functions may have one name, but all their copies are not much more than the texts
+  // of the trace. What is beyond, and of each name what is beyond kMostNameBytes, is cut off.
+  static constexpr std::size_t kMostNameBytes = 16u << 10, kCutNameBytes = 200;
+  u64 name_bytes_;
   u64 version_ = 0;
   u64 last_handle_ = 0;
   u32 last_index_ = kNone;

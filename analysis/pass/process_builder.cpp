@@ -48,8 +48,10 @@ HostLog::Kind meaning_of(const RecordHeader& record) {
 
 }  // namespace
 
-ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, Witness* witness)
+ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Allowance& allowance, ProcessTrace& facts,
+                               Witness* witness)
     : reader_(reader),
+      meter_(allowance),
       window_(window),
       facts_(facts),
       clock_(reader.clock()),
@@ -60,7 +62,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Pro
       loops_(reader.threads().size()),
       ranges_(reader.texts(), reader.threads().size(), facts),
       threads_(reader.threads().size()),
-      timeline_(reader, window, witness),
+      timeline_(reader, window, allowance, witness),
       code_(reader.texts()) {
   facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
   if (facts.library.collected) timeline_.collect_libraries();
@@ -130,7 +132,7 @@ void ProcessBuilder::count_call(Moment& at) {
   call.self_ns += self;
   call.durations.add(at.duration());
   if (record.result == 0) return;
-  ++call.results[record.result];
+  results_ += ++call.results[record.result] == 1;
   if (caller && caller->stack != 0) call.error_origins.emplace(record.result, caller->stack);
   const bool begun = record.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
   if (record.result != kNotReady && !begun) ++call.errors;
@@ -179,17 +181,35 @@ void ProcessBuilder::foresee(const RecordHeader& record) {
   foreseen_devices_.emplace(facts.context, facts.device);
 }
 
+// Tables that grow with what is different: each entry is rows in reports.
+bool ProcessBuilder::spent() {
+  constexpr u32 kSteps = 128;
+  if (++steps_ % kSteps == 0)
+    meter_.things(facts_.calls.size() + facts_.modules.size() + facts_.functions.size() + facts_.contexts.size() +
+                  facts_.kernels.size() + facts_.copies.size() + facts_.pools.size() + facts_.device_memory.size() +
+                  facts_.graphs.size() + facts_.devices.size() + facts_.lines.origins.size() + results_);
+  return meter_.spent();
+}
+
 void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stream) {
-  facts_.records += run.records;
-  if (run.types->within(operations_)) return timeline_.device(run.begin, run.end, stream.chunk());
+  if (run.types->within(operations_)) {
+    if (meter_.spent(run.records)) return;
+    facts_.records += run.records;
+    return timeline_.device(run.begin, run.end, stream.chunk());
+  }
   const auto header = [](const u8* at) -> const RecordHeader& { return *reinterpret_cast<const RecordHeader*>(at); };
   for (const u8* at = run.begin; at != run.end;) {
     const u8* const first = at;
-    while (at != run.end && operations_.has(header(at).type)) at += header(at).size;
+    while (at != run.end && operations_.has(header(at).type)) {
+      at += header(at).size;
+      ++facts_.records;
+    }
     if (at != first) {
       timeline_.device(first, at, stream.chunk());
       continue;
     }
+    if (spent()) return;
+    ++facts_.records;
     add(header(at), run.thread, stream);
     at += header(at).size;
   }

@@ -13,6 +13,7 @@
 #include "analysis/pass/memory_ledger.h"
 #include "analysis/pass/nvtx_ranges.h"
 #include "analysis/pass/tensor_memory.h"
+#include "analysis/read/allowance.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/read/tick_clock.h"
 #include "analysis/read/time_window.h"
@@ -23,16 +24,18 @@ namespace gputrace {
 
 class ProcessBuilder {
  public:
-  ProcessBuilder(const TraceReader& reader, TimeWindow window, ProcessTrace& facts, Witness* witness = nullptr);
+  ProcessBuilder(const TraceReader& reader, TimeWindow window, Allowance& allowance, ProcessTrace& facts,
+                 Witness* witness = nullptr);
 
   // A definition that may be needed before its place in time: told before the pass.
   void foresee(const RecordHeader& record);
-  // A run of one thread's records, as the stream gives it.
+  // A run of one thread's records, as the stream gives it; what comes when the allowance is spent is left out.
   void add(const RecordStream::Span& run, const RecordStream& stream);
   void finish();
 
  private:
   void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
+  bool spent();
   void name_callers();
   void find_losses();
   struct ThreadState {
@@ -120,6 +123,7 @@ class ProcessBuilder {
   };
 
   const TraceReader& reader_;
+  Allowance::Meter meter_;
   TimeWindow window_;
   ProcessTrace& facts_;
   TickClock clock_;
@@ -147,6 +151,8 @@ class ProcessBuilder {
   TypeSet operations_;                // what goes to the timeline as it is
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
+  u64 results_ = 0;                   // different ones of all calls
+  u32 steps_ = 0;
 };
 
 }  // namespace gputrace

@@ -7,6 +7,8 @@
 
 namespace gputrace {
 
+constexpr std::size_t kMostNotes = 1000, kMostNoteBytes = 2000;
+
 void ProcessBuilder::add_definition(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::FunctionFacts:
@@ -46,7 +48,7 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
       return on_stack_frame(decode<StackFrame>(record));
     case RecordType::Note: {
       const auto text = reader_.texts().find(decode<Note>(record).text);
-      if (!text.empty() && facts_.notes.size() < 1000) facts_.notes.emplace_back(text);
+      if (!text.empty() && facts_.notes.size() < kMostNotes) facts_.notes.emplace_back(text.substr(0, kMostNoteBytes));
       return;
     }
     default:

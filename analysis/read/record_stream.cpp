@@ -34,12 +34,14 @@ struct RecordStream::Lane {
   const std::vector<u32>* chunks = nullptr;
   std::size_t next_chunk = 0;
   std::shared_ptr<Decoded> decoded;
+  u64 open_bytes = 0;  // of it
   const u8* at = nullptr;
   const u8* end = nullptr;
   Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
 };
 
-RecordStream::RecordStream(const TraceReader& reader) : reader_(reader) {
+RecordStream::RecordStream(const TraceReader& reader)
+    : reader_(reader), most_open_(ReadLimits(reader.file_size()).open_bytes) {
   const auto& chunks = reader.record_chunks();
   const auto& threads = reader.threads();
   states_.assign(chunks.size(), State::Waiting);
@@ -66,9 +68,11 @@ RecordStream::~RecordStream() {
   if (decoder_.joinable()) decoder_.join();
 }
 
-std::unique_ptr<RecordStream::Decoded> RecordStream::decode(u32 chunk, std::unique_ptr<Decoded> into) const {
+std::unique_ptr<RecordStream::Decoded> RecordStream::decode(u32 chunk, std::unique_ptr<Decoded> into,
+                                                            ChunkBuffer& scratch) const {
   if (!into) into = std::make_unique<Decoded>();
-  auto records = reader_.decode(reader_.record_chunks()[chunk], into->buffer);
+  auto records = reader_.decode(reader_.record_chunks()[chunk], scratch);
+  scratch.swap_records(into->records);
   into->good = static_cast<bool>(records);
   into->range = into->good ? records.value() : RecordRange{};
   into->reason = into->good ? std::string() : records.error().reason;
@@ -76,6 +80,7 @@ std::unique_ptr<RecordStream::Decoded> RecordStream::decode(u32 chunk, std::uniq
 }
 
 void RecordStream::decode_ahead() {
+  ChunkBuffer scratch;
   for (const u32 chunk : plan_) {
     const u64 size = reader_.record_chunks()[chunk].raw_size;
     {
@@ -86,7 +91,7 @@ void RecordStream::decode_ahead() {
       states_[chunk] = State::Decoding;
       ahead_ += size;
     }
-    std::unique_ptr<Decoded> buffer = decode(chunk, spares_->take());
+    std::unique_ptr<Decoded> buffer = decode(chunk, spares_->take(), scratch);
     {
       std::lock_guard lock(mutex_);
       ready_[chunk] = std::move(buffer);
@@ -101,7 +106,7 @@ std::unique_ptr<RecordStream::Decoded> RecordStream::take(u32 chunk) {
   if (states_[chunk] == State::Waiting) {
     states_[chunk] = State::Taken;
     lock.unlock();
-    return decode(chunk, spares_->take());
+    return decode(chunk, spares_->take(), scratch_);
   }
   changed_.wait(lock, [&] { return states_[chunk] == State::Ready; });
   states_[chunk] = State::Taken;
@@ -129,12 +134,17 @@ std::shared_ptr<const void> RecordStream::chunk() const { return lanes_[current_
 
 // Decodes the lane's next chunk that holds records. False: the lane is done.
 bool RecordStream::open_next_chunk(Lane& lane) {
-  lane.decoded.reset();
+  close_chunk(lane);
   while (lane.next_chunk < lane.chunks->size()) {
-    std::unique_ptr<Decoded> decoded = take((*lane.chunks)[lane.next_chunk++]);
+    const u32 chunk = (*lane.chunks)[lane.next_chunk++];
+    const u64 bytes = reader_.record_chunks()[chunk].raw_size;
+    std::unique_ptr<Decoded> decoded = take(chunk);
     unknown_ += decoded->range.unknown;
-    if (!decoded->good) damage_.push_back(decoded->reason);
-    if (decoded->good && decoded->range.size > 0) {
+    if (!decoded->good) note_damage(decoded->reason);
+    if (decoded->good && open_bytes_ + bytes > most_open_)
+      note_damage("more threads have records at one time than a file of this size may hold: some were not read");
+    else if (decoded->good && decoded->range.size > 0) {
+      open_bytes_ += lane.open_bytes = bytes;
       const auto give = [spares = spares_](Decoded* used) { spares->give(std::unique_ptr<Decoded>(used)); };
       lane.decoded = std::shared_ptr<Decoded>(decoded.release(), give);
       lane.at = lane.decoded->range.data;
@@ -145,6 +155,17 @@ bool RecordStream::open_next_chunk(Lane& lane) {
     spares_->give(std::move(decoded));
   }
   return false;
+}
+
+void RecordStream::close_chunk(Lane& lane) {
+  open_bytes_ -= lane.open_bytes;
+  lane.open_bytes = 0;
+  lane.decoded.reset();
+}
+
+void RecordStream::note_damage(const std::string& reason) {
+  constexpr u64 kMost = 200;
+  if (++damaged_ <= kMost) damage_.push_back(reason);
 }
 
 void RecordStream::put_turn(Turn turn) {
@@ -160,7 +181,7 @@ void RecordStream::next_turn() {
     Lane& lane = lanes_[current_];
     if (lane.at == lane.end) {
       if (lane.next_chunk >= lane.chunks->size()) {
-        lane.decoded.reset();
+        close_chunk(lane);
         mine.lane = kNoLane;
       } else {
         lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);

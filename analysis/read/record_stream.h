@@ -3,8 +3,9 @@
 //   destroy): that is
 //     its begin, because the handle may be given out again before the call returns. Within a thread the order is always
 //     the thread's own.
-//   · Memory: one decoded chunk for each traced thread that has records at the moment, and at most kAheadBytes decoded
-//   ahead.
+//   · Memory: one decoded chunk for each traced thread that has records at the moment, as long as they are not more than a
+//     file of that size may have open (ReadLimits: what comes beyond is left out, and is damage), and at most kAheadBytes
+//     decoded ahead.
 #pragma once
 
 #include <condition_variable>
@@ -14,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "trace/read_limits.h"
 #include "trace/reader.h"
 
 namespace gputrace {
@@ -50,7 +52,7 @@ class RecordStream {
 
  private:
   struct Decoded {
-    ChunkBuffer buffer;
+    std::vector<u64> records;
     RecordRange range;
     bool good = false;
     std::string reason;
@@ -77,7 +79,9 @@ class RecordStream {
   void next_turn();
   bool open_next_chunk(Lane& lane);
   std::unique_ptr<Decoded> take(u32 chunk);
-  std::unique_ptr<Decoded> decode(u32 chunk, std::unique_ptr<Decoded> into) const;
+  std::unique_ptr<Decoded> decode(u32 chunk, std::unique_ptr<Decoded> into, ChunkBuffer& scratch) const;
+  void close_chunk(Lane& lane);
+  void note_damage(const std::string& reason);
   void decode_ahead();
 
   const TraceReader& reader_;
@@ -85,7 +89,9 @@ class RecordStream {
   std::vector<Lane> lanes_;
   std::vector<Turn> turns_;  // heap: the lanes that wait, the next one first
   u32 current_ = 0xffffffffu;
-  u64 unknown_ = 0;
+  u64 unknown_ = 0, open_bytes_ = 0, damaged_ = 0;
+  const u64 most_open_;
+  ChunkBuffer scratch_;  // of the thread that takes
   std::vector<std::string> damage_;
 
   std::mutex mutex_;

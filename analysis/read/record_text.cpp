@@ -36,7 +36,17 @@ void append_json(std::string_view value, std::string& out) {
 
 }  // namespace
 
-RecordText::RecordText(const TraceReader& trace, bool json) : trace_(trace), clock_(trace.clock()), json_(json) {}
+RecordText::RecordText(const TraceReader& trace, bool json)
+    : trace_(trace), clock_(trace.clock()), json_(json), text_bytes_((64u << 20) + 64 * trace.file_size()) {}
+
+std::string_view RecordText::text_of(u64 id) {
+  constexpr std::size_t kShort = 200;
+  const std::string_view value = trace_.texts().find(id);
+  if (value.size() <= kShort) return value;
+  if (value.size() > text_bytes_) return value.substr(0, kShort);
+  text_bytes_ -= value.size();
+  return value;
+}
 
 void RecordText::key(const std::string& name, std::string& out) {
   if (json_) {
@@ -105,7 +115,7 @@ void RecordText::field(const TraceField& field, const TraceEnum* words, const Re
   const u64 bits = read_bits(reinterpret_cast<const u8*>(&record) + field.offset, field.size);
   key(field.name, out);
   if (field.unit == "text") {
-    const std::string_view value = trace_.texts().find(bits);
+    const std::string_view value = text_of(bits);
     if (value.data() == nullptr && json_)
       out += "null";
     else

@@ -23,6 +23,7 @@ class RecordText {
  private:
   void key(const std::string& name, std::string& out);
   void text(std::string_view value, std::string& out);
+  std::string_view text_of(u64 id);
   void integer(u64 bits, bool is_signed, u32 size, std::string& out);
   void field(const TraceField& field, const TraceEnum* words, const RecordHeader& record, std::string& out);
   const std::vector<const TraceEnum*>& words_of(const TraceRecordType& type);
@@ -32,6 +33,8 @@ class RecordText {
   const TraceReader& trace_;
   TickClock clock_;
   bool json_;
+  // What may still be written of texts that records name: many may name one long one. What is beyond is cut short.
+  u64 text_bytes_;
   bool first_ = true;
   std::unordered_map<u16, std::vector<const TraceEnum*>> words_;  // by record type, in the order of its fields
   std::unordered_map<u16, std::string> calls_;                    // what is written of a call, by id

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "analysis/render/render.h"
@@ -49,16 +50,74 @@ Json as_json(const Table& table) {
     if (column.approximate) entry["approximate"] = true;
     columns.push_back(std::move(entry));
   }
-  Json rows = Json::array();
-  for (const Row& row : table.rows) {
-    Json cells = Json::object();
-    for (std::size_t i = 0; i < row.size(); ++i) cells[table.columns[i].key] = as_json(row[i]);
-    rows.push_back(std::move(cells));
-  }
-  Json section = {{"title", table.title}, {"columns", columns}, {"rows", rows}, {"notes", table.notes}};
+  Json section = {{"title", table.title}, {"columns", columns}, {"rows", Json::array()}, {"notes", table.notes}};
   if (table.total_rows) section["total_rows"] = table.total_rows;
   return section;
 }
+
+// Writes what one object of everything would be as text, but row by row: that object takes many times the memory of its text.
+class Writer {
+ public:
+  explicit Writer(int indent) : indent_(indent) {}
+
+  // A value `depth` levels within the whole; line ends within texts are escaped, so each line of it only moves to the right.
+  void value(const Json& json, int depth) {
+    const std::string text = json.dump(indent_, ' ', false, Json::error_handler_t::replace);
+    const std::size_t more = static_cast<std::size_t>(indent_ < 0 ? 0 : indent_ * depth);
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size() - 1);
+      out_.append(text, at, end + 1 - at);
+      if (text[end] == '\n') out_.append(more, ' ');
+      at = end + 1;
+    }
+  }
+  void line(int depth) {
+    if (indent_ >= 0) out_ += '\n' + std::string(static_cast<std::size_t>(indent_ * depth), ' ');
+  }
+  // The next member of an object.
+  void key(const std::string& name, int depth, bool first) {
+    if (!first) out_ += ',';
+    line(depth);
+    value(name, depth);
+    out_ += indent_ < 0 ? ":" : ": ";
+  }
+  void raw(const char* text) { out_ += text; }
+
+  void section(const Table& table, int depth) {
+    const Json frame = as_json(table);
+    raw("{");
+    bool first = true;
+    for (const auto& [name, member] : frame.items()) {
+      key(name, depth + 1, first);
+      first = false;
+      if (name == "rows")
+        rows(table, depth + 1);
+      else
+        value(member, depth + 1);
+    }
+    line(depth);
+    raw("}");
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  void rows(const Table& table, int depth) {
+    raw("[");
+    for (std::size_t r = 0; r < table.rows.size(); ++r) {
+      const Row& row = table.rows[r];
+      Json cells = Json::object();
+      for (std::size_t i = 0; i < row.size(); ++i) cells[table.columns[i].key] = as_json(row[i]);
+      if (r) raw(",");
+      line(depth + 1);
+      value(cells, depth + 1);
+    }
+    if (!table.rows.empty()) line(depth);
+    raw("]");
+  }
+
+  const int indent_;
+  std::string out_;
+};
 
 Json as_json(const Finding& finding) {
   Json evidence = Json::object();
@@ -76,15 +135,27 @@ Json as_json(const Finding& finding) {
 }  // namespace
 
 std::string render_json(const Report& report, int indent) {
-  Json sections = Json::object();
-  for (const Table& table : report.tables) sections[table.section] = as_json(table);
   Json findings = Json::array();
   for (const Finding& finding : report.findings) findings.push_back(as_json(finding));
-  const Json whole = {{"schema", "gputrace-report/1"},
-                      {"coverage", as_json(report.coverage)},
-                      {"sections", sections},
-                      {"findings", findings}};
-  return whole.dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+  Writer out(indent);
+  out.raw("{");
+  out.key("schema", 1, true);
+  out.value("gputrace-report/1", 1);
+  out.key("coverage", 1, false);
+  out.value(as_json(report.coverage), 1);
+  out.key("sections", 1, false);
+  out.raw("{");
+  for (std::size_t i = 0; i < report.tables.size(); ++i) {
+    out.key(report.tables[i].section, 2, i == 0);
+    out.section(report.tables[i], 2);
+  }
+  if (!report.tables.empty()) out.line(1);
+  out.raw("}");
+  out.key("findings", 1, false);
+  out.value(findings, 1);
+  out.line(0);
+  out.raw("}\n");
+  return out.take();
 }
 
 }  // namespace gputrace

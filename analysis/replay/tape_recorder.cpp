@@ -17,7 +17,7 @@ void TapeRecorder::turn_to(u32 sequence, const HostOperation& operation) {
   close(operation.begin);
   begun_ = true;
   piece_ = sequence / kPiece;
-  if (tapes_.size() == kTapes && piece_ % stride_ == 0) thin_out();
+  if (tapes_.size() == most_ && piece_ % stride_ == 0) thin_out();
   recording_ = piece_ % stride_ == 0;
   if (!recording_) return;
   log_.trim(operation.begin);

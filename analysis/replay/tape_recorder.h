@@ -1,6 +1,7 @@
 // Records tapes while the timeline is made: the whole run while it has at most kMost operations, else pieces of it at equal
 // distances, each time half of those that there are when there are too many.
-//   · Memory: kTapes tapes of kPiece operations with their calls, some 80 MB with the replay at most.
+//   · Memory: at most kTapes tapes of kPiece operations with their calls, some 80 MB with the replay; of small files fewer (an
+//     operation for 16 bytes of the file: of honest ones hardly any has more).
 //   · One thread.
 #pragma once
 
@@ -15,7 +16,13 @@ class TapeRecorder {
   static constexpr u32 kPiece = 32u << 10, kTapes = 16;
   static constexpr u32 kMost = kPiece * kTapes;
 
-  explicit TapeRecorder(std::size_t threads) : log_(threads), newest_wait_(threads, kNone) {}
+  TapeRecorder(std::size_t threads, u64 file_bytes)
+      : log_(threads), newest_wait_(threads, kNone), most_(tapes_for(file_bytes)) {}
+  static constexpr u32 tapes_for(u64 file_bytes) {
+    u32 tapes = 2;
+    while (tapes < kTapes && tapes * u64{kPiece} * 16 < file_bytes) tapes *= 2;
+    return tapes;
+  }
 
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
     if (recording()) log_.add(thread, begin, end, call, kind);
@@ -69,6 +76,7 @@ class TapeRecorder {
   HostLog log_;
   std::vector<Tape> tapes_;
   std::vector<u32> newest_wait_;  // by thread, in the tape that is being recorded
+  const u32 most_;                // tapes
   u32 piece_ = 0, stride_ = 1, next_ = 0, newest_found_ = 0;
   bool begun_ = false, recording_ = false;
 };

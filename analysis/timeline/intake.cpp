@@ -7,7 +7,7 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kMostStates = 32;
+constexpr std::size_t kMostStates = 32, kMostReasonBytes = 2000;
 constexpr u64 kFarAway = 1ull << 61;  // ns: no clock stands there, and sums of two such times still fit
 constexpr u32 kMostDevices = 1024;
 constexpr Nanos kKeyNoise = 1000;  // CUPTI's stamps of a call may be that much off its clock
@@ -223,7 +223,7 @@ Intake::Node Intake::node(u64 id, u32 graph) const {
 
 void Intake::on_state(const DeviceState& record) {
   const auto state = static_cast<DeviceCollection>(record.state);
-  const std::string reason(reader_.texts().find(record.reason));
+  const std::string reason(reader_.texts().find(record.reason).substr(0, kMostReasonBytes));
   if (record.version) activity_.version = record.version;
   collecting_ = state == DeviceCollection::On;
   ended_ = state == DeviceCollection::Ended;

@@ -49,7 +49,7 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       shapes_(reader.texts()),
       window_(reader.threads().size()),
       log_(reader.threads().size()),
-      recorder_(reader.threads().size()),
+      recorder_(reader.threads().size(), reader.file_size()),
       intake_(reader, activity_, shapes_, window_, overhead_, window) {}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
@@ -160,6 +160,10 @@ TimelineFacts Timeline::finish() {
   if (activity_.collected && !witness_) facts_.gains = gains();
   facts_.activities = activities_.finish();
   return std::move(facts_);
+}
+
+u64 Timeline::things() const {
+  return facts_.kernels.size() + activity_.streams.size() + facts_.library.rows.size() + facts_.library.uses.size();
 }
 
 // A run of which more than one operation in a hundred is missing is not that run.

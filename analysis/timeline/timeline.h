@@ -82,6 +82,9 @@ class Timeline {
   // `context`: the pass's number of its context. `handled`: when the collector had it.
   void device_stream(const DeviceStream& record, u32 context, Nanos handled);
 
+  // Entries of the tables that grow with what is different on the device.
+  u64 things() const;
+
   // Everything was told. Once.
   TimelineFacts finish();
 

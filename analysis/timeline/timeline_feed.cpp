@@ -5,8 +5,8 @@
 
 namespace gputrace {
 
-TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window, Witness* witness)
-    : clock_(reader.clock()), timeline_(reader, window, witness) {}
+TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness)
+    : clock_(reader.clock()), meter_(allowance), timeline_(reader, window, witness) {}
 
 TimelineFeed::~TimelineFeed() {
   {
@@ -37,6 +37,14 @@ void TimelineFeed::put(const Item& item) {
   open_->used += words;
 }
 
+// What is left out when the allowance is spent.
+template <typename Item>
+void TimelineFeed::happened(const Item& item) {
+  put([item](TimelineFeed& feed) {
+    if (!feed.spent()) item(feed);
+  });
+}
+
 template <typename Item>
 const u64* TimelineFeed::take_one(TimelineFeed& feed, const u64* at) {
   alignas(Item) u8 bytes[sizeof(Item)];
@@ -46,39 +54,39 @@ const u64* TimelineFeed::take_one(TimelineFeed& feed, const u64* at) {
 }
 
 void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
-  put([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, kind); });
+  happened([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, kind); });
 }
 
 void TimelineFeed::operation(const HostOperation& operation, const StreamName& stream, bool as_call) {
-  if (!as_call) return put([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
-  put([=](TimelineFeed& feed) {
+  if (!as_call) return happened([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
+  happened([=](TimelineFeed& feed) {
     feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch);
     feed.timeline_.operation(operation, stream);
   });
 }
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {
-  put([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream, begin, end); });
+  happened([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream, begin, end); });
 }
 
 void TimelineFeed::object(const ObjectCall& record) {
-  put([=](TimelineFeed& feed) { feed.timeline_.object(record); });
+  happened([=](TimelineFeed& feed) { feed.timeline_.object(record); });
 }
 
 void TimelineFeed::waited(u32 thread, Nanos begin, Nanos end, const Timeline::WaitedFor& what) {
-  put([=](TimelineFeed& feed) { feed.timeline_.waited(thread, begin, end, what); });
+  happened([=](TimelineFeed& feed) { feed.timeline_.waited(thread, begin, end, what); });
 }
 
 void TimelineFeed::wait_was_needless(u32 thread) {
-  put([=](TimelineFeed& feed) { feed.timeline_.wait_was_needless(thread); });
+  happened([=](TimelineFeed& feed) { feed.timeline_.wait_was_needless(thread); });
 }
 
 void TimelineFeed::collective(u32 thread, Nanos begin) {
-  put([=](TimelineFeed& feed) { feed.timeline_.collective(thread, begin); });
+  happened([=](TimelineFeed& feed) { feed.timeline_.collective(thread, begin); });
 }
 
 void TimelineFeed::own_work(u32 thread, Nanos begin, Nanos end, u64 counted) {
-  put([=](TimelineFeed& feed) { feed.timeline_.own_work(thread, begin, end, counted); });
+  happened([=](TimelineFeed& feed) { feed.timeline_.own_work(thread, begin, end, counted); });
 }
 
 void TimelineFeed::function_came() {
@@ -119,7 +127,7 @@ void TimelineFeed::node_is(u64 exec, u64 node, u32 function) {
 
 void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {
   if (!libraries_) return;
-  put([=](TimelineFeed& feed) {
+  happened([=](TimelineFeed& feed) {
     LibraryCalls::Launched own = launch;
     own.kernel = feed.timeline_.targets().kernel(launch.kernel);
     feed.timeline_.libraries().launched(own);
@@ -128,7 +136,7 @@ void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {
 
 void TimelineFeed::library_ended(const LibraryCalls::Ended& call, const RecordHeader& record,
                                  const std::shared_ptr<const void>& chunk) {
-  put([call, record = &record](TimelineFeed& feed) { feed.timeline_.libraries().ended(call, *record); });
+  happened([call, record = &record](TimelineFeed& feed) { feed.timeline_.libraries().ended(call, *record); });
   keep(chunk);
 }
 
@@ -142,7 +150,7 @@ void TimelineFeed::device(const u8* begin, const u8* end, const std::shared_ptr<
 }
 
 void TimelineFeed::device_stream(const DeviceStream& record, u32 context) {
-  put([=](TimelineFeed& feed) {
+  happened([=](TimelineFeed& feed) {
     const Nanos begin = feed.clock_.nanos(record.header.begin), end = feed.clock_.nanos(record.header.end);
     feed.timeline_.device_stream(record, context, std::max(begin, end));
   });
@@ -174,6 +182,7 @@ TimelineFacts TimelineFeed::finish() {
     room_.wait(lock, [this] { return failure_ || (waiting_.empty() && !busy_); });
     if (failure_) std::rethrow_exception(failure_);
   }
+  meter_.restart();
   if (open_) take(*open_);  // the thread has nothing to do: what is left is taken here
   open_.reset();
   return timeline_.finish();
@@ -213,8 +222,15 @@ void TimelineFeed::take(const Batch& batch) {
   }
 }
 
+bool TimelineFeed::spent() {
+  constexpr u32 kSteps = 128;
+  if (++steps_ % kSteps == 0) meter_.things(timeline_.things());
+  return meter_.spent();
+}
+
 void TimelineFeed::take_span(const Span& span) {
   for (const u8* at = span.begin; at != span.end;) {
+    if (spent()) return;
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
     const Nanos begin = clock_.nanos(record.begin);
     const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));

@@ -20,6 +20,7 @@
 #include <thread>
 #include <vector>
 
+#include "analysis/read/allowance.h"
 #include "analysis/read/tick_clock.h"
 #include "analysis/timeline/timeline.h"
 
@@ -29,7 +30,8 @@ class TimelineFeed {
  public:
   static constexpr std::size_t kBatchBytes = 256u << 10, kBatches = 4, kChunks = 2;
 
-  TimelineFeed(const TraceReader& reader, TimeWindow window, Witness* witness = nullptr);
+  // When the allowance is spent only tables are told on: what they are called, not what happened.
+  TimelineFeed(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness = nullptr);
   ~TimelineFeed();
   TimelineFeed(const TimelineFeed&) = delete;
   TimelineFeed& operator=(const TimelineFeed&) = delete;
@@ -84,6 +86,8 @@ class TimelineFeed {
   template <typename Item>
   void put(const Item& item);
   template <typename Item>
+  void happened(const Item& item);
+  template <typename Item>
   static const u64* take_one(TimelineFeed& feed, const u64* at);
   void keep(const std::shared_ptr<const void>& chunk);
   void hand_over();
@@ -94,8 +98,11 @@ class TimelineFeed {
     const u8* end;
   };
   void take_span(const Span& span);
+  bool spent();
 
   TickClock clock_;
+  Allowance::Meter meter_;  // of the thread
+  u32 steps_ = 0;
   Timeline timeline_;
   bool libraries_ = false;
   std::unique_ptr<Batch> open_;  // being filled; the pass alone touches it

@@ -29,7 +29,10 @@ int dump_file(const std::string& path, bool json, Output& output) {
   });
   for (const InFlightCallInfo& open : trace.in_flight()) writer.append(open, lines);
   output.write(lines);
-  for (const Damage& damage : trace.damage()) warn(path + ": " + damage.reason);
+  constexpr std::size_t kMostSaid = 200;
+  const std::size_t damaged = trace.damage().size();
+  for (std::size_t i = 0; i < damaged && i < kMostSaid; ++i) warn(path + ": " + trace.damage()[i].reason);
+  if (damaged > kMostSaid) warn(path + ": " + std::to_string(damaged - kMostSaid) + " more of that kind");
   if (stream.unknown_records())
     warn(path + ": " + std::to_string(stream.unknown_records()) +
          " records are of types that this version does not know");

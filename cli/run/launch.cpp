@@ -76,7 +76,7 @@ Ending launch(const std::vector<std::string>& command,
     sigprocmask(SIG_SETMASK, &before, nullptr);
     execvp(words[0], words.data());
     const int error = errno;
-    const ssize_t ignored = write(exec_failed[1], &error, sizeof error);
+    const ssize_t ignored = ::write(exec_failed[1], &error, sizeof error);
     _exit(ignored == sizeof error ? 127 : 126);
   }
   const int fork_error = errno;

@@ -12,6 +12,7 @@ namespace gputrace {
 namespace {
 
 constexpr double kOutlier = 1.5;  // times the median
+constexpr std::size_t kMostRows = 50'000;
 
 // What a step that took much longer than most spent more on than most.
 Value cause_of(const Step& step, const StepStatistics& usual) {
@@ -38,6 +39,7 @@ void add_rows(const ProcessTrace& process, Table& table) {
     row.push_back(cause_of(step, usual));
     row.push_back(static_cast<i64>(process.who.pid));
     table.rows.push_back(std::move(row));
+    if (table.rows.size() == kMostRows) break;
   }
 }
 
@@ -60,11 +62,14 @@ void fill_steps(const LoadedRun& run, Table& table) {
     table.notes = {"no steps: " + why_no_steps(run)};
     return;
   }
+  std::size_t steps = 0;
   for (const ProcessTrace& process : run.processes) {
     if (!process.steps.found()) continue;
     add_notes(run, process, table);
-    add_rows(process, table);
+    steps += process.steps.steps.size();
+    if (table.rows.size() < kMostRows) add_rows(process, table);
   }
+  if (steps > table.rows.size()) table.total_rows = steps;
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+// What loading trace files may cost, by their size: processor time, memory, and how many different things (kernels, streams,
+// places in the code, ...) they name, each of which is a row in reports. Whatever a file makes the analyzer do, in ways that nobody
+// thought of too, ends here; ReadLimits bounds before what can be known before.
+//
+//   Allowance allowance(bytes_of_all_files);            // before the first of them is read
+//   Allowance::Meter meter(allowance);                  // one for each thread that does the work
+//   for (...) if (meter.spent()) break;                 // after each step; cheap
+//   every now and then: meter.things(tables.size());
+//   if (allowance.spent()) say(allowance.why());
+//
+//   · Honest traces stay below a fifth of the time and half of the memory; GPUTRACE_READ_LIMITS=off takes it away (a processor twenty times slower, a debugger).
+//   · Once spent it stays spent. Any thread.
+#pragma once
+
+#include <atomic>
+#include <string>
+
+#include "base/fd.h"
+#include "base/types.h"
+
+namespace gputrace {
+
+class Allowance {
+ public:
+  explicit Allowance(u64 file_bytes);
+  Allowance(const Allowance&) = delete;
+  Allowance& operator=(const Allowance&) = delete;
+
+  bool spent() const { return spent_.load(std::memory_order_relaxed) != Spent::Nothing; }
+  std::string why() const;  // one clause: what was more than such a file may take; empty: it is not spent
+
+  class Meter {
+   public:
+    explicit Meter(Allowance& allowance) : allowance_(allowance) {}
+    // `steps`: how much was done since the last question, in records.
+    bool spent(u32 steps = 1) {
+      if (steps_ > steps) [[likely]] {
+        steps_ -= steps;
+        return allowance_.spent();
+      }
+      steps_ = kSteps;
+      return look();
+    }
+    // `now`: how many there are that this thread makes; no less than before.
+    void things(u64 now) {
+      if (now > things_) allowance_.add_things(now - things_);
+      things_ = now;
+    }
+    // Another thread goes on.
+    void restart() { steps_ = 0, before_ = -1; }
+
+   private:
+    static constexpr u32 kSteps = 128, kMemoryEvery = 8;  // looks; at memory more seldom: it is asked of /proc
+    bool look();
+
+    Allowance& allowance_;
+    u32 steps_ = 0, looks_ = 0;
+    u64 things_ = 0;
+    Nanos before_ = -1;  // this thread's processor time at the last look
+  };
+
+ private:
+  enum class Spent : u8 { Nothing, Time, Memory, Things };
+  void spend(Nanos time);
+  void look_at_memory();
+  void add_things(u64 more);
+  u64 resident() const;  // bytes; 0: not known
+
+  const Nanos most_time_;
+  const u64 most_memory_, most_things_;
+  Fd statm_;
+  u64 memory_before_ = 0;
+  std::atomic<Nanos> time_{0};
+  std::atomic<u64> things_{0};
+  std::atomic<Spent> spent_{Spent::Nothing};
+};
+
+}  // namespace gputrace

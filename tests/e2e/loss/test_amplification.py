@@ -1,0 +1,80 @@
+# meson: serial timeout=600
+# Small files that would cost much (tests/programs/hostile): what they take of processor time and memory is bounded by their size, and what was not read is
+# said. Processor time, not time that passes: other work on the machine does not count.
+from against_truth import *
+
+SECONDS, MEGABYTES = 2, 256            # for a file of at most 1 MiB
+# Each once cost more than that, the most of them many times over; of these the report says what was not read.
+CUT = ['shapes', 'streams', 'handles', 'library_rows', 'schema_calls', 'calls_in_flight', 'large_chunks', 'Collective_distinct', 'graph_changes']
+WHOLE = ['growing_names', 'threads', 'notes', 'info_argv', 'broken_chunks', 'nvtx_messages']  # each record is read, and costs little
+FULL = bool(os.environ.get('GT_FULL'))
+
+
+def made(*arguments):
+    folder = scratch('hostile')
+    os.makedirs(folder, exist_ok=True)
+    subprocess.run([program('hostile_traces'), folder, *arguments], check=True, timeout=500)
+    return folder
+
+
+def cost(out, *arguments):
+    """(seconds of processor time, MB, exit code) of one `gputrace ARGUMENTS`, its output in the file `out`."""
+    with open(out, 'wb') as file, open(out + '.err', 'wb') as err:
+        pid = os.posix_spawn(places.gputrace, [places.gputrace, *arguments], environment(),
+                             file_actions=[(os.POSIX_SPAWN_DUP2, file.fileno(), 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2)])
+    _, status, usage = os.wait4(pid, 0)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, os.waitstatus_to_exitcode(status)
+
+
+def check_cost(path, seconds, megabytes):
+    name, out = os.path.basename(path)[:-len('.gtrace')], scratch('out')
+    for arguments in (['report', '--json', path], ['report', path], ['dump', path]):
+        took, most, code = cost(out, *arguments)
+        check(took <= seconds and most <= megabytes and code == 0, f'{name}, {arguments[0:2]}: {took:.2f} s, {most:.0f} MB, exit code {code}; at '
+              f'most {seconds} s, {megabytes} MB')
+
+
+def test_small_files_cost_little():
+    names = [] if FULL else CUT + WHOLE
+    folder = made(*names)
+    files = sorted(glob.glob(os.path.join(folder, '*.gtrace')))
+    check(len(files) >= max(len(names), 15), 'files were made', files)
+    for path in files:
+        check(os.path.getsize(path) <= 1 << 20, f'{path} is small')
+        check_cost(path, SECONDS, MEGABYTES)
+
+
+def test_what_was_not_read_is_said():
+    folder = made(*CUT)
+    for name in CUT:
+        path = os.path.join(folder, name + '.gtrace')
+        coverage = report(path)['coverage']
+        check(not coverage['complete'], f'{name} is not complete', coverage)
+        said = gputrace('report', path)[0]
+        check('not read' in ' '.join(said.split()), f'{name}: what was not read is said', said[:3000])
+
+
+def test_a_switch_takes_the_bounds_away():
+    path = os.path.join(made('shapes'), 'shapes.gtrace')
+    short, whole = (json.loads(gputrace('report', '--json', path, '--section', 'overview', env=env)[0])['coverage']['records']
+                    for env in ({}, {'GPUTRACE_READ_LIMITS': 'off'}))
+    check(2 * short < whole, 'more records are read without the bounds', short, whole)
+
+
+def test_larger_files_in_proportion():
+    if not FULL:
+        skip('GT_FULL=1')
+    mebibytes = 8
+    folder = made(f'--mib={mebibytes}', 'shapes', 'allocations', 'same_kernel', 'threads', 'texts', 'library_rows', 'broken_chunks')
+    for path in glob.glob(os.path.join(folder, '*.gtrace')):
+        check_cost(path, 2 * mebibytes, 512 + 64 * mebibytes)
+
+
+def test_what_programs_write_is_read_whole():
+    """As fast as they can, one call over and over: what compresses best of all that is honest."""
+    run = traced([program('drv_loop'), 'calls=100000', 'threads=2'], {'SIMGPU_CALL_TIME': '0', 'GPUTRACE_BUFFER': '256M'})
+    coverage = report(run)['coverage']
+    check(coverage['complete'], 'complete', coverage)
+
+
+main()
