@@ -87,7 +87,9 @@ def test_the_stated_error_holds_on_every_clock():
         off = sorted(min(abs(at - begin) for at in said) for begin in wanted)
         beyond = [value for value in off if value > error]
         check(len(beyond) <= len(off) // 2 if jump else not beyond, f'{clock}: within what is stated', error, off, note)
-        check(off[-1] <= error + jump, f'{clock}: within the jump besides', error, jump, off, note)
+        # What the jump moved into another call's time has left its own call without a record: the gap beside that is called unknown, not idle.
+        unsure = sum(int(found[1]) for row in rows(run, 'quality-notes') if (found := re.match(r'(\d+) gaps?, .* neither idle nor busy', row['text'])))
+        check(sum(value > error + jump for value in off) <= (unsure if jump else 0), f'{clock}: within the jump besides', error, jump, off, note)
         check(error < 100_000, f'{clock}: a bound that says something', error)
 
 
