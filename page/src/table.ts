@@ -137,6 +137,7 @@ export class SectionTable {
     const rows = this.order.slice(0, this.limit).map((index) => this.rowOf(index, columns));
     if (rows.length === 0) rows.push(h('tr', {}, h('td', { colspan: Math.max(1, columns.length), class: 'none' }, this.search ? 'nothing has these words' : 'none')));
     this.body.replaceChildren(...rows);
+    this.element.classList.toggle('many', columns.length > 11); // more than a sheet of paper takes
     const all = this.section.total_rows ?? this.section.rows.length;
     const matching = this.order.length;
     this.status.textContent = this.search ? `${count(matching)} of ${count(all)} rows` : `${count(all)} rows`;
