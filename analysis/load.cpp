@@ -148,29 +148,10 @@ void note_unread(const TraceReader& reader, const Allowance& allowance, ProcessT
                            " records were not read: " + allowance.why() + "; GPUTRACE_READ_LIMITS=off reads them");
 }
 
-}  // namespace
+constexpr u64 kMostReadTwice = 4'000'000;  // records of a process
+constexpr double kWorthReading = 0.05;     // share of the devices' time that lies outside of the loop
 
-TimeWindow window_of(const LoadRequest& request) {
-  TimeWindow window;
-  if (!request.from && !request.to) return window;
-  std::optional<Nanos> first;
-  for (const std::string& file : request.files) {
-    auto opened = TraceReader::open(file);
-    const auto begin = opened ? first_record(opened.value()) : std::nullopt;
-    if (begin && (!first || *begin < *first)) first = begin;
-  }
-  if (!first) return window;
-  if (request.from) window.from = *first + *request.from;
-  if (request.to) window.to = *first + *request.to;
-  return window;
-}
-
-std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
-
-ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
-                          Witness* witness, Allowance* shared) {
-  std::optional<Allowance> own;
-  Allowance& allowance = shared ? *shared : own.emplace(reader.file_size());
+ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness) {
   ProcessTrace process;
   read_identity(reader, process);
   read_counters(reader, process);
@@ -195,13 +176,29 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
-  find_steps(process, step_pattern);
   return process;
 }
 
-Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
+// The same without start-up, warm-up and what follows the last step.
+void add_loop(const TraceReader& reader, ProcessTrace& process) {
+  const auto span = loop_of(process.steps);
+  if (!span || process.records > kMostReadTwice || !process.device.collected) return;
+  if (process.steps.on_device) return;  // the calls of these steps came before them
+  Nanos outside = 0, whole = 0;
+  for (const DeviceTimes& device : process.device.devices) {
+    outside += std::max<Nanos>(0, span->begin - device.first) + std::max<Nanos>(0, device.last - span->end);
+    whole += device.last - device.first;
+  }
+  if (static_cast<double>(outside) < kWorthReading * static_cast<double>(whole)) return;
+  Allowance allowance(reader.file_size());
+  auto loop = std::make_shared<ProcessTrace>(fold(reader, {span->begin, span->end}, allowance, nullptr));
+  loop->loop_log = {}, loop->activities = {};
+  loop->steps = steps_between(process.steps, span->begin, span->end);
+  process.loop = std::move(loop);
+}
+
+Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow window) {
   LoadedRun run;
-  const TimeWindow window = window_of(request);
   Nanos first = std::numeric_limits<Nanos>::max();  // also of processes that are left out: what --from counts from
   for (Loaded& loaded : load_files(request, window)) {
     if (!loaded.process) {
@@ -234,6 +231,69 @@ Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
   find_wall(run);
   if (run.origin) run.origin = request.from && !window.whole() ? window.from - *request.from : first;
   return run;
+}
+
+// The steps of a part of the run are those of the whole, with their numbers.
+void keep_steps(const LoadedRun& whole, TimeWindow window, LoadedRun& part) {
+  for (ProcessTrace& process : part.processes) {
+    for (const ProcessTrace& known : whole.processes) {
+      if (known.who.file == process.who.file) process.steps = steps_between(known.steps, window.from, window.to);
+    }
+  }
+}
+
+}  // namespace
+
+std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
+
+TimeWindow window_of(const LoadRequest& request) {
+  TimeWindow window;
+  if (!request.from && !request.to) return window;
+  std::optional<Nanos> first;
+  for (const std::string& file : request.files) {
+    auto opened = TraceReader::open(file);
+    const auto begin = opened ? first_record(opened.value()) : std::nullopt;
+    if (begin && (!first || *begin < *first)) first = begin;
+  }
+  if (!first) return window;
+  if (request.from) window.from = *first + *request.from;
+  if (request.to) window.to = *first + *request.to;
+  return window;
+}
+
+ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
+                          Witness* witness, Allowance* shared) {
+  std::optional<Allowance> own;
+  Allowance& allowance = shared ? *shared : own.emplace(reader.file_size());
+  ProcessTrace process = fold(reader, window, allowance, witness);
+  find_steps(process, step_pattern);
+  if (window.whole() && !witness && !allowance.spent()) add_loop(reader, process);
+  return process;
+}
+
+Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
+  auto whole = load_once(request, window_of(request));
+  if (!whole || !request.steps) return whole;
+  std::optional<TimeWindow> window;
+  u64 most = 0;
+  const auto [first, last] = *request.steps;
+  for (const ProcessTrace& process : whole.value().processes) {
+    const std::vector<Step>& steps = process.steps.steps;
+    most = std::max<u64>(most, steps.size());
+    if (first == 0 || first > steps.size()) continue;
+    const Nanos from = steps[first - 1].begin, to = steps[std::min<u64>(last, steps.size()) - 1].end;
+    window = window ? TimeWindow{std::min(window->from, from), std::max(window->to, to)} : TimeWindow{from, to};
+  }
+  if (!window) {
+    return Failure{InputError{most ? "there are steps 1 to " + std::to_string(most)
+                                   : "no steps were found in these traces: " + why_no_steps(whole.value())}};
+  }
+  auto part = load_once(request, *window);
+  if (!part) return part;
+  keep_steps(whole.value(), *window, part.value());
+  part.value().only_steps = "steps " + std::to_string(first) + " to " + std::to_string(std::min(last, most));
+  part.value().origin = whole.value().origin;
+  return part;
 }
 
 }  // namespace gputrace

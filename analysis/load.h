@@ -18,11 +18,14 @@ struct LoadRequest {
   std::vector<std::string> files;
   std::optional<Nanos> from, to;  // after the first record of all processes
   std::optional<std::string> rank;
-  bool last = false;         // only the newest run among the files
+  bool last = false;  // only the newest run among the files
+  // Only what happened in these steps (from 1, both included) of the processes that have them. Not with `from` and `to`.
+  std::optional<std::pair<u64, u64>> steps;
   std::string step_pattern;  // names of NVTX ranges that are steps: a regular expression; empty: none is given
 };
 
-// The error: none of the files could be read at all (then it says why of the first), or none is left by `rank`.
+// The error: none of the files could be read at all (then it says why of the first), none is left by `rank`, or none has the steps.
+// Throws std::regex_error.
 Result<LoadedRun, InputError> load_run(const LoadRequest& request);
 
 // One line on why a file cannot be opened, with its path.
@@ -31,7 +34,7 @@ std::string describe(const std::string& path, const OpenError& error);
 // The window of the records that a request asks for, on the hosts' clock.
 TimeWindow window_of(const LoadRequest& request);
 
-// The fold of one open trace. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this
+// The fold of one open trace, with its steps and, where it is read as a whole, its loop. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this
 // one and others may cost together; nullptr: one of its own.
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern = {},
                           Witness* witness = nullptr, Allowance* allowance = nullptr);

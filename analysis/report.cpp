@@ -62,6 +62,9 @@ Report make_report(const LoadedRun& whole, const ReportRequest& request) {
     report.tables.push_back(std::move(table));
   }
   report.findings = find_findings(run);
+  if (!run.only_steps.empty())
+    report.coverage.remarks.push_back("of " + run.only_steps +
+                                      " alone: calls that began and operations that started in that time");
   if (several)
     report.coverage.remarks.push_back("of device " + std::to_string(*request.device) +
                                       " alone; calls, their times and findings about them are of all devices" +

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -257,6 +258,9 @@ struct ProcessIdentity {
 
 struct ProcessTrace {
   ProcessIdentity who;
+  // The same from the begin of the first step that counts to the end of the last; nothing: there are none, or they are nearly
+  // all of it.
+  std::shared_ptr<const ProcessTrace> loop;
   Nanos begin = 0, end = 0;  // first begin, last end of its records in the window; 0, 0: none
   Nanos first_realtime = 0;  // wall clock of `begin`
   u64 records = 0, unknown_records = 0;
@@ -290,7 +294,7 @@ struct ProcessTrace {
   GainFacts gains;
   StepFacts steps;
   std::vector<NvtxRangeTotals> nvtx;
-  LoopLog loop;                  // of which the steps are found; then empty
+  LoopLog loop_log;              // of which the steps are found; then empty
   Activities activities;         // likewise
   bool ledger_complete = false;  // every allocation since the first CUDA call is in the trace
   u64 unmatched_frees = 0;       // of addresses whose allocation was not seen
@@ -311,6 +315,7 @@ struct LoadedRun {
   // The first record of all, also where a window begins later; nothing: the processes do not share a clock.
   std::optional<Nanos> origin;
   std::optional<i64> only_device;  // what other devices did was taken out (run/one_device.h)
+  std::string only_steps;          // "steps 5 to 9": what else happened was left out; empty: it was not
 };
 
 }  // namespace gputrace

@@ -7,6 +7,8 @@
 
 namespace gputrace {
 
+inline constexpr const char* kOtherRanges = "(other ranges)";  // those beyond what is kept by name
+
 struct NvtxRangeTotals {
   std::string range, domain;
   u64 count = 0, total_ns = 0;  // ended ones, from begin to end on the host

@@ -69,6 +69,7 @@ enum class Activity : u8 {
 };
 struct ActivitySpan {
   Nanos begin = 0;
+  Nanos called = 0;  // when the call began that gave it to the device; 0: of a gap, or not known
   u32 length = 0;
   u32 what = 0;  // Activity in the upper 4 bits, then a number
   Activity activity() const { return static_cast<Activity>(what >> 28); }
@@ -120,6 +121,7 @@ struct Step {
   bool counted = true;   // in mean, median and percentiles: a step like most, not the first ones and no evaluation
   bool divided = false;  // `parts` are known
   StepParts parts{};
+  u64 waited_for_batches_ns = 0;  // of `parts`: the program waited for its loader, and no kernel ran
   u64 length() const { return static_cast<u64>(end - begin); }
 };
 
@@ -136,7 +138,11 @@ struct StepFacts {
   std::string why_none;     // where there are none
   std::string not_divided;  // why (some) steps have no parts; empty: all have
   std::vector<Step> steps;  // in order, not overlapping; the first is step 1
-  u64 first_number = 1;     // of steps[0]: `--steps` leaves out those before
+  bool on_device = false;   // times are the device's: the host had gone on for longer than a step when it came to them
+  u64 batches = 0,
+      batch_ns = 0;      // times that the program asked a loader for a batch in steps that count, and what they took
+  std::string loader;    // what the framework calls it: "_SingleProcessDataLoaderIter.__next__"
+  u64 first_number = 1;  // of steps[0]: `--steps` leaves out those before
   std::vector<PhaseSpan> phases;
 
   bool found() const { return source != StepSource::None; }

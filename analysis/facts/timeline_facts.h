@@ -50,6 +50,11 @@ struct TimelineCopies {
   u64 answered = 0, answered_bytes = 0, started = 0, started_bytes = 0;  // as in CopyGroup
 };
 
+// Of NVTX ranges of one name.
+struct ProjectedRanges {
+  u64 device_ns = 0, kernels = 0;
+};
+
 struct TimelineFacts {
   std::vector<TimelineKernel> kernels;
   std::vector<TimelineFunction> functions;
@@ -61,6 +66,7 @@ struct TimelineFacts {
   DeviceActivity activity;
   GainFacts gains;
   Activities activities;
+  std::vector<ProjectedRanges> ranges;  // by the pass's number; may be shorter
 };
 
 }  // namespace gputrace

@@ -43,6 +43,7 @@ extern constexpr FindingRule allocation_in_loop_rule = {
     .findings = {{"allocation-in-loop", "allocations in a loop, but not from pools, that leave the device idle"}},
     .needs = {Need::Calls},
     .find = find_allocation_in_loop,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

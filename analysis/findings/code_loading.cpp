@@ -33,6 +33,7 @@ extern constexpr FindingRule code_loading_rule = {
     .findings = {{"code-loading", "machine code that is loaded or compiled while the device waits"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_code_loading,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -36,6 +36,7 @@ extern constexpr FindingRule exposed_copies_rule = {
     .findings = {{"exposed-copies", "copies beside which no kernel runs, and which could run beside one"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_exposed_copies,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

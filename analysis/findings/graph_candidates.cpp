@@ -60,6 +60,7 @@ extern constexpr FindingRule graph_candidates_rule = {
                   "the same launches again and again between two waits: one CUDA graph could be all of them"}},
     .needs = {Need::Calls},
     .find = find_graph_candidates,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

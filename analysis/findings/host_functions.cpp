@@ -34,6 +34,7 @@ extern constexpr FindingRule host_functions_rule = {
     .findings = {{"host-functions", "functions of the host in a stream, for which the device waits"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_host_functions,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

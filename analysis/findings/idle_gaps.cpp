@@ -1,4 +1,4 @@
-// A device that does nothing for a good part of its time, and what most of that is.
+// A device that does nothing for a good part of its time, and what most of that is; a loop that waits for its next batch.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include "analysis/facts/kind_names.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/run/input_wait.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -89,6 +90,13 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
        {"cause_ns", number(most)}}};
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
   finding.site = site_of_idle(process, cause);
+  const auto input = input_wait_of(process.steps);
+  if (cause == IdleCause::Host && input && 2 * input->batches_ns > *most) {  // input-bound has the fix
+    finding.severity = Severity::Hint;
+    finding.text += "; most of that waits for the next batch";
+    finding.fix.clear();
+    return finding;
+  }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
   return finding;
 }
@@ -106,14 +114,53 @@ std::optional<Finding> judge_idle_gaps(const ProcessTrace& process) {
   return worst;
 }
 
-void find_idle_gaps(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_idle_gaps); }
+std::string fix_of_loader(const std::string& loader) {
+  if (loader.rfind("_SingleProcess", 0) == 0)
+    return "load ahead in other processes: DataLoader(num_workers=4 or more, persistent_workers=True, pin_memory=True)";
+  if (loader.rfind("_MultiProcessing", 0) == 0)
+    return "more workers or a larger prefetch_factor, or less work for each batch: cheaper transforms, data kept "
+           "decoded";
+  return "prepare the next batch while the device computes";
+}
+
+std::optional<Finding> judge_input(const ProcessTrace& process) {
+  const StepFacts& steps = process.steps;
+  const auto wait = input_wait_of(steps);
+  if (!wait || wait->batches_ns == 0) return {};
+  const u64 gain = wait->batches_ns;
+  const double share = static_cast<double>(gain) / static_cast<double>(wait->steps_ns);
+  if (share < kModeratelyInputBound) return {};
+  const auto words = [&](u64 length) { return human_nanos(static_cast<Nanos>(length / wait->steps)); };
+  Finding finding{"input-bound",
+                  share >= kHighlyInputBound ? Severity::Problem : Severity::Warning,
+                  "steps",
+                  fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch",
+                              input_verdict(share), words(wait->steps_ns), words(gain), share * 100),
+                  fix_of_loader(steps.loader),
+                  {{"input_ns", number(gain)},
+                   {"steps", number(wait->steps)},
+                   {"share", share},
+                   {"batches", number(steps.batches)},
+                   {"batch_ns", number(steps.batch_ns)},
+                   {"loader", steps.loader}}};
+  finding.gain_ns = gain;
+  finding.site = site_of_idle(process, IdleCause::Host);
+  return finding;
+}
+
+void find_idle_gaps(const LoadedRun& run, Findings& found) {
+  add_worst(run, found, judge_idle_gaps);
+  add_worst(run, found, judge_input);
+}
 
 }  // namespace
 
 extern constexpr FindingRule idle_gaps_rule = {
-    .findings = {{"idle-gaps", "a device that is idle for more than 2 % of its time, and the largest cause of it"}},
+    .findings = {{"idle-gaps", "a device that is idle for more than 2 % of its time, and the largest cause of it"},
+                 {"input-bound", "a loop that waits for its next batch while the device has nothing to do"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_idle_gaps,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -58,6 +58,7 @@ extern constexpr FindingRule launch_bound_rule = {
     .findings = {{"launch-bound", "devices that wait for launches, and a host that is busy launching"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_launch_bound,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -45,6 +45,7 @@ extern constexpr FindingRule pageable_async_copies_rule = {
                   "asynchronous copies that pageable memory makes synchronous, where that leaves the device idle"}},
     .needs = {Need::Calls},
     .find = find_pageable_async_copies,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -33,6 +33,7 @@ extern constexpr FindingRule polling_rule = {
     .findings = {{"polling", "a thread that asks again and again whether the device is done, and hears of it late"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_polling,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -24,6 +24,7 @@ struct FindingRule {
   std::initializer_list<FindingKind> findings;  // all that it may add
   Needs needs;                                  // not met: the rule is not asked
   void (*find)(const LoadedRun& run, Findings& found);
+  bool of_the_loop = false;  // where steps are known it is asked of those alone: start-up is no part of the loop
 };
 
 std::span<const FindingRule* const> all_rules();

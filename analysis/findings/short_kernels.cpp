@@ -72,6 +72,7 @@ extern constexpr FindingRule short_kernels_rule = {
     .findings = {{"short-kernels", "kernels that run shorter than their own launch call takes"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_short_kernels,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -43,6 +43,7 @@ extern constexpr FindingRule synchronization_rule = {
                   "waits after which the thread only launches more, and before which it asked for nothing"}},
     .needs = {Need::Calls},
     .find = find_synchronization,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -45,6 +45,7 @@ extern constexpr FindingRule synchronous_copies_rule = {
     .findings = {{"synchronous-copies", "synchronous copies in a loop that leave the device idle"}},
     .needs = {Need::Calls},
     .find = find_synchronous_copies,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -43,6 +43,7 @@ extern constexpr FindingRule synchronous_memsets_rule = {
     .findings = {{"synchronous-memsets", "synchronous memsets in a loop that leave the device idle"}},
     .needs = {Need::Calls},
     .find = find_synchronous_memsets,
+    .of_the_loop = true,
 };
 
 }  // namespace gputrace

@@ -53,7 +53,7 @@ void renumber_functions(const std::vector<TimelineFunction>& functions, ProcessT
   };
   for (Graph& graph : facts.graphs) renumber(graph.largest);
   for (LiveMemory& live : facts.live_memory) renumber(live.function);
-  for (LoopEvent& event : facts.loop.events) {
+  for (LoopEvent& event : facts.loop_log.events) {
     if (event.kind() == LoopKind::Kernel && event.number() < places.size())
       event.symbol = loop_symbol(LoopKind::Kernel, places[event.number()]);
   }
@@ -92,6 +92,10 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
   facts.device = std::move(device.activity);
   facts.gains = std::move(device.gains);
   facts.activities = std::move(device.activities);
+  for (std::size_t i = 0; i < device.ranges.size(); ++i) {
+    facts.nvtx[i].device_ns = device.ranges[i].device_ns;
+    facts.nvtx[i].kernels = device.ranges[i].kernels;
+  }
   for (const DeviceTimes& times : facts.device.devices) {
     if (times.last > facts.end && facts.end != 0) facts.end = times.last;
   }

@@ -20,7 +20,7 @@ NvtxRanges::Open NvtxRanges::begin(const Nvtx& value, u32 thread, Nanos at, bool
     const bool rest = facts_.nvtx.size() == kMostNames;
     open.totals = static_cast<u32>(facts_.nvtx.size());
     NvtxRangeTotals& made = facts_.nvtx.emplace_back();
-    made.range = rest ? "(other ranges)" : std::string(texts_.find(value.message));
+    made.range = rest ? kOtherRanges : std::string(texts_.find(value.message));
     if (!rest) made.domain = std::string(texts_.find(value.domain));
     totals_.emplace(key, open.totals);
   } else {
@@ -29,7 +29,7 @@ NvtxRanges::Open NvtxRanges::begin(const Nvtx& value, u32 thread, Nanos at, bool
   NvtxRangeTotals& totals = facts_.nvtx[open.totals];
   totals.pushed |= pushed;
   ++totals.unended;
-  LoopLog& loop = facts_.loop;
+  LoopLog& loop = facts_.loop_log;
   if (loop.ranges.size() == LoopLog::kMostRanges) {
     ++loop.ranges_left_out;
   } else if (!open.began_before && open.totals != kMostNames) {
@@ -47,7 +47,7 @@ void NvtxRanges::end(const Open& open, Nanos at) {
   --totals.unended;
   ++totals.count;
   totals.total_ns += static_cast<u64>(std::max<Nanos>(0, at - open.begin));
-  if (open.range != kNone) facts_.loop.ranges[open.range].end = at;
+  if (open.range != kNone) facts_.loop_log.ranges[open.range].end = at;
 }
 
 void NvtxRanges::add(const Nvtx& value, u32 thread, Nanos at, bool counted) {

@@ -309,6 +309,7 @@ void ProcessBuilder::on_loss(const Gap& value, u32 thread) {
   threads_[thread].stack = 0;  // the next one may be among what was lost
   threads_[thread].told_lost += value.count;
   ranges_.lost(thread);
+  timeline_.ranges_lost(thread, clock_.nanos(value.header.begin));
   ledger_.certain().lost(clock_.nanos(value.header.begin), clock_.nanos(value.header.end));
 }
 

@@ -7,7 +7,7 @@
 namespace gputrace {
 
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
-  facts_.loop.add(kind, number, at.begin, at.end, at.lane);
+  facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
 }
 
 ProcessBuilder::MarkSort ProcessBuilder::mark_of(u32 frame) {
@@ -20,12 +20,12 @@ ProcessBuilder::MarkSort ProcessBuilder::mark_of(u32 frame) {
   const auto after = [&name](const char* mark) { return name.substr(name.find(mark) + 1); };
   if (begins("Optimizer.step#")) {
     known = MarkSort::OptimizerStep;
-    facts_.loop.optimizer = after("#");
+    facts_.loop_log.optimizer = after("#");
   } else if (begins("Optimizer.zero_grad#")) {
     known = MarkSort::ZeroGrad;
   } else if (begins("enumerate(DataLoader)#")) {
     known = MarkSort::NextBatch;
-    facts_.loop.loader = after("#");
+    facts_.loop_log.loader = after("#");
   }
   return known;
 }
@@ -41,7 +41,7 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
   totals.total_ns += static_cast<u64>(end - begin);
   totals.self_ns += self;
   const auto mark = [&](LoopMark what, Nanos from, Nanos to) {
-    facts_.loop.add(LoopKind::Mark, static_cast<u32>(what), from, to, thread);
+    facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(what), from, to, thread);
   };
   switch (mark_of(value.frame)) {
     case MarkSort::OptimizerStep:  // stands behind what it launched
@@ -58,13 +58,15 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
 void ProcessBuilder::on_nvtx(const Nvtx& value, u32 thread) {
   const Nanos at = clock_.nanos(value.header.begin);
   ranges_.add(value, thread, at, window_.holds(at));
+  if (value.what == static_cast<u32>(NvtxAct::Push)) timeline_.range_pushed(thread, at, ranges_.innermost(thread));
+  if (value.what == static_cast<u32>(NvtxAct::Pop)) timeline_.range_popped(thread, at);
 }
 
 // cuProfilerStart … cuProfilerStop is a range like one of NVTX's, without a name.
 void ProcessBuilder::on_profiler(const Moment& at) {
   const CallSort sort = sort_of(at.record.call);
   if (!at.counted || (sort != CallSort::ProfilerStart && sort != CallSort::ProfilerStop)) return;
-  std::vector<LoopRange>& ranges = facts_.loop.profiler;
+  std::vector<LoopRange>& ranges = facts_.loop_log.profiler;
   if (sort == CallSort::ProfilerStart && ranges.size() < LoopLog::kMostRanges)
     ranges.push_back({at.begin, 0, 0, at.lane});
   else if (sort == CallSort::ProfilerStop && !ranges.empty() && ranges.back().end == 0)

@@ -128,7 +128,7 @@ Json as_json(const Finding& finding) {
           {"text", finding.text},
           {"fix", finding.fix.empty() ? Json(nullptr) : Json(finding.fix)},
           {"site", finding.site.empty() ? Json(nullptr) : Json(finding.site)},
-          {"gain_ns_per_step", nullptr},
+          {"gain_ns_per_step", finding.gain_ns_per_step ? Json(*finding.gain_ns_per_step) : Json(nullptr)},
           {"evidence", evidence}};
 }
 

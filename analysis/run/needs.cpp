@@ -64,16 +64,27 @@ std::string why_no_operations(const LoadedRun& run) {
   return why_absent(run, "ops", collect::kOps, "no operation ran after the first CUDA call");
 }
 
+std::string why_no_ranges(const LoadedRun& run) {
+  for (const ProcessTrace& process : run.processes) {
+    if (!process.nvtx.empty()) return "";
+  }
+  return why_absent(run, "nvtx", collect::kNvtx, "");
+}
+
 struct NeedEntry {
   const char* part;
   std::string (*why_not_met)(const LoadedRun& run);  // empty: it is met
 };
 
 const NeedEntry& entry_of(Need need) {
-  static constexpr NeedEntry kEntries[] = {
-      {"api", why_no_calls},      {"device", why_no_device},           {"code", why_code_not_asked},
-      {"libs", why_no_libraries}, {"environment", why_no_environment}, {"python", why_no_lines},
-      {"ops", why_no_operations}};
+  static constexpr NeedEntry kEntries[] = {{"api", why_no_calls},
+                                           {"device", why_no_device},
+                                           {"code", why_code_not_asked},
+                                           {"libs", why_no_libraries},
+                                           {"environment", why_no_environment},
+                                           {"python", why_no_lines},
+                                           {"ops", why_no_operations},
+                                           {"nvtx", why_no_ranges}};
   return kEntries[static_cast<unsigned>(need)];
 }
 

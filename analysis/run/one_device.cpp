@@ -31,6 +31,11 @@ void keep_kernels(ProcessTrace& process, i32 ordinal) {
 }
 
 void keep(ProcessTrace& process, i32 ordinal) {
+  if (process.loop) {
+    auto own = std::make_shared<ProcessTrace>(*process.loop);
+    keep(*own, ordinal);
+    process.loop = std::move(own);
+  }
   const auto elsewhere = [ordinal](const auto& each) { return each.device != ordinal; };
   keep_kernels(process, ordinal);
   take_out(process.copies, elsewhere);

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/steps/loop_period.h"
+#include "analysis/steps/run_phases.h"
 #include "analysis/steps/step_marks.h"
 #include "analysis/steps/step_parts.h"
 
@@ -103,14 +104,25 @@ void leave_out_warm_up(StepFacts& facts) {
   for (Step& step : facts.steps) step.counted = step.phase != RunPhase::Evaluation;
 }
 
+void count_batches(const std::vector<LoopEvent>& events, StepFacts& facts) {
+  for (const LoopEvent& event : events) {
+    if (event.symbol != loop_symbol(LoopMark::NextBatch)) continue;
+    const auto after = std::upper_bound(facts.steps.begin(), facts.steps.end(), event.begin,
+                                        [](Nanos time, const Step& step) { return time < step.begin; });
+    if (after == facts.steps.begin() || !std::prev(after)->counted || event.begin >= std::prev(after)->end) continue;
+    ++facts.batches;
+    facts.batch_ns += static_cast<u64>(event.end - event.begin);
+  }
+}
+
 }  // namespace
 
 void find_steps(ProcessTrace& process, const std::string& pattern) {
   StepFacts& facts = process.steps;
-  std::vector<LoopEvent> events = process.loop.events;
+  std::vector<LoopEvent> events = process.loop_log.events;
   std::stable_sort(events.begin(), events.end(),
                    [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; });
-  std::optional<MarkedSteps> found = marked(process.loop, events, pattern);
+  std::optional<MarkedSteps> found = marked(process.loop_log, events, pattern);
   if (!found && pattern.empty()) found = inferred(process, events, "");
   if (!found && pattern.empty() && !events.empty())
     found = inferred(process, of_busiest_thread(events), " on one thread");
@@ -119,20 +131,47 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
     facts.confidence = found->confidence;
     facts.evidence = std::move(found->evidence);
     facts.steps = std::move(found->steps);
-    if (process.loop.events_left_out)
+    if (process.loop_log.events_left_out)
       facts.evidence +=
           fmt::format("; after the first {} launches, copies and waits nothing was looked for", LoopLog::kMostEvents);
+    follow_device(process, facts);
     divide_steps(process, facts);
     leave_out_warm_up(facts);
+    count_batches(events, facts);
+    mark_checkpoints(events, facts);
   } else if (!pattern.empty()) {
     facts.why_none = "no NVTX range's name holds " + pattern;
-  } else if (process.loop.events.empty()) {
+  } else if (process.loop_log.events.empty()) {
     facts.why_none = "nothing was launched";
   } else {
     facts.why_none = "the program marks none, and what it launches does not come again in the same order";
   }
-  process.loop = {};
+  facts.phases = phases_of(process);
+  facts.loader = process.loop_log.loader;
+  process.loop_log = {};
   process.activities = {};
+}
+
+StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to) {
+  StepFacts part = facts;
+  part.steps.clear();
+  for (std::size_t i = 0; i < facts.steps.size(); ++i) {
+    const Step& step = facts.steps[i];
+    if (step.begin < from || step.end > to) continue;
+    if (part.steps.empty()) part.first_number = facts.first_number + i;
+    part.steps.push_back(step);
+  }
+  return part;
+}
+
+std::optional<StepSpan> loop_of(const StepFacts& facts) {
+  std::optional<StepSpan> span;
+  for (const Step& step : facts.steps) {
+    if (!step.counted) continue;
+    if (!span) span = StepSpan{step.begin, step.end};
+    span->end = step.end;
+  }
+  return span;
 }
 
 StepStatistics statistics_of(const StepFacts& facts) {

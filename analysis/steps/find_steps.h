@@ -5,6 +5,7 @@
 //   switched on and off · PyTorch's DataLoader · the period
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "analysis/facts/facts.h"
@@ -14,6 +15,14 @@ namespace gputrace {
 // `pattern`: regular expression for names of NVTX ranges; empty: none was given. Fills `process.steps`, and gives back what it
 // was made of. Throws std::regex_error.
 void find_steps(ProcessTrace& process, const std::string& pattern = {});
+
+// Those that lie in [from, to), with the numbers that they have.
+StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to);
+// From the begin of the first step that counts to the end of the last.
+struct StepSpan {
+  Nanos begin = 0, end = 0;
+};
+std::optional<StepSpan> loop_of(const StepFacts& facts);
 
 // What the steps that count come to.
 struct StepStatistics {

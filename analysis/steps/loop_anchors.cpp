@@ -169,6 +169,17 @@ bool are_parts(const LoopText& text, const std::vector<Piece>& pieces, const std
   return found.named || share >= kLargeShare || judge_spaces(found.pieces, pieces.size()).regular >= 0.8;
 }
 
+// Every second to fifth piece is another one, at equal distances: the turn holds several of them.
+bool others_come_regularly(const std::vector<bool>& alike) {
+  constexpr std::size_t kTimes = 4;
+  std::vector<u32> others;
+  for (u32 i = 0; i < alike.size(); ++i) {
+    if (!alike[i]) others.push_back(i);
+  }
+  if (others.size() < kTimes || others.size() * 5 < alike.size()) return false;
+  return judge_spaces(others, alike.size()).regular >= 0.8;
+}
+
 std::optional<LoopAnchors> judge_candidate(const LoopText& text, const Candidate& candidate, double predictable,
                                            const std::function<bool(u32)>& updates) {
   LoopAnchors made;
@@ -185,6 +196,7 @@ std::optional<LoopAnchors> judge_candidate(const LoopText& text, const Candidate
   if (made.alike < kFewestPieces || static_cast<double>(made.alike) < least_alike * static_cast<double>(alike.size()))
     return std::nullopt;
   if (completeness(text, made.pieces, alike, made.alike) < kComplete) return std::nullopt;
+  if (others_come_regularly(alike)) return std::nullopt;
   if (are_parts(text, made.pieces, updates)) return std::nullopt;
   return made;
 }

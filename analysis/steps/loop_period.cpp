@@ -53,6 +53,10 @@ std::vector<TurnPiece> cut(const LoopText& text, LoopCycle& cycle, const std::ve
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const bool last = i + 1 == begins.size();
     Piece piece{begins[i], last ? text.size() : begins[i + 1]};
+    if (piece.size() > cycle.size() && !last) {  // something else, then a turn
+      const Piece head{piece.begin, piece.begin + cycle.size()}, tail{piece.end - cycle.size(), piece.end};
+      if (cycle.is_turn(tail) && !cycle.is_turn(head)) piece.begin = tail.begin;
+    }
     const std::size_t usual_end = std::min(piece.begin + cycle.size(), text.size());
     double like = cycle.likeness(piece);
     bool whole = like >= kLikeAStep && (!last || piece.end <= usual_end);
@@ -131,7 +135,7 @@ std::optional<FoundLoop> turns_around(std::span<const LoopEvent> events, const s
       before.goes_on = begin <= before.piece.end + 3;
       if (before.goes_on) before.piece.end = begin;
     }
-    turns.push_back({{begin, std::max<std::size_t>(tail, anchor + 1)}, false});
+    turns.push_back({{begin, tail}, false});
     earliest = turns.back().piece.end;
   }
   return make_loop(text, cycle, turns, 1);

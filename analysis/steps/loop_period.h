@@ -38,8 +38,7 @@ struct FoundLoop {
 // loop whose every k-th turn has such ones is told by those.
 std::optional<FoundLoop> find_period(std::span<const LoopEvent> events, const std::function<bool(u32)>& updates);
 
-// The turns of a loop of which one event each is known, by their places in `events`: at most three events apart from a usual
-// turn's end.
+// The turns of a loop of which one event each is known. `anchors`: the places in `events` behind those, in order.
 std::optional<FoundLoop> turns_around(std::span<const LoopEvent> events, const std::vector<u32>& anchors);
 
 }  // namespace gputrace

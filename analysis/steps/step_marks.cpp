@@ -116,6 +116,7 @@ std::optional<MarkedSteps> steps_of_usual_ranges(const LoopLog& log) {
     const std::vector<LoopRange>* most = nullptr;
     const std::string* name = nullptr;
     for (const auto& [own, ranges] : by_name) {
+      if (phase_of(own) == RunPhase::Evaluation) continue;
       if (!most || ranges.size() > most->size()) most = &ranges, name = &own;
     }
     if (!most) continue;

@@ -90,7 +90,7 @@ std::vector<Border> borders_of(const ProcessTrace& process, const Ranking& ranki
     borders.push_back({end, rank, false});
   };
   for (const ActivitySpan& span : process.activities.spans) add(span.begin, span.end(), ranking.of(span));
-  for (const LoopEvent& event : process.loop.events) {
+  for (const LoopEvent& event : process.loop_log.events) {
     if (event.symbol == loop_symbol(LoopMark::NextBatch)) add(event.begin, event.end, kWaitsForInput);
   }
   std::sort(borders.begin(), borders.end(), [](const Border& a, const Border& b) { return a.at < b.at; });
@@ -106,7 +106,12 @@ class Sweep {
     while (step_ < steps_.size() && now_ < at) {
       Step& step = steps_[step_];
       const Nanos from = std::max(now_, step.begin), to = std::min(at, step.end);
-      if (to > from) step.parts[static_cast<unsigned>(category())] += static_cast<u64>(to - from);
+      if (to > from) {
+        const unsigned rank = highest();
+        const StepCategory category = rank < kRanks ? kRanked[rank] : StepCategory::Other;
+        step.parts[static_cast<unsigned>(category)] += static_cast<u64>(to - from);
+        if (rank == kWaitsForInput) step.waited_for_batches_ns += static_cast<u64>(to - from);
+      }
       if (at < step.end) break;
       ++step_;
     }
@@ -115,11 +120,11 @@ class Sweep {
   void change(const Border& border) { active_[border.rank] += border.begins ? 1 : -1; }
 
  private:
-  StepCategory category() const {
-    for (unsigned rank = 0; rank < kRanks; ++rank) {
-      if (active_[rank] > 0) return kRanked[rank];
-    }
-    return StepCategory::Other;
+  // kRanks: nothing is known.
+  unsigned highest() const {
+    unsigned rank = 0;
+    while (rank < kRanks && active_[rank] <= 0) ++rank;
+    return rank;
   }
 
   std::vector<Step>& steps_;
@@ -128,7 +133,48 @@ class Sweep {
   i64 active_[kRanks] = {};
 };
 
+struct DeviceTurn {
+  Nanos first = 0, last = 0;  // begin of the first, end of the last operation; 0: none
+};
+
+// By step: what devices did of what was launched in it.
+std::vector<DeviceTurn> device_turns(const ProcessTrace& process, const std::vector<Step>& steps) {
+  std::vector<DeviceTurn> turns(steps.size());
+  for (const ActivitySpan& span : process.activities.spans) {
+    if (span.called == 0) continue;
+    const auto after = std::upper_bound(steps.begin(), steps.end(), span.called,
+                                        [](Nanos time, const Step& step) { return time < step.begin; });
+    if (after == steps.begin() || span.called >= std::prev(after)->end) continue;
+    DeviceTurn& turn = turns[static_cast<std::size_t>(after - steps.begin() - 1)];
+    if (turn.last == 0 || span.begin < turn.first) turn.first = span.begin;
+    turn.last = std::max(turn.last, span.end());
+  }
+  return turns;
+}
+
 }  // namespace
+
+void follow_device(const ProcessTrace& process, StepFacts& facts) {
+  if (process.activities.width != 0 || process.activities.until != 0) return;  // not all is known
+  const std::vector<DeviceTurn> turns = device_turns(process, facts.steps);
+  std::size_t behind = 0;
+  for (std::size_t i = 0; i < turns.size(); ++i)
+    behind += turns[i].last > facts.steps[i].end + static_cast<Nanos>(facts.steps[i].length());
+  if (behind * 2 <= turns.size()) return;
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < turns.size(); ++i) {
+    if (turns[i].last == 0) continue;
+    Step step = facts.steps[i];
+    const bool goes_on = i + 1 < turns.size() && step.end == facts.steps[i + 1].begin && turns[i + 1].last != 0;
+    step.begin = turns[i].first;
+    step.end = goes_on ? turns[i + 1].first : turns[i].last;
+    if (!steps.empty()) step.begin = std::max(step.begin, steps.back().end);
+    if (step.end > step.begin) steps.push_back(step);
+  }
+  facts.steps = std::move(steps);
+  facts.on_device = true;
+  facts.evidence += "; by the device's times, the host is more than a step ahead";
+}
 
 void divide_steps(const ProcessTrace& process, StepFacts& facts) {
   if (facts.steps.empty()) return;
@@ -146,7 +192,7 @@ void divide_steps(const ProcessTrace& process, StepFacts& facts) {
   std::size_t without = 0;
   for (Step& step : facts.steps) {
     step.divided = process.activities.covers(step.begin, step.end);
-    if (!step.divided) step.parts = {}, ++without;
+    if (!step.divided) step.parts = {}, step.waited_for_batches_ns = 0, ++without;
   }
   if (without)
     facts.not_divided =

@@ -9,6 +9,10 @@
 
 namespace gputrace {
 
+// Where the host is more than a step ahead of the device, a step is what the device does for it: from the first operation that was
+// launched in it to the first of the next. Otherwise nothing is changed.
+void follow_device(const ProcessTrace& process, StepFacts& facts);
+
 // Fills `parts` of the steps of a process whose activities are known; `not_divided` says why some have none.
 void divide_steps(const ProcessTrace& process, StepFacts& facts);
 

@@ -90,6 +90,7 @@ struct Finding {
   // Device idle or busy time that would be saved, at most; 0: nothing can be said. Also in the evidence, as gain_ns.
   u64 gain_ns = 0;
   std::string site = {};  // "train.py:88 step": the line of the program that has most of it; empty: not known
+  std::optional<u64> gain_ns_per_step = {};  // nothing: no steps are known, or no gain
 };
 
 // What the numbers rest on; first in every output.

@@ -1,6 +1,6 @@
 // What devices did at each instant, and what the host did while they did nothing, for steps that are found once the run is
 // known. In time order or nearly so.
-//   · Memory: kMost spans of 16 bytes. Of longer runs slices of time at equal distances are kept, and Activities::covers()
+//   · Memory: kMost spans of 24 bytes. Of longer runs slices of time at equal distances are kept, and Activities::covers()
 //     says of which times all is known.
 //   · One thread.
 #pragma once
@@ -18,12 +18,12 @@ class ActivityLog {
   static constexpr std::size_t kMost = 1u << 20;
   static constexpr Nanos kSlices = 16;  // of the time at which it was full first
 
-  void add(Nanos begin, Nanos end, Activity what, u32 number = 0) {
+  void add(Nanos begin, Nanos end, Activity what, u32 number = 0, Nanos called = 0) {
     if (begin >= end || full_) return;
     if (made_.width != 0 && !made_.keeps(begin) && !made_.keeps(end)) return;
     constexpr Nanos kLongest = std::numeric_limits<u32>::max();
     for (; begin < end; begin += std::min(kLongest, end - begin)) {
-      made_.spans.push_back({begin, static_cast<u32>(std::min(kLongest, end - begin)),
+      made_.spans.push_back({begin, called, static_cast<u32>(std::min(kLongest, end - begin)),
                              static_cast<u32>(what) << 28 | (number & 0x0fffffffu)});
     }
     if (made_.spans.size() >= kMost) thin_out();

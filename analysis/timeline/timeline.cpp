@@ -50,6 +50,7 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       window_(reader.threads().size()),
       log_(reader.threads().size()),
       recorder_(reader.threads().size(), reader.file_size()),
+      ranges_(reader.threads().size()),
       intake_(reader, activity_, shapes_, window_, overhead_, window) {}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
@@ -159,6 +160,7 @@ TimelineFacts Timeline::finish() {
   libraries_.finish();
   if (activity_.collected && !witness_) facts_.gains = gains();
   facts_.activities = activities_.finish();
+  facts_.ranges = ranges_.finish();
   return std::move(facts_);
 }
 
@@ -207,7 +209,9 @@ void Timeline::take(DeviceOperation operation) {
     if (call) entry_at(facts_.stacks, call->stack).device_ns += static_cast<u64>(operation.end - operation.start);
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
     const u32 kernel = operation.kind == OperationKind::Kernel ? count_kernel(operation, joined) : kNone;
-    if (on_device(operation)) log_activity(operation, kernel);
+    if (on_device(operation)) log_activity(operation, kernel, call);
+    if (call && ranges_.any() && on_device(operation))
+      ranges_.ran(call->thread, call->begin, operation.start, operation.end, operation.kind == OperationKind::Kernel);
     if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) count_copy(operation, joined);
     if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
     if (facts_.library.collected && operation.kind == OperationKind::Kernel && call &&
@@ -455,7 +459,7 @@ u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joine
   return target;
 }
 
-void Timeline::log_activity(const DeviceOperation& operation, u32 kernel) {
+void Timeline::log_activity(const DeviceOperation& operation, u32 kernel, const HostOperation* call) {
   Activity what = operation.collective ? Activity::Collective : Activity::Kernel;
   if (operation.kind == OperationKind::Copy) {
     const TransferKind kind = shapes_[operation.shape].transfer;
@@ -463,7 +467,7 @@ void Timeline::log_activity(const DeviceOperation& operation, u32 kernel) {
            : kind == TransferKind::HtoD ? Activity::ToDevice
                                         : Activity::OnDevice;
   }
-  activities_.add(operation.start, operation.end, what, kernel);
+  activities_.add(operation.start, operation.end, what, kernel, call ? call->begin : 0);
 }
 
 // The newest division is the gap's.

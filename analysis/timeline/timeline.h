@@ -33,6 +33,7 @@
 #include "analysis/timeline/intake.h"
 #include "analysis/timeline/launch_window.h"
 #include "analysis/timeline/library_calls.h"
+#include "analysis/timeline/range_projection.h"
 #include "analysis/timeline/reorder_window.h"
 #include "analysis/timeline/stream_candidates.h"
 #include "analysis/timeline/stream_track.h"
@@ -71,6 +72,8 @@ class Timeline {
     overhead_.add({begin, end, thread, IdleCause::Collection});
   }
 
+  // NVTX ranges.
+  RangeProjection& ranges() { return ranges_; }
   // What operations count for.
   Targets& targets() { return targets_; }
   // Calls of vendor libraries are in the trace: their kernels are theirs. Before the first record.
@@ -136,7 +139,7 @@ class Timeline {
   void count_answer(const HostOperation& call);
   u32 count_kernel(const DeviceOperation& operation, const Joined& joined);  // its number
   void count_copy(const DeviceOperation& operation, const Joined& joined);
-  void log_activity(const DeviceOperation& operation, u32 kernel);
+  void log_activity(const DeviceOperation& operation, u32 kernel, const HostOperation* call);
   void log_gap(const IdleGap& gap);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
@@ -161,6 +164,7 @@ class Timeline {
   HostLog log_;
   TapeRecorder recorder_;
   ActivityLog activities_;
+  RangeProjection ranges_;
   OverheadLog overhead_;
   GapDivision division_;
   Intake intake_;

@@ -89,6 +89,18 @@ void TimelineFeed::own_work(u32 thread, Nanos begin, Nanos end, u64 counted) {
   happened([=](TimelineFeed& feed) { feed.timeline_.own_work(thread, begin, end, counted); });
 }
 
+void TimelineFeed::range_pushed(u32 thread, Nanos at, u32 totals) {
+  put([=](TimelineFeed& feed) { feed.timeline_.ranges().pushed(thread, at, totals); });
+}
+
+void TimelineFeed::range_popped(u32 thread, Nanos at) {
+  put([=](TimelineFeed& feed) { feed.timeline_.ranges().popped(thread, at); });
+}
+
+void TimelineFeed::ranges_lost(u32 thread, Nanos at) {
+  put([=](TimelineFeed& feed) { feed.timeline_.ranges().lost(thread, at); });
+}
+
 void TimelineFeed::function_came() {
   put([](TimelineFeed& feed) { feed.timeline_.targets().function_came(); });
 }

@@ -50,6 +50,11 @@ class TimelineFeed {
   void collective(u32 thread, Nanos begin);
   void own_work(u32 thread, Nanos begin, Nanos end, u64 counted);
 
+  // As RangeProjection has them.
+  void range_pushed(u32 thread, Nanos at, u32 totals);
+  void range_popped(u32 thread, Nanos at);
+  void ranges_lost(u32 thread, Nanos at);
+
   // As Targets has them.
   void function_came();
   void name_function(u32 function, std::string_view symbol);

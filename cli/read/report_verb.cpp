@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <regex>
 #include <set>
 
 #include "analysis/load.h"
@@ -30,8 +31,8 @@ constexpr std::size_t kTerminalRows = 10;  // of each table when no section is a
 
 struct ReportOptions {
   std::vector<std::string> paths, sections;
+  std::string format = "text", output, html, sort, rank, from, to, steps, step_range;
   bool json = false, last = false, strict = false, all = false;
-  std::string format = "text", output, html, sort, rank, from, to;
   long long top = -1, device = -1;
 
   // Without a word on tables, text is the first screen.
@@ -62,6 +63,9 @@ void add_options(OptionParser& parser, ReportOptions& options) {
   parser.number("--device", options.device, "only what this device did", "D");
   parser.text("--from", options.from, "leave out calls before T (after the first one: 500ms, 2s)", "T");
   parser.text("--to", options.to, "leave out calls from T on", "T");
+  parser.text("--steps", options.steps, "only what happened in steps A to B, from 1 (5-9, 5-, -9, 5)", "A-B");
+  parser.text("--step-range", options.step_range, "NVTX ranges whose name holds this regular expression are the steps",
+              "REGEX");
   parser.flag("--last", options.last, "only the newest run");
   parser.flag("--strict", options.strict, "exit code 4 if data are incomplete");
 }
@@ -70,6 +74,30 @@ std::vector<std::string> section_names() {
   std::vector<std::string> names;
   for (const SectionReport* report : all_reports()) names.emplace_back(report->section);
   return names;
+}
+
+// "5-9", "5-", "-9", "5".
+std::optional<std::pair<u64, u64>> parse_steps(const std::string& text) {
+  const std::size_t dash = text.find('-');
+  const auto number_in = [](const std::string& digits, u64 if_empty) -> std::optional<u64> {
+    if (digits.empty()) return if_empty;
+    if (digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
+    return std::stoull(digits);
+  };
+  const std::string first = text.substr(0, dash);
+  const std::string last = dash == std::string::npos ? first : text.substr(dash + 1);
+  const auto from = number_in(first, 1), to = number_in(last, ~u64{0});
+  if ((first.empty() && last.empty()) || !from || !to || *from == 0 || *from > *to) return std::nullopt;
+  return std::pair(*from, *to);
+}
+
+bool is_regex(const std::string& pattern) {
+  try {
+    const std::regex compiled(pattern);
+    return true;
+  } catch (const std::regex_error&) {
+    return false;
+  }
 }
 
 // What can be said against the options before anything is read. 0: nothing.
@@ -93,6 +121,12 @@ int check_options(const ReportOptions& options) {
                               "' is no duration: 500ms, 2s, 1m (ns us ms s m h; a bare number is seconds)");
     }
   }
+  if (!options.steps.empty() && !parse_steps(options.steps))
+    return fail(kUsage, "--steps: '" + options.steps + "' is none of A-B, A-, -B, A (numbers from 1)");
+  if (!options.steps.empty() && (!options.from.empty() || !options.to.empty()))
+    return fail(kUsage, "--steps and --from, --to exclude each other");
+  if (!is_regex(options.step_range))
+    return fail(kUsage, "--step-range: '" + options.step_range + "' is no regular expression");
   if (!options.from.empty() && !options.to.empty() && *parse_duration(options.from) >= *parse_duration(options.to)) {
     return fail(kUsage, "--from must be before --to");
   }
@@ -265,6 +299,8 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   load.files = files.value();
   load.last = options.last;
   if (!options.rank.empty()) load.rank = options.rank;
+  if (!options.steps.empty()) load.steps = parse_steps(options.steps);
+  load.step_pattern = options.step_range;
   if (!options.from.empty()) load.from = parse_duration(options.from);
   if (!options.to.empty()) load.to = parse_duration(options.to);
   const auto run = load_run(load);

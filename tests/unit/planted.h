@@ -133,6 +133,18 @@ class Planted {
     });
     now_ += call;
   }
+  Nanos now() const { return now_; }
+  // An operation of a framework, from `begin` until now.
+  void operation(const std::string& name, Nanos begin) {
+    const auto [known, fresh] = operations_.try_emplace(name, static_cast<u32>(operations_.size() + 1));
+    if (fresh) {
+      const u64 text = trace_.text(name);
+      trace_.add<StackFrame>(TraceBuilder::definitions(), "", 2, 2, [&](auto& r) {
+        r.function = text, r.id = known->second, r.language = static_cast<u32>(SourceLanguage::Operation);
+      });
+    }
+    trace_.add<Operation>(thread_, "", begin, now_, [&](auto& r) { r.frame = known->second, r.sequence = ~u64{0}; });
+  }
   void ask_device_pointer() { trace_.add_call(thread_, "cuMemHostGetDevicePointer_v2", now_, now_ + kUs), now_ += kUs; }
   void sleep(Nanos time) { now_ += time; }
   // CUPTI empties a buffer in the program's thread.
@@ -230,6 +242,7 @@ class Planted {
   Nanos now_ = kMs, first_ = 0, last_ = 0;
   Nanos off_ = 0, late_ = 0, copy_call_ = 4 * kUs;
   std::map<u64, Nanos> free_, events_;
+  std::map<std::string, u32> operations_;
   std::vector<Ran> ran_;
 };
 

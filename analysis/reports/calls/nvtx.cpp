@@ -7,30 +7,24 @@
 namespace gputrace {
 namespace {
 
-struct Sum {
-  NvtxRangeTotals totals;
-  bool started = false;  // with start and end, at least once
-};
-
 void fill_nvtx(const LoadedRun& run, Table& table) {
   const bool timed = device_collected(run);
   if (!timed) table.notes.push_back("device times are not known: " + why_no_device_times(run));
-  std::map<std::pair<std::string, std::string>, Sum> sums;
+  std::map<std::pair<std::string, std::string>, NvtxRangeTotals> sums;
   u64 unended = 0, names_of_others = 0;
   for (const ProcessTrace& process : run.processes) {
     for (const NvtxRangeTotals& range : process.nvtx) {
-      Sum& sum = sums[{range.range, range.domain}];
-      sum.totals.count += range.count;
-      sum.totals.total_ns += range.total_ns;
-      sum.totals.device_ns += range.device_ns;
-      sum.totals.kernels += range.kernels;
-      sum.totals.pushed = sum.totals.pushed || range.pushed;
+      NvtxRangeTotals& sum = sums[{range.range, range.domain}];
+      sum.count += range.count;
+      sum.total_ns += range.total_ns;
+      sum.device_ns += range.device_ns;
+      sum.kernels += range.kernels;
+      sum.pushed = sum.pushed || range.pushed;
       unended += range.unended;
       names_of_others += range.range == kOtherRanges;
     }
   }
-  for (const auto& [key, sum] : sums) {
-    const NvtxRangeTotals& range = sum.totals;
+  for (const auto& [key, range] : sums) {
     const bool known = timed && range.pushed;
     table.rows.push_back({key.first.empty() ? Value() : Value(key.first),
                           key.second.empty() ? Value() : Value(key.second), number(range.count), number(range.total_ns),

@@ -8,6 +8,7 @@
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
 #include "analysis/run/device_time.h"
+#include "analysis/run/input_wait.h"
 #include "analysis/run/quality.h"
 #include "analysis/steps/find_steps.h"
 #include "analysis/words/human.h"
@@ -241,6 +242,10 @@ void add_steps(const LoadedRun& run, const Add& add) {
   add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, note);
   add("step_median_ns", usual.counted ? number(usual.median_ns) : Value(), Unit::Nanos, "");
   add("step_p99_ns", usual.counted ? number(usual.p99_ns) : Value(), Unit::Nanos, "");
+  if (const auto wait = input_wait_of(facts))
+    add("step_input_ratio", wait->share(), Unit::Ratio,
+        std::string(input_verdict(wait->share())) +
+            ": waiting for the next batch, and copies to the device that nothing covers");
   for (unsigned i = 0; i < kStepCategories && usual.divided; ++i) {
     const std::string metric = std::string("step_") + step_category_name(static_cast<StepCategory>(i)) + "_ns";
     if (usual.mean_parts[i])

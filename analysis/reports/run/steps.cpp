@@ -14,6 +14,13 @@ namespace {
 constexpr double kOutlier = 1.5;  // times the median
 constexpr std::size_t kMostRows = 50'000;
 
+// In the order of the columns: what most steps have first.
+constexpr StepCategory kColumns[] = {StepCategory::Compute16,   StepCategory::Compute32,     StepCategory::ComputeOther,
+                                     StepCategory::Input,       StepCategory::Launch,        StepCategory::Host,
+                                     StepCategory::Output,      StepCategory::Other,         StepCategory::Collective,
+                                     StepCategory::Compilation, StepCategory::DeviceToDevice};
+static_assert(std::size(kColumns) == kStepCategories);
+
 // What a step that took much longer than most spent more on than most.
 Value cause_of(const Step& step, const StepStatistics& usual) {
   if (!step.counted || !step.divided || usual.divided < 4) return {};
@@ -35,7 +42,8 @@ void add_rows(const ProcessTrace& process, Table& table) {
     Row row{number(number_of++),   number(step.begin),
             number(step.length()), std::string(step_source_name(facts.source)),
             facts.confidence,      std::string(run_phase_name(step.phase))};
-    for (const u64 part : step.parts) row.push_back(step.divided ? number(part) : Value());
+    for (const StepCategory category : kColumns)
+      row.push_back(step.divided ? number(step.parts[static_cast<unsigned>(category)]) : Value());
     row.push_back(cause_of(step, usual));
     row.push_back(static_cast<i64>(process.who.pid));
     table.rows.push_back(std::move(row));
@@ -86,17 +94,17 @@ extern constexpr SectionReport steps_report = {
                 {"source", Unit::Text, Hint::Detail},
                 {"confidence", Unit::Ratio, Hint::Detail},
                 {"phase", Unit::Text},
-                {"compilation_ns", Unit::Nanos},
-                {"input_ns", Unit::Nanos},
-                {"output_ns", Unit::Nanos},
-                {"launch_ns", Unit::Nanos},
-                {"host_ns", Unit::Nanos},
-                {"device_to_device_ns", Unit::Nanos},
-                {"collective_ns", Unit::Nanos},
                 {"compute_16_ns", Unit::Nanos},
                 {"compute_32_ns", Unit::Nanos},
                 {"compute_other_ns", Unit::Nanos},
+                {"input_ns", Unit::Nanos},
+                {"launch_ns", Unit::Nanos},
+                {"host_ns", Unit::Nanos},
+                {"output_ns", Unit::Nanos},
                 {"other_ns", Unit::Nanos},
+                {"collective_ns", Unit::Nanos},
+                {"compilation_ns", Unit::Nanos},
+                {"device_to_device_ns", Unit::Nanos},
                 extra({"cause", Unit::Text}),
                 extra({"pid", Unit::Count, Hint::Detail})},
     .notes =

@@ -15,10 +15,13 @@ namespace {
 // The interface: every built section with its required columns. Only ever grows.
 const std::map<std::string, std::set<std::string>> kInterface = {
     {"overview", {"metric", "value", "unit"}},
+    {"phases", {"phase", "begin_ns", "duration_ns", "evidence"}},
+    {"input", {"stage", "total_ns", "share"}},
+    {"nvtx", {"range", "domain", "count", "total_ns", "mean_ns", "device_total_ns", "kernels"}},
     {"steps",
-     {"step", "begin_ns", "duration_ns", "source", "confidence", "phase", "compilation_ns", "input_ns", "output_ns",
-      "launch_ns", "host_ns", "device_to_device_ns", "collective_ns", "compute_16_ns", "compute_32_ns",
-      "compute_other_ns", "other_ns"}},
+     {"step", "begin_ns", "duration_ns", "source", "confidence", "phase", "compute_16_ns", "compute_32_ns",
+      "compute_other_ns", "input_ns", "launch_ns", "host_ns", "output_ns", "other_ns", "collective_ns",
+      "compilation_ns", "device_to_device_ns"}},
     {"kernels",
      {"rank",
       "kernel",

@@ -221,6 +221,15 @@ const Pattern kLoops[] = {
     {"two copies in", [](Script& s) { times(s, 60, "IIabcdef U"); }},
     {"long kernels list", [](Script& s) { times(s, 30, "Iabcdefghijklmnopqrstuvwxyz" + repeat("abz", 20) + "UW"); }},
     {"two optimizers in a turn", [](Script& s) { times(s, 60, "IabcdUefghV"); }},
+    {"a kernel at equal distances", [](Script& s) { times(s.does("IIIIIW"), 40, "IabcaO"); }},
+    {"copies and kernels by turns", [](Script& s) { times(s, 40, "IaIb IcOW"); }},
+    {"accumulated gradient, then evaluation",
+     [](Script& s) {
+       for (int epoch = 0; epoch < 3; ++epoch) {
+         times(s, 20, repeat("Iab", 4) + "cW");
+         s.does(repeat("IaO", 6));
+       }
+     }},
     {"waits in the middle too", [](Script& s) { times(s, 60, "IabWcdWefUW"); }},
     {"start-up with the same kernels", [](Script& s) { times(s.does("abxMabxMM W 500"), 60, "Iabcdef W"); }},
     {"pauses everywhere", [](Script& s) { times(s.jitters(0.3), 60, "20 I 10 a 30 b 10 c 20 d 15 U"); }},

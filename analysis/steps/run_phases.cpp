@@ -1,0 +1,97 @@
+#include "analysis/steps/run_phases.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/steps/find_steps.h"
+
+namespace gputrace {
+namespace {
+
+constexpr std::size_t kFewestCopies = 8;  // more than usual, and four times as many: saving
+constexpr double kShortBreak = 0.05;      // of a usual step: what lies between two steps is nothing of its own
+
+std::string steps_words(std::size_t count) { return count == 1 ? "1 step" : fmt::format("{} steps", count); }
+
+struct Group {
+  std::size_t first, last;  // steps, both included
+};
+
+// Steps of one phase that follow each other.
+std::vector<Group> groups_of(const std::vector<Step>& steps, Nanos longest_break) {
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    const bool goes_on =
+        i != 0 && steps[i].phase == steps[i - 1].phase && steps[i].begin - steps[i - 1].end <= longest_break;
+    if (goes_on)
+      groups.back().last = i;
+    else
+      groups.push_back({i, i});
+  }
+  return groups;
+}
+
+std::string evidence_of(const StepFacts& facts, const Group& group) {
+  const std::string steps = steps_words(group.last - group.first + 1);
+  switch (facts.steps[group.first].phase) {
+    case RunPhase::WarmUp:
+      return steps + ", 1.5 times as long as the median or longer";
+    case RunPhase::Compilation:
+      return steps + " in which machine code was loaded or compiled";
+    case RunPhase::Evaluation:
+      return steps + (facts.source == StepSource::Nvtx ? " of that name" : " that no step of the optimizer follows");
+    case RunPhase::Checkpoint:
+      return steps + " in which many more copies to the host were made than in others";
+    default:
+      return steps + ": " + facts.evidence;
+  }
+}
+
+}  // namespace
+
+void mark_checkpoints(const std::vector<LoopEvent>& events, StepFacts& facts) {
+  std::vector<std::size_t> copies(facts.steps.size());
+  std::size_t at = 0;
+  for (const LoopEvent& event : events) {
+    while (at < facts.steps.size() && facts.steps[at].end <= event.begin) ++at;
+    if (at == facts.steps.size()) break;
+    if (event.begin >= facts.steps[at].begin) copies[at] += event.kind() == LoopKind::ToHost;
+  }
+  if (copies.empty() || facts.on_device) return;
+  std::vector<std::size_t> sorted = copies;
+  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
+  const std::size_t usual = sorted[sorted.size() / 2];
+  for (std::size_t i = 0; i < copies.size(); ++i) {
+    if (facts.steps[i].phase != RunPhase::Training || copies[i] < usual + kFewestCopies || copies[i] < 4 * usual)
+      continue;
+    facts.steps[i].phase = RunPhase::Checkpoint;
+    facts.steps[i].counted = false;
+  }
+}
+
+std::vector<PhaseSpan> phases_of(const ProcessTrace& process) {
+  const StepFacts& facts = process.steps;
+  std::vector<PhaseSpan> phases;
+  if (!facts.found() || process.end == 0) return phases;
+  const Nanos usual = static_cast<Nanos>(statistics_of(facts).median_ns);
+  const auto longest_break = static_cast<Nanos>(kShortBreak * static_cast<double>(usual));
+  Nanos done = process.begin;
+  const auto add = [&](RunPhase phase, Nanos end, std::string evidence) {
+    if (end <= done) return;
+    phases.push_back({phase, done, end, std::move(evidence)});
+    done = end;
+  };
+  for (const Group& group : groups_of(facts.steps, longest_break)) {
+    const Step &first = facts.steps[group.first], &last = facts.steps[group.last];
+    if (phases.empty())
+      add(RunPhase::StartUp, first.begin, "from the first CUDA call to the first step");
+    else if (first.begin - done > longest_break)
+      add(RunPhase::Other, first.begin, "between two steps; other work than theirs");
+    add(first.phase, last.end, evidence_of(facts, group));
+  }
+  if (process.end - done > longest_break) add(RunPhase::Other, process.end, "after the last step");
+  return phases;
+}
+
+}  // namespace gputrace

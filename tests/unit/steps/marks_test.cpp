@@ -1,0 +1,177 @@
+// Steps by the marks of a framework and by NVTX ranges, from traces of planted programs; what they consist of; and what is said of a
+// loop that waits for its input.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "analysis/steps/find_steps.h"
+#include "tests/unit/finding_lookup.h"
+#include "tests/unit/planted.h"
+
+namespace gputrace {
+namespace {
+
+using namespace test;
+
+constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+constexpr const char* kOptimizer = "Optimizer.step#SGD.step";
+
+// PyTorch's loop: a batch that takes so long to load, micro-steps of one kernel each, the optimizer's.
+class Loop : public Planted {
+ public:
+  void batch(Nanos loads) {
+    const Nanos begin = now();
+    sleep(loads);
+    operation(kLoader, begin);
+  }
+  void forward() { run(4 * kUs, 100 * kUs); }
+  void update() {
+    const Nanos begin = now();
+    run(4 * kUs, 50 * kUs, 1);
+    operation(kOptimizer, begin);
+  }
+  void begins() { begins_.push_back(now()); }
+  const std::vector<Nanos>& wanted() const { return begins_; }
+
+ private:
+  std::vector<Nanos> begins_;
+};
+
+std::vector<Nanos> begins_of(const StepFacts& facts, RunPhase phase) {
+  std::vector<Nanos> begins;
+  for (const Step& step : facts.steps) {
+    if (step.phase == phase) begins.push_back(step.begin);
+  }
+  return begins;
+}
+
+TEST(MarkedSteps, OfBatchesAndAnOptimizer) {
+  Loop loop;
+  for (int i = 0; i < 20; ++i) {
+    loop.begins();
+    loop.batch(300 * kUs);
+    loop.forward();
+    loop.update();
+    loop.wait();
+  }
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(facts.source, StepSource::Framework);
+  EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+  EXPECT_EQ(facts.batches, 20u);
+  EXPECT_EQ(facts.batch_ns, 20u * 300 * kUs);
+  for (std::size_t i = 1; i < facts.steps.size(); ++i) {
+    const Step& step = facts.steps[i];
+    EXPECT_EQ(std::accumulate(step.parts.begin(), step.parts.end(), u64{0}), step.length());
+    EXPECT_EQ(step.waited_for_batches_ns, 300u * kUs);
+  }
+}
+
+TEST(MarkedSteps, AccumulateAndAreFollowedByEvaluation) {
+  Loop loop;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int i = 0; i < 10; ++i) {
+      loop.begins();
+      for (int micro = 0; micro < 4; ++micro) loop.batch(50 * kUs), loop.forward();
+      loop.update();
+      loop.wait();
+    }
+    loop.batch(10 * kUs);  // found the end of the data
+    for (int i = 0; i < 5; ++i) loop.batch(50 * kUs), loop.forward(), loop.wait();
+    loop.batch(10 * kUs);
+  }
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+  EXPECT_EQ(begins_of(facts, RunPhase::Evaluation).size(), 15u);
+}
+
+TEST(MarkedSteps, TwoOptimizersOfOneBatchAreOneStep) {
+  Loop loop;
+  for (int i = 0; i < 12; ++i) {
+    loop.begins();
+    loop.batch(100 * kUs);
+    for (int which = 0; which < 2; ++which) loop.forward(), loop.update();
+    loop.wait();
+  }
+  EXPECT_EQ(begins_of(loop.load().processes[0].steps, RunPhase::Training), loop.wanted());
+}
+
+// Without a loader the begin is where the calls between two steps of the optimizer begin anew: what waits for the loss is the end.
+TEST(MarkedSteps, OfAnOptimizerAlone) {
+  Loop loop;
+  loop.load_module(500 * kUs);
+  loop.set(20 * kUs, false);
+  for (int i = 0; i < 20; ++i) {
+    loop.begins();
+    loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    loop.forward();
+    loop.forward();
+    loop.update();
+    if (i % 5 == 0) loop.copy_to_host(64, MemoryKind::Pageable, false);
+  }
+  loop.wait();
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(facts.source, StepSource::Framework);
+  EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+}
+
+TEST(MarkedSteps, SavingIsAPhase) {
+  Loop loop;
+  for (int i = 0; i < 30; ++i) {
+    loop.batch(50 * kUs);
+    loop.forward();
+    loop.update();
+    for (int k = 0; i % 10 == 9 && k < 12; ++k) loop.copy_to_host(4096, MemoryKind::Pageable, false);
+    loop.wait();
+  }
+  const ProcessTrace process = loop.load().processes[0];
+  EXPECT_EQ(begins_of(process.steps, RunPhase::Checkpoint).size(), 3u);
+  EXPECT_EQ(statistics_of(process.steps).counted, 27u);
+  Nanos done = process.begin;
+  for (const PhaseSpan& phase : process.steps.phases) {
+    EXPECT_EQ(phase.begin, done);
+    done = phase.end;
+  }
+  EXPECT_EQ(process.steps.phases[0].phase, RunPhase::StartUp);
+}
+
+// What happens before the first step is no idle time of the loop.
+TEST(MarkedSteps, StartUpIsNotTheLoops) {
+  Loop loop;
+  loop.forward();
+  loop.wait();
+  loop.sleep(50 * kMs);
+  for (int i = 0; i < 20; ++i) {
+    loop.batch(10 * kUs);
+    loop.forward();
+    loop.update();
+    loop.wait();
+  }
+  const LoadedRun run = loop.load();
+  ASSERT_NE(run.processes[0].loop, nullptr);
+  for (const Finding& finding : find_findings(run)) EXPECT_LT(finding.gain_ns, 10u * kMs) << finding.text;
+}
+
+TEST(Findings, InputBound) {
+  for (const Nanos loads : {300 * kUs, 5 * kUs}) {
+    Loop loop;
+    for (int i = 0; i < 20; ++i) {
+      loop.batch(loads);
+      loop.forward();
+      loop.update();
+      loop.wait();
+    }
+    const auto findings = find_findings(loop.load());
+    const Finding* const finding = find(findings, "input-bound");
+    ASSERT_EQ(finding != nullptr, loads == 300 * kUs) << loads;
+    if (!finding) continue;
+    EXPECT_EQ(findings.front().id, "input-bound");
+    EXPECT_EQ(finding->severity, Severity::Problem);
+    // Of the first step's wait nothing is known but that no device had begun yet.
+    EXPECT_NEAR(static_cast<double>(finding->gain_ns), 20.0 * 300 * kUs, 310.0 * kUs);
+    ASSERT_TRUE(finding->gain_ns_per_step.has_value());
+    EXPECT_NEAR(static_cast<double>(*finding->gain_ns_per_step), 300.0 * kUs, 20.0 * kUs);
+  }
+}
+
+}  // namespace
+}  // namespace gputrace
