@@ -32,6 +32,8 @@ def test_one_file_that_asks_nobody():
         for name in ('src', 'href', 'srcset', 'action', 'data'):
             value = attributes.get(name) or ''
             check(not value or value.startswith(('#', 'data:,')), f'<{tag} {name}> leads nowhere else', value)
+    for work in ('Apache Software Foundation', 'Leon Sorokin', 'Baidu', 'Microsoft'):
+        check(work in text, f'the licence of {work} is in the page')
     data = sum(len(document.texts[name]) for name in document.texts if name.startswith('gputrace-'))
     check(len(text) - data < 1_500_000, 'the page without its data is small', len(text), data)
 
