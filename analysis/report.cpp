@@ -21,6 +21,17 @@ void keep_device(Table& table, i64 device) {
   table.rows.erase(std::remove_if(table.rows.begin(), table.rows.end(), other), table.rows.end());
 }
 
+// Rows, order and columns as asked for. False: it has not what is asked of it.
+bool choose(Table& table, const ReportRequest& request) {
+  for (const Filter& filter : request.filters) {
+    if (find_column(table.columns, filter.column) < 0) return false;
+    keep_rows(table, filter);
+  }
+  const int sort = request.sort.empty() ? -1 : find_column(table.columns, request.sort);
+  if (sort >= 0) sort_table(table, table.columns[static_cast<std::size_t>(sort)].key);
+  return request.columns.empty() || keep_columns(table, request.columns);
+}
+
 // A part that was asked for and could not be collected has already said why.
 void add_missing(Coverage& coverage, const char* section, const std::string& why) {
   auto& missing = coverage.not_collected;
@@ -54,7 +65,7 @@ Report make_report(const LoadedRun& whole, const ReportRequest& request) {
     Table table = (*section)(run);
     if (several && section->of_all_devices) of_all_devices += (of_all_devices.empty() ? "" : ", ") + table.section;
     if (request.device) keep_device(table, *request.device);
-    if (!request.sort.empty()) sort_table(table, request.sort);
+    if (!choose(table, request)) continue;
     if (request.top && table.rows.size() > request.top) {
       table.total_rows = table.rows.size();
       table.rows.resize(request.top);

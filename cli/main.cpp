@@ -13,6 +13,7 @@ namespace {
 constexpr Verb kVerbs[] = {
     {"run", "trace a program: gputrace run -- CMD", run_verb},
     {"report", "what happened, as tables: gputrace report [PATH]", report_verb},
+    {"diff", "two runs held against each other: gputrace diff BEFORE AFTER", diff_verb},
     {"export", "the events for other programs: gputrace export --format perfetto", export_verb},
     {"dump", "every record as one line of text", dump_verb},
     {"recover", "finish traces whose ring was left in a file: gputrace recover [PATH]", recover_verb},
@@ -26,7 +27,7 @@ void print_usage(std::FILE* to) {
   for (const Verb& verb : kVerbs) std::fprintf(to, "  %-8s %s\n", verb.name, verb.about);
   std::fputs(
       "\n  -h, --help     this text, and `gputrace VERB --help`\n  --version      the version\n"
-      "  --color WHEN   auto, always, never\n  -q, -v         say less, say more\n",
+      "  --color WHEN   auto, always, never\n  -q, -v         say less, say more, where a verb has it\n",
       to);
 }
 
@@ -39,15 +40,14 @@ int unknown_verb(const std::string& name) {
 
 int dispatch(const Arguments& words) {
   Globals globals;
+  Arguments of_verb;  // what stands before the verb and is its own matter
   std::size_t at = 0;
   for (; at < words.size() && words[at].size() > 1 && words[at][0] == '-'; ++at) {
     const std::string& word = words[at];
     if (word == "-h" || word == "--help") return print_usage(stdout), kOk;
     if (word == "--version") return std::puts("gputrace " GPUTRACE_VERSION), kOk;
-    if (word == "-q" || word == "--quiet")
-      globals.quiet = true;
-    else if (word == "-v" || word == "--verbose")
-      globals.verbose = true;
+    if (word == "-q" || word == "--quiet" || word == "-v" || word == "--verbose")
+      of_verb.push_back(word);
     else if (word.compare(0, 8, "--color=") == 0)
       globals.color = word.substr(8);
     else if (word == "--color" && at + 1 < words.size())
@@ -61,8 +61,9 @@ int dispatch(const Arguments& words) {
   }
   if (at == words.size()) return print_usage(stderr), kUsage;
   for (const Verb& verb : kVerbs) {
-    if (words[at] == verb.name)
-      return verb.run(Arguments(words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end()), globals);
+    if (words[at] != verb.name) continue;
+    of_verb.insert(of_verb.end(), words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end());
+    return verb.run(of_verb, globals);
   }
   return unknown_verb(words[at]);
 }

@@ -109,7 +109,8 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 struct OptionParser::Parts {
   CLI::App app;
-  explicit Parts(const std::string& about, const std::string& name) : app(about, name) {}
+  Globals& globals;
+  Parts(const std::string& about, const std::string& name, Globals& all) : app(about, name), globals(all) {}
 
   std::vector<CLI::Option*> numbers;
 
@@ -126,17 +127,18 @@ struct OptionParser::Parts {
 };
 
 OptionParser::OptionParser(const std::string& name, const std::string& about, Globals& globals)
-    : parts_(std::make_unique<Parts>(about, name)) {
+    : parts_(std::make_unique<Parts>(about, name, globals)) {
   CLI::App& app = parts_->app;
   app.set_help_flag("-h,--help", "print this help and exit");
   app.add_option("--color", globals.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
-  app.add_flag("-q,--quiet", globals.quiet, "say less");
-  app.add_flag("-v,--verbose", globals.verbose, "say more");
 }
 
 OptionParser::~OptionParser() = default;
+
+void OptionParser::quiet(const char* help) { parts_->app.add_flag("-q,--quiet", parts_->globals.quiet, help); }
+void OptionParser::verbose(const char* help) { parts_->app.add_flag("-v,--verbose", parts_->globals.verbose, help); }
 
 void OptionParser::flag(const char* names, bool& value, const char* help) { parts_->app.add_flag(names, value, help); }
 void OptionParser::text(const char* names, std::string& value, const char* help, const char* type) {
@@ -152,6 +154,9 @@ void OptionParser::number(const char* names, long long& value, const char* help,
 void OptionParser::comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type) {
   // One argument each time: what follows it is a PATH.
   parts_->app.add_option(names, values, help)->delimiter(',')->type_name(type)->allow_extra_args(false);
+}
+void OptionParser::each(const char* names, std::vector<std::string>& values, const char* help, const char* type) {
+  parts_->app.add_option(names, values, help)->type_name(type)->allow_extra_args(false);
 }
 void OptionParser::paths(std::vector<std::string>& values, const char* help) {
   parts_->app.add_option("PATH", values, help);

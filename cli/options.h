@@ -23,19 +23,23 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
 // The options of one verb, over CLI11 (which is slow to compile: options.cpp alone includes it).
-// Every parser has -h, --color, -q and -v. The variables must outlive it.
+// Every parser has -h and --color; -q and -v those for which they mean something. The variables must outlive it.
 class OptionParser {
  public:
   // `name`: "gputrace report"
   OptionParser(const std::string& name, const std::string& about, Globals& globals);
   ~OptionParser();
 
+  void quiet(const char* help);    // -q
+  void verbose(const char* help);  // -v
   void flag(const char* names, bool& value, const char* help);
   void text(const char* names, std::string& value, const char* help, const char* type);
   // --name or --name=VALUE: what `values` has; the first one is meant without a value.
   void flag_or(const char* name, std::string& value, const std::vector<std::string>& values, const char* help);
   void number(const char* names, long long& value, const char* help, const char* type);
   void comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type);
+  // One value each time it is given; commas are part of it.
+  void each(const char* names, std::vector<std::string>& values, const char* help, const char* type);
   void paths(std::vector<std::string>& values, const char* help);
   void exclude(const char* option, const char* other);
   void footer(const char* text);

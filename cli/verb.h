@@ -14,12 +14,13 @@ enum Exit : int {
   kUsage = 2,
   kNoInput = 3,     // missing, unreadable, not a trace, a newer major, nothing in it
   kIncomplete = 4,  // incomplete data under --strict
+  kExceeded = 5,    // a threshold was exceeded
   kRunUsage = 125,  // of `run`: our own failure; 126: CMD cannot be executed; 127: CMD not found
 };
 
 using Arguments = std::vector<std::string>;
 
-// What stands before the verb, or anywhere: --color, -q, -v.
+// What stands before the verb, or behind it: --color; -q and -v where the verb has them.
 struct Globals {
   std::string color = "auto";
   bool quiet = false;
@@ -35,6 +36,7 @@ struct Verb {
 int run_verb(const Arguments& arguments, Globals& globals);
 int report_verb(const Arguments& arguments, Globals& globals);
 int export_verb(const Arguments& arguments, Globals& globals);
+int diff_verb(const Arguments& arguments, Globals& globals);
 int dump_verb(const Arguments& arguments, Globals& globals);
 int env_verb(const Arguments& arguments, Globals& globals);
 int recover_verb(const Arguments& arguments, Globals& globals);

@@ -134,13 +134,13 @@ Json as_json(const Finding& finding) {
 
 }  // namespace
 
-std::string render_json(const Report& report, int indent) {
+std::string render_json(const Report& report, int indent, const char* schema) {
   Json findings = Json::array();
   for (const Finding& finding : report.findings) findings.push_back(as_json(finding));
   Writer out(indent);
   out.raw("{");
   out.key("schema", 1, true);
-  out.value("gputrace-report/1", 1);
+  out.value(schema, 1);
   out.key("coverage", 1, false);
   out.value(as_json(report.coverage), 1);
   out.key("sections", 1, false);

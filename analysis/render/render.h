@@ -14,6 +14,7 @@ struct TextStyle {
   bool utf8 = true;
   bool all_sections = false;  // sections were asked for by name: show them also when they are empty
   std::size_t rows = 0;       // rows of each table; 0: all
+  bool wide = false;          // tables as wide as they are: nothing is cut or left out
 };
 
 std::string render_text(const Report& report, const TextStyle& style);
@@ -31,7 +32,7 @@ struct ScreenStyle : TextStyle {
 std::string render_screen(const Report& report, const ScreenStyle& style);
 // Schema gputrace-report/1 (docs): always valid UTF-8; bytes that are none come as U+FFFD.
 // `indent`: blanks a level; -1: all in one line.
-std::string render_json(const Report& report, int indent = 1);
+std::string render_json(const Report& report, int indent = 1, const char* schema = "gputrace-report/1");
 // RFC 4180: a header of column keys, base units, empty for null.
 std::string render_csv(const Table& table);
 

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/render/render.h"
+#include "analysis/table/choose.h"
 #include "analysis/words/human.h"
 #include "analysis/words/safe_text.h"
 
@@ -100,12 +101,6 @@ class TextRenderer {
                note = static_cast<std::size_t>(table.column("note"));
     std::map<std::string, std::string> missing;
     std::size_t widest = 0, named = 14;  // columns of the numbers, of the names
-    const auto unit_of = [](const std::string& name) {
-      for (const Unit known : {Unit::Nanos, Unit::Bytes, Unit::Count, Unit::Ratio, Unit::BytesPerSecond}) {
-        if (name == unit_name(known)) return known;
-      }
-      return Unit::None;
-    };
     std::vector<std::array<std::string, 3>> lines;
     for (const Row& row : table.rows) {
       const std::string name = human(row[metric], Unit::Text);
@@ -129,32 +124,27 @@ class TextRenderer {
     out_ += "\n";
   }
 
+  static Unit unit_of(const std::string& name) {
+    for (const Unit known : {Unit::Nanos, Unit::Bytes, Unit::Count, Unit::Ratio, Unit::BytesPerSecond}) {
+      if (name == unit_name(known)) return known;
+    }
+    return Unit::None;
+  }
+
+  // A column without a unit takes that of the row, where rows have one.
+  static Column typed(const Table& table, const Row& row, std::size_t column) {
+    const int unit = table.columns[column].unit == Unit::None ? table.column("unit") : -1;
+    Column typed = table.columns[column];
+    if (unit >= 0) typed.unit = unit_of(human(row[static_cast<std::size_t>(unit)], Unit::Text));
+    return typed;
+  }
+
   // A metric stands alone: "copy_bytes" is no "copy", "kernel_ns" no "kernel".
   static std::string label(const std::string& key) {
-    const std::string words = heading(key);
+    const std::string words = heading_of(key);
     if (words.size() == key.size() || words.find(' ') != std::string::npos) return words;
     const std::string unit = key.substr(words.size());
     return words + (unit == "_ns" ? " time" : unit == "_bytes" ? " bytes" : "");
-  }
-
-  static std::string heading(std::string key) {
-    for (const char* suffix : {"_ns", "_bytes", "_ratio"}) {
-      const std::string tail = suffix;
-      if (key.size() > tail.size() && key.compare(key.size() - tail.size(), tail.size(), tail) == 0)
-        key.resize(key.size() - tail.size());
-    }
-    std::replace(key.begin(), key.end(), '_', ' ');
-    return key;
-  }
-
-  // Of two columns with one heading the ratio says that it is one: "busy", "busy ratio".
-  static std::string heading(const Table& table, std::size_t column) {
-    std::string own = heading(table.columns[column].key);
-    for (std::size_t c = 0; c < table.columns.size(); ++c) {
-      if (c == column || table.columns[column].unit != Unit::Ratio) continue;
-      if (heading(table.columns[c].key) == own) return own + " ratio";
-    }
-    return own;
   }
 
   void title(const Table& table) {
@@ -175,17 +165,47 @@ class TextRenderer {
     std::vector<std::string> empty, narrow;  // not shown: no value at all; no room
   };
 
-  Layout lay_out(const Table& table, const std::vector<std::vector<std::string>>& cells) {
+  // A unit that all cells of a column share stands in its heading, once: "total us", "share %".
+  static std::vector<std::string> lift_units(const Table& table, std::vector<std::vector<std::string>>& cells) {
+    std::vector<std::string> headings;
+    for (std::size_t c = 0; c < table.columns.size(); ++c) {
+      headings.push_back(heading_of(table.columns, c) + (table.columns[c].approximate ? "~" : ""));
+      const Unit unit = table.columns[c].unit;
+      if (unit != Unit::Nanos && unit != Unit::Bytes && unit != Unit::Ratio && unit != Unit::BytesPerSecond) continue;
+      std::string shared;
+      bool same = true;
+      for (std::size_t r = 0; r < cells.size(); ++r) {
+        const auto& row = cells[r];
+        const std::size_t at = row[c].rfind(' ');
+        same = same && !std::holds_alternative<Parts>(table.rows[r][c]);  // several numbers, each with its own
+        if (row[c] == "-") continue;
+        const std::string own = at == std::string::npos ? "" : row[c].substr(at);
+        same = same && !own.empty() && (shared.empty() || own == shared);
+        shared = own;
+      }
+      if (!same || shared.empty()) continue;
+      headings.back() += shared;
+      for (auto& row : cells) {
+        if (row[c] != "-") row[c].resize(row[c].size() - shared.size());
+      }
+    }
+    return headings;
+  }
+
+  Layout lay_out(const Table& table, const std::vector<std::string>& headings,
+                 const std::vector<std::vector<std::string>>& cells) {
+    constexpr std::size_t kEndless = 1u << 20;
+    const std::size_t room = style_.wide ? kEndless : style_.width;
     Layout layout;
     for (std::size_t c = 0; c < table.columns.size(); ++c) {
       if (table.columns[c].hint == Hint::Detail) continue;
       const bool any = table.rows.empty() || std::any_of(table.rows.begin(), table.rows.end(),
                                                          [c](const Row& row) { return !is_null(row[c]); });
       if (!any) {
-        layout.empty.push_back(heading(table, c));
+        layout.empty.push_back(heading_of(table.columns, c));
         continue;
       }
-      std::size_t width = display_width(heading(table, c)) + (table.columns[c].approximate ? 1 : 0);
+      std::size_t width = display_width(headings[c]);
       for (const auto& row : cells) width = std::max(width, display_width(row[c]));
       layout.columns.push_back(c);
       layout.widths.push_back(width);
@@ -197,12 +217,12 @@ class TextRenderer {
     };
     const auto shrink_names = [&](std::size_t least) {
       for (std::size_t i = 0; i < layout.columns.size(); ++i) {
-        if (!takes_the_rest(table.columns[layout.columns[i]]) || total() <= style_.width) continue;
-        const std::size_t over = total() - style_.width;
+        if (!takes_the_rest(table.columns[layout.columns[i]]) || total() <= room) continue;
+        const std::size_t over = total() - room;
         std::size_t floor = std::min(layout.widths[i], least);
         if (table.columns[layout.columns[i]].hint ==
             Hint::Kernel) {  // without their parameters most names are shorter still
-          std::size_t longest = display_width(heading(table, layout.columns[i]));
+          std::size_t longest = display_width(headings[layout.columns[i]]);
           for (const auto& row : cells)
             longest = std::max(longest, display_width(shorten_signature(row[layout.columns[i]], floor, mark_)));
           floor = std::min(floor, longest);
@@ -211,8 +231,7 @@ class TextRenderer {
       }
     };
     shrink_names(kNarrowName);
-    while (layout.columns.size() > 2 &&
-           total() > style_.width) {  // columns go from the right, the ordering one and names stay
+    while (layout.columns.size() > 2 && total() > room) {  // columns go from the right, the ordering one and names stay
       std::size_t victim = layout.columns.size();
       for (std::size_t i = layout.columns.size(); i-- > 1;) {
         const Column& column = table.columns[layout.columns[i]];
@@ -221,7 +240,7 @@ class TextRenderer {
         break;
       }
       if (victim == layout.columns.size()) break;
-      layout.narrow.insert(layout.narrow.begin(), heading(table, layout.columns[victim]));
+      layout.narrow.insert(layout.narrow.begin(), heading_of(table.columns, layout.columns[victim]));
       layout.columns.erase(layout.columns.begin() + static_cast<std::ptrdiff_t>(victim));
       layout.widths.erase(layout.widths.begin() + static_cast<std::ptrdiff_t>(victim));
     }
@@ -249,10 +268,11 @@ class TextRenderer {
       auto& row = cells.emplace_back();
       for (std::size_t c = 0; c < table.columns.size(); ++c) {
         const std::string before = table.columns[c].hint == Hint::Tree ? indent_of(table, table.rows[r]) : "";
-        row.push_back(before + cell_text(table.rows[r][c], table.columns[c]));
+        row.push_back(before + cell_text(table.rows[r][c], typed(table, table.rows[r], c)));
       }
     }
-    const Layout layout = lay_out(table, cells);
+    const std::vector<std::string> headings = lift_units(table, cells);
+    const Layout layout = lay_out(table, headings, cells);
     same_form(table, layout, cells);
     tell_apart(table, layout, cells);
     title(table);
@@ -263,8 +283,7 @@ class TextRenderer {
     std::string head;
     for (std::size_t i = 0; i < layout.columns.size(); ++i) {
       const Column& column = table.columns[layout.columns[i]];
-      cell(head, heading(table, layout.columns[i]) + (column.approximate ? "~" : ""), layout.widths[i], column,
-           i + 1 == layout.columns.size());
+      cell(head, headings[layout.columns[i]], layout.widths[i], column, i + 1 == layout.columns.size());
     }
     out_ += std::string(kIndent, ' ') + paint("2", head) + "\n";
     for (const auto& row : cells) {
@@ -286,7 +305,7 @@ class TextRenderer {
     }
     if (!layout.empty.empty()) paragraph("  ", "not known here: " + list(layout.empty), 4);
     if (!layout.narrow.empty())
-      paragraph("  ", "no room for: " + list(layout.narrow) + " (wider terminal, or --format json)", 4);
+      paragraph("  ", "no room for: " + list(layout.narrow) + " (wider terminal, or --wide)", 4);
     out_ += "\n";
   }
 
@@ -341,7 +360,7 @@ class TextRenderer {
       bool hidden = false;
       for (std::size_t c = 0; c < table.columns.size() && subject.size() < clause.size(); ++c) {
         const std::string& key = table.columns[c].key;
-        if (subject != key && subject != heading(table, c)) continue;
+        if (subject != key && subject != heading_of(table.columns, c)) continue;
         hidden = std::find(layout.columns.begin(), layout.columns.end(), c) == layout.columns.end();
         break;
       }

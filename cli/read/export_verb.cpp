@@ -33,6 +33,7 @@ void add_options(OptionParser& parser, ExportOptions& options) {
   parser.text("--rank", options.rank, "only processes of this rank", "R");
   parser.text("--from", options.from, "leave out what begins before T (after the first record: 500ms, 2s)", "T");
   parser.text("--to", options.to, "leave out what begins from T on", "T");
+  parser.quiet("no word on how far it is and what was written");
   std::string footer = "Formats and who reads them:\n";
   for (const ExportFormat* format : all_exports())
     footer += fmt::format("  {:<11} {}\n", format->name, format->readers);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
-#include <regex>
 #include <set>
 
 #include "analysis/load.h"
@@ -14,138 +13,22 @@
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "analysis/run/devices.h"
+#include "analysis/words/human.h"
 #include "analysis/words/safe_text.h"
+#include "base/clock.h"
 #include "base/fd.h"
-#include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_directory.h"
 #include "cli/places.h"
 #include "cli/read/last_writes.h"
 #include "cli/read/pager.h"
+#include "cli/read/report_options.h"
 #include "cli/read/report_page.h"
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kTerminalRows = 10;  // of each table when no section is asked for
-
-struct ReportOptions {
-  std::vector<std::string> paths, sections;
-  std::string format = "text", output, html, sort, rank, from, to, steps, step_range;
-  bool json = false, last = false, strict = false, all = false;
-  long long top = -1, device = -1;
-
-  // Without a word on tables, text is the first screen.
-  bool first_screen() const { return format == "text" && !all && sections.empty() && top < 0 && sort.empty(); }
-};
-
-template <typename Wanted>
-std::string words_of_sections(Wanted&& wanted) {
-  std::string words;
-  for (const SectionReport* report : all_reports()) {
-    if (wanted(report->section)) words += (words.empty() ? "" : " ") + std::string(report->section);
-  }
-  return words;
-}
-
-void add_options(OptionParser& parser, ReportOptions& options) {
-  parser.paths(options.paths, "traces or directories of traces; none: the newest gputrace-* directory here");
-  parser.flag("--all", options.all, "all sections, through a pager on a terminal; without it the first screen");
-  const std::string sections = "sections, by comma: " + words_of_sections([](const std::string&) { return true; });
-  parser.comma_list("--section", options.sections, sections.c_str(), "S[,S]");
-  parser.text("--format", options.format, "text, json, csv or html", "FORMAT");
-  parser.flag("--json", options.json, "the same as --format json");
-  parser.text("--html", options.html, "write the page, one file that needs no network, to FILE", "FILE");
-  parser.text("-o,--output", options.output, "write to FILE", "FILE");
-  parser.number("--top", options.top, "rows of each table; 0: all", "N");
-  parser.text("--sort", options.sort, "order by this column, largest first", "COLUMN");
-  parser.text("--rank", options.rank, "only processes of this rank", "R");
-  parser.number("--device", options.device, "only what this device did", "D");
-  parser.text("--from", options.from, "leave out calls before T (after the first one: 500ms, 2s)", "T");
-  parser.text("--to", options.to, "leave out calls from T on", "T");
-  parser.text("--steps", options.steps, "only what happened in steps A to B, from 1 (5-9, 5-, -9, 5)", "A-B");
-  parser.text("--step-range", options.step_range, "NVTX ranges whose name holds this regular expression are the steps",
-              "REGEX");
-  parser.flag("--last", options.last, "only the newest run");
-  parser.flag("--strict", options.strict, "exit code 4 if data are incomplete");
-}
-
-std::vector<std::string> section_names() {
-  std::vector<std::string> names;
-  for (const SectionReport* report : all_reports()) names.emplace_back(report->section);
-  return names;
-}
-
-// "5-9", "5-", "-9", "5".
-std::optional<std::pair<u64, u64>> parse_steps(const std::string& text) {
-  const std::size_t dash = text.find('-');
-  const auto number_in = [](const std::string& digits, u64 if_empty) -> std::optional<u64> {
-    if (digits.empty()) return if_empty;
-    if (digits.size() > 9 || digits.find_first_not_of("0123456789") != std::string::npos) return std::nullopt;
-    return std::stoull(digits);
-  };
-  const std::string first = text.substr(0, dash);
-  const std::string last = dash == std::string::npos ? first : text.substr(dash + 1);
-  const auto from = number_in(first, 1), to = number_in(last, ~u64{0});
-  if ((first.empty() && last.empty()) || !from || !to || *from == 0 || *from > *to) return std::nullopt;
-  return std::pair(*from, *to);
-}
-
-bool is_regex(const std::string& pattern) {
-  try {
-    const std::regex compiled(pattern);
-    return true;
-  } catch (const std::regex_error&) {
-    return false;
-  }
-}
-
-// What can be said against the options before anything is read. 0: nothing.
-int check_options(const ReportOptions& options) {
-  const std::vector<std::string> formats = {"text", "json", "csv", "html"};
-  if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
-    return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv, html" +
-                            did_you_mean(options.format, formats));
-  }
-  for (const std::string& section : options.sections) {
-    if (find_report(section)) continue;
-    return fail(kUsage, "unknown section '" + section + "'" + did_you_mean(section, section_names()));
-  }
-  if (options.format == "csv" && options.sections.size() != 1)
-    return fail(kUsage, "csv is one section at a time: add --section NAME");
-  if (options.top < -1) return fail(kUsage, "--top: a number of rows, 0 or more");
-  if (options.device < -1) return fail(kUsage, "--device: a number of a device, 0 or more");
-  for (const auto& [name, value] : {std::pair{"--from", &options.from}, std::pair{"--to", &options.to}}) {
-    if (!value->empty() && !parse_duration(*value)) {
-      return fail(kUsage, std::string(name) + ": '" + *value +
-                              "' is no duration: 500ms, 2s, 1m (ns us ms s m h; a bare number is seconds)");
-    }
-  }
-  if (!options.steps.empty() && !parse_steps(options.steps))
-    return fail(kUsage, "--steps: '" + options.steps + "' is none of A-B, A-, -B, A (numbers from 1)");
-  if (!options.steps.empty() && (!options.from.empty() || !options.to.empty()))
-    return fail(kUsage, "--steps and --from, --to exclude each other");
-  if (!is_regex(options.step_range))
-    return fail(kUsage, "--step-range: '" + options.step_range + "' is no regular expression");
-  if (!options.from.empty() && !options.to.empty() && *parse_duration(options.from) >= *parse_duration(options.to)) {
-    return fail(kUsage, "--from must be before --to");
-  }
-  return 0;
-}
-
-// A column that no section has is a mistake.
-int check_sort(const ReportOptions& options) {
-  if (options.sort.empty()) return 0;
-  std::vector<std::string> keys;
-  for (const SectionReport* report : all_reports()) {
-    const auto& asked = options.sections;
-    if (!asked.empty() && std::find(asked.begin(), asked.end(), report->section) == asked.end()) continue;
-    for (const SectionColumn& column : report->columns) keys.emplace_back(column.key);
-  }
-  if (std::find(keys.begin(), keys.end(), options.sort) != keys.end()) return 0;
-  return fail(kUsage, "--sort: no column '" + options.sort + "'" +
-                          (options.sections.empty() ? "" : " in these sections") + did_you_mean(options.sort, keys));
-}
 
 // A device that no process used is a mistake, like a rank that no process has.
 int check_device(const ReportOptions& options, const LoadedRun& run) {
@@ -201,6 +84,7 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   style.color = terminal.color;
   style.utf8 = terminal.utf8;
   style.all_sections = !options.sections.empty();
+  style.wide = options.wide;
   if (options.sections.empty()) keep_what_is_shown(report);
   std::string text = render_text(report, style);
   if (options.sections.empty() && !globals.quiet) {
@@ -208,22 +92,11 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
     const auto there = [&absent](const std::string& section) {
       return std::none_of(absent.begin(), absent.end(), [&section](const auto& item) { return item.what == section; });
     };
-    text += wrapped("More:", " --section NAME (" + words_of_sections(there) + "), --top 0 for all rows, --json", 6,
-                    style.width);
+    text += wrapped(
+        "More:", " --section NAME (" + words_of_sections(section_names(), there) + "), --top 0 for all rows, --json", 6,
+        style.width);
   }
   return text;
-}
-
-int write_report(const ReportOptions& options, const Globals& globals, Report& report) {
-  const std::string text = render(options, globals, report);
-  std::optional<Pager> pager;
-  if (options.all && options.format == "text" && options.output.empty()) pager.emplace();
-  Output output(options.output);
-  if (!output.open()) return kRuntimeError;
-  output.write(text);
-  const int code = output.close();
-  if (pager) pager->finish();
-  return code;
 }
 
 std::string folder_of(const std::string& path) {
@@ -264,11 +137,35 @@ void warn_of_what_is_beside(const LoadedRun& run) {
   }
 }
 
+void say_what_was_read(const LoadedRun& run, Nanos took) {
+  u64 records = 0, bytes = 0;
+  for (const ProcessTrace& process : run.processes) {
+    records += process.records;
+    bytes += process.who.file_bytes;
+    say(process.who.file + ": " + counted(process.records, "record") + ", " + human_bytes(process.who.file_bytes));
+  }
+  const double seconds = static_cast<double>(took) / 1e9;
+  say(fmt::format("{} in {} read in {:.2f} s ({:.1f} M records/s)", counted(records, "record"), human_bytes(bytes),
+                  seconds, static_cast<double>(records) / 1e6 / std::max(seconds, 1e-9)));
+}
+
 // Everything that is missing, in a sentence; empty: nothing.
 std::string what_is_missing(const Report& report) {
   std::string text;
   for (const std::string& clause : report.coverage.missing) text += (text.empty() ? "" : "; ") + clause;
   return text;
+}
+
+int write_report(const ReportOptions& options, const Globals& globals, Report& report) {
+  const std::string text = render(options, globals, report);
+  std::optional<Pager> pager;
+  if (options.all && options.format == "text" && options.output.empty()) pager.emplace();
+  Output output(options.output);
+  if (!output.open()) return kRuntimeError;
+  output.write(text);
+  const int code = output.close();
+  if (pager) pager->finish();
+  return code;
 }
 
 }  // namespace
@@ -289,8 +186,13 @@ int report_verb(const Arguments& arguments, Globals& globals) {
     options.output = options.html;
   }
   if (options.format == "html" && !has_page()) return kRuntimeError;
-  if (const int code = check_options(options)) return code;
-  if (const int code = check_sort(options)) return code;
+  if (const int code = check(options)) return code;
+  if (options.lists_columns()) {
+    Output output(options.output);
+    if (!output.open()) return kRuntimeError;
+    output.write(list_of_columns(options));
+    return output.close();
+  }
 
   const auto files = find_trace_files(options.paths);
   if (!files) return fail(kNoInput, files.error().message);
@@ -303,8 +205,10 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   load.step_pattern = options.step_range;
   if (!options.from.empty()) load.from = parse_duration(options.from);
   if (!options.to.empty()) load.to = parse_duration(options.to);
+  const Nanos began = monotonic_nanos();
   const auto run = load_run(load);
   if (!run) return fail(kNoInput, run.error().message);
+  if (globals.verbose) say_what_was_read(run.value(), monotonic_nanos() - began);
   for (const std::string& unread : run.value().unread) warn(unread);
 
   warn_of_what_is_beside(run.value());
@@ -313,6 +217,8 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   ReportRequest request;
   request.sections = options.sections;
   request.sort = options.sort;
+  request.filters = options.filters;
+  request.columns = options.columns;
   if (options.device >= 0) request.device = options.device;
   if (options.top >= 0) request.top = static_cast<std::size_t>(options.top);
   Report report = make_report(run.value(), request);

@@ -154,6 +154,7 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   TraceOptions options;
   bool afresh = false, allow_shared = false;
   add_trace_options(parser, options);
+  parser.quiet("not a word of ours on how it went and where the traces are");
   parser.flag("--allow-shared-dir", allow_shared, "write into a directory that other users own or may write to");
   parser.flag("-f,--force", afresh, "remove the traces that are in the output directory already");
   parser.footer(

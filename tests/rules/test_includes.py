@@ -63,6 +63,7 @@ ROOMS = {
         'gains': {'table', 'words', 'facts', 'run'},
         'findings': {'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps', 'gains'},
         'render': {'table', 'words'},
+        'diff': {'table', 'words'},
         '': {'table', 'words', 'facts', 'run', 'read', 'timeline', 'pass', 'kernels', 'steps', 'reports', 'findings'},
         'export': {'', 'facts', 'gaps', 'names', 'read', 'run', 'timeline', 'words'},
         'page': {'table', 'names', 'words', 'facts', 'run', 'render', 'export'},

@@ -44,7 +44,7 @@ def test_instants_are_those_of_from():
     sections = report(train(), 'idle', 'run')['sections']
     first = sections['run']['rows'][0]['begin_ns']
     gap = sections['idle']['rows'][0]
-    shown = f"{(gap['begin_ns'] - first) / 1e9:.6f} s"
+    shown = f"{(gap['begin_ns'] - first) / 1e9:.6f} "
     check(shown in text('--section', 'idle'), f'the begin of the longest gap is {shown}', text('--section', 'idle'))
     # A window keeps the origin.
     later = report(train(), 'idle', options=('--from', '1us'))['sections']['idle']['rows']
@@ -59,16 +59,47 @@ def test_notes_speak_of_what_is_shown():
         check_equal('waves = ' in shown, 'waves' in heading.split(), f'the note on waves at {width} columns')
 
 
+def test_rows_and_columns_as_asked():
+    every = report(train(), 'kernels')['sections']['kernels']['rows']
+    gemms = [row for row in every if 'gemm' in row['kernel']]
+    limit = sorted(row['total_ns'] or 0 for row in every)[len(every) // 2]
+    said = report(train(), 'kernels', options=('--filter', 'kernel~GEMM', '--filter', f'total>={limit}ns', '--columns', 'symbol,total_ns', '--sort', 'total'))['sections']['kernels']
+    check_equal([column['key'] for column in said['columns']], ['symbol', 'total_ns'], 'columns')
+    check_equal(said['rows'], [{'symbol': row['symbol'], 'total_ns': row['total_ns']} for row in sorted(gemms, key=lambda row: -(row['total_ns'] or 0)) if (row['total_ns'] or 0) >= limit], 'rows')
+    lines = text('--section', 'kernels', '--columns', 'total,name', '--filter', 'kernel~gemm').splitlines()
+    head = [line.startswith('Kernels') for line in lines].index(True) + 1
+    check(re.fullmatch(r'  total( us| ms)?\s+name', lines[head]), 'headings, in the order that was asked for', lines[head])
+    check_equal(gputrace('report', train(), '--section', 'kernels', '--format', 'csv', '--columns', 'total,launches')[0].splitlines()[0], 'total_ns,launches', 'csv')
+    listed = gputrace('report', '--section', 'kernels', '--columns', 'help')[0]
+    check(all(re.search(rf'^  {column["key"]} ', listed, re.M) for column in report(train(), 'kernels')['sections']['kernels']['columns']), 'all columns are listed', listed)
+
+
+def test_wide_tables_have_whole_names_and_every_column():
+    wide = text('--section', 'kernels', '--wide', width=80)
+    check('no room for' in text('--section', 'kernels', width=80) and 'no room for' not in wide, 'every column', wide)
+
+
+def test_quiet_and_verbose_mean_something():
+    check('next:' in text() and 'next:' not in text('-q'), '-q')
+    path = glob.glob(os.path.join(train(), '*.gtrace'))[0]
+    check(f'{path}: ' in gputrace('report', train(), '-v')[1] and gputrace('report', train())[1] == '', '-v says what was read')
+    for verb in ('dump', 'env', 'doctor'):
+        code, out, err = gputrace(verb, '-v', rc=None)
+        check(code == 2 and "unknown option '-v'" in err, f'{verb} has none', err)
+
+
 def test_questions_that_cannot_be_answered():
     for code, words, options in (
             (2, "unknown section 'kernel', did you mean 'kernels'?", ('--section', 'kernel')),
             (2, "unknown section 'turns'", ('--section', 'turns')),
-            (2, "unknown option '--html'", ('--html', 'page.html')),
-            (2, "'html' is none of text, json, csv", ('--format', 'html')),
             (2, "--top: 'x' is no number", ('--top', 'x')),
             (2, '--top: a number of rows', ('--top', '-3')),
             (2, "--device: 'gpu0' is no number", ('--device', 'gpu0')),
             (2, "--sort: no column 'totl_ns', did you mean 'total_ns'?", ('--sort', 'totl_ns')),
+            (2, "--columns: no column 'nam' in these sections, did you mean 'name'?", ('--section', 'kernels', '--columns', 'nam')),
+            (2, "--filter: no column 'kern", ('--filter', 'kernel name~x')),
+            (2, "--filter: 'kernel' is no condition", ('--filter', 'kernel')),
+            (2, "--filter: 'long' is no number (units: ns us ms s m h)", ('--section', 'kernels', '--filter', 'total_ns>long')),
             (2, 'csv is one section at a time', ('--format', 'csv')),
             (2, "'xml' is none of text, json, csv", ('--format', 'xml')),
             (2, "--from: 'noon' is no duration", ('--from', 'noon')),

@@ -7,9 +7,12 @@
 #include <random>
 #include <set>
 
+#include "analysis/diff/diff.h"
+#include "analysis/export/lanes.h"
 #include "analysis/facts/distribution.h"
 #include "analysis/names/demangle.h"
 #include "analysis/render/render.h"
+#include "analysis/table/choose.h"
 #include "analysis/words/human.h"
 #include "analysis/words/safe_text.h"
 #include "trace/record.h"
@@ -166,8 +169,8 @@ TEST(Render, TextNamesUnitsAndWhatIsNotKnown) {
   style.width = 80;
   const std::string text = render_text(small_report(), style);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
-  for (const char* piece : {"2 processes, 1,234,567 records, 3 dropped", "1.235 ms", "1.500 KiB", "25.0 %",
-                            "not known here: none", "not collected: device: not built", "c\\xff"}) {
+  for (const char* piece : {"2 processes, 1,234,567 records, 3 dropped", "total ms", "1.235", "share %", "25.0",
+                            "1.500 KiB", "not known here: none", "not collected: device: not built", "c\\xff"}) {
     EXPECT_NE(text.find(piece), std::string::npos) << piece << "\n" << text;
   }
   for (const std::size_t width : {20u, 40u, 60u}) {
@@ -192,8 +195,8 @@ TEST(Render, InstantsAreTextFromTheFirstRecordOn) {
   table.title = "Gaps";
   table.columns = {{"begin_ns", Unit::Nanos}, {"duration_ns", Unit::Nanos}};
   table.rows = {{i64{22'488'000'001'500}, i64{2000}}};
-  EXPECT_NE(rendered(table, 80, 22'488'000'000'000).find("0.000002 s  2.000 us"), std::string::npos);
-  EXPECT_NE(rendered(table, 80).find("22488.000002 s  2.000 us"), std::string::npos);
+  EXPECT_NE(rendered(table, 80, 22'488'000'000'000).find("0.000002        2.000"), std::string::npos);
+  EXPECT_NE(rendered(table, 80).find("begin s  duration us\n  22488.000002        2.000"), std::string::npos);
 }
 
 TEST(Render, ASentenceGoesOnOverSeveralLines) {
@@ -245,7 +248,7 @@ TEST(Render, ColumnsOfOneHeadingAreToldApart) {
   table.title = "Streams";
   table.columns = {{"busy_ns", Unit::Nanos}, {"busy_ratio", Unit::Ratio}, {"peak_ratio", Unit::Ratio}};
   table.rows = {{i64{1000}, 0.5, 0.25}};
-  EXPECT_EQ(rendered(table, 80), "Streams\n      busy  busy ratio    peak\n  1.000 us      50.0 %  25.0 %\n\n");
+  EXPECT_EQ(rendered(table, 80), "Streams\n  busy us  busy ratio %  peak %\n    1.000          50.0    25.0\n\n");
 }
 
 TEST(Render, ATableOfNothingKnownIsEmpty) {
@@ -351,6 +354,128 @@ TEST(Screen, LossAndWhatWasNotMeasuredAreSaid) {
   EXPECT_NE(text.find("Absent   device (why: --section quality)\n"), std::string::npos) << text;
   EXPECT_NE(text.find("next:  gputrace report --all\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("Device "), std::string::npos) << text;  // nothing about it is in the tables
+}
+
+Table kernels_table() {
+  Table table;
+  table.section = "kernels", table.title = "Kernels";
+  table.columns = {{"kernel", Unit::Text, Hint::Kernel},
+                   {"total_ns", Unit::Nanos},
+                   {"share", Unit::Ratio},
+                   {"launches", Unit::Count},
+                   {"tensor_core", Unit::Boolean},
+                   {"symbol", Unit::Text, Hint::Detail}};
+  table.rows = {{std::string("Gemm_a"), i64{5000}, 0.5, i64{10}, true, std::string("_a")},
+                {std::string("gemm_b"), i64{3000}, 0.3, i64{2}, false, std::string("_b")},
+                {std::string("relu"), {}, {}, i64{7}, {}, std::string("_r")}};
+  return table;
+}
+
+std::vector<std::string> kept(const std::string& condition) {
+  Table table = kernels_table();
+  const auto filter = parse_filter(condition);
+  if (!filter) return {filter.error().message};
+  keep_rows(table, filter.value());
+  std::vector<std::string> names;
+  for (const Row& row : table.rows) names.push_back(std::get<std::string>(row[0]));
+  return names;
+}
+
+TEST(Choose, RowsByACondition) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(kept("kernel~GEMM"), (Names{"Gemm_a", "gemm_b"}));
+  EXPECT_EQ(kept("kernel!~gemm"), (Names{"relu"}));
+  EXPECT_EQ(kept("kernel = relu"), (Names{"relu"}));
+  EXPECT_EQ(kept("total_ns>=5us"), (Names{"Gemm_a"}));
+  EXPECT_EQ(kept("total<5000"), (Names{"gemm_b"}));  // what is not known agrees with nothing
+  EXPECT_EQ(kept("share>30%"), (Names{"Gemm_a"}));
+  EXPECT_EQ(kept("share>=0.3"), (Names{"Gemm_a", "gemm_b"}));
+  EXPECT_EQ(kept("launches!=7"), (Names{"Gemm_a", "gemm_b"}));
+  EXPECT_EQ(kept("tensor core=yes"), (Names{"Gemm_a"}));
+  EXPECT_EQ(kept("total="), (Names{"relu"}));
+  EXPECT_EQ(kept("total!="), (Names{"Gemm_a", "gemm_b"}));
+  EXPECT_NE(kept("kernel")[0].find("is no condition"), std::string::npos);
+  EXPECT_NE(kept("kernel!gemm")[0].find("stands before"), std::string::npos);
+  const Column time{"total_ns", Unit::Nanos};
+  EXPECT_FALSE(wrong_value(parse_filter("total>1ms").value(), time));
+  EXPECT_NE(wrong_value(parse_filter("total>soon").value(), time)->find("units: ns us ms"), std::string::npos);
+}
+
+TEST(Choose, ColumnsByKeyOrHeading) {
+  Table table = kernels_table();
+  EXPECT_EQ(find_column(table.columns, "Total"), 1);
+  EXPECT_EQ(find_column(table.columns, "tensor core"), 4);
+  EXPECT_EQ(find_column(table.columns, "nothing"), -1);
+  EXPECT_FALSE(keep_columns(table, {"nothing"}));
+  EXPECT_TRUE(keep_columns(table, {"symbol", "total", "nothing"}));
+  EXPECT_EQ(rendered(table, 80),
+            "Kernels\n  symbol  total us\n  _a         5.000\n  _b         3.000\n  _r             -\n\n");
+}
+
+TEST(Render, WideCutsNothing) {
+  Table table = kernels_table();
+  const std::string name(200, 'k');
+  table.rows[0][0] = name;
+  Report report;
+  report.tables = {table};
+  TextStyle style;
+  style.width = 60;
+  EXPECT_EQ(render_text(report, style).find(name), std::string::npos);
+  style.wide = true;
+  EXPECT_NE(render_text(report, style).find(name), std::string::npos);
+}
+
+Report run_of(const std::vector<i64>& steps, const std::vector<std::pair<std::string, i64>>& kernels) {
+  Report report;
+  Table step_table;
+  step_table.section = "steps";
+  step_table.columns = {{"step", Unit::Count}, {"duration_ns", Unit::Nanos}};
+  for (const i64 length : steps) step_table.rows.push_back({number(step_table.rows.size()), length});
+  Table kernel_table;
+  kernel_table.section = "kernels";
+  kernel_table.columns = {{"kernel", Unit::Text}, {"total_ns", Unit::Nanos}, {"launches", Unit::Count}};
+  for (const auto& [name, total] : kernels) kernel_table.rows.push_back({name, total, i64{10}});
+  report.tables = {step_table, kernel_table};
+  return report;
+}
+
+TEST(Diff, ADifferenceIsToldBeyondTheSpreadOnly) {
+  const std::vector<i64> around = {980, 990, 1000, 1010, 1020, 995, 1005, 1000, 1000};
+  std::vector<i64> slower, hardly;
+  for (const i64 length : around) slower.push_back(length + 200), hardly.push_back(length + 5);
+  const Diff far = diff_of(run_of(around, {}), run_of(slower, {})),
+             near = diff_of(run_of(around, {}), run_of(hardly, {}));
+  EXPECT_EQ(far.change.what, "step");
+  EXPECT_TRUE(far.change.told());
+  EXPECT_NEAR(far.change.ratio(), 0.2, 1e-9);
+  EXPECT_FALSE(near.change.told());
+}
+
+TEST(Diff, KernelsAreMatchedAndCountedByStep) {
+  const Diff diff = diff_of(run_of({100, 100, 100, 100}, {{"same", 4000}, {"old", 400}}),
+                            run_of({90, 90, 90, 90}, {{"same", 2000}, {"fresh", 2400}}));
+  EXPECT_TRUE(diff.per_step);
+  const Table* kernels = diff.report.table("kernels");
+  ASSERT_TRUE(kernels);
+  ASSERT_EQ(kernels->rows.size(), 3u);
+  EXPECT_EQ(kernels->rows[0], (Row{std::string("fresh"), {}, i64{600}, i64{600}, {}, {}, i64{3}, std::string("new")}));
+  EXPECT_EQ(kernels->rows[1],
+            (Row{std::string("same"), i64{1000}, i64{500}, i64{-500}, -0.5, i64{3}, i64{3}, std::string("both")}));
+  EXPECT_EQ(kernels->rows[2], (Row{std::string("old"), i64{100}, {}, i64{-100}, {}, i64{3}, {}, std::string("gone")}));
+}
+
+TEST(Lanes, WhatCrossesGoesElsewhere) {
+  EndLanes ends;  // in the order of ends: inner ones first
+  EXPECT_EQ(ends.place(10, 20), 0u);
+  EXPECT_EQ(ends.place(22, 30), 0u);
+  EXPECT_EQ(ends.place(5, 40), 0u);   // around both
+  EXPECT_EQ(ends.place(35, 50), 1u);  // crosses that
+  EXPECT_EQ(ends.place(40, 60), 0u);  // begins where it ended
+  EXPECT_EQ(ends.place(40, 70), 2u);  // began with that one, which was told first, and crosses 35 to 50
+  StartLanes starts;
+  EXPECT_EQ(starts.place(0, 10), 0u);
+  EXPECT_EQ(starts.place(5, 8), 1u);
+  EXPECT_EQ(starts.place(10, 12), 0u);
 }
 
 TEST(Wrapped, ANumberKeepsItsPercent) {

@@ -52,27 +52,27 @@ TEST(Timeline, TheTextOfItIsAsItWasReviewed) {
   std::string text = render_text(make_report(trace.load_all(), request), style);
   text.erase(0, text.find("Launch calls by kernel"));
   EXPECT_EQ(text, R"(Launch calls by kernel
-  kernel                   launches  api mean  latency mean  gap mean  short  queue mean  latency median
-  first                           1    100 ns      1.000 us    900 ns      0      900 ns        1.000 us
-  ncclDevKernel_AllReduce         1    100 ns      1.300 us  1.200 us      0    1.200 us        1.300 us
+  kernel                   launches  api mean ns  latency mean us  gap mean  short  queue mean
+  first                           1          100            1.000    900 ns      0      900 ns
+  ncclDevKernel_AllReduce         1          100            1.300  1.200 us      0    1.200 us
   launches = plain launch calls that succeeded, outside captures; api = time in the call on the host
   latency = call begin to kernel start; queue = call end to kernel start; gap = the part of that which the
     launch itself cost: from its call's end, or from the end of what the kernel waited for (stream, events),
     to its start; short = kernels shorter than their own launch call
   queued and submitted: CUPTI told no such stamps
   host and device clocks are tied to within 30 ns
-  no room for: latency p99, api p99, api total, blocked (wider terminal, or --format json)
+  no room for: latency median, latency p99, api p99, api total, blocked (wider terminal, or --wide)
 
 Copies and memsets by bytes
-  kind  device  memory  async  count      bytes  timed     total    bandwidth  api total
-  HtoD       0  pinned  yes        1  5.859 KiB      1  1.500 us  3.725 GiB/s     100 ns
+  kind  device  memory  async  count  bytes KiB  timed  total us  bandwidth GiB/s  api total ns
+  HtoD       0  pinned  yes        1      5.859      1     1.500            3.725           100
   memory = of the host side; async = the call takes a stream; api_total = host time in the calls
   total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported
   33.3 % of the time in which a copy or memset ran, a kernel ran too
 
 Idle gaps of the devices, longest first
-  device       begin  duration  cause          parts
-       0  0.000005 s  2.000 us  unknown  unknown 2us
+  device   begin s  duration us  cause          parts
+       0  0.000005        2.000  unknown  unknown 2us
   a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin =
     CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists of,
     instant by instant
