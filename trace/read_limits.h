@@ -11,7 +11,7 @@ namespace gputrace {
 
 struct ReadLimits {
   explicit constexpr ReadLimits(u64 file_bytes)
-      : record_bytes((16u << 20) + 128 * file_bytes),
+      : record_bytes((32u << 20) + 96 * file_bytes),
         open_bytes((32u << 20) + 32 * file_bytes),
         other_bytes((16u << 20) + 64 * file_bytes),
         info_bytes((4u << 20) + 2 * file_bytes),
