@@ -91,7 +91,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
   finding.site = site_of_idle(process, cause);
   const auto input = input_wait_of(process.steps);
-  if (cause == IdleCause::Host && input && 2 * input->batches_ns > *most) {  // input-bound has the fix
+  if (cause == IdleCause::Host && input && 2 * input->batches_ns > most) {  // input-bound has the fix
     finding.severity = Severity::Hint;
     finding.text += "; most of that waits for the next batch";
     finding.fix.clear();
