@@ -54,7 +54,7 @@ def main():
     verbs = set(re.findall(r'^\| `([a-z]+)[` ]', reference[:reference.index('Exit codes')], re.M))
     compare('verb', set(re.findall(r'\{"([a-z]+)", "[^"]*", \w+_verb', text('cli', 'main.cpp'))), verbs)
 
-    options = set(re.findall(r'"(?:-\w,)?(--[a-z-]+)"', text('cli', 'read', 'report_verb.cpp')))
+    options = set(re.findall(r'"(?:-\w,)?(--[a-z-]+)"', text('cli', 'read', 'report_options.cpp')))
     row = next(line for line in reference.splitlines() if line.startswith('| `report '))
     compare('option of report', options - {'--output'}, set(re.findall(r'--[a-z-]+', row)))
 

@@ -160,14 +160,17 @@ void add_overhead(const DeviceTotals& totals, Nanos wall, const Add& add) {
   add("overhead_ns", number(totals.overhead_ns), Unit::Nanos, std::string(what) + "; the hooks' cost is not in it");
 }
 
-// Processes run side by side: the longest counts.
+// Processes run side by side: the longest counts. Where findings are of the loop alone, so is what remains of it.
 template <typename Add>
 void add_floor(const LoadedRun& run, const std::string& needs_timing, const Add& add) {
   const GainFacts* longest = nullptr;
-  std::string why = needs_timing;
+  std::string why = needs_timing, of_what;
   for (const ProcessTrace& process : run.processes) {
-    if (!process.gains.why_not.empty()) why = process.gains.why_not;
-    if (process.gains.replayed() && (!longest || process.gains.floor_ns > longest->floor_ns)) longest = &process.gains;
+    const GainFacts& gains = process.loop ? process.loop->gains : process.gains;
+    if (!gains.why_not.empty()) why = gains.why_not;
+    if (!gains.replayed() || (longest && gains.floor_ns <= longest->floor_ns)) continue;
+    longest = &gains;
+    of_what = process.loop ? " (of the steps that count)" : "";
   }
   if (!longest) {
     add("replayed_ns", {}, Unit::Nanos, why);
@@ -175,7 +178,7 @@ void add_floor(const LoadedRun& run, const std::string& needs_timing, const Add&
   }
   add("replayed_ns", number(longest->replayed_ns), Unit::Nanos,
       "from the first launch to the last operation, replayed unchanged: " +
-          human_nanos(static_cast<Nanos>(longest->measured_ns)) + " were measured");
+          human_nanos(static_cast<Nanos>(longest->measured_ns)) + " were measured" + of_what);
   std::string note = "what remains of it when all findings' causes are gone: a replay";
   if (longest->windows > 1) note += " of " + std::to_string(longest->windows) + " windows of the run";
   add("floor_ns", number(longest->floor_ns), Unit::Nanos, note);
