@@ -12,7 +12,7 @@ namespace gputrace {
 
 struct ReadLimits {
   explicit constexpr ReadLimits(u64 file_bytes)
-      : record_bytes((64u << 20) + 512 * file_bytes),
+      : record_bytes((32u << 20) + 192 * file_bytes),
         open_bytes((32u << 20) + 32 * file_bytes),
         other_bytes((16u << 20) + 64 * file_bytes),
         info_bytes((4u << 20) + 2 * file_bytes),

@@ -19,10 +19,10 @@ bool limited() {
   return said == nullptr || std::strcmp(said, "off") != 0;
 }
 
-// 1.4 s, and 0.6 us for each byte: an honest byte takes a tenth of it, a program that polls ten million times is read in the 1.4 s.
+// Half a second, and 0.6 us for each byte: an honest byte takes a tenth of it, one of a program that polls a quarter.
 Nanos most_time(u64 bytes) {
   if (!limited()) return std::numeric_limits<Nanos>::max();
-  return 1'400'000'000 + static_cast<Nanos>(std::min<u64>(bytes, u64{1} << 40)) * 600;
+  return 500'000'000 + static_cast<Nanos>(std::min<u64>(bytes, u64{1} << 40)) * 600;
 }
 
 // Beside the tables, which grow with the file, there are windows over the newest operations, which fill up.
