@@ -4,32 +4,13 @@
 
 namespace gputrace {
 
-inline constexpr const char* kVariables[] = {"GPUTRACE",
-                                             "GPUTRACE_OUTPUT",
-                                             "GPUTRACE_DURATION",
-                                             "GPUTRACE_DELAY",
-                                             "GPUTRACE_CAPTURE",
-                                             "GPUTRACE_COLLECT",
-                                             "GPUTRACE_CUPTI",
-                                             "GPUTRACE_GRAPHS",
-                                             "GPUTRACE_BUFFER",
-                                             "GPUTRACE_ON_FULL",
-                                             "GPUTRACE_MAX_SIZE",
-                                             "GPUTRACE_KEEP",
-                                             "GPUTRACE_RANKS",
-                                             "GPUTRACE_PROCESS",
-                                             "GPUTRACE_SIDECAR",
-                                             "GPUTRACE_SHM",
-                                             "GPUTRACE_SIGNAL",
-                                             "GPUTRACE_METRICS",
-                                             "GPUTRACE_LOG",
-                                             "GPUTRACE_CONFIG",
-                                             "GPUTRACE_PAGER",
-                                             "GPUTRACE_READ_LIMITS",
-                                             "GPUTRACE_KEEP_DEEPBIND",
-                                             "GPUTRACE_ALLOW_SHARED_DIR",
-                                             "GPUTRACE_RUN",
-                                             "GPUTRACE_RUN_NOTES",
-                                             "GPUTRACE_RUN_START"};
+inline constexpr const char* kVariables[] = {
+    "GPUTRACE",         "GPUTRACE_OUTPUT",      "GPUTRACE_DURATION",      "GPUTRACE_DELAY",
+    "GPUTRACE_CAPTURE", "GPUTRACE_COLLECT",     "GPUTRACE_CUPTI",         "GPUTRACE_GRAPHS",
+    "GPUTRACE_BUFFER",  "GPUTRACE_ON_FULL",     "GPUTRACE_MAX_SIZE",      "GPUTRACE_KEEP",
+    "GPUTRACE_RANKS",   "GPUTRACE_PROCESS",     "GPUTRACE_SIDECAR",       "GPUTRACE_SHM",
+    "GPUTRACE_SIGNAL",  "GPUTRACE_METRICS",     "GPUTRACE_LOG",           "GPUTRACE_CONFIG",
+    "GPUTRACE_PAGER",   "GPUTRACE_READ_LIMITS", "GPUTRACE_KEEP_DEEPBIND", "GPUTRACE_ALLOW_SHARED_DIR",
+    "GPUTRACE_RUN",     "GPUTRACE_RUN_NOTES",   "GPUTRACE_RUN_START"};
 
 }  // namespace gputrace

@@ -32,7 +32,7 @@ namespace interned {
 constexpr u32 kCategories = 1, kNames = 2, kAnnotationNames = 3, kStrings = 29;
 }
 namespace annotation {
-constexpr u32 kNameId = 1, kNumber = 3, kSigned = 4, kStringId = 17;
+constexpr u32 kNameId = 1, kNumber = 3, kStringId = 17;
 }
 
 constexpr std::size_t kFlushAt = 1u << 20;

@@ -12,7 +12,6 @@ namespace gputrace {
 namespace {
 
 constexpr u16 kNotReady = 600;  // what a query answers while work is in flight: an answer, no error
-constexpr u32 kBatchMember = 1u << 18;
 
 bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordClass::Library; }
 
