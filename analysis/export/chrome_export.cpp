@@ -10,31 +10,18 @@
 
 #include "analysis/export/formats.h"
 #include "analysis/export/json_text.h"
+#include "analysis/facts/kind_names.h"
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kPiece = 1u << 20;
 
-const char* memory_word(HostMemory memory) {
-  switch (memory) {
-    case HostMemory::Pinned:
-      return "Pinned";
-    case HostMemory::Pageable:
-      return "Pageable";
-    case HostMemory::Managed:
-      return "Managed";
-    case HostMemory::Device:
-      return "Device";
-    case HostMemory::Unknown:
-      break;
-  }
-  return "Unknown";
-}
-
 // "Memcpy HtoD (Pageable -> Device)".
 std::string copy_name(const DeviceWork& work) {
-  const std::string host = memory_word(work.memory);
+  std::string host = host_memory_name(work.memory);
+  if (host.empty()) host = "unknown";
+  host.front() = static_cast<char>(host.front() - 'a' + 'A');
   switch (work.transfer) {
     case TransferKind::HtoD:
       return "Memcpy HtoD (" + host + " -> Device)";

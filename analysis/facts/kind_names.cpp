@@ -16,6 +16,22 @@ const char* pool_name(AllocKind kind) {
   return *word ? word : "other";
 }
 
+const char* host_memory_name(HostMemory memory) {
+  switch (memory) {
+    case HostMemory::Pinned:
+      return "pinned";
+    case HostMemory::Pageable:
+      return "pageable";
+    case HostMemory::Managed:
+      return "managed";
+    case HostMemory::Device:
+      return "device";
+    case HostMemory::Unknown:
+      break;
+  }
+  return "";
+}
+
 const char* idle_cause_name(IdleCause cause) {
   switch (cause) {
     case IdleCause::Unknown:

@@ -1,7 +1,7 @@
 // What reports call kinds of facts.
 #pragma once
 
-#include "analysis/facts/device_facts.h"
+#include "analysis/facts/facts.h"
 #include "trace/record.h"
 
 namespace gputrace {
@@ -11,6 +11,9 @@ const char* pool_name(AllocKind kind);
 
 // Whether such an allocation takes memory of a device.
 bool on_device(AllocKind kind);
+
+// "pinned", "pageable", "managed", "device"; empty: not known.
+const char* host_memory_name(HostMemory memory);
 
 // "launch", "host", … "unknown".
 const char* idle_cause_name(IdleCause cause);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/facts/kind_names.h"
 #include "analysis/names/kernel_names.h"
 
 namespace gputrace {
@@ -9,19 +10,6 @@ namespace {
 
 std::string triple_of(const u32 (&size)[3]) {
   return std::to_string(size[0]) + "," + std::to_string(size[1]) + "," + std::to_string(size[2]);
-}
-
-const char* memory_word(HostMemory memory) {
-  switch (memory) {
-    case HostMemory::Pinned:
-      return "pinned";
-    case HostMemory::Pageable:
-      return "pageable";
-    case HostMemory::Managed:
-      return "managed";
-    default:
-      return "";
-  }
 }
 
 }  // namespace
@@ -159,7 +147,7 @@ u32 EventLog::name_of(const DeviceSlice& slice) {
   const auto known = names_by_address_.find(slice.work);
   if (known != names_by_address_.end()) return known->second;
   const DeviceWork& work = *slice.work;
-  Name made{work.name, "copy", "", memory_word(work.memory)};
+  Name made{work.name, "copy", "", host_memory_name(work.memory)};
   if (work.kind == OperationKind::Memset) made.kind = "memset";
   if (work.kind == OperationKind::Graph) made.kind = "graph";
   if (work.kind == OperationKind::Kernel) {

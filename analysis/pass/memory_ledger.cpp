@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "analysis/facts/kind_names.h"
+#include "analysis/pass/memory_samples.h"
 
 namespace gputrace {
 u32 MemoryLedger::pool_for(i32 device, AllocKind kind, u64 pool) {
@@ -38,21 +39,7 @@ DeviceMemory& MemoryLedger::device_memory(i32 device) {
 
 // Keeps every change until there are too many; then only the largest value of each pair of neighbours, again and again.
 void MemoryLedger::sample(DeviceMemory& memory, Nanos at) {
-  if (!memory.samples.empty() && memory.samples.back().at == at) {
-    memory.samples.back().bytes = memory.live_bytes;
-    return;
-  }
-  memory.samples.push_back({at, memory.live_bytes});
-  if (memory.samples.size() < 2 * kMaxSamples) return;
-  std::vector<MemorySample> kept;
-  kept.reserve(kMaxSamples + 1);
-  for (std::size_t i = 0; i + 1 < memory.samples.size(); i += 2) {
-    const MemorySample& a = memory.samples[i];
-    const MemorySample& b = memory.samples[i + 1];
-    kept.push_back(a.bytes > b.bytes ? a : b);
-  }
-  memory.samples = std::move(kept);
-  memory.thinned = true;
+  add_memory_sample(memory.samples, memory.thinned, {at, memory.live_bytes}, &MemorySample::bytes);
 }
 
 void MemoryLedger::count_in(Block& block, Nanos at) {

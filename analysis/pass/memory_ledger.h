@@ -4,7 +4,7 @@
 //   · VMM: physical memory (VmmCreate) counts from its creation until it is released and mapped nowhere; mappings only
 //     say what an address is; reserved address ranges are no memory.
 //   · Memory of graphs counts from the replay that allocates it, in a pool of its own.
-//   · Memory: O(live allocations) + O(pools) + at most 2 * kMaxSamples samples a device.
+//   · Memory: O(live allocations) + O(pools) + at most 2 * kMaxMemorySamples samples a device.
 #pragma once
 
 #include <map>
@@ -17,8 +17,6 @@ namespace gputrace {
 
 class MemoryLedger {
  public:
-  static constexpr std::size_t kMaxSamples = 16384;
-
   explicit MemoryLedger(ProcessTrace& facts) : facts_(facts) {}
 
   // Who allocates: for what is left at the end.

@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 
+#include "analysis/pass/memory_samples.h"
+
 namespace gputrace {
 namespace {
 
@@ -96,7 +98,7 @@ void TensorLedger::changed(const TensorMemory& value, u32 thread, u32 origin, Na
     }
     on.peak_is_new = true;
   }
-  sample(memory, at);
+  add_memory_sample(memory.samples, memory.thinned, {at, memory.allocated, memory.reserved}, &TensorSample::allocated);
 }
 
 // Only now that something is given back: a peak that grows piece by piece is kept once.
@@ -107,20 +109,6 @@ void TensorLedger::keep_peak(Device& on) {
     piece.at_peak = static_cast<u32>(on.peak.size());
     on.peak.push_back(piece);
   }
-}
-
-void TensorLedger::sample(FrameworkMemory& memory, Nanos at) {
-  if (!memory.samples.empty() && memory.samples.back().at == at) memory.samples.pop_back();
-  memory.samples.push_back({at, memory.allocated, memory.reserved});
-  if (memory.samples.size() < 2 * kMaxSamples) return;
-  std::vector<TensorSample> kept;
-  kept.reserve(kMaxSamples + 1);
-  for (std::size_t i = 0; i + 1 < memory.samples.size(); i += 2) {
-    const TensorSample &a = memory.samples[i], &b = memory.samples[i + 1];
-    kept.push_back(a.allocated > b.allocated ? a : b);
-  }
-  memory.samples = std::move(kept);
-  memory.thinned = true;
 }
 
 u32 TensorLedger::operation_of(u32 origin) const {

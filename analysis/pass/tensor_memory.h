@@ -6,7 +6,7 @@
 //     workspace stays with the handle). Else by the number of optimizer steps that it outlived: none:
 //     activations; one: inputs where it came by a conversion (aten::to), else activations; more, or still alive: parameters.
 //     Without any optimizer step: alive at the end: persistent (weights, caches), else activations.
-//   · Memory: O(live pieces) + O(optimizer steps) + at most 2 * kMaxSamples samples a device.
+//   · Memory: O(live pieces) + O(optimizer steps) + at most 2 * kMaxMemorySamples samples a device.
 #pragma once
 
 #include <unordered_map>
@@ -19,8 +19,6 @@ namespace gputrace {
 
 class TensorLedger {
  public:
-  static constexpr std::size_t kMaxSamples = 16384;
-
   explicit TensorLedger(ProcessTrace& facts) : facts_(facts) {}
 
   // `thread`: index of the one that allocates; `origin`: from where it made its last call.
@@ -62,7 +60,6 @@ class TensorLedger {
 
   Device& device(i32 ordinal);
   void keep_peak(Device& device);
-  void sample(FrameworkMemory& memory, Nanos at);
   u32 operation_of(u32 origin) const;
   const Place& place_of(u32 origin);
   TensorKind kind_of(const Piece& piece);

@@ -149,18 +149,6 @@ void order(Heaviest& found, std::size_t most) {
 
 }  // namespace
 
-const Value& cell_of(const Table& table, const Row& row, const char* key) {
-  static const Value kNull;
-  const int at = table.column(key);
-  return at < 0 ? kNull : row[static_cast<std::size_t>(at)];
-}
-
-std::optional<double> number_of(const Value& value) {
-  if (const auto* whole = std::get_if<i64>(&value)) return static_cast<double>(*whole);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  return std::nullopt;
-}
-
 Metric metric_of(const Report& report, const char* name) {
   const Table* overview = report.table("overview");
   for (std::size_t i = 0; overview && i < overview->rows.size(); ++i) {

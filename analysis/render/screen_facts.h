@@ -9,11 +9,6 @@
 
 namespace gputrace {
 
-// A cell by its column's key; null where there is no such column.
-const Value& cell_of(const Table& table, const Row& row, const char* key);
-// The number in it; nothing where it is null or text.
-std::optional<double> number_of(const Value& value);
-
 // A metric of the overview: its value (null: not known) and its note.
 struct Metric {
   Value value;

@@ -49,12 +49,6 @@ std::optional<double> number_in(const std::string& text, Unit unit) {
   return std::nullopt;
 }
 
-std::optional<double> number_of(const Value& value) {
-  if (const auto* whole = std::get_if<i64>(&value)) return static_cast<double>(*whole);
-  if (const auto* real = std::get_if<double>(&value)) return *real;
-  return std::nullopt;
-}
-
 std::optional<std::string> text_of(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "yes" : "no";

@@ -86,4 +86,16 @@ bool sort_table(Table& table, const std::string& key) {
   return true;
 }
 
+const Value& cell_of(const Table& table, const Row& row, const char* key) {
+  static const Value kNull;
+  const int at = table.column(key);
+  return at < 0 ? kNull : row[static_cast<std::size_t>(at)];
+}
+
+std::optional<double> number_of(const Value& value) {
+  if (const auto* whole = std::get_if<i64>(&value)) return static_cast<double>(*whole);
+  if (const auto* real = std::get_if<double>(&value)) return *real;
+  return std::nullopt;
+}
+
 }  // namespace gputrace

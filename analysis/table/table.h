@@ -77,6 +77,11 @@ struct Table {
   int column(const std::string& key) const;
 };
 
+// A cell by its column's key; null where there is no such column.
+const Value& cell_of(const Table& table, const Row& row, const char* key);
+// The number in it; nothing where it is null or no number.
+std::optional<double> number_of(const Value& value);
+
 enum class Severity { Hint, Warning, Problem };
 const char* severity_name(Severity severity);
 

@@ -148,6 +148,7 @@ class Timeline {
   void lost_before(const HostOperation& first, Nanos end);
   void give_up_unheard(Nanos until);
   void settle_gaps(u32 device, Nanos until);
+  void finish_gaps(u32 device);
   void keep_gap(DeviceTimes& times, const IdleGap& gap);
   void count_parts(DeviceTimes& times, const LostWork::Held& held);
   void limit_dispatch();

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/facts/kind_names.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
@@ -26,22 +27,6 @@ Value kind_name(TransferKind kind) {
     case TransferKind::Memset:
       return "memset";
     case TransferKind::Unknown:
-      return {};
-  }
-  return {};
-}
-
-Value memory_name(HostMemory memory) {
-  switch (memory) {
-    case HostMemory::Pinned:
-      return "pinned";
-    case HostMemory::Pageable:
-      return "pageable";
-    case HostMemory::Managed:
-      return "managed";
-    case HostMemory::Device:
-      return "device";
-    case HostMemory::Unknown:
       return {};
   }
   return {};
@@ -102,8 +87,9 @@ void fill_copies(const LoadedRun& run, Table& table) {
   }
   add_time_notes(run, table);
   for (const auto& [key, row] : rows) {
-    table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory_name(std::get<2>(key)), std::get<3>(key),
-                          number(row.count), number(row.bytes), number(row.device_count),
+    const std::string memory = host_memory_name(std::get<2>(key));
+    table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory.empty() ? Value() : Value(memory),
+                          std::get<3>(key), number(row.count), number(row.bytes), number(row.device_count),
                           row.device_count ? number(row.device_ns) : Value(),
                           bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs)});
   }

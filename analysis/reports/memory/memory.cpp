@@ -11,70 +11,84 @@ namespace {
 
 constexpr const char* kFrameworkPool = "PyTorch";
 
-void fill_memory(const LoadedRun& run, Table& table) {
-  struct PoolRow {
-    Value device;
-    u64 allocations = 0, frees = 0, peak_bytes = 0, highest = 0, live = 0, capacity = 0;
-    u64 reserved = 0;  // by a framework's allocator, at its peak
-    bool is_framework = false;
-    u64 certain_peak = 0, certain_live = 0;  // where records were lost
-    Nanos peak_at = 0;
-    std::size_t processes = 0;
-  };
-  const DeviceMap devices(run);
-  std::map<std::pair<i64, std::string>, PoolRow> rows;
-  bool summed = false;
-  const auto capacity = [](const ProcessTrace& process, i32 device) {
-    const Device* facts = DeviceMap::facts(process, device);
-    return facts ? facts->memory_bytes : 0;
-  };
-  for (std::size_t p = 0; p < run.processes.size(); ++p) {
-    const ProcessTrace& process = run.processes[p];
+// Of one device and pool, in all processes.
+struct PoolRow {
+  Value device;
+  u64 allocations = 0, frees = 0, live = 0;
+  u64 peak_bytes = 0, highest = 0;  // the sum of the processes' own peaks, and the largest of these
+  Nanos peak_at = 0;                // of that one
+  u64 reserved = 0;                 // by a framework's allocator, at its peak
+  bool is_framework = false;
+  u64 certain_peak = 0, certain_live = 0;  // where records were lost
+  u64 capacity = 0;
+  std::size_t processes = 0;
+
+  // What pools and frameworks' allocators have alike.
+  template <typename Memory>
+  void add(const Memory& memory, u64 live_bytes) {
+    allocations += memory.allocations;
+    frees += memory.frees;
+    live += live_bytes;
+    peak_bytes += memory.peak_bytes;
+    if (memory.peak_bytes > highest) highest = memory.peak_bytes, peak_at = memory.peak_at;
+    ++processes;
+  }
+};
+
+class PoolRows {
+ public:
+  explicit PoolRows(const LoadedRun& run) : devices_(run) {}
+
+  void add(std::size_t number, const ProcessTrace& process) {
+    const bool lost = process.dropped != 0 || !process.damage.empty();
     for (const MemoryPool& pool : process.pools) {
-      const Value device = devices.number(p, pool.device);
-      PoolRow& row = rows[{is_null(device) ? -1 : std::get<i64>(device), pool.name}];
-      row.device = device;
-      row.allocations += pool.allocations;
-      row.frees += pool.frees;
-      row.live += pool.live_bytes;
-      if (pool.peak_bytes > row.highest) row.highest = pool.peak_bytes, row.peak_at = pool.peak_at;
-      summed = summed || row.processes > 0;
-      row.peak_bytes += pool.peak_bytes;
-      const bool lost = process.dropped != 0 || !process.damage.empty();
+      PoolRow& row = row_of(number, process, pool.device, pool.name);
+      row.add(pool, pool.live_bytes);
       row.certain_peak = std::max(row.certain_peak, lost ? pool.certain_peak_bytes : pool.peak_bytes);
       row.certain_live += lost ? pool.certain_live_bytes : pool.live_bytes;
-      ++row.processes;
-      row.capacity = std::max(row.capacity, capacity(process, pool.device));
     }
     for (const FrameworkMemory& memory : process.tensors) {
       if (memory.allocations == 0) continue;
-      const Value device = devices.number(p, memory.device);
-      PoolRow& row = rows[{is_null(device) ? -1 : std::get<i64>(device), kFrameworkPool}];
-      row.device = device;
+      PoolRow& row = row_of(number, process, memory.device, kFrameworkPool);
+      row.add(memory, memory.allocated);
       row.is_framework = true;
-      row.allocations += memory.allocations;
-      row.frees += memory.frees;
-      row.live += memory.allocated;
-      if (memory.peak_bytes > row.highest) row.highest = memory.peak_bytes, row.peak_at = memory.peak_at;
-      summed = summed || row.processes > 0;
-      row.peak_bytes += memory.peak_bytes;
       row.reserved += memory.peak_reserved_bytes;
-      ++row.processes;
-      row.capacity = std::max(row.capacity, capacity(process, memory.device));
     }
   }
-  if (summed)
+
+  bool any_of_several_processes() const {
+    return std::any_of(rows_.begin(), rows_.end(), [](const auto& row) { return row.second.processes > 1; });
+  }
+  const auto& rows() const { return rows_; }  // by device (-1: none) and pool
+
+ private:
+  PoolRow& row_of(std::size_t number, const ProcessTrace& process, i32 ordinal, const std::string& pool) {
+    const Value device = devices_.number(number, ordinal);
+    PoolRow& row = rows_[{is_null(device) ? -1 : std::get<i64>(device), pool}];
+    row.device = device;
+    if (const Device* facts = DeviceMap::facts(process, ordinal))
+      row.capacity = std::max(row.capacity, facts->memory_bytes);
+    return row;
+  }
+
+  const DeviceMap devices_;
+  std::map<std::pair<i64, std::string>, PoolRow> rows_;
+};
+
+void fill_memory(const LoadedRun& run, Table& table) {
+  PoolRows pools(run);
+  for (std::size_t p = 0; p < run.processes.size(); ++p) pools.add(p, run.processes[p]);
+  if (pools.any_of_several_processes())
     table.notes.push_back(
         "several processes share a pool's row: peak = the sum of their own peaks, not all at one time");
   const bool holes = ledger_has_holes(run);
   if (holes) {
     table.notes.push_back("peak and live at end are not known: " + std::string(kHolesInTheLedger));
     table.notes.push_back(
-        "at least: what was allocated, and had not been freed when the next record was lost: a lower bound; there is "
-        "no "
-        "upper one");
+        "at least: what was allocated, and had not been freed when the next record was lost: a lower bound; "
+        "there is no upper one");
   }
-  for (const auto& [key, row] : rows) {
+  for (const auto& [key, row] : pools.rows()) {
     // Every record of a framework's allocator has its totals: what was lost leaves no hole in them.
     const bool known = row.is_framework || !holes;
     table.rows.push_back(
@@ -109,8 +123,7 @@ extern constexpr SectionReport memory_report = {
     .notes =
         {"bytes that the program asked the driver for; capacity = of the whole device; no device: memory of the host",
          "PyTorch = its caching allocator, which gives out what it has from the driver: its bytes are within device's, "
-         "pool's or "
-         "vmm's; fragmentation = 1 - allocated / reserved at its peak; the driver's own cannot be seen"},
+         "pool's or vmm's; fragmentation = 1 - allocated / reserved at its peak; the driver's own cannot be seen"},
     .fill = fill_memory,
 };
 
