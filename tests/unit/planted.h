@@ -137,13 +137,14 @@ class Planted {
   // An operation of a framework, from `begin` until now.
   void operation(const std::string& name, Nanos begin) {
     const auto [known, fresh] = operations_.try_emplace(name, static_cast<u32>(operations_.size() + 1));
+    const u32 id = known->second;
     if (fresh) {
       const u64 text = trace_.text(name);
       trace_.add<StackFrame>(TraceBuilder::definitions(), "", 2, 2, [&](auto& r) {
-        r.function = text, r.id = known->second, r.language = static_cast<u32>(SourceLanguage::Operation);
+        r.function = text, r.id = id, r.language = static_cast<u32>(SourceLanguage::Operation);
       });
     }
-    trace_.add<Operation>(thread_, "", begin, now_, [&](auto& r) { r.frame = known->second, r.sequence = ~u64{0}; });
+    trace_.add<Operation>(thread_, "", begin, now_, [&](auto& r) { r.frame = id, r.sequence = ~u64{0}; });
   }
   void ask_device_pointer() { trace_.add_call(thread_, "cuMemHostGetDevicePointer_v2", now_, now_ + kUs), now_ += kUs; }
   void sleep(Nanos time) { now_ += time; }
