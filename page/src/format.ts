@@ -54,7 +54,10 @@ export function percent(ratio: number): string {
 // Names come from strangers: what would change the direction of text or be invisible is shown as its number.
 const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 export function safe(text: string): string {
-  return text.replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(UNSEEN, (one) => {
+    const code = one.charCodeAt(0);
+    return code < 0x100 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u${code.toString(16).padStart(4, '0')}`;
+  });
 }
 
 function parts(value: Parts): string {

@@ -197,10 +197,11 @@ export class SectionTable {
     return made;
   }
 
-  // Base units, as --format csv writes them.
+  // Base units, as --format csv writes them. Names come from the traced program: none is a formula to a spreadsheet.
   private save(): void {
     const quoted = (value: Value): string => {
-      const text = value === null ? '' : typeof value === 'object' ? cell(value, { key: '', unit: 'text' }, undefined) : String(value);
+      const text = value === null ? '' : typeof value === 'object' ? cell(value, { key: '', unit: 'text' }, undefined)
+        : typeof value === 'string' ? safe(value).replace(/^[=+@-]/, "'$&") : String(value);
       return /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
     };
     const columns = this.section.columns;

@@ -116,6 +116,16 @@ const checks = {
     });
   },
 
+  async csv_of_formulas(file) {
+    await withPage(file, async (page) => {
+      await open(page, 'calls');
+      const [download] = await Promise.all([page.waitForEvent('download'), page.click('#section-api button:has-text("CSV")')]);
+      const lines = readFileSync(await download.path(), 'utf8').trimEnd().split('\r\n').slice(1);
+      assert(lines.length > 3, `${lines.length} lines`);
+      for (const line of lines) assert(line.startsWith("'=1+1\\x07"), line);
+    });
+  },
+
   // axe-core on every tab; in the dark its colours; in a narrow window the tabs that change most.
   async axe(file) {
     const source = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');

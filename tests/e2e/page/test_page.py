@@ -93,6 +93,17 @@ def test_names_of_strangers_are_text():
 
 def test_every_text_of_the_data_hostile():
     """The same for every text that the data have: names of kernels, lines, calls, devices."""
+    path = poisoned_page(lambda text: text + ATTACK)
+    browser('hostile', path)
+
+
+def test_what_is_saved_is_no_formula():
+    """A spreadsheet would take a name that begins so for one; --format csv marks such cells in the same way."""
+    browser('csv_of_formulas', poisoned_page(lambda text: '=1+1\u0007' + text))
+
+
+def poisoned_page(change):
+    """The example's page, whose data have each text changed."""
     path = trained()
     text = read(path)
 
@@ -101,15 +112,14 @@ def test_every_text_of_the_data_hostile():
             return {one: poisoned(what, one) for one, what in value.items()}
         if isinstance(value, list):
             return [poisoned(what, key) for what in value]
-        return value + ATTACK if isinstance(value, str) and key not in KEYS else value
+        return change(value) if isinstance(value, str) and key not in KEYS else value
 
-    document = Document(text)
-    old = document.texts['gputrace-report']
+    old = Document(text).texts['gputrace-report']
     new = json.dumps(poisoned(json.loads(old)), ensure_ascii=False).replace('<', '\\u003c')
     check(old in text, 'the data stand in the document as they are')
     with open(path, 'w', encoding='utf-8') as file:
         file.write(text.replace(old, new))
-    browser('hostile', path)
+    return path
 
 
 # What the page takes as a word of the format, not as text: enumerations.
