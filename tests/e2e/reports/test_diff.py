@@ -71,7 +71,7 @@ def test_findings():
 
 def test_questions_that_cannot_be_answered():
     a = os.path.join(SOURCE, 'tests', 'corpus', 'golden', 'train')
-    for code, words, arguments in ((2, 'two runs are needed', (a,)), (2, "'much' is no share", (a, a, '--fail-above', 'much')), (3, 'No such file', (a, scratch('none'))), (2, 'unknown option', (a, a, '--no-such'))):
+    for code, words, arguments in ((2, 'two runs are needed', (a,)), (2, "'much' is no share", (a, a, '--fail-above', 'much')), (2, "'nan' is no share", (a, a, '--fail-above', 'nan')), (3, 'No such file', (a, scratch('none'))), (2, 'unknown option', (a, a, '--no-such'))):
         got, out, err = diff(*arguments, rc=None)
         check_equal((got, out), (code, ''), err)
         check(words in err, words, err)
