@@ -44,14 +44,15 @@ bool has_strange_owner(const std::string& file) {
   return ::stat(file.c_str(), &own) == 0 && ::stat(directory.c_str(), &around) == 0 && own.st_uid != around.st_uid;
 }
 
-Loaded load_file(const std::string& file, TimeWindow window, const std::string& step_pattern, Allowance& allowance) {
+Loaded load_file(const std::string& file, TimeWindow window, const LoadRequest& request, Allowance& allowance) {
   Loaded loaded;
   auto opened = TraceReader::open(file);
   if (!opened) {
     loaded.error = describe(file, opened.error());
     return loaded;
   }
-  loaded.process = load_process(opened.value(), window, step_pattern, nullptr, &allowance);
+  // Of single steps the whole is read for where they are, and reports are of them.
+  loaded.process = load_process(opened.value(), window, request.step_pattern, nullptr, &allowance, !request.steps);
   loaded.process->who.file = file;
   if (has_strange_owner(file))
     loaded.process->notes.push_back("the file belongs to another user than its directory: " + file);
@@ -72,8 +73,7 @@ std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window) {
   Allowance allowance(bytes_of(files));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < files.size();)
-      loaded[i] = load_file(files[i], window, request.step_pattern, allowance);
+    for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(files[i], window, request, allowance);
   };
   if (files.size() < 2) {
     work();
@@ -192,6 +192,11 @@ void add_loop(const TraceReader& reader, ProcessTrace& process) {
   if (static_cast<double>(outside) < kWorthReading * static_cast<double>(whole)) return;
   Allowance allowance(reader.file_size());
   auto loop = std::make_shared<ProcessTrace>(fold(reader, {span->begin, span->end}, allowance, nullptr));
+  if (allowance.spent()) {  // a loop of which a part is missing tells wrong causes and gains
+    process.notes.push_back("findings are of the whole run, start-up included, not of the loop alone: " +
+                            allowance.why());
+    return;
+  }
   loop->loop_log = {}, loop->activities = {};
   loop->steps = steps_between(process.steps, span->begin, span->end);
   process.loop = std::move(loop);
@@ -262,12 +267,12 @@ TimeWindow window_of(const LoadRequest& request) {
 }
 
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
-                          Witness* witness, Allowance* shared) {
+                          Witness* witness, Allowance* shared, bool with_loop) {
   std::optional<Allowance> own;
   Allowance& allowance = shared ? *shared : own.emplace(reader.file_size());
   ProcessTrace process = fold(reader, window, allowance, witness);
   find_steps(process, step_pattern);
-  if (window.whole() && !witness && !allowance.spent()) add_loop(reader, process);
+  if (with_loop && window.whole() && !witness && !allowance.spent()) add_loop(reader, process);
   return process;
 }
 

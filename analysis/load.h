@@ -34,9 +34,10 @@ std::string describe(const std::string& path, const OpenError& error);
 // The window of the records that a request asks for, on the hosts' clock.
 TimeWindow window_of(const LoadRequest& request);
 
-// The fold of one open trace, with its steps and, where it is read as a whole, its loop. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this
-// one and others may cost together; nullptr: one of its own.
+// The fold of one open trace, with its steps and, where it is read as a whole and `with_loop`, its loop: all of it or none, and a note
+// says why none. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this one and others may
+// cost together, the loop apart; nullptr: one of its own.
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern = {},
-                          Witness* witness = nullptr, Allowance* allowance = nullptr);
+                          Witness* witness = nullptr, Allowance* allowance = nullptr, bool with_loop = true);
 
 }  // namespace gputrace

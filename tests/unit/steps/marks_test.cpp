@@ -2,6 +2,7 @@
 // loop that waits for its input.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "analysis/steps/find_steps.h"
@@ -149,6 +150,41 @@ TEST(MarkedSteps, StartUpIsNotTheLoops) {
   const LoadedRun run = loop.load();
   ASSERT_NE(run.processes[0].loop, nullptr);
   for (const Finding& finding : find_findings(run)) EXPECT_LT(finding.gain_ns, 10u * kMs) << finding.text;
+}
+
+// A loop that costs more than a file of its size may is not there at all: half of it would tell wrong gains.
+TEST(MarkedSteps, ALoopThatCostsTooMuchIsLeftOutAndSaid) {
+  for (const u64 functions : {100u, 20'000u}) {
+    Loop loop;
+    loop.forward();
+    loop.wait();
+    loop.sleep(50 * kMs);
+    for (int i = 0; i < 20; ++i) {
+      loop.batch(10 * kUs);
+      if (i == 10) {
+        for (u64 k = 0; k < functions; ++k) {
+          loop.trace().add<FunctionGet>(TraceBuilder::definitions(), "", loop.now(), loop.now(),
+                                        [&](auto& r) { r.function = 0x1000 + k, r.module = 0xa0; });
+        }
+      }
+      loop.forward();
+      loop.update();
+      loop.wait();
+    }
+    loop.load();
+    TemporaryDirectory directory;
+    loop.trace().write(directory.file("t.gtrace"));
+    auto opened = TraceReader::open(directory.file("t.gtrace"));
+    ASSERT_TRUE(opened.ok());
+    Allowance ample(u64{1} << 30);
+    const ProcessTrace process = load_process(opened.value(), {}, {}, nullptr, &ample);
+    ASSERT_FALSE(ample.spent());
+    EXPECT_EQ(process.loop == nullptr, functions > 8192);
+    const bool said = std::any_of(process.notes.begin(), process.notes.end(), [](const std::string& note) {
+      return note.rfind("findings are of the whole run, start-up included", 0) == 0;
+    });
+    EXPECT_EQ(said, process.loop == nullptr);
+  }
 }
 
 TEST(Findings, InputBound) {
