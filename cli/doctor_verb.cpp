@@ -222,6 +222,7 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   bool json = false;
   parser.flag("--json", json, "the same as JSON, with every place where a libcupti was looked for");
   parser.footer("Then: -- CMD [ARGUMENTS], to check that program too. Exit code 0: ready, 1: not.");
+  parser.command();
   std::size_t end = 0;
   while (end < arguments.size() && arguments[end] != "--") ++end;
   const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(end);

@@ -82,7 +82,15 @@ void add_trace_options(OptionParser& parser, TraceOptions& options) {
   parser.text("--delay", options.delay, "begin this long after the first CUDA call", "DUR");
   parser.text("--capture", options.capture,
               "what to record: all, profiler-api (cudaProfilerStart to Stop) or nvtx:NAME[@DOMAIN] (that range)", "C");
-  parser.text("--collect", options.collect, "what to collect, by comma; -x leaves one out", "LIST");
+  parser.values("--capture", {"all", "profiler-api", "nvtx:"});
+  // The library reads the list; a parser that took it apart would take -x for an option.
+  std::vector<std::string> parts = {"all"};
+  for (const collect::Part& part : collect::kParts)
+    if (part.bit & collect::kBuilt) parts.emplace_back(part.name);
+  std::string about = "what to collect, by comma:";
+  for (const std::string& part : parts) about += " " + part;
+  parser.text("--collect", options.collect, (about + "; -x leaves one out").c_str(), "LIST");
+  parser.values("--collect", parts, true);
   add_simgpu_option(parser, options);
 }
 

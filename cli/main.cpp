@@ -1,4 +1,4 @@
-// gputrace: traces unmodified CUDA programs and reports on the traces. This file: the list of verbs.
+// gputrace: traces unmodified CUDA programs and reports on the traces. This file: what stands before the verb.
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -10,21 +10,10 @@
 namespace gputrace {
 namespace {
 
-constexpr Verb kVerbs[] = {
-    {"run", "trace a program: gputrace run -- CMD", run_verb},
-    {"report", "what happened, as tables: gputrace report [PATH]", report_verb},
-    {"diff", "two runs held against each other: gputrace diff BEFORE AFTER", diff_verb},
-    {"export", "the events for other programs: gputrace export --format perfetto", export_verb},
-    {"dump", "every record as one line of text", dump_verb},
-    {"recover", "finish traces whose ring was left in a file: gputrace recover [PATH]", recover_verb},
-    {"env", "the variables that trace a program without `run`", env_verb},
-    {"doctor", "check whether tracing works here", doctor_verb},
-};
-
 void print_usage(std::FILE* to) {
   std::fputs("gputrace " GPUTRACE_VERSION ": traces unmodified CUDA programs\n\nusage: gputrace VERB [OPTIONS]\n\n",
              to);
-  for (const Verb& verb : kVerbs) std::fprintf(to, "  %-8s %s\n", verb.name, verb.about);
+  for (const Verb& verb : all_verbs()) std::fprintf(to, "  %-8s %s\n", verb.name, verb.about);
   std::fputs(
       "\n  -h, --help     this text, and `gputrace VERB --help`\n  --version      the version\n"
       "  --color WHEN   auto, always, never\n  -q, -v         say less, say more, where a verb has it\n",
@@ -33,7 +22,7 @@ void print_usage(std::FILE* to) {
 
 int unknown_verb(const std::string& name) {
   std::vector<std::string> names;
-  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  for (const Verb& verb : all_verbs()) names.emplace_back(verb.name);
   const std::string hint = did_you_mean(name, names);
   return fail(kUsage, "unknown verb '" + name + "'" + (hint.empty() ? ": try gputrace --help" : hint));
 }
@@ -60,7 +49,7 @@ int dispatch(const Arguments& words) {
     return fail(kUsage, "--color: '" + globals.color + "' is none of auto, always, never");
   }
   if (at == words.size()) return print_usage(stderr), kUsage;
-  for (const Verb& verb : kVerbs) {
+  for (const Verb& verb : all_verbs()) {
     if (words[at] != verb.name) continue;
     of_verb.insert(of_verb.end(), words.begin() + static_cast<std::ptrdiff_t>(at) + 1, words.end());
     return verb.run(of_verb, globals);

@@ -113,6 +113,9 @@ struct OptionParser::Parts {
   Parts(const std::string& about, const std::string& name, Globals& all) : app(about, name), globals(all) {}
 
   std::vector<CLI::Option*> numbers;
+  std::vector<std::pair<const CLI::Option*, std::vector<std::string>>> values;
+  std::vector<const CLI::Option*> lists;
+  bool command = false;
 
   // Which option's value is no number; the only conversions are of numbers.
   std::string not_a_number() const {
@@ -126,13 +129,22 @@ struct OptionParser::Parts {
   }
 };
 
+namespace {
+
+VerbReference* described = nullptr;
+
+// "WHEN" of CLI11's "WHEN:{auto,always,never}".
+std::string one_word(const std::string& type) { return type.substr(0, type.find(':')); }
+
+}  // namespace
+
 OptionParser::OptionParser(const std::string& name, const std::string& about, Globals& globals)
     : parts_(std::make_unique<Parts>(about, name, globals)) {
   CLI::App& app = parts_->app;
   app.set_help_flag("-h,--help", "print this help and exit");
-  app.add_option("--color", globals.color, "auto, always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
+  const std::vector<std::string> when = {"auto", "always", "never"};
+  app.add_option("--color", globals.color, "auto, always or never")->check(CLI::IsMember(when))->type_name("WHEN");
+  values("--color", when);
 }
 
 OptionParser::~OptionParser() = default;
@@ -147,13 +159,15 @@ void OptionParser::text(const char* names, std::string& value, const char* help,
 void OptionParser::flag_or(const char* name, std::string& value, const std::vector<std::string>& values,
                            const char* help) {
   parts_->app.add_flag(std::string(name) + "{" + values[0] + "}", value, help)->check(CLI::IsMember(values));
+  parts_->values.emplace_back(parts_->app.get_option(name), values);
 }
 void OptionParser::number(const char* names, long long& value, const char* help, const char* type) {
   parts_->numbers.push_back(parts_->app.add_option(names, value, help)->type_name(type));
 }
 void OptionParser::comma_list(const char* names, std::vector<std::string>& values, const char* help, const char* type) {
   // One argument each time: what follows it is a PATH.
-  parts_->app.add_option(names, values, help)->delimiter(',')->type_name(type)->allow_extra_args(false);
+  parts_->lists.push_back(
+      parts_->app.add_option(names, values, help)->delimiter(',')->type_name(type)->allow_extra_args(false));
 }
 void OptionParser::each(const char* names, std::vector<std::string>& values, const char* help, const char* type) {
   parts_->app.add_option(names, values, help)->type_name(type)->allow_extra_args(false);
@@ -165,9 +179,39 @@ void OptionParser::exclude(const char* option, const char* other) {
   parts_->app.get_option(option)->excludes(parts_->app.get_option(other));
 }
 void OptionParser::footer(const char* text) { parts_->app.footer(text); }
+void OptionParser::command() { parts_->command = true; }
+void OptionParser::values(const char* option, std::vector<std::string> words, bool list) {
+  if (list) parts_->lists.push_back(parts_->app.get_option(option));
+  parts_->values.emplace_back(parts_->app.get_option(option), std::move(words));
+}
+void OptionParser::describe_to(VerbReference* to) { described = to; }
+
+void OptionParser::describe(VerbReference& to) const {
+  const CLI::App& app = parts_->app;
+  to.name = app.get_name(), to.about = app.get_description(), to.footer = app.get_footer();
+  to.command = parts_->command;
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->get_positional()) {
+      to.paths = option->get_description();
+      continue;
+    }
+    OptionReference one;
+    for (const std::string& name : option->get_snames()) one.names.push_back("-" + name);
+    for (const std::string& name : option->get_lnames()) one.names.push_back("--" + name);
+    one.help = option->get_description();
+    if (option->get_items_expected_max() > 0) one.value = one_word(option->get_type_name());
+    for (const auto& [of, words] : parts_->values)
+      if (of == option) one.values = words;
+    if (one.value.empty() && !one.values.empty()) one.value = "VALUE", one.optional = true;
+    one.list = std::find(parts_->lists.begin(), parts_->lists.end(), option) != parts_->lists.end();
+    to.options.push_back(std::move(one));
+  }
+}
+
 bool OptionParser::given(const char* option) const { return parts_->app.count(option) > 0; }
 
 std::optional<int> OptionParser::parse(const Arguments& arguments, int usage_code) {
+  if (described) return describe(*described), kOk;
   CLI::App& app = parts_->app;
   const std::string name = app.get_name();
   std::vector<const char*> words = {name.c_str()};

@@ -22,6 +22,21 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
 // ", did you mean 'x'?" or nothing.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
 
+// What a parser knows of its verb: for completion and manual pages.
+struct OptionReference {
+  std::vector<std::string> names;  // as they are typed: "-o", "--output"
+  std::string value;               // how its value is called: "FILE"; empty: it takes none
+  std::string help;
+  std::vector<std::string> values;  // what the value may be, or some of that; empty: anything
+  bool optional = false;            // the value may be left out, and follows after '='
+  bool list = false;                // several values, by comma
+};
+struct VerbReference {
+  std::string name, about, paths, footer;  // paths: what its PATHs are; empty: it takes none
+  bool command = false;                    // takes -- CMD [ARGUMENTS]
+  std::vector<OptionReference> options;
+};
+
 // The options of one verb, over CLI11 (which is slow to compile: options.cpp alone includes it).
 // Every parser has -h and --color; -q and -v those for which they mean something. The variables must outlive it.
 class OptionParser {
@@ -43,12 +58,20 @@ class OptionParser {
   void paths(std::vector<std::string>& values, const char* help);
   void exclude(const char* option, const char* other);
   void footer(const char* text);
+  void command();  // what follows "--" is a command of its own
+  // What an option's value may be. The verb checks values itself; this is what completion offers. `list`: several, by comma.
+  void values(const char* option, std::vector<std::string> words, bool list = false);
 
   // Nothing: go on. Else the exit code: 0 after help (printed), `usage_code` after a message on what was wrong.
   std::optional<int> parse(const Arguments& arguments, int usage_code = kUsage);
   bool given(const char* option) const;
 
+  // While `to` is set, parse() reads nothing: it says what it knows and ends the verb with 0.
+  static void describe_to(VerbReference* to);
+
  private:
+  void describe(VerbReference& to) const;
+
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

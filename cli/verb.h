@@ -2,6 +2,7 @@
 // code.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,13 +34,9 @@ struct Verb {
   int (*run)(const Arguments& arguments, Globals& globals);
 };
 
-int run_verb(const Arguments& arguments, Globals& globals);
-int report_verb(const Arguments& arguments, Globals& globals);
-int export_verb(const Arguments& arguments, Globals& globals);
-int diff_verb(const Arguments& arguments, Globals& globals);
-int dump_verb(const Arguments& arguments, Globals& globals);
-int env_verb(const Arguments& arguments, Globals& globals);
-int recover_verb(const Arguments& arguments, Globals& globals);
-int doctor_verb(const Arguments& arguments, Globals& globals);
+#define GT_VERB(name, about) int name##_verb(const Arguments& arguments, Globals& globals);
+#include "cli/list.def"
+
+std::span<const Verb> all_verbs();
 
 }  // namespace gputrace

@@ -4,11 +4,22 @@
 
 #include <algorithm>
 #include <regex>
+#include <set>
 
 #include "analysis/reports/list.h"
 
 namespace gputrace {
 namespace {
+
+const std::vector<std::string> kReportFormats = {"text", "json", "csv", "html"};
+
+// The keys of all sections' columns, each once.
+std::vector<std::string> column_keys() {
+  std::set<std::string> keys;
+  for (const SectionReport* report : all_reports())
+    for (const SectionColumn& column : report->columns) keys.insert(column.key);
+  return {keys.begin(), keys.end()};
+}
 
 std::vector<Column> columns_of(const SectionReport& report) {
   std::vector<Column> columns;
@@ -100,14 +111,20 @@ void add_options(OptionParser& parser, ReportOptions& options) {
   std::string sections = "sections, by comma:";
   for (const std::string& name : section_names()) sections += " " + name;
   parser.comma_list("--section", options.sections, sections.c_str(), "S[,S]");
+  parser.values("--section", section_names());
   parser.text("--format", options.format, "text, json, csv or html", "FORMAT");
+  parser.values("--format", kReportFormats);
   parser.flag("--json", options.json, "the same as --format json");
   parser.text("--html", options.html, "write the page, one file that needs no network, to FILE", "FILE");
   parser.text("-o,--output", options.output, "write to FILE", "FILE");
   parser.number("--top", options.top, "rows of each table; 0: all", "N");
   parser.text("--sort", options.sort, "order by this column (key or heading), largest first", "COLUMN");
+  parser.values("--sort", column_keys());
   parser.comma_list("--columns", options.columns, "these columns (keys or headings), in this order; help: list them",
                     "C[,C]");
+  std::vector<std::string> columns = column_keys();
+  columns.insert(columns.begin(), "help");
+  parser.values("--columns", std::move(columns));
   parser.each("--filter", options.conditions,
               "only rows that agree: 'kernel~gemm', 'total_ns>=1ms', 'share>5%'; may be given again", "CONDITION");
   parser.flag("--wide", options.wide, "tables as wide as they are: names whole, every column");
@@ -131,10 +148,9 @@ std::vector<std::string> section_names() {
 }
 
 int check(ReportOptions& options) {
-  const std::vector<std::string> formats = {"text", "json", "csv", "html"};
-  if (std::find(formats.begin(), formats.end(), options.format) == formats.end()) {
+  if (std::find(kReportFormats.begin(), kReportFormats.end(), options.format) == kReportFormats.end()) {
     return fail(kUsage, "--format: '" + options.format + "' is none of text, json, csv, html" +
-                            did_you_mean(options.format, formats));
+                            did_you_mean(options.format, kReportFormats));
   }
   if (const int code = check_sections(options)) return code;
   if (options.top < -1) return fail(kUsage, "--top: a number of rows, 0 or more");

@@ -160,6 +160,7 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   parser.footer(
       "Then: -- CMD [ARGUMENTS]. Exit code and signal are those of CMD; 125: our own failure, 126: CMD cannot be "
       "executed, 127: not found.");
+  parser.command();
   const std::size_t end = end_of_options(arguments);
   const auto middle = arguments.begin() + static_cast<std::ptrdiff_t>(end);
   if (const auto code = parser.parse(Arguments(arguments.begin(), middle), kRunUsage)) return *code;

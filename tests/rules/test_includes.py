@@ -45,7 +45,7 @@ ROOMS = {
         'route': {'', 'hot', 'lookup', 'settings', 'device', 'library'},
         'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'library', 'nvtx', 'ops', 'python', 'record'},
     },
-    'cli': {'': set(), 'read': {''}, 'run': {''}},
+    'cli': {'': set(), 'read': {''}, 'run': {''}, 'documents': {''}},
     'analysis': {
         'table': set(),
         'names': set(),

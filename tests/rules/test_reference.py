@@ -52,7 +52,7 @@ def main():
     check_generated(reference)
 
     verbs = set(re.findall(r'^\| `([a-z]+)[` ]', reference[:reference.index('Exit codes')], re.M))
-    compare('verb', set(re.findall(r'\{"([a-z]+)", "[^"]*", \w+_verb', text('cli', 'main.cpp'))), verbs)
+    compare('verb', set(re.findall(r'^GT_VERB\((\w+),', text('cli', 'list.def'), re.M)), verbs)
 
     options = set(re.findall(r'"(?:-\w,)?(--[a-z-]+)"', text('cli', 'read', 'report_options.cpp')))
     row = next(line for line in reference.splitlines() if line.startswith('| `report '))
@@ -60,6 +60,8 @@ def main():
 
     known = set(re.findall(r'"(GPUTRACE(?:_[A-Z_]+)?)"', text('base', 'variables.h'))) - INTERNAL - NOT_BUILT
     compare('variable', known, set(re.findall(r'`(GPUTRACE(?:_[A-Z_]+)?)`', reference)))
+
+    compare('variable in the manual', known, set(re.findall(r'^GT_VARIABLE\((\w+),', text('cli', 'documents', 'variables.def'), re.M)))
 
     parts = text('base', 'collect_parts.h')
     named = dict(re.findall(r'\{(k\w+), "(\w+)"\}', parts))
