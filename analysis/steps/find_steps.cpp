@@ -119,9 +119,9 @@ void count_batches(const std::vector<LoopEvent>& events, StepFacts& facts) {
 
 void find_steps(ProcessTrace& process, const std::string& pattern) {
   StepFacts& facts = process.steps;
-  std::vector<LoopEvent> events = process.loop_log.events;
-  std::stable_sort(events.begin(), events.end(),
-                   [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; });
+  std::vector<LoopEvent>& events = process.loop_log.events;
+  const auto earlier = [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(events.begin(), events.end(), earlier)) std::stable_sort(events.begin(), events.end(), earlier);
   std::optional<MarkedSteps> found = marked(process.loop_log, events, pattern);
   if (!found && pattern.empty()) found = inferred(process, events, "");
   if (!found && pattern.empty() && !events.empty())

@@ -72,27 +72,19 @@ std::vector<TurnPiece> cut(const LoopText& text, LoopCycle& cycle, const std::ve
   return pieces;
 }
 
-std::vector<LoopEvent> in_order(std::span<const LoopEvent> events) {
-  std::vector<LoopEvent> sorted(events.begin(), events.end());
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; });
-  return sorted;
-}
-
 }  // namespace
 
 std::optional<FoundLoop> find_period(std::span<const LoopEvent> events, const std::function<bool(u32)>& updates) {
   if (events.size() < kFewestEvents) return std::nullopt;
-  const std::vector<LoopEvent> sorted = in_order(events);
-  const std::size_t length = std::min(sorted.size(), kWindow), from = (sorted.size() - length) / 2;
-  const LoopText window(std::span<const LoopEvent>(sorted).subspan(from, length));
+  const std::size_t length = std::min(events.size(), kWindow), from = (events.size() - length) / 2;
+  const LoopText window(events.subspan(from, length));
   const auto found = find_anchors(window, updates);
   if (!found) return std::nullopt;
   std::vector<std::size_t> anchors;
   for (const Piece& piece : found->pieces) anchors.push_back(piece.begin);
   anchors.push_back(found->pieces.back().end);
   std::optional<LoopText> whole;
-  const LoopText& text = length == sorted.size() ? window : whole.emplace(sorted);
+  const LoopText& text = length == events.size() ? window : whole.emplace(events);
   std::vector<Piece> pieces = found->pieces;
   for (Piece& piece : pieces) piece.begin += from, piece.end += from;
   for (std::size_t& anchor : anchors) anchor += from;

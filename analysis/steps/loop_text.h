@@ -4,22 +4,19 @@
 
 #include <algorithm>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "analysis/facts/step_facts.h"
+#include "analysis/steps/numbering.h"
 
 namespace gputrace {
 
 class LoopText {
  public:
   explicit LoopText(std::span<const LoopEvent> events) : events_(events) {
-    std::unordered_map<u32, u32> known;
+    Numbering known;
     runs_[0].ids.reserve(events.size());
-    for (const LoopEvent& event : events) {
-      const auto [at, fresh] = known.try_emplace(event.symbol, static_cast<u32>(known.size()));
-      runs_[0].ids.push_back(at->second);
-    }
+    for (const LoopEvent& event : events) runs_[0].ids.push_back(known.of(event.symbol));
     runs_[0].different = known.size();
     for (std::size_t i = 1; i < std::size(runs_); ++i) extend(runs_[i - 1], runs_[i], i);
   }
@@ -50,11 +47,11 @@ class LoopText {
   };
   void extend(const Runs& shorter, Runs& longer, std::size_t length) {
     if (events_.size() <= length) return;
-    std::unordered_map<u64, u32> known;
+    Numbering known;
     longer.ids.reserve(events_.size() - length);
     for (std::size_t i = 0; i + length < events_.size(); ++i) {
       const u64 key = static_cast<u64>(shorter.ids[i]) << 32 | runs_[0].ids[i + length];
-      longer.ids.push_back(known.try_emplace(key, static_cast<u32>(known.size())).first->second);
+      longer.ids.push_back(known.of(key));
     }
     longer.different = known.size();
   }
