@@ -114,7 +114,8 @@ TEST(Graph, MemoryNodesLiveFromLaunchToFree) {
     CUgraph graph = new_graph();
     CUDA_MEM_ALLOC_NODE_PARAMS params{};
     params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    params.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    params.poolProps.location.id = 0;
     params.bytesize = 1 << 20;
     CUgraphNode alloc = nullptr, fill = nullptr;
     EXPECT_EQ(cuGraphAddMemAllocNode(&alloc, graph, nullptr, 0, &params), CUDA_SUCCESS);

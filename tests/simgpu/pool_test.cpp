@@ -117,7 +117,8 @@ TEST(Pool, MadePoolsAndLimits) {
     EXPECT_EQ(cuMemGetInfo(&before, &total), CUDA_SUCCESS);
     CUmemPoolProps props{};
     props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-    props.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+    props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    props.location.id = 0;
     CUmemoryPool pool = nullptr;
     EXPECT_EQ(cuMemPoolCreate(&pool, &props), CUDA_SUCCESS);
     CUdeviceptr p = 0, q = 0;

@@ -13,7 +13,8 @@ constexpr size_t kUnit = 2 << 20;
 CUmemAllocationProp device_props(CUmemAllocationHandleType handles = CU_MEM_HANDLE_TYPE_NONE) {
   CUmemAllocationProp props{};
   props.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  props.location.id = 0;
   props.requestedHandleTypes = handles;
   return props;
 }

@@ -91,7 +91,8 @@ CUresult capture_alloc(Call& call, Stream& stream, Device& device, size_t bytes,
   GraphLock lock;
   AllocNode node;
   node.params.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  node.params.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.ordinal};
+  node.params.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  node.params.poolProps.location.id = device.ordinal;
   node.params.bytesize = bytes;
   if (const CUresult result = alloc_node_from(node.params, &node); result != CUDA_SUCCESS) return result;
   const CUdeviceptr address = node.memory->address;

@@ -141,7 +141,8 @@ Pool* default_pool(Device& device) {
   }
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
-  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, device.ordinal};
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  props.location.id = device.ordinal;
   Pool* pool = make_pool(device, props);
   if (pool == nullptr) return nullptr;
   pool->is_default = true;

@@ -69,7 +69,8 @@ SIM_API(cuMemPoolImportFromShareableHandle, "cuMemPoolImportFromShareableHandle"
   CUmemPoolProps props{};
   props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   props.handleTypes = type;
-  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, context->device->ordinal};
+  props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  props.location.id = context->device->ordinal;
   Pool* pool = make_pool(*context->device, props);
   if (pool == nullptr) {
     close(file);

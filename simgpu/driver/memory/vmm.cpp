@@ -90,7 +90,8 @@ VmmMemory* import_vmm_memory(int file, Device* device) {
   memory->own_file = true;
   memory->props.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   memory->props.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
-  memory->props.location = {CU_MEM_LOCATION_TYPE_DEVICE, device != nullptr ? device->ordinal : 0};
+  memory->props.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  memory->props.location.id = device != nullptr ? device->ordinal : 0;
   return memory;  // the exporter accounts for its bytes
 }
 

@@ -7,7 +7,10 @@ namespace simgpu::runtime {
 namespace {
 
 CUmemLocation driver_location(const cudaMemLocation& location) {
-  return {static_cast<CUmemLocationType>(location.type), location.id};
+  CUmemLocation made{};
+  made.type = static_cast<CUmemLocationType>(location.type);
+  made.id = location.id;
+  return made;
 }
 
 cudaMemoryType memory_type(unsigned driver_type, bool managed) {
