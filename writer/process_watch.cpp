@@ -1,5 +1,6 @@
 #include "writer/process_watch.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/personality.h>
@@ -59,6 +60,7 @@ ProcessWatch::ProcessWatch(Fd pidfd, i32 pid, u64 start_time, int segment)
     if (stat.known && start_time_ && stat.start_time != start_time_)
       pidfd_.reset();  // the number belongs to somebody else by now
   }
+  status_.reset(::open(("/proc/" + std::to_string(pid_) + "/status").c_str(), O_RDONLY | O_CLOEXEC));
   image_ = image();
   images_look_alike_ = addresses_are_fixed();
 }
@@ -93,6 +95,19 @@ std::optional<int> ProcessWatch::status(Nanos deadline) const {
     ::nanosleep(&pause, nullptr);
   }
   return std::nullopt;
+}
+
+std::optional<u32> ProcessWatch::became() const {
+  char text[1024];
+  const ssize_t length = status_ ? ::pread(status_.get(), text, sizeof text - 1, 0) : -1;
+  if (length <= 0) return std::nullopt;
+  text[length] = 0;
+  const char* line = std::strstr(text, "\nUid:");
+  unsigned real = 0, effective = 0, saved = 0;
+  if (!line || std::sscanf(line, "\nUid: %u %u %u", &real, &effective, &saved) != 3) return std::nullopt;
+  const unsigned ours = ::geteuid();
+  if (real == ours || effective == ours || saved == ours) return std::nullopt;
+  return effective;
 }
 
 bool ProcessWatch::gone() const {

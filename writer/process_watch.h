@@ -1,4 +1,4 @@
-// Whether the traced process still runs the program that made the segment.
+// Whether the traced process still runs the program that made the segment, and whether it is still the user's whose sidecar this is.
 #pragma once
 
 #include <optional>
@@ -22,6 +22,9 @@ class ProcessWatch {
   // How a process that is gone has ended, as wait() says it. The kernel tells it (Linux 6.15) once its parent has asked, which
   // may take until `deadline` (CLOCK_MONOTONIC).
   std::optional<int> status(Nanos deadline) const;
+  // The user that the process has become for good: our own is none of its real, effective and saved ones any more. As /proc says it of
+  // the process's first thread; empty where it does not.
+  std::optional<u32> became() const;
 
  private:
   bool gone() const;
@@ -33,6 +36,7 @@ class ProcessWatch {
   i32 pid_;
   u64 start_time_;
   int segment_;
+  Fd status_;                       // its /proc/PID/status
   std::string image_;               // what tells one program image of the process from the next; empty: not known
   bool images_look_alike_ = false;  // its addresses are not randomized: only its maps tell
   Nanos next_look_ = 0;

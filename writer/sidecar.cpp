@@ -24,6 +24,7 @@ constexpr Nanos kRunPatience =
     1000 * kMillisecond;  // until `run` has said how the program ended: it waits for us longer
 constexpr Nanos kParentPatience = 50 * kMillisecond;    // until another parent has asked for it
 constexpr double kMostHeld = 0.125;                     // of the ring's blocks, until their records are written
+constexpr Nanos kLookAtUserEvery = 20 * kMillisecond;   // some 15 us each
 constexpr Nanos kCountEvery = 2 * kMillisecond;         // counters in their place in the file
 constexpr Nanos kCheckpointEvery = 500 * kMillisecond;  // what is older than a second is in the file
 
@@ -194,13 +195,17 @@ void Sidecar::say_unwritable(const OutputError& error) {
 
 ProcessWatch::State Sidecar::follow() {
   Nanos pause = kMillisecond;
-  Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery, next_count = 0;
+  Nanos next_checkpoint = monotonic_nanos() + kCheckpointEvery, next_count = 0, next_look = 0;
   while (true) {
     pause = next_pause(pause, consumer_->drain());
     if (consumer_->held() > kMostHeld) write_held();
     if (scanner_) scanner_->exchange([this](const RecordHeader& record) { take_scan(record); });
     say_stop();
     const Nanos now = monotonic_nanos();
+    if (now >= next_look) {
+      look_at_user();
+      next_look = now + kLookAtUserEvery;
+    }
     if (now >= next_count) {
       sink_->update_counters(*consumer_, ticks_of(clock_));
       next_count = now + kCountEvery + (monotonic_nanos() - now) * 50;  // with thousands of threads it takes its time
@@ -293,6 +298,25 @@ EndEntry Sidecar::how_it_ended(ProcessWatch::State how) const {
   end.reason = WIFSIGNALED(*status) ? EndReason::Signalled : EndReason::Exited;
   end.detail = WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status);
   return end;
+}
+
+// A process that has given up its user writes no more into a directory of that user's, not through us either: what it still
+// does is counted.
+void Sidecar::look_at_user() {
+  if (user_given_up_) return;
+  const std::optional<u32> user = watch_->became();
+  if (!user) return;
+  user_given_up_ = true;
+  if (scanner_) scanner_->finish(monotonic_nanos(), [this](const RecordHeader& record) { take_scan(record); });
+  if (watch_code_) watch_code_->stop();
+  scanner_.reset();
+  sink_->refuse(DropReason::UserGivenUp);
+  consumer_->segment().control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting),
+                                                      std::memory_order_relaxed);
+  const std::string what = "the process gave up user " + std::to_string(::geteuid()) + " and is user " +
+                           std::to_string(*user) + ", at " + utc_now() + " UTC: nothing that came after is kept";
+  sink_->add_info(format_info({{"user_given_up", what}}));
+  log_.error(trace_path_ + ": " + what, "");
 }
 
 // Says once why writing has stopped: in the file as far as there is room, in the segment and in the log.

@@ -43,6 +43,7 @@ class Sidecar {
   void write_held();
   void finish(ProcessWatch::State how);
   void say_stop();
+  void look_at_user();
   void say_unwritable(const OutputError& error);
   std::string why_never_open() const;
   EndEntry how_it_ended(ProcessWatch::State how) const;
@@ -68,6 +69,7 @@ class Sidecar {
   std::unique_ptr<Consumer> consumer_;
   std::unique_ptr<ProcessWatch> watch_;
   bool said_stop_ = false;
+  bool user_given_up_ = false;
 };
 
 }  // namespace gputrace

@@ -49,6 +49,11 @@ void TraceSink::records(const RingThread& thread, u64 first_record, u32 count, c
     write_stage(stage);
   }
   if (!stage.of.record_count) stage.of.first_record = first_record;
+  if (refusal_) {
+    stage.refused += count;
+    refused_ += count;
+    return;
+  }
   if (stop() != WriteStop::None && !(writer_ && is_definitions(thread))) {
     stage.disk += count;
     disk_ += count;
@@ -131,6 +136,7 @@ HealthEntry TraceSink::health_of(const RingThread& thread, const Stage& stage) c
   entry.stored = stage.stored;
   std::copy(thread.dropped, thread.dropped + kDropReasons, entry.dropped);
   entry.dropped[static_cast<u32>(DropReason::Disk)] += stage.disk;
+  if (refusal_) entry.dropped[static_cast<u32>(*refusal_)] += stage.refused;
   return entry;
 }
 
@@ -166,6 +172,7 @@ HealthEntry TraceSink::health_of_process(Consumer& consumer) const {
   all.stored = stored_ + expected_stored_ + earlier_.stored;
   for (u32 i = 0; i < kDropReasons; ++i) all.dropped[i] = process.dropped[i] + earlier_.dropped[i];
   all.dropped[static_cast<u32>(DropReason::Disk)] += disk_;
+  if (refusal_) all.dropped[static_cast<u32>(*refusal_)] += refused_;
   return all;
 }
 
@@ -206,6 +213,11 @@ void TraceSink::add_in_flight(const std::vector<Consumer::OpenCall>& calls) {
     entries.push_back({call.slot, call.incarnation, call.tid, call.call, call.begin, call.argument, call.depth, 0});
   if (writer_ && !entries.empty())
     writer_->append(ChunkKind::InFlight, entries.data(), entries.size() * sizeof(InFlightEntry));
+}
+
+void TraceSink::refuse(DropReason reason) {
+  flush();
+  refusal_ = reason;
 }
 
 void TraceSink::end(const EndEntry& entry) {

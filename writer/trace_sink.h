@@ -48,11 +48,14 @@ class TraceSink final : public RecordSink {
   // The process's counters as of now, in their place at the front of the file.
   void update_counters(Consumer& consumer, Ticks now);
   void end(const EndEntry& entry);
+  // Writes what it was given; records that come from now on, definitions too, are counted as `reason`.
+  void refuse(DropReason reason);
 
   WriteStop stop() const;
   const TraceWriter* writer() const { return writer_ ? &*writer_ : nullptr; }
   u64 stored() const { return stored_; }
-  u64 disk() const { return disk_; }  // records that could not be written
+  u64 disk() const { return disk_; }        // records that could not be written
+  u64 refused() const { return refused_; }  // records that came after refuse()
 
  private:
   struct Stage {
@@ -60,6 +63,7 @@ class TraceSink final : public RecordSink {
     RecordsOf of;
     u64 stored = 0;
     u64 disk = 0;
+    u64 refused = 0;
     u64 reported = 0;  // what the newest Health said, as one number
   };
 
@@ -76,7 +80,8 @@ class TraceSink final : public RecordSink {
   std::unordered_map<u64, Stage> stages_;
   Stage* definitions_ = nullptr;  // that of slot 0
   u64 staged_ = 0;                // bytes in all stages
-  u64 stored_ = 0, disk_ = 0, told_ = 0, counted_ = 0;
+  u64 stored_ = 0, disk_ = 0, refused_ = 0, told_ = 0, counted_ = 0;
+  std::optional<DropReason> refusal_;
   std::unordered_map<u64, std::pair<u64, u64>> expected_;  // by thread: next record, stored
   HealthEntry earlier_{};
   u64 expected_stored_ = 0;

@@ -113,7 +113,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
     if (key == "shared_directory")
       process.notes.push_back(
           "written into a directory that other users own or may write to (GPUTRACE_ALLOW_SHARED_DIR)");
-    if (key == "disk_stop") process.notes.push_back("writing stopped: " + value);
+    if (key == "disk_stop" || key == "user_given_up") process.notes.push_back("writing stopped: " + value);
     if (key != "not_collected") continue;
     const std::size_t colon = value.find(": ");
     std::pair<std::string, std::string> entry{value.substr(0, colon),

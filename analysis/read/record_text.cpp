@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstring>
 #include <iterator>
 
 #include "analysis/words/safe_text.h"
@@ -34,10 +36,27 @@ void append_json(std::string_view value, std::string& out) {
   out += '"';
 }
 
+template <typename Number>
+void append_number(Number number, std::string& out, int base = 10) {
+  char digits[24];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, number, base).ptr);
+}
+
 }  // namespace
 
 RecordText::RecordText(const TraceReader& trace, bool json)
-    : trace_(trace), clock_(trace.clock()), json_(json), text_bytes_((64u << 20) + 64 * trace.file_size()) {}
+    : trace_(trace),
+      clock_(trace.clock()),
+      json_(json),
+      text_bytes_((64u << 20) + 64 * trace.file_size()),
+      record_key_(key_of("record", true)),
+      tid_key_(key_of("tid")),
+      result_key_(key_of("result")),
+      begin_key_(key_of("begin_ns")),
+      end_key_(key_of("end_ns")),
+      piece_key_(key_of("piece")),
+      argument_key_(key_of("argument")),
+      depth_key_(key_of("depth")) {}
 
 std::string_view RecordText::text_of(u64 id) {
   constexpr std::size_t kShort = 200;
@@ -48,17 +67,9 @@ std::string_view RecordText::text_of(u64 id) {
   return value;
 }
 
-void RecordText::key(const std::string& name, std::string& out) {
-  if (json_) {
-    out += first_ ? "\"" : ",\"";
-    out += name;
-    out += "\":";
-  } else {
-    out += ' ';
-    out += name;
-    out += '=';
-  }
-  first_ = false;
+std::string RecordText::key_of(std::string_view name, bool first) const {
+  if (!json_) return " " + std::string(name) + "=";
+  return (first ? "\"" : ",\"") + std::string(name) + "\":";
 }
 
 void RecordText::text(std::string_view value, std::string& out) {
@@ -77,28 +88,28 @@ void RecordText::text(std::string_view value, std::string& out) {
   out += '"';
 }
 
-void RecordText::integer(u64 bits, bool is_signed, u32 size, std::string& out) {
-  if (is_signed) {
-    const unsigned shift = 64 - size * 8;
-    fmt::format_to(std::back_inserter(out), "{}", static_cast<i64>(bits << shift) >> shift);
-  } else {
-    fmt::format_to(std::back_inserter(out), "{}", bits);
-  }
-}
-
-const std::vector<const TraceEnum*>& RecordText::words_of(const TraceRecordType& type) {
-  const auto [it, fresh] = words_.try_emplace(type.type);
+const std::vector<RecordText::FieldLine>& RecordText::fields_of(const TraceRecordType& type) {
+  const auto [it, fresh] = fields_.try_emplace(type.type);
   if (!fresh) return it->second;
-  for (const TraceField& field : type.fields) it->second.push_back(trace_.schema().words(type, field));
+  for (const TraceField& field : type.fields) {
+    if (field.size == 0 || field.size > 8 || field.name.compare(0, 8, "reserved") == 0) continue;
+    const bool address = !json_ && (field.unit == "handle" || field.unit == "address");
+    const Form form = field.unit == "text"   ? Form::Text
+                      : address              ? Form::Address
+                      : field.type[0] == 'i' ? Form::Signed
+                                             : Form::Unsigned;
+    it->second.push_back({field.offset, field.size, form, trace_.schema().words(type, field), key_of(field.name),
+                          key_of(field.name + "_name")});
+  }
   return it->second;
 }
 
-void RecordText::names(const TraceField& field, const TraceEnum& words, u64 value, std::string& out) {
+void RecordText::names(const FieldLine& field, u64 value, std::string& out) {
   bool any = false;
-  for (const TraceValue& row : words.values) {
-    if (words.flags ? (value & row.number) == 0 : value != row.number) continue;
+  for (const TraceValue& row : field.words->values) {
+    if (field.words->flags ? (value & row.number) == 0 : value != row.number) continue;
     if (!any) {
-      key(field.name + "_name", out);
+      out += field.words_key;
       if (json_) out += '"';
     } else {
       out += '|';
@@ -109,25 +120,32 @@ void RecordText::names(const TraceField& field, const TraceEnum& words, u64 valu
   if (any && json_) out += '"';
 }
 
-void RecordText::field(const TraceField& field, const TraceEnum* words, const RecordHeader& record, std::string& out) {
-  if (field.size == 0 || field.size > 8 || field.offset + field.size > record.size) return;
-  if (field.name.compare(0, 8, "reserved") == 0) return;
+void RecordText::field(const FieldLine& field, const RecordHeader& record, std::string& out) {
+  if (field.offset + field.size > record.size) return;
   const u64 bits = read_bits(reinterpret_cast<const u8*>(&record) + field.offset, field.size);
-  key(field.name, out);
-  if (field.unit == "text") {
-    const std::string_view value = text_of(bits);
-    if (value.data() == nullptr && json_)
-      out += "null";
-    else
-      text(value, out);
-    return;
+  out += field.key;
+  switch (field.form) {
+    case Form::Text: {
+      const std::string_view value = text_of(bits);
+      if (value.data() == nullptr && json_)
+        out += "null";
+      else
+        text(value, out);
+      return;
+    }
+    case Form::Address:
+      out += "0x";
+      append_number(bits, out, 16);
+      break;
+    case Form::Signed: {
+      const unsigned shift = 64 - field.size * 8;
+      append_number(static_cast<i64>(bits << shift) >> shift, out);
+      break;
+    }
+    case Form::Unsigned:
+      append_number(bits, out);
   }
-  const bool address = field.unit == "handle" || field.unit == "address";
-  if (address && !json_)
-    fmt::format_to(std::back_inserter(out), "0x{:x}", bits);
-  else
-    integer(bits, field.type[0] == 'i', field.size, out);
-  if (words) names(field, *words, bits, out);
+  if (field.words) names(field, bits, out);
 }
 
 void RecordText::call(u16 id, std::string& out) {
@@ -135,7 +153,7 @@ void RecordText::call(u16 id, std::string& out) {
   if (fresh) {  // a call always stands behind another key
     const TraceCall* call = id ? trace_.schema().call(id) : nullptr;
     std::string& line = it->second;
-    key("call", line);
+    line = key_of("call");
     if (call)
       text(call->name, line);
     else if (json_ && id == 0)
@@ -143,9 +161,9 @@ void RecordText::call(u16 id, std::string& out) {
     else
       text(id ? "call " + std::to_string(id) : "-", line);
     if (call) {
-      key("variant", line);
+      line += key_of("variant");
       text(call->variant, line);
-      key("level", line);
+      line += key_of("level");
       text(call->level, line);
     }
   }
@@ -158,30 +176,28 @@ void RecordText::append(const RecordHeader& record, u32 thread, std::string& out
   const Nanos begin = record.begin ? clock_.nanos(record.begin) : 0;
   const Nanos end = record.end ? clock_.nanos(record.end) : 0;
   const std::string unknown = type ? "" : "record " + std::to_string(record.type);
-  first_ = true;
   if (json_) {
     out += '{';
-    key("record", out);
+    out += record_key_;
     text(type ? type->name : unknown, out);
   } else {
     out += type ? type->name : unknown;
   }
-  key("tid", out);
-  fmt::format_to(std::back_inserter(out), "{}", tid);
+  out += tid_key_;
+  append_number(tid, out);
   call(record.call, out);
-  key("result", out);
-  fmt::format_to(std::back_inserter(out), "{}", record.result);
-  key("begin_ns", out);
-  fmt::format_to(std::back_inserter(out), "{}", begin);
-  key("end_ns", out);
-  fmt::format_to(std::back_inserter(out), "{}", end);
+  out += result_key_;
+  append_number(record.result, out);
+  out += begin_key_;
+  append_number(begin, out);
+  out += end_key_;
+  append_number(end, out);
   if (type) {
-    const std::vector<const TraceEnum*>& words = words_of(*type);
-    for (std::size_t i = 0; i < type->fields.size(); ++i) field(type->fields[i], words[i], record, out);
+    for (const FieldLine& one : fields_of(*type)) field(one, record, out);
     if (record.type == static_cast<u16>(RecordType::Text) && record.size > sizeof(Text)) {
       const auto value = decode<Text>(record);
       const u64 room = record.size - sizeof(Text), left = value.total > value.offset ? value.total - value.offset : 0;
-      key("piece", out);
+      out += piece_key_;
       text({reinterpret_cast<const char*>(&record) + sizeof(Text), static_cast<std::size_t>(std::min(room, left))},
            out);
     }
@@ -190,27 +206,26 @@ void RecordText::append(const RecordHeader& record, u32 thread, std::string& out
 }
 
 void RecordText::append(const InFlightCallInfo& open, std::string& out) {
-  first_ = true;
   if (json_) {
     out += '{';
-    key("record", out);
+    out += record_key_;
     text("InFlight", out);
   } else {
     out += "InFlight";
   }
-  key("tid", out);
-  fmt::format_to(std::back_inserter(out), "{}", open.tid);
+  out += tid_key_;
+  append_number(open.tid, out);
   call(static_cast<u16>(open.call), out);
-  key("result", out);
+  out += result_key_;
   out += json_ ? "null" : "-";
-  key("begin_ns", out);
-  fmt::format_to(std::back_inserter(out), "{}", trace_.clock().nanos(open.begin));
-  key("end_ns", out);
+  out += begin_key_;
+  append_number(trace_.clock().nanos(open.begin), out);
+  out += end_key_;
   out += json_ ? "null" : "-";
-  key("argument", out);
-  fmt::format_to(std::back_inserter(out), "{}", open.argument);
-  key("depth", out);
-  fmt::format_to(std::back_inserter(out), "{}", open.depth);
+  out += argument_key_;
+  append_number(open.argument, out);
+  out += depth_key_;
+  append_number(open.depth, out);
   out += json_ ? "}\n" : "\n";
 }
 

@@ -21,13 +21,22 @@ class RecordText {
   void append(const InFlightCallInfo& open, std::string& out);
 
  private:
-  void key(const std::string& name, std::string& out);
+  enum class Form : u8 { Unsigned, Signed, Address, Text };
+  // A field as it is written: what does not change from record to record.
+  struct FieldLine {
+    u32 offset, size;
+    Form form;
+    const TraceEnum* words;  // nullptr: its number has none
+    std::string key, words_key;
+  };
+
+  // `first`: the line begins with it.
+  std::string key_of(std::string_view name, bool first = false) const;
   void text(std::string_view value, std::string& out);
   std::string_view text_of(u64 id);
-  void integer(u64 bits, bool is_signed, u32 size, std::string& out);
-  void field(const TraceField& field, const TraceEnum* words, const RecordHeader& record, std::string& out);
-  const std::vector<const TraceEnum*>& words_of(const TraceRecordType& type);
-  void names(const TraceField& field, const TraceEnum& words, u64 value, std::string& out);
+  void field(const FieldLine& field, const RecordHeader& record, std::string& out);
+  const std::vector<FieldLine>& fields_of(const TraceRecordType& type);
+  void names(const FieldLine& field, u64 value, std::string& out);
   void call(u16 id, std::string& out);
 
   const TraceReader& trace_;
@@ -35,9 +44,9 @@ class RecordText {
   bool json_;
   // What may still be written of texts that records name: many may name one long one. What is beyond is cut short.
   u64 text_bytes_;
-  bool first_ = true;
-  std::unordered_map<u16, std::vector<const TraceEnum*>> words_;  // by record type, in the order of its fields
-  std::unordered_map<u16, std::string> calls_;                    // what is written of a call, by id
+  std::unordered_map<u16, std::vector<FieldLine>> fields_;  // by record type
+  std::unordered_map<u16, std::string> calls_;              // what is written of a call, by id
+  const std::string record_key_, tid_key_, result_key_, begin_key_, end_key_, piece_key_, argument_key_, depth_key_;
 };
 
 }  // namespace gputrace

@@ -26,6 +26,8 @@ const char* drop_reason(DropReason reason) {
       return "disk full or size limit";
     case DropReason::Lost:
       return "lost with the process or the file";
+    case DropReason::UserGivenUp:
+      return "after it gave up its user";
   }
   return "reason unknown";
 }

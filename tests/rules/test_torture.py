@@ -38,7 +38,10 @@ def missing(entry):
     if not os.path.exists(path):
         return [entry]
     with open(path, encoding='utf-8') as file:
-        known = set(re.findall(r'^def test_(\w+)', file.read(), re.M))
+        text = file.read()
+    known = set(re.findall(r'^def test_(\w+)', text, re.M))
+    if 'globals()' in text:  # tests are made of a table there
+        known.update(re.findall(r"'(\w+)': \w", text))
     return [f'{kind}: {name}' for name in names if name not in known]
 
 

@@ -29,7 +29,7 @@ bool may_be_wanted(const char* text, std::size_t length) {
 
 void CodeWatch::records(const RingThread& thread, u64 first_record, u32 count, const u8* data, u32 size) {
   next_.records(thread, first_record, count, data, size);
-  if (thread.slot != 0) return;
+  if (thread.slot != 0 || stopped_) return;
   for (u32 at = 0; size - at >= sizeof(RecordHeader);) {
     RecordHeader header;
     std::memcpy(&header, data + at, sizeof header);

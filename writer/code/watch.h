@@ -21,6 +21,8 @@ class CodeWatch final : public RecordSink {
   void thread_began(const RingThread& thread) override { next_.thread_began(thread); }
   void records(const RingThread& thread, u64 first_record, u32 count, const u8* data, u32 size) override;
   void thread_ended(const RingThread& thread) override { next_.thread_ended(thread); }
+  // Asks for nothing any more; hands on as before.
+  void stop() { stopped_ = true; }
 
  private:
   void look(const RecordHeader& record);
@@ -37,6 +39,7 @@ class CodeWatch final : public RecordSink {
 
   RecordSink& next_;
   CodeRequests& requests_;
+  bool stopped_ = false;
   std::unordered_map<u64, std::string> texts_;  // paths and build ids
   u64 text_bytes_ = 0;
   std::unordered_map<u64, Copy> copies_;  // images that are arriving

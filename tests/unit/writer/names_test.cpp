@@ -172,7 +172,10 @@ TEST(Redact, HidesSecretsAndNothingElse) {
            {{"--user=ann:x"}, {"--user=ann:***"}},
            {{"-u", "train.py"}, {"-u", "train.py"}},
            {{"-H", "Cookie: a=b; c=d"}, {"-H", "Cookie: ***"}},
-           {{"--cookie", "a=b"}, {"--cookie", "***"}}}) {
+           {{"--cookie", "a=b"}, {"--cookie", "***"}},
+           {{"sh", "mysql -u ann  -phunter2 base"}, {"sh", "mysql -u ann  -p*** base"}},
+           {{"sh", "run --password 'a b' -x"}, {"sh", "run --password *** -x"}},
+           {{"echo -n done"}, {"echo -n done"}}}) {
     EXPECT_EQ(redact_arguments(given), wanted) << given[0];
   }
 }
@@ -252,10 +255,10 @@ TEST(Confine, RefusesWhatReachesBeyondItsFiles) {
 
 TEST(Redact, AllowsFewVariables) {
   for (const char* name : {"CUDA_VISIBLE_DEVICES", "NCCL_DEBUG", "RANK", "WORLD_SIZE", "OMP_NUM_THREADS",
-                           "PYTORCH_CUDA_ALLOC_CONF", "SLURM_JOB_ID"})
+                           "PYTORCH_CUDA_ALLOC_CONF", "SLURM_JOB_ID", "GPUTRACE_BUFFER"})
     EXPECT_TRUE(environment_allowed(name)) << name;
-  for (const char* name :
-       {"AWS_SECRET_ACCESS_KEY", "HOME", "PATH", "HF_TOKEN", "NCCL_SECRET", "CUDA_API_KEY", "LD_PRELOAD", "SLURM_JWT"})
+  for (const char* name : {"AWS_SECRET_ACCESS_KEY", "HOME", "PATH", "HF_TOKEN", "NCCL_SECRET", "CUDA_API_KEY",
+                           "LD_PRELOAD", "SLURM_JWT", "CUDA_LOGIN", "NCCL_COMM_ID", "RANK_OF", "GPUTRACE_NOTHING"})
     EXPECT_FALSE(environment_allowed(name)) << name;
 }
 
