@@ -118,12 +118,13 @@ struct CopyGroup {
   HostMemory memory = HostMemory::Unknown;
   bool asynchronous = false;
   i32 device = -1;
-  u64 count = 0;
+  u64 count = 0;  // as the program asked for them: a cudaMemset3D is one
+  u64 parts = 0;  // memsets that those took beyond one each
   u64 bytes = 0;
   u64 call_ns = 0;           // host time in the calls (members of a batch share one call: counted once)
   u64 in_graphs = 0;         // of `count`
   u64 between_launches = 0;  // of `count`: a kernel was launched by the same thread since its last such copy
-  u64 device_count = 0;      // executions that the device reported, and their bytes and time
+  u64 device_count = 0;      // executions that the device reported (parts not), and their bytes and time (parts too)
   u64 device_bytes = 0;
   u64 device_ns = 0;
   u64 answered = 0, answered_bytes = 0;  // of `count`: calls whose copy was reported, in the window or not

@@ -26,7 +26,7 @@ struct HostOperation {
   u16 call = 0;                // id of the call
   OperationKind kind = OperationKind::Kernel;
   u8 waits_count = 0;
-  u32 stack : 24 = 0;            // number of the CallOrigin from which it was made
+  u32 stack : 23 = 0;            // number of the CallOrigin from which it was made
   u32 counted : 1 = true;        // in the report's window of time
   u32 batch_member : 1 = false;  // not the first record of its call
   u32 answered : 1 = false;      // a device operation was joined
@@ -34,9 +34,10 @@ struct HostOperation {
   u32 by_order : 1 = false;      // joined by the order in the stream, not by key
   u32 expected : 1 = true;       // a device record must come
   u32 on_device : 1 = true;      // a device works for it, whether or not its record was collected
+  u32 part : 1 = false;          // not the first of the memsets that one call of the program takes
   u32 programmatic : 1 = false;  // may start before what is before it in its stream has ended
 };
-static_assert(sizeof(HostOperation) == 64 && kMostOrigins <= 1u << 24);
+static_assert(sizeof(HostOperation) == 64 && kMostOrigins < 1u << 23);
 
 // One operation on a device, its times on the host's clock.
 struct DeviceOperation {

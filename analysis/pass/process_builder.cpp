@@ -273,7 +273,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     case RecordType::FunctionGet:
       return functions_.named(decode<FunctionGet>(record));
     case RecordType::Call:
-      return on_profiler(at);
+      return on_plain_call(at);
     default:
       return;
   }

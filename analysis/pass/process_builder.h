@@ -44,12 +44,13 @@ class ProcessBuilder {
     u16 last_call = 0;
     bool launched_since_copy[8] = {};  // by TransferKind
     bool launched_since_allocation = false;
-    u32 stack = 0;           // number of the CallOrigin from which it makes its calls
-    u32 launched = kNone;    // function of its newest launch
-    u64 told_lost = 0;       // records that its Gap records stand for
-    Ticks newest = 0;        // end of its newest record
-    CallNesting operations;  // of frameworks
-    CallNesting own_work;    // of ours
+    bool within_memset = false;  // a call of the runtime that takes several memsets has made its first
+    u32 stack = 0;               // number of the CallOrigin from which it makes its calls
+    u32 launched = kNone;        // function of its newest launch
+    u64 told_lost = 0;           // records that its Gap records stand for
+    Ticks newest = 0;            // end of its newest record
+    CallNesting operations;      // of frameworks
+    CallNesting own_work;        // of ours
   };
   // One record, its times converted.
   struct Moment {
@@ -74,12 +75,12 @@ class ProcessBuilder {
   void on_loss(const Gap& value, u32 thread);
   void on_own_work(const RecordHeader& record, u32 thread);
   void on_nvtx(const Nvtx& value, u32 thread);
-  void on_profiler(const Moment& at);
+  void on_plain_call(const Moment& at);
   void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
   enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch };
   MarkSort mark_of(u32 frame);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
-  enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop };
+  enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
   CallSort sort_of(u16 id);
   void on_library_call(const Moment& at, const RecordStream& stream);
   void on_graph_node(const GraphNode& value);
@@ -115,7 +116,7 @@ class ProcessBuilder {
   const Launched& launched(const KernelLaunch& value);
   CopyGroup& copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
   MemoryLedger::Place place_of(u8 said, u64 address) const;
-  void count_transfer(const Moment& at, CopyGroup& group, u64 bytes);
+  void count_transfer(const Moment& at, CopyGroup& group, u64 bytes, bool part);
   void replayed(const GraphTable::Node& node, u32 context, u64 times);
 
   struct ShapeHash {

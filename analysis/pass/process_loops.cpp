@@ -63,8 +63,9 @@ void ProcessBuilder::on_nvtx(const Nvtx& value, u32 thread) {
 }
 
 // cuProfilerStart … cuProfilerStop is a range like one of NVTX's, without a name.
-void ProcessBuilder::on_profiler(const Moment& at) {
+void ProcessBuilder::on_plain_call(const Moment& at) {
   const CallSort sort = sort_of(at.record.call);
+  if (sort == CallSort::Memset3d) at.thread.within_memset = false;
   if (!at.counted || (sort != CallSort::ProfilerStart && sort != CallSort::ProfilerStop)) return;
   std::vector<LoopRange>& ranges = facts_.loop_log.profiler;
   if (sort == CallSort::ProfilerStart && ranges.size() < LoopLog::kMostRanges)

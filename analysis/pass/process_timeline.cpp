@@ -38,6 +38,7 @@ ProcessBuilder::CallSort ProcessBuilder::sort_of(u16 id) {
   if (call && call->name == "cuMemHostGetDevicePointer") known = CallSort::DeviceAddressOfHost;
   if (call && call->name == "cuProfilerStart") known = CallSort::ProfilerStart;
   if (call && call->name == "cuProfilerStop") known = CallSort::ProfilerStop;
+  if (call && call->name.rfind("cudaMemset3D", 0) == 0) known = CallSort::Memset3d;
   return known;
 }
 

@@ -1,5 +1,6 @@
 // ProcessBuilder: copies, memsets and allocations, and what the nodes of graphs come to.
 #include <algorithm>
+#include <utility>
 
 #include "analysis/pass/process_builder.h"
 
@@ -86,12 +87,12 @@ MemoryLedger::Place ProcessBuilder::place_of(u8 said, u64 address) const {
   return place;
 }
 
-void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 bytes) {
-  ++group.count;
+void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 bytes, bool part) {
+  ++(part ? group.parts : group.count);
   group.bytes += bytes;
   if (at.first_of_call) group.call_ns += at.duration();
   StackTotals& stack = stack_of(at);
-  stack.calls += at.first_of_call;
+  stack.calls += at.first_of_call && !part;
   if (group.kind != TransferKind::Memset) stack.copy_bytes += bytes;
   bool& launched = at.thread.launched_since_copy[static_cast<unsigned>(group.kind)];
   if (launched) ++group.between_launches;
@@ -132,7 +133,7 @@ void ProcessBuilder::on_copy(const Moment& at) {
                                    : LoopKind::OtherCopy,
       0);
   CopyGroup& group = copy_group(kind, memory, value.asynchronous != 0, device);
-  count_transfer(at, group, value.bytes);
+  count_transfer(at, group, value.bytes, false);
   operation.expected = kind != TransferKind::HtoH;
   operation.target = static_cast<u32>(&group - facts_.copies.data());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
@@ -143,6 +144,7 @@ void ProcessBuilder::on_memset(const Moment& at) {
   if (value.header.result != 0 || (value.flags & kLaunchCaptured) || value.bytes == 0) return;
   HostOperation operation = operation_of(at, OperationKind::Memset);
   operation.bytes = value.bytes;
+  if (value.flags & kLaunchPart) operation.part = std::exchange(at.thread.within_memset, true);
   if (!at.counted) return timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
   const auto place = ledger_.find(value.destination);
   const HostMemory memory = place.memory == HostMemory::Unknown ? HostMemory::Device : place.memory;
@@ -150,7 +152,7 @@ void ProcessBuilder::on_memset(const Moment& at) {
   if (device < 0) device = place.device;
   log(at, LoopKind::Memset, 0);
   CopyGroup& group = copy_group(TransferKind::Memset, memory, value.asynchronous != 0, device);
-  count_transfer(at, group, value.bytes);
+  count_transfer(at, group, value.bytes, operation.part);
   operation.target = static_cast<u32>(&group - facts_.copies.data());
   timeline_.operation(operation, stream_of(at, value.stream, value.context, value.flags));
 }

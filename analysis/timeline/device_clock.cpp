@@ -166,11 +166,13 @@ std::size_t DeviceTimeline::find(u64 device, Nanos handled) const {
 Nanos DeviceTimeline::at(std::size_t index, u64 device) {
   const Knot& knot = knots_[index];
   here_ = knot.error;
+  jumped_here_ = false;
   if (device < knot.device) return knot.host - scaled(knot.device - device, knot.rate);
   const u64 passed = device - knot.device;
   if (index + 1 == knots_.size() || knots_[index + 1].epoch) return knot.host + scaled(passed, knot.rate);
   const Knot& next = knots_[index + 1];
   here_ = std::max(knot.error, next.error) + next.step;
+  jumped_here_ = next.step != 0;
   const u64 between = next.device - knot.device;
   const Nanos host = next.host - knot.host;
   if (static_cast<u64>(host) == between) return knot.host + static_cast<Nanos>(passed);

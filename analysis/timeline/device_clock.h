@@ -42,6 +42,8 @@ class DeviceTimeline {
   Nanos error() const { return !known() ? -1 : doubted_ ? std::max(worst_, doubt_) : worst_; }
   // As error(), for one time, steps included. After nanos() of the same time.
   Nanos error_here() const { return here_; }
+  // Whether the clock jumped between the readings around that time, or may have. After nanos() of the same time.
+  bool jumped_here() const { return jumped_here_; }
   // Whether the unit of that clock is known. After nanos() of the same time.
   bool sure_here() const { return sure_here_; }
   u64 newest() const { return knots_.empty() ? 0 : knots_.back().device; }
@@ -68,7 +70,7 @@ class DeviceTimeline {
   std::size_t hint_ = 0, epoch_ = 0;  // the knot that was used last, the first of the newest epoch
   double rate_ = 1;
   double unit_ = 1;  // host ns per device ns but for drift; 0: not known
-  bool foreign_ = false, sure_here_ = true;
+  bool foreign_ = false, sure_here_ = true, jumped_here_ = false;
   u64 readings_ = 0, steps_ = 0, restarts_ = 0;
   Nanos largest_step_ = 0, worst_ = 0, here_ = 0;
   std::size_t doubted_ = 0;  // the knot before which the rate changed or the clock jumped; 0: none

@@ -276,6 +276,7 @@ void Intake::settle_keys() {
     call.thread = thread_index(key.thread, call.begin);
     call.callback = key.callback;
     call.runtime = key.level == static_cast<u32>(ApiLevel::Runtime);
+    call.jumped = clock_.jumped_here();
     window_.key(call, std::max<Nanos>(0, clock_.error_here()) + kKeyNoise);
   }
   keys_.clear();

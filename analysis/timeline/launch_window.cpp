@@ -100,10 +100,11 @@ u32 LaunchWindow::passed(u32 sequence) {
   return first;
 }
 
-// Without loss the next operation of the thread is the one. Else: by time.
+// Without loss the next operation of the thread is the one. Else: by time, where the clock can tell neighbours apart.
 u32 LaunchWindow::search(const KeyedCall& call, Nanos error) {
   const Thread& thread = threads_[call.thread];
   const int kind = call.runtime ? kUnknownCallback : driver_callback_kind(call.callback);
+  const bool blurred = call.jumped || error > kBlurred;
   u32 best = kNone;
   Nanos least = error + 1;
   const HostOperation* const keyed = find(thread.keyed);
@@ -114,7 +115,7 @@ u32 LaunchWindow::search(const KeyedCall& call, Nanos error) {
     if (operation.batch_member || (kind >= 0 && static_cast<int>(operation.kind) != kind)) continue;
     const Nanos off = outside(call, operation);
     if (off < least) least = off, best = sequence;
-    if (off == 0 || (best != kNone && error > kBlurred)) return best;
+    if (off == 0 || (best != kNone && blurred)) return best;
   }
   return best != kNone ? best : nearest(call, error);
 }
@@ -151,7 +152,7 @@ void LaunchWindow::key(const KeyedCall& call, Nanos error) {
   if (!call.runtime && driver_callback_kind(call.callback) == kNothing) return;
   const u32 sequence = search(call, error);
   if (sequence == kNone) return;
-  if (error <= kBlurred) farthest_ = std::max(farthest_, outside(call, ring_[sequence & mask_]));
+  if (error <= kBlurred && !call.jumped) farthest_ = std::max(farthest_, outside(call, ring_[sequence & mask_]));
   Thread& thread = threads_[call.thread];
   if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;
   // Several driver calls of one runtime call have its id: the first of them leads to the others.

@@ -20,6 +20,8 @@ struct KeyedCall {
   u32 thread = kNone;  // index in TraceReader::threads()
   u32 callback = 0;
   bool runtime = false;  // it contains the driver call
+  bool jumped =
+      false;  // the clock jumped hereabouts, or may have: its time says little, the order of the thread's keys more
 };
 
 class LaunchWindow {

@@ -15,7 +15,7 @@ void Timeline::count_answer(const HostOperation& call) {
   if (call.target == kNone) return;
   if (call.kind == OperationKind::Kernel) ++facts_.kernels[call.target].answered;
   if (call.kind != OperationKind::Copy && call.kind != OperationKind::Memset) return;
-  ++facts_.copies[call.target].answered;
+  facts_.copies[call.target].answered += !call.part;
   facts_.copies[call.target].answered_bytes += call.bytes;
 }
 
@@ -78,11 +78,12 @@ void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined
     target = shape.graph_target;
   }
   TimelineCopies& group = facts_.copies[target];
-  ++group.count;
+  const bool part = joined.call && joined.call->part;
+  group.count += !part;
   group.bytes += operation.detail;
   group.device_ns += static_cast<u64>(operation.end - operation.start);
   if (!joined.call || joined.call->answered || in_graph) return;
-  ++group.started;
+  group.started += !part;
   group.started_bytes += operation.detail;
 }
 

@@ -126,6 +126,21 @@ void multi_device_launch(const FinishedCall& call, const CUDA_LAUNCH_PARAMS* lau
   }
 }
 
+u32 part_of_memset() {
+  const ThreadSlot& slot = *thread_state.slot;
+  const u32 around = slot.depth;  // calls around the one that has returned
+  if (around == 0 || around > kInFlightDepth) return 0;
+  switch (slot.in_flight[around - 1].call) {
+    case kCall_cudaMemset3D:
+    case kCall_cudaMemset3D_ptds:
+    case kCall_cudaMemset3DAsync:
+    case kCall_cudaMemset3DAsync_ptsz:
+      return kLaunchPart;
+    default:
+      return 0;
+  }
+}
+
 void copy_batch(const FinishedCall& call, const CUdeviceptr* to, const CUdeviceptr* from, const size_t* bytes,
                 size_t count, CUstream stream) {
   const bool readable = call.ok() && to && from && bytes && count;

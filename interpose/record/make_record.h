@@ -194,13 +194,14 @@ void copy_batch(const FinishedCall& call, const CUdeviceptr* to, const CUdevicep
                 size_t count, CUstream stream);
 void copy_3d_batch(const FinishedCall& call, const CUDA_MEMCPY3D_BATCH_OP* operations, size_t count, CUstream stream);
 
+u32 part_of_memset();  // kLaunchPart where the call around this one is one memset that takes several
 GT_HOT void emit_memset(const FinishedCall& call, u64 to, u64 bytes, u32 element, bool asynchronous, CUstream stream) {
   Memset record{};
   record.destination = to;
   record.bytes = bytes;
   record.stream = handle(stream);
   record.context = call.context();
-  record.flags = asynchronous ? stream_flags(call, stream) : launch_flags(call);
+  record.flags = (asynchronous ? stream_flags(call, stream) : launch_flags(call)) | part_of_memset();
   record.asynchronous = asynchronous;
   record.element_bytes = static_cast<u8>(element);
   emit(call, record);

@@ -241,8 +241,13 @@ def kernels_of(run):
 
 
 def copies_of(run):
-    """{(kind, memory, async): (count, bytes)}, memsets among them, those of graphs included; memory of device-only copies is "device"."""
+    """{kind: (count, bytes)}, memsets among them, those of graphs included. A cudaMemset3D that the trace has is one, whatever it takes."""
     sums = collections.defaultdict(lambda: [0, 0])
+    memsets = [line for line in run.truth_of('memset') if line.get('graph') is None]
+    for call in dump(run):
+        if (call['call'] or '').startswith('cudaMemset3D'):
+            within = [line for line in memsets if call['begin_ns'] <= line['call_begin_ns'] and line['call_end_ns'] <= call['end_ns'] and call['tid'] == line['tid']]
+            sums['memset'][0] -= max(0, len(within) - 1)
     for line in run.truth_of('copy', 'memset'):
         kind = line['kind'] if line['op'] == 'copy' else 'memset'
         sums[kind][0] += 1

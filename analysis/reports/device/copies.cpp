@@ -63,6 +63,16 @@ void add_time_notes(const LoadedRun& run, Table& table) {
   }
 }
 
+void add_parts_note(const LoadedRun& run, Table& table) {
+  u64 parts = 0;
+  for (const ProcessTrace& process : run.processes) {
+    for (const CopyGroup& group : process.copies) parts += group.parts;
+  }
+  if (parts == 0) return;
+  table.notes.push_back("a cudaMemset3D is counted once; the device ran " + std::to_string(parts) +
+                        (parts == 1 ? " memset" : " memsets") + " more for those here, which bytes and times hold");
+}
+
 void fill_copies(const LoadedRun& run, Table& table) {
   struct CopyRow {
     Value device;
@@ -86,6 +96,7 @@ void fill_copies(const LoadedRun& run, Table& table) {
     }
   }
   add_time_notes(run, table);
+  add_parts_note(run, table);
   for (const auto& [key, row] : rows) {
     const std::string memory = host_memory_name(std::get<2>(key));
     table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory.empty() ? Value() : Value(memory),

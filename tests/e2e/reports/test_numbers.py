@@ -22,6 +22,9 @@ def test_memory_shared():
     # The program counts its calls; the driver's pool copies and symbol look-ups add none.
     copies = [row for row in rows(run, 'copies') if row['kind'] != 'memset']
     check_equal(sum(row['count'] for row in copies), int(counts['copies']), 'copies that the program counted')
+    memsets = [row for row in rows(run, 'copies') if row['kind'] == 'memset']
+    check_equal(sum(row['count'] for row in memsets), int(counts['memsets']), 'memsets that the program counted: a cudaMemset3D is one')
+    check_equal(len(run.truth_of('memset')), int(counts['memsets']) + 4, 'memsets that the device ran: five for it')
 
 
 def test_memory_static():

@@ -46,6 +46,36 @@ TEST(Timeline, LatencyStampsSplitTheWayOfALaunch) {
   EXPECT_EQ(times.to_start.sum(), 200u + 400u);
 }
 
+// Launches 10 us apart, the clock jumps by four of them: a key's time then lies within another call, of which there are as many as keys.
+TEST(Timeline, AJumpOfTheClockMovesNoKeyToANeighboursCall) {
+  for (const i64 jump : {0, 40'000, 28'000}) {
+    DeviceBuilder trace;
+    const Thread main = trace.thread(100);
+    u64 names[3];
+    for (u32 i = 0; i < 3; ++i) {
+      const std::string name(1, static_cast<char>('a' + i));
+      trace.name_function(0xf1 + i, name, 0xa0);
+      names[i] = trace.text(name);
+    }
+    constexpr Nanos kFirst = 1'000'000, kEvery = 10'000, kReading = 1'000'000;
+    constexpr u32 kLaunches = 400, kJump = 130;
+    trace.reading(kFirst - 1000);
+    for (u32 i = 0; i < kLaunches; ++i) {
+      const Nanos begin = kFirst + i * kEvery;
+      if (i == kJump) trace.set_offset(jump);
+      trace.launch(main, 0xf1 + i % 3, begin, begin + 2000);
+      trace.key(100, 1 + i, begin + 100, begin + 1900, begin + 20'000);
+      trace.kernel(1 + i, names[i % 3], begin + 3000, begin + 5000, begin + 20'000);
+      if ((i + 1) % (kReading / kEvery) == 0) trace.reading(begin + 30'000, 300);
+    }
+    trace.reading(kFirst + kLaunches * kEvery + 100'000, 300);
+    const JoinCounts join = trace.load().device.join;
+    EXPECT_EQ(join.by_key, kLaunches) << jump;
+    EXPECT_EQ(join.key_mismatch, 0u) << jump;
+    EXPECT_EQ(join.calls_unanswered, 0u) << jump;
+  }
+}
+
 // Two kernels, 1 ms apart; the host is in no call between the two launches.
 IdleParts parts_with(u32 kind, i32 tid, Nanos length) {
   DeviceBuilder trace;
