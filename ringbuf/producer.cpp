@@ -268,6 +268,7 @@ void open_slot(ThreadSlot& slot) {
   raw_syscall(SYS_prctl, PR_GET_NAME, raw_pointer(slot.name));
   slot.begin = record_ticks();
   slot.end = 0;
+  slot.python_thread.store(0, std::memory_order_relaxed);
   for (InFlightCall& call : slot.in_flight) call.begin.store(0, std::memory_order_relaxed);
   producer.ledgers[index_of(&slot)] = {};
   // A reader that sees the new incarnation sees the new thread's words.

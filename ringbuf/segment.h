@@ -130,7 +130,10 @@ struct alignas(64) ThreadSlot {
   char name[16];                   // thread name when the slot was taken
   u64 begin;                       // ticks when the slot was taken
   u64 end;                         // ticks when the thread ended; 0
-  u64 reserved[2];
+  // Where the interpreter keeps what this thread does (CPython's PyThreadState), and pthread_self() as it must stand there: for
+  // the sidecar, which looks from outside. 0: not known. Hints: whoever follows them believes nothing that lies there.
+  std::atomic<u64> python_thread;
+  u64 python_thread_id;
   InFlightCall in_flight[kInFlightDepth];
 };
 static_assert(sizeof(ThreadSlot) % 64 == 0);

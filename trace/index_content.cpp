@@ -237,12 +237,12 @@ void TraceIndexer::order_chunks() {
   }
 }
 
-// Texts: all of them are in slot 0.
+// Texts: all of them are in slot 0, but for those of samples.
 void TraceIndexer::read_definitions() {
   ChunkBuffer buffer;
   trace_.texts_.limit(limits_.texts, limits_.text_bytes);
   for (ThreadInfo& thread : trace_.threads_) {
-    if (thread.slot != 0) continue;
+    if (thread.slot != 0 && thread.slot != kSidecarSlot) continue;
     std::erase_if(thread.chunks, [&](u32 index) {
       const auto records = trace_.decode(trace_.chunks_[index], buffer);
       if (!records) {

@@ -32,7 +32,6 @@ constexpr u32 kRefused[] = {
     SYS_execve,
     SYS_execveat,
     SYS_ptrace,
-    SYS_process_vm_readv,
     SYS_process_vm_writev,
     SYS_socket,
     SYS_connect,
@@ -110,10 +109,11 @@ constexpr u32 kRefused[] = {
 
 }  // namespace
 
-void confine(int ring_directory) {
+void confine(int ring_directory, bool reads_processes) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || !kArchitecture) return;
   std::vector<u32> refused(std::begin(kRefused), std::end(kRefused));
   if (ring_directory < 0) refused.push_back(SYS_unlinkat);
+  if (!reads_processes) refused.push_back(SYS_process_vm_readv);
   std::vector<sock_filter> program = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),

@@ -92,8 +92,9 @@ void Sidecar::begin(const SegmentView& segment) {
   open_ring_file();
   watch_ = std::make_unique<ProcessWatch>(std::move(process_fd_), segment.header().pid, segment.header().start_time,
                                           segment_fd_.get());
+  if (sink_->writer()) sampler_ = Sampler::make(segment, info_, *sink_);
   (void)!::chdir("/");
-  confine(ring_directory_.get());
+  confine(ring_directory_.get(), sampler_ != nullptr);
   sink_->add_schema(segment.schema_text());
   add_host_info(info_, segment.header(), names_, environment_, variables_);
   info_.emplace_back("output", trace_path_);
@@ -216,9 +217,22 @@ ProcessWatch::State Sidecar::follow() {
       sink_->checkpoint(*consumer_, ticks_of(clock_), false);
       consumer_->free_held();
     }
-    const auto state = watch_->wait(pause);
+    const auto state = wait(pause);
     if (state != ProcessWatch::State::Running) return state;
   }
+}
+
+// Until the program is gone, or that long; meanwhile the program is looked at.
+ProcessWatch::State Sidecar::wait(Nanos length) {
+  const Nanos until = monotonic_nanos() + length;
+  while (sampler_) {
+    const Nanos now = monotonic_nanos();
+    if (sampler_->next() > until) return watch_->wait(std::max<Nanos>(0, until - now));
+    const auto state = watch_->wait(std::max<Nanos>(0, sampler_->next() - now));
+    if (state != ProcessWatch::State::Running) return state;
+    sampler_->look();
+  }
+  return watch_->wait(length);
 }
 
 // What the ring's file still holds need not be kept there any longer.
@@ -260,6 +274,10 @@ void Sidecar::finish(ProcessWatch::State how) {
   if (const std::string why = why_never_open(); !why.empty()) last.emplace_back("window_never_opened", why);
   last.emplace_back("end_realtime_ns", std::to_string(end.realtime_ns));
   last.emplace_back("end_open_calls", std::to_string(open_calls.size()));
+  if (sampler_) {
+    const InfoLines samples = sampler_->result();
+    last.insert(last.end(), samples.begin(), samples.end());
+  }
   if (consumer_->bad_blocks()) last.emplace_back("end_bad_blocks", std::to_string(consumer_->bad_blocks()));
   sink_->add_info(format_info(last));
   sink_->end(end);

@@ -15,6 +15,7 @@
 #include "writer/process_info.h"
 #include "writer/process_watch.h"
 #include "writer/run_notes.h"
+#include "writer/sample/sampler.h"
 #include "writer/trace_sink.h"
 
 namespace gputrace {
@@ -48,6 +49,7 @@ class Sidecar {
   std::string why_never_open() const;
   EndEntry how_it_ended(ProcessWatch::State how) const;
   Nanos next_pause(Nanos pause, u64 bytes) const;
+  ProcessWatch::State wait(Nanos length);
 
   Fd segment_fd_, process_fd_;
   Fd ring_directory_;  // where the segment is a file
@@ -68,6 +70,7 @@ class Sidecar {
   std::unique_ptr<CodeWatch> watch_code_;
   std::unique_ptr<Consumer> consumer_;
   std::unique_ptr<ProcessWatch> watch_;
+  std::unique_ptr<Sampler> sampler_;  // where Python lines are collected
   bool said_stop_ = false;
   bool user_given_up_ = false;
 };

@@ -173,7 +173,7 @@ std::string_view HostEvents::site_of(u32 frame) {
   const auto known = sites_.find(frame);
   if (known != sites_.end()) return known->second;
   const SourceLines& lines = facts_.lines;
-  return sites_.emplace(frame, site_name(lines, own_frame(lines, frame), names_)).first->second;
+  return sites_.emplace(frame, site_name(lines.frames, own_frame(lines.frames, frame), names_)).first->second;
 }
 
 void HostEvents::give(HostSlice& slice) {

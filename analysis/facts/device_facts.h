@@ -65,6 +65,9 @@ struct IdleGap {
   IdleParts parts{};  // sum to its length
   u16 call = 0;       // that took most of the largest part that has one to blame (id); 0: none
   u32 origin = 0;     // from where the call that ended it was made: number of a CallOrigin
+  u32 thread = 0;     // that made it: index in the trace
+  Nanos called = 0;   // when it did; at most `end`
+  u32 sampled = 0;    // where samples found that thread most often before it called: SampleFacts::frames; 0: nowhere
   u8 ended_by = 0;    // kind of the operation that ended it, while the timeline is made
   u64 length() const { return static_cast<u64>(end - begin); }
   IdleCause largest() const {

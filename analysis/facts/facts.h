@@ -21,6 +21,7 @@
 #include "analysis/facts/library_facts.h"
 #include "analysis/facts/nvtx_facts.h"
 #include "analysis/facts/occupancy.h"
+#include "analysis/facts/sample_facts.h"
 #include "analysis/facts/source_lines.h"
 #include "analysis/facts/step_facts.h"
 #include "analysis/facts/tensor_facts.h"
@@ -292,6 +293,7 @@ struct ProcessTrace {
   LaunchLoopFacts loops;
   DeviceActivity device;
   SourceLines lines;
+  SampleFacts samples;
   GainFacts gains;
   StepFacts steps;
   std::vector<NvtxRangeTotals> nvtx;

@@ -40,6 +40,7 @@ struct StackTotals {
 struct StackDeviceTimes {
   u64 device_ns = 0;  // their durations
   u64 idle_ns = 0;    // of the device, before those that ended an idle gap
+  u64 host_ns = 0;    // of it: the thread was in no CUDA call
 };
 
 // How often an operation of a framework ran under the same others, and how long on the host.

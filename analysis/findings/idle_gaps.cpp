@@ -7,6 +7,7 @@
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/run/input_wait.h"
+#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -145,6 +146,14 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
                    {"loader", steps.loader}}};
   finding.gain_ns = gain;
   finding.site = site_of_idle(process, IdleCause::Host);
+  const auto of_workers = worker_lines(process, FileNames(process));
+  if (!of_workers.empty()) {  // they make what the loop waits for
+    finding.site = of_workers.front().site;
+    finding.text += fmt::format("; {:.0f} % of what its workers do meanwhile is {}", of_workers.front().share * 100,
+                                of_workers.front().site);
+    finding.evidence.emplace_back("worker_share", of_workers.front().share);
+    finding.evidence.emplace_back("worker_samples", number(of_workers.front().samples));
+  }
   return finding;
 }
 

@@ -85,7 +85,12 @@ std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
   }
   const FileNames names(process);
   std::map<std::string, Nanos> by_site;
-  for (const auto& [origin, length] : by_origin) by_site[site_of_origin(process.lines, origin, names)] += length;
+  for (const auto& [origin, length] : by_origin) {
+    const auto shares = cause == IdleCause::Host ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
+    if (shares.empty()) by_site[site_of_origin(process.lines, origin, names)] += length;
+    for (const SampledShare& share : shares)
+      by_site[share.site] += static_cast<Nanos>(static_cast<double>(length) * share.share);
+  }
   const auto most = std::max_element(by_site.begin(), by_site.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == by_site.end() || most->second == 0 ? "" : most->first;

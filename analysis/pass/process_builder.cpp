@@ -58,6 +58,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, All
       graphs_(facts.graphs),
       ledger_(facts),
       tensors_(facts),
+      samples_(reader, facts),
       loops_(reader.threads().size()),
       ranges_(reader.texts(), reader.threads().size(), facts),
       threads_(reader.threads().size()),
@@ -119,7 +120,10 @@ void ProcessBuilder::count_call(Moment& at) {
   thread.last_end = record.end;
   if (!at.first_of_call) return;
   ThreadState* caller = at.definitions ? caller_of(record) : &thread;
-  if (caller) tell_call(at, *caller);
+  if (caller) {
+    samples_.called(static_cast<u32>(caller - threads_.data()), at.begin, at.end);
+    tell_call(at, *caller);
+  }
   const u64 self = caller ? caller->nesting.self_time(at.begin, at.end) : at.duration();
   if (!at.counted) return;
   if (facts_.window.empty() || !at.definitions) {  // those are written outside of the window too
@@ -225,6 +229,10 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
   if (type == RecordType::Nvtx) return on_nvtx(decode<Nvtx>(record), thread);
   if (type == RecordType::TensorMemory) {
     return tensors_.changed(decode<TensorMemory>(record), thread, threads_[thread].stack, clock_.nanos(record.begin));
+  }
+  if (type == RecordType::Sample) {
+    const Nanos at = clock_.nanos(record.begin);
+    return samples_.sample(decode<Sample>(record), at, at >= window_.from && at < window_.to);
   }
   if (type == RecordType::OwnWork) return on_own_work(record, thread);
   if (type == RecordType::Gap) return on_loss(decode<Gap>(record), thread);
@@ -346,6 +354,7 @@ void ProcessBuilder::finish() {
   find_losses();
   ledger_.finish();
   merge_timeline(timeline_.finish(), facts_);
+  samples_.finish();
   name_callers();
   code_.link(facts_.modules, facts_.functions);
   facts_.clock_error =

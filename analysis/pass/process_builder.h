@@ -10,6 +10,7 @@
 #include "analysis/pass/call_nesting.h"
 #include "analysis/pass/function_table.h"
 #include "analysis/pass/graph_table.h"
+#include "analysis/pass/host_samples.h"
 #include "analysis/pass/memory_ledger.h"
 #include "analysis/pass/nvtx_ranges.h"
 #include "analysis/pass/tensor_memory.h"
@@ -132,6 +133,7 @@ class ProcessBuilder {
   GraphTable graphs_;
   MemoryLedger ledger_;
   TensorLedger tensors_;
+  HostSamples samples_;
   LaunchLoops loops_;
   NvtxRanges ranges_;
   std::vector<ThreadState> threads_;

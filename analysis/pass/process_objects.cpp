@@ -57,6 +57,8 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
 }
 
 void ProcessBuilder::on_stack_frame(const StackFrame& value) {
+  if (HostSamples::is_sampled_frame(value))
+    return samples_.frame(value, reader_.texts().find(value.function), reader_.texts().find(value.file));
   if (value.id == 0 || value.id >= kMostStackFrames) return;
   SourceFrame& frame = entry_at(facts_.lines.frames, value.id);
   frame.function = std::string(reader_.texts().find(value.function));

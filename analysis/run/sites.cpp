@@ -35,6 +35,37 @@ void add(SiteSum& sum, const SourceLines& lines, u32 origin) {
   }
 }
 
+// A few say nothing of how long.
+constexpr u64 kFewSamples = 5;
+
+std::vector<SampledShare> shares_of(const std::map<std::string, u64>& found) {
+  u64 all = 0;
+  std::vector<SampledShare> shares;
+  for (const auto& [site, count] : found) all += count;
+  if (all < kFewSamples) return shares;
+  for (const auto& [site, count] : found)
+    shares.push_back({site, static_cast<double>(count) / static_cast<double>(all), count});
+  std::stable_sort(shares.begin(), shares.end(), [](const auto& a, const auto& b) { return a.samples > b.samples; });
+  return shares;
+}
+
+// What the host made the devices wait goes to the lines at which it was found meanwhile.
+void move_to_sampled(const ProcessTrace& process, u32 origin, const FileNames& names, SiteSum& own,
+                     std::map<std::string, SiteSum>& sums) {
+  if (origin >= process.lines.times.size()) return;
+  const u64 moved = process.lines.times[origin].host_ns;
+  u64 rest = moved;
+  const auto shares = sampled_shares(process, origin, names);
+  if (shares.empty() || moved == 0) return;
+  own.times.idle_ns -= std::min(own.times.idle_ns, moved);
+  for (const SampledShare& share : shares) {
+    const u64 part = std::min(rest, static_cast<u64>(static_cast<double>(moved) * share.share));
+    sums[share.site].times.idle_ns += part;
+    rest -= part;
+  }
+  sums[shares.front().site].times.idle_ns += rest;
+}
+
 bool is_empty(const SiteSum& sum) {
   return sum.totals.calls == 0 && sum.times.device_ns == 0 && sum.times.idle_ns == 0;
 }
@@ -46,11 +77,22 @@ bool is_library_file(const std::string& file) {
          file.rfind("<frozen ", 0) == 0;
 }
 
-u32 own_frame(const SourceLines& lines, u32 stack) {
-  for (u32 frame = stack; frame != 0 && frame < lines.frames.size(); frame = lines.frames[frame].parent) {
-    if (!is_library_file(lines.frames[frame].file)) return frame;
+u32 own_frame(const SourceFrames& frames, u32 stack) {
+  for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
+    if (!is_library_file(frames[frame].file)) return frame;
   }
-  return stack < lines.frames.size() ? stack : 0;
+  return stack < frames.size() ? stack : 0;
+}
+
+u32 own_frame_of_worker(const SourceFrames& frames, u32 stack) {
+  for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
+    const SourceFrame& is = frames[frame];
+    if (!is_library_file(is.file)) return frame;
+    if (last_part(is.file) == "popen_fork.py" ||
+        (last_part(is.file) == "process.py" && contains(is.function, "_bootstrap")))
+      return 0;
+  }
+  return 0;
 }
 
 FileNames::FileNames(const LoadedRun& run) {
@@ -59,6 +101,7 @@ FileNames::FileNames(const LoadedRun& run) {
 
 void FileNames::add(const ProcessTrace& process) {
   for (const SourceFrame& frame : process.lines.frames) files_[last_part(frame.file)].insert(frame.file);
+  for (const SourceFrame& frame : process.samples.frames) files_[last_part(frame.file)].insert(frame.file);
 }
 
 std::string FileNames::of(const std::string& file) const {
@@ -67,16 +110,37 @@ std::string FileNames::of(const std::string& file) const {
   return known != files_.end() && known->second.size() > 1 ? file : name;
 }
 
-std::string site_name(const SourceLines& lines, u32 frame, const FileNames& names) {
-  if (frame == 0 || frame >= lines.frames.size()) return "";
-  const SourceFrame& is = lines.frames[frame];
+std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& names) {
+  if (frame == 0 || frame >= frames.size()) return "";
+  const SourceFrame& is = frames[frame];
   std::string file = names.of(is.file);
   if (is.line != 0) file += ":" + std::to_string(is.line);
   return file + " " + is.function;
 }
 
 std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names) {
-  return origin < lines.origins.size() ? site_name(lines, own_frame(lines, lines.origins[origin].frame), names) : "";
+  if (origin >= lines.origins.size()) return "";
+  return site_name(lines.frames, own_frame(lines.frames, lines.origins[origin].frame), names);
+}
+
+std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names) {
+  std::map<std::string, u64> found;
+  const SourceFrames& frames = process.samples.frames;
+  for (const IdleLine& line : process.samples.idle) {
+    if (line.origin == origin && !line.of_worker)
+      found[site_name(frames, own_frame(frames, line.frame), names)] += line.count;
+  }
+  return shares_of(found);
+}
+
+std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNames& names) {
+  std::map<std::string, u64> found;
+  const SourceFrames& frames = process.samples.frames;
+  for (const IdleLine& line : process.samples.idle) {
+    const u32 own = line.of_worker ? own_frame_of_worker(frames, line.frame) : 0;
+    if (own != 0) found[site_name(frames, own, names)] += line.count;
+  }
+  return shares_of(found);
 }
 
 std::vector<SiteSum> sites_of(const LoadedRun& run) {
@@ -85,7 +149,9 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
   for (const ProcessTrace& process : run.processes) {
     const SourceLines& lines = process.lines;
     for (u32 number = 0; number < lines.origins.size(); ++number) {
-      add(sums[site_of_origin(lines, number, names)], lines, number);
+      SiteSum& own = sums[site_of_origin(lines, number, names)];
+      add(own, lines, number);
+      move_to_sampled(process, number, names, own, sums);
     }
   }
   std::vector<SiteSum> sites;

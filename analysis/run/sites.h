@@ -14,9 +14,14 @@ namespace gputrace {
 // Whether a file belongs to an installed package, to the standard library or to the interpreter itself.
 bool is_library_file(const std::string& file);
 
+using SourceFrames = std::vector<SourceFrame>;
+
 // The index of the frame that stands for a stack in reports: the innermost of the program's own, else the innermost; 0: none is
 // known.
-u32 own_frame(const SourceLines& lines, u32 stack);
+u32 own_frame(const SourceFrames& frames, u32 stack);
+// The same in a process that was forked to work for another one: what lies above the fork is the other's. 0: the worker is in
+// no function of the program's.
+u32 own_frame_of_worker(const SourceFrames& frames, u32 stack);
 
 // File names as reports show them: the last part where no other file of the run has the same, else the whole path.
 class FileNames {
@@ -32,10 +37,22 @@ class FileNames {
 };
 
 // "train.py:88 step". Empty: not known.
-std::string site_name(const SourceLines& lines, u32 frame, const FileNames& names);
+std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& names);
 
 // The same of the frame that stands for an origin's stack.
 std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names);
+
+// How the idle time of the devices that the host made before launches of one origin is shared out among lines, by what samples
+// found; the shares sum to 1. Empty: too few found anything.
+struct SampledShare {
+  std::string site;
+  double share = 0;
+  u64 samples = 0;
+};
+std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names);
+
+// Where workers were found while a device waited for what their parent does; most first. Only lines of the program's own.
+std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNames& names);
 
 // What the calls of one site came to, over all processes of a run.
 struct SiteSum {

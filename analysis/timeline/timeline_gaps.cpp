@@ -51,7 +51,11 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
     gap.parts = division_.parts();
     gap.call = division_.call_to_blame();
-    if (joined.call) gap.origin = joined.call->stack;
+    if (joined.call) {
+      gap.origin = joined.call->stack;
+      gap.thread = joined.call->thread;
+      gap.called = std::clamp(joined.call->begin, gap.begin, gap.end);
+    }
     log_gap(gap);
     if (state.lost.hold(gap, division_.pieces())) {
       const Nanos half = state.lost.half();
@@ -102,7 +106,9 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
                                          gap.parts[static_cast<unsigned>(IdleCause::Dispatch)]);
       keep_gap(times, gap);
       if (witness_) witness_->idled(gap);
-      entry_at(facts_.stacks, gap.origin).idle_ns += gap.length();
+      StackDeviceTimes& before = entry_at(facts_.stacks, gap.origin);
+      before.idle_ns += gap.length();
+      before.host_ns += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Host)]);
       return;
     }
     activities_.add(gap.begin, gap.end, Activity::Unknown);

@@ -1,18 +1,16 @@
 #include "interpose/python/frame_table.h"
 
 #include <atomic>
-#include <cstring>
 
 #include "base/mapped_memory.h"
 #include "base/safe_read.h"
+#include "frames/python_code.h"
 
 namespace gputrace {
 namespace {
 
 constexpr u32 kPlaces = 1u << 16;
 constexpr u32 kMostNodes = kPlaces / 4 * 3;
-constexpr u32 kMaxText = 1024;       // bytes of a name
-constexpr u32 kMaxTable = 1u << 20;  // bytes of a line table
 
 // One frame under its caller. Written under the definition lock, `hash` last; never changed.
 struct Node {
@@ -25,8 +23,8 @@ struct Node {
 struct Table {
   Node nodes[kPlaces];
   // Under the definition lock: what is being read.
-  u8 text[kMaxText * 3];
-  u8 lines[kMaxTable];
+  u8 text[kMaxPythonUtf8];
+  u8 lines[kMaxPythonLines];
 };
 
 constinit Table* table = nullptr;
@@ -49,72 +47,11 @@ Node& place_of(u64 hash, u32 parent, const SeenFrame& frame) {
   }
 }
 
-u32 put_utf8(u8* out, u32 character) {
-  if (character < 0x80) return out[0] = static_cast<u8>(character), 1;
-  if (character < 0x800) {
-    out[0] = static_cast<u8>(0xc0 | character >> 6);
-    out[1] = static_cast<u8>(0x80 | (character & 63));
-    return 2;
-  }
-  if (character < 0x10000) {
-    out[0] = static_cast<u8>(0xe0 | character >> 12);
-    out[1] = static_cast<u8>(0x80 | (character >> 6 & 63));
-    out[2] = static_cast<u8>(0x80 | (character & 63));
-    return 3;
-  }
-  out[0] = static_cast<u8>(0xf0 | character >> 18);
-  out[1] = static_cast<u8>(0x80 | (character >> 12 & 63));
-  out[2] = static_cast<u8>(0x80 | (character >> 6 & 63));
-  out[3] = static_cast<u8>(0x80 | (character & 63));
-  return 4;
-}
+constexpr auto read_own = [](u64 address, void* out, u64 size) { return read_safely(address, out, size); };
 
-// A str of the interpreter as a text of ours. 0: it could not be read. The last kMaxText bytes of one that is longer:
-// the end of a path says more.
+// A str of the interpreter as a text of ours. 0: it could not be read.
 u64 define_str(const FinishedCall& call, const PythonLayout& layout, u64 str) {
-  u64 length = 0;
-  u32 state = 0;
-  if (!read_safely(str + kSizeOffset, length) || !read_safely(str + kStrStateOffset, state)) return 0;
-  const u32 kind = state >> 2 & 7, compact = state >> 5 & 1, ascii = state >> 6 & 1;
-  if (!compact || (kind != 1 && kind != 2 && kind != 4)) return 0;
-  const u64 most = kMaxText / 4;
-  const u64 skipped = length > (ascii ? kMaxText : most) ? length - (ascii ? kMaxText : most) : 0;
-  u8 raw[kMaxText];
-  const u64 bytes = (length - skipped) * kind;
-  if (!read_safely(str + (ascii ? layout.ascii_text : layout.other_text) + skipped * kind, raw, bytes)) return 0;
-  if (ascii) return define_text(call, reinterpret_cast<const char*>(raw), bytes);
-  u32 size = 0;
-  for (u64 i = 0; i < bytes; i += kind) {
-    u32 character = 0;
-    std::memcpy(&character, raw + i, kind);
-    size += put_utf8(table->text + size, character);
-  }
-  return define_text(call, reinterpret_cast<const char*>(table->text), size);
-}
-
-// Where the instruction lies, in bytes from the first. False: the function has not been entered yet, which Python's own
-// traceback leaves out.
-bool offset_of(const PythonLayout& layout, const SeenFrame& frame, u64& offset) {
-  const u64 instruction = frame.instruction >> 1;
-  if (!layout.instruction_is_address) {
-    offset = static_cast<i32>(instruction) < 0 ? 0 : instruction * layout.instruction_unit;
-    return true;
-  }
-  const u64 first = frame.code + layout.code_bytes;
-  i32 traceable = 0;
-  if (!read_safely(frame.code + layout.code_traceable, traceable)) return false;
-  const bool in_generator = frame.instruction & 1;
-  if (instruction < first) return offset = 0, in_generator;
-  offset = instruction - first;
-  return in_generator || offset >= static_cast<u64>(traceable) * 2;
-}
-
-u32 line_at(const PythonLayout& layout, u64 code, u32 first_line, u64 offset) {
-  u64 lines = 0, size = 0;
-  if (!read_safely(code + layout.code_lines, lines) || !read_safely(lines + kSizeOffset, size) || size > kMaxTable ||
-      !read_safely(lines + kBytesTextOffset, table->lines, size))
-    return 0;
-  return line_of(layout.lines, table->lines, size, first_line, offset);
+  return define_text(call, reinterpret_cast<const char*>(table->text), read_str(layout, str, table->text, read_own));
 }
 
 // Under the definition lock. 0: no room.
@@ -127,7 +64,7 @@ u32 write_frame(const FinishedCall& call, const PythonLayout& layout, const Seen
   record.function = define_str(call, layout, name);
   record.file = define_str(call, layout, file);
   record.parent = parent;
-  record.line = line_at(layout, frame.code, record.first_line, offset);
+  record.line = line_at(layout, frame.code, record.first_line, offset, table->lines, read_own);
   record.language = static_cast<u32>(SourceLanguage::Python);
   return define_frame(call, record);
 }
@@ -141,8 +78,10 @@ GT_COLD const Node* define_node(const FinishedCall& call, const PythonLayout& la
   Node& node = place_of(hash, parent, frame);
   if (node.hash.load(std::memory_order_relaxed)) return &node;
   u64 offset = 0;
+  i32 traceable = 0;
   u32 id = parent;  // of what has not been entered yet
-  if (offset_of(layout, frame, offset)) {
+  if (layout.instruction_is_address && !read_safely(frame.code + layout.code_traceable, traceable)) return nullptr;
+  if (offset_of(layout, frame.code, frame.instruction >> 1, frame.instruction & 1, traceable, offset)) {
     id = write_frame(call, layout, frame, parent, offset);
     if (!id) return nullptr;
   }

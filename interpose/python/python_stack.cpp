@@ -7,7 +7,7 @@
 #include "interpose/definition/facts.h"
 #include "interpose/ops/operations.h"
 #include "interpose/python/frame_table.h"
-#include "interpose/python/python_layout.h"
+#include "interpose/python/interpreter.h"
 
 namespace gputrace {
 namespace {
@@ -139,13 +139,23 @@ GT_COLD bool try_to_prove(const FinishedCall& call, u64 thread) {
   return answer == Proven::Yes;
 }
 
+// So that the sidecar can look at this thread between two calls.
+void show_thread(u64 python_thread, u64 id) {
+  ThreadSlot& slot = *thread_state.slot;
+  if (slot.python_thread.load(std::memory_order_relaxed) == python_thread) return;
+  slot.python_thread_id = id;
+  slot.python_thread.store(python_thread, std::memory_order_release);  // pairs with the acquire in Sampler::look()
+}
+
 // How many frames were found.
 u32 read_python(const FinishedCall& call, ThreadStack& last, Ticks instance) {
   const Proven layout = proven.load(std::memory_order_acquire);
   if (!interpreter.layout || layout == Proven::No || interpreter.is_finalizing()) return 0;
   const u64 python_thread = interpreter.thread_state();
   if (!python_thread || (layout != Proven::Yes && !try_to_prove(call, python_thread))) return 0;
-  if (load(python_thread + interpreter.layout->thread_id) != static_cast<u64>(pthread_self())) return 0;
+  const u64 self = static_cast<u64>(pthread_self());
+  if (load(python_thread + interpreter.layout->thread_id) != self) return 0;
+  show_thread(python_thread, self);
   // Within one operation of C++ the frames are those of its first call, unless it calls Python itself.
   const u32 known = instance != 0 && instance == last.instance ? last.found_count : 0;
   last.instance = instance;

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/types.h"
-#include "interpose/python/python_layout.h"
+#include "frames/python_layout.h"
 
 namespace gputrace {
 

@@ -14,17 +14,18 @@ MAY_INCLUDE = {
     'base': set(),
     'trace': {'base'},
     'cubin': {'base', 'trace'},
+    'frames': {'base'},
     'ringbuf': {'base', 'trace'},
-    'interpose': {'base', 'trace', 'ringbuf', 'cupti'},
+    'interpose': {'base', 'trace', 'ringbuf', 'cupti', 'frames'},
     'cupti': {'base', 'trace', 'ringbuf'},
-    'writer': {'base', 'trace', 'ringbuf', 'cubin'},
+    'writer': {'base', 'trace', 'ringbuf', 'cubin', 'frames'},
     'analysis': {'base', 'trace', 'cubin'},
     'page': set(),
     'cli': {'base', 'trace', 'analysis', 'page', 'cupti'},
     'simgpu': {'base', 'cubin'},
     'examples': set(),
-    'tests': {'base', 'trace', 'cubin', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'cli', 'simgpu'},
-    'bench': {'base', 'trace', 'cubin', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'simgpu'},
+    'tests': {'base', 'trace', 'cubin', 'frames', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'cli', 'simgpu'},
+    'bench': {'base', 'trace', 'cubin', 'frames', 'ringbuf', 'interpose', 'cupti', 'writer', 'analysis', 'simgpu'},
 }
 # Who may include whom between the rooms of a folder; '' is the folder itself. A room may always include itself. Neither table has a circle.
 ROOMS = {

@@ -27,8 +27,12 @@ Parts parts_of(const IdleGap& gap) {
   return parts;
 }
 
-Value site_of(const SourceLines& lines, u32 origin, const FileNames& names) {
-  const std::string site = site_of_origin(lines, origin, names);
+// Where samples found the thread while it kept the device waiting, else where it called from.
+Value site_of(const ProcessTrace& process, const IdleGap& gap, const FileNames& names) {
+  const SourceFrames& sampled = process.samples.frames;
+  std::string site;
+  if (gap.largest() == IdleCause::Host) site = site_name(sampled, own_frame(sampled, gap.sampled), names);
+  if (site.empty()) site = site_of_origin(process.lines, gap.origin, names);
   return site.empty() ? Value() : Value(site);
 }
 
@@ -49,7 +53,7 @@ void fill_idle(const LoadedRun& run, Table& table) {
         table.rows.push_back({devices.number(p, times.device), gap.begin, number(gap.length()),
                               std::string(idle_cause_name(gap.largest())), parts_of(gap),
                               of_the_device(gap.largest()) ? Value() : call_name(process, gap.call),
-                              site_of(process.lines, gap.origin, names), static_cast<i64>(process.who.pid)});
+                              site_of(process, gap, names), static_cast<i64>(process.who.pid)});
       }
     }
   }
@@ -81,7 +85,9 @@ extern constexpr SectionReport idle_report = {
     .notes = {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
               "CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists "
               "of, instant by "
-              "instant; call = what took most of the largest part; site = the line that launched what ended it"},
+              "instant; call = what took most of the largest part; site = the line that launched what ended it; where "
+              "the host is the cause and samples found it meanwhile, "
+              "the line at which most did"},
     .fill = fill_idle,
 };
 

@@ -1,4 +1,4 @@
-#include "interpose/python/line_table.h"
+#include "frames/line_table.h"
 
 namespace gputrace {
 namespace {

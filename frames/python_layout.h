@@ -1,13 +1,12 @@
 // Where CPython keeps what a stack needs: a thread's innermost frame, a frame's caller, code and instruction, a code
 // object's names and lines. By minor version, 3.8 … 3.13: within one these do not move (its ABI). Every number was taken
 // from that version's headers; tests/e2e/records/test_python_lines.py holds each against the interpreter's own frames.
-//
-// Nothing here takes the GIL or allocates. Three functions of the interpreter's are called: PyGILState_GetThisThreadState
-// and Py_IsFinalizing only read; Py_GetVersion, once, writes the same text anew into the interpreter's own buffer.
+// Numbers alone: who reads by them, and how, is interpose/python for the thread's own frames, writer/sample for another
+// process's.
 #pragma once
 
 #include "base/types.h"
-#include "interpose/python/line_table.h"
+#include "frames/line_table.h"
 
 namespace gputrace {
 
@@ -36,21 +35,7 @@ inline constexpr u32 kBytesTextOffset = 32;
 
 // nullptr: not in the table.
 const PythonLayout* layout_of(u32 minor);
-
-// The interpreter of this process, as far as it can be read. Found once a session; constant afterwards.
-struct PythonInterpreter {
-  const PythonLayout* layout = nullptr;  // nullptr: not to be read, `why` says it
-  u64 (*thread_state)() = nullptr;       // PyGILState_GetThisThreadState: needs no GIL
-  int (*is_finalizing)() = nullptr;
-  const char* why = nullptr;  // a sentence for people; nullptr: all is well, or there is no interpreter
-  char version[32] = {};      // "3.11.2"; "": there is none
-};
-// Looks for it among the loaded objects. Cold; takes the loader's lock for the time of a few walks.
-void find_interpreter(PythonInterpreter& interpreter);
-
-// Walks the calling thread's frames by reads that cannot fault and looks at every object on the way: code objects are of
-// type "code", names of type "str", tables of type "bytes", lines are sensible, the chain ends.
-enum class Proof { Holds, NothingToSee, Fails };
-Proof prove(const PythonLayout& layout, u64 thread_state);
+// "3.11.2 (main, …" → 11. False: it says nothing of the kind.
+bool read_python_version(const char* text, u32& minor);
 
 }  // namespace gputrace

@@ -1,0 +1,44 @@
+// Where threads were found when the sidecar looked at them from outside: between two CUDA calls no record tells.
+#pragma once
+
+#include <vector>
+
+#include "analysis/facts/source_lines.h"
+#include "base/types.h"
+
+namespace gputrace {
+
+struct SamplePoint {
+  Nanos at = 0;
+  u32 frame = 0;         // in SampleFacts::frames
+  bool in_call = false;  // the thread was in a CUDA call
+};
+// Of a thread of the traced process, or of a process that was forked from it.
+struct SampledThread {
+  u32 thread = 0;   // index in the trace; of a worker: that of the thread that it was forked from
+  i32 process = 0;  // 0: the traced process itself
+  std::vector<SamplePoint> points;
+};
+
+// How often samples found a line while a device had nothing to do because of the host, before something was launched from
+// `origin`.
+struct IdleLine {
+  u32 origin = 0;  // number of a CallOrigin
+  u32 frame = 0;
+  bool of_worker = false;
+  u64 count = 0;
+};
+
+struct SampleFacts {
+  static constexpr std::size_t kMostPoints = 2u << 20;  // of a process; what comes after them is counted alone
+  std::vector<SourceFrame> frames{{}};                  // the first: none
+  std::vector<SampledThread> threads;
+  std::vector<IdleLine> idle;
+  u64 taken = 0, of_workers = 0;  // samples in the window
+  u64 left_out = 0;
+  // What the sidecar counted: of all of the run.
+  bool collected = false;
+  u64 outer_part = 0, torn = 0, cpu_ns = 0;
+};
+
+}  // namespace gputrace

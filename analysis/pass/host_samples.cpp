@@ -1,0 +1,120 @@
+#include "analysis/pass/host_samples.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <tuple>
+
+namespace gputrace {
+namespace {
+
+constexpr u32 kMostSampledFrames = 1u << 16;
+
+u64 counter(const TraceReader& reader, std::string_view key) {
+  for (const auto& [name, value] : reader.info_lines()) {
+    if (name == key) return std::strtoull(value.c_str(), nullptr, 10);
+  }
+  return 0;
+}
+
+}  // namespace
+
+HostSamples::HostSamples(const TraceReader& reader, ProcessTrace& facts)
+    : reader_(reader),
+      samples_(facts.samples),
+      facts_(facts),
+      newest_(reader.threads().size(), std::numeric_limits<Nanos>::min()) {
+  for (u32 i = 0; i < reader.threads().size(); ++i) {
+    const ThreadInfo& thread = reader.threads()[i];
+    threads_.emplace(static_cast<u64>(thread.slot) << 32 | thread.incarnation, i);
+  }
+  samples_.outer_part = counter(reader, "samples_outer_part");
+  samples_.torn = counter(reader, "samples_torn");
+  samples_.cpu_ns = counter(reader, "samples_cpu_ns");
+}
+
+// 0: none that is known.
+u32 HostSamples::index_of(u32 number) const {
+  const u32 index = number >= kFirst ? number - kFirst + 1 : 0;
+  return index < samples_.frames.size() ? index : 0;
+}
+
+void HostSamples::frame(const StackFrame& value, std::string_view function, std::string_view file) {
+  const u32 index = value.id - kFirst + 1;
+  if (index > kMostSampledFrames) return;
+  const u32 parent = index_of(value.parent);
+  SourceFrame& frame = entry_at(samples_.frames, index);
+  frame.function = function;
+  frame.file = file;
+  frame.parent = parent < index ? parent : 0;  // callers are numbered first
+  frame.line = value.line;
+}
+
+// kNone: no such thread is in the trace.
+u32 HostSamples::thread_of(const Sample& value) {
+  const auto known = threads_.find(static_cast<u64>(value.slot) << 32 | value.incarnation);
+  return known == threads_.end() ? kNone : known->second;
+}
+
+SampledThread& HostSamples::series_of(u32 thread, i32 process) {
+  const u64 key = static_cast<u64>(static_cast<u32>(process)) << 32 | thread;
+  const auto [known, is_new] = series_.try_emplace(key, static_cast<u32>(samples_.threads.size()));
+  if (is_new) samples_.threads.push_back({thread, process, {}});
+  return samples_.threads[known->second];
+}
+
+void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
+  const u32 thread = thread_of(value), frame = index_of(value.frame);
+  samples_.collected = true;
+  if (thread == kNone || frame == 0 || !counted) return;
+  ++(value.process ? samples_.of_workers : samples_.taken);
+  if (points_ == SampleFacts::kMostPoints) return static_cast<void>(++samples_.left_out);
+  ++points_;
+  series_of(thread, value.process).points.push_back({at, frame, false});
+  if (value.process == 0) newest_[thread] = at;
+}
+
+void HostSamples::mark(u32 thread, Nanos begin, Nanos end) {
+  auto& points = series_of(thread, 0).points;
+  for (auto point = points.rbegin(); point != points.rend() && point->at >= begin; ++point)
+    point->in_call = point->in_call || point->at < end;
+}
+
+// What the launching thread did until it called, and its workers meanwhile.
+void HostSamples::tell_gap(IdleGap& gap) {
+  if (gap.parts[static_cast<unsigned>(IdleCause::Host)] == 0) return;
+  const auto before = [](const SamplePoint& point, Nanos time) { return point.at < time; };
+  std::unordered_map<u32, u64> found;
+  for (const SampledThread& series : samples_.threads) {
+    if (series.thread != gap.thread && series.process == 0) continue;
+    auto point = std::lower_bound(series.points.begin(), series.points.end(), gap.begin, before);
+    for (; point != series.points.end() && point->at < gap.called; ++point) {
+      if (point->in_call) continue;
+      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][point->frame];
+      if (series.process == 0) ++found[point->frame];
+    }
+  }
+  const auto most = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second < b.second : a.first > b.first;
+  });
+  if (most != found.end()) gap.sampled = most->first;
+}
+
+void HostSamples::finish() {
+  for (SampledThread& series : samples_.threads)  // they come as they were taken, of one thread in order
+    std::stable_sort(series.points.begin(), series.points.end(),
+                     [](const auto& a, const auto& b) { return a.at < b.at; });
+  if (samples_.threads.empty()) return;
+  for (DeviceTimes& device : facts_.device.devices) {
+    for (IdleGap& gap : device.longest) tell_gap(gap);
+  }
+  for (const auto& [key, frames] : idle_) {
+    for (const auto& [frame, count] : frames)
+      samples_.idle.push_back({static_cast<u32>(key >> 1), frame, (key & 1) != 0, count});
+  }
+  std::sort(samples_.idle.begin(), samples_.idle.end(), [](const IdleLine& a, const IdleLine& b) {
+    return std::tuple{a.origin, a.of_worker, a.frame} < std::tuple{b.origin, b.of_worker, b.frame};
+  });
+}
+
+}  // namespace gputrace

@@ -1,0 +1,45 @@
+// Samples of one process in the order of the records: where each thread was between its calls, and which line the idle time of
+// the devices before its launches belongs to.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+
+#include "analysis/facts/facts.h"
+#include "trace/reader.h"
+
+namespace gputrace {
+
+class HostSamples {
+ public:
+  HostSamples(const TraceReader& reader, ProcessTrace& facts);
+
+  static bool is_sampled_frame(const StackFrame& frame) { return frame.id >= kFirst; }
+  void frame(const StackFrame& value, std::string_view function, std::string_view file);
+  void sample(const Sample& value, Nanos at, bool counted);
+  // The thread was in a call: what was found then is no line between two. Calls of a thread come in the order of their ends.
+  void called(u32 thread, Nanos begin, Nanos end) {
+    if (thread < newest_.size() && newest_[thread] >= begin) mark(thread, begin, end);
+  }
+  // The devices' gaps are known.
+  void finish();
+
+ private:
+  static constexpr u32 kFirst = 1u << 31;  // the numbers of sampled frames begin there
+  u32 index_of(u32 number) const;
+  u32 thread_of(const Sample& value);
+  SampledThread& series_of(u32 thread, i32 process);
+  void mark(u32 thread, Nanos begin, Nanos end);
+  void tell_gap(IdleGap& gap);
+
+  const TraceReader& reader_;
+  SampleFacts& samples_;
+  ProcessTrace& facts_;
+  std::unordered_map<u64, u32> threads_;                        // by slot and incarnation
+  std::unordered_map<u64, u32> series_;                         // by thread and process
+  std::vector<Nanos> newest_;                                   // by thread: when it was looked at last
+  std::unordered_map<u64, std::unordered_map<u32, u64>> idle_;  // by origin and kind: samples by frame
+  std::size_t points_ = 0;
+};
+
+}  // namespace gputrace

@@ -1,0 +1,158 @@
+# meson: timeout=300
+# Samples: where the program is between two CUDA calls, seen from outside, against what it measured of itself.
+import ast
+
+from harness import *
+
+PROGRAM = os.path.join(SOURCE, 'tests', 'programs', 'python', 'between.py')
+NEAR = 0.2  # of shares that are held against each other: some hundred samples
+
+
+def version_of(python):
+    answer = subprocess.run([python, '-c', 'import sys; print(*sys.version_info[:2])'], capture_output=True, text=True)
+    return tuple(map(int, answer.stdout.split())) if answer.returncode == 0 else None
+
+
+def interpreters():
+    """One of each minor version that this machine has."""
+    here = [sys.executable, '/usr/bin/python3', *glob.glob(os.path.expanduser('~/.pyenv/versions/*/bin/python3'))]
+    found = {}
+    for python in here:
+        if os.path.exists(python) and (version := version_of(python)):
+            found.setdefault(version, python)
+    return {version: python for version, python in found.items() if (3, 8) <= version <= (3, 13)}
+
+
+def run_between(seconds, workers=0, python=sys.executable, **options):
+    truth = scratch('truth.json')
+    run = traced([python, PROGRAM, truth, str(seconds), str(workers)], **options)
+    check(run.returncode == 0 and b'done' in run.stdout, 'the program came to its end', run.stdout, run.stderr)
+    with open(truth, encoding='utf-8') as file:
+        return run, json.load(file)
+
+
+def sampled(run):
+    """[(sample, its stack outermost first as (file, function, line))]"""
+    everything = dump(run)
+    frames = {record['id']: record for record in everything if record['record'] == 'StackFrame'}
+
+    def chain(number):
+        stack = []
+        while number:
+            frame = frames[number]
+            stack.append((frame['file'], frame['function'], frame['line']))
+            number = frame['parent']
+        return stack[::-1]
+
+    return [(record, chain(record['frame'])) for record in everything if record['record'] == 'Sample']
+
+
+def calls_of(path):
+    """{line: names that are called there}, {function: (first line, last line)} of a Python file."""
+    with open(path, encoding='utf-8') as file:
+        tree = ast.parse(file.read())
+    calls, functions = {}, {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            for line in range(node.lineno, node.end_lineno + 1):
+                calls.setdefault(line, set()).add(node.func.id)
+        if isinstance(node, ast.FunctionDef):
+            functions[node.name] = (node.lineno, node.end_lineno)
+    return calls, functions
+
+
+def check_possible(stacks):
+    """Every stack is one that the program can have: each line lies in its function, and calls what is within it."""
+    calls, functions = calls_of(PROGRAM)
+    for stack in stacks:
+        own = [(function, line) for file, function, line in stack if file == PROGRAM]
+        for (outer, line), (inner, _) in zip(own, own[1:]):
+            check(inner in calls.get(line, ()) or inner in ('serve', 'main'), f'{outer}:{line} calls {inner}', stack)
+        for function, line in own:
+            first, last = functions.get(function, (1, 1 << 20))
+            check(first <= line <= last, f'line {line} lies in {function}', stack)
+        for outer, inner in zip(stack, stack[1:]):
+            if inner[0].startswith('made '):
+                check(outer[1] == 'made' or outer[0] == inner[0], 'what was made is called where it was made', stack)
+                check(inner[1] in ('<module>', 'made_' + inner[0][5:]), 'a function of its file', stack)
+
+
+def test_lines_between_calls():
+    for version, python in sorted(interpreters().items()):
+        forget_run()
+        run, truth = run_between(2, python=python)
+        found = [stack for sample, stack in sampled(run) if stack[-1][1] != '<module>' and sample['process'] == 0]
+        check(len(found) > 30, f'samples of {version}', len(found))
+        check_possible(found)
+        within = {name: sum(any(function == name for _, function, _ in stack) for stack in found) / len(found)
+                  for name in ('compute', 'rest')}
+        for name, share in within.items():
+            true = truth[name] / (truth['compute'] + truth['rest'])
+            check(abs(share - true) < NEAR, f'{name} of {version}: {share} is near {true}')
+
+
+def test_idle_time_goes_to_the_lines_that_make_it():
+    run, truth = run_between(2)
+    sections = report(run, 'sites', 'idle')['sections']
+    idle = {}
+    for row in sections['sites']['rows']:
+        name = row['site'].split()[-1]
+        idle[name] = idle.get(name, 0) + row['idle_ns']
+    made = sum(idle.get(name, 0) for name in ('compute', 'middle', 'leaf', 'made')) + sum(
+        length for name, length in idle.items() if name.startswith('made_') or name == '<module>')
+    all_of_it = sum(idle.values())
+    true = truth['compute'] / (truth['compute'] + truth['rest'])
+    check(abs(made / all_of_it - true) < NEAR, 'idle time of what computes', made / all_of_it, true, idle)
+    check(idle.get('rest', 0) > 0, 'idle time of what sleeps', idle)
+    named = [row['site'].split()[-1] for row in sections['idle']['rows'] if row['site']]
+    check(sum(name != 'turn' for name in named) > len(named) / 2, 'most gaps name what was done in them', named)
+
+
+def test_workers_are_seen_from_outside():
+    run, truth = run_between(2, workers=2)
+    stacks = [(sample, stack) for sample, stack in sampled(run) if sample['process'] in truth['workers']]
+    check({sample['process'] for sample, _ in stacks} == set(truth['workers']), 'both workers', truth['workers'])
+    check(all(sample['process'] in truth['workers'] for sample, _ in sampled(run) if sample['process']), 'nobody else')
+    check_possible([stack for _, stack in stacks])
+    computing = sum(any(function == 'compute' for _, function, _ in stack) for _, stack in stacks)
+    check(computing > 0, 'a worker computes', len(stacks))
+    check_equal(len(run.traces), 1, 'traces: a worker makes none of its own')
+
+
+AS_NOBODY = """
+import ctypes, json, multiprocessing, os, sys, time
+sys.argv = sys.argv[1:]
+with open(sys.argv[0], encoding='utf-8') as file:
+    program = compile(file.read(), sys.argv[0], 'exec')
+os.setgroups([]); os.setgid(65534); os.setuid(65534)  # from here on the kernel lets nobody else read it
+exec(program, {'__name__': '__main__'})
+"""
+
+
+def test_where_the_kernel_refuses_it_is_said():
+    if os.getuid() != 0:
+        skip('needs root, to become another user')
+    above = places.tree
+    while above != '/':
+        if not os.stat(above).st_mode & 0o001:
+            skip(f'another user cannot reach {above}')
+        above = os.path.dirname(above)
+    folder = scratch('nobody')
+    os.mkdir(folder)
+    os.chown(folder, 65534, 65534)
+    os.chmod(scratch(), 0o711)
+    truth = os.path.join(folder, 'truth.json')
+    output = os.path.join(folder, 'trace')
+    run = traced([sys.executable, '-c', AS_NOBODY, PROGRAM, truth, '0.5'], output=output, env={'SIMGPU_TRUTH': None})
+    check(b'done' in run.stdout, 'the program came to its end', run.stdout, run.stderr)
+    check_equal(len(sampled(run)), 0, 'samples')
+    why = {entry['what']: entry['why'] for entry in report(run)['coverage']['not_collected']}
+    check('lines between two CUDA calls are not known' in why.get('samples', ''), 'the reason', why)
+
+
+def test_without_python_nobody_looks():
+    run, _ = run_between(0.5, env={'GPUTRACE_COLLECT': 'api,device'})
+    check_equal(len(sampled(run)), 0, 'samples')
+
+
+main()

@@ -1,0 +1,180 @@
+#include "writer/sample/python_frames.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "frames/python_code.h"
+
+namespace gputrace {
+namespace {
+
+constexpr int kTries = 3;
+constexpr std::size_t kMostKnown = 1u << 14;  // code objects of a process; then all are learned anew
+constexpr u64 kTableHead = 16;                // bytes of a line table that tell it from another one
+
+template <typename Word>
+Word word_at(const u8* bytes) {
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+}  // namespace
+
+u32 PythonFrames::frame_size() const {
+  const u32 ends[] = {layout_.caller + 8u, layout_.code + 8u, layout_.instruction + 8u,
+                      layout_.owner == kNoOwner ? 0u : layout_.owner + 1u};
+  return *std::max_element(std::begin(ends), std::end(ends));
+}
+
+u32 PythonFrames::code_size() const {
+  const u32 ends[] = {layout_.code_first_line + 4u, layout_.code_file + 8u, layout_.code_name + 8u,
+                      layout_.code_lines + 8u};
+  return *std::max_element(std::begin(ends), std::end(ends));
+}
+
+PythonFrames::Link PythonFrames::parse(u64 address, const u8* bytes) const {
+  const bool is_object = layout_.owner == kNoOwner;
+  Link link;
+  link.address = address;
+  link.caller = word_at<u64>(bytes + layout_.caller);
+  link.owner = is_object ? u8{0} : bytes[layout_.owner];
+  if (!is_object && link.owner == kOwnedByC) return link;  // no function of the program's
+  link.code = word_at<u64>(bytes + layout_.code);
+  link.instruction =
+      is_object ? u64{word_at<u32>(bytes + layout_.instruction)} : word_at<u64>(bytes + layout_.instruction);
+  return link;
+}
+
+// `lines`: the line table's object from its size on.
+PythonFrames::Sign PythonFrames::parse_sign(const u8* code, const u8* lines) const {
+  Sign sign;
+  sign.name = word_at<u64>(code + layout_.code_name);
+  sign.file = word_at<u64>(code + layout_.code_file);
+  sign.lines = word_at<u64>(code + layout_.code_lines);
+  sign.first_line = word_at<u32>(code + layout_.code_first_line);
+  sign.size = word_at<u64>(lines);
+  const u8* table = lines + kBytesTextOffset - kSizeOffset;
+  if (sign.size >= kTableHead) sign.table[0] = word_at<u64>(table), sign.table[1] = word_at<u64>(table + 8);
+  return sign;
+}
+
+bool PythonFrames::read_head(u64 state, Head& head) {
+  if (!read(state + layout_.thread_id, &head.id, 8) || !read(state + layout_.thread_frame, &head.frame, 8))
+    return false;
+  return layout_.block_frame == kNoPointer || read(head.frame + layout_.block_frame, &head.frame, 8);
+}
+
+// The chain from `frame` on. False: it breaks off.
+bool PythonFrames::walk(u64 frame) {
+  links_.clear();
+  const u32 size = frame_size();
+  while (frame && links_.size() < kMostFrames) {
+    u8 bytes[kLongestFrame];
+    if (!read(frame, bytes, size)) return false;
+    links_.push_back(parse(frame, bytes));
+    const Link& link = links_.back();
+    if ((link.code && !ensure_known(link.code)) || link.caller == frame) return false;
+    frame = link.caller;
+  }
+  return true;
+}
+
+bool PythonFrames::ensure_known(u64 code) { return known_.count(code) || learn(code); }
+
+// Copies what the object says. nullptr: it is none.
+PythonFrames::Known* PythonFrames::learn(u64 code) {
+  const auto reader = [this](u64 address, void* out, u64 size) { return read(address, out, size); };
+  known_.erase(code);
+  if (!python_code_is_sound(layout_, code, reader)) return nullptr;
+  u8 bytes[kLongestCode], head[kBytesTextOffset - kSizeOffset + kTableHead];
+  if (!read(code, bytes, code_size())) return nullptr;
+  Known made;
+  if (!read(word_at<u64>(bytes + layout_.code_lines) + kSizeOffset, head, sizeof head)) return nullptr;
+  made.sign = parse_sign(bytes, head);
+  if (made.sign.size > kMaxPythonLines) return nullptr;
+  made.code.first_line = made.sign.first_line;
+  made.code.lines.resize(made.sign.size);
+  if (!read(made.sign.lines + kBytesTextOffset, made.code.lines.data(), made.sign.size)) return nullptr;
+  if (layout_.instruction_is_address && !read(code + layout_.code_traceable, &made.code.traceable, sizeof(i32)))
+    return nullptr;
+  u8 text[kMaxPythonUtf8];
+  made.code.function.assign(reinterpret_cast<const char*>(text), read_str(layout_, made.sign.name, text, reader));
+  made.code.file.assign(reinterpret_cast<const char*>(text), read_str(layout_, made.sign.file, text, reader));
+  return &known_.emplace(code, std::move(made)).first->second;
+}
+
+// Reads all of it once more. How many of the outermost frames are as they were, their code objects too.
+u32 PythonFrames::unchanged(u64 state) {
+  const u32 frame_bytes = frame_size(), code_bytes = code_size();
+  constexpr u32 kHead = kBytesTextOffset - kSizeOffset + kTableHead;
+  const std::size_t each = frame_bytes + code_bytes + kHead;
+  again_.resize(links_.size() * each);
+  u64 block = 0, frame = 0;
+  memory_.add_piece(state + layout_.thread_frame, &frame, 8);
+  if (layout_.block_frame != kNoPointer) {
+    if (!read(state + layout_.thread_frame, &block, 8)) return 0;
+    memory_.add_piece(block + layout_.block_frame, &frame, 8);
+  }
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    u8* const to = again_.data() + i * each;
+    memory_.add_piece(links_[i].address, to, frame_bytes);
+    if (!links_[i].code) continue;
+    memory_.add_piece(links_[i].code, to + frame_bytes, code_bytes);
+    memory_.add_piece(known_.at(links_[i].code).sign.lines + kSizeOffset, to + frame_bytes + code_bytes, kHead);
+  }
+  if (!memory_.read_pieces()) return 0;
+  u32 same = 0;
+  for (std::size_t i = links_.size(); i-- > 0; ++same) {
+    const u8* const from = again_.data() + i * each;
+    Link now = parse(links_[i].address, from);
+    if (i == 0 && now.code == links_[i].code) links_[i].instruction = now.instruction;  // it goes on
+    if (now != links_[i] || (i == 0 && frame != links_[i].address)) break;
+    if (now.code && parse_sign(from + frame_bytes, from + frame_bytes + code_bytes) != known_.at(now.code).sign) {
+      known_.erase(now.code);
+      break;
+    }
+  }
+  return same;
+}
+
+// The outermost `count` of the links.
+void PythonFrames::tell(u32 count, std::vector<Frame>& frames) {
+  const std::size_t skipped = links_.size() - count;
+  for (std::size_t i = links_.size(); i-- > skipped;) {
+    const Link& link = links_[i];
+    if (!link.code) continue;
+    const auto there = known_.find(link.code);
+    if (there == known_.end()) continue;
+    Known& known = there->second;
+    u64 offset = 0;
+    if (!offset_of(layout_, link.code, link.instruction, link.owner == kOwnedByGenerator, known.code.traceable, offset))
+      continue;
+    const auto [line, is_new] = known.line_by_offset.try_emplace(offset, 0);
+    if (is_new) {
+      const std::vector<u8>& table = known.code.lines;
+      line->second = line_of(layout_.lines, table.data(), table.size(), known.code.first_line, offset);
+    }
+    frames.push_back({&known.code, line->second});
+  }
+}
+
+PythonFrames::Outcome PythonFrames::look(u64 state, u64 id, std::vector<Frame>& frames) {
+  frames.clear();
+  if (known_.size() > kMostKnown) known_.clear();
+  u32 same = 0;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    memory_.forget();
+    Head head;
+    if (!read_head(state, head) || head.id != id) return Outcome::Unreadable;
+    if (!head.frame) return Outcome::Nothing;
+    same = walk(head.frame) ? unchanged(state) : 0;
+    if (same == links_.size()) break;
+  }
+  if (same == 0) return Outcome::Torn;
+  tell(same, frames);
+  if (frames.empty()) return Outcome::Nothing;
+  return same == links_.size() ? Outcome::Whole : Outcome::OuterPart;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,86 @@
+// The Python frames of a thread of another process that goes on running meanwhile. They are read twice, the second time by one
+// call of the kernel: what was the same both times was so in between. What ran innermost may have changed; then only the
+// frames around it are told.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "frames/python_layout.h"
+#include "writer/sample/process_memory.h"
+
+namespace gputrace {
+
+// What a code object says of itself, copied: the process may free it.
+struct PythonCode {
+  std::string function, file;
+  u32 first_line = 0;
+  i32 traceable = 0;
+  std::vector<u8> lines;
+};
+
+class PythonFrames {
+ public:
+  static constexpr u32 kMostFrames = 256;  // innermost ones
+
+  // Of one process; both outlive it.
+  PythonFrames(const PythonLayout& layout, ProcessMemory& memory) : layout_(layout), memory_(memory) {}
+
+  enum class Outcome {
+    Whole,
+    OuterPart,  // the innermost frames changed: those around them
+    Nothing,    // the thread is in no Python function
+    Torn,       // it changed too much
+    Unreadable  // nothing of the kind lies there, or the kernel refuses
+  };
+  struct Frame {
+    const PythonCode* code;  // good until the next look()
+    u32 line;                // 0: not known
+  };
+  // Of the thread whose PyThreadState lies at `state`, with `id` as its pthread_self(). Outermost first.
+  Outcome look(u64 state, u64 id, std::vector<Frame>& frames);
+
+ private:
+  // As it lies in memory.
+  struct Link {
+    u64 address = 0, caller = 0, code = 0, instruction = 0;
+    u8 owner = 0;
+    bool operator==(const Link& other) const = default;
+  };
+  // By what a code object is told from another one at the same address.
+  struct Sign {
+    u64 name = 0, file = 0, lines = 0, size = 0, table[2] = {};
+    u32 first_line = 0;
+    bool operator==(const Sign& other) const = default;
+  };
+  struct Known {
+    Sign sign;
+    PythonCode code;
+    std::unordered_map<u64, u32> line_by_offset;
+  };
+  struct Head {
+    u64 id = 0, frame = 0;
+  };
+  static constexpr u32 kLongestFrame = 128, kLongestCode = 160;
+
+  bool read(u64 address, void* out, u64 size) { return memory_.read(address, out, size); }
+  bool read_head(u64 state, Head& head);
+  bool walk(u64 frame);
+  u32 unchanged(u64 state);
+  Link parse(u64 address, const u8* bytes) const;
+  Sign parse_sign(const u8* code, const u8* lines) const;
+  u32 frame_size() const;
+  u32 code_size() const;
+  bool ensure_known(u64 code);
+  Known* learn(u64 code);
+  void tell(u32 count, std::vector<Frame>& frames);
+
+  const PythonLayout& layout_;
+  ProcessMemory& memory_;
+  std::unordered_map<u64, Known> known_;  // by address
+  std::vector<Link> links_;               // innermost first
+  std::vector<u8> again_;
+};
+
+}  // namespace gputrace

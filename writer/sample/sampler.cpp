@@ -1,0 +1,174 @@
+#include "writer/sample/sampler.h"
+
+#include <dirent.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+
+#include "base/collect_parts.h"
+#include "writer/host.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kMillisecond = 1'000'000;
+constexpr Nanos kInterval = 10 * kMillisecond;
+constexpr Nanos kScanEvery = 500 * kMillisecond;
+constexpr Nanos kShare = 100;  // one part of it is ours
+constexpr std::size_t kMostWorkers = 64;
+
+Nanos own_cpu() { return clock_nanos(CLOCK_THREAD_CPUTIME_ID); }
+
+}  // namespace
+
+std::unique_ptr<Sampler> Sampler::make(const SegmentView& segment, const InfoLines& info, TraceSink& sink) {
+  const std::string version(find_info(info, "python_version"));
+  const std::string_view parts = find_info(info, "option.collect");
+  u32 minor = 0;
+  if (!(collect::parts_in_effect(parts.data(), parts.size()) & collect::kPython) ||
+      !read_python_version(version.c_str(), minor))
+    return nullptr;
+  const PythonLayout* layout = layout_of(minor);
+  return layout ? std::unique_ptr<Sampler>(new Sampler(segment, *layout, sink)) : nullptr;
+}
+
+Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, TraceSink& sink)
+    : segment_(segment),
+      layout_(layout),
+      sink_(sink),
+      records_(sink),
+      main_(layout, segment.header().pid),
+      looked_(segment.header().slot_count, 0),
+      next_(monotonic_nanos() + kInterval),
+      random_(segment.header().random_id | 1) {}
+
+// A loop of the program's that takes as long as our interval must not be met at the same place each time.
+Nanos Sampler::jitter() {
+  random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
+  return static_cast<Nanos>(random_ % (kInterval / 2)) - kInterval / 4;
+}
+
+void Sampler::look() {
+  const auto state = static_cast<SessionState>(segment_.control().state.load(std::memory_order_relaxed));
+  const Nanos begin = own_cpu();
+  if (state == SessionState::Recording && refused_.empty() && sink_.stop() == WriteStop::None) look_at_all();
+  const Nanos took = own_cpu() - begin;
+  cpu_ += took;
+  const bool is_over = state == SessionState::Ended || !refused_.empty();
+  next_ =
+      is_over ? std::numeric_limits<Nanos>::max() : monotonic_nanos() + std::max(kInterval + jitter(), took * kShare);
+}
+
+// Threads of the traced process that have shown where their frames are.
+std::vector<Sampler::Thread> Sampler::threads() const {
+  std::vector<Thread> threads;
+  for (u32 i = 1; i < segment_.header().slot_count; ++i) {
+    const ThreadSlot& slot = segment_.slot(i);
+    if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live)) continue;
+    const u64 state = slot.python_thread.load(std::memory_order_acquire);
+    if (state) threads.push_back({i, slot.incarnation, slot.tid, state, slot.python_thread_id});
+  }
+  return threads;
+}
+
+void Sampler::look_at_all() {
+  const std::vector<Thread> all = threads();
+  if (all.empty()) return;
+  for (const Thread& thread : all) {
+    if (!sample(main_, thread, 0, looked_[thread.slot]) && !refused_.empty()) return;
+  }
+  if (monotonic_nanos() >= next_scan_) find_workers();
+  for (const auto& worker : workers_) look_at_worker(*worker, all);
+}
+
+// Whether there was something to be read.
+bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& looked) {
+  const PythonFrames::Outcome outcome = process.frames.look(thread.state, thread.id, found_);
+  const Nanos now = monotonic_nanos(), since = looked ? now - looked : 0;
+  looked = now;
+  switch (outcome) {
+    case PythonFrames::Outcome::Nothing:
+      return true;
+    case PythonFrames::Outcome::Torn:
+      ++torn_;
+      return true;
+    case PythonFrames::Outcome::Unreadable:
+      if (pid == 0) ++unreadable_, refuse(process.memory.error());
+      return false;
+    case PythonFrames::Outcome::OuterPart:
+      ++parts_;
+      break;
+    case PythonFrames::Outcome::Whole:
+      break;
+  }
+  const Ticks ticks = ticks_of(segment_.header().clock);
+  Sample record{};
+  record.header = {static_cast<u16>(RecordType::Sample), sizeof record, 0, 0, ticks, ticks};
+  record.interval = static_cast<u64>(since);
+  record.frames = static_cast<u32>(found_.size());
+  record.frame = records_.number(found_, ticks);
+  record.slot = thread.slot;
+  record.incarnation = thread.incarnation;
+  record.process = pid;
+  record.flags = outcome == PythonFrames::Outcome::OuterPart ? kSampleOuterPart : 0;
+  sink_.add_record(record.header);
+  ++(pid ? of_workers_ : taken_);
+  return true;
+}
+
+// Its one thread is the one that forked it: until that is seen any may have.
+void Sampler::look_at_worker(Process& worker, const std::vector<Thread>& threads) {
+  for (const Thread& thread : threads) {
+    if (worker.is_proven && thread.slot != worker.slot) continue;
+    if (!sample(worker, thread, worker.memory.process(), worker.looked)) continue;
+    worker.is_proven = true;
+    worker.slot = thread.slot;
+    return;
+  }
+}
+
+// The traced process's children, as far as they are its own images still: one that has executed another program has nothing
+// to be read where its parent's interpreter is.
+void Sampler::find_workers() {
+  const Nanos begin = monotonic_nanos();
+  std::vector<std::unique_ptr<Process>> found;
+  DIR* const directory = ::opendir("/proc");
+  while (const dirent* entry = directory ? ::readdir(directory) : nullptr) {
+    const i32 pid = std::atoi(entry->d_name);
+    if (pid <= 0 || pid == main_.memory.process() || found.size() == kMostWorkers) continue;
+    const ProcessStat stat = process_stat(pid);
+    if (!stat.known || stat.parent != main_.memory.process() || stat.state == 'Z') continue;
+    const auto known = std::find_if(workers_.begin(), workers_.end(),
+                                    [&](const auto& worker) { return worker && worker->memory.process() == pid; });
+    found.push_back(known != workers_.end() ? std::move(*known) : std::make_unique<Process>(layout_, pid));
+  }
+  if (directory) ::closedir(directory);
+  workers_ = std::move(found);
+  const Nanos now = monotonic_nanos();
+  next_scan_ = now + std::max(kScanEvery, (now - begin) * kShare);
+}
+
+void Sampler::refuse(int error) {
+  if (error == EPERM || error == ENOSYS) refused_ = std::strerror(error);
+}
+
+InfoLines Sampler::result() const {
+  if (!refused_.empty())
+    return {
+        {"not_collected",
+         "samples: the kernel lets the sidecar not read this process (" + refused_ +
+             "; kernel.yama.ptrace_scope, a container's seccomp profile): lines between two CUDA calls are not known"}};
+  const auto text = [](u64 number) { return std::to_string(number); };
+  return {{"samples", text(taken_)},
+          {"samples_of_workers", text(of_workers_)},
+          {"samples_outer_part", text(parts_)},
+          {"samples_torn", text(torn_)},
+          {"samples_unreadable", text(unreadable_)},
+          {"samples_cpu_ns", text(static_cast<u64>(cpu_))}};
+}
+
+}  // namespace gputrace
