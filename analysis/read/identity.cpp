@@ -88,6 +88,28 @@ std::string end_reason(const TraceReader& reader) {
   return "unknown";
 }
 
+// Somebody set the wall clock while the process ran: what it says of anchors that follow each other leaps.
+void say_clock_steps(const TraceReader& reader, ProcessTrace& process) {
+  constexpr u64 kStep = 100'000'000;  // ns; a clock that is only slewed changes by less from one anchor to the next
+  const auto ahead = [](const Anchor& anchor) {
+    return static_cast<u64>(anchor.realtime_ns) - static_cast<u64>(anchor.monotonic_ns);
+  };
+  const std::vector<Anchor>& anchors = reader.clock().anchors();
+  u64 steps = 0, largest = 0;
+  for (std::size_t i = 1; i < anchors.size(); ++i) {
+    const u64 forward = ahead(anchors[i]) - ahead(anchors[i - 1]);
+    const u64 step = std::min(forward, 0 - forward);
+    if (step < kStep) continue;
+    ++steps;
+    largest = std::max(largest, step);
+  }
+  if (!steps) return;
+  const std::string size = human_nanos(static_cast<Nanos>(largest));
+  process.notes.push_back("the wall clock was set while it ran, " +
+                          (steps == 1 ? "by " : human_count(steps) + " times, by up to ") + size +
+                          ": durations are not affected, dates after it are those of the new clock");
+}
+
 void read_identity(const TraceReader& reader, ProcessTrace& process) {
   ProcessIdentity& who = process.who;
   who.host = info(reader, "host");
@@ -123,6 +145,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
     }
   }
   process.window = window_of(process.options);
+  say_clock_steps(reader, process);
 }
 
 void read_counters(const TraceReader& reader, ProcessTrace& process) {

@@ -3,7 +3,7 @@
 # a library that is replaced, process ids that are given again, debuggers around it.
 import random
 
-from against_truth import *
+from small_programs import *
 
 QUIET = {'SIMGPU_CALL_TIME': '0', 'SIMGPU_TRUTH': None}
 
@@ -147,6 +147,110 @@ def test_under_strace_and_gdb():
         check_equal(run.returncode, plain.returncode, f'{tool}: exit code')
         check(plain.stdout in run.stdout, f'{tool}: output', run.stdout)
         check_equal(metrics(run)['launches'], 35, f'{tool}: launches')
+
+
+STEADY = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+static CUcontext context; static CUfunction function; static double until; static long made[4];
+static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + t.tv_nsec * 1e-9; }
+static void* work(void* number) {
+  cuCtxSetCurrent(context);
+  for (int round = 0; now() < until && round < 200; ++round) {
+    for (int i = 0; i < 25; ++i) made[(long)number] += cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0) == 0;
+    usleep(1000);
+  }
+  return 0;
+}
+int main(int count, char** words) {
+  CUdevice device; CUmodule module;
+  until = now() + atof(words[1]);
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+      cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "third")) return 70;
+  while (now() < until) {
+    pthread_t threads[4];
+    for (long i = 0; i < 4; ++i) pthread_create(&threads[i], 0, work, (void*)i);
+    for (long i = 0; i < 4; ++i) pthread_join(threads[i], 0);
+    cuCtxSynchronize();
+  }
+  printf("%ld\n", made[0] + made[1] + made[2] + made[3]);
+  return 0;
+}
+"""
+
+
+def held_by(pid):
+    """(MiB of memory, threads, descriptors) of a process."""
+    with open(f'/proc/{pid}/status', encoding='utf-8') as file:
+        said = dict(line.split(':', 1) for line in file)
+    return int(said['VmRSS'].split()[0]) / 1024, int(said['Threads']), len(os.listdir(f'/proc/{pid}/fd'))
+
+
+def test_soak():
+    """Threads come and go, some tens of thousands of launches a second: what program and sidecar hold does not grow."""
+    seconds = 3600 if FULL else 12
+    program_of_it = start([compiled('steady.c', CUDA + STEADY, '-lcuda', '-pthread'), str(seconds)],
+                          traced_environment({'SIMGPU_CALL_TIME': '0', 'SIMGPU_TRUTH': None, 'GPUTRACE_MAX_SIZE': '4G'}))
+    wait_until(lambda: glob.glob(scratch('trace', '*.gtrace')), 'it records', 20)
+
+    def sidecar():
+        for pid in children():
+            with open(f'/proc/{pid}/comm', encoding='utf-8') as file:
+                if file.read().startswith('gputrace-sidec'):
+                    return pid
+        return None
+    watched = {'program': program_of_it.pid, 'sidecar': wait_until(sidecar, 'the sidecar is there')}
+    samples = {name: [] for name in watched}
+    began = time.monotonic()
+    while time.monotonic() < began + seconds - 2:
+        for name, pid in watched.items():
+            samples[name].append(held_by(pid))
+        time.sleep(seconds / 40)
+    code, out, err = finish(program_of_it, seconds + 60)
+    check_equal((code, err), (0, b''), 'exit code')
+    check(not wait_for_orphans(60), 'the sidecar ends')
+    for name, seen in samples.items():
+        check(len(seen) >= 12, f'{name}: samples', seen)
+        early, late = seen[len(seen) // 3: 2 * len(seen) // 3], seen[-len(seen) // 3:]
+        for what, index, more in (('MiB', 0, 8), ('threads', 1, 0), ('descriptors', 2, 0)):
+            check(max(row[index] for row in late) <= max(row[index] for row in early) + more, f'{name}: {what} do not grow', early, late)
+    said = report(scratch('trace'), 'overview')
+    launches = {row['metric']: row['value'] for row in said['sections']['overview']['rows']}['launches']
+    check(launches <= int(out) <= launches + said['coverage']['dropped'], 'launches are stored or counted', launches, int(out), said['coverage'])
+
+
+def sidecar_under_strace(*inject):
+    if not shutil.which('strace'):
+        skip('strace is not installed')
+    with open(scratch('sidecar'), 'w', encoding='utf-8') as file:
+        file.write('#!/bin/sh\nexec strace -qq -o /dev/null ' + ' '.join(f"-e '{word}'" for word in inject) + f' {places.sidecar} "$@"\n')
+    os.chmod(scratch('sidecar'), 0o755)
+    return {'GPUTRACE_SIDECAR': scratch('sidecar')}
+
+
+def test_a_disk_that_hangs():
+    """One write of the sidecar takes six seconds, as on a network file system whose server is away: the program has ended long before, and nothing is lost."""
+    writes = 'write,pwrite64,writev,pwritev,pwritev2'
+    env = sidecar_under_strace(f'trace={writes}', f'inject={writes}:delay_enter=6000000:when=4')
+    run = traced([program('drv_loop'), 'calls=2000', 'threads=2', 'exit=3'], {**QUIET, 'GPUTRACE_COLLECT': 'api', **env}, wait=False)
+    check_equal(run.returncode, 3, 'exit code')
+    check(wait_for_orphans(0.2), 'the program does not wait for the disk')
+    check(not wait_for_orphans(60), 'the sidecar ends')
+    check_equal(metrics(run)['launches'], 4000, 'launches')
+    check_conservation(run)
+
+
+def test_a_file_system_that_reserves_nothing():
+    """As FUSE and old network file systems are."""
+    for call, error in (('fallocate', 'EOPNOTSUPP'), ('fallocate', 'ENOSYS'), ('ftruncate', 'EOPNOTSUPP')):
+        env = sidecar_under_strace(f'trace={call}', f'inject={call}:error={error}')
+        run = traced([program('drv_loop'), 'calls=2000', 'threads=2', 'exit=3'], {**QUIET, 'GPUTRACE_COLLECT': 'api', **env})
+        check_equal((run.returncode, metrics(run)['launches']), (3, 4000), f'{call} {error}: launches')
+        check(report(run)['coverage']['complete'], f'{call} {error}: complete', report(run)['coverage'])
+        check_conservation(run)
+        forget_run()
 
 
 main()
