@@ -8,6 +8,7 @@
 #include <mutex>
 #include <thread>
 
+#include "analysis/kernels/kernel_changes.h"
 #include "analysis/read/identity.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/steps/find_steps.h"
@@ -173,6 +174,7 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
+  if (process.device.collected && !witness) process.gains = builder.gains(kernel_changes(process));
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);

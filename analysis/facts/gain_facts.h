@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <vector>
 
 #include "base/types.h"
 
@@ -19,8 +20,30 @@ enum class WhatIf : u8 {
   Modules,        // code is loaded before
   HostFunctions,  // functions in a stream take no time
   Overlap,        // copies run beside kernels, from and to second buffers
+  Tf32,           // products in fp32 are as much faster as matrix units are in tf32
+  MatrixUnits,    // products in narrower types are as much faster as matrix units are
+  Waves,          // the last wave of blocks is full
+  Tiles,          // no tile of a product reaches over its edges
 };
-inline constexpr unsigned kWhatIfs = 9;
+inline constexpr unsigned kWhatIfs = 13;
+inline constexpr unsigned kFirstOfKernels = static_cast<unsigned>(WhatIf::Tf32);
+
+// Changes of kernels: for each of the what-ifs from kFirstOfKernels on the share of its time that a kernel would save, by index in
+// ProcessTrace::kernels. 0, or none: nothing.
+struct KernelChanges {
+  std::array<std::vector<float>, kWhatIfs - kFirstOfKernels> shares;
+
+  float of(WhatIf what, u32 kernel) const {
+    const std::vector<float>& own = shares[static_cast<unsigned>(what) - kFirstOfKernels];
+    return kernel < own.size() ? own[kernel] : 0;
+  }
+  void add(WhatIf what, u32 kernel, double share) {
+    if (share <= 0) return;
+    std::vector<float>& own = shares[static_cast<unsigned>(what) - kFirstOfKernels];
+    if (kernel >= own.size()) own.resize(kernel + 1u);
+    own[kernel] = static_cast<float>(share);
+  }
+};
 
 struct Gain {
   u64 single_ns = 0;  // alone

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/facts/gain_facts.h"
 #include "analysis/facts/step_facts.h"
 
 namespace gputrace {
@@ -64,7 +63,6 @@ struct TimelineFacts {
   std::vector<StackDeviceTimes> stacks;  // by the number of the stack
   LibraryFacts library;
   DeviceActivity activity;
-  GainFacts gains;
   Activities activities;
   std::vector<ProjectedRanges> ranges;  // by the pass's number; may be shorter
 };

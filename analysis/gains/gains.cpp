@@ -134,6 +134,17 @@ void set_gain(Finding& finding, const ProcessTrace& process, WhatIf what) {
   }
 }
 
+bool speeds_up(Finding& finding, const ProcessTrace& process, WhatIf what) {
+  finding.severity = Severity::Hint;
+  if (const std::optional<u64> gain = gain_of(process, what)) {
+    const auto severity = severity_of(process, *gain);
+    if (!severity) return false;
+    finding.severity = *severity;
+  }
+  set_gain(finding, process, what);
+  return true;
+}
+
 bool costs(Finding& finding, const ProcessTrace& process, WhatIf what) {
   finding.severity = Severity::Hint;
   const std::optional<u64> gain = gain_of(process, what);

@@ -48,6 +48,10 @@ void set_gain(Finding& finding, const ProcessTrace& process, WhatIf what);
 // where the run could not be replayed, a hint without a gain.
 bool costs(Finding& finding, const ProcessTrace& process, WhatIf what);
 
+// Of kernels that a change would make faster: false where the replay says that the run would be as long. Where it
+// could not be replayed, a hint without a gain.
+bool speeds_up(Finding& finding, const ProcessTrace& process, WhatIf what);
+
 // Adds the finding of the process with the largest gain, and says of how many others there is one.
 // `judge(process)`: std::optional<Finding>.
 template <typename Judge>

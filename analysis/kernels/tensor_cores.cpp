@@ -174,17 +174,19 @@ TensorCoreVerdict tensor_core_verdict(const ProcessTrace& process, u32 kernel, c
   return verdict;
 }
 
-void for_each_judged(const LoadedRun& run, const std::function<void(const JudgedKernel&)>& visit) {
-  for (const ProcessTrace& process : run.processes) {
-    for (u32 k = 0; k < process.kernels.size(); ++k) {
-      const KernelLaunches& group = process.kernels[k];
-      const u64 executions = group.executions();
-      if (executions == 0 || group.shape.function == kNone) continue;
-      const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
-      const Device* device = DeviceMap::facts(process, ordinal);
-      visit({process, k, device, executions, group.times.durations.sum(), tensor_core_verdict(process, k, device)});
-    }
+void for_each_judged(const ProcessTrace& process, const std::function<void(const JudgedKernel&)>& visit) {
+  for (u32 k = 0; k < process.kernels.size(); ++k) {
+    const KernelLaunches& group = process.kernels[k];
+    const u64 executions = group.executions();
+    if (executions == 0 || group.shape.function == kNone) continue;
+    const i32 ordinal = group.shape.context == kNone ? -1 : process.contexts[group.shape.context].device;
+    const Device* device = DeviceMap::facts(process, ordinal);
+    visit({process, k, device, executions, group.times.durations.sum(), tensor_core_verdict(process, k, device)});
   }
+}
+
+void for_each_judged(const LoadedRun& run, const std::function<void(const JudgedKernel&)>& visit) {
+  for (const ProcessTrace& process : run.processes) for_each_judged(process, visit);
 }
 
 PrecisionTimes precision_times(const LoadedRun& run) {

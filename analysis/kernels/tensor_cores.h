@@ -49,6 +49,7 @@ struct JudgedKernel {
   u64 executions, nanos;
   TensorCoreVerdict verdict;
 };
+void for_each_judged(const ProcessTrace& process, const std::function<void(const JudgedKernel&)>& visit);
 void for_each_judged(const LoadedRun& run, const std::function<void(const JudgedKernel&)>& visit);
 
 // Time of all kernels by what it was spent on, over all processes; the shares are of kernel_ns of device_totals.

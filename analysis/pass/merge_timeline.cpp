@@ -90,7 +90,6 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
   facts.lines.times = std::move(device.stacks);
   facts.library = std::move(device.library);
   facts.device = std::move(device.activity);
-  facts.gains = std::move(device.gains);
   facts.activities = std::move(device.activities);
   for (std::size_t i = 0; i < device.ranges.size(); ++i) {
     facts.nvtx[i].device_ns = device.ranges[i].device_ns;

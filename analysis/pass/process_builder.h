@@ -33,6 +33,8 @@ class ProcessBuilder {
   // A run of one thread's records, as the stream gives it; what comes when the allowance is spent is left out.
   void add(const RecordStream::Span& run, const RecordStream& stream);
   void finish();
+  // Once, after finish(). As Timeline has them.
+  GainFacts gains(const KernelChanges& kernels) { return timeline_.gains(kernels); }
 
  private:
   void add(const RecordHeader& record, u32 thread, const RecordStream& stream);

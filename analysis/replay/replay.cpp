@@ -96,6 +96,19 @@ Nanos Replay::start_of(u32 index, WhatIfs changes) {
   return start;
 }
 
+// Changes of one kernel follow each other: each saves its share of what the others left.
+Nanos Replay::length_of(const Operation& operation, WhatIfs changes) const {
+  if ((changes & bit(WhatIf::HostFunctions)) && operation.function) return 0;
+  Nanos length = operation.length;
+  if (changes & bit(WhatIf::Copies)) length = std::min(length, operation.pinned_length);
+  if (operation.kernel == kNone) return length;
+  double left = 1;
+  for (unsigned i = kFirstOfKernels; i < kWhatIfs; ++i) {
+    if (changes & 1u << i) left *= 1 - static_cast<double>(kernels_.of(static_cast<WhatIf>(i), operation.kernel));
+  }
+  return left < 1 ? static_cast<Nanos>(static_cast<double>(length) * left) : length;
+}
+
 Nanos Replay::span_with(WhatIfs changes) {
   std::fill(threads_.begin(), threads_.end(), 0);
   std::fill(finishes_.begin(), finishes_.end(), 0);
@@ -113,10 +126,7 @@ Nanos Replay::span_with(WhatIfs changes) {
       continue;
     }
     const Operation& operation = operations_[event.index];
-    Nanos length = operation.length;
-    if (changes & bit(WhatIf::Copies)) length = std::min(length, operation.pinned_length);
-    if ((changes & bit(WhatIf::HostFunctions)) && operation.function) length = 0;
-    finishes_[event.index] = start_of(event.index, changes) + length;
+    finishes_[event.index] = start_of(event.index, changes) + length_of(operation, changes);
     if (!operation.function) last = std::max(last, finishes_[event.index]);
   }
   return std::max<Nanos>(0, last - first_);

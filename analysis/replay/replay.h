@@ -27,8 +27,8 @@ inline constexpr WhatIfs kAllWhatIfs = (1u << kWhatIfs) - 1;
 
 class Replay {
  public:
-  // `copies`: what groups of copies are, by TapeOperation::target.
-  Replay(Tape tape, const std::vector<TimelineCopies>& copies);
+  // `copies`: what groups of copies are, `kernels`: what of them a change would save, both by TapeOperation::target. They outlive it.
+  Replay(Tape tape, const std::vector<TimelineCopies>& copies, const KernelChanges& kernels);
 
   // 0: nothing on the tape ran.
   Nanos measured() const { return last_ - first_; }
@@ -59,6 +59,7 @@ class Replay {
     Nanos way = 0, chain = 0, length = 0, pinned_length = 0;
     Nanos no_sooner = 0;  // 0: it may
     u32 call = kNone;
+    u32 kernel = kNone;  // one that a change makes faster
     u32 waits = 0;
     u8 waits_count = 0;
     bool to_device = false, to_host = false;  // copies
@@ -74,6 +75,7 @@ class Replay {
   void find_lags(const Tape& tape);
   void find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies);
   void find_copies(const Tape& tape, const std::vector<TimelineCopies>& copies);
+  void find_kernels(const Tape& tape);
   void infer_functions(Tape& tape);
   Nanos end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) const;
   void find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies);
@@ -83,8 +85,10 @@ class Replay {
   Nanos begin_of(const Call& call, WhatIfs changes) const;
   Nanos end_of(const Call& call, Nanos begin, WhatIfs changes) const;
   Nanos start_of(u32 index, WhatIfs changes);
+  Nanos length_of(const Operation& operation, WhatIfs changes) const;
   void count_touched();
 
+  const KernelChanges& kernels_;
   std::vector<Event> events_;
   std::vector<Call> calls_;
   std::vector<Operation> operations_;

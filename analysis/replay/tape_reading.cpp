@@ -49,7 +49,7 @@ Nanos Replay::end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) 
   return end;
 }
 
-Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies) {
+Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const KernelChanges& kernels) : kernels_(kernels) {
   waits_.reserve(tape.waits.size());
   for (const u32 sequence : tape.waits) {
     const bool here = sequence >= tape.first && sequence - tape.first < tape.operations.size();
@@ -64,6 +64,7 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies) {
   find_blocking(tape, copies);
   find_lags(tape);
   find_copies(tape, copies);
+  find_kernels(tape);
   order(tape);
   count_touched();
 }
@@ -321,6 +322,16 @@ void Replay::find_copies(const Tape& tape, const std::vector<TimelineCopies>& co
   }
 }
 
+void Replay::find_kernels(const Tape& tape) {
+  for (u32 i = 0; i < operations_.size(); ++i) {
+    const TapeOperation& each = tape.operations[i];
+    if (each.kind != OperationKind::Kernel || each.finish == 0) continue;
+    for (unsigned k = kFirstOfKernels; k < kWhatIfs; ++k) {
+      if (kernels_.of(static_cast<WhatIf>(k), each.target) > 0) operations_[i].kernel = each.target;
+    }
+  }
+}
+
 void Replay::count_touched() {
   const auto count = [this](WhatIf what, bool touched) { touched_[static_cast<unsigned>(what)] += touched; };
   for (const Call& each : calls_) {
@@ -336,6 +347,8 @@ void Replay::count_touched() {
     count(WhatIf::Copies, each.pinned_length < each.length);
     count(WhatIf::HostFunctions, each.function);
     count(WhatIf::Overlap, each.to_device || each.to_host);
+    for (unsigned i = kFirstOfKernels; i < kWhatIfs && each.kernel != kNone; ++i)
+      count(static_cast<WhatIf>(i), kernels_.of(static_cast<WhatIf>(i), each.kernel) > 0);
   }
 }
 

@@ -17,7 +17,8 @@ u64 total(std::vector<Replay>& replays, WhatIfs changes) {
 
 }  // namespace
 
-GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies) {
+GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies,
+                     const KernelChanges& kernels) {
   GainFacts facts;
   facts.operations_of_run = recorded.operations;
   std::vector<Replay> replays;
@@ -26,7 +27,7 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
     for (const TapeOperation& each : tape.operations) ran += each.finish != 0;
     if (ran == 0) continue;
     facts.operations += ran;
-    replays.emplace_back(std::move(tape), copies);
+    replays.emplace_back(std::move(tape), copies, kernels);
     facts.measured_ns += static_cast<u64>(replays.back().measured());
   }
   facts.windows = replays.size();
@@ -43,17 +44,19 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
   std::array<unsigned, kWhatIfs> ranks;
   std::iota(ranks.begin(), ranks.end(), 0u);
   const auto saved = [](u64 before, u64 after) { return before > after ? before - after : u64{0}; };
+  const auto applies = [&](unsigned i) {
+    const auto touched = [i](const Replay& each) { return each.touched(static_cast<WhatIf>(i)) != 0; };
+    return std::any_of(replays.begin(), replays.end(), touched);
+  };
   for (unsigned i = 0; i < kWhatIfs; ++i) {
-    const auto what = static_cast<WhatIf>(i);
-    const bool any =
-        std::any_of(replays.begin(), replays.end(), [&](const Replay& each) { return each.touched(what); });
-    if (any) facts.gains[i].single_ns = saved(facts.replayed_ns, total(replays, bit(what)));
+    if (applies(i)) facts.gains[i].single_ns = saved(facts.replayed_ns, total(replays, 1u << i));
   }
   std::stable_sort(ranks.begin(), ranks.end(),
                    [&](unsigned a, unsigned b) { return facts.gains[a].single_ns > facts.gains[b].single_ns; });
   WhatIfs done = 0;
   facts.floor_ns = facts.replayed_ns;
   for (const unsigned i : ranks) {
+    if (!applies(i)) continue;
     done |= 1u << i;
     const u64 left = std::min(facts.floor_ns, total(replays, done));
     facts.gains[i].added_ns = facts.floor_ns - left;

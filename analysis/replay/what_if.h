@@ -6,7 +6,8 @@
 
 namespace gputrace {
 
-// `copies`: as Replay has them.
-GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies);
+// `copies`, `kernels`: as Replay has them.
+GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<TimelineCopies>& copies,
+                     const KernelChanges& kernels);
 
 }  // namespace gputrace

@@ -129,7 +129,8 @@ TimelineFacts Timeline::finish() {
       activity_.states.back().state == DeviceCollection::Failed)
     activity_.collected = false;
   libraries_.finish();
-  if (activity_.collected && !witness_) facts_.gains = gains();
+  replays_ = activity_.collected && !witness_;
+  if (replays_) why_no_replay_ = why_no_replay(), replayed_copies_ = facts_.copies;
   facts_.activities = activities_.finish();
   facts_.ranges = ranges_.finish();
   return std::move(facts_);
@@ -140,16 +141,20 @@ u64 Timeline::things() const {
 }
 
 // A run of which more than one operation in a hundred is missing is not that run.
-GainFacts Timeline::gains() {
+std::string Timeline::why_no_replay() const {
   constexpr u64 kOneIn = 100;
-  GainFacts none;
   const JoinCounts& join = activity_.join;
-  if ((join.calls_unanswered + join.not_joined + join.calls_forgotten) * kOneIn >
-      join.operations + join.calls_unanswered) {
-    none.why_not = "more than 1 % of the operations have no device record, or no call";
-    return none;
-  }
-  return find_gains(recorder_.finish(), facts_.copies);
+  const u64 missing = join.calls_unanswered + join.not_joined + join.calls_forgotten;
+  if (missing * kOneIn <= join.operations + join.calls_unanswered) return {};
+  return "more than 1 % of the operations have no device record, or no call";
+}
+
+GainFacts Timeline::gains(const KernelChanges& kernels) {
+  if (!replays_) return {};
+  if (why_no_replay_.empty()) return find_gains(recorder_.finish(), replayed_copies_, kernels);
+  GainFacts none;
+  none.why_not = why_no_replay_;
+  return none;
 }
 
 // The next operation in the order of starts.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/facts/gain_facts.h"
 #include "analysis/facts/timeline_facts.h"
 #include "analysis/gaps/dispatch_times.h"
 #include "analysis/gaps/gap_division.h"
@@ -90,6 +91,8 @@ class Timeline {
 
   // Everything was told. Once.
   TimelineFacts finish();
+  // What changes would bring, by replays of what was recorded. Once, after finish(). `kernels`: by the number that they have in its facts.
+  GainFacts gains(const KernelChanges& kernels);
 
  private:
   struct Joined {
@@ -118,7 +121,7 @@ class Timeline {
 
   void take(DeviceOperation operation);
   void put_on_tape(u32 sequence);
-  GainFacts gains();
+  std::string why_no_replay() const;
   bool on_device(const DeviceOperation& operation) const;
   bool runs_alone(const HostOperation* call, const DeviceOperation& operation) const;
   void find_noise(Nanos overlap);
@@ -164,6 +167,10 @@ class Timeline {
   LaunchWindow window_;
   HostLog log_;
   TapeRecorder recorder_;
+  // When everything was told, for gains().
+  bool replays_ = false;
+  std::string why_no_replay_;
+  std::vector<TimelineCopies> replayed_copies_;
   ActivityLog activities_;
   RangeProjection ranges_;
   OverheadLog overhead_;

@@ -78,6 +78,8 @@ class TimelineFeed {
 
   // Once, after everything was told.
   TimelineFacts finish();
+  // As Timeline has them.
+  GainFacts gains(const KernelChanges& kernels) { return timeline_.gains(kernels); }
 
  private:
   struct Batch {

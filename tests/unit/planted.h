@@ -39,8 +39,16 @@ class Planted {
     thread_ = tid_ == 100 ? main_ : *second_;
   }
 
+  // Kernels from here on have so many blocks, of which two fit a multiprocessor at a time.
+  void blocks(u32 blocks) {
+    blocks_ = blocks;
+    trace_.add<FunctionFacts>(TraceBuilder::definitions(), "", 2, 2, [](auto& r) {
+      r.function = 0xf1, r.context = 0xc0, r.registers = 128, r.max_threads = 1024;
+      r.static_shared_bytes = r.local_bytes = r.const_bytes = 0, r.ptx_version = r.binary_version = 90;
+    });
+  }
   void run(Nanos call, Nanos kernel, int which = 0, u64 stream = kStream) {
-    trace_.launch(thread_, 0xf1 + static_cast<u64>(which), now_, now_ + call, stream);
+    trace_.launch(thread_, 0xf1 + static_cast<u64>(which), now_, now_ + call, stream, blocks_);
     give(call, kernel, stream, which, kCallback_cuLaunchKernel);
   }
   // One launch of a graph of so many kernels, 1.5 us between them.
@@ -231,7 +239,7 @@ class Planted {
         r.bytes = each.bytes, r.context = 1, r.stream = stream;
       });
     } else {
-      trace_.kernel(correlation, names_[each.which], each.start, each.finish, end, stream);
+      trace_.kernel(correlation, names_[each.which], each.start, each.finish, end, stream, blocks_);
     }
   }
 
@@ -240,6 +248,7 @@ class Planted {
   std::optional<TraceBuilder::Thread> second_;
   i32 tid_ = 100;
   u64 names_[2] = {}, allocations_ = 0;
+  u32 blocks_ = 8;
   Nanos now_ = kMs, first_ = 0, last_ = 0;
   Nanos off_ = 0, late_ = 0, copy_call_ = 4 * kUs;
   std::map<u64, Nanos> free_, events_;

@@ -85,6 +85,8 @@ def test_ranks_are_matched():
     check(all(row['wait_ns'] is None for row in table if row['op'] in ('Send', 'Recv')), 'point to point has no i-th on every rank')
     one = report(run.traces[0], 'comm')['sections']['comm']['rows']
     check(all(row['wait_ns'] is None for row in one), 'a rank alone is not matched', one)
+    alone = [finding['id'] for finding in report(run.traces[0])['findings']]
+    check('collective-wait' not in alone, 'nothing is said of waiting where the others are not known', alone)
 
 
 def test_bandwidth_is_that_of_the_ring():

@@ -57,6 +57,17 @@ TEST(Findings, DroppedForTheDiskAsksForRoomNotForABuffer) {
   EXPECT_EQ(find(findings, "dropped-records")->fix.find("GPUTRACE_BUFFER"), std::string::npos);
 }
 
+TEST(Findings, AllSeenIsNothingDropped) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  launch(trace, main, 1000);
+  trace.info("option.buffer_bytes", "16777216");
+  trace.drop(main, DropReason::RingFull, 0);
+  const auto findings = find_findings(trace.load_all());
+  EXPECT_EQ(find(findings, "dropped-records"), nullptr);
+  EXPECT_EQ(find(findings, "unfinished-file"), nullptr);
+}
+
 TEST(Findings, NoCudaCall) {
   TraceBuilder trace;
   trace.thread(100);
@@ -103,6 +114,24 @@ TEST(Findings, TheCallThatItDiedInIsNamedTheInnermostOne) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->text, "test (pid 4242) died inside cuLaunchKernel (thread 100)");
   EXPECT_EQ(finding->severity, Severity::Problem);
+}
+
+TEST(Findings, ACallOfAProcessThatStillRunsIsNoDeathInIt) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  launch(trace, main, 1000);
+  trace.in_flight(main, "cuStreamSynchronize", 2000, 0);
+  trace.no_end();
+  EXPECT_EQ(find(find_findings(trace.load_all()), "call-in-flight"), nullptr);
+}
+
+// "Not ready" is what a query is asked for, in progress is how NCCL begins.
+TEST(Findings, AnAnswerIsNoError) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  launch(trace, main, 1000);
+  for (int i = 0; i < 20; ++i) trace.add_call(main, "cuStreamQuery", 1100 + i * 20, 1110 + i * 20, 600);
+  EXPECT_EQ(find(find_findings(trace.load_all()), "call-errors"), nullptr);
 }
 
 TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {
@@ -183,6 +212,15 @@ TEST(Findings, PageableAsynchronousCopiesOnlyWhereThatIsCertain) {
   ASSERT_NE(find(findings, "pageable-async-copies"), nullptr);
   EXPECT_EQ(evidence(*find(findings, "pageable-async-copies"), "bytes"), whole(20 << 20));
   EXPECT_EQ(find(find_findings(unsure.load_all()), "pageable-async-copies"), nullptr);
+}
+
+TEST(Findings, AnOptionThatWasNotUnderstood) {
+  for (const char* key : {"option_warning", "option.collect"}) {
+    TraceBuilder trace;
+    launch(trace, trace.thread(100), 1000);
+    trace.info(key, "api");
+    EXPECT_EQ(find(find_findings(trace.load_all()), "option") == nullptr, std::string(key) == "option.collect");
+  }
 }
 
 TEST(Findings, SlowCollectionStart) {

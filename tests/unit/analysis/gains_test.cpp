@@ -152,6 +152,11 @@ const Pair kPairs[] = {
        for (int i = 0; i < 40; ++i) p.run(kCall, 100 * kUs), p.host_function(planted ? 60 * kUs : 0);
        p.run(kCall, 100 * kUs);
      }},
+    {"a last wave of one block", "wave-quantization",
+     [](Planted& p, bool with) {
+       p.blocks(with ? 265 : 264);  // of 264 in a wave
+       for (int i = 0; i < 60; ++i) p.run(kCall, (with ? 528 : 265) * kUs);
+     }},
     {"short kernels, one launch each", "launch-bound",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 30; ++i) {
@@ -340,6 +345,11 @@ const Pair kInnocent[] = {
     {"memsets that nobody waits for", "synchronous-memsets",
      [](Planted& p, bool) {
        for (int i = 0; i < 60; ++i) p.run(kCall, 100 * kUs), p.set(20 * kUs, true);
+     }},
+    {"a last wave of one block, for which nobody waits", "wave-quantization",
+     [](Planted& p, bool) {
+       p.blocks(265);
+       for (int i = 0; i < 60; ++i) p.run(kCall, 5 * kUs), p.sleep(500 * kUs);
      }},
     {"a device that is busy, launch by launch", "launch-bound",
      [](Planted& p, bool) {
