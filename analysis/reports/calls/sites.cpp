@@ -42,8 +42,8 @@ extern constexpr SectionReport sites_report = {
     .notes =
         {"a line is the innermost one of the stack that lies in no installed package and not in the standard library",
          "calls = driver calls that launch, copy, set, wait, allocate or free; device = time of their operations on "
-         "the device; idle = time that the device did nothing before an operation of that line began; what of it "
-         "the program did between two calls is shared out among the lines at which samples found it then"},
+         "the device; idle = time that the device did nothing before an operation of that line began, but for what the "
+         "program did between two calls: that goes to the lines at which samples found it"},
     .fill = fill_sites,
     .of_all_devices = true,
 };

@@ -85,9 +85,8 @@ extern constexpr SectionReport idle_report = {
     .notes = {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
               "CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists "
               "of, instant by "
-              "instant; call = what took most of the largest part; site = the line that launched what ended it; where "
-              "the host is the cause and samples found it meanwhile, "
-              "the line at which most did"},
+              "instant; call = what took most of the largest part; site = the line that launched what ended it, or, "
+              "where the host is the cause, the one at which most samples found that thread meanwhile"},
     .fill = fill_idle,
 };
 
