@@ -278,26 +278,33 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   return process;
 }
 
-Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
-  auto whole = load_once(request, window_of(request));
-  if (!whole || !request.steps) return whole;
+Result<TimeWindow, InputError> window_of_steps(const LoadedRun& whole, std::pair<u64, u64> steps_asked_for) {
   std::optional<TimeWindow> window;
   u64 most = 0;
-  const auto [first, last] = *request.steps;
-  for (const ProcessTrace& process : whole.value().processes) {
+  const auto [first, last] = steps_asked_for;
+  for (const ProcessTrace& process : whole.processes) {
     const std::vector<Step>& steps = process.steps.steps;
     most = std::max<u64>(most, steps.size());
     if (first == 0 || first > steps.size()) continue;
     const Nanos from = steps[first - 1].begin, to = steps[std::min<u64>(last, steps.size()) - 1].end;
     window = window ? TimeWindow{std::min(window->from, from), std::max(window->to, to)} : TimeWindow{from, to};
   }
-  if (!window) {
-    return Failure{InputError{most ? "there are steps 1 to " + std::to_string(most)
-                                   : "no steps were found in these traces: " + why_no_steps(whole.value())}};
-  }
-  auto part = load_once(request, *window);
+  if (window) return *window;
+  return Failure{InputError{most ? "there are steps 1 to " + std::to_string(most)
+                                 : "no steps were found in these traces: " + why_no_steps(whole)}};
+}
+
+Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
+  auto whole = load_once(request, window_of(request));
+  if (!whole || !request.steps) return whole;
+  const auto window = window_of_steps(whole.value(), *request.steps);
+  if (!window) return Failure{window.error()};
+  auto part = load_once(request, window.value());
   if (!part) return part;
-  keep_steps(whole.value(), *window, part.value());
+  u64 most = 0;
+  for (const ProcessTrace& process : whole.value().processes) most = std::max<u64>(most, process.steps.steps.size());
+  keep_steps(whole.value(), window.value(), part.value());
+  const auto [first, last] = *request.steps;
   part.value().only_steps = "steps " + std::to_string(first) + " to " + std::to_string(std::min(last, most));
   part.value().origin = whole.value().origin;
   return part;

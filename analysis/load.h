@@ -31,8 +31,10 @@ Result<LoadedRun, InputError> load_run(const LoadRequest& request);
 // One line on why a file cannot be opened, with its path.
 std::string describe(const std::string& path, const OpenError& error);
 
-// The window of the records that a request asks for, on the hosts' clock.
+// The window of the records that a request asks for by times, on the hosts' clock.
 TimeWindow window_of(const LoadRequest& request);
+// The window of the steps that it asks for, of a run that was loaded without them. The error: none of the processes has such steps.
+Result<TimeWindow, InputError> window_of_steps(const LoadedRun& whole, std::pair<u64, u64> steps);
 
 // The fold of one open trace, with its steps and, where it is read as a whole and `with_loop`, its loop: all of it or none, and a note
 // says why none. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this one and others may

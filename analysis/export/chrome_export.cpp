@@ -200,8 +200,10 @@ extern constexpr ExportFormat chrome_export = {
     .name = "chrome",
     .suffix = ".pt.trace.json",
     .readers = "what reads PyTorch's profiler: HTA, TensorBoard's plugin, chrome://tracing",
-    .make = [](const WriteBytes& write) -> std::unique_ptr<EventSink> { return std::make_unique<ChromeSink>(write); },
-    .finish = [](EventSink& sink) { static_cast<ChromeSink&>(sink).finish(); },
+    .make = [](const ExportTarget& target) -> std::unique_ptr<EventSink> {
+      return std::make_unique<ChromeSink>(target.write);
+    },
+    .finish = [](EventSink& sink) { return static_cast<ChromeSink&>(sink).finish(), std::string(); },
 };
 
 }  // namespace gputrace

@@ -73,7 +73,7 @@ class DeviceEvents : public Witness {
       slice.graph_node = operation.detail;
     slice.graph = operation.graph;
     slice.correlation = operation.correlation;
-    if (call) slice.flow = flow_of(call->thread, call->begin);
+    if (call) slice.flow = flow_of(call->thread, call->begin), slice.origin = call->stack;
     slice.collective = operation.collective;
     if (operation.queued) slice.queued = operation.queued + shift_;
     if (operation.submitted) slice.submitted = operation.submitted + shift_;
@@ -106,8 +106,8 @@ class DeviceEvents : public Witness {
 
 class Exporter {
  public:
-  Exporter(const LoadRequest& request, EventSink& sink, ExportProgress* progress)
-      : request_(request), window_(window_of(request)), sink_(sink), progress_(progress), shared_(one_boot()) {}
+  Exporter(const LoadRequest& request, TimeWindow window, EventSink& sink, ExportProgress* progress)
+      : request_(request), window_(window), sink_(sink), progress_(progress), shared_(one_boot()) {}
 
   Result<Exported, InputError> run() {
     for (file_ = 0; file_ < request_.files.size() && !sink_.failed(); ++file_) one(request_.files[file_]);
@@ -196,7 +196,16 @@ class Exporter {
 }  // namespace
 
 Result<Exported, InputError> export_events(const LoadRequest& request, EventSink& sink, ExportProgress* progress) {
-  return Exporter(request, sink, progress).run();
+  if (!request.steps) return Exporter(request, window_of(request), sink, progress).run();
+  LoadRequest whole = request;
+  whole.steps.reset();
+  const auto window = [&]() -> Result<TimeWindow, InputError> {
+    const auto run = load_run(whole);
+    if (!run) return Failure{run.error()};
+    return window_of_steps(run.value(), *request.steps);
+  }();
+  if (!window) return Failure{window.error()};
+  return Exporter(request, window.value(), sink, progress).run();
 }
 
 }  // namespace gputrace

@@ -60,6 +60,7 @@ struct DeviceSlice {
   u32 graph = 0;                // CUPTI's id of the executable graph; 0: none
   u32 correlation = 0;          // CUPTI's id of the call; 0: not told
   u64 flow = 0;
+  u32 origin = 0;  // from where it was asked for: number of the CallOrigin in facts(); 0: not known
   bool collective = false;
   Nanos queued = 0, submitted = 0;  // 0: not told
   u64 length() const { return static_cast<u64>(end - begin); }
@@ -109,7 +110,8 @@ class ExportProgress {
   virtual void reached(u32 file, u32 files, u64 events) = 0;  // now and then
 };
 
-// The error: none of the files could be read, or none is left by the request.
+// The error: none of the files could be read, or none is left by the request. Where it asks for steps, the traces are loaded once more
+// before, to find them.
 Result<Exported, InputError> export_events(const LoadRequest& request, EventSink& sink,
                                            ExportProgress* progress = nullptr);
 

@@ -336,8 +336,10 @@ extern constexpr ExportFormat perfetto_export = {
     .name = "perfetto",
     .suffix = ".pftrace",
     .readers = "ui.perfetto.dev, trace_processor",
-    .make = [](const WriteBytes& write) -> std::unique_ptr<EventSink> { return std::make_unique<PerfettoSink>(write); },
-    .finish = [](EventSink& sink) { static_cast<PerfettoSink&>(sink).flush(); },
+    .make = [](const ExportTarget& target) -> std::unique_ptr<EventSink> {
+      return std::make_unique<PerfettoSink>(target.write);
+    },
+    .finish = [](EventSink& sink) { return static_cast<PerfettoSink&>(sink).flush(), std::string(); },
 };
 
 }  // namespace gputrace
