@@ -19,6 +19,15 @@ Nanos outside(const KeyedCall& call, const HostOperation& operation) {
   return std::max<Nanos>(0, operation.begin - call.begin) + std::max<Nanos>(0, call.end - operation.end);
 }
 
+// By how much later than its operation's call CUPTI has it: what must be taken off its times for the one to lie in the other. 0: they fit, or
+// nothing makes them.
+Nanos misfit(const KeyedCall& call, const HostOperation& operation) {
+  Nanos early = operation.begin - call.begin, late = call.end - operation.end;
+  if (call.runtime) early = operation.end - call.end, late = call.begin - operation.begin;
+  if (early > 0) return late > 0 ? 0 : -early;
+  return std::max<Nanos>(0, late);
+}
+
 }  // namespace
 
 void LaunchWindow::make_room() {
@@ -150,8 +159,14 @@ u32 LaunchWindow::nearest(const KeyedCall& call, Nanos error) {
 void LaunchWindow::key(const KeyedCall& call, Nanos error) {
   if (call.thread >= threads_.size() || call.correlation == 0) return;
   if (!call.runtime && driver_callback_kind(call.callback) == kNothing) return;
-  const u32 sequence = search(call, error);
+  KeyedCall fitted = call;
+  if (!call.jumped) {
+    misfit_ = std::clamp(misfit_, -error, error);
+    fitted.begin -= misfit_, fitted.end -= misfit_;
+  }
+  const u32 sequence = search(fitted, error);
   if (sequence == kNone) return;
+  if (!call.jumped) misfit_ += misfit(fitted, ring_[sequence & mask_]);
   if (error <= kBlurred && !call.jumped) farthest_ = std::max(farthest_, outside(call, ring_[sequence & mask_]));
   Thread& thread = threads_[call.thread];
   if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;

@@ -51,7 +51,8 @@ class LaunchWindow {
     for (u32 i = 0; i < operation.waits_count; ++i) visit(waits_[(operation.waits + i) & (kWaitRing - 1)]);
   }
 
-  // Ties a correlation id to the operation that lies in that call. `error`: of the two clocks.
+  // Ties a correlation id to the operation that lies in that call. `error`: of the two clocks; by how much they are off within it is
+  // learned from the calls that stand alone.
   void key(const KeyedCall& call, Nanos error);
   void tie(u32 correlation, u32 sequence) {
     if (correlation) correlations_.put(correlation, sequence, oldest_);
@@ -110,6 +111,7 @@ class LaunchWindow {
   u32 mask_ = kMostIdle - 1, oldest_ = 0, next_ = 0;
   u64 forgotten_ = 0;
   Nanos farthest_ = 0;
+  Nanos misfit_ = 0;  // by how much later CUPTI's calls are than ours, as the newest key showed
   bool active_ = false;
 };
 

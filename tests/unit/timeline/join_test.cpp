@@ -76,6 +76,35 @@ TEST(Timeline, AJumpOfTheClockMovesNoKeyToANeighboursCall) {
   }
 }
 
+// The clocks are off by more than calls are apart, within what is stated: the first launch stands alone and shows by how much.
+TEST(Timeline, ClocksThatAreOffByMoreThanCallsAreApart) {
+  for (const i64 off : {0, 25'000, -25'000}) {
+    DeviceBuilder trace;
+    const Thread main = trace.thread(100);
+    u64 names[3];
+    for (u32 i = 0; i < 3; ++i) {
+      const std::string name(1, static_cast<char>('a' + i));
+      trace.name_function(0xf1 + i, name, 0xa0);
+      names[i] = trace.text(name);
+    }
+    constexpr u32 kLaunches = 200;
+    trace.reading(900'000, 40'000);
+    trace.set_offset(off);
+    for (u32 i = 0; i < kLaunches; ++i) {
+      const Nanos begin = 1'000'000 + (i ? 500'000 + i * 10'000 : 0);
+      trace.launch(main, 0xf1 + i % 3, begin, begin + 2000);
+      trace.key(100, 1 + i, begin + 100, begin + 1900, 9'000'000);
+      trace.kernel(1 + i, names[i % 3], begin + 3000, begin + 5000, 9'000'000);
+    }
+    trace.set_offset(0);
+    trace.reading(9'500'000, 40'000);
+    const JoinCounts join = trace.load().device.join;
+    EXPECT_EQ(join.by_key, kLaunches) << off;
+    EXPECT_EQ(join.key_mismatch, 0u) << off;
+    EXPECT_EQ(join.calls_unanswered, 0u) << off;
+  }
+}
+
 // Two kernels, 1 ms apart; the host is in no call between the two launches.
 IdleParts parts_with(u32 kind, i32 tid, Nanos length) {
   DeviceBuilder trace;
