@@ -1,7 +1,8 @@
 // What was allocated for certain, where records were lost: a free may be among those, and an allocation too.
 //   · What is allocated while no record is missing counts until a free of it is seen, or until records are missing again.
 //   · What is allocated while records are missing counts for that instant.
-//   · So the sums are lower bounds of what was in use; an upper bound there is none.
+//   · So the sums are lower bounds of what was in use. What was lost may have been an allocation of any size: from above only the
+//     capacity of the device bounds them.
 //   · Memory: 32 bytes a change, kMost of them; beyond, nothing is certain. Nothing where no record was lost.
 #pragma once
 

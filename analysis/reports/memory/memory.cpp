@@ -86,7 +86,7 @@ void fill_memory(const LoadedRun& run, Table& table) {
     table.notes.push_back("peak and live at end are not known: " + std::string(kHolesInTheLedger));
     table.notes.push_back(
         "at least: what was allocated, and had not been freed when the next record was lost: a lower bound; "
-        "there is no upper one");
+        "the only upper one is the capacity, where memory is not managed");
   }
   for (const auto& [key, row] : pools.rows()) {
     // Every record of a framework's allocator has its totals: what was lost leaves no hole in them.
