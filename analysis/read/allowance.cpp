@@ -78,7 +78,9 @@ void Allowance::add_things(u64 more) {
 
 bool Allowance::Meter::look() {
   const Nanos now = time_of_this_thread();
-  allowance_.spend(before_ < 0 ? 0 : now - before_);
+  const Nanos took = before_ < 0 ? 0 : now - before_;
+  allowance_.spend(took);
+  steps_ = between_ = before_ >= 0 && took < kCheap * between_ ? kManySteps : kSteps;
   before_ = now;
   if (looks_++ % kMemoryEvery == 0) allowance_.look_at_memory();
   return allowance_.spent();

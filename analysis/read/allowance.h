@@ -38,7 +38,6 @@ class Allowance {
         steps_ -= steps;
         return allowance_.spent();
       }
-      steps_ = kSteps;
       return look();
     }
     // `now`: how many there are that this thread makes; no less than before.
@@ -50,11 +49,13 @@ class Allowance {
     void restart() { steps_ = 0, before_ = -1; }
 
    private:
-    static constexpr u32 kSteps = 128, kMemoryEvery = 8;  // looks; at memory more seldom: it is asked of /proc
+    // Steps between two looks: many while steps are cheap, as they mostly are, for a look asks the kernel. At memory more seldom.
+    static constexpr u32 kSteps = 128, kManySteps = 1024, kMemoryEvery = 8;
+    static constexpr Nanos kCheap = 1000;  // of a step
     bool look();
 
     Allowance& allowance_;
-    u32 steps_ = 0, looks_ = 0;
+    u32 steps_ = 0, looks_ = 0, between_ = kSteps;  // steps until the next look; between the last two
     u64 things_ = 0;
     Nanos before_ = -1;  // this thread's processor time at the last look
   };
