@@ -273,16 +273,18 @@ class ClassReader {
       for (u32 row = 0; row < rows; ++row) {
         u8* record = out + positions[from + row];
         store(record, head);
-        u8* words = record + sizeof(RecordHeader);
-        for (std::size_t w = 0; w < payload; ++w) store(words + 8 * w, constant_[w + 1]);
-        const u64* tile = scratch.data() + row;
-        for (const Varying& each : readers_) {
-          if (each.word == 0)
-            store(record, key_ | *tile << 32);
-          else
-            store(words + 8 * (each.word - 1), *tile);
-          tile += kTileRows;
+        std::memcpy(record + sizeof(RecordHeader), constant_.data() + 1, 8 * payload);
+      }
+      // Column by column: a tile's records are in the cache.
+      const u64* tile = scratch.data();
+      for (const Varying& each : readers_) {
+        const std::size_t offset = each.word ? sizeof(RecordHeader) + 8 * (each.word - 1) : 0;
+        if (each.word == 0) {
+          for (u32 row = 0; row < rows; ++row) store(out + positions[from + row], key_ | tile[row] << 32);
+        } else {
+          for (u32 row = 0; row < rows; ++row) store(out + positions[from + row] + offset, tile[row]);
         }
+        tile += kTileRows;
       }
     }
   }

@@ -23,11 +23,13 @@ class Distribution {
     ++count_;
     sum_ += value;
     if (!buckets_.empty()) return count_in_bucket(value, 1);
-    if (value <= kSmallMax) {
+    if (value > kSmallMax) {
+      large_.push_back(value);
+    } else if (in_range(static_cast<u32>(value))) {
+      ++counts_[static_cast<u32>(value) - first_];
+    } else {
       small_.push_back(static_cast<u32>(value));
       if (small_.size() >= settle_at_) settle();
-    } else {
-      large_.push_back(value);
     }
     if (count_ > kExactValues) to_histogram();
   }
@@ -60,7 +62,7 @@ class Distribution {
   u64 min_ = 0;
   u64 max_ = 0;
   // Where a value is kept is nobody's business: percentile() sorts them out too.
-  mutable std::vector<u32> small_;   // those outside of the range, and those that came since they were sorted out last
+  mutable std::vector<u32> small_;   // those outside of the range, and those that came before it was what it is
   mutable std::vector<u64> large_;   // above kSmallMax
   mutable std::vector<u32> counts_;  // of the values first_, first_ + 1, …
   mutable u32 first_ = 0;

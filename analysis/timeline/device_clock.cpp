@@ -37,6 +37,7 @@ bool DeviceTimeline::learns_unit() const {
 
 void DeviceTimeline::add(u64 device, Nanos before, Nanos after, Nanos likely, bool foreign) {
   ++readings_;
+  even_ = {};
   if (after < before) return;
   const Nanos middle = before + (after - before) / 2;
   if (foreign != foreign_) {
@@ -175,11 +176,15 @@ Nanos DeviceTimeline::at(std::size_t index, u64 device) {
   jumped_here_ = next.step != 0;
   const u64 between = next.device - knot.device;
   const Nanos host = next.host - knot.host;
-  if (static_cast<u64>(host) == between) return knot.host + static_cast<Nanos>(passed);
+  if (static_cast<u64>(host) == between) {
+    if (epoch_ == 0 && next.step == 0 && knot.rate != 0) even_ = {knot.device, between, knot.host, here_};
+    return knot.host + static_cast<Nanos>(passed);
+  }
   return knot.host + scaled(passed, static_cast<double>(host) / static_cast<double>(between));
 }
 
-Nanos DeviceTimeline::nanos(u64 device, Nanos handled) {
+Nanos DeviceTimeline::look_up(u64 device, Nanos handled) {
+  even_ = {};  // it is of the knot that was used last
   if (knots_.empty()) return static_cast<Nanos>(device);
   const bool hinted =
       epoch_ == 0 && hint_ + 1 < knots_.size() && device >= knots_[hint_].device && device < knots_[hint_ + 1].device;

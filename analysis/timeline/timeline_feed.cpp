@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace gputrace {
 
@@ -47,9 +48,8 @@ void TimelineFeed::happened(const Item& item) {
 
 template <typename Item>
 const u64* TimelineFeed::take_one(TimelineFeed& feed, const u64* at) {
-  alignas(Item) u8 bytes[sizeof(Item)];
-  std::memcpy(bytes, at, sizeof bytes);
-  (*reinterpret_cast<const Item*>(bytes))(feed);
+  static_assert(alignof(Item) <= alignof(u64));
+  (*std::launder(reinterpret_cast<const Item*>(at)))(feed);  // where put() has copied it to
   return at + (sizeof(Item) + 7) / 8;
 }
 
