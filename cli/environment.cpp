@@ -27,6 +27,21 @@ std::optional<std::string> check_duration(const char* option, const std::string&
   return std::nullopt;
 }
 
+// A-B or A, from 1.
+bool names_steps(const std::string& text) {
+  u64 numbers[2] = {0, 0};
+  std::size_t at = 0;
+  for (u64& number : numbers) {
+    const std::size_t begin = at;
+    while (at < text.size() && at < begin + 8 && text[at] >= '0' && text[at] <= '9')
+      number = number * 10 + static_cast<u64>(text[at++] - '0');
+    if (number == 0) return false;
+    if (at == text.size()) return numbers[1] == 0 || numbers[0] <= numbers[1];
+    if (text[at++] != '-') return false;
+  }
+  return false;
+}
+
 std::optional<std::string> check_capture(const std::string& value) {
   if (value.empty() || value == "all" || value == "profiler-api") return std::nullopt;
   if (value.compare(0, 5, "nvtx:") == 0) {
@@ -35,7 +50,11 @@ std::optional<std::string> check_capture(const std::string& value) {
     if (!range.empty() && at != 0 && at + 1 != range.size()) return std::nullopt;
     return "--capture: '" + value + "' names no range: nvtx:NAME, nvtx:NAME@DOMAIN or nvtx:NAME@* (any domain)";
   }
-  return "--capture: '" + value + "' is none of all, profiler-api, nvtx:NAME[@DOMAIN]" +
+  if (value.compare(0, 6, "steps:") == 0) {
+    if (names_steps(value.substr(6))) return std::nullopt;
+    return "--capture: '" + value + "' names no steps: steps:A-B or steps:A, numbers from 1";
+  }
+  return "--capture: '" + value + "' is none of all, profiler-api, nvtx:NAME[@DOMAIN], steps:A-B" +
          did_you_mean(value, {"all", "profiler-api"});
 }
 
@@ -80,9 +99,12 @@ void add_trace_options(OptionParser& parser, TraceOptions& options) {
   parser.text("-d,--duration", options.duration, "record this long from the first CUDA call; the program goes on",
               "DUR");
   parser.text("--delay", options.delay, "begin this long after the first CUDA call", "DUR");
-  parser.text("--capture", options.capture,
-              "what to record: all, profiler-api (cudaProfilerStart to Stop) or nvtx:NAME[@DOMAIN] (that range)", "C");
-  parser.values("--capture", {"all", "profiler-api", "nvtx:"});
+  parser.text(
+      "--capture", options.capture,
+      "what to record: all, profiler-api (cudaProfilerStart to Stop), nvtx:NAME[@DOMAIN] (that range) or steps:A-B "
+      "(of PyTorch's optimizer)",
+      "C");
+  parser.values("--capture", {"all", "profiler-api", "nvtx:", "steps:"});
   // The library reads the list; a parser that took it apart would take -x for an option.
   std::vector<std::string> parts = {"all"};
   for (const collect::Part& part : collect::kParts)

@@ -295,6 +295,7 @@ std::string Sidecar::why_never_open() const {
   if (capture == "profiler-api") return "cudaProfilerStart was not called (GPUTRACE_CAPTURE=profiler-api)";
   if (capture.starts_with("nvtx:"))
     return "the range " + capture.substr(5) + " was not opened (GPUTRACE_CAPTURE=" + capture + ")";
+  if (capture.starts_with("steps:")) return "the program made fewer steps than that (GPUTRACE_CAPTURE=" + capture + ")";
   return "the program ended before GPUTRACE_DELAY had passed";
 }
 

@@ -43,6 +43,7 @@ struct CallFacts {
   std::map<u16, u32> error_origins;  // by result: CallOrigin of the first of those calls that had one
   u64 waits = 0;                     // Sync records
   u64 wait_ns = 0;
+  OriginAmounts waits_by_origin;  // of wait_ns
 };
 
 struct ModuleInstance {
@@ -131,6 +132,7 @@ struct CopyGroup {
   u64 answered = 0, answered_bytes = 0;  // of `count`: calls whose copy was reported, in the window or not
   u64 started = 0, started_bytes = 0;    // of device_count: copies of plain calls, made in the window or not
   u64 graph_bytes = 0;                   // of `bytes`
+  OriginAmounts bytes_by_origin;         // of `bytes`, but for those in graphs
 
   // As KernelLaunches::executions().
   u64 executions() const {
@@ -242,6 +244,7 @@ struct ModuleLoads {
   u64 bytes = 0;
   u64 count = 0;
   u64 total_ns = 0, max_ns = 0;
+  OriginAmounts time_by_origin;  // of total_ns
 };
 
 struct ProcessIdentity {

@@ -2,7 +2,9 @@
 // each came to.
 #pragma once
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -34,6 +36,25 @@ struct StackTotals {
   u64 wait_ns = 0;
   u64 copy_bytes = 0;
   u64 allocated_bytes = 0;
+};
+
+// How much of something the calls of each origin have. Of so many origins; what others have is not told.
+struct OriginAmounts {
+  static constexpr std::size_t kMost = 4096;
+  std::vector<std::pair<u32, u64>> of;  // by origin
+  std::size_t last = 0;                 // place of the newest one: most often the next one's too
+
+  void add(u32 origin, u64 amount) {
+    if (last >= of.size() || of[last].first != origin) {
+      auto at = std::lower_bound(of.begin(), of.end(), std::pair{origin, u64{0}});
+      if (at == of.end() || at->first != origin) {
+        if (of.size() == kMost) return;
+        at = of.insert(at, {origin, 0});
+      }
+      last = static_cast<std::size_t>(at - of.begin());
+    }
+    of[last].second += amount;
+  }
 };
 
 // The device's side: of the operations that were joined to those calls.

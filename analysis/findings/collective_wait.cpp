@@ -1,9 +1,15 @@
-// Collectives in which ranks mostly wait for the last one to arrive. Needs the traces of all ranks of a communicator.
+// Ranks that wait for one another: collectives in which most wait for the last one to arrive (needs the traces of all ranks of a
+// communicator, and their calls), and the rank that is behind in each step.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <map>
 
 #include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/run/collective_match.h"
+#include "analysis/steps/rank_steps.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
@@ -56,13 +62,75 @@ void find_collective_wait(const LoadedRun& run, Findings& found) {
   }
 }
 
+constexpr double kFarBehind = 0.2;  // of a step
+
+std::string fix_of(StepCategory most) {
+  switch (most) {
+    case StepCategory::Host:
+    case StepCategory::Input:
+    case StepCategory::Launch:
+      return "look at the line: what it does that the other ranks do not, or its processors are busy with something "
+             "else";
+    case StepCategory::Compute16:
+    case StepCategory::Compute32:
+    case StepCategory::ComputeOther:
+      return "divide the work evenly (lengths, batches, layers), or look at that device: its clock, its power, who "
+             "else "
+             "uses it";
+    default:
+      return "look at what it does that the other ranks do not";
+  }
+}
+
+void find_straggler(const LoadedRun& run, Findings& found) {
+  const std::vector<RankSteps> ranks = rank_steps(run);
+  const RankSteps* const last = straggler_of(ranks);
+  if (!last) return;
+  u64 waited = 0;  // by those who wait, in collectives, beyond what the straggler spends there
+  for (const RankSteps& rank : ranks) {
+    const u64 more = rank.part(StepCategory::Collective), least = last->part(StepCategory::Collective);
+    waited += more > least ? more - least : 0;
+  }
+  const u64 gain = waited / (ranks.size() - 1);                                             // of a step
+  if (static_cast<double>(gain) < 0.05 * static_cast<double>(last->steps.mean_ns)) return;  // nobody waits for it
+  const ProcessTrace& process = run.processes[last->process];
+  const auto words = [](u64 length) { return human_nanos(static_cast<Nanos>(length)); };
+  Finding finding;
+  finding.id = "straggler";
+  finding.severity = last->score >= kFarBehind ? Severity::Problem : Severity::Warning;
+  finding.section = "ranks";
+  finding.text =
+      fmt::format("the other {} for rank {} in collectives, {} of each step of {}; it spends {} more on {}",
+                  ranks.size() == 2 ? "rank waits" : "ranks wait", last->rank, words(gain), words(last->steps.mean_ns),
+                  words(last->more_ns), step_category_name(last->most));
+  finding.fix = fix_of(last->most);
+  finding.gain_ns = gain * last->steps.counted;
+  if (last->most == StepCategory::Host || last->most == StepCategory::Input)
+    finding.site = site_of_idle(process.loop ? *process.loop : process, IdleCause::Host);
+  finding.evidence = {{"rank", last->rank},
+                      {"ranks", number(static_cast<u64>(ranks.size()))},
+                      {"score", last->score},
+                      {"steps", number(last->steps.counted)},
+                      {"waited_ns", number(waited * last->steps.counted)},
+                      {"more_on", std::string(step_category_name(last->most))},
+                      {"more_ns", number(last->more_ns * last->steps.counted)}};
+  found.push_back(std::move(finding));
+}
+
+void find_waits(const LoadedRun& run, Findings& found) {
+  find_straggler(run, found);
+  find_collective_wait(run, found);
+}
+
 }  // namespace
 
 extern constexpr FindingRule collective_wait_rule = {
-    .findings = {{"collective-wait",
-                  "collectives in which ranks mostly wait for the last one; needs the traces of all of them"}},
-    .needs = {Need::Calls, Need::Device, Need::Libraries},
-    .find = find_collective_wait,
+    .findings =
+        {{"collective-wait",
+          "collectives in which ranks mostly wait for the last one; needs the traces of all of them, with libs"},
+         {"straggler", "a rank that the others wait for in collectives, and what it does meanwhile"}},
+    .needs = {Need::Calls, Need::Device},
+    .find = find_waits,
 };
 
 }  // namespace gputrace

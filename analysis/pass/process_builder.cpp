@@ -292,6 +292,7 @@ void ProcessBuilder::on_sync(const Moment& at) {
   CallFacts& call = call_facts(at.record.call);
   ++call.waits;
   call.wait_ns += at.duration();
+  call.waits_by_origin.add(at.thread.stack, at.duration());
   StackTotals& stack = stack_of(at);
   ++stack.calls;
   stack.wait_ns += at.duration();

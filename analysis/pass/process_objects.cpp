@@ -190,17 +190,26 @@ void ProcessBuilder::on_module(const Moment& at) {
     return functions_.module_unloaded(value.module, value.header.begin);
   functions_.module_loaded(value);
   if (!at.counted) return;
+  const ThreadState* const caller = caller_of(at.record);  // the record lies among the definitions
+  const u32 origin = caller ? caller->stack : 0;
   for (ModuleLoads& known : facts_.module_loads) {
     if (known.what != static_cast<ModuleAct>(value.what) || known.image != static_cast<ImageKind>(value.image))
       continue;
+    known.time_by_origin.add(origin, at.duration());
     ++known.count;
     known.bytes += value.bytes;
     known.total_ns += at.duration();
     known.max_ns = std::max(known.max_ns, at.duration());
     return;
   }
-  facts_.module_loads.push_back({static_cast<ModuleAct>(value.what), static_cast<ImageKind>(value.image), value.bytes,
-                                 1, at.duration(), at.duration()});
+  facts_.module_loads.push_back({static_cast<ModuleAct>(value.what),
+                                 static_cast<ImageKind>(value.image),
+                                 value.bytes,
+                                 1,
+                                 at.duration(),
+                                 at.duration(),
+                                 {}});
+  facts_.module_loads.back().time_by_origin.add(origin, at.duration());
 }
 
 }  // namespace gputrace

@@ -90,6 +90,7 @@ MemoryLedger::Place ProcessBuilder::place_of(u8 said, u64 address) const {
 void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 bytes, bool part) {
   ++(part ? group.parts : group.count);
   group.bytes += bytes;
+  group.bytes_by_origin.add(at.thread.stack, bytes);
   if (at.first_of_call) group.call_ns += at.duration();
   StackTotals& stack = stack_of(at);
   stack.calls += at.first_of_call && !part;

@@ -123,6 +123,19 @@ std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames
   return site_name(lines.frames, own_frame(lines.frames, lines.origins[origin].frame), names);
 }
 
+void SiteAmounts::add(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names) {
+  for (const auto& [origin, amount] : amounts.of) {
+    const std::string site = site_of_origin(process.lines, origin, names);
+    if (!site.empty()) of_[site] += amount;
+  }
+}
+
+Value SiteAmounts::most() const {
+  const auto most =
+      std::max_element(of_.begin(), of_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == of_.end() ? Value() : Value(most->first);
+}
+
 std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names) {
   std::map<std::string, u64> found;
   const SourceFrames& frames = process.samples.frames;

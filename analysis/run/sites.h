@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/table/table.h"
 
 namespace gputrace {
 
@@ -50,6 +51,17 @@ struct SampledShare {
   u64 samples = 0;
 };
 std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names);
+
+// Amounts by line, over all processes.
+class SiteAmounts {
+ public:
+  void add(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names);
+  // The line with most; null: no line is known.
+  Value most() const;
+
+ private:
+  std::map<std::string, u64> of_;
+};
 
 // Where workers were found while a device waited for what their parent does; most first. Only lines of the program's own.
 std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNames& names);

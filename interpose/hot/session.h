@@ -19,6 +19,10 @@ bool is_sandboxed();
 // What moves the session's window (session/window.h).
 // cuProfilerStart and cuProfilerStop under GPUTRACE_CAPTURE=profiler-api; nothing otherwise.
 void set_profiler_range(bool begin, Ticks now);
+// A step of the program's loop has ended, under GPUTRACE_CAPTURE=steps:A-B; nothing otherwise.
+void step_ended(Ticks now);
+// Steps will not be told of: what was waited for is recorded from here on.
+void steps_are_unknown(Ticks now);
 // A range that rules the window begins or ends, whoever reported it: from `now` on records are wanted, or are not. With a
 // duration the window ends by itself.
 void set_capture_range(bool begin, Ticks now);

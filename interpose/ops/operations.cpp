@@ -23,6 +23,7 @@ struct Node {
   u64 name;              // address of the characters, where a schema has them
   u32 parent;
   u32 frame;
+  bool is_step;  // of the optimizer whose steps are counted
 };
 
 struct OpenOperation {
@@ -32,6 +33,7 @@ struct OpenOperation {
   u64 ended_backward;  // sequence of the operation of a backward pass that has ended directly within it
   u32 frame;
   u32 scope;
+  bool is_step;
 };
 
 // What a thread is in. Its own thread only.
@@ -51,6 +53,8 @@ constinit Torch torch{};
 constinit std::atomic<Memory*> memory{nullptr};  // stored last: PyTorch may call us at any time
 constinit u32 thread_count = 0;
 constinit u32 node_count = 0;  // under the definition lock
+constinit u64 step_name =
+    0;  // likewise: text of the first optimizer that was seen; another one's steps are not counted
 constinit std::atomic<Proven>
     proven[2]{};               // of operations that have a name of their own, and of those that have a schema
 constinit bool asked = false;  // PyTorch calls us: for the rest of the process, and in its children
@@ -91,27 +95,37 @@ Node& place_of(u64 key, u64 name, u32 parent) {
   }
 }
 
-GT_COLD u32 define_node(const FinishedCall& call, u64 key, u64 name, u32 parent, const char* text) {
+// PyTorch says "Optimizer.step#AdamW.step".
+bool names_step(const char* text, u64 id) {
+  constexpr char kStep[] = "Optimizer.step#";
+  if (std::strncmp(text, kStep, sizeof kStep - 1) != 0) return false;
+  if (!step_name) step_name = id;
+  return step_name == id;
+}
+
+// nullptr: no room.
+GT_COLD const Node* define_node(const FinishedCall& call, u64 key, u64 name, u32 parent, const char* text) {
   const Definitions lock;
-  if (!lock.held() || node_count == kMostNodes) return 0;
+  if (!lock.held() || node_count == kMostNodes) return nullptr;
   Node& node = place_of(key, name, parent);
-  if (node.key.load(std::memory_order_relaxed)) return node.frame;
+  if (node.key.load(std::memory_order_relaxed)) return &node;
   StackFrame record{};
   record.function = define_text(call, text, strnlen(text, kMaxName));
   record.parent = parent;
   record.language = static_cast<u32>(SourceLanguage::Operation);
   const u32 frame = define_frame(call, record);
-  if (!frame) return 0;
+  if (!frame) return nullptr;
   node.name = name;
   node.parent = parent;
   node.frame = frame;
+  node.is_step = names_step(text, record.function);
   node.key.store(key, std::memory_order_release);
   ++node_count;
-  return frame;
+  return &node;
 }
 
 // A schema stays where it is, with its name; any other name is told by its characters.
-u32 frame_of(const ThreadState& thread, const void* function, u32 parent, Ticks now) {
+const Node* node_of(const ThreadState& thread, const void* function, u32 parent, Ticks now) {
   const u64 at = reinterpret_cast<u64>(function);
   const bool is_schema = *reinterpret_cast<const u8*>(at + torch.layout->is_schema) == 1;
   u64 key = load(at + torch.layout->name), name = 0;
@@ -120,7 +134,7 @@ u32 frame_of(const ThreadState& thread, const void* function, u32 parent, Ticks 
   else
     key = text_id(reinterpret_cast<const char*>(key), strnlen(reinterpret_cast<const char*>(key), kMaxName));
   const Node& node = place_of(key, name, parent);
-  if (node.key.load(std::memory_order_relaxed)) return node.frame;
+  if (node.key.load(std::memory_order_relaxed)) return &node;
   return define_node(moment(thread, now, now), key, name, parent, torch.name_of(function));
 }
 
@@ -130,6 +144,7 @@ GT_COLD bool prove(const ThreadState& thread, const void* function, std::atomic<
     Proven not_yet = Proven::NotYet;
     return kind.compare_exchange_strong(not_yet, Proven::Yes, std::memory_order_acq_rel) || not_yet == Proven::Yes;
   }
+  steps_are_unknown(now);
   proven[0].store(Proven::No, std::memory_order_release);
   if (proven[1].exchange(Proven::No, std::memory_order_acq_rel) == Proven::No) return false;
   define_note(
@@ -180,7 +195,9 @@ void began(const void* function) {
   operations->depth = depth + 1;
   OpenOperation& open = operations->open[depth];
   open.function = at;
-  open.frame = frame_of(thread, function, depth ? operations->open[depth - 1].frame : 0, now);
+  const Node* const node = node_of(thread, function, depth ? operations->open[depth - 1].frame : 0, now);
+  open.frame = node ? node->frame : 0;
+  open.is_step = node && node->is_step;
   open.sequence = load(at + torch.layout->sequence);
   open.scope = *reinterpret_cast<const u8*>(at + torch.layout->scope);
   open.ended_backward = kNoSequence;
@@ -202,7 +219,10 @@ void ended(const void* function) {
   record.frame = open.frame;
   record.sequence = open.sequence;
   record.scope = open.scope;
-  emit(moment(thread, open.begin, record_ticks()), record);
+  const Ticks now = record_ticks();
+  emit(moment(thread, open.begin, now), record);
+  if (open.is_step) [[unlikely]]
+    step_ended(now);
 }
 
 void* operation_began(void* context, const void* function) {
@@ -220,6 +240,7 @@ void reset_operations(bool wanted, InfoText& info) {
   if (Memory* const old = memory.exchange(nullptr, std::memory_order_acq_rel))
     unmap_memory(old, bytes_for(thread_count));
   node_count = 0;
+  step_name = 0;
   for (std::atomic<Proven>& kind : proven) kind.store(Proven::NotYet, std::memory_order_relaxed);
   torch = {};
   if (!wanted) return;
@@ -240,6 +261,7 @@ void begin_operations(u64 generation) {
   Memory* const made = map_memory<Memory>(bytes_for(thread_count));
   if (!made) {
     torch = {};
+    steps_are_unknown(record_ticks());
     FinishedCall call{};
     call.generation = generation;
     call.begin = call.end = record_ticks();

@@ -1,8 +1,11 @@
 #include "interpose/session/window.h"
 
+#include <atomic>
+
 #include "base/raw_syscall.h"
 #include "interpose/device/device_collection.h"
 #include "interpose/nvtx/nvtx.h"
+#include "interpose/ops/operations.h"
 #include "ringbuf/producer.h"
 
 namespace gputrace {
@@ -13,7 +16,10 @@ constexpr u64 kNever = ~0ull;
 // Constant while a session lives.
 constinit CaptureMode capture = CaptureMode::All;
 constinit Nanos duration = 0;
+constinit u32 first_step = 0, last_step = 0;
 constinit double ticks_per_nano = 0;
+
+constinit std::atomic<u32> steps_ended{0};  // in this session
 
 // Ticks are the sidecar's to calibrate; only those who ask for a delay or a duration wait 2 ms for a rate of our own.
 double measure_tick_rate(ClockKind clock) {
@@ -35,6 +41,9 @@ Ticks ticks_after(Ticks from, Nanos nanos) {
 void open_window(const Options& options, bool forked) {
   capture = options.capture;
   duration = options.duration_ns;
+  first_step = options.first_step, last_step = options.last_step;
+  steps_ended.store(0, std::memory_order_relaxed);
+  if (capture == CaptureMode::Steps && !operations_are_followed()) capture = CaptureMode::All;
   SegmentControl& control = *producer.control;
   const Ticks now = producer.session_begin;
   if (options.delay_ns || options.duration_ns) ticks_per_nano = measure_tick_rate(producer.clock);
@@ -42,7 +51,8 @@ void open_window(const Options& options, bool forked) {
   Ticks end = kNever;
   if (options.duration_ns) end = ticks_after(options.delay_ns ? begin : now, options.duration_ns);
   const bool range_is_open = nvtx_session_begins(options, forked);
-  if (options.capture != CaptureMode::All && !range_is_open) begin = kNever;
+  const bool begins_at_once = range_is_open || (capture == CaptureMode::Steps && first_step == 1);
+  if (capture != CaptureMode::All && !begins_at_once) begin = kNever;
   control.window_end.store(end, std::memory_order_relaxed);
   control.window_begin.store(begin, std::memory_order_relaxed);
   const bool waiting = begin != 0;
@@ -52,6 +62,18 @@ void open_window(const Options& options, bool forked) {
 
 void set_profiler_range(bool begin, Ticks now) {
   if (capture == CaptureMode::ProfilerApi) set_capture_range(begin, now);
+}
+
+void step_ended(Ticks now) {
+  if (capture != CaptureMode::Steps) return;
+  const u32 ended = steps_ended.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (ended + 1 == first_step) set_capture_range(true, now);
+  if (ended == last_step) set_capture_range(false, now);
+}
+
+void steps_are_unknown(Ticks now) {
+  const bool waits = capture == CaptureMode::Steps && steps_ended.load(std::memory_order_relaxed) + 1 < first_step;
+  if (waits) set_capture_range(true, now);
 }
 
 void set_capture_range(bool begin, Ticks now) {

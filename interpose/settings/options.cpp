@@ -140,9 +140,16 @@ void read_capture(InfoText& info, Options& options, const char* value) {
       effective = value;
     }
   } else if (std::strncmp(value, "steps:", 6) == 0) {
-    warn_value(info, "GPUTRACE_CAPTURE", value, "not built in this version", "all");
+    if (!options.collect_operations) {
+      warn_value(info, "GPUTRACE_CAPTURE", value, "GPUTRACE_COLLECT leaves ops out, which tell of steps", "all");
+    } else if (!parse_steps(value + 6, options.first_step, options.last_step)) {
+      warn_value(info, "GPUTRACE_CAPTURE", value, "expected steps:A-B or steps:A, numbers from 1", "all");
+    } else {
+      options.capture = CaptureMode::Steps;
+      effective = value;
+    }
   } else {
-    warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, profiler-api or nvtx:NAME[@DOMAIN]", "all");
+    warn_value(info, "GPUTRACE_CAPTURE", value, "expected all, profiler-api, nvtx:NAME[@DOMAIN] or steps:A-B", "all");
   }
   info.add("option.capture", effective);
 }
@@ -214,6 +221,18 @@ bool parse_size(const char* text, Bytes& bytes) {
   if (*text || whole > (1ull << 30)) return false;
   bytes = (whole << shift) + ((billionths << shift) / 1'000'000'000);
   return true;
+}
+
+bool parse_steps(const char* text, u32& first, u32& last) {
+  const auto number = [](const char*& at, u32& value) {
+    const char* const begin = at;
+    for (value = 0; *at >= '0' && *at <= '9' && value < 100'000'000; ++at)
+      value = value * 10 + static_cast<u32>(*at - '0');
+    return at != begin && value > 0;
+  };
+  if (!number(text, first)) return false;
+  last = first;
+  return (!*text || (*text == '-' && number(++text, last))) && !*text && first <= last;
 }
 
 bool parse_duration(const char* text, Nanos& nanos) {

@@ -9,7 +9,7 @@
 
 namespace gputrace {
 
-enum class CaptureMode : u32 { All = 0, ProfilerApi = 2, Nvtx = 3 };
+enum class CaptureMode : u32 { All = 0, ProfilerApi = 2, Nvtx = 3, Steps = 4 };
 
 struct Options {
   bool enabled = true;
@@ -18,7 +18,8 @@ struct Options {
   CaptureMode capture = CaptureMode::All;
   const char* capture_range = nullptr;  // CaptureMode::Nvtx: name of the range, capture_range_length bytes of it
   u32 capture_range_length = 0;
-  const char* capture_domain = "";  // its domain; "": the default domain; "*": any
+  u32 first_step = 0, last_step = 0;  // CaptureMode::Steps: from 1
+  const char* capture_domain = "";    // its domain; "": the default domain; "*": any
   Bytes buffer = 16u << 20;
   OnFull on_full = OnFull::Drop;
   bool collect_any = true;  // false: nothing that this version has was asked for
@@ -49,8 +50,9 @@ bool nvtx_is_collected();
 bool libraries_are_collected();
 
 // Pure; false: not a value of that kind.
-bool parse_size(const char* text, Bytes& bytes);      // 16M, 512K, 1G, 4096
-bool parse_duration(const char* text, Nanos& nanos);  // 30s, 500ms, 5m, 1h, 10us, 7ns; a bare number is seconds
+bool parse_size(const char* text, Bytes& bytes);            // 16M, 512K, 1G, 4096
+bool parse_steps(const char* text, u32& first, u32& last);  // 5-9, 5: numbers from 1
+bool parse_duration(const char* text, Nanos& nanos);        // 30s, 500ms, 5m, 1h, 10us, 7ns; a bare number is seconds
 // Whether a rank is in "0,8-15,local0". False in `valid`: the list cannot be read.
 bool rank_selected(const char* list, const Rank& rank, bool& valid);
 

@@ -1,10 +1,34 @@
 // Where in the program's source CUDA is called from, and what that costs.
-#include "analysis/run/sites.h"
+#include <fmt/format.h>
+
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
+#include "analysis/run/sites.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
+
+// What the lines between two calls rest on.
+void add_sampling_note(const LoadedRun& run, Table& table) {
+  SampleFacts all;
+  Nanos length = 0;
+  for (const ProcessTrace& process : run.processes) {
+    const SampleFacts& samples = process.samples;
+    if (!samples.collected) continue;
+    length += process.end - process.begin;
+    all.taken += samples.taken, all.of_workers += samples.of_workers, all.left_out += samples.left_out;
+    all.outer_part += samples.outer_part, all.torn += samples.torn, all.cpu_ns += samples.cpu_ns;
+  }
+  if (all.taken + all.of_workers == 0) return;
+  std::string text = fmt::format(
+      "lines between two calls: {} looks at the calling threads, {} at workers forked from them; in all of the run {} "
+      "told the outer frames alone and {} nothing, since these changed meanwhile; they took {:.1f} % of a core",
+      human_count(all.taken), human_count(all.of_workers), human_count(all.outer_part), human_count(all.torn),
+      length > 0 ? 100 * static_cast<double>(all.cpu_ns) / static_cast<double>(length) : 0);
+  if (all.left_out) text += fmt::format("; {} more were left out", human_count(all.left_out));
+  table.notes.push_back(text);
+}
 
 void fill_sites(const LoadedRun& run, Table& table) {
   const bool timed = device_collected(run);
@@ -17,6 +41,7 @@ void fill_sites(const LoadedRun& run, Table& table) {
                           timed ? number(sum.times.idle_ns) : Value(), number(sum.totals.wait_ns),
                           number(sum.totals.copy_bytes), number(sum.totals.allocated_bytes)});
   }
+  add_sampling_note(run, table);
   sort_table(table, "calls");
   if (timed) sort_table(table, "device_total_ns");
   table.sort = timed ? "device_total_ns" : "calls";

@@ -8,6 +8,7 @@
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
+#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {
@@ -78,8 +79,10 @@ void fill_copies(const LoadedRun& run, Table& table) {
     Value device;
     u64 count = 0, bytes = 0, call_ns = 0, in_graphs = 0;
     u64 device_count = 0, device_bytes = 0, device_ns = 0;
+    SiteAmounts sites;
   };
   const DeviceMap devices(run);
+  const FileNames files(run);
   std::map<std::tuple<TransferKind, i64, HostMemory, bool>, CopyRow> rows;
   for (std::size_t p = 0; p < run.processes.size(); ++p) {
     for (const CopyGroup& group : run.processes[p].copies) {
@@ -93,6 +96,7 @@ void fill_copies(const LoadedRun& run, Table& table) {
       row.device_count += group.device_count;
       row.device_bytes += group.device_bytes;
       row.device_ns += group.device_ns;
+      row.sites.add(run.processes[p], group.bytes_by_origin, files);
     }
   }
   add_time_notes(run, table);
@@ -102,7 +106,8 @@ void fill_copies(const LoadedRun& run, Table& table) {
     table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory.empty() ? Value() : Value(memory),
                           std::get<3>(key), number(row.count), number(row.bytes), number(row.device_count),
                           row.device_count ? number(row.device_ns) : Value(),
-                          bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs)});
+                          bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs),
+                          row.sites.most()});
   }
   sort_table(table, "bytes");
 }
@@ -125,8 +130,10 @@ extern constexpr SectionReport copies_report = {
                 {"total_ns", Unit::Nanos},
                 {"bandwidth", Unit::BytesPerSecond},
                 extra({"api_total_ns", Unit::Nanos}),
-                extra({"in_graphs", Unit::Count, Hint::Detail})},
-    .notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls"},
+                extra({"in_graphs", Unit::Count, Hint::Detail}),
+                {"site", Unit::Text}},
+    .notes = {"memory = of the host side; async = the call takes a stream; api_total = host time in the calls; site = "
+              "the line that copied most bytes so"},
     .fill = fill_copies,
 };
 

@@ -4,6 +4,7 @@
 
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
+#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {
@@ -11,8 +12,10 @@ namespace {
 void fill_sync(const LoadedRun& run, Table& table) {
   struct Sum {
     u64 waits = 0, total_ns = 0, gaps = 0, idle_ns = 0;
+    SiteAmounts sites;
   };
   std::map<std::string, Sum> rows;
+  const FileNames files(run);
   const bool timed = device_collected(run);
   for (const ProcessTrace& process : run.processes) {
     std::map<u16, std::string> names;
@@ -21,6 +24,7 @@ void fill_sync(const LoadedRun& run, Table& table) {
       if (call.waits == 0) continue;
       rows[call.name].waits += call.waits;
       rows[call.name].total_ns += call.wait_ns;
+      rows[call.name].sites.add(process, call.waits_by_origin, files);
     }
     for (const DeviceTimes& device : process.device.devices) {
       for (const IdleByCall& each : device.causes_by_call) {
@@ -33,12 +37,8 @@ void fill_sync(const LoadedRun& run, Table& table) {
   if (timed) table.title = "Waiting for the device, by the idle time it caused";
   if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(run));
   for (const auto& [name, sum] : rows) {
-    table.rows.push_back({name,
-                          {},
-                          number(sum.waits),
-                          number(sum.total_ns),
-                          timed ? number(sum.idle_ns) : Value(),
-                          timed ? number(sum.gaps) : Value()});
+    table.rows.push_back({name, sum.sites.most(), number(sum.waits), number(sum.total_ns),
+                          timed ? number(sum.idle_ns) : Value(), timed ? number(sum.gaps) : Value()});
   }
   sort_table(table, "total_ns");
   if (timed) sort_table(table, "gpu_idle_ns");
@@ -61,7 +61,7 @@ extern constexpr SectionReport sync_report = {
                 extra({"gaps", Unit::Count})},
     .notes = {"total = host time in the calls; gpu_idle = of it, while the device of the thread's next operation was "
               "idle; gaps = in "
-              "how many; the site needs stacks"},
+              "how many; site = the line that waited longest in them"},
     .fill = fill_sync,
     .of_all_devices = true,
 };

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "analysis/reports/section_report.h"
+#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {
@@ -54,7 +55,7 @@ void add_driver_rows(const LoadedRun& run, Table& table) {
   }
   for (const auto& [key, row] : rows) {
     table.rows.push_back({operation_name(key.first), entry_name(key.second), row.bytes ? number(row.bytes) : Value(),
-                          number(row.count), number(row.total_ns), number(row.max_ns)});
+                          number(row.count), number(row.total_ns), number(row.max_ns), Value()});
   }
   if (!rows.empty())
     table.notes.push_back(
@@ -63,6 +64,8 @@ void add_driver_rows(const LoadedRun& run, Table& table) {
 
 void fill_jit(const LoadedRun& run, Table& table) {
   std::map<std::pair<ModuleAct, ImageKind>, ModuleLoads> rows;
+  std::map<std::pair<ModuleAct, ImageKind>, SiteAmounts> sites;
+  const FileNames files(run);
   for (const ProcessTrace& process : run.processes) {
     for (const ModuleLoads& loads : process.module_loads) {
       ModuleLoads& row = rows[{loads.what, loads.image}];
@@ -70,12 +73,13 @@ void fill_jit(const LoadedRun& run, Table& table) {
       row.count += loads.count;
       row.total_ns += loads.total_ns;
       row.max_ns = std::max(row.max_ns, loads.max_ns);
+      sites[{loads.what, loads.image}].add(process, loads.time_by_origin, files);
     }
   }
   for (const auto& [key, row] : rows) {
     table.rows.push_back({what_name(key.first, key.second), image_name(key.second),
                           row.bytes ? number(row.bytes) : Value(), number(row.count), number(row.total_ns),
-                          number(row.max_ns)});
+                          number(row.max_ns), sites[key].most()});
   }
   add_driver_rows(run, table);
   sort_table(table, "total_ns");
@@ -94,8 +98,10 @@ extern constexpr SectionReport jit_report = {
                 {"bytes", Unit::Bytes},
                 {"count", Unit::Count},
                 {"total_ns", Unit::Nanos},
-                {"max_ns", Unit::Nanos}},
-    .notes = {"host time in the loading calls; work that the driver puts off until a kernel's first launch is in that "
+                {"max_ns", Unit::Nanos},
+                {"site", Unit::Text}},
+    .notes = {"site = the line that loaded longest; times are of the host, in the loading calls; work that the driver "
+              "puts off until a kernel's first launch is in that "
               "launch"},
     .fill = fill_jit,
     .of_all_devices = true,

@@ -214,7 +214,7 @@ def test_options_of_run():
     command = [program('drv_linked')]
     run = traced(command, mode='run', options=('-d', '5m', '--delay', '0', '--collect', 'api'))
     check_equal((run.returncode, metrics(run)['launches']), (0, LAUNCHES), 'launches')
-    for bad in (('-d', 'soon'), ('--collect', 'nothing-like-it'), ('--capture', 'maybe'), ('--capture', 'steps:1-2'), ('--no-such',), ('--delay', 'x')):
+    for bad in (('-d', 'soon'), ('--collect', 'nothing-like-it'), ('--capture', 'maybe'), ('--capture', 'steps:2-1'), ('--capture', 'steps:0-2'), ('--capture', 'steps:1-2-3'), ('--no-such',), ('--delay', 'x')):
         code, out, err = gputrace('run', *bad, '--', *command, rc=None)
         check_equal((code, out), (125, ''), f'run {bad}')
         check(err.startswith('gputrace: ') and bad[0].lstrip('-')[0] in err, 'a clear line', err)

@@ -92,6 +92,18 @@ TEST(ReadOptions, WarnsOncePerMistakeAndGoesOnWithDefaults) {
   EXPECT_EQ(warnings, 3u) << lines;
 }
 
+TEST(Options, Steps) {
+  u32 first = 0, last = 0;
+  EXPECT_TRUE(parse_steps("5-9", first, last));
+  EXPECT_EQ(first, 5u);
+  EXPECT_EQ(last, 9u);
+  EXPECT_TRUE(parse_steps("7", first, last));
+  EXPECT_EQ(first, 7u);
+  EXPECT_EQ(last, 7u);
+  for (const char* bad : {"", "-", "5-", "-5", "0", "0-3", "3-2", "5-9x", "a", "5-9-12", "99999999999999999999-1"})
+    EXPECT_FALSE(parse_steps(bad, first, last)) << bad;
+}
+
 TEST(InfoText, EscapesAndCutsAtLineBorders) {
   char text[32];
   InfoText info(text, sizeof text);

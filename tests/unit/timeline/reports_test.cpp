@@ -69,6 +69,7 @@ Copies and memsets by bytes
   memory = of the host side; async = the call takes a stream; api_total = host time in the calls
   total = time on the device, summed; bandwidth = bytes / that time, of the copies that the device reported
   33.3 % of the time in which a copy or memset ran, a kernel ran too
+  not known here: site
 
 Idle gaps of the devices, longest first
   device   begin s  duration us  cause          parts

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -238,6 +239,10 @@ TEST(Confine, RefusesWhatReachesBeyondItsFiles) {
     refused(::execve("/bin/true", nothing, nothing));
     refused(::syscall(SYS_socket, 1, 1, 0));
     refused(::syscall(SYS_ptrace, 16, ::getppid(), 0, 0));
+    int word = 7, copy = 0;
+    const iovec here{&copy, sizeof copy}, there{&word, sizeof word};
+    refused(::process_vm_readv(::getpid(), &here, 1, &there, 1, 0));
+    refused(::process_vm_writev(::getpid(), &here, 1, &there, 1, 0));
     refused(::syscall(SYS_io_uring_setup, 1, nullptr));
     refused(::syscall(SYS_symlinkat, "a", -1, "b"));
     refused(::syscall(SYS_getpid | 0x40000000));
@@ -247,6 +252,23 @@ TEST(Confine, RefusesWhatReachesBeyondItsFiles) {
     bad += answer != -EPERM;
 #endif
     ::_exit(bad);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+// Where lines of the program are sampled.
+TEST(Confine, MayReadOtherProcessesAndNotWriteThem) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    confine(-1, true);
+    int word = 7, copy = 0;
+    const iovec here{&copy, sizeof copy}, there{&word, sizeof word};
+    const bool reads = ::process_vm_readv(::getpid(), &here, 1, &there, 1, 0) == sizeof word && copy == 7;
+    const bool writes = ::process_vm_writev(::getpid(), &here, 1, &there, 1, 0) != -1 || errno != EPERM;
+    const bool traces = ::syscall(SYS_ptrace, 16, ::getppid(), 0, 0) != -1 || errno != EPERM;
+    ::_exit(!reads + 2 * writes + 4 * traces);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -1,0 +1,67 @@
+#include "analysis/steps/rank_steps.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace gputrace {
+namespace {
+
+constexpr double kBehind = 0.05;
+constexpr u64 kFewestSteps = 4;
+
+// The lower of the middle ones: of two ranks the one that is ahead.
+template <typename Amount>
+u64 median_of(const std::vector<RankSteps>& ranks, Amount&& amount) {
+  std::vector<u64> all;
+  for (const RankSteps& rank : ranks) all.push_back(amount(rank));
+  const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
+  std::nth_element(all.begin(), middle, all.end());
+  return *middle;
+}
+
+void compare(std::vector<RankSteps>& ranks) {
+  const u64 usual = median_of(ranks, [](const RankSteps& rank) { return rank.own_ns; });
+  for (RankSteps& rank : ranks) {
+    rank.score =
+        (static_cast<double>(rank.own_ns) - static_cast<double>(usual)) / static_cast<double>(rank.steps.mean_ns);
+    for (unsigned i = 0; i < kStepCategories; ++i) {
+      const auto category = static_cast<StepCategory>(i);
+      if (category == StepCategory::Collective) continue;
+      const u64 others = median_of(ranks, [&](const RankSteps& other) { return other.part(category); });
+      if (rank.part(category) > others && rank.part(category) - others > rank.more_ns)
+        rank.more_ns = rank.part(category) - others, rank.most = category;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<RankSteps> rank_steps(const LoadedRun& run) {
+  std::vector<RankSteps> ranks;
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
+    RankSteps rank;
+    rank.steps = statistics_of(process.steps);
+    if (process.who.rank.empty() || rank.steps.divided < kFewestSteps || rank.steps.mean_ns == 0) continue;
+    rank.process = p;
+    rank.rank = std::atoll(process.who.rank.c_str());
+    u64 all = 0;
+    for (const u64 part : rank.steps.mean_parts) all += part;
+    rank.own_ns = all - rank.part(StepCategory::Collective);
+    ranks.push_back(rank);
+  }
+  std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
+  const auto twice =
+      std::adjacent_find(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.rank == b.rank; });
+  if (ranks.size() < 2 || twice != ranks.end()) return {};
+  compare(ranks);
+  return ranks;
+}
+
+const RankSteps* straggler_of(const std::vector<RankSteps>& ranks) {
+  const auto last = std::max_element(ranks.begin(), ranks.end(),
+                                     [](const RankSteps& a, const RankSteps& b) { return a.score < b.score; });
+  return last == ranks.end() || last->score < kBehind ? nullptr : &*last;
+}
+
+}  // namespace gputrace

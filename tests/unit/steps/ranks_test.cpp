@@ -1,0 +1,89 @@
+// Ranks of one job held against each other: who is behind, and with what.
+#include <gtest/gtest.h>
+
+#include "analysis/findings/findings.h"
+#include "analysis/steps/rank_steps.h"
+#include "tests/unit/finding_lookup.h"
+
+namespace gputrace {
+namespace {
+
+using namespace test;
+
+struct Spent {
+  u64 compute = 0, collective = 0, host = 0, input = 0;
+};
+
+// Ten steps that spend their time alike.
+ProcessTrace rank(const char* number, const Spent& spent) {
+  ProcessTrace process;
+  process.who.rank = number;
+  process.device.collected = true;
+  process.steps.source = StepSource::Framework;
+  Nanos at = 0;
+  for (int i = 0; i < 10; ++i) {
+    Step step;
+    step.divided = true;
+    step.parts[static_cast<unsigned>(StepCategory::Compute32)] = spent.compute;
+    step.parts[static_cast<unsigned>(StepCategory::Collective)] = spent.collective;
+    step.parts[static_cast<unsigned>(StepCategory::Host)] = spent.host;
+    step.parts[static_cast<unsigned>(StepCategory::Input)] = spent.input;
+    step.begin = at;
+    at += static_cast<Nanos>(spent.compute + spent.collective + spent.host + spent.input);
+    step.end = at;
+    process.steps.steps.push_back(step);
+  }
+  return process;
+}
+
+LoadedRun run_of(std::vector<ProcessTrace> processes) {
+  LoadedRun run;
+  run.processes = std::move(processes);
+  return run;
+}
+
+// All steps take 100: rank 2 has more to do on the host, and the others wait for it in their collectives.
+TEST(Ranks, TheOthersWaitForTheOneThatIsBehind) {
+  const LoadedRun run = run_of({rank("10", {.compute = 50, .collective = 40, .host = 10}),
+                                rank("2", {.compute = 50, .collective = 5, .host = 45}),
+                                rank("0", {.compute = 50, .collective = 38, .host = 12})});
+  const auto ranks = rank_steps(run);
+  ASSERT_EQ(ranks.size(), 3u);
+  EXPECT_EQ(ranks[0].rank, 0);
+  EXPECT_EQ(ranks[1].rank, 2);
+  EXPECT_EQ(ranks[2].rank, 10);
+  EXPECT_EQ(ranks[1].own_ns, 95u);
+  EXPECT_DOUBLE_EQ(ranks[1].score, 0.33);  // of the median's 62
+  EXPECT_EQ(ranks[1].most, StepCategory::Host);
+  EXPECT_EQ(ranks[1].more_ns, 33u);
+  EXPECT_EQ(straggler_of(ranks), &ranks[1]);
+}
+
+TEST(Ranks, AFindingNamesIt) {
+  const auto even = find_findings(run_of({rank("0", {.compute = 50, .collective = 30, .host = 20}),
+                                          rank("1", {.compute = 50, .collective = 27, .host = 23})}));
+  EXPECT_EQ(find(even, "straggler"), nullptr);
+  // Behind, and nobody waits: its collectives are as long.
+  const auto alone = find_findings(run_of({rank("0", {.compute = 50, .collective = 30, .host = 20}),
+                                           rank("1", {.compute = 50, .collective = 30, .host = 40})}));
+  EXPECT_EQ(find(alone, "straggler"), nullptr);
+  const auto findings = find_findings(run_of({rank("0", {.compute = 50, .collective = 40, .input = 10}),
+                                              rank("1", {.compute = 50, .collective = 10, .input = 40})}));
+  const Finding* finding = find(findings, "straggler");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(evidence(*finding, "rank"), whole(1));
+  EXPECT_EQ(evidence(*finding, "more_on"), Value(std::string(step_category_name(StepCategory::Input))));
+  EXPECT_EQ(evidence(*finding, "more_ns"), whole(300));
+  EXPECT_EQ(finding->gain_ns, 300u);
+  EXPECT_EQ(finding->severity, Severity::Problem);
+}
+
+TEST(Ranks, NothingIsSaidOfOneOrOfSeveralRuns) {
+  const Spent spent{.compute = 50, .collective = 40, .host = 10};
+  EXPECT_TRUE(rank_steps(run_of({rank("0", spent)})).empty());
+  EXPECT_TRUE(rank_steps(run_of({rank("0", spent), rank("", spent)})).empty());
+  EXPECT_TRUE(rank_steps(run_of({rank("0", spent), rank("0", spent)})).empty());
+}
+
+}  // namespace
+}  // namespace gputrace
