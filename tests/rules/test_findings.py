@@ -39,6 +39,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'wave-quantization': PLANTED,
     'tile-quantization': ('TensorCoreFindingTest.TilesOverTheEdge', 'TensorCoreFindingTest.TilesOverTheEdge'),
     'collective-wait': ('test_ranks_are_matched', 'test_ranks_are_matched'),
+    'straggler': ('Ranks.AFindingNamesIt', 'Ranks.AFindingNamesIt'),
     'slow-collection-start': ('Findings.SlowCollectionStart', 'Findings.SlowCollectionStart'),
     'option': ('Findings.AnOptionThatWasNotUnderstood', 'Findings.AnOptionThatWasNotUnderstood'),
 }
@@ -50,7 +51,7 @@ def declared():
     folder = os.path.join(SOURCE, 'analysis', 'findings')
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding='utf-8') as file:
-            for part in re.findall(r'\.findings = \{(.*?)\},\n    \.', file.read(), re.S):
+            for part in re.findall(r'\.findings =\s*\{(.*?)\},\n    \.', file.read(), re.S):
                 ids |= set(re.findall(r'\{"([a-z0-9-]+)",', part))
     return ids
 

@@ -127,7 +127,7 @@ TEST(KernelWork, EachReplayOfACapturedOneIsAnExecution) {
   const std::vector<Json> launches = end.lines("graph_launch");
   ASSERT_EQ(launches.size(), 2u);
   EXPECT_EQ(end_of(launches[0]) - start_of(launches[0]), 700'000u);
-  EXPECT_EQ(start_of(kernels[3]), end_of(kernels[2]));
+  EXPECT_GE(start_of(kernels[3]), end_of(kernels[2])) << "later where the second launch was made later";
 }
 
 }  // namespace
