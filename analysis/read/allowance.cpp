@@ -19,7 +19,7 @@ bool limited() {
   return said == nullptr || std::strcmp(said, "off") != 0;
 }
 
-// Half a second, and 0.6 us for each byte: an honest byte takes a tenth of it, one of a program that polls a quarter.
+// Half a second, and 0.6 us for each byte: honest traces take up to 45 % of it (docs/decisions/0083).
 Nanos most_time(u64 bytes) {
   if (!limited()) return std::numeric_limits<Nanos>::max();
   return 500'000'000 + static_cast<Nanos>(std::min<u64>(bytes, u64{1} << 40)) * 600;

@@ -8,7 +8,7 @@
 //   every now and then: meter.things(tables.size());
 //   if (allowance.spent()) say(allowance.why());
 //
-//   · Honest traces stay below a fifth of the time and half of the memory; GPUTRACE_READ_LIMITS=off takes it away (a processor twenty times slower, a debugger).
+//   · Honest traces stay below half of the time and nine tenths of the memory (docs/decisions/0083 has figures); GPUTRACE_READ_LIMITS=off takes it away (a processor twenty times slower, a debugger).
 //   · Once spent it stays spent. Any thread.
 #pragma once
 

@@ -59,10 +59,10 @@ RecordText::RecordText(const TraceReader& trace, bool json)
       depth_key_(key_of("depth")) {}
 
 std::string_view RecordText::text_of(u64 id) {
-  constexpr std::size_t kShort = 200;
+  constexpr std::size_t kShort = 32;
   const std::string_view value = trace_.texts().find(id);
   if (value.size() <= kShort) return value;
-  if (value.size() > text_bytes_) return value.substr(0, kShort);
+  if (value.size() > text_bytes_) return cut_.assign(value.substr(0, kShort)).append("...");
   text_bytes_ -= value.size();
   return value;
 }

@@ -44,6 +44,7 @@ class RecordText {
   bool json_;
   // What may still be written of texts that records name: many may name one long one. What is beyond is cut short.
   u64 text_bytes_;
+  std::string cut_;
   std::unordered_map<u16, std::vector<FieldLine>> fields_;  // by record type
   std::unordered_map<u16, std::string> calls_;              // what is written of a call, by id
   const std::string record_key_, tid_key_, result_key_, begin_key_, end_key_, piece_key_, argument_key_, depth_key_;

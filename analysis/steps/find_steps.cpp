@@ -13,19 +13,36 @@
 namespace gputrace {
 namespace {
 
+constexpr u64 kStepsOfAnyFile = 65'536, kBytesOfStep = 8;  // of a trace's file
 constexpr double kSlowStart = 1.5;  // a step at the begin that takes that many times the median is warm-up
 
-// By its name a kernel updates parameters or reduces gradients.
-bool updates(const ProcessTrace& process, u32 symbol) {
-  const LoopEvent event{0, 0, symbol, 0};
-  if (event.kind() != LoopKind::Kernel || event.number() >= process.functions.size()) return false;
-  std::string name = process.functions[event.number()].symbol;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  for (const char* word : {"optim", "adam", "sgd", "lamb", "momentum", "adagrad", "rmsprop", "nccl", "allreduce"}) {
-    if (name.find(word) != std::string::npos) return true;
+// Which kernels update parameters or reduce gradients, by their names. Each name is looked at once: a loop asks for every event.
+class Updaters {
+ public:
+  explicit Updaters(const ProcessTrace& process) : process_(process), known_(process.functions.size()) {}
+
+  bool operator()(u32 symbol) {
+    const LoopEvent event{0, 0, symbol, 0};
+    if (event.kind() != LoopKind::Kernel || event.number() >= known_.size()) return false;
+    Known& known = known_[event.number()];
+    if (known == Known::Not) known = look(process_.functions[event.number()].symbol) ? Known::Yes : Known::No;
+    return known == Known::Yes;
   }
-  return false;
-}
+
+ private:
+  enum class Known : u8 { Not, No, Yes };
+
+  static bool look(std::string name) {
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    for (const char* word : {"optim", "adam", "sgd", "lamb", "momentum", "adagrad", "rmsprop", "nccl", "allreduce"}) {
+      if (name.find(word) != std::string::npos) return true;
+    }
+    return false;
+  }
+
+  const ProcessTrace& process_;
+  std::vector<Known> known_;  // by function
+};
 
 std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEvent>& events,
                                   const std::string& pattern) {
@@ -41,7 +58,8 @@ std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEven
 std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vector<LoopEvent>& events,
                                     const char* of_what) {
   bool updating = false;
-  const auto is_update = [&](u32 symbol) { return updates(process, symbol); };
+  Updaters updates(process);
+  const auto is_update = [&](u32 symbol) { return updates(symbol); };
   const auto found = find_period(events, is_update);
   if (!found) return std::nullopt;
   for (const LoopEvent& event : events) updating = updating || is_update(event.symbol);
@@ -50,7 +68,14 @@ std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vect
   made.confidence = found->confidence;
   made.evidence = fmt::format("the same {} launches, copies and waits come again{}, {} times", found->events, of_what,
                               found->turns.size());
+  // A small file can say the same few records a million times: what becomes of them is bounded by its size, as all else is.
+  const u64 turns = found->turns.size(), bytes = process.who.file_bytes;
+  const u64 most = bytes ? std::min(turns, kStepsOfAnyFile + bytes / kBytesOfStep) : turns;
+  if (most < turns)
+    made.evidence += fmt::format("; the first {} of them are steps: as many as a file of its size may hold", most);
+  made.steps.reserve(most);
   for (const LoopTurn& turn : found->turns) {
+    if (made.steps.size() == most) break;
     Step step;
     step.begin = turn.begin, step.end = turn.end;
     step.phase = updating ? RunPhase::Training : RunPhase::Other;

@@ -133,6 +133,9 @@ void LibraryCalls::communicator(const Communicator& record) {
     }
     if (entry.id == facts.id && entry.rank == facts.rank && entry.ranks == facts.ranks && entry.id != 0) return;
   }
+  constexpr std::size_t kMostCommunicators =
+      65'536;  // more than any process makes: of others rank and size are not known
+  if (facts_.communicators.size() >= kMostCommunicators) return;
   communicators_[record.communicator] = static_cast<u32>(facts_.communicators.size());
   facts_.communicators.push_back(facts);
   numbers_.push_back(0);

@@ -67,7 +67,21 @@ class Targets {
   TimelineFacts& facts_;
   std::vector<u32> functions_, kernels_, copies_, contexts_;  // places, by the pass's numbers
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
-  std::unordered_map<std::string_view, u32> newest_by_symbol_;
+  // A name may be a megabyte long, and as many functions as there is room for may have it: of long ones the ends are hashed.
+  struct NameHash {
+    std::size_t operator()(std::string_view name) const {
+      constexpr std::size_t kEnd = 2048;
+      const std::hash<std::string_view> hash;
+      if (name.size() <= 2 * kEnd) return hash(name);
+      return hash(name.substr(0, kEnd)) * 31 + hash(name.substr(name.size() - kEnd)) + name.size();
+    }
+  };
+  struct SameName {
+    bool operator()(std::string_view a, std::string_view b) const {
+      return a.size() == b.size() && (a.data() == b.data() || a == b);
+    }
+  };
+  std::unordered_map<std::string_view, u32, NameHash, SameName> newest_by_symbol_;
   u64 named_ = 0;  // how many functions got a name
   // The nodes of an executable graph. Devices report each under the id of its clone there. Where nobody told whose clone
   // that is, it is a node of a function of that name, and which one is certain only if all of those are of one function.
