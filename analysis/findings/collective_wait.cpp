@@ -99,10 +99,9 @@ void find_straggler(const LoadedRun& run, Findings& found) {
   finding.id = "straggler";
   finding.severity = last->score >= kFarBehind ? Severity::Problem : Severity::Warning;
   finding.section = "ranks";
-  finding.text =
-      fmt::format("the other {} for rank {} in collectives, {} of each step of {}; it spends {} more on {}",
-                  ranks.size() == 2 ? "rank waits" : "ranks wait", last->rank, words(gain), words(last->steps.mean_ns),
-                  words(last->more_ns), step_category_name(last->most));
+  finding.text = fmt::format("the other {} for rank {} in collectives, {} of each step of {}; it spends {} more on {}",
+                             ranks.size() == 2 ? "rank waits" : "ranks wait", last->rank, words(gain),
+                             words(last->steps.mean_ns), words(last->more_ns), step_category_name(last->most));
   finding.fix = fix_of(last->most);
   finding.gain_ns = gain * last->steps.counted;
   if (last->most == StepCategory::Host || last->most == StepCategory::Input)
