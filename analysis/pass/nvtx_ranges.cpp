@@ -1,5 +1,8 @@
 #include "analysis/pass/nvtx_ranges.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace gputrace {
 namespace {
 
@@ -10,6 +13,7 @@ constexpr std::size_t kMostNames = 64u << 10;  // different ranges; those beyond
 NvtxRanges::Open NvtxRanges::begin(const Nvtx& value, u32 thread, Nanos at, bool counted, bool pushed) {
   Open open;
   open.begin = at;
+  open.domain = value.domain;
   open.began_before = value.flags & kNvtxOpenBefore;
   if (!counted) return open;
   const std::pair key(value.message, value.domain);
@@ -54,10 +58,15 @@ void NvtxRanges::add(const Nvtx& value, u32 thread, Nanos at, bool counted) {
   switch (static_cast<NvtxAct>(value.what)) {
     case NvtxAct::Push:
       return open_[thread].push_back(begin(value, thread, at, counted, true));
-    case NvtxAct::Pop:
-      if (open_[thread].empty()) return;
-      end(open_[thread].back(), at);
-      return open_[thread].pop_back();
+    case NvtxAct::Pop: {
+      std::vector<Open>& pushed = open_[thread];
+      const auto popped = std::find_if(pushed.rbegin(), pushed.rend(),
+                                       [&value](const Open& open) { return open.domain == value.domain; });
+      if (popped == pushed.rend()) return;
+      end(*popped, at);
+      pushed.erase(std::next(popped).base());
+      return;
+    }
     case NvtxAct::Start:
       started_[value.range] = begin(value, thread, at, counted, false);
       return;

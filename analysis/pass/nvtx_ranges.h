@@ -29,6 +29,7 @@ class NvtxRanges {
     Nanos begin = 0;
     u32 totals = kNone;  // in ProcessTrace::nvtx; kNone: outside of the window
     u32 range = kNone;   // in LoopLog::ranges
+    u64 domain = 0;      // each has a stack of its own
     bool began_before = false;
   };
   Open begin(const Nvtx& value, u32 thread, Nanos at, bool counted, bool pushed);

@@ -192,6 +192,8 @@ int export_verb(const Arguments& arguments, Globals& globals) {
     return export_events(request_of(options, files.value()), *sink, &teller);
   }();
   if (!done) {
+    if (const std::string wrong = sink->failed() ? format.finish(*sink) : ""; !wrong.empty())
+      return destination.close(wrong);
     destination.discard();
     return fail(kNoInput, done.error().message);
   }

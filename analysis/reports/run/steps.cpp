@@ -45,7 +45,7 @@ void add_rows(const ProcessTrace& process, Table& table) {
     for (const StepCategory category : kColumns)
       row.push_back(step.divided ? number(step.parts[static_cast<unsigned>(category)]) : Value());
     row.push_back(cause_of(step, usual));
-    row.push_back(static_cast<i64>(process.who.pid));
+    row.emplace_back(static_cast<i64>(process.who.pid));
     table.rows.push_back(std::move(row));
     if (table.rows.size() == kMostRows) break;
   }

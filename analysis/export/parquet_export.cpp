@@ -1,0 +1,271 @@
+// Parquet: a folder, in it a folder a table, in that a file a process. Readers take a table as TABLE/*.parquet.
+//   · Numbers are signed, times ns on the clock of the events; process_id joins the tables, (process_id, flow_id) a call and its work.
+#include <fmt/format.h>
+
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <unordered_map>
+
+#include "analysis/export/formats.h"
+#include "analysis/export/parquet_file.h"
+#include "analysis/facts/kind_names.h"
+#include "analysis/words/safe_text.h"
+
+namespace gputrace {
+namespace {
+
+using Columns = std::vector<ParquetColumn>;
+constexpr ParquetType kInt32 = ParquetType::Int32, kText = ParquetType::Text, kBool = ParquetType::Bool;
+constexpr ParquetType kInt64 = ParquetType::Int64;
+
+enum TableId : unsigned {
+  kProcesses,
+  kKernels,
+  kCopies,
+  kMemsets,
+  kGraphs,
+  kIdle,
+  kCalls,
+  kOperations,
+  kRanges,
+  kTableCount
+};
+
+struct TableShape {
+  const char* name;
+  Columns columns;
+};
+
+// What every table of events begins with; of devices, also where.
+Columns spanning(const Columns& more) {
+  Columns columns = {{"process_id", kInt32}, {"begin_ns"}, {"end_ns"}, {"duration_ns"}};
+  columns.insert(columns.end(), more.begin(), more.end());
+  return columns;
+}
+Columns on_stream(const Columns& more) {
+  Columns columns = {
+      {"device_id", kInt32}, {"context_id"}, {"stream_id"}, {"flow_id", kInt64, true}, {"correlation_id"}};
+  columns.insert(columns.end(), more.begin(), more.end());
+  return spanning(columns);
+}
+
+const std::array<TableShape, kTableCount>& tables() {
+  static const std::array<TableShape, kTableCount> kAll = {{
+      {"processes",
+       {{"process_id", kInt32},
+        {"rank", kText, true},
+        {"host", kText},
+        {"pid", kInt32},
+        {"executable", kText},
+        {"command", kText},
+        {"trace", kText},
+        {"wall_clock_offset_ns", kInt64, true}}},
+      {"kernels", on_stream({{"name", kText},
+                             {"symbol", kText},
+                             {"grid_x", kInt32},
+                             {"grid_y", kInt32},
+                             {"grid_z", kInt32},
+                             {"block_x", kInt32},
+                             {"block_y", kInt32},
+                             {"block_z", kInt32},
+                             {"registers", kInt32},
+                             {"static_shared_bytes", kInt32},
+                             {"dynamic_shared_bytes", kInt32},
+                             {"local_bytes", kInt32},
+                             {"graph_node_id", kInt64, true},
+                             {"collective", kBool}})},
+      {"copies", on_stream({{"kind", kText}, {"memory", kText, true}, {"asynchronous", kBool}, {"bytes"}})},
+      {"memsets", on_stream({{"bytes"}})},
+      {"graphs", on_stream({{"graph_id"}})},
+      {"idle", spanning({{"device_id", kInt32}, {"cause", kText}})},
+      {"calls", spanning({{"thread_id", kInt32, true},
+                          {"name", kText},
+                          {"level", kText},
+                          {"result", kInt32},
+                          {"line", kText, true},
+                          {"flow_id", kInt64, true}})},
+      {"operations", spanning({{"thread_id", kInt32, true}, {"name", kText}})},
+      {"ranges", spanning({{"thread_id", kInt32, true},
+                           {"name", kText},
+                           {"domain", kText, true},
+                           {"mark", kBool},
+                           {"nested", kBool},
+                           {"open", kBool}})},
+  }};
+  return kAll;
+}
+
+class ParquetSink : public EventSink {
+ public:
+  explicit ParquetSink(std::string folder) : folder_(std::move(folder)) {
+    std::error_code error;
+    for (const TableShape& table : tables()) std::filesystem::create_directories(folder_ + "/" + table.name, error);
+    if (error) error_ = error.message();
+  }
+
+  void begin(const ExportProcess& process) override {
+    works_.clear(), places_.clear();
+    threads_ = &process.threads;
+    number_ = process.number;
+    const std::string name = file_name(*process.who);
+    for (unsigned i = 0; i < kTableCount; ++i)
+      files_[i] = std::make_unique<ParquetFile>(fmt::format("{}/{}/{}.parquet", folder_, tables()[i].name, name),
+                                                tables()[i].columns, texts_);
+    ParquetFile& row = *files_[kProcesses];
+    row.number(number_);
+    optional_text(row, process.who->rank);
+    row.text(text(process.who->host)).number(process.who->pid).text(text(process.who->executable));
+    row.text(text(process.who->command)).text(text(process.who->file));
+    if (process.anchor)
+      row.number(process.realtime - process.anchor);
+    else
+      row.null();
+    row.done();
+  }
+
+  void ran(const DeviceSlice& slice) override {
+    const DeviceWork& work = *slice.work;
+    const unsigned table = work.kind == OperationKind::Kernel   ? kKernels
+                           : work.kind == OperationKind::Copy   ? kCopies
+                           : work.kind == OperationKind::Memset ? kMemsets
+                                                                : kGraphs;
+    ParquetFile& row = span(table, slice.begin, slice.end);
+    row.number(slice.device).number(slice.context).number(slice.stream);
+    optional_number(row, slice.flow);
+    row.number(slice.correlation);
+    const Named& names = named(work);
+    if (table == kKernels) {
+      row.text(names.name).text(names.symbol);
+      for (const u32 size : work.grid) row.number(size);
+      for (const u32 size : work.block) row.number(size);
+      row.number(work.registers).number(work.static_shared).number(work.dynamic_shared).number(work.local_bytes);
+      optional_number(row, slice.graph_node);
+      row.number(slice.collective);
+    } else if (table == kCopies) {
+      row.text(names.name);
+      optional_text(row, host_memory_name(work.memory));
+      row.number(work.asynchronous).number(static_cast<i64>(slice.bytes));
+    } else if (table == kMemsets) {
+      row.number(static_cast<i64>(slice.bytes));
+    } else {
+      row.number(slice.graph);
+    }
+    row.done();
+  }
+
+  void idled(const IdleGap& gap) override {
+    span(kIdle, gap.begin, gap.end).number(gap.device).text(text(idle_cause_name(gap.largest()))).done();
+  }
+
+  void host(const HostSlice& slice) override {
+    const i32 tid = (*threads_)[slice.thread].tid;
+    const unsigned table = slice.kind == HostKind::Call        ? kCalls
+                           : slice.kind == HostKind::Operation ? kOperations
+                                                               : kRanges;
+    ParquetFile& row = span(table, slice.begin, slice.end);
+    if (tid)
+      row.number(tid);
+    else
+      row.null();
+    row.text(lasting_text(slice.name));
+    if (table == kCalls) {
+      row.text(lasting_text(slice.level)).number(slice.result);
+      if (slice.site.empty())
+        row.null();
+      else
+        row.text(lasting_text(slice.site));
+      optional_number(row, slice.flow);
+    } else if (table == kRanges) {
+      optional_text(row, slice.level);
+      row.number(slice.kind == HostKind::Mark).number(!slice.across_threads).number(slice.open);
+    }
+    row.done();
+  }
+
+  void end() override {
+    for (unsigned i = 0; i < kTableCount; ++i) {
+      files_[i]->close();
+      if (error_.empty() && !files_[i]->error().empty()) error_ = tables()[i].name + (": " + files_[i]->error());
+      files_[i].reset();
+    }
+  }
+
+  bool failed() const override { return !error_.empty(); }
+  const std::string& error() const { return error_; }
+
+ private:
+  struct Named {
+    u32 name = 0, symbol = 0;
+    bool known = false;
+  };
+
+  // That of the trace, without what it ends with; each once.
+  std::string file_name(const ProcessIdentity& who) {
+    std::string name = who.file.substr(who.file.find_last_of('/') + 1);
+    const std::size_t dot = name.rfind(".gtrace");
+    if (dot != std::string::npos) name.resize(dot);
+    return names_.insert(name).second ? name : fmt::format("{}-{}", name, number_);
+  }
+
+  ParquetFile& span(unsigned table, Nanos begin, Nanos end) {
+    return files_[table]->number(number_).number(begin).number(end).number(end - begin);
+  }
+  u32 text(std::string_view value) { return texts_.number_of(valid_utf8(value)); }
+  // Of a text that lives until end(): known by its place.
+  u32 lasting_text(std::string_view value) {
+    const auto [known, made] = places_.emplace(std::pair(value.data(), value.size()), 0);
+    if (made) known->second = text(value);
+    return known->second;
+  }
+  void optional_text(ParquetFile& row, std::string_view value) {
+    if (value.empty())
+      row.null();
+    else
+      row.text(text(value));
+  }
+  static void optional_number(ParquetFile& row, u64 value) {
+    if (value == 0)
+      row.null();
+    else
+      row.number(static_cast<i64>(value));
+  }
+  const Named& named(const DeviceWork& work) {
+    Named& known = works_[&work];
+    if (known.known) return known;
+    const bool copy = work.kind == OperationKind::Copy && work.name.compare(0, 7, "Memcpy ") == 0;
+    known = {text(copy ? work.name.substr(7) : work.name), text(work.symbol), true};
+    return known;
+  }
+
+  const std::string folder_;
+  std::string error_;
+  TextPool texts_;
+  std::array<std::unique_ptr<ParquetFile>, kTableCount> files_;
+  std::set<std::string> names_;
+  const std::vector<ExportThread>* threads_ = nullptr;
+  u32 number_ = 0;
+  std::unordered_map<const DeviceWork*, Named> works_;
+  struct HashOfPlace {
+    std::size_t operator()(const std::pair<const char*, std::size_t>& place) const {
+      return reinterpret_cast<std::uintptr_t>(place.first) * 31 + place.second;
+    }
+  };
+  std::unordered_map<std::pair<const char*, std::size_t>, u32, HashOfPlace> places_;
+};
+
+}  // namespace
+
+extern constexpr ExportFormat parquet_export = {
+    .name = "parquet",
+    .kind = ExportFormat::Kind::Folder,
+    .suffix = ".parquet",
+    .readers = "DuckDB, Polars, Spark: a folder a table",
+    .make = [](const ExportTarget& target) -> std::unique_ptr<EventSink> {
+      return std::make_unique<ParquetSink>(target.path);
+    },
+    .finish = [](EventSink& sink) { return static_cast<ParquetSink&>(sink).error(); },
+};
+
+}  // namespace gputrace

@@ -1,0 +1,274 @@
+#include "analysis/export/parquet_file.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "analysis/export/thrift.h"
+
+namespace gputrace {
+namespace {
+
+// Numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+constexpr i64 kPlain = 0, kRle = 3, kRleDictionary = 8;
+constexpr i64 kDataPage = 0, kDictionaryPage = 2, kZstd = 6, kUtf8 = 0;
+constexpr int kLevel = 1;
+constexpr char kMagic[] = "PAR1";
+
+i64 physical(ParquetType type) {
+  switch (type) {
+    case ParquetType::Bool:
+      return 0;
+    case ParquetType::Int32:
+      return 1;
+    case ParquetType::Int64:
+      return 2;
+    case ParquetType::Text:
+      break;
+  }
+  return 6;
+}
+
+void put_varint(std::string& out, u64 value) {
+  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
+  out += static_cast<char>(value);
+}
+
+void put_little(std::string& out, u64 value, unsigned bytes) {
+  for (unsigned i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i);
+}
+
+// Numbers below 2^width, eight by eight: one run of the RLE / bit-packing hybrid.
+template <typename Value>
+void put_packed(std::string& out, std::size_t count, unsigned width, Value&& value) {
+  const std::size_t groups = (count + 7) / 8;
+  put_varint(out, groups << 1 | 1);
+  u64 bits = 0;
+  unsigned held = 0;
+  for (std::size_t i = 0; i < groups * 8; ++i) {
+    bits |= (i < count ? static_cast<u64>(value(i)) : 0) << held;
+    for (held += width; held >= 8; held -= 8, bits >>= 8) out += static_cast<char>(bits);
+  }
+}
+
+std::string plain(const std::vector<i64>& values, ParquetType type) {
+  std::string out;
+  if (type == ParquetType::Int64) {
+    out.assign(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(i64));
+  } else if (type == ParquetType::Int32) {
+    out.resize(values.size() * sizeof(i32));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const i32 value = static_cast<i32>(values[i]);
+      std::memcpy(&out[i * sizeof value], &value, sizeof value);
+    }
+  } else {
+    out.assign((values.size() + 7) / 8, '\0');
+    for (std::size_t i = 0; i < values.size(); ++i)
+      out[i / 8] = static_cast<char>(out[i / 8] | (values[i] != 0) << i % 8);
+  }
+  return out;
+}
+
+std::string eight_bytes(i64 value) {
+  std::string out;
+  put_little(out, static_cast<u64>(value), 8);
+  return out;
+}
+
+}  // namespace
+
+u32 TextPool::number_of(std::string_view text) {
+  const auto [known, made] = numbers_.emplace(text, static_cast<u32>(texts_.size()));
+  if (made) texts_.push_back(&known->first);
+  return known->second;
+}
+
+ParquetFile::ParquetFile(const std::string& path, const std::vector<ParquetColumn>& columns, const TextPool& texts)
+    : columns_(columns),
+      texts_(texts),
+      file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
+      buffers_(columns.size()) {
+  if (!file_) error_ = path + ": " + std::strerror(errno);
+  write(kMagic);
+}
+
+ParquetFile& ParquetFile::number(i64 value) {
+  Buffer& buffer = buffers_[at_];
+  buffer.values.push_back(value);
+  if (columns_[at_++].optional) buffer.there.push_back(true);
+  return *this;
+}
+
+ParquetFile& ParquetFile::text(u32 number) {
+  Buffer& buffer = buffers_[at_];
+  if (number >= buffer.known.size()) buffer.known.resize(texts_.size());
+  u32& known = buffer.known[number];
+  if (known == 0) {
+    buffer.dictionary.push_back(number);
+    known = static_cast<u32>(buffer.dictionary.size());
+  }
+  return this->number(known - 1);
+}
+
+ParquetFile& ParquetFile::null() { return buffers_[at_++].there.push_back(false), *this; }
+
+void ParquetFile::done() {
+  at_ = 0;
+  if (++rows_ == kRowsOfGroup) write_group();
+}
+
+void ParquetFile::write_group() {
+  if (rows_ == 0) return;
+  Group group;
+  group.rows = static_cast<i64>(rows_);
+  for (std::size_t i = 0; i < columns_.size(); ++i) group.chunks.push_back(write_column(columns_[i], buffers_[i]));
+  groups_.push_back(std::move(group));
+  rows_ = 0;
+}
+
+ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer& buffer) {
+  Chunk chunk;
+  chunk.values = static_cast<i64>(rows_);
+  chunk.nulls = chunk.values - static_cast<i64>(buffer.values.size());
+  const bool texts = column.type == ParquetType::Text;
+  std::string page;
+  if (texts) {
+    for (const u32 number : buffer.dictionary) {
+      const std::string& text = texts_.text(number);
+      put_little(page, text.size(), 4);
+      page += text;
+      buffer.known[number] = 0;
+    }
+    write_page(page, true, buffer.dictionary.size(), true, chunk);
+    page.clear();
+  } else {
+    for (const i64 value : buffer.values)
+      chunk.least = std::min(chunk.least, value), chunk.most = std::max(chunk.most, value);
+  }
+  if (column.optional) {
+    std::string levels;
+    put_packed(levels, buffer.there.size(), 1, [&](std::size_t i) { return buffer.there[i]; });
+    put_little(page, levels.size(), 4);
+    page += levels;
+  }
+  if (texts) {
+    const unsigned width = std::max(1u, static_cast<unsigned>(std::bit_width(buffer.dictionary.size())));
+    page += static_cast<char>(width);
+    put_packed(page, buffer.values.size(), width, [&](std::size_t i) { return buffer.values[i]; });
+  } else {
+    page += plain(buffer.values, column.type);
+  }
+  write_page(page, false, rows_, texts, chunk);
+  buffer.values.clear(), buffer.there.clear(), buffer.dictionary.clear();
+  return chunk;
+}
+
+void ParquetFile::write_page(const std::string& content, bool dictionary, std::size_t values, bool texts,
+                             Chunk& chunk) {
+  std::string packed(ZSTD_compressBound(content.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), content.data(), content.size(), kLevel));
+  Thrift header;
+  header.structure([&] {
+    header.i32_field(1, dictionary ? kDictionaryPage : kDataPage);
+    header.i32_field(2, static_cast<i64>(content.size()));
+    header.i32_field(3, static_cast<i64>(packed.size()));
+    header.struct_field(dictionary ? 7 : 5, [&] {
+      header.i32_field(1, static_cast<i64>(values));
+      header.i32_field(2, !dictionary && texts ? kRleDictionary : kPlain);
+      if (dictionary) return;
+      header.i32_field(3, kRle);
+      header.i32_field(4, kRle);
+    });
+  });
+  (dictionary ? chunk.dictionary_at : chunk.data_at) = written_;
+  chunk.plain_bytes += static_cast<i64>(header.bytes.size() + content.size());
+  chunk.packed_bytes += static_cast<i64>(header.bytes.size() + packed.size());
+  write(header.bytes);
+  write(packed);
+}
+
+void ParquetFile::write(std::string_view bytes) {
+  written_ += static_cast<i64>(bytes.size());
+  while (!bytes.empty() && error_.empty()) {
+    const ssize_t done = ::write(file_.get(), bytes.data(), bytes.size());
+    if (done < 0 && errno != EINTR) error_ = std::strerror(errno);
+    if (done > 0) bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+}
+
+void ParquetFile::close() {
+  write_group();
+  const std::string end = footer();
+  write(end);
+  std::string tail;
+  put_little(tail, end.size(), 4);
+  write(tail + kMagic);
+  file_.reset();
+}
+
+std::string ParquetFile::footer() const {
+  i64 rows = 0;
+  for (const Group& group : groups_) rows += group.rows;
+  Thrift out;
+  const auto schema = [&](std::size_t i) {
+    out.structure([&] {
+      if (i == 0) {
+        out.text_field(4, "schema");
+        out.i32_field(5, static_cast<i64>(columns_.size()));
+        return;
+      }
+      const ParquetColumn& column = columns_[i - 1];
+      out.i32_field(1, physical(column.type));
+      out.i32_field(3, column.optional);
+      out.text_field(4, column.name);
+      if (column.type == ParquetType::Text) out.i32_field(6, kUtf8);
+    });
+  };
+  const auto chunk = [&](const Chunk& one, const ParquetColumn& column) {
+    const bool texts = column.type == ParquetType::Text;
+    out.i64_field(2, texts ? one.dictionary_at : one.data_at);
+    out.struct_field(3, [&] {
+      out.i32_field(1, physical(column.type));
+      out.list_field(2, 5, 2, [&](std::size_t i) { out.zigzag(i == 0 ? kRle : texts ? kRleDictionary : kPlain); });
+      out.list_field(3, 8, 1, [&](std::size_t) { out.text(column.name); });
+      out.i32_field(4, kZstd);
+      out.i64_field(5, one.values);
+      out.i64_field(6, one.plain_bytes);
+      out.i64_field(7, one.packed_bytes);
+      out.i64_field(9, one.data_at);
+      if (texts) out.i64_field(11, one.dictionary_at);
+      if (column.type != ParquetType::Int64 || one.most < one.least) return;
+      out.struct_field(12, [&] {
+        out.i64_field(3, one.nulls);
+        out.text_field(5, eight_bytes(one.most));
+        out.text_field(6, eight_bytes(one.least));
+      });
+    });
+  };
+  out.structure([&] {
+    out.i32_field(1, 1);
+    out.list_field(2, 12, columns_.size() + 1, schema);
+    out.i64_field(3, rows);
+    out.list_field(4, 12, groups_.size(), [&](std::size_t g) {
+      out.structure([&] {
+        const Group& group = groups_[g];
+        i64 bytes = 0;
+        out.list_field(1, 12, columns_.size(), [&](std::size_t i) {
+          bytes += group.chunks[i].plain_bytes;
+          out.structure([&] { chunk(group.chunks[i], columns_[i]); });
+        });
+        out.i64_field(2, bytes);
+        out.i64_field(3, group.rows);
+      });
+    });
+    out.text_field(6, "gputrace");
+  });
+  return out.bytes;
+}
+
+}  // namespace gputrace

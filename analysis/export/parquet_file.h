@@ -1,0 +1,87 @@
+// A Parquet file that is written front to back: rows are gathered column by column, and every kRowsOfGroup of them become a row group.
+//   · Encodings of version 1, which every reader has: plain numbers, texts by dictionary; pages compressed by zstd. Signed numbers only.
+//   · Texts are numbers of a pool that outlives the file: the same text costs one look at an array.
+//   · Memory: one row group.
+#pragma once
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/types.h"
+
+namespace gputrace {
+
+class TextPool {
+ public:
+  u32 number_of(std::string_view text);
+  const std::string& text(u32 number) const { return *texts_[number]; }
+  std::size_t size() const { return texts_.size(); }
+
+ private:
+  std::unordered_map<std::string, u32> numbers_;
+  std::vector<const std::string*> texts_;
+};
+
+enum class ParquetType : u8 { Int64, Int32, Bool, Text };
+struct ParquetColumn {
+  const char* name;
+  ParquetType type = ParquetType::Int64;
+  bool optional = false;
+};
+
+class ParquetFile {
+ public:
+  static constexpr std::size_t kRowsOfGroup = 1u << 17;
+
+  // `columns` and `texts` outlive it.
+  ParquetFile(const std::string& path, const std::vector<ParquetColumn>& columns, const TextPool& texts);
+
+  // Values of one row in the order of the columns, then done().
+  ParquetFile& number(i64 value);  // Int64, Int32, Bool
+  ParquetFile& text(u32 number);
+  ParquetFile& null();  // optional columns only
+  void done();
+
+  void close();
+  // Empty: all went well so far.
+  const std::string& error() const { return error_; }
+
+ private:
+  struct Buffer {
+    std::vector<i64> values;      // without those that are not there; texts: their number in the group's dictionary
+    std::vector<bool> there;      // optional columns
+    std::vector<u32> dictionary;  // texts: numbers in the pool
+    std::vector<u32> known;       // texts: by number in the pool, 1 + number in the dictionary; 0: not yet
+  };
+  struct Chunk {
+    i64 dictionary_at = 0, data_at = 0;  // in the file; dictionary_at 0: none
+    i64 plain_bytes = 0, packed_bytes = 0;
+    i64 values = 0, nulls = 0;
+    i64 least = std::numeric_limits<i64>::max(), most = std::numeric_limits<i64>::min();
+  };
+  struct Group {
+    std::vector<Chunk> chunks;
+    i64 rows = 0;
+  };
+
+  void write_group();
+  Chunk write_column(const ParquetColumn& column, Buffer& buffer);
+  void write_page(const std::string& content, bool dictionary, std::size_t values, bool texts, Chunk& chunk);
+  void write(std::string_view bytes);
+  std::string footer() const;
+
+  const std::vector<ParquetColumn>& columns_;
+  const TextPool& texts_;
+  Fd file_;
+  std::string error_;
+  std::vector<Buffer> buffers_;
+  std::vector<Group> groups_;
+  std::size_t at_ = 0, rows_ = 0;
+  i64 written_ = 0;
+};
+
+}  // namespace gputrace
