@@ -19,12 +19,15 @@ Nanos scaled(u64 length, double rate) {
   return static_cast<Nanos>(std::llround(std::min(static_cast<double>(length) * rate, 4e18)));
 }
 
+Nanos shift_of(u64 device, Nanos host) { return static_cast<Nanos>(static_cast<u64>(host) - device); }
+
 }  // namespace
 
 void DeviceTimeline::begin_epoch(u64 device, Nanos before, Nanos after) {
   const Nanos error = (after - before + 1) / 2;
   if (doubted_) worst_ = std::max(worst_, doubt_);
   doubted_ = 0;
+  shiftable_ = false;
   epoch_ = knots_.size();
   knots_.push_back({device, before + (after - before) / 2, error, 0, rate_, true});
   worst_ = std::max(worst_, error);
@@ -53,6 +56,8 @@ void DeviceTimeline::add(u64 device, Nanos before, Nanos after, Nanos likely, bo
     const Nanos error = std::max(host - before, after - host);
     knots_.push_back({device, host, error, 0, 1, true});
     worst_ = error;
+    shiftable_ = !foreign;
+    least_shift_ = shift_of(device, before), most_shift_ = shift_of(device, after);
     return;
   }
   if (before < knots_.back().host - knots_.back().error) return;  // not in the order of time: a reading of no use
@@ -74,27 +79,42 @@ void DeviceTimeline::learn_unit(u64 device, Nanos before, Nanos after) {
   knots_.push_back({device, host, error, 0, rate_, false});
 }
 
-// Whether the newest knot's rate or the one before it leads to this reading: the other explanation goes.
+// Whether the newest knot's rate or the one before it leads to this reading: the other explanation goes. A reading so soon that both
+// lead to it tells nothing.
 void DeviceTimeline::settle_doubt(u64 device, Nanos before, Nanos after) {
   const Knot& last = knots_.back();
   const auto outside = [&](double rate) {
     const Nanos predicted = last.host + scaled(device - last.device, rate);
     return predicted < before ? before - predicted : std::max<Nanos>(0, predicted - after);
   };
-  Knot& knot = knots_[doubted_];
-  if (outside(rate_before_) < outside(rate_)) {
+  const Nanos by_jump = outside(rate_before_), by_rate = outside(rate_);
+  if (by_jump == by_rate) return;
+  if (by_jump < by_rate) {
     rate_ = rate_before_;
     knots_.back().rate = rate_;
     ++steps_;
     largest_step_ = std::max(largest_step_, doubt_);
   } else {
-    knot.step = 0;
+    knots_[doubted_].step = 0;
   }
   doubted_ = 0;
 }
 
+// The first reading's window may have been wide: the middle of it is no reason to take the clock for one of another rate.
+void DeviceTimeline::shift_into(u64 device, Nanos before, Nanos after) {
+  least_shift_ = std::max(least_shift_, shift_of(device, before));
+  most_shift_ = std::min(most_shift_, shift_of(device, after));
+  shiftable_ = least_shift_ <= most_shift_;
+  if (!shiftable_) return;
+  const Nanos now = shift_of(knots_[0].device, knots_[0].host);
+  const Nanos by = std::clamp(now, least_shift_, most_shift_) - now;
+  if (by == 0) return;
+  for (Knot& knot : knots_) knot.host += by, knot.error += std::abs(by), worst_ = std::max(worst_, knot.error);
+}
+
 void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
   if (doubted_) settle_doubt(device, before, after);
+  if (shiftable_) shift_into(device, before, after);
   const Knot& last = knots_.back();
   const u64 passed = device - last.device;
   if (learns_unit()) return learn_unit(device, before, after);
@@ -130,7 +150,8 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
       noise = std::max(noise, std::abs(base.host + scaled(knots_[i].device - base.device, rate) - knots_[i].host));
     made.error = width + noise;
     if (off > kLeastDoubt + width + last.error) {
-      made.error = width;  // what a wrong rate leaves over is in the doubt
+      if (doubted_) worst_ = std::max(worst_, doubt_);  // nothing settles that one any more
+      made.error = width;                               // what a wrong rate leaves over is in the doubt
       made.step = doubt_ = off + width;
       doubted_ = knots_.size();
     }
@@ -185,6 +206,7 @@ Nanos DeviceTimeline::at(std::size_t index, u64 device) {
 
 Nanos DeviceTimeline::look_up(u64 device, Nanos handled) {
   even_ = {};  // it is of the knot that was used last
+  shiftable_ = false;
   if (knots_.empty()) return static_cast<Nanos>(device);
   const bool hinted =
       epoch_ == 0 && hint_ + 1 < knots_.size() && device >= knots_[hint_].device && device < knots_[hint_ + 1].device;

@@ -2,7 +2,8 @@
 //   · A reading becomes a knot: (device time, host time), the host time where the line so far predicts it, moved into
 //   the
 //     window between our two stamps if it lies outside. So a clock that runs as ours does is shifted by a constant, and
-//     lengths are kept to the nanosecond; one that drifts is followed piecewise.
+//     lengths are kept to the nanosecond; one that drifts is followed piecewise. Until the first time is asked for, the constant
+//     is moved to where all readings allow it.
 //   · A jump forward between two knots is told by a rate that no oscillator has: it is counted, and times between the
 //   two
 //     knots have the jump in their bound. A smaller one looks like another rate until the next reading: which of the two
@@ -72,6 +73,7 @@ class DeviceTimeline {
   std::size_t find(u64 device, Nanos handled) const;
   Nanos at(std::size_t knot, u64 device);
   void follow(u64 device, Nanos before, Nanos after);
+  void shift_into(u64 device, Nanos before, Nanos after);
   void settle_doubt(u64 device, Nanos before, Nanos after);
   void begin_epoch(u64 device, Nanos before, Nanos after);
   bool learns_unit() const;
@@ -83,6 +85,8 @@ class DeviceTimeline {
   double rate_ = 1;
   double unit_ = 1;  // host ns per device ns but for drift; 0: not known
   bool foreign_ = false, sure_here_ = true, jumped_here_ = false;
+  bool shiftable_ = false;  // no time was asked for, and one constant fits all readings: it lies between these
+  Nanos least_shift_ = 0, most_shift_ = 0;
   u64 readings_ = 0, steps_ = 0, restarts_ = 0;
   Nanos largest_step_ = 0, worst_ = 0, here_ = 0;
   std::size_t doubted_ = 0;  // the knot before which the rate changed or the clock jumped; 0: none

@@ -32,7 +32,8 @@ print(json.dumps({'columns': [column['key'] for column in kernels.columns][:2], 
 def stripped_tree():
     """An installed tree has no symbols."""
     tree = scratch('tree')
-    for below in ('bin/gputrace', 'lib/libgputrace.so', 'libexec/gputrace/gputrace-sidecar', *(os.path.join('lib/gputrace/simgpu', name) for name in os.listdir(places.simgpu))):
+    libraries = [os.path.join('lib/gputrace/simgpu', name) for name in os.listdir(places.simgpu) if re.search(r'\.so(\.\d+)?$', name)]
+    for below in ('bin/gputrace', 'lib/libgputrace.so', 'libexec/gputrace/gputrace-sidecar', *libraries):
         os.makedirs(os.path.dirname(os.path.join(tree, below)), exist_ok=True)
         subprocess.run(['strip', '-o', os.path.join(tree, below), os.path.join(places.tree, below)], check=True)
     return tree

@@ -31,6 +31,17 @@ TEST(DeviceClock, AClockThatRunsAsOursIsShiftedAndLengthsStay) {
   }
 }
 
+// The first reading was held up after it was taken.
+TEST(DeviceClock, LengthsStayWhereTheFirstReadingIsWide) {
+  DeviceTimeline clock;
+  const auto device = [](Nanos at) { return static_cast<u64>(at + 77 * kSecond); };
+  clock.add(device(kSecond), kSecond - 100, kSecond + 3000);
+  clock.add(device(kSecond + 2'000'000), kSecond + 2'000'000 - 100, kSecond + 2'000'000 + 100);
+  const auto at = [&](Nanos time) { return clock.nanos(device(time), 100 * kSecond); };
+  EXPECT_EQ(at(kSecond + 1'900'000) - at(kSecond), 1'900'000);
+  EXPECT_LE(std::abs(at(kSecond) - kSecond), clock.error_here());
+}
+
 TEST(DeviceClock, OurOwnClockIsTakenAsItIs) {
   DeviceTimeline clock;
   for (int i = 0; i < 20; ++i) {
@@ -103,6 +114,21 @@ TEST(DeviceClock, ASmallJumpBeforeTheLastReadingIsInTheBound) {
   EXPECT_EQ(clock.steps(), 0u);
   for (Nanos at = kSecond; at < kSecond + kEvery; at += 999'983)
     EXPECT_LE(std::abs(clock.nanos(device(at), 100 * kSecond) - at), clock.error()) << at;
+}
+
+// Nor does one that follows so soon that a wrong rate has not yet led it astray.
+TEST(DeviceClock, ASmallJumpBeforeTwoReadingsInARowIsInTheBound) {
+  DeviceTimeline clock;
+  const auto device = [](Nanos at) { return static_cast<u64>(at + (at >= kSecond + 150'000'000 ? 40'000 : 0)); };
+  for (const Nanos at : {kSecond, kSecond + kEvery, kSecond + 2 * kEvery, kSecond + 2 * kEvery + 300'000})
+    clock.add(device(at), at - 300, at + 300);
+  EXPECT_EQ(clock.steps(), 0u);
+  for (Nanos at = kSecond; at < kSecond + 2 * kEvery; at += 999'983)
+    EXPECT_LE(std::abs(clock.nanos(device(at), 100 * kSecond) - at), clock.error()) << at;
+  const Nanos later = kSecond + 3 * kEvery;  // it tells
+  clock.add(device(later), later - 300, later + 300);
+  EXPECT_EQ(clock.steps(), 1u);
+  EXPECT_NEAR(static_cast<double>(clock.largest_step()), 40'000, 1500);
 }
 
 TEST(DeviceClock, AJumpIsCountedAndWidensTheBoundThereOnly) {
