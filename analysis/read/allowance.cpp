@@ -78,9 +78,8 @@ void Allowance::add_things(u64 more) {
 
 bool Allowance::Meter::look() {
   const Nanos now = time_of_this_thread();
-  const Nanos took = before_ < 0 ? 0 : now - before_;
-  allowance_.spend(took);
-  steps_ = between_ = before_ >= 0 && took < kCheap * between_ ? kManySteps : kSteps;
+  allowance_.spend(before_ < 0 ? 0 : now - before_);
+  steps_ = kSteps;
   before_ = now;
   if (looks_++ % kMemoryEvery == 0) allowance_.look_at_memory();
   return allowance_.spent();

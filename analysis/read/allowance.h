@@ -49,13 +49,13 @@ class Allowance {
     void restart() { steps_ = 0, before_ = -1; }
 
    private:
-    // Steps between two looks: many while steps are cheap, as they mostly are, for a look asks the kernel. At memory more seldom.
-    static constexpr u32 kSteps = 128, kManySteps = 1024, kMemoryEvery = 8;
-    static constexpr Nanos kCheap = 1000;  // of a step
+    // Steps between two looks; at memory more seldom: it is asked of /proc. Not more of them where steps have been cheap: a file chooses
+    // when they become dear.
+    static constexpr u32 kSteps = 128, kMemoryEvery = 8;
     bool look();
 
     Allowance& allowance_;
-    u32 steps_ = 0, looks_ = 0, between_ = kSteps;  // steps until the next look; between the last two
+    u32 steps_ = 0, looks_ = 0;
     u64 things_ = 0;
     Nanos before_ = -1;  // this thread's processor time at the last look
   };
