@@ -20,10 +20,7 @@ u64 counter(const TraceReader& reader, std::string_view key) {
 }  // namespace
 
 HostSamples::HostSamples(const TraceReader& reader, ProcessTrace& facts)
-    : reader_(reader),
-      samples_(facts.samples),
-      facts_(facts),
-      newest_(reader.threads().size(), std::numeric_limits<Nanos>::min()) {
+    : samples_(facts.samples), facts_(facts), newest_(reader.threads().size(), std::numeric_limits<Nanos>::min()) {
   for (u32 i = 0; i < reader.threads().size(); ++i) {
     const ThreadInfo& thread = reader.threads()[i];
     threads_.emplace(static_cast<u64>(thread.slot) << 32 | thread.incarnation, i);

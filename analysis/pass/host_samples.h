@@ -32,7 +32,6 @@ class HostSamples {
   void mark(u32 thread, Nanos begin, Nanos end);
   void tell_gap(IdleGap& gap);
 
-  const TraceReader& reader_;
   SampleFacts& samples_;
   ProcessTrace& facts_;
   std::unordered_map<u64, u32> threads_;                        // by slot and incarnation
