@@ -32,7 +32,8 @@ std::optional<double> parse_share(const std::string& text) {
   char* rest = nullptr;
   const double number = std::strtod(text.c_str(), &rest);
   const std::string unit = rest;
-  if (rest == text.c_str() || !std::isfinite(number) || number < 0 || (!unit.empty() && unit != "%")) return std::nullopt;
+  if (rest == text.c_str() || !std::isfinite(number) || number < 0 || (!unit.empty() && unit != "%"))
+    return std::nullopt;
   return unit == "%" ? number / 100 : number;
 }
 
