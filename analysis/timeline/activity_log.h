@@ -16,12 +16,17 @@ namespace gputrace {
 class ActivityLog {
  public:
   static constexpr std::size_t kMost = 1u << 20;
-  static constexpr Nanos kSlices = 16;  // of the time at which it was full first
+  static constexpr u64 kMostPieces = 1u << 16;  // of one span, each of 4.3 s at most: 3 days
+  static constexpr Nanos kSlices = 16;          // of the time at which it was full first
 
   void add(Nanos begin, Nanos end, Activity what, u32 number = 0, Nanos called = 0) {
     if (begin >= end || full_) return;
     if (made_.width != 0 && !made_.keeps(begin) && !made_.keeps(end)) return;
     constexpr Nanos kLongest = std::numeric_limits<u32>::max();
+    if ((static_cast<u64>(end) - static_cast<u64>(begin)) / kLongest > kMostPieces) {
+      full_ = true, made_.until = begin;  // days of nothing, or a stamp that is none
+      return;
+    }
     for (; begin < end; begin += std::min(kLongest, end - begin)) {
       made_.spans.push_back({begin, called, static_cast<u32>(std::min(kLongest, end - begin)),
                              static_cast<u32>(what) << 28 | (number & 0x0fffffffu)});

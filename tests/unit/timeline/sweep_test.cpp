@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 
+#include "analysis/timeline/activity_log.h"
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/device_sweep.h"
 #include "analysis/timeline/reorder_window.h"
@@ -212,6 +214,18 @@ TEST(CorrelationIndex, FindsWhatItHasAndMissesTheRestAtOnce) {
       }
     }
   }
+}
+
+// A stamp may be anything: a gap of centuries is not kept in pieces of seconds.
+TEST(ActivityLog, AGapOfCenturiesEndsIt) {
+  ActivityLog log;
+  log.add(0, 10'000'000'000, Activity::Host);
+  log.add(10'000'000'000, std::numeric_limits<Nanos>::max(), Activity::Launch);
+  log.add(20'000'000'000, 21'000'000'000, Activity::Kernel);
+  const Activities made = log.finish();
+  EXPECT_EQ(made.spans.size(), 3u);  // ten seconds
+  EXPECT_TRUE(made.covers(0, 10'000'000'000));
+  EXPECT_FALSE(made.covers(0, 10'000'000'001));
 }
 
 }  // namespace
