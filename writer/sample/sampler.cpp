@@ -114,7 +114,7 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
   record.slot = thread.slot;
   record.incarnation = thread.incarnation;
   record.process = pid;
-  record.flags = outcome == PythonFrames::Outcome::OuterPart ? kSampleOuterPart : 0;
+  if (outcome == PythonFrames::Outcome::OuterPart) record.flags = kSampleOuterPart;
   sink_.add_record(record.header);
   ++(pid ? of_workers_ : taken_);
   return true;
