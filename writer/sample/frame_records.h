@@ -14,8 +14,6 @@
 
 namespace gputrace {
 
-inline constexpr u32 kFirstSampledFrame = 1u << 31;
-
 class FrameRecords {
  public:
   explicit FrameRecords(TraceSink& sink) : sink_(sink) {}

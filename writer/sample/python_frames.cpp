@@ -11,6 +11,7 @@ namespace {
 constexpr int kTries = 3;
 constexpr std::size_t kMostKnown = 1u << 14;  // code objects of a process; then all are learned anew
 constexpr u64 kTableHead = 16;                // bytes of a line table that tell it from another one
+constexpr u32 kLinesHead = kBytesTextOffset - kSizeOffset + kTableHead;
 
 template <typename Word>
 Word word_at(const u8* bytes) {
@@ -70,7 +71,7 @@ bool PythonFrames::walk(u64 frame) {
   links_.clear();
   const u32 size = frame_size();
   while (frame && links_.size() < kMostFrames) {
-    u8 bytes[kLongestFrame];
+    u8 bytes[kLongest];
     if (!read(frame, bytes, size)) return false;
     links_.push_back(parse(frame, bytes));
     const Link& link = links_.back();
@@ -87,7 +88,7 @@ PythonFrames::Known* PythonFrames::learn(u64 code) {
   const auto reader = [this](u64 address, void* out, u64 size) { return read(address, out, size); };
   known_.erase(code);
   if (!python_code_is_sound(layout_, code, reader)) return nullptr;
-  u8 bytes[kLongestCode], head[kBytesTextOffset - kSizeOffset + kTableHead];
+  u8 bytes[kLongest], head[kLinesHead];
   if (!read(code, bytes, code_size())) return nullptr;
   Known made;
   if (!read(word_at<u64>(bytes + layout_.code_lines) + kSizeOffset, head, sizeof head)) return nullptr;
@@ -104,38 +105,63 @@ PythonFrames::Known* PythonFrames::learn(u64 code) {
   return &known_.emplace(code, std::move(made)).first->second;
 }
 
-// Reads all of it once more. How many of the outermost frames are as they were, their code objects too.
-u32 PythonFrames::unchanged(u64 state) {
+// Reads all of it once more: the frames from the outermost on, which one is the innermost, the frames back to the outermost with
+// their code objects and line tables.
+bool PythonFrames::read_again(u64 state, u64& frame) {
   const u32 frame_bytes = frame_size(), code_bytes = code_size();
-  constexpr u32 kHead = kBytesTextOffset - kSizeOffset + kTableHead;
-  const std::size_t each = frame_bytes + code_bytes + kHead;
+  const std::size_t each = frame_bytes + code_bytes + kLinesHead;
+  first_.resize(links_.size() * frame_bytes);
   again_.resize(links_.size() * each);
-  u64 block = 0, frame = 0;
-  memory_.add_piece(state + layout_.thread_frame, &frame, 8);
-  if (layout_.block_frame != kNoPointer) {
-    if (!read(state + layout_.thread_frame, &block, 8)) return 0;
-    memory_.add_piece(block + layout_.block_frame, &frame, 8);
-  }
+  u64 block = 0;
+  if (layout_.block_frame != kNoPointer && !read(state + layout_.thread_frame, &block, 8)) return false;
+  for (std::size_t i = links_.size(); i-- > 0;)
+    memory_.add_piece(links_[i].address, first_.data() + i * frame_bytes, frame_bytes);
+  memory_.add_piece(block ? block + layout_.block_frame : state + layout_.thread_frame, &frame, 8);
   for (std::size_t i = 0; i < links_.size(); ++i) {
     u8* const to = again_.data() + i * each;
     memory_.add_piece(links_[i].address, to, frame_bytes);
     if (!links_[i].code) continue;
     memory_.add_piece(links_[i].code, to + frame_bytes, code_bytes);
-    memory_.add_piece(known_.at(links_[i].code).sign.lines + kSizeOffset, to + frame_bytes + code_bytes, kHead);
+    memory_.add_piece(known_.at(links_[i].code).sign.lines + kSizeOffset, to + frame_bytes + code_bytes, kLinesHead);
   }
-  if (!memory_.read_pieces()) return 0;
+  return memory_.read_pieces();
+}
+
+// How many of the outermost frames are as they were, their code objects too. The innermost of them may have gone on: then what it
+// had called is over.
+u32 PythonFrames::unchanged(u64 state) {
+  u64 frame = 0;
+  if (!read_again(state, frame)) return 0;
+  const u32 frame_bytes = frame_size(), code_bytes = code_size();
+  const std::size_t each = frame_bytes + code_bytes + kLinesHead;
   u32 same = 0;
-  for (std::size_t i = links_.size(); i-- > 0; ++same) {
+  for (std::size_t i = links_.size(); i-- > 0;) {
+    Link& link = links_[i];
     const u8* const from = again_.data() + i * each;
-    Link now = parse(links_[i].address, from);
-    if (i == 0 && now.code == links_[i].code) links_[i].instruction = now.instruction;  // it goes on
-    if (now != links_[i] || (i == 0 && frame != links_[i].address)) break;
+    const Link inwards = parse(link.address, first_.data() + i * frame_bytes), now = parse(link.address, from);
+    if (!now.is_same_frame(link) || !now.is_same_frame(inwards) || (i == 0 && frame != link.address)) break;
     if (now.code && parse_sign(from + frame_bytes, from + frame_bytes + code_bytes) != known_.at(now.code).sign) {
       known_.erase(now.code);
       break;
     }
+    ++same;
+    if (now == link && now == inwards) continue;
+    link.instruction = now.instruction;
+    break;
   }
   return same;
+}
+
+// How many of the outermost frames, `before` of the walk before this one, this one came upon again. The innermost of them may have
+// gone on: what it called was another thing each time.
+u32 PythonFrames::agreed(u32 before) const {
+  const u32 most = std::min(before, static_cast<u32>(links_.size()));
+  for (u32 same = 0; same < most; ++same) {
+    const Link &earlier = before_[before_.size() - 1 - same], &now = links_[links_.size() - 1 - same];
+    if (earlier == now) continue;
+    return earlier.is_same_frame(now) ? same + 1 : same;
+  }
+  return most;
 }
 
 // The outermost `count` of the links.
@@ -162,19 +188,23 @@ void PythonFrames::tell(u32 count, std::vector<Frame>& frames) {
 PythonFrames::Outcome PythonFrames::look(u64 state, u64 id, std::vector<Frame>& frames) {
   frames.clear();
   if (known_.size() > kMostKnown) known_.clear();
-  u32 same = 0;
-  for (int attempt = 0; attempt < kTries; ++attempt) {
+  u32 before = 0, outer = 0;  // of the walk before this one what was as it had been; of that what this one came upon
+  bool whole = false;
+  for (int attempt = 0; attempt < kTries && !whole; ++attempt) {
     memory_.forget();
     Head head;
     if (!read_head(state, head) || head.id != id) return Outcome::Unreadable;
     if (!head.frame) return Outcome::Nothing;
-    same = walk(head.frame) ? unchanged(state) : 0;
-    if (same == links_.size()) break;
+    const u32 same = walk(head.frame) ? unchanged(state) : 0;
+    whole = same && same == links_.size();
+    outer = std::min(same, agreed(before));
+    before_ = links_;
+    before = same;
   }
-  if (same == 0) return Outcome::Torn;
-  tell(same, frames);
+  if (!whole && outer == 0) return Outcome::Torn;
+  tell(whole ? static_cast<u32>(links_.size()) : outer, frames);
   if (frames.empty()) return Outcome::Nothing;
-  return same == links_.size() ? Outcome::Whole : Outcome::OuterPart;
+  return whole ? Outcome::Whole : Outcome::OuterPart;
 }
 
 }  // namespace gputrace

@@ -1,6 +1,7 @@
-// The Python frames of a thread of another process that goes on running meanwhile. They are read twice, the second time by one
-// call of the kernel: what was the same both times was so in between. What ran innermost may have changed; then only the
-// frames around it are told.
+// The Python frames of a thread of another process that goes on running meanwhile. They are walked, then read again by one call of
+// the kernel, from the outermost inwards and out again: what was the same each time was so when the innermost was read. Where what
+// ran innermost changed meanwhile, only those frames around it are told that the next walk comes upon again: memory of a function
+// that has returned looks like that of one that goes on.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ struct PythonCode {
 
 class PythonFrames {
  public:
-  static constexpr u32 kMostFrames = 256;  // innermost ones
+  static constexpr u32 kMostFrames = 250;  // innermost ones: four pieces each, of 1024 that the kernel reads at once
 
   // Of one process; both outlive it.
   PythonFrames(const PythonLayout& layout, ProcessMemory& memory) : layout_(layout), memory_(memory) {}
@@ -47,6 +48,10 @@ class PythonFrames {
     u64 address = 0, caller = 0, code = 0, instruction = 0;
     u8 owner = 0;
     bool operator==(const Link& other) const = default;
+    // It may have gone on.
+    bool is_same_frame(const Link& other) const {
+      return address == other.address && caller == other.caller && code == other.code && owner == other.owner;
+    }
   };
   // By what a code object is told from another one at the same address.
   struct Sign {
@@ -62,12 +67,14 @@ class PythonFrames {
   struct Head {
     u64 id = 0, frame = 0;
   };
-  static constexpr u32 kLongestFrame = 128, kLongestCode = 160;
+  static constexpr u32 kLongest = 255 + 8;  // of what is read of a frame or code object: offsets are bytes
 
   bool read(u64 address, void* out, u64 size) { return memory_.read(address, out, size); }
   bool read_head(u64 state, Head& head);
   bool walk(u64 frame);
+  bool read_again(u64 state, u64& frame);
   u32 unchanged(u64 state);
+  u32 agreed(u32 before) const;
   Link parse(u64 address, const u8* bytes) const;
   Sign parse_sign(const u8* code, const u8* lines) const;
   u32 frame_size() const;
@@ -79,8 +86,8 @@ class PythonFrames {
   const PythonLayout& layout_;
   ProcessMemory& memory_;
   std::unordered_map<u64, Known> known_;  // by address
-  std::vector<Link> links_;               // innermost first
-  std::vector<u8> again_;
+  std::vector<Link> links_, before_;      // innermost first; of this walk and the one before it
+  std::vector<u8> first_, again_;  // the frames as they are read on the way in; on the way out, with their code objects
 };
 
 }  // namespace gputrace
