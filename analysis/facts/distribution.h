@@ -5,6 +5,8 @@
 //   · Values that lie close together, as durations of one kernel do, are counted one by one in a range of their own; the
 //     others are kept. Memory: 4 bytes a value of that range, at most kWidest of them and at most two for each value that
 //     came, and 4 bytes for each other value (above 4.29 s: 8); beyond kExactValues 30 KB.
+//   · Values are gathered before they are counted: among hundreds of kernels each count lies far from the one before it, and
+//     what is fetched for many at a time costs a fraction of as many single fetches.
 #pragma once
 
 #include <vector>
@@ -25,8 +27,6 @@ class Distribution {
     if (!buckets_.empty()) return count_in_bucket(value, 1);
     if (value > kSmallMax) {
       large_.push_back(value);
-    } else if (in_range(static_cast<u32>(value))) {
-      ++counts_[static_cast<u32>(value) - first_];
     } else {
       small_.push_back(static_cast<u32>(value));
       if (small_.size() >= settle_at_) settle();
@@ -46,7 +46,7 @@ class Distribution {
 
  private:
   static constexpr u64 kSmallMax = 0xffffffffull;
-  static constexpr u32 kStep = 1024;        // values that are put in their places at a time
+  static constexpr u32 kStep = 256;         // values that are put in their places at a time
   static constexpr u64 kWidest = 64 << 10;  // of the range that is counted value by value
 
   void to_histogram();
@@ -62,7 +62,7 @@ class Distribution {
   u64 min_ = 0;
   u64 max_ = 0;
   // Where a value is kept is nobody's business: percentile() sorts them out too.
-  mutable std::vector<u32> small_;   // those outside of the range, and those that came before it was what it is
+  mutable std::vector<u32> small_;   // those outside of the range, and the newest ones
   mutable std::vector<u64> large_;   // above kSmallMax
   mutable std::vector<u32> counts_;  // of the values first_, first_ + 1, …
   mutable u32 first_ = 0;

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "analysis/words/human.h"
+#include "base/clock.h"
 
 namespace gputrace {
 namespace {
@@ -77,9 +78,12 @@ void Allowance::add_things(u64 more) {
 }
 
 bool Allowance::Meter::look() {
+  steps_ = kSteps;
+  const Nanos here = monotonic_nanos();
+  if (looked_ && here - looked_ < kSoon) return allowance_.spent();
+  looked_ = here;
   const Nanos now = time_of_this_thread();
   allowance_.spend(before_ < 0 ? 0 : now - before_);
-  steps_ = kSteps;
   before_ = now;
   if (looks_++ % kMemoryEvery == 0) allowance_.look_at_memory();
   return allowance_.spent();

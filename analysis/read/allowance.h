@@ -8,7 +8,8 @@
 //   every now and then: meter.things(tables.size());
 //   if (allowance.spent()) say(allowance.why());
 //
-//   · Honest traces stay below half of the time and nine tenths of the memory (docs/decisions/0083 has figures); GPUTRACE_READ_LIMITS=off takes it away (a processor twenty times slower, a debugger).
+//   · Honest traces stay below half of the time and nine tenths of the memory (docs/decisions/0083 has figures);
+//     GPUTRACE_READ_LIMITS=off takes it away (a processor twenty times slower, a debugger).
 //   · Once spent it stays spent. Any thread.
 #pragma once
 
@@ -46,18 +47,20 @@ class Allowance {
       things_ = now;
     }
     // Another thread goes on.
-    void restart() { steps_ = 0, before_ = -1; }
+    void restart() { steps_ = 0, before_ = -1, looked_ = 0; }
 
    private:
     // Steps between two looks; at memory more seldom: it is asked of /proc. Not more of them where steps have been cheap: a file chooses
     // when they become dear.
     static constexpr u32 kSteps = 128, kMemoryEvery = 8;
+    static constexpr Nanos kSoon = 100'000;  // before that no look: neither time nor memory can have grown by much
     bool look();
 
     Allowance& allowance_;
     u32 steps_ = 0, looks_ = 0;
     u64 things_ = 0;
     Nanos before_ = -1;  // this thread's processor time at the last look
+    Nanos looked_ = 0;   // when that was, on the monotonic clock, which costs a tenth of the other
   };
 
  private:
