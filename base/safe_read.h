@@ -17,5 +17,7 @@ template <typename T>
 bool read_safely(u64 address, T& out) {
   return read_safely(address, &out, sizeof out);
 }
+// The first one where a function to read by is asked for.
+inline constexpr auto read_own = [](u64 address, void* out, u64 size) { return read_safely(address, out, size); };
 
 }  // namespace gputrace

@@ -86,8 +86,9 @@ struct ThreadEntry {
   char name[16];
 };
 
-inline constexpr u32 kProcessSlot = 0xffffffffu;  // HealthEntry of the process as a whole
-inline constexpr u32 kSidecarSlot = 0xfffffffeu;  // records that the sidecar wrote itself; tid 0
+inline constexpr u32 kProcessSlot = 0xffffffffu;     // HealthEntry of the process as a whole
+inline constexpr u32 kSidecarSlot = 0xfffffffeu;     // records that the sidecar wrote itself; tid 0
+inline constexpr u32 kFirstSampledFrame = 1u << 31;  // StackFrames from this number on are the sidecar's, of samples
 
 struct HealthEntry {
   u32 slot;  // kProcessSlot: the process as a whole, threads without a slot included

@@ -32,12 +32,12 @@ HostSamples::HostSamples(const TraceReader& reader, ProcessTrace& facts)
 
 // 0: none that is known.
 u32 HostSamples::index_of(u32 number) const {
-  const u32 index = number >= kFirst ? number - kFirst + 1 : 0;
+  const u32 index = number >= kFirstSampledFrame ? number - kFirstSampledFrame + 1 : 0;
   return index < samples_.frames.size() ? index : 0;
 }
 
 void HostSamples::frame(const StackFrame& value, std::string_view function, std::string_view file) {
-  const u32 index = value.id - kFirst + 1;
+  const u32 index = value.id - kFirstSampledFrame + 1;
   if (index > kMostSampledFrames) return;
   const u32 parent = index_of(value.parent);
   SourceFrame& frame = entry_at(samples_.frames, index);

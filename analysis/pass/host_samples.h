@@ -14,7 +14,7 @@ class HostSamples {
  public:
   HostSamples(const TraceReader& reader, ProcessTrace& facts);
 
-  static bool is_sampled_frame(const StackFrame& frame) { return frame.id >= kFirst; }
+  static bool is_sampled_frame(const StackFrame& frame) { return frame.id >= kFirstSampledFrame; }
   void frame(const StackFrame& value, std::string_view function, std::string_view file);
   void sample(const Sample& value, Nanos at, bool counted);
   // The thread was in a call: what was found then is no line between two. Calls of a thread come in the order of their ends.
@@ -25,7 +25,6 @@ class HostSamples {
   void finish();
 
  private:
-  static constexpr u32 kFirst = 1u << 31;  // the numbers of sampled frames begin there
   u32 index_of(u32 number) const;
   u32 thread_of(const Sample& value);
   SampledThread& series_of(u32 thread, i32 process);

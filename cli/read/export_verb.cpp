@@ -10,8 +10,8 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/places.h"
+#include "cli/read/export_teller.h"
 #include "cli/read/last_writes.h"
-#include "cli/read/progress.h"
 #include "cli/read/report_options.h"
 
 namespace gputrace {
@@ -81,17 +81,6 @@ std::string default_name(const std::string& first_file, const ExportFormat& form
   return (name.empty() || name == "." || name == ".." ? "gputrace" : name) + format.suffix;
 }
 
-class Teller : public ExportProgress {
- public:
-  explicit Teller(bool wanted) : progress_("exporting", wanted) {}
-  void reached(u32 file, u32 files, u64 events) override {
-    progress_.show(fmt::format("{} events, trace {} of {}", human_count(events), file + 1, files));
-  }
-
- private:
-  Progress progress_;
-};
-
 // Where the bytes of an export go, and how many they were: through an Output, or into a file or folder of the format's own, which takes
 // its name once it is whole.
 class Destination {
@@ -148,13 +137,6 @@ class Destination {
   u64 bytes_ = 0;
 };
 
-void warn_of_losses(const Exported& said) {
-  for (const std::string& unread : said.unread) warn(unread);
-  for (const std::string& damage : said.damage) warn(damage);
-  if (said.dropped)
-    warn(human_count(said.dropped) + " records were dropped when it was traced: what they told is not in the export");
-}
-
 LoadRequest request_of(const ExportOptions& options, const std::vector<std::string>& files) {
   LoadRequest load;
   load.files = files;
@@ -188,7 +170,7 @@ int export_verb(const Arguments& arguments, Globals& globals) {
   const Nanos began = monotonic_nanos();
   const auto sink = format.make(destination.target());
   const auto done = [&] {
-    Teller teller(!globals.quiet);
+    ExportTeller teller("exporting", !globals.quiet);
     return export_events(request_of(options, files.value()), *sink, &teller);
   }();
   if (!done) {

@@ -11,13 +11,12 @@
 #include <filesystem>
 
 #include "analysis/export/formats.h"
-#include "analysis/words/human.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/places.h"
+#include "cli/read/export_teller.h"
 #include "cli/read/last_writes.h"
-#include "cli/read/progress.h"
 
 extern char** environ;
 
@@ -124,17 +123,6 @@ int ask(const std::string& folder, const std::string& form, const std::string& q
               "DuckDB is not here, which answers queries: pip install duckdb, or its program `duckdb` in PATH");
 }
 
-class QueryProgress : public ExportProgress {
- public:
-  explicit QueryProgress(bool wanted) : progress_("reading", wanted) {}
-  void reached(u32 file, u32 all, u64 events) override {
-    progress_.show(fmt::format("{} events, trace {} of {}", human_count(events), file + 1, all));
-  }
-
- private:
-  Progress progress_;
-};
-
 int export_to(const std::string& folder, const std::vector<std::string>& paths, bool quiet) {
   const auto found = find_trace_files(paths);
   if (!found) return fail(kNoInput, found.error().message);
@@ -143,14 +131,11 @@ int export_to(const std::string& folder, const std::vector<std::string>& paths, 
   request.files = found.value();
   const ExportFormat& format = *find_export("parquet");
   const auto sink = format.make({nullptr, folder});
-  QueryProgress progress(!quiet);
-  const auto done = export_events(request, *sink, &progress);
+  ExportTeller teller("reading", !quiet);
+  const auto done = export_events(request, *sink, &teller);
   if (!done) return fail(kNoInput, done.error().message);
   const std::string wrong = format.finish(*sink);
-  for (const std::string& unread : done.value().unread) warn(unread);
-  for (const std::string& damage : done.value().damage) warn(damage);
-  if (done.value().dropped)
-    warn(human_count(done.value().dropped) + " records were dropped when it was traced: no query finds them");
+  warn_of_losses(done.value());
   return wrong.empty() ? kOk : fail(kRuntimeError, folder + ": " + wrong);
 }
 

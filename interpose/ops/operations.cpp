@@ -53,8 +53,8 @@ constinit Torch torch{};
 constinit std::atomic<Memory*> memory{nullptr};  // stored last: PyTorch may call us at any time
 constinit u32 thread_count = 0;
 constinit u32 node_count = 0;  // under the definition lock
-constinit u64 step_name =
-    0;  // likewise: text of the first optimizer that was seen; another one's steps are not counted
+// Likewise: text of the first optimizer that was seen; another one's steps are not counted.
+constinit u64 step_name = 0;
 constinit std::atomic<Proven>
     proven[2]{};               // of operations that have a name of their own, and of those that have a schema
 constinit bool asked = false;  // PyTorch calls us: for the rest of the process, and in its children

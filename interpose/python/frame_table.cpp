@@ -47,8 +47,6 @@ Node& place_of(u64 hash, u32 parent, const SeenFrame& frame) {
   }
 }
 
-constexpr auto read_own = [](u64 address, void* out, u64 size) { return read_safely(address, out, size); };
-
 // A str of the interpreter as a text of ours. 0: it could not be read.
 u64 define_str(const FinishedCall& call, const PythonLayout& layout, u64 str) {
   return define_text(call, reinterpret_cast<const char*>(table->text), read_str(layout, str, table->text, read_own));

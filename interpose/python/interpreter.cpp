@@ -18,8 +18,6 @@ Function function_beside(const void* object, const char* name) {
   return reinterpret_cast<Function>(find_function_beside(object, name));
 }
 
-constexpr auto read_own = [](u64 address, void* out, u64 size) { return read_safely(address, out, size); };
-
 // "3.11.2 (main, …" or "3.13.0 experimental free-threading build (…".
 bool read_version(const char* text, PythonInterpreter& interpreter, u32& minor) {
   if (!read_python_version(text, minor)) return false;

@@ -182,11 +182,13 @@ int start_with(Texts& texts) {
   if (!request.budget) return ENOMEM;
   reset_python_stacks(options.collect_python, info);
   reset_operations(options.collect_operations, info);
-  if (options.capture == CaptureMode::Steps && !operations_are_followed())
+  if (options.capture == CaptureMode::Steps && !operations_are_followed()) {
+    options.capture = CaptureMode::All;
     info.add(
         "option_warning",
         "GPUTRACE_CAPTURE=steps: nothing tells of steps while this program runs (PyTorch's optimizer would); all is "
         "recorded");
+  }
   reset_tensor_memory(options.collect_operations);
   configure_device_collection(options, request.budget);
   request.clock = detect_clock();

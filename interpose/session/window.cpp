@@ -5,7 +5,6 @@
 #include "base/raw_syscall.h"
 #include "interpose/device/device_collection.h"
 #include "interpose/nvtx/nvtx.h"
-#include "interpose/ops/operations.h"
 #include "ringbuf/producer.h"
 
 namespace gputrace {
@@ -43,7 +42,6 @@ void open_window(const Options& options, bool forked) {
   duration = options.duration_ns;
   first_step = options.first_step, last_step = options.last_step;
   steps_ended.store(0, std::memory_order_relaxed);
-  if (capture == CaptureMode::Steps && !operations_are_followed()) capture = CaptureMode::All;
   SegmentControl& control = *producer.control;
   const Ticks now = producer.session_begin;
   if (options.delay_ns || options.duration_ns) ticks_per_nano = measure_tick_rate(producer.clock);

@@ -13,7 +13,7 @@
   expect      a regex that stdout must match, with gputrace and without: what a program found out by itself
   all_reduce  a regex whose group is, in stdout, the bytes that each process must reduce over all others
   stderr      false: what it says there are measured times
-  timeout     seconds for each of its runs (120)
+  timeout     seconds for each of its runs (300: several sessions on two cores)
 """
 import dataclasses
 import os
@@ -37,7 +37,7 @@ class Program:
     stderr: bool = True
     expect: str = ''
     all_reduce: str = ''
-    timeout: int = 120
+    timeout: int = 300
 
     @property
     def path(self):
