@@ -140,7 +140,7 @@ TEST(Pool, MadePoolsAndLimits) {
     EXPECT_EQ(cuDeviceGetMemPool(&current, 0), CUDA_SUCCESS);
     EXPECT_EQ(current, pool_of_device());
     CUmemAccess_flags flags{};
-    CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, 0}, nowhere{CU_MEM_LOCATION_TYPE_DEVICE, 5};
+    CUmemLocation here{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, nowhere{CU_MEM_LOCATION_TYPE_DEVICE, {5}};
     EXPECT_EQ(cuMemPoolGetAccess(&flags, current, &here), CUDA_SUCCESS);
     EXPECT_EQ(flags, CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
     EXPECT_EQ(cuMemPoolGetAccess(&flags, current, &nowhere), CUDA_ERROR_INVALID_DEVICE);

@@ -19,7 +19,7 @@ CUmemAllocationProp device_props(CUmemAllocationHandleType handles = CU_MEM_HAND
   return props;
 }
 
-const CUmemAccessDesc kReadWrite{{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+const CUmemAccessDesc kReadWrite{{CU_MEM_LOCATION_TYPE_DEVICE, {0}}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
 
 TEST(Vmm, MapsTheSameMemoryTwice) {
   const ChildEnd end = run_child({}, [] {

@@ -169,6 +169,45 @@ TEST(OneDevice, TheReportSaysWhatIsOfAllDevices) {
   }
 }
 
+// Four processes, two of which have the same rank and one none: every one is in one part, whatever window is asked for beside.
+TEST(OneRank, PartsOfARunAddUpToTheWhole) {
+  TemporaryDirectory directory;
+  LoadRequest all;
+  constexpr const char* kRanks[] = {"0", "1", "1", ""};
+  Nanos last = 0;
+  for (i32 i = 0; i < 4; ++i) {
+    Mixed mixed(40 + static_cast<u64>(i));
+    mixed.trace.identity(500 + i, 77 + static_cast<u64>(i));
+    if (*kRanks[i]) mixed.trace.info("rank", kRanks[i]);
+    all.files.push_back(directory.file(std::to_string(i) + ".gtrace"));
+    mixed.trace.write(all.files.back());
+    last = std::max(last, mixed.last);
+  }
+  std::mt19937_64 random(5);
+  for (int cut = 0; cut < 6; ++cut) {
+    if (cut) all.from = static_cast<Nanos>(random() % static_cast<u64>(last));
+    if (cut % 2)
+      all.to = *all.from + static_cast<Nanos>(random() % static_cast<u64>(last));
+    else
+      all.to.reset();
+    const auto whole = load_run(all);
+    ASSERT_TRUE(whole.ok());
+    std::map<std::string, i64> sums;
+    for (const char* rank : {"0", "1", ""}) {
+      LoadRequest request = all;
+      request.rank = rank;
+      const auto part = load_run(request);
+      ASSERT_TRUE(part.ok());
+      EXPECT_EQ(part.value().processes.size(), *rank == '1' ? 2u : 1u);
+      for (const char* name : kCounts) sums[name] += counted(overview_report(part.value()), name);
+    }
+    for (const char* name : kCounts) EXPECT_EQ(sums[name], counted(overview_report(whole.value()), name)) << name;
+    EXPECT_GT(sums["launches"], 0);
+  }
+  all.rank = "7";
+  EXPECT_FALSE(load_run(all).ok());
+}
+
 TEST(RecordedWindow, TimesAreThoseOfTheWindowAndTheReportSaysSo) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
