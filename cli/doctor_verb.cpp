@@ -121,32 +121,21 @@ void check_cupti(const CuptiChoice& choice, Checks& checks) {
 }
 
 void check_output(const TraceOptions& options, Checks& checks) {
-  const char* variable = std::getenv("GPUTRACE_OUTPUT");
-  const std::string wanted = !options.output.empty() ? options.output
-                             : variable && *variable ? variable
-                                                     : "gputrace-%j";
+  const std::string chosen = variable("GPUTRACE_OUTPUT");
+  const std::string wanted = !options.output.empty() ? options.output : !chosen.empty() ? chosen : "gputrace-%j";
   const OutputDirectory output = resolve_output(wanted);
-  std::string parent = output.root;
-  struct stat about;
-  while (parent.size() > 1 && stat(parent.c_str(), &about) != 0) {
-    const std::size_t slash = parent.find_last_of('/');
-    parent = slash == 0 ? "/" : parent.substr(0, slash);
-  }
-  if (stat(parent.c_str(), &about) != 0 || !S_ISDIR(about.st_mode))
-    return checks.error("output: " + parent + " is no directory", "-o DIR");
-  const std::string probe = parent + "/.gputrace-doctor-" + std::to_string(getpid());
-  const Fd file(open(probe.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file)
-    return checks.error("output: " + parent + " cannot be written: " + std::strerror(errno),
-                        "-o DIR, or GPUTRACE_OUTPUT=$HOME/gputrace-%j");
-  unlink(probe.c_str());
+  // As `run` does it, and undone: what it would refuse is refused here.
+  const PreparedOutput prepared = prepare_output(output.root, variable("GPUTRACE_ALLOW_SHARED_DIR") == "1");
   struct statvfs space;
-  if (statvfs(parent.c_str(), &space) != 0) return checks.ok("output directory writable: " + parent);
+  const bool known = statvfs(output.root.c_str(), &space) == 0;
+  remove_if_empty(prepared);
+  if (!prepared.problem.empty()) return checks.error("output: " + prepared.problem, prepared.fix);
+  if (!known) return checks.ok("output directory writable: " + output.root);
   const u64 free_bytes = static_cast<u64>(space.f_bavail) * space.f_frsize;
   if (free_bytes < (256ull << 20))
-    return checks.warning("output: only " + human_bytes(free_bytes) + " free in " + parent,
+    return checks.warning("output: only " + human_bytes(free_bytes) + " free in " + output.root,
                           "-o DIR where there is room");
-  checks.ok("output directory writable, " + human_bytes(free_bytes) + " free: " + parent);
+  checks.ok("output directory writable, " + human_bytes(free_bytes) + " free: " + output.root);
 }
 
 void check_memory(Checks& checks) {
@@ -162,6 +151,11 @@ void check_memory(Checks& checks) {
     more = "; /dev/shm is " + human_bytes(size) + ", which does not matter";
   }
   checks.ok("sealed memory works (memfd)" + more);
+}
+
+void check_processes(const Places& places, Checks& checks) {
+  if (const std::string missing = why_no_processes(); !missing.empty())
+    checks.error(missing, "mount it, or: LD_PRELOAD=" + shell_word(places.library) + " CMD");
 }
 
 // What the environment keeps from being traced.
@@ -240,6 +234,7 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   check_cupti(cupti, checks);
   check_output(options, checks);
   check_memory(checks);
+  check_processes(places, checks);
   check_variables(target, checks);
   check_target(command, target, checks);
   if (json) {

@@ -1,5 +1,6 @@
 #include "cli/places.h"
 
+#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,11 +34,17 @@ std::string first_that_exists(const std::string& folder, std::initializer_list<c
 Places find_places() {
   Places places;
   places.program = real_path("/proc/self/exe");
+  if (const char* started = reinterpret_cast<const char*>(getauxval(AT_EXECFN)); places.program.empty() && started)
+    places.program = real_path(started);  // there is no /proc
   const std::string folder = places.program.substr(0, places.program.find_last_of('/'));
   places.library = first_that_exists(folder, {"../lib/libgputrace.so", "../interpose/libgputrace.so"});
   places.sidecar = first_that_exists(folder, {"../libexec/gputrace/gputrace-sidecar", "../writer/gputrace-sidecar"});
   places.simgpu = first_that_exists(folder, {"../lib/gputrace/simgpu", "../simgpu/lib"});
   return places;
+}
+
+std::string why_no_processes() {
+  return access("/proc/self/stat", R_OK) == 0 ? "" : "/proc is not mounted here: run needs it";
 }
 
 std::string base_name(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }

@@ -15,6 +15,9 @@ struct Places {
 
 Places find_places();
 
+// Why `run` cannot see here what becomes of its processes; empty: it can.
+std::string why_no_processes();
+
 // "gputrace" if that is what the shell would find, else the absolute path, quoted.
 std::string own_command(const Places& places);
 

@@ -190,7 +190,8 @@ bool ProcessBuilder::spent() {
   if (++steps_ % kSteps == 0)
     meter_.things(facts_.calls.size() + facts_.modules.size() + facts_.functions.size() + facts_.contexts.size() +
                   facts_.kernels.size() + facts_.copies.size() + facts_.pools.size() + facts_.device_memory.size() +
-                  facts_.graphs.size() + facts_.devices.size() + facts_.lines.origins.size() + results_);
+                  facts_.graphs.size() + facts_.devices.size() + facts_.tensors.size() + facts_.lines.origins.size() +
+                  results_);
   return meter_.spent();
 }
 

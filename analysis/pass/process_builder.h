@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 
@@ -142,6 +143,7 @@ class ProcessBuilder {
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;
   std::unordered_map<u64, i32> foreseen_devices_;
+  std::set<i32> ordinals_;                        // of facts_.devices
   std::unordered_map<u64, u32> origins_;          // by both numbers of a CallOrigin
   std::unordered_map<u64, u64> stream_contexts_;  // of created streams
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;

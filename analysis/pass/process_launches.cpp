@@ -123,6 +123,7 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   const i32 device = device_of(context_of(value.stream, value.context));
   if (at.counted) graph.device = graph.launches == 1 || graph.device == device ? device : Graph::kSeveral;
   graphs_.for_each_memory_node(value.exec, [&](const GraphTable::Node& node) {
+    if (meter_.spent()) return;  // one record is the work of all its nodes
     if (node.kind == GraphTable::kAllocNode)
       ledger_.allocated_by_graph(node.address, node.bytes, node.device, context, at.end);
     else

@@ -93,9 +93,7 @@ void ProcessBuilder::on_own_work(const RecordHeader& record, u32 thread) {
 StackTotals& ProcessBuilder::stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }
 
 void ProcessBuilder::on_device(const DeviceFacts& value) {
-  for (const Device& known : facts_.devices) {
-    if (known.ordinal == value.device) return;
-  }
+  if (!ordinals_.insert(value.device).second) return;
   Device device;
   device.ordinal = value.device;
   device.name = std::string(reader_.texts().find(value.name));

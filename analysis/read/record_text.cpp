@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <iterator>
@@ -16,6 +17,16 @@ u64 read_bits(const u8* at, u32 size) {
   std::memcpy(&bits, at, size);
   return bits;
 }
+
+// What a byte of a text is not: printable ASCII, a word of a line by itself.
+constexpr u8 kNotAscii = 1, kNotPlain = 2;
+constexpr std::array<u8, 256> kBytes = [] {
+  std::array<u8, 256> bytes{};
+  for (unsigned c = 0; c < 256; ++c) {
+    bytes[c] = c < 0x20 || c >= 0x7f ? kNotAscii | kNotPlain : c == ' ' || c == '=' || c == '"' ? kNotPlain : 0;
+  }
+  return bytes;
+}();
 
 // A JSON string; `value` is valid UTF-8.
 void append_json(std::string_view value, std::string& out) {
@@ -73,18 +84,19 @@ std::string RecordText::key_of(std::string_view name, bool first) const {
 }
 
 void RecordText::text(std::string_view value, std::string& out) {
-  bool ascii = !value.empty(), plain = ascii;
-  for (const char c : value) {
-    ascii = ascii && c >= 0x20 && c < 0x7f;
-    plain = plain && c > 0x20 && c < 0x7f && c != '=' && c != '"';
-  }
+  u8 found = value.empty() ? kNotAscii | kNotPlain : 0;
+  for (const char c : value) found |= kBytes[static_cast<unsigned char>(c)];
+  const bool ascii = (found & kNotAscii) == 0;
   if (json_) return ascii ? append_json(value, out) : append_json(valid_utf8(value), out);
-  if (plain) {
+  if (found == 0) {
     out += value;
     return;
   }
   out += '"';
-  out += safe_text(value);
+  if (ascii)
+    out += value;
+  else
+    out += safe_text(value);
   out += '"';
 }
 

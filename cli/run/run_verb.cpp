@@ -168,6 +168,8 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   const Places places = find_places();
   if (command.empty()) return fail(kRunUsage, "no command: gputrace run [OPTIONS] -- CMD [ARGUMENTS]");
   if (const auto wrong = check_trace_options(options, places)) return fail(kRunUsage, *wrong);
+  if (const std::string missing = why_no_processes(); !missing.empty())
+    return refuse({{}, missing, "mount it, or: LD_PRELOAD=" + shell_word(places.library) + " CMD"});
 
   const Target target = inspect_target(command[0]);
   const std::string unreachable = why_unreachable(target);

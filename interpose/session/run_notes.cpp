@@ -7,6 +7,7 @@
 #include "base/bounded_text.h"
 #include "base/raw_syscall.h"
 #include "interpose/settings/environment.h"
+#include "interpose/settings/process_facts.h"
 
 namespace gputrace {
 namespace {
@@ -21,9 +22,7 @@ void note(const char* word, const char* what, const char* fix) {
   const long file = raw_syscall(SYS_openat, AT_FDCWD, raw_pointer(path), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return;
   char executable[512];
-  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable),
-                                  sizeof executable - 1);
-  executable[length > 0 ? length : 0] = 0;
+  own_executable(executable, sizeof executable);
   const char* slash = std::strrchr(executable, '/');
   char memory[2048];
   BoundedText line(memory, sizeof memory);

@@ -93,9 +93,7 @@ void watch_thread_end() {
 
 void describe_process(InfoText& info, char* scratch, u32 capacity, char* executable, u32 executable_capacity) {
   info.add("version", GT_VERSION);
-  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable),
-                                  executable_capacity - 1);
-  executable[length > 0 ? length : 0] = 0;
+  own_executable(executable, executable_capacity);
   info.add("executable", executable);
   u64 size = read_small_file("/proc/self/cmdline", scratch, capacity);
   if (size && scratch[size - 1] == 0) --size;

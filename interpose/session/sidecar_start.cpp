@@ -24,7 +24,13 @@ bool find_sidecar(char* out, u64 capacity) {
   static constexpr const char* kPlaces[] = {"/../libexec/gputrace/gputrace-sidecar", "/gputrace-sidecar",
                                             "/../writer/gputrace-sidecar"};
   char library[1024];
-  u64 length = file_of_address(reinterpret_cast<const void*>(&find_sidecar), library, sizeof library);
+  const void* const own = reinterpret_cast<const void*>(&find_sidecar);
+  u64 length = file_of_address(own, library, sizeof library);
+  // Without /proc: by the name that it was loaded by.
+  if (LoadedObject object; !length && find_object(own, object) && object.path[0] == '/') {
+    length = strnlen(object.path, sizeof library - 1);
+    std::memcpy(library, object.path, length);
+  }
   while (length && library[length - 1] != '/') --length;
   if (!length) return false;
   for (const char* place : kPlaces) {
@@ -83,9 +89,7 @@ void launch_untraced(const char* path, const char* why, const char* fix, char* s
     if (!find_sidecar(found, sizeof found)) return;
     path = found;
   }
-  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(executable),
-                                  sizeof executable - 1);
-  executable[length > 0 ? length : 0] = 0;
+  own_executable(executable, sizeof executable);
   BoundedText(pid, sizeof pid) << static_cast<u64>(raw_syscall(SYS_getpid));
   const char* arguments[] = {"gputrace-sidecar", "--untraced", pid, executable, why, fix, nullptr};
   start_sidecar({path, arguments, -1, -1, sidecar_environment(scratch, capacity)});

@@ -116,6 +116,19 @@ u64 file_of_address(const void* address, char* out, u64 capacity) {
   return found;
 }
 
+u64 own_executable(char* out, u64 capacity) {
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer("/proc/self/exe"), raw_pointer(out),
+                                  static_cast<long>(capacity - 1));
+  u64 size = length > 0 ? static_cast<u64>(length) : 0;
+  const char* started = size ? nullptr : reinterpret_cast<const char*>(getauxval(AT_EXECFN));
+  if (started) {
+    size = strnlen(started, capacity - 1);
+    std::memcpy(out, started, size);
+  }
+  out[size] = 0;
+  return size;
+}
+
 bool is_privileged() {
   return getauxval(AT_SECURE) != 0 || raw_syscall(SYS_geteuid) != raw_syscall(SYS_getuid) ||
          raw_syscall(SYS_getegid) != raw_syscall(SYS_getgid);

@@ -81,6 +81,10 @@ def test_row_by_row():
                     env.update(LD_PRELOAD=scratch('tree/lib/libgputrace.so'), GPUTRACE_OUTPUT=path)
                 else:
                     command = [scratch('tree/bin/gputrace'), 'run', '-o', path, *(['--allow-shared-dir'] if way == 'allowed' else []), '--', *command]
+                if way == 'run':
+                    said = json.loads(finish(start([*as_user(user), scratch('tree/bin/gputrace'), 'doctor', '--simgpu', '--json', '-o', path], env))[1])
+                    output = [line for line in said['checks'] if line['text'].startswith('output')]
+                    check(len(output) == 1 and (output[0]['status'] in ('ok', 'warn')) == allowed and (allowed or re.search(why, output[0]['text'])), f'{row}: doctor knows it before', output)
                 code, out, err = finish(start([*as_user(user), *command], env))
                 check(not wait_for_orphans(), f'{row}: the sidecar ends')
                 found = traces_of(scratch('open', f'{number}-{user}-{way}'))

@@ -118,6 +118,27 @@ def test_a_pipe_ends_with_the_program():
     check(not wait_for_orphans(), 'the sidecar ends')
 
 
+def test_the_sidecar_stands_apart():
+    """From the terminal, the folder and the descriptors of the program: what waits for those does not wait for it."""
+    os.mkdir(scratch('folder'))
+    text = DIE.replace("print('before', flush=True)", "d.launch(d.kernel('step'))\nprint('ready', flush=True)\nsys.stdin.read()")
+    with open(scratch('kept'), 'w', encoding='ascii') as kept:
+        process = start([sys.executable, '-c', text, HERE, 'none'], environment(LD_PRELOAD=places.library, GPUTRACE_OUTPUT=scratch('t')), stdin=subprocess.PIPE,
+                        cwd=scratch('folder'), pass_fds=[kept.fileno()])
+        check_equal(process.stdout.readline(), b'ready\n', 'the program runs')
+        sidecars = wait_until(lambda: [pid for pid in children() if pid != process.pid and open(f'/proc/{pid}/comm', encoding='ascii').read().startswith('gputrace-sideca')], 'a sidecar')
+    for pid in sidecars:
+        check(os.getsid(pid) not in (os.getsid(process.pid), os.getsid(0)), 'a session of its own', os.getsid(pid))
+        check_equal(os.readlink(f'/proc/{pid}/cwd'), '/', 'no folder is held')
+        ours = {os.readlink(f'/proc/{process.pid}/fd/{number}') for number in os.listdir(f'/proc/{process.pid}/fd')} - {'/dev/null'}
+        held = {number: os.readlink(f'/proc/{pid}/fd/{number}') for number in os.listdir(f'/proc/{pid}/fd')}
+        check(scratch('kept') in ours and any('pipe:' in path for path in ours), 'what the program has', ours)
+        check(not ours & set(held.values()), 'no descriptor of the program is held', held)
+        check(all(held.get(number, '/dev/null') == '/dev/null' for number in '012'), 'its standard descriptors', held)
+    check_equal(finish(process, stdin=b'')[0], 0, 'exit code')
+    check(not wait_for_orphans(), 'it ends with the program')
+
+
 def test_run_into_tee_ends():
     words = ' '.join([places.gputrace, 'run', '--simgpu', '-o', scratch('t'), '--', program('drv_linked'), 'exit=3'])
     process = start(['bash', '-c', f'set -o pipefail; {words} 2>/dev/null | tee {scratch("copy")} >/dev/null'], environment(LD_LIBRARY_PATH=None))

@@ -184,6 +184,20 @@ def test_a_reader_that_leaves():
     check(done[1].strip() == b'1' and done[2].startswith(b'gputrace: '), 'a full disk is an error', done)
 
 
+def test_other_languages():
+    """Where numbers have commas and the letters other cases (i is no lower I in Turkish), what programs read is the same."""
+    if not shutil.which('localedef') or not os.path.exists('/usr/share/i18n/locales/tr_TR'):
+        skip('no sources of locales here (package locales)')
+    path, _ = good_trace()
+    os.mkdir(scratch('locales'))
+    subprocess.run(['localedef', '-i', 'tr_TR', '-f', 'UTF-8', scratch('locales', 'tr_TR.UTF-8')], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    env = {'LOCPATH': scratch('locales'), 'LC_ALL': 'tr_TR.UTF-8', 'LANG': 'tr_TR.UTF-8'}
+    comma = finish(start([sys.executable, '-c', 'import locale; locale.setlocale(locale.LC_ALL, ""); print(locale.str(0.5))'], environment(**env)))[1]
+    check_equal(comma, b'0,5\n', 'the language is in force')
+    for arguments in (['report'], ['report', '--json'], ['report', '--format', 'csv', '--section', 'kernels'], ['dump'], ['dump', '--json']):
+        check_equal(gputrace(*arguments, path, env=env), gputrace(*arguments, path, env={'LC_ALL': 'C.UTF-8'}), f'{arguments}')
+
+
 def test_hostile_names_are_escaped():
     program_text = r'''
 import ctypes, sys
