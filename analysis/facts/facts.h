@@ -133,6 +133,7 @@ struct CopyGroup {
   u64 started = 0, started_bytes = 0;    // of device_count: copies of plain calls, made in the window or not
   u64 graph_bytes = 0;                   // of `bytes`
   OriginAmounts bytes_by_origin;         // of `bytes`, but for those in graphs
+  OriginAmounts time_by_origin;          // of call_ns
 
   // As KernelLaunches::executions().
   u64 executions() const {
@@ -194,6 +195,7 @@ struct AllocationLoop {
   u64 between_launches =
       0;  // cuMemAlloc, managed and host allocations with a launch of the same thread since its last one
   Nanos first = 0, last = 0;
+  OriginAmounts time_by_origin, freeing_by_origin;  // host time in such calls, in those that free such memory
 };
 
 struct Graph {

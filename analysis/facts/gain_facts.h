@@ -14,6 +14,7 @@ enum class WhatIf : u8 {
   HostWork,       // the launching threads take no time between their calls
   Launches,       // repeated sequences of launches are one launch each
   Waits,          // waits after which nothing is read are not there
+  Results,        // results of a few bytes are read later: nobody waits for them
   Polling,        // who asks again and again is told at once
   Copies,         // copies from pageable memory, and those that the host waits for, are pinned and asynchronous
   Allocations,    // allocating and freeing takes 1 us
@@ -25,7 +26,7 @@ enum class WhatIf : u8 {
   Waves,          // the last wave of blocks is full
   Tiles,          // no tile of a product reaches over its edges
 };
-inline constexpr unsigned kWhatIfs = 13;
+inline constexpr unsigned kWhatIfs = 14;
 inline constexpr unsigned kFirstOfKernels = static_cast<unsigned>(WhatIf::Tf32);
 
 // Changes of kernels: for each of the what-ifs from kFirstOfKernels on the share of its time that a kernel would save, by index in

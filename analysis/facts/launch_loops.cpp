@@ -17,7 +17,12 @@ u64 mixed(u64 hash, u64 value) {
 bool LaunchLoops::gave(Thread& state) {
   const bool needless = state.waiting && !sees_device_memory_;
   facts_.needless_waits += needless;
-  state.waiting = false;
+  if (needless) facts_.needless_by_origin.add(state.spent.origin, state.spent.nanos);
+  if (state.read) {
+    ++facts_.result_waits;
+    facts_.results_by_origin.add(state.spent.origin, state.spent.nanos);
+  }
+  state.waiting = state.read = false;
   state.launched = true;
   ++state.given;
   return needless;
@@ -42,7 +47,7 @@ bool LaunchLoops::launched(u32 thread, u32 kernel, u64 stream, u64 call_ns) {
   return needless;
 }
 
-void LaunchLoops::waited(u32 thread, u64 event) {
+void LaunchLoops::waited(u32 thread, u64 event, Spent spent) {
   Thread& state = threads_[thread];
   bool holds_back = false;
   if (event != 0) {
@@ -55,15 +60,22 @@ void LaunchLoops::waited(u32 thread, u64 event) {
   }
   state.launched = false;
   state.copies = copies_;
+  state.read = state.result;
+  state.result = false;
+  state.spent = spent;
   end_sequence(state);
 }
 
-void LaunchLoops::copied_to_host(u32 thread, bool synchronous) {
+void LaunchLoops::copied_to_host(u32 thread, bool synchronous, u64 bytes, Spent spent) {
   Thread& state = threads_[thread];
+  const bool small = bytes <= kResultBytes;
   if (!synchronous) {
     ++copies_;
+    state.result = small;  // a larger one behind it is what is waited for
     return;
   }
+  state.read = small;
+  state.spent = spent;
   state.waiting = false;
   state.launched = false;
   end_sequence(state);

@@ -2,6 +2,8 @@
 // replay them), and waits that nothing needed. A wait may be needed by what was given before it: a copy to the host, whose
 // result is read after it, or one from pinned memory, which is written anew; by an event behind which more was given (it
 // holds the host some steps ahead, no more); by a free; and where the host sees the device's memory, always.
+// A wait for a result of a few bytes (`loss.item()`) is needed as the program stands; that it comes before more launches is what
+// keeps the host from working ahead.
 //   · One instance per process; threads by their index. Amortized O(1) a call.
 //   · Memory: one entry for each different sequence, at most kMostSequences; later ones are not looked at.
 #pragma once
@@ -9,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "analysis/facts/source_lines.h"
 #include "base/types.h"
 
 namespace gputrace {
@@ -23,12 +26,15 @@ struct LaunchLoopFacts {
   std::vector<LaunchSequence> sequences;  // of at least kShortest launches, that came at least twice
   u64 waits = 0;                          // for a stream or context, of threads that had launched since their last one
   u64 needless_waits = 0;                 // of them: nothing needed them, and the thread's next work was a launch
+  u64 result_waits = 0;                   // waits for a result of at most kResultBytes, with a launch after each
+  OriginAmounts needless_by_origin, results_by_origin;  // what the host spent in them, ns
 };
 
 class LaunchLoops {
  public:
   static constexpr std::size_t kMostSequences = 4096;
   static constexpr u64 kShortest = 2;
+  static constexpr u64 kResultBytes = 64;  // a few numbers
 
   explicit LaunchLoops(std::size_t threads) : threads_(threads) {}
 
@@ -37,10 +43,15 @@ class LaunchLoops {
   // A replay of a graph; as launched().
   bool replayed(u32 thread);
   void recorded(u32 thread, u64 event) { recorded_[event] = {thread, threads_[thread].given}; }
+  // Where the host spent how long.
+  struct Spent {
+    u32 origin = 0;  // number of a CallOrigin
+    u64 nanos = 0;
+  };
   // `event`: 0 where it is a stream or context.
-  void waited(u32 thread, u64 event);
+  void waited(u32 thread, u64 event, Spent spent);
   // A synchronous copy to the host waits itself: a wait before it was not needed, and costs nothing.
-  void copied_to_host(u32 thread, bool synchronous);
+  void copied_to_host(u32 thread, bool synchronous, u64 bytes, Spent spent);
   void copied_from_pinned() { ++copies_; }
   void freed(u32 thread) {
     threads_[thread].waiting = false;
@@ -61,6 +72,9 @@ class LaunchLoops {
     bool spoiled = false;
     bool launched = false;  // since its last wait
     bool waiting = false;   // it waited, nothing given before needed it, and it did nothing since
+    bool result = false;    // a small result is on its way to it
+    bool read = false;      // it waited for one, and launched nothing since
+    Spent spent;            // in its last wait
   };
   struct Recorded {
     u32 thread = 0;

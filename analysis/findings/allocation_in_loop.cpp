@@ -4,10 +4,27 @@
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/run/quality.h"
+#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
+
+// Whether most of the freeing is PyTorch's, which keeps what it has unless it is told to give it back.
+bool empties_cache(const ProcessTrace& process) {
+  const SourceFrames& frames = process.lines.frames;
+  u64 all = 0, emptied = 0;
+  for (const auto& [origin, length] : process.allocation_loop.freeing_by_origin.of) {
+    all += length;
+    for (u32 frame = process.lines.origins[origin].frame; frame != 0 && frame < frames.size();
+         frame = frames[frame].parent) {
+      if (frames[frame].function != "empty_cache" || !is_library_file(frames[frame].file)) continue;
+      emptied += length;
+      break;
+    }
+  }
+  return 2 * emptied > all;
+}
 
 std::optional<Finding> judge_allocation_in_loop(const ProcessTrace& process) {
   const AllocationLoop& loop = process.allocation_loop;
@@ -32,6 +49,10 @@ std::optional<Finding> judge_allocation_in_loop(const ProcessTrace& process) {
                    {"api_ns", number(spent)},
                    {"gpu_idle_ns", number(idle_of(process, IdleCause::Allocation).total_ns)}}};
   if (!costs(finding, process, WhatIf::Allocations)) return {};
+  const bool emptied = empties_cache(process);
+  finding.site = site_of_most(process, emptied ? loop.freeing_by_origin : loop.time_by_origin);
+  if (emptied)
+    finding.fix = "do not call torch.cuda.empty_cache() in the loop: PyTorch gives freed memory out again by itself";
   return finding;
 }
 

@@ -62,6 +62,17 @@ IdleCause largest_cause(const DeviceTimes& device) {
   return static_cast<IdleCause>(std::max_element(parts.begin(), parts.end()) - parts.begin());
 }
 
+// What the host does in its gaps would be done beside the device's work, had it not waited before: then the finding of those waits
+// comes first.
+const char* wait_behind(const ProcessTrace& process) {
+  const auto work = gain_of(process, WhatIf::HostWork);
+  if (!work || *work == 0) return nullptr;
+  const auto hides_half = [&](WhatIf what) { return 2 * gain_of(process, what).value_or(0) >= *work; };
+  if (process.loops.needless_waits >= kLoopTimes && hides_half(WhatIf::Waits)) return "needless-synchronization";
+  if (process.loops.result_waits >= kLoopTimes && hides_half(WhatIf::Results)) return "result-waits";
+  return nullptr;
+}
+
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
   if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
@@ -97,6 +108,12 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.text += "; most of that waits for the next batch";
     finding.fix.clear();
     return finding;
+  }
+  const char* const behind = cause == IdleCause::Host ? wait_behind(process) : nullptr;
+  if (behind) {
+    finding.severity = Severity::Hint;
+    finding.text +=
+        fmt::format("; without the waits ({}) the host would do most of that beside the device's work", behind);
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
   return finding;

@@ -3,6 +3,7 @@
 
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -12,11 +13,13 @@ constexpr u64 kPageableBytes = 1u << 20;
 
 std::optional<Finding> judge_pageable_async_copies(const ProcessTrace& process) {
   u64 count = 0, bytes = 0, call_ns = 0;
+  OriginAmounts lines;
   for (const CopyGroup& group : process.copies) {
     if (!group.asynchronous || group.memory != HostMemory::Pageable) continue;
     count += group.count;
     bytes += group.bytes;
     call_ns += group.call_ns;
+    for (const auto& [origin, length] : group.time_by_origin.of) lines.add(origin, length);
   }
   if (count == 0 || (count < kLoopTimes && bytes < kPageableBytes)) return {};
   Finding finding{"pageable-async-copies",
@@ -31,6 +34,7 @@ std::optional<Finding> judge_pageable_async_copies(const ProcessTrace& process) 
                    {"api_ns", number(call_ns)},
                    {"gpu_idle_ns", number(idle_of(process, IdleCause::Copy, is_async_call).total_ns)}}};
   if (!costs(finding, process, WhatIf::Copies)) return {};
+  finding.site = site_of_most(process, lines);
   return finding;
 }
 

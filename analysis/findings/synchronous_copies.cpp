@@ -3,6 +3,7 @@
 
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -10,12 +11,14 @@ namespace {
 
 std::optional<Finding> judge_synchronous_copies(const ProcessTrace& process) {
   u64 count = 0, between = 0, bytes = 0, call_ns = 0;
+  OriginAmounts lines;
   for (const CopyGroup& group : process.copies) {
     if (group.asynchronous || group.kind == TransferKind::Memset || group.kind == TransferKind::DtoD) continue;
     count += group.count;
     between += group.between_launches;
     bytes += group.bytes;
     call_ns += group.call_ns;
+    for (const auto& [origin, length] : group.time_by_origin.of) lines.add(origin, length);
   }
   if (between < kLoopTimes) return {};
   const double wall = static_cast<double>(process.end - process.begin) / 1e9;
@@ -34,6 +37,7 @@ std::optional<Finding> judge_synchronous_copies(const ProcessTrace& process) {
                    {"gpu_idle_ns", number(idle_of(process, IdleCause::Copy, is_blocking_call).total_ns)},
                    {"per_second", per_second(count, wall)}}};
   if (!costs(finding, process, WhatIf::Copies)) return {};
+  finding.site = site_of_most(process, lines);
   return finding;
 }
 

@@ -269,8 +269,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
       return on_alloc(at);
     case RecordType::Free:
       if (at.counted && at.first_of_call) ++stack_of(at).calls;
-      if (at.counted && decode<Free>(record).kind != static_cast<u32>(AllocKind::Pool)) loops_.freed(thread);
-      return ledger_.freed(decode<Free>(record), begin);
+      return on_free(at);
     case RecordType::Sync:
       return on_sync(at);
     case RecordType::StreamOrder:
@@ -299,7 +298,7 @@ void ProcessBuilder::on_sync(const Moment& at) {
   stack.wait_ns += at.duration();
   const auto value = decode<Sync>(at.record);
   const auto what = static_cast<SyncKind>(value.what);
-  loops_.waited(at.lane, what == SyncKind::Event ? value.object : 0);
+  loops_.waited(at.lane, what == SyncKind::Event ? value.object : 0, {at.thread.stack, at.duration()});
   if (value.header.result != 0) return;
   log(at, LoopKind::Wait, value.what);
   const u64 stream = what == SyncKind::Stream ? value.object : 0;

@@ -103,6 +103,7 @@ class ProcessBuilder {
   void on_copy(const Moment& at);
   void on_memset(const Moment& at);
   void on_alloc(const Moment& at);
+  void on_free(const Moment& at);
   void on_sync(const Moment& at);
   void on_object(const Moment& at);
   void on_query(const Moment& at, const ObjectCall& value);

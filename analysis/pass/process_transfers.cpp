@@ -91,7 +91,10 @@ void ProcessBuilder::count_transfer(const Moment& at, CopyGroup& group, u64 byte
   ++(part ? group.parts : group.count);
   group.bytes += bytes;
   group.bytes_by_origin.add(at.thread.stack, bytes);
-  if (at.first_of_call) group.call_ns += at.duration();
+  if (at.first_of_call) {
+    group.call_ns += at.duration();
+    group.time_by_origin.add(at.thread.stack, at.duration());
+  }
   StackTotals& stack = stack_of(at);
   stack.calls += at.first_of_call && !part;
   if (group.kind != TransferKind::Memset) stack.copy_bytes += bytes;
@@ -126,7 +129,8 @@ void ProcessBuilder::on_copy(const Moment& at) {
   }
   i32 device = device_of(context_of(value.stream, value.context));
   if (device < 0) device = destination.device >= 0 ? destination.device : source.device;
-  if (kind == TransferKind::DtoH) loops_.copied_to_host(at.lane, value.asynchronous == 0);
+  if (kind == TransferKind::DtoH)
+    loops_.copied_to_host(at.lane, value.asynchronous == 0, value.bytes, {at.thread.stack, at.duration()});
   if (kind == TransferKind::HtoD && memory == HostMemory::Pinned && value.asynchronous) loops_.copied_from_pinned();
   log(at,
       kind == TransferKind::HtoD   ? LoopKind::ToDevice
@@ -172,6 +176,7 @@ void ProcessBuilder::on_alloc(const Moment& at) {
   const bool costly = kind == AllocKind::Device || kind == AllocKind::Managed || kind == AllocKind::Host;
   if (!costly || value.header.result != 0 || !at.counted) return;
   loops_.spoiled(at.lane);
+  facts_.allocation_loop.time_by_origin.add(at.thread.stack, at.duration());
   if (kind == AllocKind::Managed) loops_.host_sees_device_memory();
   if (at.thread.launched_since_allocation) {
     AllocationLoop& loop = facts_.allocation_loop;
@@ -179,6 +184,16 @@ void ProcessBuilder::on_alloc(const Moment& at) {
     loop.last = at.end;
   }
   at.thread.launched_since_allocation = false;
+}
+
+void ProcessBuilder::on_free(const Moment& at) {
+  const auto value = decode<Free>(at.record);
+  if (at.counted && at.first_of_call) ++stack_of(at).calls;
+  if (at.counted && value.kind != static_cast<u32>(AllocKind::Pool)) {
+    loops_.freed(at.lane);
+    facts_.allocation_loop.freeing_by_origin.add(at.thread.stack, at.duration());
+  }
+  ledger_.freed(value, at.begin);
 }
 
 }  // namespace gputrace

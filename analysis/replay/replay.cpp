@@ -58,6 +58,7 @@ Nanos Replay::end_of(const Call& call, Nanos begin, WhatIfs changes) const {
   Nanos own = call.own, wake = call.wake;
   bool waits = true;
   if (with(WhatIf::Waits) && call.needless) waits = false;
+  if (with(WhatIf::Results) && call.reads) waits = false;
   if (with(WhatIf::Copies) && call.unneeded_copy) waits = false;
   if (with(WhatIf::Launches) && call.in_sequence) own = 0;
   if (with(WhatIf::Allocations) && call.looped) waits = false, own = std::min(own, kPooled);

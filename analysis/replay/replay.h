@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "analysis/facts/gain_facts.h"
+#include "analysis/facts/launch_loops.h"
 #include "analysis/facts/timeline_facts.h"
 #include "analysis/replay/tape.h"
 
@@ -51,6 +52,7 @@ class Replay {
     HostLog::Kind kind = HostLog::Kind::Other;
     bool first = false;  // of its thread
     bool needless = false;
+    bool reads = false;          // it waited for a result of a few bytes
     bool in_sequence = false;    // a launch that repeats, not the first of its sequence
     bool looped = false;         // an allocation after work was launched
     bool unneeded_copy = false;  // a copy to the device for which the host need not wait
@@ -78,6 +80,7 @@ class Replay {
   void find_kernels(const Tape& tape);
   void infer_functions(Tape& tape);
   Nanos end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) const;
+  bool is_small_result(const TapeOperation& operation, const std::vector<TimelineCopies>& copies) const;
   void find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies);
   void find_implicit_waits(const Tape& tape);
   void block(u32 call, u32 waits, u32 count, const Tape& tape);

@@ -169,6 +169,11 @@ void Replay::block(u32 call, u32 waits, u32 count, const Tape& tape) {
   made.own = kNotSeen;
 }
 
+bool Replay::is_small_result(const TapeOperation& operation, const std::vector<TimelineCopies>& copies) const {
+  return operation.kind == OperationKind::Copy && operation.bytes <= LaunchLoops::kResultBytes &&
+         operation.target < copies.size() && copies[operation.target].key.kind == TransferKind::DtoH;
+}
+
 // Waits and queries that were told, by thread and time; and copies that had ended when their call returned, but for those that
 // are asynchronous by what CUDA promises, however short they are.
 void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies) {
@@ -177,6 +182,10 @@ void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& cop
     if (call == kNone) continue;
     block(call, each.waits, each.waits_count, tape);
     calls_[call].needless = each.needless;
+    for (u32 k = 0; k < each.waits_count; ++k) {
+      const u32 before = waits_[each.waits + k];
+      if (before != kNone && is_small_result(tape.operations[before], copies)) calls_[call].reads = true;
+    }
   }
   for (u32 i = 0; i < operations_.size(); ++i) {
     const TapeOperation& each = tape.operations[i];
@@ -187,6 +196,7 @@ void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& cop
     if (each.target < copies.size() && never_waits(copies[each.target].key)) continue;
     waits_.push_back(i);
     block(call, static_cast<u32>(waits_.size()) - 1, 1, tape);
+    calls_[call].reads = is_small_result(each, copies);
   }
 }
 
@@ -338,6 +348,7 @@ void Replay::count_touched() {
     count(WhatIf::HostWork, !each.first && each.work > 0);
     count(WhatIf::Launches, each.in_sequence);
     count(WhatIf::Waits, each.needless && each.waits_count != 0);
+    count(WhatIf::Results, each.reads && each.waits_count != 0);
     count(WhatIf::Polling, each.kind == HostLog::Kind::Query && each.waits_count != 0);
     count(WhatIf::Copies, each.unneeded_copy);
     count(WhatIf::Allocations, each.looped);

@@ -136,6 +136,20 @@ Value SiteAmounts::most() const {
   return most == of_.end() ? Value() : Value(most->first);
 }
 
+std::string site_of_most(const ProcessTrace& process, const OriginAmounts& amounts) {
+  SiteAmounts sites;
+  sites.add(process, amounts, FileNames(process));
+  const Value most = sites.most();
+  const auto* const name = std::get_if<std::string>(&most);
+  return name ? *name : "";
+}
+
+bool uses_pytorch(const ProcessTrace& process) {
+  return std::any_of(process.lines.frames.begin(), process.lines.frames.end(), [](const SourceFrame& frame) {
+    return frame.file.empty() && frame.function.rfind("aten::", 0) == 0;
+  });
+}
+
 std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names) {
   std::map<std::string, u64> found;
   const SourceFrames& frames = process.samples.frames;

@@ -63,6 +63,12 @@ class SiteAmounts {
   std::map<std::string, u64> of_;
 };
 
+// The line of one process with most of it; empty: none is known.
+std::string site_of_most(const ProcessTrace& process, const OriginAmounts& amounts);
+
+// Whether PyTorch made some of the process's calls, as far as its operations are known: advice may then speak its language.
+bool uses_pytorch(const ProcessTrace& process);
+
 // Where workers were found while a device waited for what their parent does; most first. Only lines of the program's own.
 std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNames& names);
 

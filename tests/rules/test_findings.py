@@ -25,6 +25,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'launch-bound': PLANTED,
     'short-kernels': ('DeviceFindings.LaunchBoundAndShortKernels', PLANTED[1]),
     'needless-synchronization': PLANTED,
+    'result-waits': PLANTED,
     'polling': PLANTED,
     'synchronous-memsets': PLANTED,
     'exposed-copies': PLANTED,

@@ -79,6 +79,21 @@ const Pair kPairs[] = {
          p.sleep(10 * kUs);
        }
      }},
+    {"a result of four bytes, read in each step", "result-waits",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, 150 * kUs), p.copy_to_host(4, MemoryKind::Pinned, true);
+         if (planted) p.wait();
+         p.sleep(90 * kUs);
+       }
+     }},
+    {"a result that a synchronous copy reads in each step", "result-waits",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, 150 * kUs), p.copy_to_host(8, MemoryKind::Pinned, !planted);
+         p.sleep(90 * kUs);
+       }
+     }},
     {"an event that is asked once in a while", "polling",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 40; ++i) {
@@ -276,6 +291,18 @@ const Pair kInnocent[] = {
      [](Planted& p, bool) {
        p.ask_device_pointer();
        for (int i = 0; i < 60; ++i) p.run(kCall, 80 * kUs), p.wait(), p.sleep(40 * kUs);
+     }},
+    {"a result that is read while the device has more to do", "result-waits",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, 150 * kUs, 0, Planted::kStream + 1), p.run(kCall, 200 * kUs);
+         p.copy_to_host(4, MemoryKind::Pinned, true, Planted::kStream + 1);
+         p.wait(Planted::kStream + 1);
+       }
+     }},
+    {"large results, which somebody must look at", "result-waits",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 150 * kUs), fetch(p), p.sleep(90 * kUs);
      }},
     {"managed memory", "needless-synchronization",
      [](Planted& p, bool) {
