@@ -111,11 +111,12 @@ std::string views_of(const std::string& folder) {
 
 int ask(const std::string& folder, const std::string& form, const std::string& query) {
   const char* mode = form == "csv" ? "-csv" : form == "json" ? "-json" : "-box";
-  const int by_program = run_program({"duckdb", "-batch", "-bail", mode, "-c", views_of(folder) + query});
-  if (by_program != kNotStarted) return by_program == 0 ? kOk : kRuntimeError;
-  const std::string own = find_places().program;
-  for (const std::string& python :
-       {own.substr(0, own.find_last_of('/') + 1) + "python3", std::string("python3"), std::string("python")}) {
+  const std::string program = find_places().program, own = program.substr(0, program.find_last_of('/') + 1);
+  for (const std::string& duckdb : {own + "../libexec/gputrace/duckdb", std::string("duckdb")}) {
+    const int code = run_program({duckdb, "-batch", "-bail", mode, "-c", views_of(folder) + query});
+    if (code != kNotStarted) return code == 0 ? kOk : kRuntimeError;
+  }
+  for (const std::string& python : {own + "python3", std::string("python3"), std::string("python")}) {
     const int code = run_program({python, "-c", kPython, folder, form, query});
     if (code != kNotStarted && code != kNoModule) return code == 0 ? kOk : kRuntimeError;
   }
