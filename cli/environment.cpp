@@ -61,10 +61,16 @@ std::optional<std::string> check_capture(const std::string& value) {
 std::optional<std::string> check_collect(const std::string& list) {
   std::optional<std::string> wrong;
   collect::parts_of(list.c_str(), [&](const char* name, u64 length) {
+    if (wrong) return;
     std::vector<std::string> names = {"all"};
-    for (const collect::Part& part : collect::kParts) names.emplace_back(part.name);
+    std::string list_of_names = "all";
+    for (const collect::Part& part : collect::kParts) {
+      if ((part.bit & collect::kBuilt) == 0) continue;
+      names.emplace_back(part.name);
+      list_of_names += std::string(", ") + part.name;
+    }
     const std::string word(name, length);
-    if (!wrong) wrong = "--collect: '" + word + "' cannot be collected" + did_you_mean(word, names);
+    wrong = "--collect: '" + word + "' is none of " + list_of_names + did_you_mean(word, names);
   });
   return wrong;
 }

@@ -157,6 +157,11 @@ Recovered recover_ring(const std::string& ring, const std::string& trace, const 
     result.error = ring + ": " + std::strerror(errno);
     return result;
   }
+  struct stat about;
+  if (::fstat(file.get(), &about) == 0 && about.st_size == 0) {
+    result.error = ring + " is empty: its program died before it recorded anything; the file may be deleted";
+    return result;
+  }
   auto segment = SegmentView::map(file.get());
   if (!segment) {
     result.error = ring + " " + segment.error();

@@ -137,8 +137,9 @@ TimelineFacts Timeline::finish() {
 }
 
 u64 Timeline::things() const {
-  return facts_.kernels.size() + activity_.streams.size() + facts_.library.rows.size() + facts_.library.uses.size() +
-         facts_.library.communicators.size();
+  // A stream is rows in four reports, and keeps what it waited for.
+  return facts_.kernels.size() + 2 * activity_.streams.size() + facts_.library.rows.size() +
+         facts_.library.uses.size() + facts_.library.communicators.size();
 }
 
 // A run of which more than one operation in a hundred is missing is not that run.

@@ -189,7 +189,7 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   if (allow_shared) variables.emplace_back("GPUTRACE_ALLOW_SHARED_DIR", "1");
   const RunNotes notes;
   variables.emplace_back("GPUTRACE_RUN_NOTES", notes.path());
-  if (!globals.quiet) say("writing to " + output.shown);
+  if (!globals.quiet && !target.path.empty()) say("writing to " + output.shown);
 
   const Ending ending = launch(command, variables);
   if (ending.pid) notes.ended(ending.pid, ending.status);

@@ -179,14 +179,15 @@ def main():
         write_page()
         return 0
     level = 'release' if options.release else 'full' if options.full else 'quick'
-    kept, bad = results(), False
+    bad = False
     for name in options.rows or table:
         if 'none' in table[name]:
             if options.rows:
                 print(f"{name}: no test: {table[name]['none']}")
             continue
-        kept[name] = run_row(name, table[name], level)
-        bad = bad or kept[name]['outcome'] == 'failed'
+        result = run_row(name, table[name], level)
+        bad = bad or result['outcome'] == 'failed'
+        kept = {**results(), name: result}  # other rows may run beside this one
         with open(RESULTS, 'w', encoding='utf-8') as file:
             json.dump(dict(sorted(kept.items(), key=lambda item: int(item[0][1:]))), file, indent=1)
             file.write('\n')

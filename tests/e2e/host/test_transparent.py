@@ -150,10 +150,10 @@ def test_run_into_tee_ends():
 def test_run_says_126_and_127():
     with open(scratch('plain'), 'w', encoding='ascii') as file:
         file.write('not executable')
-    check_equal(gputrace('run', '--', scratch('plain'), rc=None)[0], 126, 'not executable')
-    code, out, err = gputrace('run', '--', 'no-such-program-anywhere', rc=None)
-    check_equal((code, out), (127, ''), 'not found')
-    check('no-such-program-anywhere' in err, 'it is named', err)
+    for command, wanted, reason in ((scratch('plain'), 126, 'Permission denied'), ('/tmp', 126, 'Permission denied'), ('no-such-program-anywhere', 127, 'No such file or directory'),
+                                    ('./no-such-program', 127, 'No such file or directory')):
+        code, out, err = gputrace('run', '--', command, rc=None)
+        check_equal((code, out, err), (wanted, '', f'gputrace: error: {command}: {reason}\n'), 'one line, and nothing of what was not done')
     check_equal(gputrace('run', '--no-such-option', '--', 'true', rc=None)[0], 125, 'our own usage')
     check_equal(gputrace('run', '--', rc=None)[0], 125, 'no command')
 

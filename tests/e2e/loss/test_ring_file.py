@@ -118,6 +118,25 @@ def test_where_no_file_can_be():
         forget_run()
 
 
+def test_what_is_no_ring():
+    os.mkdir(scratch('odd'))
+    for name, content, code, words in (('gputrace-1-aa.ring', b'', 1, 'is empty: '), ('gputrace-2-bb.ring', os.urandom(1 << 20), 1, 'is no segment of gputrace'),
+                                       ('notes.txt', b'hello', 1, 'has a size that makes no sense'), ('missing.ring', None, 3, 'No such file or directory')):
+        path = scratch('odd', name)
+        if content is not None:
+            with open(path, 'wb') as file:
+                file.write(content)
+        for paths in ([path], [scratch('odd')] if name.endswith('.ring') and content is not None else [path]):
+            got, out, err = gputrace('recover', *paths, rc=None)
+            check_equal((got, out), (code, ''), f'{name}: exit code')
+            check(err.startswith(f'gputrace: error: {path}') and words in err and err.count('\n') == 1, f'{name}: one line', err)
+        if content is not None:
+            with open(path, 'rb') as file:
+                check(file.read() == content, f'{name}: left as it is')
+            os.unlink(path)
+    check_equal(gputrace('recover', '--bad', rc=None)[0], 2, 'an option that there is not')
+
+
 def container(*command, env):
     """The command as the first process of a PID namespace."""
     done = finish(start(['unshare', '-fp', '--mount-proc', *command], env), 60)
