@@ -1,0 +1,149 @@
+"""Planted causes in real PyTorch loops: the first finding names the cause and the line, and says what mending it brings.
+
+    GT_BUILD=DIR python3 tests/frameworks/planted.py [--quick] [--write FILE] [CAUSE...]
+
+Each cause runs planted and mended, untraced, three times each, and planted again under the library, on the simulated GPU. The gain that is told stands beside
+what the mended program takes less, both as shares of the planted one's time. That wants an idle machine; `--quick` runs the traced one alone and looks at cause
+and line."""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'e2e'))
+from artefacts import places  # noqa: E402
+from processes import environment  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.path.join(HERE, 'pytorch', 'planted.py')
+PYTHON = os.path.join(HERE, '..', '..', 'build', 'frameworks', 'pytorch', 'bin', 'python')
+# The host could keep ahead; where the cause is a wait, much more so: what it does then while the device has nothing is what the wait costs.
+KERNELS, LONG_KERNELS = 'gemm=300us', 'gemm=4ms'
+WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu'}
+LIBRARIES = ('libcuda.so.1 libcudart.so.13 libcupti.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libcufft.so.12 libcusolver.so.12 '
+             'libcusparse.so.12 libcurand.so.10 libnvidia-ml.so.1').split()
+# cause: findings that name it
+READS = {'result-waits'}
+WORK = {'idle-gaps'}
+LAUNCHES = {'short-kernels', 'launch-bound', 'graph-candidates'}
+CAUSES = {
+    'slow-data-set': {'input-bound'},
+    'slow-worker': {'input-bound'},
+    'slow-collate': {'input-bound'},
+    'slow-read': {'input-bound'},
+    'item': READS,
+    'condition': READS,
+    'print': READS,
+    'float': READS,
+    'tolist': READS,
+    'nan-check': READS,
+    'synchronize': {'needless-synchronization'},
+    'stream-wait': {'needless-synchronization'},
+    'event-wait': {'needless-synchronization'},
+    'pageable-copy': {'pageable-async-copies'},
+    'to-cpu': {'synchronous-copies', 'pageable-async-copies'},
+    'empty-cache': {'allocation-in-loop'},
+    'tokenizing': WORK,
+    'garbage': WORK,
+    'sleep': WORK,
+    'lists': WORK,
+    'host-product': WORK,
+    'logging': WORK,
+    'checkpoint': {'idle-gaps', 'synchronous-copies', 'pageable-async-copies'},
+    'small-kernels': LAUNCHES,
+    'unfused-optimizer': LAUNCHES,
+}
+
+
+def lines_of(cause):
+    """The lines that are to blame: 'planted.py:N'."""
+    with open(PROGRAM, encoding='utf-8') as file:
+        return {f'planted.py:{number}' for number, line in enumerate(file, 1)
+                if cause in line.partition('  # ')[2].split()}
+
+
+def run(cause, how, env):
+    done = subprocess.run([PYTHON, PROGRAM, cause, how], env=env, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f'{cause} {how}: {done.returncode}\n{done.stderr[-2000:]}')
+    return float(done.stdout.split()[-1])
+
+
+def gained(cause, plain):
+    """What the mended program takes less, as a share of the planted one's time."""
+    times = {how: statistics.median(run(cause, how, plain) for _ in range(3)) for how in ('planted', 'mended')}
+    return 1 - times['mended'] / times['planted']
+
+
+def judge(cause, folder, quick):
+    simulated = ' '.join(os.path.join(places.simgpu, name) for name in LIBRARIES)
+    kernels = LONG_KERNELS if cause in WAITS else KERNELS
+    brought = None if quick else gained(cause, environment(LD_PRELOAD=simulated, SIMGPU_KERNEL_TIME=kernels))
+    output = os.path.join(folder, cause)
+    run(cause, 'planted', environment(LD_PRELOAD=f'{places.library} {simulated}', SIMGPU_KERNEL_TIME=kernels, GPUTRACE_OUTPUT=output))
+    report = subprocess.run([places.gputrace, 'report', output, '--json'], capture_output=True, text=True, check=True, timeout=120)
+    report = json.loads(report.stdout)
+    steps = next(row['value'] for row in report['sections']['overview']['rows'] if row['metric'] == 'step_mean_ns')
+    return brought, steps, report['findings']
+
+
+def row_of(cause, brought, step, findings):
+    brought = '-' if brought is None else f'{brought:.0%}'
+    if not findings:
+        return cause, 'nothing', '', '', brought, ['no finding']
+    first = findings[0]
+    site = (first.get('site') or '').split(' ')[0]
+    gain = first.get('gain_ns_per_step')
+    wrong = []
+    if first['id'] not in CAUSES[cause]:
+        others = [finding['id'] for finding in findings if finding['id'] in CAUSES[cause]]
+        wrong.append('told later: ' + ', '.join(others) if others else 'not told')
+    if site not in lines_of(cause):
+        wrong.append('another line')
+    return cause, first['id'], site, f'{gain / step:.0%}' if gain and step else '-', brought, wrong
+
+
+METHOD = """# Causes planted in real loops
+
+Made by `./dev frameworks planted --write docs/planted.md`: one PyTorch loop (`tests/frameworks/pytorch/planted.py`) with one thing wrong, on the simulated GPU, with
+the default collection. First finding and line are those of `gputrace report`; told: the finding's gain, as a share of the step; true: what the mended program
+takes less, untraced, as a share of the planted one's time (medians of three runs each, on an otherwise idle machine).
+
+"""
+
+
+def table(rows):
+    lines = [f'| {"cause":<18} | {"first finding":<24} | {"line":<15} | {"told":>5} | {"true":>5} | |',
+             f'|{"-" * 20}|{"-" * 26}|{"-" * 17}|{"-" * 6}:|{"-" * 6}:|---|']
+    for *cells, wrong in rows:
+        lines.append(f'| {cells[0]:<18} | {cells[1]:<24} | {cells[2]:<15} | {cells[3]:>5} | {cells[4]:>5} | {"; ".join(wrong)} |')
+    named = sum(not row[-1] for row in rows)
+    return '\n'.join(lines) + f'\n\n{named} of {len(rows)} name cause and line.\n'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('--quick', action='store_true', help='no gains of mended programs')
+    parser.add_argument('--write', metavar='FILE', help='the table, with what it means, into FILE')
+    parser.add_argument('causes', nargs='*', metavar='CAUSE', help='one of ' + ' '.join(CAUSES))
+    asked = parser.parse_args()
+    chosen = asked.causes or list(CAUSES)
+    if unknown := set(chosen) - set(CAUSES):
+        parser.error(f'no such cause: {", ".join(sorted(unknown))}')
+    rows = []
+    with tempfile.TemporaryDirectory(prefix='gputrace-planted-') as folder:
+        for cause in chosen:
+            rows.append(row_of(cause, *judge(cause, folder, asked.quick)))
+            print(f'{len(rows)}/{len(chosen)} {cause}: {"; ".join(rows[-1][-1]) or "named"}', file=sys.stderr, flush=True)
+    print(table(rows))
+    if asked.write:
+        with open(asked.write, 'w', encoding='utf-8') as file:
+            file.write(METHOD + table(rows))
+    return 1 if any(row[-1] for row in rows) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

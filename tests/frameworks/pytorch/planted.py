@@ -1,0 +1,179 @@
+"""A training loop with one known thing wrong, and the same loop without it.
+
+    python planted.py CAUSE (planted | mended) [STEPS]
+
+The line that is to blame ends with `# CAUSE`. Prints the seconds that the loop took after its first steps."""
+import gc
+import io
+import json
+import os
+import sys
+import time
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset, default_collate
+
+cause, planted = sys.argv[1], sys.argv[2] == 'planted'
+steps = int(sys.argv[3]) if len(sys.argv) > 3 else 60
+WARM_UP = 10
+WIDTH, BATCH = 256, 32
+# What waits: work of the host follows, which could be done beside the device's.
+WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu'}
+
+
+def is_on(name):
+    return planted and cause == name
+
+
+def work(length):
+    """That much computing, on the processor."""
+    total, end = 0, time.thread_time() + length
+    while time.thread_time() < end:  # slow-data-set slow-worker tokenizing slow-collate
+        total += sum(range(200))  # slow-data-set slow-worker tokenizing slow-collate
+    return total
+
+
+class Data(Dataset):
+    def __len__(self):
+        return BATCH * steps
+
+    def __getitem__(self, index):
+        if is_on('slow-data-set') or is_on('slow-worker'):
+            work(0.0006)  # slow-data-set slow-worker
+        if is_on('slow-read'):
+            time.sleep(0.0006)  # slow-read
+        return torch.ones(WIDTH), index % 10
+
+
+def collate(items):
+    if is_on('slow-collate'):
+        work(0.02)  # slow-collate
+    return default_collate(items)
+
+
+def batches():
+    workers = 1 if cause == 'slow-worker' else 0
+    if cause in ('slow-data-set', 'slow-worker', 'slow-collate', 'slow-read'):
+        yield from DataLoader(Data(), batch_size=BATCH, num_workers=workers, collate_fn=collate)
+        return
+    x, y = torch.ones(BATCH, WIDTH), torch.zeros(BATCH, dtype=torch.long)
+    for _ in range(steps):
+        yield x, y
+
+
+torch.manual_seed(0)
+torch.set_float32_matmul_precision('high')  # else that is the first thing to say of products in fp32
+deep = [layer for _ in range(20 if cause == 'unfused-optimizer' else 0) for layer in (nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU())]
+model = nn.Sequential(*deep, nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(),
+                      nn.Linear(WIDTH, 16, bias=False)).cuda()
+parameters = list(model.parameters())
+optimizer = torch.optim.AdamW(parameters, foreach=not is_on('unfused-optimizer'))
+loss_of = nn.CrossEntropyLoss()
+large = torch.ones(16 << 20)
+large_pinned = large.pin_memory()
+on_device = torch.empty_like(large, device='cuda')
+logits_pinned = torch.empty(BATCH, 16).pin_memory()
+on_host = torch.ones(700, 700)
+small = [torch.ones(16, device='cuda') for _ in range(400)]
+kept, texts = [], ['a sentence of some words to be cut'] * 40
+
+
+def tokenize():
+    for text in texts:
+        work(0.0004)  # tokenizing
+        text.split()
+
+
+def wait_for_result(step, loss, logits):
+    if is_on('item'):
+        if loss.item() > 1e9:  # item
+            raise ValueError
+    if is_on('condition'):
+        if loss > 1e9:  # condition
+            raise ValueError
+    if is_on('print'):
+        print(f'{step} {loss:.3f}', file=sys.stderr)  # print
+    if is_on('float'):
+        kept.append(float(loss))  # float
+    if is_on('tolist'):
+        kept[:] = logits[0, :8].tolist()  # tolist
+    if cause == 'to-cpu':
+        if planted:
+            kept[:] = [logits.cpu()]  # to-cpu
+        else:
+            logits_pinned.copy_(logits, non_blocking=True)
+    if is_on('nan-check'):
+        if torch.isnan(logits).any():  # nan-check
+            raise ValueError
+
+
+def wait_for_nothing():
+    if is_on('synchronize'):
+        torch.cuda.synchronize()  # synchronize
+    if is_on('stream-wait'):
+        torch.cuda.current_stream().synchronize()  # stream-wait
+    if is_on('event-wait'):
+        event = torch.cuda.Event()
+        event.record()
+        event.synchronize()  # event-wait
+
+
+def copy_and_allocate():
+    if cause == 'pageable-copy':
+        on_device.copy_(large if planted else large_pinned, non_blocking=True)  # pageable-copy
+    if is_on('empty-cache'):
+        kept[:] = [torch.empty(8 << 20, device='cuda') for _ in range(4)]
+        kept.clear()
+        torch.cuda.empty_cache()  # empty-cache
+
+
+def work_on_the_host(step):
+    if is_on('tokenizing'):
+        tokenize()
+    if is_on('garbage'):
+        gc.collect()  # garbage
+    if is_on('sleep'):
+        time.sleep(0.015)  # sleep
+    if is_on('lists'):
+        torch.tensor([[float(k) for k in range(256)] for _ in range(256)])  # lists
+    if is_on('host-product'):
+        on_host @ on_host  # host-product
+    if is_on('logging'):
+        with open(os.devnull, 'w', encoding='utf-8') as log:
+            json.dump([{'step': step, 'k': k} for k in range(8000)], log)  # logging
+    if is_on('checkpoint') and step % 5 == 0:
+        torch.save(list(parameters) * 300, io.BytesIO())  # checkpoint
+
+
+def launch_much():
+    if is_on('small-kernels'):
+        for each in small:
+            each.add_(1)  # small-kernels
+    elif cause == 'small-kernels':
+        torch._foreach_add_(small, 1)
+
+
+def plant(step, loss, logits):
+    wait_for_result(step, loss, logits)
+    wait_for_nothing()
+    if cause in WAITS:
+        work(0.004)
+    copy_and_allocate()
+    work_on_the_host(step)
+    launch_much()
+
+
+begin = 0.0
+for step, (x, y) in enumerate(batches()):
+    if step == WARM_UP:
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+    optimizer.zero_grad()
+    logits = model(x.cuda(non_blocking=True))
+    loss = loss_of(logits, y.cuda(non_blocking=True))
+    loss.backward()
+    optimizer.step()  # unfused-optimizer
+    plant(step, loss, logits.detach())
+torch.cuda.synchronize()
+print(time.perf_counter() - begin)
