@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "analysis/words/human.h"
-#include "cli/output.h"
+#include "cli/options.h"
 
 namespace gputrace {
 
