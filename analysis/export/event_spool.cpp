@@ -9,7 +9,7 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kReadAt = 64u << 10;
+constexpr std::size_t kReadAt = 16u << 10;
 
 }  // namespace
 
@@ -27,6 +27,7 @@ void EventSpool::add(u32 number, const SpooledEvent& event) {
   line.held.append(reinterpret_cast<const char*>(&head), sizeof head);
   line.held.append(event.bytes);
   held_ += sizeof head + event.bytes.size() + sizeof(u32);
+  if (line.held.size() > kRun) write_run(line);
   if (held_ > kHeld) write_largest();
 }
 

@@ -21,7 +21,7 @@ struct SpooledEvent {
 
 class EventSpool {
  public:
-  static constexpr std::size_t kHeld = 16u << 20;
+  static constexpr std::size_t kHeld = 16u << 20, kRun = 512u << 10;  // kRun: of one line
 
   // `path`: a file that is made, in a folder that is there.
   explicit EventSpool(const std::string& path);

@@ -161,9 +161,10 @@ def test_steps_are_xprofs_steps():
     for row, ours_ in zip(rows_of(graph), steps):
         check(6_500_000 < row['stepTimeMs'] * 1e6 <= ours_['duration_ns'] + 1, 'its step: from the first launch in it', row, ours_)
         check(6_500_000 <= row['deviceComputeTimeMs'] * 1e6 < 6_520_000, 'three of 2 ms and one of 500 us', row)
-    check_equal([row['stepnum'] for row in rows_of(graph)], [str(row['step']) for row in steps], 'its steps')
+    numbers = [row['stepnum'] for row in rows_of(graph)]
+    check(len(numbers) >= 10 and numbers == [str(row['step']) for row in steps[:len(numbers)]], 'its steps: the first ones, where it leaves some out', numbers)
     shown = collections.Counter(event['name'] for event in viewer['traceEvents'] if event.get('ph') == 'X')
-    check_equal((shown['step'] - len(steps), shown['reduce']), (36, 12), 'kernels in its trace viewer (steps are called step, too)')
+    check_equal((shown['step'], shown['reduce']), (36, 12), 'kernels in its trace viewer')
 
 
 main()
