@@ -88,9 +88,11 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
       : idle >= kWarningShare * span ? Severity::Warning
                                      : Severity::Hint,
       "idle-causes",
-      fmt::format("device {} is idle {} of {} ({:.0f} %) in {} gaps; most of it: {}, {}", device.device,
-                  human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)), idle / span * 100,
-                  human_count(device.gaps), idle_cause_name(cause), human_nanos(static_cast<Nanos>(most))),
+      fmt::format(
+          "device {} is idle {} of {} ({:.0f} %{}) in {} gaps; most of it: {}, {}", device.device,
+          human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)), idle / span * 100,
+          profiler ? fmt::format(", without {} that tracing took", human_nanos(static_cast<Nanos>(profiler))) : "",
+          human_count(device.gaps), idle_cause_name(cause), human_nanos(static_cast<Nanos>(most))),
       fix_of(cause),
       {{"device", static_cast<i64>(device.device)},
        {"idle_ns", number(static_cast<u64>(idle))},

@@ -110,10 +110,8 @@ class Screen {
       return;
     }
     std::string words;
-    double idle = 0;
     for (const TimePart& part : parts) {
       const std::string name = part.name;
-      if (name == "idle") idle = part.share;
       if (part.share <= 0 && name != "compute" && name != "idle") continue;
       words += (words.empty() ? "" : "   ") + name + " " + percent(part.share);
     }
@@ -121,13 +119,13 @@ class Screen {
     words += "   of " + human_duration(std::get<i64>(metric_of(report_, "device_span_ns").value));
     if (devices && *devices > 1) words += fmt::format(" on {:.0f} devices, summed", *devices);
     line("Device", bar(parts) + words);
-    idle_causes(idle);
+    idle_causes();
   }
 
-  void idle_causes(double idle) {
+  void idle_causes() {
     constexpr std::size_t kCauses = 4;
     constexpr double kLeast = 0.0005;
-    const auto causes = idle_parts(report_, idle);
+    const auto causes = idle_parts(report_);
     std::string words;
     double rest = 0;
     std::size_t shown = 0;
@@ -146,9 +144,9 @@ class Screen {
   // Cells by largest remainder, so that they are kBar in all.
   std::string bar(const std::vector<TimePart>& parts) const {
     if (!style_.bars || width_ < 90) return "";
-    static constexpr const char* kFull[] = {"█", "▓", "▒", "░", "?"};
-    static constexpr const char* kPlain[] = {"#", "=", "-", ".", "?"};
-    static constexpr const char* kColors[] = {"32", "36", "34", "33", "31"};
+    static constexpr const char* kFull[] = {"█", "▓", "▒", "░", "·", "?"};
+    static constexpr const char* kPlain[] = {"#", "=", "-", ".", ":", "?"};
+    static constexpr const char* kColors[] = {"32", "36", "34", "33", "35", "31"};
     std::vector<std::size_t> cells(parts.size());
     std::vector<std::pair<double, std::size_t>> rests;
     std::size_t used = 0;

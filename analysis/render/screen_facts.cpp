@@ -147,6 +147,20 @@ void order(Heaviest& found, std::size_t most) {
   if (found.rows.size() > most) found.rows.resize(most);
 }
 
+constexpr const char* kTracing = "profiler";  // the cause, in the table's word
+
+// Shares of the span: each cause of idle time, tracing's among them.
+std::vector<std::pair<std::string, double>> all_idle_parts(const Report& report, double span) {
+  const double idle = number_of(metric_of(report, "idle_ns").value).value_or(0) / span;
+  std::vector<std::pair<std::string, double>> parts;
+  const Table* causes = report.table("idle-causes");
+  for (std::size_t i = 0; causes && i < causes->rows.size(); ++i) {
+    const auto share = number_of(cell_of(*causes, causes->rows[i], "share"));
+    if (share) parts.emplace_back(text_of(cell_of(*causes, causes->rows[i], "cause")), *share * idle);
+  }
+  return parts;
+}
+
 }  // namespace
 
 Metric metric_of(const Report& report, const char* name) {
@@ -186,21 +200,26 @@ std::vector<std::string> headline(const Report& report) {
 std::vector<TimePart> device_time_parts(const Report& report) {
   const auto span = number_of(metric_of(report, "device_span_ns").value);
   if (!span || *span <= 0) return {};
+  double traced = 0;
+  for (const auto& [cause, share] : all_idle_parts(report, *span)) {
+    if (cause == kTracing) traced += share;
+  }
   std::vector<TimePart> parts;
   for (const auto& [name, metric] :
        {std::pair{"compute", "compute_ns"}, std::pair{"collectives", "exposed_collective_ns"},
         std::pair{"copies", "exposed_copy_ns"}, std::pair{"idle", "idle_ns"}, std::pair{"unknown", "unknown_ns"}})
     parts.push_back({name, number_of(metric_of(report, metric).value).value_or(0) / *span});
+  TimePart& idle = parts[3];
+  idle.share = std::max(0.0, idle.share - traced);
+  parts.insert(parts.begin() + 4, {"tracing", traced});
   return parts;
 }
 
-std::vector<std::pair<std::string, double>> idle_parts(const Report& report, double idle_share) {
-  std::vector<std::pair<std::string, double>> parts;
-  const Table* causes = report.table("idle-causes");
-  for (std::size_t i = 0; causes && i < causes->rows.size(); ++i) {
-    const auto share = number_of(cell_of(*causes, causes->rows[i], "share"));
-    if (share) parts.emplace_back(text_of(cell_of(*causes, causes->rows[i], "cause")), *share * idle_share);
-  }
+std::vector<std::pair<std::string, double>> idle_parts(const Report& report) {
+  const auto span = number_of(metric_of(report, "device_span_ns").value);
+  if (!span || *span <= 0) return {};
+  auto parts = all_idle_parts(report, *span);
+  std::erase_if(parts, [](const auto& part) { return part.first == kTracing; });
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   return parts;
 }

@@ -22,15 +22,16 @@ std::string human_duration(Nanos nanos);
 // "train.py · 8 processes on 2 hosts · 8 x NVIDIA H100 · CUDA 13.0 · 4 min 12 s", its parts.
 std::vector<std::string> headline(const Report& report);
 
-// Where the devices' time went, in the order in which it is shown; shares of the span, which sum to 1.
+// Where the devices' time went, in the order in which it is shown; shares of the span, which sum to 1. Idle is what the program is to blame
+// for, as findings have it: what tracing itself held up is a part of its own.
 struct TimePart {
   const char* name;
   double share;
 };
 std::vector<TimePart> device_time_parts(const Report& report);
 
-// Why they were idle: "host 89.6 %", shares of the span, largest first.
-std::vector<std::pair<std::string, double>> idle_parts(const Report& report, double idle_share);
+// Why they were idle, but for tracing: "host 89.6 %", shares of the span, largest first.
+std::vector<std::pair<std::string, double>> idle_parts(const Report& report);
 
 // What the devices did most: operations of a framework where those account for most of the device's time, else kernels,
 // each name once.

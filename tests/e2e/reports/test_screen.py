@@ -64,7 +64,15 @@ def test_the_numbers_are_those_of_the_json():
         share = float(re.search(name + r' ([0-9.]+) %', device)[1])
         check(abs(share - 100 * metrics[metric] / metrics['device_span_ns']) <= 0.05, name, share, metrics)
     idle = next(line for line in text.splitlines() if line.startswith('Idle'))
-    for row in said['sections']['idle-causes']['rows'][:3]:
+    rows_of_idle = said['sections']['idle-causes']['rows']
+    traced_ns = sum(row['total_ns'] for row in rows_of_idle if row['cause'] == 'profiler')
+    share = float(re.search(r'idle ([0-9.]+) %', device)[1])
+    check(abs(share - 100 * (metrics['idle_ns'] - traced_ns) / metrics['device_span_ns']) <= 0.5, 'idle, without what tracing took', share, metrics, traced_ns)
+    check(('tracing' in device) == (traced_ns > 0), 'which is a part of its own', device, traced_ns)
+    finding = next((one for one in said['findings'] if one['id'] == 'idle-gaps'), None)
+    if finding:
+        check(abs(share - 100 * finding['evidence']['share']) <= 0.5, 'the same as the finding has', share, finding)
+    for row in [row for row in rows_of_idle if row['cause'] != 'profiler'][:3]:
         share = float(re.search(row['cause'] + r' ([0-9.]+) %', idle)[1])
         check(abs(share - 100 * row['share'] * metrics['idle_ns'] / metrics['device_span_ns']) <= 0.5, row['cause'], share, row)
     # The heaviest five: by name, whatever their shape.
