@@ -45,8 +45,15 @@ void EventStrip::add(Nanos begin, Nanos end) {
   }
 }
 
-EventLog::EventLog(const LoadedRun& run, std::size_t most)
-    : run_(run), devices_(run), origin_(run.origin.value_or(run.wall_begin)) {
+EventLog::EventLog(const LoadedRun& run, std::size_t most, std::optional<std::pair<Nanos, Nanos>> window)
+    : run_(run),
+      devices_(run),
+      origin_(run.origin.value_or(run.wall_begin)),
+      middle_(window ? window->first + (window->second - window->first) / 2
+                     : run.wall_begin - origin_ + (run.wall_end - run.wall_begin) / 2) {
+  if (window) {
+    for (EventSide* side : {&host_, &device_}) side->begin = window->first, side->end = window->second;
+  }
   host_.most = most / 3 * 2;  // a call or two for each operation
   device_.most = most / 3;
 }
@@ -68,12 +75,11 @@ void EventLog::add_outside(EventSide& side, const LoggedEvent& event) {
   }
 }
 
-// Half as wide, around the middle of the run; at first half of that.
+// Half as wide, around its middle; at first half of the run.
 void EventLog::narrow(EventSide& side) {
   const Nanos length = run_.wall_end - run_.wall_begin;
-  const Nanos middle = run_.wall_begin - origin_ + length / 2;
   const Nanos half = side.whole() ? length / 4 : (side.end - side.begin) / 4;
-  side.begin = middle - half, side.end = middle + half;
+  side.begin = middle_ - half, side.end = middle_ + half;
   const auto kept = std::partition(side.inside.begin(), side.inside.end(), [&](const LoggedEvent& one) {
     return one.begin >= side.begin && one.begin < side.end;
   });

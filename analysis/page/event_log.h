@@ -67,8 +67,8 @@ class EventLog : public EventSink {
     std::string text, kind, whole, detail;
   };
 
-  // Keeps `most` events of the run, which must outlive it.
-  EventLog(const LoadedRun& run, std::size_t most);
+  // Keeps `most` events of the run, which must outlive it. `window`: of that time all of them, where they are not too many.
+  EventLog(const LoadedRun& run, std::size_t most, std::optional<std::pair<Nanos, Nanos>> window = {});
 
   void begin(const ExportProcess& process) override;
   void ran(const DeviceSlice& slice) override;
@@ -94,6 +94,7 @@ class EventLog : public EventSink {
   const LoadedRun& run_;
   const DeviceMap devices_;
   const Nanos origin_;
+  const Nanos middle_;  // around which a window becomes narrower
   EventSide host_, device_;
   std::vector<Track> tracks_;
   std::vector<Name> names_;

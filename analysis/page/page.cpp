@@ -36,7 +36,7 @@ const char* hint_name(Hint hint) {
 }
 
 // What the JSON for programs does not say and a page needs.
-std::string page_info(const Report& report, std::string_view version) {
+std::string page_info(const Report& report, std::string_view version, bool served) {
   Json hints = Json::object(), sort = Json::object();
   for (const Table& table : report.tables) {
     Json of_table = Json::object();
@@ -46,10 +46,11 @@ std::string page_info(const Report& report, std::string_view version) {
     if (!of_table.empty()) hints[table.section] = std::move(of_table);
     if (!table.sort.empty()) sort[table.section] = table.sort;
   }
-  const Json info = {{"version", version},
-                     {"origin_ns", report.origin ? Json(*report.origin) : Json(nullptr)},
-                     {"hints", hints},
-                     {"sort", sort}};
+  Json info = {{"version", version},
+               {"origin_ns", report.origin ? Json(*report.origin) : Json(nullptr)},
+               {"hints", hints},
+               {"sort", sort}};
+  if (served) info["served"] = true;
   return info.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -67,8 +68,8 @@ std::string inert(const char* id, const std::string& json) {
 }
 
 std::string data_of(const Report& report, const PageParts& parts) {
-  std::string data =
-      inert("gputrace-report", render_json(report, -1)) + inert("gputrace-page", page_info(report, parts.version));
+  std::string data = inert("gputrace-report", render_json(report, -1)) +
+                     inert("gputrace-page", page_info(report, parts.version, parts.served));
   if (!parts.events) return data;
   return data + inert("gputrace-events", parts.events->description) + inert("gputrace-columns", parts.events->columns);
 }
@@ -118,6 +119,11 @@ std::string render_page(const Report& report, const PageParts& parts) {
   }};
   std::string document;
   std::string_view rest = parts.page;
+  constexpr std::string_view kNothing = "default-src 'none'";
+  if (const std::size_t at = rest.find(kNothing); parts.served && at != std::string_view::npos) {
+    document.append(rest.substr(0, at + kNothing.size())).append("; connect-src 'self'");
+    rest.remove_prefix(at + kNothing.size());
+  }
   for (const auto& [place, text] : places) {
     const std::size_t at = rest.find(place);
     if (at == std::string_view::npos) continue;

@@ -20,6 +20,7 @@ struct PageParts {
   std::string_view page;               // the template
   std::string_view version;            // of gputrace
   const EventBlock* events = nullptr;  // for the timeline; nullptr: the page has none
+  bool served = false;                 // it may ask who serves it for more, and nobody else
 };
 
 std::string render_page(const Report& report, const PageParts& parts);

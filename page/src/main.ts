@@ -1,14 +1,15 @@
 // The page: a list of tabs beside what the chosen one shows. The address says where one is: #kernels.
 import './style.css';
 import { chartOf } from './charts';
-import { add, h } from './dom';
+import { add, announce, h } from './dom';
 import { safe } from './format';
 import { showKernel } from './kernel';
 import { coverage, notCollected, overview } from './overview';
 import { info, numberAt, programOf, report, type Row, section } from './report';
 import { SectionTable, type TableOptions } from './table';
 import { makeTabs, type Tab, tabOfSection } from './tabs';
-import { hasEvents } from './timeline/events';
+import { events, fetchEvents, hasEvents } from './timeline/events';
+import type { Events } from './timeline/events';
 import { Timeline } from './timeline/timeline';
 
 const tabs = makeTabs(hasEvents());
@@ -41,9 +42,45 @@ function panelOf(tab: Tab): HTMLElement {
 }
 
 function makeTimeline(): Timeline {
-  timeline ??= new Timeline((place) => history.replaceState(null, '', `#${place}`));
-  (globalThis as { gputraceTimeline?: Timeline }).gputraceTimeline = timeline; // for tests and the curious
+  timeline ??= newTimeline(events());
   return timeline;
+}
+
+function newTimeline(all: Events): Timeline {
+  const made = new Timeline(all, (place) => history.replaceState(null, '', `#${place}`), info.served ? (begin, end) => void more(begin, end) : null);
+  (globalThis as { gputraceTimeline?: Timeline }).gputraceTimeline = made; // for tests and the curious
+  return made;
+}
+
+// A timeline with every event of that time takes the other's place.
+async function more(begin: number, end: number): Promise<void> {
+  const note = h('p', { class: 'note fetching' }, 'fetching the events of this time …');
+  timeline?.element.prepend(note);
+  try {
+    const fresh = newTimeline(await fetchEvents(begin, end));
+    const before = timeline;
+    timeline = fresh;
+    if (!before) return;
+    const focused = before.element.contains(document.activeElement);
+    before.element.replaceWith(fresh.element);
+    fresh.follow(before);
+    if (focused) fresh.focus();
+    announce('every event of this time is shown');
+  } catch {
+    note.textContent = 'the events of this time could not be fetched: is gputrace view still running?';
+  }
+}
+
+// Whoever serves the page ends with it: it holds a connection open.
+async function stay(): Promise<void> {
+  try {
+    const answer = await fetch('here');
+    const reader = answer.body?.getReader();
+    while (reader && !(await reader.read()).done);
+  } catch {
+    // it has ended
+  }
+  document.querySelector('footer')?.append(' · gputrace view has ended: what is shown stays, nothing more can be fetched');
 }
 
 function optionsOf(name: string): TableOptions {
@@ -93,7 +130,7 @@ function start(): void {
   const bad = !report.coverage.complete || report.coverage.dropped > 0;
   const head = h('header', {}, h('a', { class: 'brand', href: '#overview' }, 'gputrace'), h('span', { class: 'subject' }, title().replace(' · gputrace', '')),
     bad ? h('a', { class: 'badge bad', href: '#quality' }, 'incomplete') : null);
-  const foot = h('footer', {}, `gputrace ${info.version} · one file, no connection to anywhere`);
+  const foot = h('footer', {}, `gputrace ${info.version} · ${info.served ? 'served by gputrace view on this machine' : 'one file, no connection to anywhere'}`);
   document.getElementById('plain')?.remove();
   add(document.getElementById('app') as HTMLElement,
     h('a', { class: 'skip', href: '#content', click: (event: Event) => { event.preventDefault(); content.focus(); } }, 'Skip to the content'),
@@ -106,3 +143,4 @@ function start(): void {
 }
 
 start();
+if (info.served) void stay();

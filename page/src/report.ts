@@ -55,6 +55,7 @@ export interface Report {
 export type Hint = 'name' | 'kernel' | 'prose' | 'tree' | 'detail' | 'handle' | 'large';
 export interface PageInfo {
   readonly version: string;
+  readonly served?: boolean; // by `gputrace view`, which may be asked for more events
   readonly origin_ns: number | null; // instants are told from here on
   readonly hints: { readonly [section: string]: { readonly [key: string]: Hint } };
   readonly sort: { readonly [section: string]: string };

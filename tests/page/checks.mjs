@@ -195,6 +195,15 @@ const checks = {
   },
 
   // The events as the page has them, for whoever holds them against the truth.
+  // The engines of each device: prints their slices.
+  async engines(file) {
+    await withPage(file, async (page) => {
+      await open(page, 'timeline');
+      process.stdout.write(JSON.stringify(await page.evaluate(() => globalThis.gputraceTimeline.lanes.filter((lane) => lane.summed).map((lane) => ({
+        group: lane.group, label: lane.label, rows: lane.rows.length, begin: [...lane.rows[0].begin], end: [...lane.rows[0].end], summed: lane.summed,
+      })))));
+    });
+  },
   async events(file, out) {
     await withPage(file, async (page) => {
       await open(page, 'timeline');
@@ -259,12 +268,13 @@ const checks = {
       await page.mouse.down();
       await page.mouse.move(box.x + 900, box.y + 80, { steps: 3 });
       await page.mouse.up();
+      const engines = await page.evaluate(() => globalThis.gputraceTimeline.lanes.filter((lane) => lane.summed).map((lane) => lane.label));
       const sums = await page.evaluate(() => {
         const { marks, all } = globalThis.gputraceTimeline;
         const [from, to] = marks.range;
         return all.tracks.map((track) => [...track.begin].filter((begin, at) => begin < to && track.end[at] > from).length).filter((one) => one > 0).sort((a, b) => a - b);
       });
-      assert.deepEqual(await page.$$eval('.side table:first-of-type', (all) => [...all[0].querySelectorAll('tbody tr')].map((row) => Number(row.cells[1].textContent.replaceAll(',', ''))).sort((a, b) => a - b)), sums);
+      assert.deepEqual(await page.$$eval('.side table:first-of-type', (all, engines) => [...all[0].querySelectorAll('tbody tr')].filter((row) => !engines.includes(row.cells[0].textContent)).map((row) => Number(row.cells[1].textContent.replaceAll(',', ''))).sort((a, b) => a - b), engines), sums);
       await page.keyboard.press('m');
       assert.equal(await page.evaluate(() => globalThis.gputraceTimeline.marks.marked.length), 1);
       await page.keyboard.press('f');
@@ -330,6 +340,48 @@ const checks = {
       }, { scheme, width: 1280, height: 800 });
     }
   },
+};
+
+// A served page: coming near, one gets every event of what is in view; it asks nobody but its server. Prints the view and the begins of what
+// ran on devices in it.
+checks.served = async (address, instant) => {
+  const browser = await chromium.launch({ executablePath: process.env.GT_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+  try {
+    const page = await browser.newPage();
+    page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) troubles.push(`console: ${message.text()}`); });
+    page.on('pageerror', (error) => troubles.push(`error: ${error.stack ?? error.message}`));
+    const asked = [];
+    page.on('request', (request) => { asked.push(request.url()); if (!/^(data|blob):/.test(request.url()) && !request.url().startsWith(address)) troubles.push(`request: ${request.url()}`); });
+    await page.goto(`${address}#timeline`);
+    await page.waitForSelector('.timeline canvas');
+    assert.ok(await page.evaluate(() => globalThis.gputraceTimeline.all.leftOut > 0), 'more events than the page holds');
+    const whole = () => page.evaluate(() => {
+      const { all, view } = globalThis.gputraceTimeline;
+      return all.exact !== null && view.begin >= all.exact[0] && view.end <= all.exact[1];
+    });
+    await page.evaluate((at) => { // a place beside the middle, which is exact from the beginning
+      const timeline = globalThis.gputraceTimeline;
+      const middle = at - JSON.parse(document.getElementById('gputrace-page').textContent).origin_ns;
+      const half = (timeline.last - timeline.first) * 0.02;
+      timeline.show(middle - half, middle + half);
+    }, Number(instant));
+    assert.ok(!(await whole()), 'not yet');
+    for (let i = 0; i < 20 && !(await whole()); ++i) {
+      await page.waitForTimeout(700);
+      if (await whole()) break;
+      await page.focus('.timeline canvas');
+      for (let key = 0; key < 7; ++key) await page.keyboard.press('w');
+    }
+    assert.ok(await whole(), 'every event of what is in view');
+    assert.ok(asked.some((url) => url.includes('/events?from=')), 'fetched from its server');
+    process.stdout.write(JSON.stringify(await page.evaluate(() => {
+      const { all, view } = globalThis.gputraceTimeline;
+      const began = all.tracks.filter((track) => track.kind === 'stream').flatMap((track) => [...track.begin]).filter((at) => at >= view.begin && at <= view.end);
+      return { origin: JSON.parse(document.getElementById('gputrace-page').textContent).origin_ns, begin: view.begin, end: view.end, began };
+    })));
+  } finally {
+    await browser.close();
+  }
 };
 
 const [name, ...given] = process.argv.slice(2);

@@ -46,7 +46,7 @@ ROOMS = {
         'route': {'', 'hot', 'lookup', 'settings', 'device', 'library'},
         'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'library', 'nvtx', 'ops', 'python', 'record'},
     },
-    'cli': {'': set(), 'read': {''}, 'run': {''}, 'documents': {''}},
+    'cli': {'': set(), 'read': {''}, 'view': {'', 'read'}, 'run': {''}, 'documents': {''}},
     'analysis': {
         'table': set(),
         'names': set(),

@@ -76,15 +76,29 @@ export const hasEvents = (): boolean => document.getElementById('gputrace-events
 let read: Events | null = null;
 
 export function events(): Events {
-  read ??= readEvents();
+  read ??= embeddedEvents();
   return read;
 }
 
-function readEvents(): Events {
-  const described = JSON.parse(embedded('gputrace-events') ?? 'null') as Described;
+// Those of a served page, with every one that begins in this time (where that are too many: around its middle). From then on they are the
+// page's events.
+export async function fetchEvents(begin: number, end: number): Promise<Events> {
+  const answer = await fetch(`events?from=${Math.floor(begin)}&to=${Math.ceil(end)}`);
+  if (!answer.ok) throw new Error(`${answer.status} ${answer.statusText}`);
+  const said = (await answer.json()) as { readonly events: Described; readonly columns: string };
+  read = readEvents(said.events, said.columns);
+  return read;
+}
+
+function embeddedEvents(): Events {
   const columns = document.getElementById('gputrace-columns');
-  const bytes = fromBase64(columns?.textContent ?? '');
+  const text = columns?.textContent ?? '';
   columns?.remove(); // read once; a copy of the text is memory for nothing
+  return readEvents(JSON.parse(embedded('gputrace-events') ?? 'null') as Described, text);
+}
+
+function readEvents(described: Described, columns: string): Events {
+  const bytes = fromBase64(columns);
   let at = 0;
   const tracks = described.tracks.map((track): Track => {
     const raw = track.columns.map(([size, packed]) => {

@@ -1,8 +1,9 @@
-// What the timeline draws, from top to bottom: steps; of each device its gaps, its streams and its counters; of each process its threads.
+// What the timeline draws, from top to bottom: steps; of each device its engines, its streams, its gaps and its counters; of each process its threads.
 // A lane has rows of slices that do not overlap, in order of time, so that what is visible is found by bisection.
 import * as colors from '../colors';
 import { safe } from '../format';
 import { numberAt, report, section, textAt, info } from '../report';
+import { enginesOf } from './engines';
 import type { Events, Name, Strip, Track } from './events';
 
 export interface SliceRow {
@@ -23,7 +24,8 @@ export interface Lane {
   readonly group: string;
   readonly rows: readonly SliceRow[];
   readonly track: Track | null;
-  readonly own: readonly OwnSlice[]; // slices that are of no track: gaps, steps
+  readonly own: readonly OwnSlice[]; // slices that are of no track: gaps, steps, engines
+  readonly summed?: readonly number[]; // of engines: the events in each slice
   readonly counter: Counter | null;
   readonly strip: Strip | null;
 }
@@ -101,6 +103,15 @@ function gapLane(device: number | null): Lane | null {
   }));
 }
 
+function engineLanes(all: Events, device: number | null, streams: readonly Track[]): Lane[] {
+  return enginesOf(all, streams).flatMap((engine) => {
+    const lane = ownLane(engine.partly ? `${engine.label}, of what is shown one by one` : engine.label, groupOfDevice(device), engine.slices.map((one) => ({
+      begin: one.begin, end: one.end, own: { text: one.count === 1 ? engine.label : `${engine.label} × ${one.count}`, color: engine.color, detail: one.most > 1 ? `up to ${one.most} at once` : 'one after another' },
+    })));
+    return lane ? [{ ...lane, summed: engine.slices.map((one) => one.count) }] : [];
+  });
+}
+
 const groupOfDevice = (device: number | null): string => (device === null ? 'Device' : `Device ${device}`);
 
 function counterLanes(device: number | null, words: { bytes: (value: number) => string; count: (value: number) => string }): Lane[] {
@@ -129,7 +140,9 @@ export function makeLanes(all: Events, words: { bytes: (value: number) => string
   for (const device of devices) {
     const group = groupOfDevice(device);
     const gaps = info.origin_ns === null ? null : gapLane(device); // clocks of several hosts: gaps are on their own
-    for (const track of streams.filter((one) => one.device === device)) {
+    const own = streams.filter((one) => one.device === device);
+    lanes.push(...engineLanes(all, device, own));
+    for (const track of own) {
       const pid = all.processes.length > 1 ? ` of ${all.processes[track.process]?.pid ?? '?'}` : '';
       lanes.push(trackLane(track, `stream ${track.id}${pid}`, group));
     }

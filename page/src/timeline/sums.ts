@@ -18,14 +18,15 @@ export function sumOf(all: Events, lanes: readonly Lane[], from: number, to: num
   const sums: LaneSum[] = [];
   const names = new Map<number, NameSum>();
   for (const lane of lanes) {
-    if (!lane.track) continue;
+    if (!lane.track && !lane.summed) continue;
     let count = 0;
     let busy = 0;
     lane.rows.forEach((row, depth) => {
       for (let i = firstAfter(row, from); i < row.begin.length && (row.begin[i] ?? 0) < to; ++i) {
         const part = Math.min(row.end[i] ?? 0, to) - Math.max(row.begin[i] ?? 0, from);
-        ++count;
+        count += lane.summed?.[row.at[i] ?? 0] ?? 1;
         if (depth === 0) busy += part;
+        if (!lane.track) continue; // its events are named by their streams
         const name = lane.track?.name[row.at[i] ?? 0] ?? 0;
         const sum = names.get(name) ?? { name, count: 0, total: 0 };
         ++sum.count;

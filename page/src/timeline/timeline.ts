@@ -3,7 +3,7 @@ import { announce, h } from '../dom';
 import { bytes, count, nanos } from '../format';
 import { describeRange, describeSlice } from './details';
 import { GUTTER, instantWithin, layOut, type LaneBox, type Marks, Painter, ROW, timeAt, type View, xOf } from './draw';
-import { events, type Events, launchedBy, launchOf, type Place } from './events';
+import { type Events, launchedBy, launchOf, type Place } from './events';
 import { colorsOfNames, firstAfter, type Lane, makeLanes } from './lanes';
 import { type Match, matchesOf, matchingNames } from './sums';
 
@@ -18,7 +18,6 @@ interface Chosen {
 
 export class Timeline {
   readonly element = h('div', { class: 'timeline' });
-  private readonly all: Events = events();
   private readonly lanes: readonly Lane[];
   private readonly boxes: readonly LaneBox[];
   private readonly fullHeight: number;
@@ -35,9 +34,12 @@ export class Timeline {
   private matches: Match[] = [];
   private match = -1;
   private waiting = 0;
+  private resting = 0;
+  private asked: readonly [number, number] = [0, 0]; // the time whose events were asked for; of the page itself that is the whole
   private drag: { x: number; y: number; begin: number; end: number; scroll: number; moves: boolean; far: boolean } | null = null;
 
-  constructor(private readonly linked: (hash: string) => void) {
+  // `linked`: says where one is. `wanted`: fetches every event of a time; null: what is here is all there is.
+  constructor(private readonly all: Events, private readonly linked: (hash: string) => void, private readonly wanted: ((begin: number, end: number) => void) | null = null) {
     this.lanes = makeLanes(this.all, { bytes, count });
     const layout = layOut(this.lanes);
     this.boxes = layout.boxes;
@@ -47,6 +49,7 @@ export class Timeline {
     const context = this.canvas.getContext('2d', { alpha: false });
     if (!context) throw new Error('this browser draws no canvas');
     this.painter = new Painter(context, this.all, colorsOfNames(this.all.names), this.boxes);
+    this.asked = [this.first, this.last];
     this.build();
     this.all0();
   }
@@ -60,7 +63,7 @@ export class Timeline {
       if (title && /^[◂▸]$/.test(button.textContent ?? '')) button.setAttribute('aria-label', title);
     }
     const left = this.all.leftOut
-      ? h('p', { class: 'note loud' }, `${this.all.exact ? `Between ${(this.all.exact[0] / 1e9).toFixed(6)} s and ${(this.all.exact[1] / 1e9).toFixed(6)} s every event is shown. Elsewhere ` : ''}${count(this.all.leftOut)} events${this.all.shortest ? ` shorter than ${nanos(this.all.shortest)}` : ''} are not shown one by one: the grey strip under a lane is how much of the time they took. All of another window: gputrace report --from T --to T --html FILE`)
+      ? h('p', { class: 'note loud' }, `${this.all.exact ? `Between ${(this.all.exact[0] / 1e9).toFixed(6)} s and ${(this.all.exact[1] / 1e9).toFixed(6)} s every event is shown. Elsewhere ` : ''}${count(this.all.leftOut)} events${this.all.shortest ? ` shorter than ${nanos(this.all.shortest)}` : ''} are not shown one by one: the grey strip under a lane is how much of the time they took. ${this.wanted ? 'Come nearer, and all of what is in view is fetched.' : 'All of another window: gputrace view, or report --from T --to T --html FILE'}`)
       : null;
     this.element.append(tools, h('div', { class: 'canvas' }, this.canvas), h('p', { class: 'note keys' }, HELP), this.panel);
     if (left) this.element.prepend(left);
@@ -111,7 +114,41 @@ export class Timeline {
     const middle = Math.max(this.first, Math.min((begin + end) / 2, this.last));
     this.view.begin = middle - length / 2;
     this.view.end = middle + length / 2;
+    this.wantMore();
     this.redraw();
+  }
+
+  // Shows what another one of the same run shows, with these events.
+  follow(other: Timeline): void {
+    this.asked = other.asked;
+    this.marks.range = other.marks.range;
+    this.marks.marked = other.marks.marked;
+    this.search.value = other.search.value;
+    if (this.search.value) this.find(this.search.value);
+    this.view.begin = other.view.begin;
+    this.view.end = other.view.end;
+    this.view.scroll = other.view.scroll;
+    clearTimeout(other.resting);
+    this.wantMore();
+    this.describe();
+    this.redraw();
+  }
+
+  // Once the view stands still where not every event is here: half a view more on both sides, so that a small move asks for nothing.
+  private wantMore(): void {
+    clearTimeout(this.resting);
+    if (!this.wanted || !this.all.leftOut) return;
+    const { begin, end } = this.view;
+    const within = (span: readonly [number, number] | null): boolean => span !== null && begin >= span[0] && end <= span[1];
+    if (within(this.all.exact)) return;
+    // What was asked for and came in part, since it was too much, is asked for again from much nearer only.
+    const inView = Math.min(end, this.last) - Math.max(begin, this.first);
+    if (inView > (this.asked[1] - this.asked[0]) / 4 && (inView >= this.last - this.first || within(this.asked))) return;
+    this.resting = window.setTimeout(() => {
+      const some = (end - begin) / 2;
+      this.asked = [Math.max(begin - some, this.first), Math.min(end + some, this.last)];
+      if (this.asked[0] < this.asked[1]) this.wanted?.(this.asked[0], this.asked[1]);
+    }, 300);
   }
 
   private resize(): void {

@@ -93,4 +93,31 @@ def test_keys_search_and_links():
     browser('timeline', page_of(traced([program('train')], mode='run', output=scratch('out')).output))
 
 
+def test_engines_are_the_union_of_their_streams():
+    """By the truth: when any kernel ran, when any copy of that direction ran."""
+    run = traced([program('train')], mode='run', output=scratch('out'))
+    page = page_of(run.output)
+    origin = origin_of(run)
+    lanes = {lane['label']: lane for lane in json.loads(browser('engines', page))}
+    wanted = collections.defaultdict(list)
+    labels = {'kernel': 'compute', 'memset': 'Memset', 'graph_launch': 'graphs'}
+    for line in run.truth_of('kernel', 'copy', 'memset', 'graph_launch'):
+        label = labels.get(line['op']) or f'Memcpy {line["kind"]}'
+        if line['end_ns'] > line['start_ns'] and line.get('graph') is None:  # a graph is seen as a whole
+            wanted[label].append((line['start_ns'] - origin, line['end_ns'] - origin))
+    check(len(wanted) >= 2, 'there is something to hold against', list(wanted))
+    check_equal(set(lanes), set(wanted), 'engines')
+    for label, spans in wanted.items():
+        union = []
+        for begin, end in sorted(spans):
+            if union and begin <= union[-1][1]:
+                union[-1][1] = max(union[-1][1], end)
+            else:
+                union.append([begin, end])
+        lane = lanes[label]
+        check_equal((lane['rows'], len(lane['begin']), sum(lane['summed'])), (1, len(union), len(spans)), label)
+        for begin, end, (true_begin, true_end) in zip(lane['begin'], lane['end'], union):  # the device's clock is told apart by less than that
+            check(abs(begin - true_begin) <= 1000 and abs((end - begin) - (true_end - true_begin)) <= 1000, label, begin, end, true_begin, true_end)
+
+
 main()
