@@ -1,4 +1,5 @@
 // gputrace view: the page of a run, served on this machine to one reader. Of a large run the page gets every event of the time that it shows.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include "analysis/page/page.h"
 #include "analysis/report.h"
 #include "base/clock.h"
+#include "base/fd.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output.h"

@@ -93,4 +93,19 @@ def test_the_same_tree_gives_the_same_bytes():
         check(modes['gputrace'] and modes['libgputrace.so'] and not modes['reader.py'], 'what may be executed', modes)
 
 
+def test_auditwheel_finds_the_tag_true():
+    """What it needs of the system at most, by who looks after these tags."""
+    auditwheel = os.path.join(os.environ.get('GT_READERS') or os.path.join(SOURCE, 'build', 'readers'), 'venv', 'bin', 'auditwheel')
+    if not os.path.exists(auditwheel):
+        skip('needs auditwheel: tools/fetch_readers')
+    tree = stripped_tree()
+    for options in ((), ('--without-simgpu',)):
+        wheel = made(tree, scratch('wheels', *options), *options)
+        said = subprocess.run([auditwheel, 'show', wheel], capture_output=True, check=False, timeout=120)
+        needs = re.search(r'constrains the platform tag to "manylinux_(\d+)_(\d+)_x86_64"', ' '.join(said.stdout.decode().split()))
+        check(needs, 'auditwheel reads it', said.stdout.decode()[-1500:], said.stderr.decode()[-500:])
+        tagged = re.search(r'manylinux_(\d+)_(\d+)_x86_64\.whl$', wheel)
+        check(tuple(map(int, needs.groups())) <= tuple(map(int, tagged.groups())), 'the tag promises no older system than what it needs', wheel, needs[0])
+
+
 main()
