@@ -134,6 +134,8 @@ def test_readme():
         line = re.sub(r'\bpython\b', shlex.quote(sys.executable), line)
         done = finish(start(['bash', '-c', line], environment()))
         check(not wait_for_orphans(), 'the sidecar ends')
+        if b'built without the page' in done[2]:
+            continue  # a build without node and network
         check(done[0] in (0,) or ' doctor ' in line and done[0] in (0, 1), f'{line}', done)
     check(len(glob.glob(scratch('gputrace-*', '*.gtrace'))) == 2, 'run and LD_PRELOAD wrote a trace each', glob.glob(scratch('gputrace-*', '*')))
 
