@@ -39,8 +39,10 @@ void fill_ranks(const LoadedRun& run, Table& table) {
             number(rank.steps.counted), number(rank.steps.mean_ns)};
     for (const StepCategory category : kRankParts) row.push_back(number(rank.part(category)));
     row.push_back(rank.score);
-    row.push_back(last && last != &rank ? Value(last->rank) : Value());
-    row.push_back(rank.more_ns ? Value(more_of_rank(rank)) : Value());
+    row.emplace_back();
+    if (last && last != &rank) row.back() = last->rank;
+    row.emplace_back();
+    if (rank.more_ns) row.back() = more_of_rank(rank);
     row.push_back(static_cast<i64>(run.processes[rank.process].who.pid));
     table.rows.push_back(std::move(row));
   }
