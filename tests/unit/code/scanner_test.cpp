@@ -26,11 +26,23 @@ std::string ptx(const std::string& kernel, const std::string& body = "ret;") {
 }
 u64 id_of(const std::string& name) { return text_id(name.data(), name.size()); }
 
+// A worker that reads has little memory, of which an address sanitizer wants more than there is. What is seen then is that it died.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kNoRoomForWorkers = true;
+#elif defined(__has_feature)
+constexpr bool kNoRoomForWorkers = __has_feature(address_sanitizer);
+#else
+constexpr bool kNoRoomForWorkers = false;
+#endif
+
 class Scanner : public ::testing::Test {
  protected:
   Scanner() {
     ::signal(SIGPIPE, SIG_IGN);  // the sidecar has every signal blocked
     EXPECT_TRUE(scanner_.start());
+  }
+  void SetUp() override {
+    if (kNoRoomForWorkers) GTEST_SKIP() << "skipped: a worker's limit of memory leaves the address sanitizer no room";
   }
   void give(u64 id, const std::string& text) {
     CodeImageRequest image;
@@ -68,17 +80,7 @@ class Scanner : public ::testing::Test {
   };
 };
 
-// A worker that reads has little memory, of which an address sanitizer wants more than there is. What is seen then is that it died.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kNoRoomForWorkers = true;
-#elif defined(__has_feature)
-constexpr bool kNoRoomForWorkers = __has_feature(address_sanitizer);
-#else
-constexpr bool kNoRoomForWorkers = false;
-#endif
-
 TEST_F(Scanner, AnswersWhatIsAskedFor) {
-  if (kNoRoomForWorkers) GTEST_SKIP() << "skipped: a worker's limit of memory leaves the address sanitizer no room";
   scanner_.device(90);
   give(1, ptx("one") + ".visible .entry two() { ret; }\n");
   give(2, ptx("three"));
