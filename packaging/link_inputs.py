@@ -82,13 +82,14 @@ def about(package):
 
 
 def inputs_of(build, targets, source, cuda):
-    """{target: {package: (how, comment)}}; how: STATIC_LINK, DYNAMIC_LINK or DEPENDS_ON, in SPDX's words. `cuda`: the toolkit's folder, whose
-    headers are the package 'cuda'; the page's own parts are the package 'page'."""
-    cuda, taken = os.path.realpath(cuda) + '/', {}
+    """{target: {package: (how, comment)}}; how: STATIC_LINK, DYNAMIC_LINK or DEPENDS_ON, in SPDX's words. `cuda`: the toolkit's folder: headers
+    of it, and of the toolkits that were fetched, are the package 'cuda'; the page's own parts are the package 'page'."""
+    toolkits = tuple(os.path.realpath(path) + '/' for path in (cuda, os.path.join(source, 'build', 'cuda')))  # other versions' too
+    taken = {}
     for target in targets:
         archives, libraries = linked(build, target)
         read, page = headers(build, target, source)
-        taken[target] = (archives, libraries, {path for path in read if not os.path.realpath(path).startswith(cuda)}, read, page)
+        taken[target] = (archives, libraries, {path for path in read if not os.path.realpath(path).startswith(toolkits)}, read, page)
     everything = {path for archives, libraries, read, _, _ in taken.values() for path in (*archives, *libraries, *read)}
     owner = packages_of(everything)
     if homeless := sorted(everything - set(owner)):
