@@ -9,6 +9,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(HERE, '..', '..', 'build', 'frameworks'))
+PATIENTLY = os.path.abspath(os.path.join(HERE, '..', '..', 'tools', 'patiently'))
 _FIRST_LINE = re.compile(r'^# Python (\d+\.\d+): (.*)$', re.M)
 
 
@@ -92,7 +93,8 @@ def installed(name):
     log = root + '.log'
     with open(log, 'w', encoding='utf-8') as file:
         for command in ([python, '-m', 'venv', root],
-                        [os.path.join(root, 'bin', 'python'), '-m', 'pip', 'install', '--disable-pip-version-check', '--no-input', '--no-deps', '--no-compile',
+                        [PATIENTLY, os.path.join(root, 'bin', 'python'), '-m', 'pip', 'install', *(['--no-cache-dir'] if os.environ.get('CI') else []),
+                         '--disable-pip-version-check', '--no-input', '--no-deps', '--no-compile',
                          '--require-hashes', '--only-binary=:all:', '-r', lock_of(name)]):
             if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False).returncode != 0:
                 raise CannotBeHad(f'its packages could not be installed: see {os.path.relpath(log)}')

@@ -46,7 +46,7 @@ def main():
 
         def fetch():
             return subprocess.run([os.path.join(SOURCE, 'tools', 'fetch_cuda'), root, *lists], capture_output=True, text=True, check=False, timeout=120,
-                                  env={**os.environ, 'PIP_NO_INDEX': '1', 'PIP_FIND_LINKS': folder})
+                                  env={**os.environ, 'GPUTRACE_TRIES': '1', 'PIP_NO_INDEX': '1', 'PIP_FIND_LINKS': folder})
 
         done = fetch()
         check('it prints the root', (done.returncode, done.stdout.strip()) == (0, os.path.realpath(at)), (done.stdout, done.stderr))
@@ -58,7 +58,15 @@ def main():
         check('a changed list makes it anew', fetch().returncode == 0 and not os.path.exists(os.path.join(at, 'mark'))
               and os.path.exists(os.path.join(at, 'include/three.h')))
         write(lists[1], second.replace('sha256:', 'sha256:0')[:-2] + '\n')
-        check('a wrong hash fails', fetch().returncode != 0)
+        done = fetch()
+        check('a wrong hash fails, and its reason is told', done.returncode != 0 and 'hash' in done.stderr.lower(), done.stderr)
+        check('nothing half done is left beside it', not [name for name in os.listdir(folder) if name in ('cuda.new', 'cuda.tmp')], os.listdir(folder))
+        count = os.path.join(folder, 'count')
+        done = subprocess.run([os.path.join(SOURCE, 'tools', 'patiently'), 'sh', '-c', f'echo >>{count}; exit 7'], capture_output=True, text=True, check=False,
+                              timeout=60, env={**os.environ, 'GPUTRACE_TRIES': '2'})
+        check('what fails is tried again, and its exit code kept', (done.returncode, os.path.getsize(count)) == (7, 2), (done.returncode, done.stdout))
+        check('what works is not', subprocess.run([os.path.join(SOURCE, 'tools', 'patiently'), 'sh', '-c', f'echo >>{count}'], check=False).returncode == 0
+              and os.path.getsize(count) == 3)
     finish()
 
 
