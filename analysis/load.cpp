@@ -12,6 +12,7 @@
 #include "analysis/read/identity.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/steps/find_steps.h"
+#include "analysis/symbols/native_frames.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -174,6 +175,7 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
+  name_native_frames(process.lines);
   if (process.device.collected && !witness) process.gains = builder.gains(kernel_changes(process));
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();

@@ -43,7 +43,7 @@ inline constexpr Part kParts[] = {{kApi, "api"},
                                   {kEnvironment, "environment"}};
 inline constexpr u32 kAll = (kEnvironment << 1) - 1;
 inline constexpr u32 kBuilt =
-    kApi | kMemory | kDevice | kLatency | kNvtx | kPython | kOps | kLibraries | kCode | kEnvironment;
+    kApi | kMemory | kDevice | kLatency | kNvtx | kStacks | kPython | kOps | kLibraries | kCode | kEnvironment;
 inline constexpr u32 kDefault = kApi | kDevice | kNvtx | kCode | kPython | kOps;
 // Any of these needs CUPTI, and then brings device times too.
 inline constexpr u32 kFromCupti = kDevice | kLatency | kEnvironment;
@@ -68,18 +68,19 @@ void visit_words(const char* list, u64 length, Visit&& visit) {
   }
 }
 
-// The parts that a list asks for: "api,device", "all,-libs"; a list of exclusions alone leaves out of the default.
+// The parts that a list asks for: "api,device", "all,-libs"; a list of exclusions and additions alone ("+stacks,-code") changes
+// the default.
 // Calls unknown(name, length) for every word that is no part.
 template <typename Unknown>
 u32 parts_of(const char* list, Unknown&& unknown) {
-  u32 included = 0, excluded = 0;
+  u32 included = 0, excluded = 0, added = 0;
   visit_words(list ? list : "", list ? std::strlen(list) : 0, [&](const char* word, u64 length) {
-    const bool exclude = *word == '-';
-    const u32 bits = part_of(word + exclude, length - exclude);
-    if (!bits && length > exclude) unknown(word + exclude, length - exclude);
-    (exclude ? excluded : included) |= bits;
+    const bool exclude = *word == '-', add = *word == '+', has_sign = exclude || add;
+    const u32 bits = part_of(word + has_sign, length - has_sign);
+    if (!bits && length > has_sign) unknown(word + has_sign, length - has_sign);
+    (exclude ? excluded : add ? added : included) |= bits;
   });
-  return (included ? included : kDefault) & ~excluded;
+  return ((included ? included : kDefault) | added) & ~excluded;
 }
 inline u32 parts_of(const char* list) {
   return parts_of(list, [](const char*, u64) {});

@@ -17,9 +17,21 @@ inline constexpr u32 kMostStackFrames = 1u << 17;
 // A frame under its caller's: a line of source, or an operation of a framework (then it has no file). Index 0: none.
 struct SourceFrame {
   std::string function, file;
-  u32 parent = 0;  // index of the caller; 0: none is known
-  u32 line = 0;    // 0: not known
+  u32 parent = 0;        // index of the caller; 0: none is known
+  u32 line = 0;          // 0: not known
+  bool native = false;   // of no interpreter; then `function` is "+0x…" where it is not known
+  bool library = false;  // a native one of the system's, CUDA's, a vendor's or an installed package's objects
 };
+
+// Where native frames lie.
+struct NativeObject {
+  std::string path, build_id;
+};
+struct NativeLine {
+  u32 frame = 0, object = 0;  // places in SourceLines
+  u64 offset = 0;             // of the call, from where the object would lie at address 0
+};
+inline constexpr u32 kMostNativeObjects = 1u << 14;
 
 // From where calls are made: a line, and an operation of a framework that is under way. Each is the number of its innermost
 // frame; 0: none that is known.
@@ -77,6 +89,9 @@ struct SourceLines {
   std::vector<CallOrigin> origins{{}};      // the first: nothing is known
   std::vector<StackTotals> totals;          // by the number of their origin; may be shorter
   std::vector<StackDeviceTimes> times;      // likewise
+  std::vector<NativeObject> objects;
+  std::vector<NativeLine> native;  // the native ones of `frames`
+  u64 unnamed = 0;                 // of them: no function is known
 };
 
 // The entry `number` of one of them, made where it is not there yet.

@@ -74,6 +74,7 @@ class ProcessBuilder {
   HostOperation operation_of(const Moment& at, OperationKind kind) const;
   void on_order(const Moment& at);
   void on_stack_frame(const StackFrame& value);
+  void on_native_frame(const NativeFrame& value);
   void on_stack(const Stack& value, ThreadState& thread);
   void on_operation(const Operation& value, u32 thread);
   void on_loss(const Gap& value, u32 thread);
@@ -146,6 +147,7 @@ class ProcessBuilder {
   std::unordered_map<u64, i32> foreseen_devices_;
   std::set<i32> ordinals_;                        // of facts_.devices
   std::unordered_map<u64, u32> origins_;          // by both numbers of a CallOrigin
+  std::unordered_map<u64, u32> native_objects_;   // by path and build id
   std::unordered_map<u64, u64> stream_contexts_;  // of created streams
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<u64, u32> copies_by_key_;

@@ -46,6 +46,8 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
       return facts_.code_coverage.add(decode<CodeScan>(record));
     case RecordType::StackFrame:
       return on_stack_frame(decode<StackFrame>(record));
+    case RecordType::NativeFrame:
+      return on_native_frame(decode<NativeFrame>(record));
     case RecordType::Note: {
       const auto text = reader_.texts().find(decode<Note>(record).text);
       if (!text.empty() && facts_.notes.size() < kMostNotes) facts_.notes.emplace_back(text.substr(0, kMostNoteBytes));
@@ -65,6 +67,25 @@ void ProcessBuilder::on_stack_frame(const StackFrame& value) {
   frame.file = std::string(reader_.texts().find(value.file));
   frame.parent = value.parent < value.id ? value.parent : 0;  // callers are numbered first
   frame.line = value.line;
+}
+
+void ProcessBuilder::on_native_frame(const NativeFrame& value) {
+  if (value.id == 0 || value.id >= kMostStackFrames) return;
+  const u64 key = value.object * 0x9e3779b97f4a7c15ull ^ value.build_id;
+  const auto known = native_objects_.find(key);
+  u32 object = 0;
+  if (known != native_objects_.end()) {
+    object = known->second;
+  } else {
+    if (facts_.lines.objects.size() == kMostNativeObjects) return;
+    object = static_cast<u32>(facts_.lines.objects.size());
+    facts_.lines.objects.push_back(
+        {std::string(reader_.texts().find(value.object)), std::string(reader_.texts().find(value.build_id))});
+    native_objects_.emplace(key, object);
+  }
+  SourceFrame& frame = entry_at(facts_.lines.frames, value.id);
+  frame.parent = value.parent < value.id ? value.parent : 0;
+  if (facts_.lines.native.size() < kMostStackFrames) facts_.lines.native.push_back({value.id, object, value.offset});
 }
 
 void ProcessBuilder::on_stack(const Stack& value, ThreadState& thread) {

@@ -79,7 +79,7 @@ bool is_library_file(const std::string& file) {
 
 u32 own_frame(const SourceFrames& frames, u32 stack) {
   for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
-    if (!is_library_file(frames[frame].file)) return frame;
+    if (!frames[frame].library && !is_library_file(frames[frame].file)) return frame;
   }
   return stack < frames.size() ? stack : 0;
 }
@@ -176,7 +176,9 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
   for (const ProcessTrace& process : run.processes) {
     const SourceLines& lines = process.lines;
     for (u32 number = 0; number < lines.origins.size(); ++number) {
-      SiteSum& own = sums[site_of_origin(lines, number, names)];
+      const u32 frame = own_frame(lines.frames, lines.origins[number].frame);
+      SiteSum& own = sums[site_name(lines.frames, frame, names)];
+      own.native = frame < lines.frames.size() && lines.frames[frame].native;
       add(own, lines, number);
       move_to_sampled(process, number, names, own, sums);
     }

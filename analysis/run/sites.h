@@ -75,6 +75,7 @@ std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNa
 // What the calls of one site came to, over all processes of a run.
 struct SiteSum {
   std::string site;  // empty: no line is known
+  bool native = false;
   StackTotals totals;
   StackDeviceTimes times;
 };

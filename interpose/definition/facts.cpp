@@ -202,7 +202,10 @@ void define_note(const FinishedCall& call, const char* text) {
   define(call, record);
 }
 
-u32 define_frame(const FinishedCall& call, StackFrame record) {
+namespace {
+
+template <typename Frame>
+u32 write_numbered(const FinishedCall& call, Frame record) {
   char* at = reserve_definition(sizeof record, call.end);
   if (!at) return 0;
   record.id = ++frame_count;
@@ -211,6 +214,11 @@ u32 define_frame(const FinishedCall& call, StackFrame record) {
   commit_definition(at, sizeof record, call.generation);
   return record.id;
 }
+
+}  // namespace
+
+u32 define_frame(const FinishedCall& call, const StackFrame& record) { return write_numbered(call, record); }
+u32 define_frame(const FinishedCall& call, const NativeFrame& record) { return write_numbered(call, record); }
 
 void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, const char* name) {
   ErrnoGuard guard;

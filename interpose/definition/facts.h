@@ -19,7 +19,8 @@ bool reset_facts();
 u64 define_text(const FinishedCall& call, const char* text, u64 length);
 
 // Writes a StackFrame under the lock of slot 0 (held by the caller) and returns the number that it got; 0: no room.
-u32 define_frame(const FinishedCall& call, StackFrame record);
+u32 define_frame(const FinishedCall& call, const StackFrame& record);
+u32 define_frame(const FinishedCall& call, const NativeFrame& record);
 
 // Holds the lock of slot 0, with more patience than a launch has: its holder may have lost its processor. For what is
 // recorded once and not asked for again.

@@ -26,7 +26,7 @@ namespace gputrace {
 GT_COLD void* resolve_driver(u16 id);                 // route.cpp; nullptr: there is no driver
 GT_COLD void* resolve_runtime(u16 id, void* caller);  // route.cpp; nullptr: there is no runtime
 struct FinishedCall;
-GT_COLD void read_stack();  // python_stack.cpp
+GT_COLD void read_stack();  // stacks.cpp
 // context_facts.cpp. By value: a reference would keep every call in memory.
 GT_COLD u64 refresh_context(FinishedCall call);
 

@@ -79,16 +79,6 @@ Iterate find_iterate() {
   return dl_iterate_phdr;
 }
 
-int iterate(int (*visit)(dl_phdr_info*, size_t, void*), void* data) {
-  static constinit std::atomic<void*> found{nullptr};
-  void* function = found.load(std::memory_order_relaxed);
-  if (!function) {
-    function = reinterpret_cast<void*>(find_iterate());
-    found.store(function, std::memory_order_relaxed);
-  }
-  return reinterpret_cast<Iterate>(function)(visit, data);
-}
-
 bool read_tables(const dl_phdr_info& info, Tables& tables) {
   const ElfW(Dyn)* dynamic = nullptr;
   for (int i = 0; i < info.dlpi_phnum; ++i) {
@@ -107,6 +97,16 @@ bool read_tables(const dl_phdr_info& info, Tables& tables) {
 }
 
 }  // namespace
+
+int iterate_objects(int (*visit)(dl_phdr_info*, size_t, void*), void* data) {
+  static constinit std::atomic<void*> found{nullptr};
+  void* function = found.load(std::memory_order_relaxed);
+  if (!function) {
+    function = reinterpret_cast<void*>(find_iterate());
+    found.store(function, std::memory_order_relaxed);
+  }
+  return reinterpret_cast<Iterate>(function)(visit, data);
+}
 
 bool begins_with(const char* text, const char* prefix) {
   while (*prefix && *text == *prefix) ++text, ++prefix;
@@ -180,7 +180,7 @@ bool visit_objects(bool (*visit)(const dl_phdr_info& info, const Tables& tables,
     bool (*function)(const dl_phdr_info&, const Tables&, void*);
     void* data;
   } with{visit, data};
-  return iterate(
+  return iterate_objects(
              [](dl_phdr_info* info, size_t, void* argument) -> int {
                const auto& to = *static_cast<Visit*>(argument);
                Tables tables;

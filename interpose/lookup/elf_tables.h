@@ -1,4 +1,4 @@
-// The ELF tables of loaded objects, read where they lie. Internal to this folder.
+// The ELF tables of loaded objects, read where they lie.
 #pragma once
 
 #include <link.h>
@@ -39,5 +39,8 @@ void* find_symbol(const Tables& tables, const char* name, u32 type);
 // Calls visit(info, tables, data) for every loaded object in load order until it returns true; whether it did. Holds the
 // loader's lock meanwhile.
 bool visit_objects(bool (*visit)(const dl_phdr_info& info, const Tables& tables, void* data), void* data);
+
+// libc's own dl_iterate_phdr, whatever stands before it: a sanitizer's may not work yet, a program's may be slow.
+int iterate_objects(int (*visit)(dl_phdr_info*, size_t, void*), void* data);
 
 }  // namespace gputrace::elf

@@ -13,6 +13,11 @@ struct SeenFrame {
   u64 code;
   u64 instruction;  // index or address, doubled; + 1 where it runs as a generator
   u64 sign;         // what the code is: tells a new code object at an old one's address
+
+  // One that no interpreter runs: a return address, and how often objects were unloaded until then.
+  static constexpr u64 kNative = ~0ull;
+  static SeenFrame native(u64 address, u64 unloaded) { return {address, kNative, unloaded}; }
+  bool is_native() const { return instruction == kNative; }
   bool operator==(const SeenFrame& other) const = default;
 };
 

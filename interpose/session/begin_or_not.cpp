@@ -66,8 +66,8 @@ bool is_wanted(const Options& options, InfoText& info, const char* executable, c
 
 Bytes choose_budget(Options& options, InfoText& info, Reason& reason) {
   const MemoryRoom room = memory_room();
-  const MemoryPlan plan =
-      plan_memory(room, options.buffer, options.collect_device, options.collect_python || options.collect_operations);
+  const MemoryPlan plan = plan_memory(room, options.buffer, options.collect_device,
+                                      options.collect_python || options.collect_operations || options.collect_stacks);
   if (!plan.ring) {
     reason.what << room.limit << " leaves " << room.bytes / 1024
                 << " KiB for tracing (1 % of it, a tenth of what is free), which is too little";
@@ -91,6 +91,7 @@ Bytes choose_budget(Options& options, InfoText& info, Reason& reason) {
   options.environment = options.environment && options.collect_device;
   leave_out(options.collect_python, plan.stacks, "python");
   leave_out(options.collect_operations, plan.stacks, "ops");
+  leave_out(options.collect_stacks, plan.stacks, "stacks");
   info.add("option.buffer_bytes", plan.ring);
   return plan.ring;
 }

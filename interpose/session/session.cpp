@@ -20,7 +20,7 @@
 #include "interpose/nvtx/nvtx.h"
 #include "interpose/ops/operations.h"
 #include "interpose/ops/tensor_memory.h"
-#include "interpose/python/python_stack.h"
+#include "interpose/stacks/stacks.h"
 #include "interpose/record/context_facts.h"
 #include "interpose/session/begin_or_not.h"
 #include "interpose/session/ring_file.h"
@@ -178,7 +178,7 @@ int start_with(Texts& texts) {
   SegmentRequest request;
   request.budget = choose_budget(options, info, reason);
   if (!request.budget) return ENOMEM;
-  reset_python_stacks(options.collect_python, info);
+  reset_stacks({options.collect_python, options.collect_stacks}, info);
   reset_operations(options.collect_operations, info);
   if (options.capture == CaptureMode::Steps && !operations_are_followed()) {
     options.capture = CaptureMode::All;
@@ -269,7 +269,7 @@ void start_once() {
   producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
   begin_operations(generation);
-  if (!begin_python_stacks(generation) && producer.clock == ClockKind::Tsc)
+  if (!begin_stacks(generation) && producer.clock == ClockKind::Tsc)
     gate.launch.store(generation, std::memory_order_release);
 }
 

@@ -15,10 +15,10 @@ constexpr Bytes kLeastRoom = 1u << 20;  // below it there is no tracing
 constexpr Bytes kLeastRing = 512u << 10;
 constexpr Bytes kMostInCgroup = 64u << 20;  // of the ring: it is all touched before it is used
 // Beside ring and buffers, measured on the simulated GPU: tables of functions, images and ranges, of which little is touched; CUPTI's
-// buffers take twice the ring; stacks of Python and operations take 10 KiB for each thread that has a slot, at least 64, then one for each 16 KiB of ring.
+// buffers take twice the ring; stacks and operations take 12 KiB for each thread that has a slot, at least 64, then one for each 16 KiB of ring.
 constexpr Bytes kTables = 2432u << 10, kTouchedTables = 640u << 10, kDeviceTables = 1u << 20;
-constexpr Bytes kStackTables = 5632u << 10,
-                kTouchedStackTables = 704u << 10;  // of Python and of operations, as mapped and as touched
+constexpr Bytes kStackTables = 5760u << 10,
+                kTouchedStackTables = 704u << 10;  // of lines and of operations, as mapped and as touched
 // The vendor's CUPTI maps tens of MiB of its own when it is loaded: not ours to bound, so not begun where that is much.
 constexpr Bytes kRoomForCupti = 64u << 20;
 

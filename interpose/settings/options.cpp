@@ -286,9 +286,11 @@ Options read_options(InfoText& info) {
   options.collect_code = parts & collect::kCode;
   if (!options.collect_code) info.add("not_collected", "code: not asked for (GPUTRACE_COLLECT)");
   options.collect_python = parts & collect::kPython;
+  options.collect_stacks = parts & collect::kStacks;
   options.collect_operations = parts & collect::kOps;
   if (!options.collect_operations) info.add("not_collected", "ops: not asked for (GPUTRACE_COLLECT)");
   if (!options.collect_python) info.add("not_collected", "python: not asked for (GPUTRACE_COLLECT)");
+  if (!options.collect_stacks) info.add("not_collected", "stacks: not asked for (GPUTRACE_COLLECT)");
   read_device(info, options, parts);
   add_parts(info, parts);
   if (const char* value = copied_variable("GPUTRACE_BUFFER"); value && *value) {

@@ -26,6 +26,7 @@ struct Options {
   bool collect_nvtx = true;
   bool collect_code = true;
   bool collect_python = true;
+  bool collect_stacks = false;  // native ones
   bool collect_operations = true;
   bool collect_device = true;
   bool latency = false;         // queued and submitted stamps

@@ -30,18 +30,33 @@ void add_sampling_note(const LoadedRun& run, Table& table) {
   table.notes.push_back(text);
 }
 
+// Native frames whose function nobody can tell.
+void add_native_note(const LoadedRun& run, Table& table) {
+  u64 all = 0, unnamed = 0;
+  for (const ProcessTrace& process : run.processes) {
+    all += process.lines.native.size();
+    unnamed += process.lines.unnamed;
+  }
+  if (unnamed == 0) return;
+  table.notes.push_back(fmt::format(
+      "{} of {} native frames have no function: their object is not here, is another file now, or has no symbols",
+      human_count(unnamed), human_count(all)));
+}
+
 void fill_sites(const LoadedRun& run, Table& table) {
   const bool timed = device_collected(run);
   if (!timed) table.notes.push_back("device and gpu idle are not known: " + why_no_device_times(run));
   for (const SiteSum& sum : sites_of(run)) {
     const bool known = !sum.site.empty();
-    table.rows.push_back({known ? sum.site : std::string("(no Python frame on the calling thread)"),
-                          known ? Value(std::string("Python")) : Value(), number(sum.totals.calls),
-                          number(sum.totals.launches), timed ? number(sum.times.device_ns) : Value(),
-                          timed ? number(sum.times.idle_ns) : Value(), number(sum.totals.wait_ns),
-                          number(sum.totals.copy_bytes), number(sum.totals.allocated_bytes)});
+    table.rows.push_back({known ? sum.site : std::string("(no line known of the calling thread)"),
+                          known ? Value(std::string(sum.native ? "native" : "Python")) : Value(),
+                          number(sum.totals.calls), number(sum.totals.launches),
+                          timed ? number(sum.times.device_ns) : Value(), timed ? number(sum.times.idle_ns) : Value(),
+                          number(sum.totals.wait_ns), number(sum.totals.copy_bytes),
+                          number(sum.totals.allocated_bytes)});
   }
   add_sampling_note(run, table);
+  add_native_note(run, table);
   sort_table(table, "calls");
   if (timed) sort_table(table, "device_total_ns");
   table.sort = timed ? "device_total_ns" : "calls";
@@ -65,7 +80,9 @@ extern constexpr SectionReport sites_report = {
                 {"copy_bytes", Unit::Bytes},
                 {"allocated_bytes", Unit::Bytes}},
     .notes =
-        {"a line is the innermost one of the stack that lies in no installed package and not in the standard library",
+        {"a line is the innermost one of the stack that lies in no installed package and not in the standard library; "
+         "of "
+         "native frames (GPUTRACE_COLLECT=+stacks) the innermost one outside of the system's and CUDA's libraries",
          "calls = driver calls that launch, copy, set, wait, allocate or free; device = time of their operations on "
          "the device; idle = time that the device did nothing before an operation of that line began, but for what the "
          "program did between two calls: that goes to the lines at which samples found it"},

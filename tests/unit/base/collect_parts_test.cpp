@@ -19,6 +19,10 @@ TEST(CollectParts, AListNamesWhatIsAskedFor) {
   EXPECT_EQ(parts_of("all"), u32{kAll});
   EXPECT_EQ(parts_of("all,-libs"), kAll & ~kLibraries);
   EXPECT_EQ(parts_of("-nvtx"), kDefault & ~kNvtx);
+  EXPECT_EQ(parts_of("+stacks"), kDefault | kStacks);
+  EXPECT_EQ(parts_of("+stacks,-code"), (kDefault | kStacks) & ~kCode);
+  EXPECT_EQ(parts_of("api,+stacks"), kApi | kStacks);
+  EXPECT_EQ(parts_of("+"), u32{kDefault});
   EXPECT_EQ(parts_of("code,-code"), 0u);
 }
 

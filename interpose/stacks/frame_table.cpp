@@ -1,10 +1,11 @@
-#include "interpose/python/frame_table.h"
+#include "interpose/stacks/frame_table.h"
 
 #include <atomic>
 
 #include "base/mapped_memory.h"
 #include "base/safe_read.h"
 #include "frames/python_code.h"
+#include "interpose/native/native_stack.h"
 
 namespace gputrace {
 namespace {
@@ -67,22 +68,42 @@ u32 write_frame(const FinishedCall& call, const PythonLayout& layout, const Seen
   return define_frame(call, record);
 }
 
+// Under the definition lock. False: no room.
+bool define_python(const FinishedCall& call, const PythonLayout& layout, const SeenFrame& frame, u32 parent, u32& id) {
+  u64 offset = 0;
+  i32 traceable = 0;
+  id = parent;  // of what has not been entered yet
+  if (layout.instruction_is_address && !read_safely(frame.code + layout.code_traceable, traceable)) return false;
+  if (!offset_of(layout, frame.code, frame.instruction >> 1, frame.instruction & 1, traceable, offset)) return true;
+  id = write_frame(call, layout, frame, parent, offset);
+  return id != 0;
+}
+
+// Likewise.
+bool define_native(const FinishedCall& call, const NativePlace& place, u32 parent, u32& id) {
+  NativeFrame record{};
+  record.object = define_text(call, place.object, std::strlen(place.object));
+  record.build_id = place.build_id[0] ? define_text(call, place.build_id, std::strlen(place.build_id)) : 0;
+  record.offset = place.offset;
+  record.parent = parent;
+  id = define_frame(call, record);
+  return id != 0;
+}
+
 // nullptr: no room, now or for good.
-GT_COLD const Node* define_node(const FinishedCall& call, const PythonLayout& layout, u32 parent,
+GT_COLD const Node* define_node(const FinishedCall& call, const PythonLayout* layout, u32 parent,
                                 const SeenFrame& frame) {
+  NativePlace place;  // found before the lock is held: the loader has one of its own
+  const bool placed = frame.is_native() && find_native_place(frame.code, place);
   const Definitions lock;
   if (!lock.held() || node_count == kMostNodes) return nullptr;
   const u64 hash = hash_of(parent, frame);
   Node& node = place_of(hash, parent, frame);
   if (node.hash.load(std::memory_order_relaxed)) return &node;
-  u64 offset = 0;
-  i32 traceable = 0;
-  u32 id = parent;  // of what has not been entered yet
-  if (layout.instruction_is_address && !read_safely(frame.code + layout.code_traceable, traceable)) return nullptr;
-  if (offset_of(layout, frame.code, frame.instruction >> 1, frame.instruction & 1, traceable, offset)) {
-    id = write_frame(call, layout, frame, parent, offset);
-    if (!id) return nullptr;
-  }
+  u32 id = parent;
+  if (frame.is_native() ? placed && !define_native(call, place, parent, id)
+                        : !define_python(call, *layout, frame, parent, id))
+    return nullptr;
   node.frame = frame;
   node.parent = parent;
   node.id = id;
@@ -104,7 +125,7 @@ void close_frame_table() {
   table = nullptr;
 }
 
-bool frame_id(const FinishedCall& call, const PythonLayout& layout, u32 parent, const SeenFrame& frame, u32& id) {
+bool frame_id(const FinishedCall& call, const PythonLayout* layout, u32 parent, const SeenFrame& frame, u32& id) {
   const Node* node = &place_of(hash_of(parent, frame), parent, frame);
   if (!node->hash.load(std::memory_order_relaxed)) node = define_node(call, layout, parent, frame);
   if (!node) return false;

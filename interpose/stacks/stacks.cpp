@@ -1,16 +1,20 @@
-#include "interpose/python/python_stack.h"
+#include "interpose/stacks/stacks.h"
 
 #include <pthread.h>
 
 #include "base/mapped_memory.h"
 #include "base/sentence.h"
 #include "interpose/definition/facts.h"
+#include "interpose/lookup/elf_lookup.h"
+#include "interpose/native/native_stack.h"
 #include "interpose/ops/operations.h"
-#include "interpose/python/frame_table.h"
 #include "interpose/python/interpreter.h"
+#include "interpose/stacks/frame_table.h"
 
 namespace gputrace {
 namespace {
+
+constexpr u32 kMostFrames = kMaxFrames + kMostNativeFrames;
 
 // What a thread's last stack was. Its own thread only.
 struct alignas(64) ThreadStack {
@@ -18,14 +22,16 @@ struct alignas(64) ThreadStack {
   u32 depth;
   u32 written;  // the StackFrames that its last Stack record named
   u32 operation;
-  u32 sequence;                  // of the block that it went into, as the slot counts
-  u64 dropped;                   // records that the thread had lost by then
-  u64 incarnation;               // of the slot, +1; 0: no record yet
-  SeenFrame frames[kMaxFrames];  // outermost first
-  u32 ids[kMaxFrames];
+  u32 sequence;                   // of the block that it went into, as the slot counts
+  u64 dropped;                    // records that the thread had lost by then
+  u64 incarnation;                // of the slot, +1; 0: no record yet
+  SeenFrame frames[kMostFrames];  // outermost first
+  u32 ids[kMostFrames];
   Ticks instance;  // of the operation in which `found` was read; 0: none
   u32 found_count;
   SeenFrame found[kMaxFrames];  // innermost first: the stack that is being read
+  u32 native_count;
+  SeenFrame native[kMostNativeFrames];  // likewise; within the innermost of `found`
 };
 
 // Which frame called the forward operation of a number. Of the last ones.
@@ -47,21 +53,26 @@ constinit u32 thread_count = 0;
 constinit std::atomic<Proven> proven{Proven::NotYet};
 constinit std::atomic<u32> forward_thread{0};  // its number + 1; kSeveral
 constinit PythonInterpreter interpreter{};
+constinit u64 interpreter_begin = 0, interpreter_end = 0;  // the object that it lies in
 
 u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
 
 u64 bytes_for(u32 slots) { return sizeof(Memory) + u64{slots} * sizeof(ThreadStack); }
 
-// The StackFrame of the innermost of `count` frames that were found; 0: not known. What the last stack had in common with this
-// one is not looked up again.
-u32 identify(const FinishedCall& call, ThreadStack& last, u32 count) {
+// The number of the innermost frame that was found; 0: not known. `python`: so many of them are. What the last stack had in
+// common with this one is not looked up again.
+u32 identify(const FinishedCall& call, ThreadStack& last, u32 python) {
+  const u32 count = python + last.native_count;
+  const auto found = [&](u32 i) -> const SeenFrame& {
+    return i < python ? last.found[python - 1 - i] : last.native[count - 1 - i];
+  };
   u32 i = 0;
-  while (i < count && i < last.depth && last.frames[i] == last.found[count - 1 - i]) ++i;
+  while (i < count && i < last.depth && last.frames[i] == found(i)) ++i;
   last.depth = i;
   for (; i < count; last.depth = ++i) {
-    const SeenFrame& frame = last.found[count - 1 - i];
+    const SeenFrame& frame = found(i);
     const u32 parent = i ? last.ids[i - 1] : 0;
-    if (!frame_id(call, *interpreter.layout, parent, frame, last.ids[i])) return 0;
+    if (!frame_id(call, interpreter.layout, parent, frame, last.ids[i])) return 0;
     last.frames[i] = frame;
   }
   return count ? last.ids[count - 1] : 0;
@@ -163,29 +174,55 @@ u32 read_python(const FinishedCall& call, ThreadStack& last, Ticks instance) {
   return last.found_count;
 }
 
+// `python`: how many frames of Python there are; then what runs the interpreter, and runs within it, is not told again.
+void read_native(ThreadStack& last, u32 python) {
+  last.native_count = 0;
+  if (!native_stacks_are_read()) return;
+  u64 addresses[kMostNativeFrames];
+  const u32 count = read_native_frames(addresses);
+  const u64 unloaded = unloaded_objects();
+  for (u32 i = 0; i < count; ++i) {
+    if (python != 0 && addresses[i] >= interpreter_begin && addresses[i] < interpreter_end) return;
+    last.native[last.native_count++] = SeenFrame::native(addresses[i], unloaded);
+  }
+}
+
+void find_python(InfoText& info, bool native) {
+  find_interpreter(interpreter);
+  if (interpreter.version[0]) info.add("python_version", interpreter.version);
+  if (interpreter.layout) {
+    LoadedObject object;
+    if (!find_object(reinterpret_cast<const void*>(interpreter.thread_state), object)) return;
+    interpreter_begin = object.begin;
+    interpreter_end = object.end;
+    return;
+  }
+  Sentence text;
+  if (interpreter.why) {
+    text << "python: CPython " << interpreter.version << ": " << interpreter.why;
+  } else {
+    text << "python: no CPython in this process when its first CUDA call was made";
+    if (!native) text << "; GPUTRACE_COLLECT=+stacks tells native lines";
+  }
+  info.add("not_collected", text.text());
+}
+
 }  // namespace
 
-void reset_python_stacks(bool wanted, InfoText& info) {
+void reset_stacks(WantedStacks wanted, InfoText& info) {
   close_frame_table();
   if (memory) unmap_memory(memory, bytes_for(thread_count));
   memory = nullptr;
   forward_thread.store(0, std::memory_order_relaxed);
   proven.store(Proven::NotYet, std::memory_order_relaxed);
   interpreter = {};
-  if (!wanted) return;
-  find_interpreter(interpreter);
-  if (interpreter.version[0]) info.add("python_version", interpreter.version);
-  if (interpreter.layout) return;
-  Sentence text;
-  if (interpreter.why)
-    text << "python: CPython " << interpreter.version << ": " << interpreter.why;
-  else
-    text << "python: no CPython in this process when its first CUDA call was made";
-  info.add("not_collected", text.text());
+  interpreter_begin = interpreter_end = 0;
+  reset_native_stacks(wanted.native, info);
+  if (wanted.python) find_python(info, wanted.native);
 }
 
-bool begin_python_stacks(u64 generation) {
-  if (!interpreter.layout && !operations_are_followed()) return false;
+bool begin_stacks(u64 generation) {
+  if (!interpreter.layout && !operations_are_followed() && !native_stacks_are_read()) return false;
   thread_count = producer.slot_count;
   memory = map_memory<Memory>(bytes_for(thread_count));
   if (!memory || !open_frame_table()) {
@@ -214,14 +251,16 @@ void read_stack() {
   const OperationsUnderWay operations = operations_under_way();
   Found found;
   found.operation = operations.frame;
-  found.frames = read_python(call, last, operations.instance);
-  found.frame = identify(call, last, found.frames);
+  const u32 python = read_python(call, last, operations.instance);
+  read_native(last, python);
+  found.frame = identify(call, last, python);
+  found.frames = python + last.native_count;
   if (operations.sequence != kNoSequence) {
     if (!operations.backward && found.frame) {
       remember_forward(operations.sequence, found.frame, static_cast<u32>(index));
-    } else if (operations.backward && !found.frame) {
-      found.frame = forward_frame(operations.sequence);
-      if (found.frame) found.flags = kStackOfForward;
+    } else if (const u32 forward = operations.backward && python == 0 ? forward_frame(operations.sequence) : 0) {
+      found.frame = forward;
+      found.flags = kStackOfForward;
     }
   }
   write_stack(call, last, found);

@@ -1,0 +1,183 @@
+#include "analysis/symbols/object_symbols.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "analysis/names/demangle.h"
+#include "trace/build_id.h"
+
+namespace gputrace {
+// A file, its ELF handle, its DWARF. Any of them may be missing.
+struct ElfImage {
+  int file = -1;
+  Elf* elf = nullptr;
+  Dwarf* dwarf = nullptr;
+
+  ElfImage() = default;
+  ElfImage(const ElfImage&) = delete;
+  ElfImage& operator=(const ElfImage&) = delete;
+  ~ElfImage() {
+    if (dwarf) dwarf_end(dwarf);
+    if (elf) elf_end(elf);
+    if (file >= 0) ::close(file);
+  }
+
+  bool open(const std::string& path, const std::string& build_id) {
+    file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct stat about {};
+    if (file < 0 || ::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) return false;
+    const auto read = [this](u64 offset, void* out, u64 bytes) {
+      return ::pread(file, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+    };
+    BuildId own{};
+    if (build_id.empty() || !find_build_id(read, own) || build_id != own) return false;
+    elf = elf_begin(file, ELF_C_READ, nullptr);
+    return elf != nullptr && elf_kind(elf) == ELF_K_ELF;
+  }
+};
+
+struct FunctionSymbol {
+  u64 begin = 0, size = 0;
+  const char* name = nullptr;
+};
+
+namespace {
+
+void read_symbols(Elf* elf, u32 type, std::vector<FunctionSymbol>& symbols) {
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (!gelf_getshdr(section, &header) || header.sh_type != type || header.sh_entsize == 0 ||
+        header.sh_size > ObjectSymbols::kMostBytes)
+      continue;
+    Elf_Data* data = elf_getdata(section, nullptr);
+    const u64 count = data ? header.sh_size / header.sh_entsize : 0;
+    for (u64 i = 0; i < count; ++i) {
+      GElf_Sym symbol;
+      if (!gelf_getsym(data, static_cast<int>(i), &symbol) || GELF_ST_TYPE(symbol.st_info) != STT_FUNC ||
+          symbol.st_shndx == SHN_UNDEF)
+        continue;
+      const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+      if (name && *name) symbols.push_back({symbol.st_value, symbol.st_size, name});
+    }
+  }
+}
+
+// "ns::step(int) const" is "ns::step", and so is "step.constprop.0", a copy that the compiler made, "step".
+std::string plain_name(const std::string& signature) {
+  for (const char* copy : {".constprop.", ".isra.", ".part.", ".cold"}) {
+    if (const std::size_t at = signature.find(copy); at != std::string::npos && at != 0) return signature.substr(0, at);
+  }
+  std::size_t end = signature.rfind(')');
+  if (end == std::string::npos) return signature;
+  for (std::size_t at = end + 1, depth = 0; at-- > 0;) {
+    if (signature[at] == ')') ++depth;
+    if (signature[at] == '(' && --depth == 0) return at == 0 ? signature : signature.substr(0, at);
+  }
+  return signature;
+}
+
+bool is_system_file(const char* file) {
+  return std::strncmp(file, "/usr/", 5) == 0 && std::strncmp(file, "/usr/src/", 9) != 0 &&
+         std::strncmp(file, "/usr/local/src/", 15) != 0;
+}
+
+u64 number_of(Dwarf_Die* die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  return dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
+}
+
+// Out of what was inlined from a header of the system (std::vector ...) to the line that the author of the caller wrote.
+void leave_inlined(Dwarf_Die* unit, u64 address, ObjectSymbols::Place& place) {
+  Dwarf_Die* scopes = nullptr;
+  const int count = dwarf_getscopes(unit, address, &scopes);
+  Dwarf_Files* files = nullptr;
+  std::size_t file_count = 0;
+  if (count > 0 && dwarf_getsrcfiles(unit, &files, &file_count) == 0) {
+    for (int i = 0; i < count && is_system_file(place.file.c_str()); ++i) {
+      if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
+      const u64 file = number_of(&scopes[i], DW_AT_call_file);
+      const char* name = file < file_count ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
+      if (!name) break;
+      place.file = name;
+      place.line = static_cast<u32>(number_of(&scopes[i], DW_AT_call_line));
+    }
+  }
+  std::free(scopes);
+}
+
+}  // namespace
+
+struct ObjectSymbols::Parts {
+  ElfImage image, debug;
+  std::vector<FunctionSymbol> symbols;  // by their begin
+
+  Dwarf* dwarf() const { return image.dwarf ? image.dwarf : debug.dwarf; }
+
+  const FunctionSymbol* symbol_at(u64 address) const {
+    auto at = std::upper_bound(symbols.begin(), symbols.end(), address,
+                               [](u64 value, const FunctionSymbol& symbol) { return value < symbol.begin; });
+    if (at == symbols.begin()) return nullptr;
+    --at;
+    return address - at->begin < std::max<u64>(at->size, 1) ? &*at : nullptr;
+  }
+
+  Dwarf_Die* unit_at(u64 address, Dwarf_Die& room) const {
+    if (dwarf_addrdie(dwarf(), address, &room)) return &room;
+    // No table of addresses (clang writes none): look at each unit.
+    Dwarf_Off next = 0;
+    std::size_t header = 0;
+    for (Dwarf_Off at = 0; dwarf_nextcu(dwarf(), at, &next, &header, nullptr, nullptr, nullptr) == 0; at = next) {
+      if (dwarf_offdie(dwarf(), at + header, &room) && dwarf_haspc(&room, address) > 0) return &room;
+    }
+    return nullptr;
+  }
+};
+
+ObjectSymbols::ObjectSymbols(const std::string& path, const std::string& build_id) : parts_(std::make_unique<Parts>()) {
+  elf_version(EV_CURRENT);
+  Parts& parts = *parts_;
+  if (!parts.image.open(path, build_id)) return;
+  parts.image.dwarf = dwarf_begin_elf(parts.image.elf, DWARF_C_READ, nullptr);
+  read_symbols(parts.image.elf, SHT_SYMTAB, parts.symbols);
+  if (build_id.size() > 2 && (!parts.image.dwarf || parts.symbols.empty()) &&
+      parts.debug.open("/usr/lib/debug/.build-id/" + build_id.substr(0, 2) + "/" + build_id.substr(2) + ".debug",
+                       build_id)) {
+    parts.debug.dwarf = dwarf_begin_elf(parts.debug.elf, DWARF_C_READ, nullptr);
+    if (parts.symbols.empty()) read_symbols(parts.debug.elf, SHT_SYMTAB, parts.symbols);
+  }
+  if (parts.symbols.empty()) read_symbols(parts.image.elf, SHT_DYNSYM, parts.symbols);
+  std::stable_sort(parts.symbols.begin(), parts.symbols.end(), [](const FunctionSymbol& a, const FunctionSymbol& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.size < b.size;
+  });
+}
+
+ObjectSymbols::~ObjectSymbols() = default;
+
+bool ObjectSymbols::known() const { return parts_->image.elf != nullptr; }
+
+ObjectSymbols::Place ObjectSymbols::at(u64 offset) const {
+  Place place;
+  if (const FunctionSymbol* symbol = parts_->symbol_at(offset))
+    place.function = plain_name(demangle(symbol->name));
+  Dwarf_Die room;
+  Dwarf_Die* unit = parts_->dwarf() ? parts_->unit_at(offset, room) : nullptr;
+  Dwarf_Line* line = unit ? dwarf_getsrc_die(unit, offset) : nullptr;
+  const char* file = line ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
+  int number = 0;
+  if (!file || dwarf_lineno(line, &number) != 0 || number <= 0) return place;
+  place.file = file;
+  place.line = static_cast<u32>(number);
+  leave_inlined(unit, offset, place);
+  return place;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,24 @@
+// The lines from which a thread calls CUDA: before a call that shows its stack (hot/stack_calls.h) the thread's own frames
+// are read, as they lie in memory, and a Stack record is written when they differ from the last ones.
+//   · Python's: no GIL is taken, nothing of the interpreter is held, set or counted. The frames stand still meanwhile: this
+//     thread is the one that runs them, and it is inside a call.
+//   · Native ones, where they are asked for: of a thread that runs Python those within its innermost Python frame, of any
+//     other all.
+#pragma once
+
+#include "base/types.h"
+#include "interpose/settings/info_text.h"
+
+namespace gputrace {
+
+// A new session, or a child of fork: nothing is known. Looks for the interpreter and for libunwind, and says in `info` why
+// there will be no lines, where that is so.
+struct WantedStacks {
+  bool python = false, native = false;
+};
+void reset_stacks(WantedStacks wanted, InfoText& info);
+// The session has begun, its gate is open. Returns whether stacks are read from now on: then launches take the way through
+// traced.h.
+bool begin_stacks(u64 generation);
+
+}  // namespace gputrace

@@ -1,0 +1,177 @@
+# meson: timeout=240
+# Native stacks (libunwind): each launch, wait and copy of programs without Python belongs to the line from which it was made, functions and
+# lines as the compiler has them; the program notices nothing.
+from small_programs import *
+
+STACKS = {'GPUTRACE_COLLECT': '+stacks'}
+LIBUNWIND = any(os.path.exists(f'/{at}/libunwind.so.8') for at in ('usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu', 'usr/lib64'))
+
+# Each function launches its own number of times; line() notes where.
+LINES = CUDA + r'''
+#include <string.h>
+#define HERE(times) (printf("%d %s %d\n", __LINE__, __func__, times), times)
+static CUfunction function;
+__attribute__((noinline)) static void once(void) { cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0); HERE(1); }
+__attribute__((noinline)) static void often(int times) {
+  for (int i = 0; i < times; ++i)
+    cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0); HERE(times);
+}
+__attribute__((noinline)) static void deep(int depth, int times) {
+  if (depth) { deep(depth - 1, times); __asm__ volatile(""); return; }
+  for (int i = 0; i < times; ++i) cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0); HERE(times);
+}
+int main(void) {
+  CUdevice device; CUcontext context; CUmodule module;
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+      cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "third")) return 70;
+  once();
+  often(7);
+  deep(20, 5);
+  deep(200, 3);
+  return cuCtxSynchronize();
+}
+'''
+
+
+def need_libunwind():
+    if not LIBUNWIND:
+        skip('libunwind8 is not installed')
+
+
+def launches_by_site(run):
+    return {row['site']: (row['launches'], row['language']) for row in rows(run, 'sites') if row['launches']}
+
+
+def check_lines(binary, name, env=None):
+    run = traced([binary], {**STACKS, **(env or {})})
+    check_equal(run.returncode, 0, run.stderr)
+    wanted = {}
+    for line in run.stdout.decode().splitlines():
+        number, function, times = line.split()
+        site = f'{name}:{number} {function}'
+        wanted[site] = (wanted.get(site, (0,))[0] + int(times), 'native')
+    check_equal(launches_by_site(run), wanted, 'launches by line')
+    return run
+
+
+def test_lines_are_the_compilers():
+    need_libunwind()
+    for number, flags in enumerate([['-g', '-O0'], ['-g', '-O2', '-fomit-frame-pointer'], ['-g', '-O2', '-fno-pie', '-no-pie']]):
+        forget_run()
+        run = check_lines(compiled(f'lines{number}.c', LINES, *flags, '-lcuda'), f'lines{number}.c')
+        check_launches_against_truth(run)
+        seen, stored, dropped = check_conservation(run)
+        check(dropped == 0 and seen == stored, 'everything seen is stored', seen, stored, dropped)
+
+
+def test_without_debug_information_functions_are_told():
+    need_libunwind()
+    binary = compiled('plain.c', LINES, '-lcuda')
+    run = traced([binary], STACKS)
+    sites = {site.split()[-1]: count for site, (count, _) in launches_by_site(run).items()}
+    check_equal(sites, {'once': 1, 'often': 7, 'deep': 8}, 'launches by function')
+
+
+def test_a_stripped_program_tells_where_in_which_object():
+    need_libunwind()
+    binary = compiled('stripped.c', LINES, '-s', '-lcuda')
+    run = traced([binary], STACKS)
+    sites = launches_by_site(run)
+    check(all(site.startswith('stripped +0x') for site in sites), 'object and place', sites)
+    check_equal(sorted(count for count, _ in sites.values()), [1, 7, 8], 'as many places as there are calls')
+    notes = ' '.join(report(run, 'sites')['sections']['sites']['notes'])
+    check('have no function' in notes, 'and the report says so', notes)
+
+
+def test_an_object_that_changed_since_gives_no_names():
+    need_libunwind()
+    binary = compiled('changed.c', LINES, '-g', '-lcuda')
+    run = traced([binary], STACKS)
+    compiled('changed.c', LINES.replace('once', 'other'), '-g', '-lcuda')  # another build id
+    check(all(site.startswith('changed +0x') for site in launches_by_site(run)), 'no name of another file', launches_by_site(run))
+
+
+def test_exceptions_of_the_program_are_its_own():
+    need_libunwind()
+    if not shutil.which('g++'):
+        skip('no g++')
+    library = compiled('thrower.cpp', r'''
+#include <stdexcept>
+extern "C" int thrown(int times) {
+  int caught = 0;
+  for (int i = 0; i < times; ++i) try { throw std::runtime_error("mine"); } catch (const std::exception&) { ++caught; }
+  return caught;
+}
+''', '-shared', '-fPIC', compiler='g++')
+    host = compiled('host.c', CUDA + r'''
+#include <dlfcn.h>
+int main(int count, char** words) {
+  if (launch(3)) return 1;
+  void* library = dlopen(words[1], RTLD_NOW);
+  int (*thrown)(int) = (int (*)(int))dlsym(library, "thrown");
+  printf("%d\n", thrown(1000));
+  dlclose(library);
+  return launch(2);
+}
+''', '-lcuda', '-ldl')
+    plain = untraced([host, library])
+    run = traced([host, library], STACKS)
+    same_output(plain, run)
+    check_equal(run.stdout, b'1000\n', 'all exceptions were caught')
+    check_launches_against_truth(run)
+
+
+def test_a_child_of_fork_goes_without():
+    need_libunwind()
+    binary = compiled('forks.c', CUDA + r'''
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+  if (launch(3)) return 1;
+  pid_t child = fork();
+  if (child == 0) _exit(launch(2) ? 70 : 0);
+  int status; waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+''', '-g', '-lcuda')
+    run = traced([binary], STACKS)
+    check(run.returncode in (0, 70), 'both end', run.returncode)
+    plain = untraced([binary])
+    check_equal(run.returncode, plain.returncode, 'as without us')
+
+
+def test_threads_have_stacks_of_their_own():
+    need_libunwind()
+    binary = compiled('threads.c', CUDA + r'''
+#include <pthread.h>
+static CUcontext context; static CUfunction function;
+__attribute__((noinline)) static void work(int times) { for (int i = 0; i < times; ++i) cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0); __asm__ volatile(""); }
+__attribute__((noinline)) static void* first(void* p) { cuCtxSetCurrent(context); work(100); return p; }
+__attribute__((noinline)) static void* second(void* p) { cuCtxSetCurrent(context); for (int i = 0; i < 50; ++i) { cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0); } return p; }
+int main(void) {
+  CUdevice device; CUmodule module; pthread_t threads[8];
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+      cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "third")) return 70;
+  for (int i = 0; i < 8; ++i) pthread_create(&threads[i], 0, i % 2 ? first : second, 0);
+  for (int i = 0; i < 8; ++i) pthread_join(threads[i], 0);
+  return 0;
+}
+''', '-lcuda', '-pthread')
+    run = traced([binary], STACKS)
+    sites = {site.split()[-1]: count for site, (count, _) in launches_by_site(run).items()}
+    check_equal(sites, {'work': 400, 'second': 200}, 'launches by function')
+
+
+def test_without_libunwind_the_trace_says_so():
+    binary = compiled('none.c', CUDA + 'int main(void) { return launch(2); }\n', '-lcuda')
+    empty = scratch('empty')
+    os.makedirs(empty)
+    open(os.path.join(empty, 'libunwind.so.8'), 'w').close()  # the loader refuses it, and looks no further
+    run = traced([binary], {**STACKS, 'LD_LIBRARY_PATH': empty + ':' + places.simgpu})
+    check_equal(run.returncode, 0, run.stderr)
+    check_launches_against_truth(run)
+    reasons = [entry['why'] for entry in report(run)['coverage']['not_collected'] if entry['what'] == 'stacks']
+    check(len(reasons) == 1 and 'libunwind.so.8 was not found' in reasons[0], 'and why there are none', reasons)
+
+
+main()
