@@ -7,6 +7,7 @@
 namespace gputrace {
 namespace {
 
+constexpr u32 kPausesBetweenLooks = 128;
 constexpr Nanos kPatience = 2'000'000'000;  // without a sign of life of the sidecar
 
 void pause_briefly() {
@@ -14,12 +15,15 @@ void pause_briefly() {
   raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
 }
 
+// A sidecar takes its time to begin on a busy machine; what has not begun by then does not come.
+bool is_none_coming() { return record_ticks() - producer.session_begin > producer.stale_ticks; }
+
 }  // namespace
 
 void DeviceRing::join(u64 generation) {
   generation_ = generation;
   thread_state = ThreadState{};
-  join_session(generation);
+  join_session_patiently(generation);
   state_ = thread_state;
   thread_state = ThreadState{};
   thread_state.busy = kUntraced;
@@ -38,7 +42,9 @@ bool DeviceRing::wait_for_room(u32 size) {
   const SegmentControl& control = *producer.control;
   Nanos since = monotonic_nanos();
   u64 beat = control.heartbeat.load(std::memory_order_relaxed);
-  for (;;) {
+  for (u32 pauses = 0;; ++pauses) {
+    // The program's threads may have ended with all that there is in their hands, and no new one comes that would notice.
+    if (pauses % kPausesBetweenLooks == 0) end_dead_threads();
     pause_briefly();
     if (room_for(state_, size)) return true;
     if (control.consumer_state.load(std::memory_order_relaxed) == static_cast<u32>(ConsumerState::Gone)) return false;
@@ -47,7 +53,7 @@ bool DeviceRing::wait_for_room(u32 size) {
     if (now_beat != beat) {
       beat = now_beat;
       since = now;
-    } else if (now - since > (beat ? kPatience : kPatience / 8)) {  // no beat at all: there is no sidecar
+    } else if (beat ? now - since > kPatience : is_none_coming()) {
       return false;
     }
   }

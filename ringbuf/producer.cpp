@@ -24,12 +24,13 @@ u32 index_of(const BlockHeader* block) {
 }
 u32 index_of(const ThreadSlot* slot) { return static_cast<u32>(slot - producer.slots); }
 bool is_sink(const ThreadSlot* slot) { return slot == &producer.sink; }
+bool is_patient(const ThreadSlot* slot) { return slot == producer.slots + producer.slot_count - 1; }
 #if defined(GT_FAULT_POINTS)
 i32 own_tid() { return fault_thread; }
 bool thread_is_gone(i32 tid) { return fault_gone(tid); }
 #else
 i32 own_tid() { return static_cast<i32>(raw_syscall(SYS_gettid)); }
-bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */; }
+bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, producer.pid, tid, 0) == -3 /* ESRCH */; }
 #endif
 
 u64 dropped_total(const ThreadSlot& slot) {
@@ -43,13 +44,20 @@ bool change_block(u32 index, u64 word, BlockState state) {
                                                               std::memory_order_acq_rel, std::memory_order_relaxed);
 }
 
-// The first kReservedBlocks blocks serve slot 0 alone; it may also take any other. Every eighth search begins at the
-// bottom again: while the sidecar keeps up, the same few blocks go round and stay in the cache.
-u32 claim_free_block(bool for_definitions) {
-  const u32 first = for_definitions ? 0 : kReservedBlocks;
+// Where the blocks begin that this slot may take: the first ones are kept for those that must get through.
+u32 first_block_of(const ThreadSlot* slot) {
+  if (slot == producer.slots) return 0;
+  return is_patient(slot) ? kReservedBlocks : kFirstSharedBlock;
+}
+
+// Every eighth search begins at the bottom again: while the sidecar keeps up, the same few blocks go round and stay in the
+// cache.
+u32 claim_free_block(const ThreadSlot* slot) {
+  const u32 first = first_block_of(slot);
   if (first >= producer.block_count) return kNoBlock;
   const u32 span = producer.block_count - first;
-  const bool from_bottom = for_definitions || producer.claims.fetch_add(1, std::memory_order_relaxed) % 8 == 0;
+  const bool is_kept_for = first != kFirstSharedBlock;
+  const bool from_bottom = is_kept_for || producer.claims.fetch_add(1, std::memory_order_relaxed) % 8 == 0;
   const u32 start = from_bottom ? 0 : producer.next_block.load(std::memory_order_relaxed) % span;
   for (u32 i = 0; i < span; ++i) {
     const u32 index = first + (start + i) % span;
@@ -57,7 +65,7 @@ u32 claim_free_block(bool for_definitions) {
     if (block_state(word) != BlockState::Free) continue;
     GT_FAULT_POINT("free block seen");
     if (!change_block(index, word, BlockState::Claimed)) continue;
-    if (!for_definitions) producer.next_block.store(index - first + 1, std::memory_order_relaxed);
+    if (!is_kept_for) producer.next_block.store(index - first + 1, std::memory_order_relaxed);
     return index;
   }
   return kNoBlock;
@@ -110,7 +118,7 @@ constexpr u64 kSlotSearch = 50, kDeathSearch = 5000;  // in retry_ticks
 
 bool take_block(ThreadState& thread, Ticks now) {
   ThreadSlot& slot = *thread.slot;
-  u32 index = claim_free_block(&slot == producer.slots);
+  u32 index = claim_free_block(&slot);
   if (index == kNoBlock && producer.header->on_full == OnFull::Overwrite && &slot != producer.slots)
     index = claim_oldest_full_block();
   if (index == kNoBlock) {  // some may be held by threads that are no more
@@ -185,11 +193,12 @@ void end_slot(ThreadSlot& slot, Ticks now) {
 }
 
 // Ends the slot of a thread that is no more. Nobody tells us of a thread's end; its number may be another thread's by now, and then it
-// is `self` who asks.
-void end_slot_if_dead(u32 index, i32 self, Ticks now) {
+// is `self` who asks. False: it is not dead, or has no thread.
+bool end_slot_if_dead(u32 index, i32 self, Ticks now) {
   ThreadSlot& slot = producer.slots[index];
-  if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live)) return;
-  if (slot.tid != self && !thread_is_gone(slot.tid)) return;
+  if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live)) return false;
+  // The thread that waits holds its slot under another state than thread_state: it is alive when it asks.
+  if (slot.tid == self ? is_patient(&slot) : !thread_is_gone(slot.tid)) return false;
   u32 live = static_cast<u32>(SlotState::Live);
   GT_FAULT_POINT("dead thread found");
   const u32 block = slot.current_block.exchange(kNoBlock, std::memory_order_acq_rel);
@@ -201,6 +210,7 @@ void end_slot_if_dead(u32 index, i32 self, Ticks now) {
   GT_FAULT_POINT("dead thread's block handed over");
   slot.end = now;
   slot.state.compare_exchange_strong(live, static_cast<u32>(SlotState::Ended), std::memory_order_acq_rel);
+  return true;
 }
 
 void end_slots_of_dead_threads(Ticks now) {
@@ -209,13 +219,16 @@ void end_slots_of_dead_threads(Ticks now) {
     end_slot_if_dead(i, producer.slots + i == thread_state.slot ? 0 : self, now);
 }
 
-// Each new thread looks at a few others: where threads come and go, those that went are found as fast as others come.
+// Each new thread looks at two others, and at six more for each that it finds dead: where threads come and go, those that went are
+// found as fast as others come, and where all stay it costs next to nothing.
 void look_for_the_dead(Ticks now) {
-  constexpr u32 kLooks = 8;
   const i32 self = own_tid();
   const u32 span = producer.slot_count - 1;
-  const u32 start = producer.next_look.fetch_add(kLooks, std::memory_order_relaxed);
-  for (u32 i = 0; i < kLooks && i < span; ++i) end_slot_if_dead(1 + (start + i) % span, self, now);
+  u32 looks = 2;
+  for (u32 done = 0; done < looks && done < span; ++done) {
+    const u32 at = producer.next_look.fetch_add(1, std::memory_order_relaxed) % span;
+    if (end_slot_if_dead(1 + at, self, now)) looks += 6;
+  }
 }
 
 // Nobody drains: a slot whose thread has ended would stay Ended for ever. Its counts move to the process's sums.
@@ -235,16 +248,20 @@ bool is_due(std::atomic<u64>& next, Ticks now, u64 pause) {
   return now >= due && next.compare_exchange_strong(due, now + pause * producer.retry_ticks, std::memory_order_relaxed);
 }
 
+bool claim_if_free(ThreadSlot& slot) {
+  u32 free = static_cast<u32>(SlotState::Free);
+  return slot.state.load(std::memory_order_relaxed) == free &&
+         slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Claimed), std::memory_order_acq_rel);
+}
+
+// Neither slot 0, nor the last one.
 ThreadSlot* claim_slot(Ticks now) {
   if (now < producer.next_slot_search.load(std::memory_order_relaxed)) return nullptr;
-  const u32 span = producer.slot_count - 1;
+  const u32 span = producer.slot_count - 2;
   const u32 start = producer.next_slot.fetch_add(1, std::memory_order_relaxed) % span;
   for (u32 i = 0; i < span; ++i) {
     ThreadSlot& slot = producer.slots[1 + (start + i) % span];
-    u32 free = static_cast<u32>(SlotState::Free);
-    if (slot.state.load(std::memory_order_relaxed) != free) continue;
-    if (slot.state.compare_exchange_strong(free, static_cast<u32>(SlotState::Claimed), std::memory_order_acq_rel))
-      return &slot;
+    if (claim_if_free(slot)) return &slot;
   }
   if (is_due(producer.next_death_search, now, kDeathSearch)) end_slots_of_dead_threads(now);
   for (u32 i = 0; i < span; ++i) {
@@ -302,6 +319,7 @@ void adopt_segment(char* base, SlotLedger* ledgers) {
   producer.block_count = header->block_count;
   producer.block_size = header->block_size;
   producer.clock = header->clock;
+  producer.pid = static_cast<i32>(raw_syscall(SYS_getpid));
   producer.ledgers = ledgers;
   producer.session_begin = record_ticks();
   // Rough on purpose (2.5 GHz for the TSC): they only pace retries and say how long a silent sidecar counts as present.
@@ -317,7 +335,7 @@ void adopt_segment(char* base, SlotLedger* ledgers) {
   open_definitions_slot();
 }
 
-void join_session(u64 generation) {
+static void join(u64 generation, ThreadSlot* kept) {
   ThreadState& thread = thread_state;
   thread.busy = kWriting;  // a signal handler in here drops
   compiler_barrier();
@@ -327,7 +345,7 @@ void join_session(u64 generation) {
   thread.frame = 0;
   const Ticks now = record_ticks();
   look_for_the_dead(now);
-  ThreadSlot* slot = claim_slot(now);
+  ThreadSlot* slot = kept && claim_if_free(*kept) ? kept : claim_slot(now);
   if (slot) open_slot(*slot);
   thread.slot = slot ? slot : &producer.sink;
   thread.generation = generation;
@@ -335,6 +353,9 @@ void join_session(u64 generation) {
   thread.busy = 0;
   if (slot && producer.thread_joined) producer.thread_joined();
 }
+
+void join_session(u64 generation) { join(generation, nullptr); }
+void join_session_patiently(u64 generation) { join(generation, producer.slots + producer.slot_count - 1); }
 
 void leave_session() {
   ThreadState& thread = thread_state;
@@ -385,11 +406,13 @@ char* reserve_slow(ThreadState& thread, Ticks now) {
 bool room_for(const ThreadState& thread, u32 size) {
   if (thread.cursor && static_cast<u64>(thread.limit - thread.cursor) >= size) return true;
   if (is_sink(thread.slot) || producer.header->on_full == OnFull::Overwrite) return true;  // waiting would not help
-  for (u32 index = kReservedBlocks; index < producer.block_count; ++index) {
+  for (u32 index = first_block_of(thread.slot); index < producer.block_count; ++index) {
     if (block_state(producer.block_states[index].load(std::memory_order_relaxed)) == BlockState::Free) return true;
   }
   return false;
 }
+
+void end_dead_threads() { end_slots_of_dead_threads(record_ticks()); }
 
 void drop_nested() {
   ThreadSlot* slot = thread_state.slot;

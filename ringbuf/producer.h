@@ -87,10 +87,11 @@ struct Producer {
   u32 block_count;
   u32 block_size;
   ClockKind clock;
+  i32 pid;              // as the process sees itself
   SlotLedger* ledgers;  // slot_count of them, private memory
   Ticks session_begin;
   Ticks retry_ticks;  // about 20 us
-  Ticks stale_ticks;  // about 2 s; 0: not known
+  Ticks stale_ticks;  // about 2 s: a consumer begins within them; 0: none is expected
   ThreadSlot
       sink;  // stands in for the slot of a thread that found none; its words are written by many and read by nobody
   ThreadState definitions;           // the writer state of slot 0, under definition_lock
@@ -132,6 +133,8 @@ void adopt_segment(char* base, SlotLedger* ledgers);
 //
 // Makes the calling thread a thread of the present session: takes a slot, or the sink.
 void join_session(u64 generation);
+// The same for the one thread of ours that waits for room: it gets the slot and the blocks that are kept for it.
+void join_session_patiently(u64 generation);
 // Hands the thread's block over and ends its slot. Later records of the thread join again.
 void leave_session();
 // Room in a fresh block when the present one is full or absent; nullptr: dropped and counted. No record is larger than
@@ -147,6 +150,9 @@ char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now);
 // Whether a record of this size would find room just now, as far as one can know without taking it. For a thread of ours
 // that may wait.
 bool room_for(const ThreadState& thread, u32 size);
+// Ends the slots of threads that are no more, so that what they hold is drained. A system call for each thread: for a
+// thread of ours that waits.
+void end_dead_threads();
 
 // Reserves `size` bytes (a multiple of 8) for one record and counts it as seen. nullptr: it was dropped, and counted.
 // Between a non-null return and commit() nothing else may be done than fill the bytes.

@@ -18,6 +18,8 @@
 //   · Slot 0 is written by whichever thread holds the producer's in-process definition lock; it carries definitions
 //     (Text, *Facts, FunctionGet, ModuleLoad, Note ...), is never overwritten, and kReservedBlocks blocks may be
 //     claimed for it alone.
+//   · The last slot, and the kPatientBlocks blocks after those, are for the one thread of ours that waits for room (device
+//     records): however many threads of the program hold slots and blocks, what it brings gets through.
 //   · The consumer assumes that the producer's process is broken or hostile: it copies positions before it checks them,
 //     and checks every size before it follows it. The consumer writes only the words marked "consumer".
 #pragma once
@@ -33,8 +35,10 @@ namespace gputrace {
 inline constexpr u64 kSegmentMagic = 0x3167657365636172ull;
 inline constexpr u32 kSegmentVersion = 2;  // the sidecar refuses another one
 inline constexpr u32 kNoBlock = 0xffffffffu;
-inline constexpr u32 kReservedBlocks = 4;  // the last free blocks go to slot 0 only
-inline constexpr u32 kInFlightDepth = 6;   // deeper nesting is recorded, but not shown in flight
+inline constexpr u32 kReservedBlocks = 4;  // the first blocks go to slot 0 only
+inline constexpr u32 kPatientBlocks = 2;   // the next ones to the thread that waits: one fills, one is drained
+inline constexpr u32 kFirstSharedBlock = kReservedBlocks + kPatientBlocks;
+inline constexpr u32 kInFlightDepth = 6;  // deeper nesting is recorded, but not shown in flight
 inline constexpr u32 kMinSlots = 64, kMaxSlots = 4096;
 
 enum class OnFull : u32 { Drop = 0, Overwrite = 1 };

@@ -118,7 +118,7 @@ bool plan_segment(const SegmentRequest& request, SegmentHeader& header) {
   header.pid = request.pid;
   header.clock = request.clock;
   header.on_full = request.on_full;
-  return header.block_count > 2 * kReservedBlocks &&
+  return header.block_count > kReservedBlocks + kFirstSharedBlock &&
          header.blocks_offset + u64{header.block_count} * header.block_size <= size;
 }
 

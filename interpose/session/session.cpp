@@ -143,6 +143,7 @@ int say_no_ring(Bytes budget, int error) {
 int start_writer(int segment, char* scratch) {
   if (!options.start_sidecar) {
     note_untraced("GPUTRACE_SIDECAR=off: nobody drains the rings", "unset GPUTRACE_SIDECAR");
+    producer.stale_ticks = 0;
     return 0;
   }
   const int error = launch_sidecar(options.sidecar, segment, scratch, kScratchSize);

@@ -208,7 +208,8 @@ TEST(Consumer, TakesAllOfABlockThatWasHandedOverDuringTheScan) {
   u64 last = 0;
   ASSERT_TRUE(emit(++last));
   const u32 slot = static_cast<u32>(thread_state.slot - producer.slots);
-  producer.next_slot.store(producer.slot_count - 2);  // the second thread takes the last slot, the third one before it
+  producer.next_slot.store(producer.slot_count -
+                           3);  // the second thread takes the last slot of all, the third one before it
   std::thread([] { emit(1); }).join();
   sink.meddle = [&] {
     const BlockHeader* first = thread_state.block;

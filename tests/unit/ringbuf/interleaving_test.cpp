@@ -26,7 +26,7 @@ namespace gputrace::test {
 namespace {
 
 constexpr u32 kBlockSize = 4096, kRecordSize = 1992;  // two records a block: borders are what this is about
-constexpr u32 kSharedBlocks = 2, kSlots = 6;
+constexpr u32 kSharedBlocks = 2, kSlots = 7;
 constexpr u64 kForEver = ~0ull;
 
 // Tasks that run one after the other until their steps are used up. A producer's thread-local words go with it.
@@ -144,7 +144,7 @@ class World {
     SegmentHeader header;
     EXPECT_TRUE(plan_segment(request, header));
     header.block_size = kBlockSize;
-    header.block_count = kReservedBlocks + kSharedBlocks;
+    header.block_count = kFirstSharedBlock + kSharedBlocks;
     header.slot_count = kSlots;
     std::memset(memory(), 0, header.blocks_offset + u64{header.block_count} * kBlockSize);
     begin_segment(memory(), header, request);

@@ -104,10 +104,10 @@ TEST_F(ProducerTest, AFullPoolDropsAndCountsAndTellsTheGap) {
   const ThreadSlot& slot = *thread_state.slot;
   EXPECT_EQ(slot.seen, stored + 10);
   EXPECT_EQ(slot.dropped[static_cast<u32>(DropReason::RingFull)], 10u);
-  EXPECT_EQ(blocks_in(BlockState::Free), kReservedBlocks) << "the reserved blocks are not for threads";
+  EXPECT_EQ(blocks_in(BlockState::Free), kFirstSharedBlock) << "the reserved blocks are not for threads";
 
-  producer.block_states[kReservedBlocks + 1].store(
-      next_block_word(producer.block_states[kReservedBlocks + 1].load(), BlockState::Free));
+  producer.block_states[kFirstSharedBlock + 1].store(
+      next_block_word(producer.block_states[kFirstSharedBlock + 1].load(), BlockState::Free));
   ASSERT_TRUE(write(77, 60));
   const BlockHeader* current = block(slot.current_block.load());
   const Gap* gap = reinterpret_cast<const Gap*>(current + 1);
@@ -135,7 +135,7 @@ TEST_F(ProducerTest, OverwriteTakesTheOldestBlockButNeverDefinitions) {
   EXPECT_EQ(block(definitions_block)->slot, 0u);
   EXPECT_EQ(block(definitions_block)->committed.load(), sizeof(Call));
   u64 lowest = ~0ull;
-  for (u32 i = kReservedBlocks; i < producer.block_count; ++i) lowest = std::min(lowest, block(i)->first_record);
+  for (u32 i = kFirstSharedBlock; i < producer.block_count; ++i) lowest = std::min(lowest, block(i)->first_record);
   EXPECT_GE(lowest, rounds - u64{producer.block_count} * per_block) << "what is left is the newest";
 }
 
@@ -290,6 +290,54 @@ TEST_F(ProducerTest, MoreThreadsThanSlotsAreCountedAsUnslotted) {
   }).join();
   EXPECT_EQ(producer.control->unslotted.load(), 3u);
   EXPECT_EQ(taken.size(), producer.slot_count - 2);
+}
+
+TEST_F(ProducerTest, WhoWaitsForRoomHasASlotAndBlocksOfItsOwn) {
+  while (write(1)) {
+  }
+  for (u32 i = 1; i + 1 < producer.slot_count; ++i) {
+    producer.slots[i].tid = getpid();
+    producer.slots[i].state.store(static_cast<u32>(SlotState::Live));
+  }
+  const u64 per_block = (producer.block_size - sizeof(BlockHeader)) / sizeof(Call);
+  std::thread([&] {
+    join_session_patiently(kGeneration);
+    ASSERT_EQ(thread_state.slot, producer.slots + producer.slot_count - 1);
+    for (u64 i = 0; i < kPatientBlocks * per_block; ++i) {
+      ASSERT_TRUE(room_for(thread_state, sizeof(Call)));
+      ASSERT_TRUE(write(i));
+    }
+    EXPECT_FALSE(room_for(thread_state, sizeof(Call))) << "definitions keep theirs";
+    EXPECT_FALSE(write(1));
+  }).join();
+  EXPECT_EQ(blocks_in(BlockState::Free), kReservedBlocks);
+}
+
+TEST_F(ProducerTest, WhatDeadThreadsHoldIsHandedOverWhenSomebodyAsks) {
+  ThreadSlot* slot = nullptr;
+  std::thread([&] {
+    join_session(kGeneration);
+    slot = thread_state.slot;
+    write(5);
+  }).join();
+  slot->tid = 0x3ffffff;  // it has ended without a word
+  const u32 index = slot->current_block.load();
+  end_dead_threads();
+  EXPECT_EQ(slot->state.load(), static_cast<u32>(SlotState::Ended));
+  EXPECT_EQ(block_state(producer.block_states[index].load()), BlockState::Full);
+  EXPECT_EQ(thread_state.slot->state.load(), static_cast<u32>(SlotState::Live)) << "the living stay";
+}
+
+TEST_F(ProducerTest, WhoWaitsIsAliveWhenItAsksWhoIsDead) {
+  std::thread([] {
+    join_session_patiently(kGeneration);
+    ASSERT_TRUE(write(1));
+    const ThreadState own = thread_state;
+    thread_state = ThreadState{};  // as cupti/ring.cpp does: its own calls are nobody's
+    end_dead_threads();
+    EXPECT_EQ(own.slot->state.load(), static_cast<u32>(SlotState::Live));
+    EXPECT_EQ(own.slot->current_block.load(), kReservedBlocks);
+  }).join();
 }
 
 TEST_F(ProducerTest, SlotsOfThreadsThatVanishedAreEndedWhenNoneIsFree) {
