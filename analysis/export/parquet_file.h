@@ -1,5 +1,5 @@
 // A Parquet file that is written front to back: rows are gathered column by column, and every kRowsOfGroup of them become a row group.
-//   · Encodings of version 1, which every reader has: plain numbers, texts by dictionary; pages compressed by zstd. Signed numbers only.
+//   · Encodings of version 1, which every reader has: plain numbers, texts and numbers near each other by dictionary; pages compressed by zstd. Signed numbers only.
 //   · Texts are numbers of a pool that outlives the file: the same text costs one look at an array.
 //   · Memory: one row group.
 #pragma once
@@ -41,9 +41,17 @@ class ParquetFile {
   ParquetFile(const std::string& path, const std::vector<ParquetColumn>& columns, const TextPool& texts);
 
   // Values of one row in the order of the columns, then done().
-  ParquetFile& number(i64 value);  // Int64, Int32, Bool
+  ParquetFile& number(i64 value) {  // Int64, Int32, Bool
+    Buffer& buffer = buffers_[at_];
+    buffer.values.push_back(value);
+    if (columns_[at_++].optional) buffer.there.push_back(1);
+    return *this;
+  }
   ParquetFile& text(u32 number);
-  ParquetFile& null();  // optional columns only
+  ParquetFile& null() {  // optional columns only
+    buffers_[at_++].there.push_back(0);
+    return *this;
+  }
   void done();
 
   void close();
@@ -53,7 +61,7 @@ class ParquetFile {
  private:
   struct Buffer {
     std::vector<i64> values;      // without those that are not there; texts: their number in the group's dictionary
-    std::vector<bool> there;      // optional columns
+    std::vector<u8> there;        // optional columns: whether the row has one
     std::vector<u32> dictionary;  // texts: numbers in the pool
     std::vector<u32> known;       // texts: by number in the pool, 1 + number in the dictionary; 0: not yet
   };
@@ -61,6 +69,7 @@ class ParquetFile {
     i64 dictionary_at = 0, data_at = 0;  // in the file; dictionary_at 0: none
     i64 plain_bytes = 0, packed_bytes = 0;
     i64 values = 0, nulls = 0;
+    bool by_dictionary = false;
     i64 least = std::numeric_limits<i64>::max(), most = std::numeric_limits<i64>::min();
   };
   struct Group {
@@ -70,7 +79,7 @@ class ParquetFile {
 
   void write_group();
   Chunk write_column(const ParquetColumn& column, Buffer& buffer);
-  void write_page(const std::string& content, bool dictionary, std::size_t values, bool texts, Chunk& chunk);
+  void write_page(const std::string& content, bool dictionary, std::size_t values, Chunk& chunk);
   void write(std::string_view bytes);
   std::string footer() const;
 
@@ -80,6 +89,8 @@ class ParquetFile {
   std::string error_;
   std::vector<Buffer> buffers_;
   std::vector<Group> groups_;
+  std::string page_;          // of a column, used again
+  std::vector<char> packed_;  // what became of it
   std::size_t at_ = 0, rows_ = 0;
   i64 written_ = 0;
 };

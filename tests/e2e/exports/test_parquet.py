@@ -10,12 +10,15 @@ for query in sys.argv[2:]:
     print(json.dumps([list(row) for row in duckdb.sql(query.replace('@', sys.argv[1] + '/')).fetchall()], default=str))
 '''
 ARROW = '''
-import json, sys
+import json, os, sys
 import pyarrow.parquet as parquet
 table = parquet.read_table(sys.argv[1] + '/kernels')
 schema = {field.name: str(field.type) for field in table.schema}
 print(json.dumps([table.num_rows, sum(table.column('duration_ns').to_pylist()), schema,
                   sorted(set(table.column('name').to_pylist())), sum(value is None for value in table.column('flow_id').to_pylist())]))
+file = parquet.ParquetFile(sys.argv[1] + '/kernels/' + sorted(os.listdir(sys.argv[1] + '/kernels'))[0])
+columns = [file.metadata.row_group(0).column(i) for i in range(file.metadata.num_columns)]
+print(json.dumps({column.path_in_schema: column.has_dictionary_page for column in columns}))
 '''
 
 
@@ -53,11 +56,12 @@ def test_sums_are_those_of_the_report():
 
 def test_arrow_reads_it():
     path = KEPT[0]
-    [[rows, nanos, schema, names, without]] = python(ARROW, ours(path))
+    [[rows, nanos, schema, names, without], dictionary] = python(ARROW, ours(path))
     wanted = kernels_of_report(path)
     check_equal((rows, nanos, names), (device_records(path)['DeviceKernel'], sum(wanted.values()), sorted(wanted)), 'kernels')
     check_equal({schema[name] for name in ('begin_ns', 'stream_id', 'flow_id')}, {'int64'}, 'signed numbers')
     check_equal((schema['name'], schema['collective'], schema['grid_x'], without), ('string', 'bool', 'int32', 0), 'types')
+    check_equal([dictionary[name] for name in ('name', 'device_id', 'registers', 'begin_ns', 'collective')], [True, True, True, False, False], 'near numbers by dictionary')
 
 
 def test_a_file_a_process():
