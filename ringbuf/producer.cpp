@@ -30,7 +30,8 @@ i32 own_tid() { return fault_thread; }
 bool thread_is_gone(i32 tid) { return fault_gone(tid); }
 #else
 i32 own_tid() { return static_cast<i32>(raw_syscall(SYS_gettid)); }
-bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, producer.pid, tid, 0) == -3 /* ESRCH */; }
+// Asks for the process each time: in a child that was made behind our back a remembered one would take its living threads for dead.
+bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */; }
 #endif
 
 u64 dropped_total(const ThreadSlot& slot) {
@@ -319,7 +320,6 @@ void adopt_segment(char* base, SlotLedger* ledgers) {
   producer.block_count = header->block_count;
   producer.block_size = header->block_size;
   producer.clock = header->clock;
-  producer.pid = static_cast<i32>(raw_syscall(SYS_getpid));
   producer.ledgers = ledgers;
   producer.session_begin = record_ticks();
   // Rough on purpose (2.5 GHz for the TSC): they only pace retries and say how long a silent sidecar counts as present.

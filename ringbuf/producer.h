@@ -87,7 +87,6 @@ struct Producer {
   u32 block_count;
   u32 block_size;
   ClockKind clock;
-  i32 pid;              // as the process sees itself
   SlotLedger* ledgers;  // slot_count of them, private memory
   Ticks session_begin;
   Ticks retry_ticks;  // about 20 us
