@@ -75,6 +75,7 @@ class ProcessBuilder {
   void on_order(const Moment& at);
   void on_stack_frame(const StackFrame& value);
   void on_native_frame(const NativeFrame& value);
+  std::string_view frame_text(u64 id);
   void on_stack(const Stack& value, ThreadState& thread);
   void on_operation(const Operation& value, u32 thread);
   void on_loss(const Gap& value, u32 thread);
@@ -145,9 +146,10 @@ class ProcessBuilder {
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;
   std::unordered_map<u64, i32> foreseen_devices_;
-  std::set<i32> ordinals_;                        // of facts_.devices
-  std::unordered_map<u64, u32> origins_;          // by both numbers of a CallOrigin
-  std::unordered_map<u64, u32> native_objects_;   // by path and build id
+  std::set<i32> ordinals_;                       // of facts_.devices
+  std::unordered_map<u64, u32> origins_;         // by both numbers of a CallOrigin
+  std::unordered_map<u64, u32> native_objects_;  // by path and build id
+  std::size_t frame_text_bytes_ = 0;
   std::unordered_map<u64, u64> stream_contexts_;  // of created streams
   std::unordered_map<KernelShape, u32, ShapeHash> kernels_by_shape_;
   std::unordered_map<u64, u32> copies_by_key_;

@@ -58,13 +58,23 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
   }
 }
 
+// Each frame has a copy of its texts: names of honest programs are short, and of what is beyond kMostFrameTexts the end will do.
+std::string_view ProcessBuilder::frame_text(u64 id) {
+  constexpr std::size_t kMostFrameText = 3072, kShort = 48, kMostFrameTexts = 32u << 20;
+  const std::string_view text = reader_.texts().find(id);
+  const std::size_t most = frame_text_bytes_ < kMostFrameTexts ? kMostFrameText : kShort;
+  const std::string_view kept = text.substr(text.size() - std::min(text.size(), most));
+  frame_text_bytes_ += kept.size();
+  return kept;
+}
+
 void ProcessBuilder::on_stack_frame(const StackFrame& value) {
   if (HostSamples::is_sampled_frame(value))
-    return samples_.frame(value, reader_.texts().find(value.function), reader_.texts().find(value.file));
+    return samples_.frame(value, frame_text(value.function), frame_text(value.file));
   if (value.id == 0 || value.id >= kMostStackFrames) return;
   SourceFrame& frame = entry_at(facts_.lines.frames, value.id);
-  frame.function = std::string(reader_.texts().find(value.function));
-  frame.file = std::string(reader_.texts().find(value.file));
+  frame.function = std::string(frame_text(value.function));
+  frame.file = std::string(frame_text(value.file));
   frame.parent = value.parent < value.id ? value.parent : 0;  // callers are numbered first
   frame.line = value.line;
 }
@@ -79,8 +89,7 @@ void ProcessBuilder::on_native_frame(const NativeFrame& value) {
   } else {
     if (facts_.lines.objects.size() == kMostNativeObjects) return;
     object = static_cast<u32>(facts_.lines.objects.size());
-    facts_.lines.objects.push_back(
-        {std::string(reader_.texts().find(value.object)), std::string(reader_.texts().find(value.build_id))});
+    facts_.lines.objects.push_back({std::string(frame_text(value.object)), std::string(frame_text(value.build_id))});
     native_objects_.emplace(key, object);
   }
   SourceFrame& frame = entry_at(facts_.lines.frames, value.id);

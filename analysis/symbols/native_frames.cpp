@@ -12,6 +12,7 @@ namespace {
 
 constexpr Nanos kMostTime = 2'000'000'000;
 constexpr std::size_t kMostObjects = 256;
+constexpr std::size_t kMostFileBytes = 255;  // each frame has a copy; of longer ones the end
 
 Nanos processor_time() {
   timespec now{};
@@ -41,6 +42,10 @@ bool is_runtime_function(std::string_view name) {
   return (begins_with(name, "cuda") && upper(4)) || (begins_with(name, "cu") && upper(2));
 }
 
+std::string end_of(const std::string& path) {
+  return path.size() <= kMostFileBytes ? path : path.substr(path.size() - kMostFileBytes);
+}
+
 std::string hex(u64 value) {
   char text[24];
   std::snprintf(text, sizeof text, "+0x%llx", static_cast<unsigned long long>(value));
@@ -57,7 +62,7 @@ void name_native_frames(SourceLines& lines) {
   for (const NativeLine& native : lines.native) {
     SourceFrame& frame = lines.frames[native.frame];
     const NativeObject& object = lines.objects[native.object];
-    frame.file = object.path;
+    frame.file = end_of(object.path);
     frame.function = hex(native.offset);
     frame.native = true;
     frame.library = is_library_object(object.path);
@@ -73,7 +78,7 @@ void name_native_frames(SourceLines& lines) {
       frame.function = place.function;
       frame.library = frame.library || is_runtime_function(place.function);
     }
-    if (!place.file.empty()) frame.file = place.file, frame.line = place.line;
+    if (!place.file.empty()) frame.file = end_of(place.file), frame.line = place.line;
     lines.unnamed += place.function.empty();
   }
 }

@@ -31,8 +31,9 @@ struct ElfImage {
   }
 
   bool open(const std::string& path, const std::string& build_id) {
+    struct stat about {};  // before it is opened: opening alone does something to some devices
+    if (::stat(path.c_str(), &about) != 0 || !S_ISREG(about.st_mode)) return false;
     file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    struct stat about {};
     if (file < 0 || ::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) return false;
     const auto read = [this](u64 offset, void* out, u64 bytes) {
       return ::pread(file, out, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
@@ -166,8 +167,7 @@ bool ObjectSymbols::known() const { return parts_->image.elf != nullptr; }
 
 ObjectSymbols::Place ObjectSymbols::at(u64 offset) const {
   Place place;
-  if (const FunctionSymbol* symbol = parts_->symbol_at(offset))
-    place.function = plain_name(demangle(symbol->name));
+  if (const FunctionSymbol* symbol = parts_->symbol_at(offset)) place.function = plain_name(demangle(symbol->name));
   Dwarf_Die room;
   Dwarf_Die* unit = parts_->dwarf() ? parts_->unit_at(offset, room) : nullptr;
   Dwarf_Line* line = unit ? dwarf_getsrc_die(unit, offset) : nullptr;

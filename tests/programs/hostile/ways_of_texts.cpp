@@ -75,12 +75,17 @@ Trace long_texts() {
   return trace;
 }
 
-// One long text that every record names.
-Trace notes() {
+Trace with_long_text() {
   Trace trace;
   std::string bytes;
   Trace::put_long_text(bytes, 1, std::string(1'000'000, 'n'));
   trace.chunk(0, bytes);
+  return trace;
+}
+
+// One long text that every record names.
+Trace notes() {
+  Trace trace = with_long_text();
   trace.fill_up(0, [](std::string& b, u64 i) {
     Trace::put<Note>(b, 0, time_of(i), time_of(i), [](auto& r) { r.text = 1, r.what = 1; });
   });
@@ -88,14 +93,28 @@ Trace notes() {
 }
 
 Trace nvtx_messages() {
-  Trace trace;
-  std::string bytes;
-  Trace::put_long_text(bytes, 1, std::string(1'000'000, 'n'));
-  trace.chunk(0, bytes);
+  Trace trace = with_long_text();
   trace.fill_up(1, [](std::string& b, u64 i) {
     Trace::put<Nvtx>(b, 0, time_of(i), time_of(i), [&](auto& r) { r.message = 1, r.domain = 1, r.what = 1 + i % 2; });
   });
   return trace;
+}
+
+// Frames that all have it as their function and file.
+template <typename Frame>
+Trace frames_of(u32 first, void (*put)(Frame&)) {
+  Trace trace = with_long_text();
+  trace.fill_up(0, [&](std::string& b, u64 i) {
+    Trace::put<Frame>(b, 0, time_of(i), time_of(i), [&](auto& r) { put(r), r.id = first + static_cast<u32>(i); });
+  });
+  return trace;
+}
+
+void put_long(StackFrame& frame) { frame.function = frame.file = 1; }
+Trace long_frames() { return frames_of<StackFrame>(1, put_long); }
+Trace long_sampled_frames() { return frames_of<StackFrame>(kFirstSampledFrame, put_long); }
+Trace long_native_frames() {
+  return frames_of<NativeFrame>(1, [](NativeFrame& frame) { frame.object = 1; });
 }
 
 Trace schema_of(const std::function<void(std::string&, u64)>& line) {
@@ -173,10 +192,10 @@ Trace info_argv() {
 #define WAY(name) \
   { #name, name }
 std::vector<Way> ways_of_texts() {
-  return {WAY(kernel_names),        WAY(long_name),     WAY(growing_names), WAY(texts),
-          WAY(texts_in_one_bucket), WAY(long_texts),    WAY(notes),         WAY(nvtx_messages),
-          WAY(schema_values),       WAY(schema_fields), WAY(schema_calls),  WAY(schema_bad_lines),
-          WAY(info_not_collected),  WAY(info_options),  WAY(info_warnings), WAY(info_argv)};
+  return {WAY(kernel_names),       WAY(long_name),     WAY(growing_names), WAY(texts),        WAY(texts_in_one_bucket),
+          WAY(long_texts),         WAY(notes),         WAY(nvtx_messages), WAY(long_frames),  WAY(long_sampled_frames),
+          WAY(long_native_frames), WAY(schema_values), WAY(schema_fields), WAY(schema_calls), WAY(schema_bad_lines),
+          WAY(info_not_collected), WAY(info_options),  WAY(info_warnings), WAY(info_argv)};
 }
 #undef WAY
 
