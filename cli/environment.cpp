@@ -117,7 +117,8 @@ void add_trace_options(OptionParser& parser, TraceOptions& options) {
     if (part.bit & collect::kBuilt) parts.emplace_back(part.name);
   std::string about = "what to collect, by comma:";
   for (const std::string& part : parts) about += " " + part;
-  parser.text("--collect", options.collect, (about + "; +x adds one to the default, -x leaves one out").c_str(), "LIST");
+  parser.text("--collect", options.collect, (about + "; +x adds one to the default, -x leaves one out").c_str(),
+              "LIST");
   parser.values("--collect", parts, true);
   add_simgpu_option(parser, options);
 }

@@ -20,7 +20,6 @@
 #include "interpose/nvtx/nvtx.h"
 #include "interpose/ops/operations.h"
 #include "interpose/ops/tensor_memory.h"
-#include "interpose/stacks/stacks.h"
 #include "interpose/record/context_facts.h"
 #include "interpose/session/begin_or_not.h"
 #include "interpose/session/ring_file.h"
@@ -31,6 +30,7 @@
 #include "interpose/settings/info_text.h"
 #include "interpose/settings/options.h"
 #include "interpose/settings/process_facts.h"
+#include "interpose/stacks/stacks.h"
 #include "ringbuf/segment_create.h"
 #include "trace/schema.h"
 
