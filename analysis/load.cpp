@@ -151,7 +151,6 @@ void note_unread(const TraceReader& reader, const Allowance& allowance, ProcessT
 }
 
 constexpr u64 kMostReadTwice = 4'000'000;  // records of a process
-constexpr double kWorthReading = 0.05;     // share of the devices' time that lies outside of the loop
 
 ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness) {
   ProcessTrace process;
@@ -175,7 +174,6 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
-  name_native_frames(process.lines);
   if (process.device.collected && !witness) process.gains = builder.gains(kernel_changes(process));
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();
@@ -183,25 +181,34 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   return process;
 }
 
+TimeWindow window_of(const StepSpan& steps) {
+  TimeWindow window{steps.called_from, steps.called_to};
+  if (steps.called_from != steps.begin || steps.called_to != steps.end) window.operations = {steps.begin, steps.end};
+  return window;
+}
+
+TimeSpan both(TimeSpan a, TimeSpan b) { return {std::min(a.from, b.from), std::max(a.to, b.to)}; }
+TimeWindow both(const TimeWindow& a, const TimeWindow& b) {
+  const TimeSpan calls = both(TimeSpan{a.from, a.to}, TimeSpan{b.from, b.to});
+  TimeWindow window{calls.from, calls.to};
+  if (a.operations || b.operations) window.operations = both(a.of_operations(), b.of_operations());
+  return window;
+}
+
 // The same without start-up, warm-up and what follows the last step.
 void add_loop(const TraceReader& reader, ProcessTrace& process) {
   const auto span = loop_of(process.steps);
-  if (!span || process.records > kMostReadTwice || !process.device.collected) return;
-  if (process.steps.on_device) return;  // the calls of these steps came before them
-  Nanos outside = 0, whole = 0;
-  for (const DeviceTimes& device : process.device.devices) {
-    outside += std::max<Nanos>(0, span->begin - device.first) + std::max<Nanos>(0, device.last - span->end);
-    whole += device.last - device.first;
-  }
-  if (static_cast<double>(outside) < kWorthReading * static_cast<double>(whole)) return;
+  if (!span || !process.device.collected || share_outside(process) < kMostOutside) return;
+  const auto leave_out = [&](const std::string& why) {
+    process.notes.push_back("findings are of the whole run, start-up included, not of the loop alone: " + why);
+  };
+  if (process.records > kMostReadTwice)
+    return leave_out("more than " + human_count(kMostReadTwice) + " records are not read twice");
   Allowance allowance(reader.file_size());
-  auto loop = std::make_shared<ProcessTrace>(fold(reader, {span->begin, span->end}, allowance, nullptr));
-  if (allowance.spent()) {  // a loop of which a part is missing tells wrong causes and gains
-    process.notes.push_back("findings are of the whole run, start-up included, not of the loop alone: " +
-                            allowance.why());
-    return;
-  }
+  auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr));
+  if (allowance.spent()) return leave_out(allowance.why());  // half a loop tells wrong causes and gains
   loop->loop_log = {}, loop->activities = {};
+  loop->lines.frames = process.lines.frames;  // the same definitions, with the names that were looked up
   loop->steps = steps_between(process.steps, span->begin, span->end);
   process.loop = std::move(loop);
 }
@@ -246,7 +253,8 @@ Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow w
 void keep_steps(const LoadedRun& whole, TimeWindow window, LoadedRun& part) {
   for (ProcessTrace& process : part.processes) {
     for (const ProcessTrace& known : whole.processes) {
-      if (known.who.file == process.who.file) process.steps = steps_between(known.steps, window.from, window.to);
+      if (known.who.file == process.who.file)
+        process.steps = steps_between(known.steps, window.of_operations().from, window.of_operations().to);
     }
   }
 }
@@ -275,6 +283,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   std::optional<Allowance> own;
   Allowance& allowance = shared ? *shared : own.emplace(reader.file_size());
   ProcessTrace process = fold(reader, window, allowance, witness);
+  name_native_frames(process.lines);
   find_steps(process, step_pattern);
   if (with_loop && window.whole() && !witness && !allowance.spent()) add_loop(reader, process);
   return process;
@@ -288,8 +297,8 @@ Result<TimeWindow, InputError> window_of_steps(const LoadedRun& whole, std::pair
     const std::vector<Step>& steps = process.steps.steps;
     most = std::max<u64>(most, steps.size());
     if (first == 0 || first > steps.size()) continue;
-    const Nanos from = steps[first - 1].begin, to = steps[std::min<u64>(last, steps.size()) - 1].end;
-    window = window ? TimeWindow{std::min(window->from, from), std::max(window->to, to)} : TimeWindow{from, to};
+    const StepSpan span = span_of(process.steps, steps[first - 1], steps[std::min<u64>(last, steps.size()) - 1]);
+    window = window ? both(*window, window_of(span)) : window_of(span);
   }
   if (window) return *window;
   return Failure{InputError{most ? "there are steps 1 to " + std::to_string(most)

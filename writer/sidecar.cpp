@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 
 #include "base/collect_parts.h"
 #include "writer/confine.h"
@@ -92,7 +93,11 @@ void Sidecar::begin(const SegmentView& segment) {
   open_ring_file();
   watch_ = std::make_unique<ProcessWatch>(std::move(process_fd_), segment.header().pid, segment.header().start_time,
                                           segment_fd_.get());
-  if (sink_->writer()) sampler_ = Sampler::make(segment, info_, *sink_);
+  if (sink_->writer() && collects(info_, collect::kPython)) {
+    tree_ = std::make_unique<ProcessTree>(segment.header().pid);
+    sampler_ = Sampler::make(segment, info_, *tree_, *sink_);
+    thread_watch_ = std::make_unique<ThreadWatch>(segment.header().pid, *tree_, clock_, *sink_);
+  }
   (void)!::chdir("/");
   confine(ring_directory_.get(), sampler_ != nullptr);
   sink_->add_schema(segment.schema_text());
@@ -222,17 +227,31 @@ ProcessWatch::State Sidecar::follow() {
   }
 }
 
+// When something of the program is to be looked at from outside.
+Nanos Sidecar::next_look() const {
+  Nanos next = std::numeric_limits<Nanos>::max();
+  if (tree_ && thread_watch_ && thread_watch_->next() != next) next = tree_->next();
+  if (sampler_) next = std::min(next, sampler_->next());
+  if (thread_watch_) next = std::min(next, thread_watch_->next());
+  return next;
+}
+
+void Sidecar::look() {
+  const Nanos now = monotonic_nanos();
+  if (tree_ && thread_watch_ && tree_->next() <= now) tree_->look();
+  if (sampler_ && sampler_->next() <= now) sampler_->look();
+  if (thread_watch_ && thread_watch_->next() <= now) thread_watch_->look();
+}
+
 // Until the program is gone, or that long; meanwhile the program is looked at.
 ProcessWatch::State Sidecar::wait(Nanos length) {
   const Nanos until = monotonic_nanos() + length;
-  while (sampler_) {
-    const Nanos now = monotonic_nanos();
-    if (sampler_->next() > until) return watch_->wait(std::max<Nanos>(0, until - now));
-    const auto state = watch_->wait(std::max<Nanos>(0, sampler_->next() - now));
+  while (next_look() <= until) {
+    const auto state = watch_->wait(std::max<Nanos>(0, next_look() - monotonic_nanos()));
     if (state != ProcessWatch::State::Running) return state;
-    sampler_->look();
+    look();
   }
-  return watch_->wait(length);
+  return watch_->wait(std::max<Nanos>(0, until - monotonic_nanos()));
 }
 
 // What the ring's file still holds need not be kept there any longer.
@@ -259,6 +278,7 @@ void Sidecar::finish(ProcessWatch::State how) {
   sink_->update_counters(*consumer_, ticks_of(clock_));
   const auto open_calls = consumer_->open_calls();
   consumer_->drain_last();
+  if (thread_watch_) thread_watch_->finish();
   sink_->add_anchor(take_anchor(clock_));
   sink_->flush();
   sink_->add_in_flight(open_calls);
@@ -277,6 +297,10 @@ void Sidecar::finish(ProcessWatch::State how) {
   if (sampler_) {
     const InfoLines samples = sampler_->result();
     last.insert(last.end(), samples.begin(), samples.end());
+  }
+  if (thread_watch_) {
+    const InfoLines threads = thread_watch_->result();
+    last.insert(last.end(), threads.begin(), threads.end());
   }
   if (consumer_->bad_blocks()) last.emplace_back("end_bad_blocks", std::to_string(consumer_->bad_blocks()));
   sink_->add_info(format_info(last));
@@ -329,6 +353,7 @@ void Sidecar::look_at_user() {
   if (scanner_) scanner_->finish(monotonic_nanos(), [this](const RecordHeader& record) { take_scan(record); });
   if (watch_code_) watch_code_->stop();
   scanner_.reset();
+  thread_watch_.reset();
   sink_->refuse(DropReason::UserGivenUp);
   consumer_->segment().control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting),
                                                       std::memory_order_relaxed);

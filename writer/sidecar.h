@@ -15,7 +15,9 @@
 #include "writer/process_info.h"
 #include "writer/process_watch.h"
 #include "writer/run_notes.h"
+#include "writer/sample/process_tree.h"
 #include "writer/sample/sampler.h"
+#include "writer/sample/thread_watch.h"
 #include "writer/trace_sink.h"
 
 namespace gputrace {
@@ -49,6 +51,8 @@ class Sidecar {
   std::string why_never_open() const;
   EndEntry how_it_ended(ProcessWatch::State how) const;
   Nanos next_pause(Nanos pause, u64 bytes) const;
+  Nanos next_look() const;
+  void look();
   ProcessWatch::State wait(Nanos length);
 
   Fd segment_fd_, process_fd_;
@@ -70,7 +74,9 @@ class Sidecar {
   std::unique_ptr<CodeWatch> watch_code_;
   std::unique_ptr<Consumer> consumer_;
   std::unique_ptr<ProcessWatch> watch_;
-  std::unique_ptr<Sampler> sampler_;  // where Python lines are collected
+  std::unique_ptr<ProcessTree> tree_;          // where Python lines are collected
+  std::unique_ptr<Sampler> sampler_;           // likewise, of an interpreter that is known
+  std::unique_ptr<ThreadWatch> thread_watch_;  // likewise
   bool said_stop_ = false;
   bool user_given_up_ = false;
 };

@@ -226,6 +226,8 @@ struct ThreadFacts {
   u32 slot = 0, incarnation = 0;
   std::string name;
   u64 seen = 0, stored = 0;
+  u64 calls = 0,
+      wait_ns = 0;  // calls in the window, at every level; of them, host time in those that wait for a device
   std::array<u64, kDropReasons> dropped{};
   bool exact = true;
   bool process_wide =

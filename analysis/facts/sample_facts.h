@@ -1,6 +1,7 @@
 // Where threads were found when the sidecar looked at them from outside: between two CUDA calls no record tells.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analysis/facts/source_lines.h"
@@ -29,6 +30,19 @@ struct IdleLine {
   u64 count = 0;
 };
 
+// A thread of the traced process, or of one that comes from it, and what it has used of the processors until it was last looked at.
+struct HostThread {
+  i32 process = 0;  // 0: the traced process itself
+  i32 tid = 0;
+  i32 parent = 0;  // of another process: the one that made it
+  std::string name;
+  Nanos began = 0, seen = 0;
+  u64 cpu_ns = 0;
+  u64 ready_ns = 0;  // it could have run and had no processor
+  bool ready_told = false;
+  bool over = false;  // it was gone at the next look
+};
+
 struct SampleFacts {
   static constexpr std::size_t kMostPoints = 2u << 20;  // of a process; what comes after them is counted alone
   std::vector<SourceFrame> frames{{}};                  // the first: none
@@ -39,6 +53,9 @@ struct SampleFacts {
   // What the sidecar counted: of all of the run.
   bool collected = false;
   u64 outer_part = 0, torn = 0, cpu_ns = 0;
+
+  static constexpr std::size_t kMostHostThreads = 1u << 16;
+  std::vector<HostThread> host_threads;  // of all of the run
 };
 
 }  // namespace gputrace

@@ -117,6 +117,7 @@ inline constexpr unsigned kRunPhases = 9;
 
 struct Step {
   Nanos begin = 0, end = 0;
+  Nanos called_from = 0, called_to = 0;  // on the device's times: when the host gave it that work; else 0
   RunPhase phase = RunPhase::Other;
   bool counted = true;   // in mean, median and percentiles: a step like most, not the first ones and no evaluation
   bool divided = false;  // `parts` are known

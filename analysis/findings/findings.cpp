@@ -56,14 +56,16 @@ const ProcessTrace* process_of(const LoadedRun& run, const Finding& finding) {
   return main_steps(run);
 }
 
-// What each step would gain, and which steps the finding is of.
+// What each step would gain, and which steps the finding is of. What happens once, and start-up, is no step's.
 void tell_steps(const LoadedRun& run, Finding& finding, bool of_the_loop) {
   const ProcessTrace* const process = process_of(run, finding);
   if (!process || !process->steps.found()) return;
   const StepFacts& steps = of_the_loop && process->loop ? process->loop->steps : process->steps;
   const StepStatistics usual = statistics_of(steps);
-  if (finding.gain_ns && usual.counted) finding.gain_ns_per_step = finding.gain_ns / usual.counted;
-  if (!of_the_loop || !process->loop) return;
+  if (!of_the_loop) return;
+  const bool of_steps = process->loop || share_outside(*process) < kMostOutside;
+  if (finding.gain_ns && usual.counted && of_steps) finding.gain_ns_per_step = finding.gain_ns / usual.counted;
+  if (!process->loop) return;
   const u64 last = steps.first_number + steps.steps.size() - 1;
   finding.text += " (steps " + std::to_string(steps.first_number) + " to " + std::to_string(last) + ")";
   finding.evidence.emplace_back("first_step", number(steps.first_number));

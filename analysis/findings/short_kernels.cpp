@@ -4,6 +4,7 @@
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_rows.h"
+#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -61,6 +62,7 @@ std::optional<Finding> judge_short_kernels(const ProcessTrace& process) {
        {"kernel_mean_ns", number(sum.worst_mean)},
        {"launch_mean_ns", number(sum.worst_call)}}};
   if (!costs(finding, process, WhatIf::Launches)) return {};
+  finding.site = site_of_launches(process);
   return finding;
 }
 

@@ -71,6 +71,32 @@ void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
   if (value.process == 0) newest_[thread] = at;
 }
 
+// Another thread that has the same number now began later than the one before was last seen.
+void HostSamples::thread_use(const ThreadUse& value, Nanos at, std::string_view name) {
+  const u64 key = static_cast<u64>(static_cast<u32>(value.process)) << 32 | static_cast<u32>(value.tid);
+  HostThread made;
+  made.process = value.process, made.tid = value.tid, made.parent = value.parent;
+  made.name = name;
+  const auto before = [](Nanos time, u64 by) {
+    return by < static_cast<u64>(time) ? time - static_cast<Nanos>(by) : Nanos{0};
+  };
+  made.seen = before(at, value.since);
+  made.began = before(made.seen, value.age);
+  made.cpu_ns = value.cpu;
+  made.ready_told = value.ready != ~u64{0};
+  made.ready_ns = made.ready_told ? value.ready : 0;
+  made.over = (value.flags & kThreadOver) != 0;
+  auto& all = samples_.host_threads;
+  const auto known = uses_.find(key);
+  if (known != uses_.end() && made.began < all[known->second].seen) {
+    all[known->second] = std::move(made);
+    return;
+  }
+  if (all.size() == SampleFacts::kMostHostThreads) return;
+  uses_[key] = static_cast<u32>(all.size());
+  all.push_back(std::move(made));
+}
+
 void HostSamples::mark(u32 thread, Nanos begin, Nanos end) {
   auto& points = series_of(thread, 0).points;
   for (auto point = points.rbegin(); point != points.rend() && point->at >= begin; ++point)

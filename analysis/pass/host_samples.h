@@ -17,6 +17,7 @@ class HostSamples {
   static bool is_sampled_frame(const StackFrame& frame) { return frame.id >= kFirstSampledFrame; }
   void frame(const StackFrame& value, std::string_view function, std::string_view file);
   void sample(const Sample& value, Nanos at, bool counted);
+  void thread_use(const ThreadUse& value, Nanos at, std::string_view name);
   // The thread was in a call: what was found then is no line between two. Calls of a thread come in the order of their ends.
   void called(u32 thread, Nanos begin, Nanos end) {
     if (thread < newest_.size() && newest_[thread] >= begin) mark(thread, begin, end);
@@ -37,6 +38,7 @@ class HostSamples {
   std::unordered_map<u64, u32> series_;                         // by thread and process
   std::vector<Nanos> newest_;                                   // by thread: when it was looked at last
   std::unordered_map<u64, std::unordered_map<u32, u64>> idle_;  // by origin and kind: samples by frame
+  std::unordered_map<u64, u32> uses_;                           // by process and thread: the newest of that number
   std::size_t points_ = 0;
 };
 

@@ -130,6 +130,8 @@ void ProcessBuilder::count_call(Moment& at) {
     if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
     facts_.end = std::max(facts_.end, at.end);
   }
+  if (caller && static_cast<std::size_t>(caller - threads_.data()) < facts_.threads.size())
+    ++facts_.threads[static_cast<std::size_t>(caller - threads_.data())].calls;
   CallFacts& call = call_facts(record.call);
   ++call.calls;
   call.self_ns += self;
@@ -235,6 +237,10 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     const Nanos at = clock_.nanos(record.begin);
     return samples_.sample(decode<Sample>(record), at, at >= window_.from && at < window_.to);
   }
+  if (type == RecordType::ThreadUse) {
+    const auto value = decode<ThreadUse>(record);
+    return samples_.thread_use(value, clock_.nanos(record.begin), reader_.texts().find(value.name));
+  }
   if (type == RecordType::OwnWork) return on_own_work(record, thread);
   if (type == RecordType::Gap) return on_loss(decode<Gap>(record), thread);
   threads_[thread].newest = record.end;
@@ -293,6 +299,7 @@ void ProcessBuilder::on_sync(const Moment& at) {
   ++call.waits;
   call.wait_ns += at.duration();
   call.waits_by_origin.add(at.thread.stack, at.duration());
+  if (at.lane < facts_.threads.size()) facts_.threads[at.lane].wait_ns += at.duration();
   StackTotals& stack = stack_of(at);
   ++stack.calls;
   stack.wait_ns += at.duration();

@@ -144,6 +144,14 @@ std::string site_of_most(const ProcessTrace& process, const OriginAmounts& amoun
   return name ? *name : "";
 }
 
+std::string site_of_launches(const ProcessTrace& process) {
+  OriginAmounts launches;
+  for (u32 origin = 0; origin < process.lines.totals.size(); ++origin) {
+    if (process.lines.totals[origin].launches != 0) launches.add(origin, process.lines.totals[origin].launches);
+  }
+  return site_of_most(process, launches);
+}
+
 bool uses_pytorch(const ProcessTrace& process) {
   return std::any_of(process.lines.frames.begin(), process.lines.frames.end(), [](const SourceFrame& frame) {
     return frame.file.empty() && frame.function.rfind("aten::", 0) == 0;

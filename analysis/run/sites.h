@@ -66,6 +66,9 @@ class SiteAmounts {
 // The line of one process with most of it; empty: none is known.
 std::string site_of_most(const ProcessTrace& process, const OriginAmounts& amounts);
 
+// The line of one process that launches most; empty: none is known.
+std::string site_of_launches(const ProcessTrace& process);
+
 // Whether PyTorch made some of the process's calls, as far as its operations are known: advice may then speak its language.
 bool uses_pytorch(const ProcessTrace& process);
 

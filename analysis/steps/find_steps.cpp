@@ -189,14 +189,31 @@ StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to) {
   return part;
 }
 
+StepSpan span_of(const StepFacts& facts, const Step& first, const Step& last) {
+  if (!facts.on_device) return {first.begin, last.end, first.begin, last.end};
+  return {first.begin, last.end, first.called_from, last.called_to};
+}
+
 std::optional<StepSpan> loop_of(const StepFacts& facts) {
-  std::optional<StepSpan> span;
+  const Step *first = nullptr, *last = nullptr;
   for (const Step& step : facts.steps) {
     if (!step.counted) continue;
-    if (!span) span = StepSpan{step.begin, step.end};
-    span->end = step.end;
+    if (!first) first = &step;
+    last = &step;
   }
-  return span;
+  if (!first) return std::nullopt;
+  return span_of(facts, *first, *last);
+}
+
+double share_outside(const ProcessTrace& process) {
+  const auto span = loop_of(process.steps);
+  if (!span) return 1;
+  Nanos outside = 0, whole = 0;
+  for (const DeviceTimes& device : process.device.devices) {
+    outside += std::max<Nanos>(0, span->begin - device.first) + std::max<Nanos>(0, device.last - span->end);
+    whole += device.last - device.first;
+  }
+  return whole > 0 ? static_cast<double>(outside) / static_cast<double>(whole) : 1;
 }
 
 StepStatistics statistics_of(const StepFacts& facts) {

@@ -18,11 +18,18 @@ void find_steps(ProcessTrace& process, const std::string& pattern = {});
 
 // Those that lie in [from, to), with the numbers that they have.
 StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to);
-// From the begin of the first step that counts to the end of the last.
+// Some steps that follow each other. The host gave their work to the device in [called_from, called_to): the same time, but where
+// it runs so far ahead that steps are told by the device's times.
 struct StepSpan {
-  Nanos begin = 0, end = 0;
+  Nanos begin = 0, end = 0, called_from = 0, called_to = 0;
 };
+StepSpan span_of(const StepFacts& facts, const Step& first, const Step& last);
+// From the first step that counts to the last.
 std::optional<StepSpan> loop_of(const StepFacts& facts);
+
+// Of the devices' time, each from its first activity to its last, the share outside of the steps that count; 1 where there are none.
+double share_outside(const ProcessTrace& process);
+inline constexpr double kMostOutside = 0.05;  // with less of it, what holds for the run holds for its steps
 
 // What the steps that count come to.
 struct StepStatistics {

@@ -166,6 +166,7 @@ void follow_device(const ProcessTrace& process, StepFacts& facts) {
     if (turns[i].last == 0) continue;
     Step step = facts.steps[i];
     const bool goes_on = i + 1 < turns.size() && step.end == facts.steps[i + 1].begin && turns[i + 1].last != 0;
+    step.called_from = step.begin, step.called_to = step.end;
     step.begin = turns[i].first;
     step.end = goes_on ? turns[i + 1].first : turns[i].last;
     if (!steps.empty()) step.begin = std::max(step.begin, steps.back().end);

@@ -6,7 +6,8 @@
 
 namespace gputrace {
 
-// At most kMostTime of processor time: what is not named by then stays as it is, and `lines.unnamed` counts it. Any thread.
+// Takes at most 2 s of processor time: what is not named by then stays as it is. `lines.unnamed` counts what has no function. Any
+// thread.
 void name_native_frames(SourceLines& lines);
 
 }  // namespace gputrace

@@ -41,7 +41,7 @@ void convert_stamps(const DeviceTimeline& clock, u64 start, DeviceOperation& ope
 }  // namespace
 
 Intake::Intake(const TraceReader& reader, DeviceActivity& activity, DeviceShapes& shapes, LaunchWindow& window,
-               OverheadLog& overhead, TimeWindow report)
+               OverheadLog& overhead, TimeSpan report)
     : reader_(reader), activity_(activity), shapes_(shapes), window_(window), overhead_(overhead), report_(report) {
   const auto& threads = reader.threads();
   for (u32 i = 0; i < threads.size(); ++i) {

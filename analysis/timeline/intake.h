@@ -23,7 +23,7 @@ class Intake {
   static constexpr std::size_t kMostWaiting = 1u << 20;
 
   Intake(const TraceReader& reader, DeviceActivity& activity, DeviceShapes& shapes, LaunchWindow& window,
-         OverheadLog& overhead, TimeWindow report);
+         OverheadLog& overhead, TimeSpan report);
 
   // True: a batch is ready to be taken.
   bool add(const RecordHeader& record, Nanos begin, Nanos end);
@@ -97,7 +97,7 @@ class Intake {
   DeviceShapes& shapes_;
   LaunchWindow& window_;
   OverheadLog& overhead_;
-  const TimeWindow report_;
+  const TimeSpan report_;  // operations that start in it are counted
   DeviceTimeline clock_;
   std::vector<DeviceOperation> batch_;  // times are CUPTI's until they are drained
   std::vector<Nanos> handled_at_;       // host time at which the collector had the record, by index in batch_

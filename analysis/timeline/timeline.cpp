@@ -13,7 +13,7 @@ constexpr u64 kTrimEvery = 16384;  // operations between two trims of the log
 }  // namespace
 
 Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witness)
-    : report_(window),
+    : report_(window.of_operations()),
       witness_(witness),
       activity_(facts_.activity),
       targets_(facts_),
@@ -23,7 +23,7 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       log_(reader.threads().size()),
       recorder_(reader.threads().size(), reader.file_size()),
       ranges_(reader.threads().size()),
-      intake_(reader, activity_, shapes_, window_, overhead_, window) {}
+      intake_(reader, activity_, shapes_, window_, overhead_, report_) {}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
   if (!intake_.active()) return;

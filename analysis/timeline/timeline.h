@@ -157,7 +157,7 @@ class Timeline {
   void limit_dispatch();
   void trim_logs();
 
-  const TimeWindow report_;
+  const TimeSpan report_;  // operations that start in it are counted
   Witness* const witness_;
   TimelineFacts facts_;
   DeviceActivity& activity_;

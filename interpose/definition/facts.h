@@ -18,7 +18,7 @@ bool reset_facts();
 // room.
 u64 define_text(const FinishedCall& call, const char* text, u64 length);
 
-// Writes a StackFrame under the lock of slot 0 (held by the caller) and returns the number that it got; 0: no room.
+// Writes one frame of a stack under the lock of slot 0 (held by the caller) and returns the number that it got; 0: no room.
 u32 define_frame(const FinishedCall& call, const StackFrame& record);
 u32 define_frame(const FinishedCall& call, const NativeFrame& record);
 

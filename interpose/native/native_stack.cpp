@@ -37,22 +37,12 @@ Backtrace open_libunwind() {
   return found;
 }
 
-// The object that holds an address.
+// For the object that holds an address.
 struct Search {
   u64 address;
   NativePlace* place;
-  bool found;
+  bool named;
 };
-
-bool holds(const dl_phdr_info& object, u64 address) {
-  for (u32 i = 0; i < object.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& segment = object.dlpi_phdr[i];
-    if (segment.p_type != PT_LOAD) continue;
-    const u64 begin = object.dlpi_addr + segment.p_vaddr;
-    if (address >= begin && address - begin < segment.p_memsz) return true;
-  }
-  return false;
-}
 
 void read_build_id(const dl_phdr_info& object, BuildId& hex) {
   hex[0] = 0;
@@ -77,13 +67,13 @@ bool copy_path(const char* path, char (&copy)[1024]) {
   return true;
 }
 
-int look(dl_phdr_info* object, std::size_t, void* data) {
+bool look(const dl_phdr_info& object, const elf::Tables& tables, void* data) {
   Search& search = *static_cast<Search*>(data);
-  if (!holds(*object, search.address)) return 0;
-  search.found = copy_path(object->dlpi_name, search.place->object);
-  read_build_id(*object, search.place->build_id);
-  search.place->offset = search.address - object->dlpi_addr;
-  return 1;
+  if (search.address < tables.begin || search.address >= tables.end) return false;
+  search.named = copy_path(object.dlpi_name, search.place->object);
+  read_build_id(object, search.place->build_id);
+  search.place->offset = search.address - object.dlpi_addr;
+  return true;
 }
 
 int count_unloaded(dl_phdr_info* object, std::size_t, void* data) {
@@ -126,8 +116,7 @@ u64 unloaded_objects() {
 
 bool find_native_place(u64 address, NativePlace& place) {
   Search search{address - 1, &place, false};  // the call, which may be its function's last instruction
-  elf::iterate_objects(look, &search);
-  return search.found;
+  return elf::visit_objects(look, &search) && search.named;
 }
 
 }  // namespace gputrace

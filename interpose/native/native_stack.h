@@ -3,7 +3,7 @@
 //     unwinder, and as a library that we need it would take the program's exceptions. Where it is not there, there are no
 //     native stacks, and the trace says so.
 //   · Called within the call that is traced, on its thread, never in a handler on top of our own code.
-//   · A child of fork never reads them: another thread may have held one of libunwind's locks at the fork.
+//   · A child of fork whose parent had opened libunwind never reads them: another thread may have held one of its locks.
 #pragma once
 
 #include "base/types.h"

@@ -1,11 +1,9 @@
 #include "writer/sample/sampler.h"
 
-#include <dirent.h>
 #include <time.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -17,15 +15,15 @@ namespace {
 
 constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kInterval = 10 * kMillisecond;
-constexpr Nanos kScanEvery = 500 * kMillisecond;
-constexpr Nanos kShare = 100;  // one part of it is ours
+constexpr Nanos kShare = 160;  // one part of it is ours
 constexpr std::size_t kMostWorkers = 64;
 
 Nanos own_cpu() { return clock_nanos(CLOCK_THREAD_CPUTIME_ID); }
 
 }  // namespace
 
-std::unique_ptr<Sampler> Sampler::make(const SegmentView& segment, const InfoLines& info, TraceSink& sink) {
+std::unique_ptr<Sampler> Sampler::make(const SegmentView& segment, const InfoLines& info, const ProcessTree& tree,
+                                       TraceSink& sink) {
   const std::string version(find_info(info, "python_version"));
   const std::string_view parts = find_info(info, "option.collect");
   u32 minor = 0;
@@ -33,12 +31,13 @@ std::unique_ptr<Sampler> Sampler::make(const SegmentView& segment, const InfoLin
       !read_python_version(version.c_str(), minor))
     return nullptr;
   const PythonLayout* layout = layout_of(minor);
-  return layout ? std::unique_ptr<Sampler>(new Sampler(segment, *layout, sink)) : nullptr;
+  return layout ? std::unique_ptr<Sampler>(new Sampler(segment, *layout, tree, sink)) : nullptr;
 }
 
-Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, TraceSink& sink)
+Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree, TraceSink& sink)
     : segment_(segment),
       layout_(layout),
+      tree_(tree),
       sink_(sink),
       records_(sink),
       main_(layout, segment.header().pid),
@@ -81,7 +80,7 @@ void Sampler::look_at_all() {
   for (const Thread& thread : all) {
     if (!sample(main_, thread, 0, looked_[thread.slot]) && !refused_.empty()) return;
   }
-  if (monotonic_nanos() >= next_scan_) find_workers();
+  if (looks_at_tree_ != tree_.looks()) take_workers();
   for (const auto& worker : workers_) look_at_worker(*worker, all);
 }
 
@@ -133,23 +132,17 @@ void Sampler::look_at_worker(Process& worker, const std::vector<Thread>& threads
 
 // The traced process's children, as far as they are its own images still: one that has executed another program has nothing
 // to be read where its parent's interpreter is.
-void Sampler::find_workers() {
-  const Nanos begin = monotonic_nanos();
+void Sampler::take_workers() {
+  looks_at_tree_ = tree_.looks();
   std::vector<std::unique_ptr<Process>> found;
-  DIR* const directory = ::opendir("/proc");
-  while (const dirent* entry = directory ? ::readdir(directory) : nullptr) {
-    const i32 pid = std::atoi(entry->d_name);
-    if (pid <= 0 || pid == main_.memory.process() || found.size() == kMostWorkers) continue;
-    const ProcessStat stat = process_stat(pid);
-    if (!stat.known || stat.parent != main_.memory.process() || stat.state == 'Z') continue;
-    const auto known = std::find_if(workers_.begin(), workers_.end(),
-                                    [&](const auto& worker) { return worker && worker->memory.process() == pid; });
-    found.push_back(known != workers_.end() ? std::move(*known) : std::make_unique<Process>(layout_, pid));
+  for (const ProcessTree::Process& child : tree_.descendants()) {
+    if (child.parent != main_.memory.process() || found.size() == kMostWorkers) continue;
+    const auto known = std::find_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
+      return worker && worker->memory.process() == child.pid;
+    });
+    found.push_back(known != workers_.end() ? std::move(*known) : std::make_unique<Process>(layout_, child.pid));
   }
-  if (directory) ::closedir(directory);
   workers_ = std::move(found);
-  const Nanos now = monotonic_nanos();
-  next_scan_ = now + std::max(kScanEvery, (now - begin) * kShare);
 }
 
 void Sampler::refuse(int error) {

@@ -2,7 +2,7 @@
 // between two calls. The program is not stopped, signalled or told, and nothing of ours runs in it.
 //   · Processes that were forked from the traced one without calling CUDA (workers of a data loader) are looked at too: their
 //     interpreter lies where their parent's does. No other process is.
-//   · At most a hundredth of a core: where a round takes long, the next one comes later.
+//   · At most a 160th of a core: where a round takes long, the next one comes later.
 //   · What could not be read is counted. Where the kernel refuses, it ends for good, with the reason.
 #pragma once
 
@@ -15,14 +15,16 @@
 #include "writer/process_info.h"
 #include "writer/sample/frame_records.h"
 #include "writer/sample/process_memory.h"
+#include "writer/sample/process_tree.h"
 #include "writer/sample/python_frames.h"
 
 namespace gputrace {
 
 class Sampler {
  public:
-  // nullptr: the process says of no interpreter that can be read.
-  static std::unique_ptr<Sampler> make(const SegmentView& segment, const InfoLines& info, TraceSink& sink);
+  // `tree`: what comes from the traced process; outlives this. nullptr: the process says of no interpreter that can be read.
+  static std::unique_ptr<Sampler> make(const SegmentView& segment, const InfoLines& info, const ProcessTree& tree,
+                                       TraceSink& sink);
 
   Nanos next() const { return next_; }  // CLOCK_MONOTONIC
   void look();
@@ -44,24 +46,26 @@ class Sampler {
     u64 state, id;
   };
 
-  Sampler(const SegmentView& segment, const PythonLayout& layout, TraceSink& sink);
+  Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree, TraceSink& sink);
   void look_at_all();
   std::vector<Thread> threads() const;
   void look_at_worker(Process& worker, const std::vector<Thread>& threads);
   bool sample(Process& process, const Thread& thread, i32 pid, Nanos& looked);
-  void find_workers();
+  void take_workers();
   void refuse(int error);
   Nanos jitter();
 
   SegmentView segment_;
   const PythonLayout& layout_;
+  const ProcessTree& tree_;
   TraceSink& sink_;
   FrameRecords records_;
   Process main_;
   std::vector<std::unique_ptr<Process>> workers_;
   std::vector<Nanos> looked_;  // by slot
   std::vector<PythonFrames::Frame> found_;
-  Nanos next_ = 0, next_scan_ = 0;
+  Nanos next_ = 0;
+  u64 looks_at_tree_ = 0;
   u64 random_;
   u64 taken_ = 0, parts_ = 0, torn_ = 0, unreadable_ = 0, of_workers_ = 0;
   Nanos cpu_ = 0;

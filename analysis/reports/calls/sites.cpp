@@ -38,9 +38,11 @@ void add_native_note(const LoadedRun& run, Table& table) {
     unnamed += process.lines.unnamed;
   }
   if (unnamed == 0) return;
-  table.notes.push_back(fmt::format(
-      "{} of {} native frames have no function: their object is not here, is another file now, or has no symbols",
-      human_count(unnamed), human_count(all)));
+  table.notes.push_back(
+      fmt::format("{} of {} native frames have no function: their object is not here, is another file now, has no "
+                  "symbols, or there are "
+                  "too many to look at",
+                  human_count(unnamed), human_count(all)));
 }
 
 void fill_sites(const LoadedRun& run, Table& table) {
@@ -81,8 +83,7 @@ extern constexpr SectionReport sites_report = {
                 {"allocated_bytes", Unit::Bytes}},
     .notes =
         {"a line is the innermost one of the stack that lies in no installed package and not in the standard library; "
-         "of "
-         "native frames (GPUTRACE_COLLECT=+stacks) the innermost one outside of the system's and CUDA's libraries",
+         "of native frames (GPUTRACE_COLLECT=+stacks) the innermost one outside of the system's and CUDA's libraries",
          "calls = driver calls that launch, copy, set, wait, allocate or free; device = time of their operations on "
          "the device; idle = time that the device did nothing before an operation of that line began, but for what the "
          "program did between two calls: that goes to the lines at which samples found it"},

@@ -5,7 +5,8 @@ from against_truth import *
 
 SECONDS, MEGABYTES = 2, 256            # for a file of at most 1 MiB
 # Each once cost more than that, the most of them many times over; of these the report says what was not read.
-CUT = ['shapes', 'streams', 'handles', 'library_rows', 'schema_calls', 'calls_in_flight', 'large_chunks', 'Collective_distinct', 'graph_changes']
+CUT = ['shapes', 'streams', 'handles', 'library_rows', 'schema_calls', 'calls_in_flight', 'large_chunks', 'Collective_distinct', 'graph_changes',
+       'deep_samples', 'process_chain']
 WHOLE = ['growing_names', 'threads', 'notes', 'info_argv', 'broken_chunks', 'nvtx_messages']  # each record is read, and costs little
 FILLED = ['graph_changes', 'DeviceFacts_distinct', 'TensorMemory_distinct']
 FULL = bool(os.environ.get('GT_FULL'))

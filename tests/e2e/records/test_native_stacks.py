@@ -135,9 +135,13 @@ int main(void) {
 }
 ''', '-g', '-lcuda')
     run = traced([binary], STACKS)
-    check(run.returncode in (0, 70), 'both end', run.returncode)
     plain = untraced([binary])
     check_equal(run.returncode, plain.returncode, 'as without us')
+    check_equal(len(run.traces), 2, 'both have a trace')
+    reasons = [entry['why'] for entry in report(run)['coverage']['not_collected'] if entry['what'] == 'stacks']
+    check(len(reasons) == 1 and 'in a child of fork' in reasons[0], 'why the child has none', reasons)
+    launches = {site.split()[-1]: count for site, (count, _) in launches_by_site(run).items()}
+    check_equal(launches, {'launch': 3}, 'the parent has them all the same')
 
 
 def test_threads_have_stacks_of_their_own():

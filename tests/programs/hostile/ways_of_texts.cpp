@@ -117,6 +117,46 @@ Trace long_native_frames() {
   return frames_of<NativeFrame>(1, [](NativeFrame& frame) { frame.object = 1; });
 }
 
+// A process that made a process, that made a process, ...; of each, what its first thread used.
+Trace process_chain() {
+  Trace trace = with_device();
+  trace.fill_up(0, [](std::string& b, u64 i) {
+    Trace::put<ThreadUse>(b, 0, time_of(i), time_of(i), [&](auto& r) {
+      r.process = r.tid = static_cast<i32>(5000 + i), r.parent = i == 0 ? 4242 : static_cast<i32>(4999 + i);
+      r.cpu = i, r.age = 1000;
+    });
+  });
+  return trace;
+}
+
+// Stacks as deep as there are frames, in the loop of a loader's worker, and samples that found each.
+Trace deep_samples() {
+  Trace trace = with_device();
+  std::string bytes;
+  Trace::put_text(bytes, 1, "torch/utils/data/_utils/worker.py");
+  Trace::put_text(bytes, 2, "_worker_loop");
+  trace.chunk(0, bytes);
+  std::string call;
+  put_launch(call, 0, kFunction);
+  trace.chunk(1, call);
+  constexpr u64 kFrames = 60'000;
+  trace.fill_up(
+      0,
+      [](std::string& b, u64 i) {
+        Trace::put<StackFrame>(b, 0, time_of(i), time_of(i), [&](auto& r) {
+          r.id = kFirstSampledFrame + static_cast<u32>(i), r.parent = i == 0 ? 0 : r.id - 1;
+          r.file = 1, r.function = i == 0 ? 2 : 1, r.line = static_cast<u32>(i);
+        });
+      },
+      kFrames);
+  trace.fill_up(0, [](std::string& b, u64 i) {
+    Trace::put<Sample>(b, 0, time_of(i), time_of(i), [&](auto& r) {
+      r.frame = kFirstSampledFrame + static_cast<u32>(i * 7919 % kFrames), r.process = 5000, r.slot = r.incarnation = 1;
+    });
+  });
+  return trace;
+}
+
 Trace schema_of(const std::function<void(std::string&, u64)>& line) {
   std::string text;
   for (u64 i = 0; text.size() + 100 < kMaxChunkRaw; ++i) line(text, i);
@@ -195,7 +235,8 @@ std::vector<Way> ways_of_texts() {
   return {WAY(kernel_names),       WAY(long_name),     WAY(growing_names), WAY(texts),        WAY(texts_in_one_bucket),
           WAY(long_texts),         WAY(notes),         WAY(nvtx_messages), WAY(long_frames),  WAY(long_sampled_frames),
           WAY(long_native_frames), WAY(schema_values), WAY(schema_fields), WAY(schema_calls), WAY(schema_bad_lines),
-          WAY(info_not_collected), WAY(info_options),  WAY(info_warnings), WAY(info_argv)};
+          WAY(info_not_collected), WAY(info_options),  WAY(info_warnings), WAY(info_argv),    WAY(process_chain),
+          WAY(deep_samples)};
 }
 #undef WAY
 

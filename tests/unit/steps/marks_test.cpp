@@ -153,6 +153,45 @@ TEST(MarkedSteps, StartUpIsNotTheLoops) {
   for (const Finding& finding : find_findings(run)) EXPECT_LT(finding.gain_ns, 10u * kMs) << finding.text;
 }
 
+// A host that runs ahead has given all steps away before the device is through with the first few: the loop is what the device did of
+// them, and the calls that gave it.
+TEST(MarkedSteps, AreTheDevicesWhereTheHostRunsAhead) {
+  Loop loop;
+  loop.forward();
+  loop.wait();
+  loop.sleep(50 * kMs);
+  for (int i = 0; i < 40; ++i) loop.batch(1 * kUs), loop.forward(), loop.update();
+  loop.wait();
+  const LoadedRun run = loop.load();
+  const ProcessTrace& process = run.processes[0];
+  ASSERT_TRUE(process.steps.on_device);
+  ASSERT_NE(process.loop, nullptr);
+  const StepStatistics usual = statistics_of(process.loop->steps);
+  EXPECT_EQ(usual.mean_ns, 150u * kUs);
+  const DeviceTimes& device = process.loop->device.devices[0];
+  EXPECT_EQ(device.busy_ns, usual.counted * 150u * kUs);
+  EXPECT_EQ(device.idle_ns, 0u);
+  EXPECT_EQ(process.loop->plain_launches, usual.counted * 2);
+  for (const Finding& finding : find_findings(run)) EXPECT_FALSE(finding.gain_ns_per_step) << finding.text;
+}
+
+// What start-up costs is not divided among the steps.
+TEST(MarkedSteps, AFindingOfTheWholeRunHasNoGainPerStep) {
+  Loop loop;
+  loop.forward();
+  loop.wait();
+  loop.sleep(50 * kMs);
+  for (int i = 0; i < 20; ++i) loop.batch(10 * kUs), loop.forward(), loop.update(), loop.wait();
+  LoadedRun run = loop.load();
+  ASSERT_NE(run.processes[0].loop, nullptr);
+  run.processes[0].loop = nullptr;
+  const auto findings = find_findings(run);
+  const Finding* const idle = find(findings, "idle-gaps");
+  ASSERT_NE(idle, nullptr);
+  EXPECT_GT(idle->gain_ns, 40u * kMs);
+  EXPECT_FALSE(idle->gain_ns_per_step);
+}
+
 // A loop that costs more than a file of its size may is not there at all: half of it would tell wrong gains.
 TEST(MarkedSteps, ALoopThatCostsTooMuchIsLeftOutAndSaid) {
   ::unsetenv("GPUTRACE_READ_LIMITS");  // a build with sanitizers reads without them

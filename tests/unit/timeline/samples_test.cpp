@@ -1,6 +1,7 @@
 // Samples: which line the idle time of a device belongs to.
 #include <gtest/gtest.h>
 
+#include "analysis/run/input_ops.h"
 #include "analysis/run/sites.h"
 #include "tests/unit/device_builder.h"
 
@@ -118,6 +119,66 @@ TEST(Samples, OfWorkersOnlyWhatTheyDoThemselves) {
   EXPECT_EQ(lines.front().site, "data.py:41 decode");
   EXPECT_EQ(lines.front().samples, 8u);
   EXPECT_TRUE(sampled_shares(process, 1, FileNames(process)).empty());
+}
+
+// The newest record of a thread holds; a number that was given again is another thread.
+TEST(Samples, WhatThreadsUsed) {
+  Sampled trace;
+  const u64 worker = trace.text("pt_data_worker"), main = trace.text("python");
+  const auto use = [&](i32 process, i32 tid, u64 name, Nanos at, u64 cpu, u64 age, u64 since = 0) {
+    trace.add<ThreadUse>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
+      r.process = process, r.tid = tid, r.parent = process ? 100 : 0, r.name = name;
+      r.cpu = cpu, r.ready = process ? ~u64{0} : 7, r.age = age, r.since = since;
+    });
+  };
+  use(0, 100, main, 20'000'000, 5'000'000, 15'000'000);
+  use(4711, 4711, worker, 20'000'000, 1'000'000, 2'000'000);
+  use(0, 100, main, 60'000'000, 9'000'000, 54'000'000, 1'000'000);
+  use(4711, 4711, worker, 80'000'000, 3'000'000, 10'000'000);
+  const ProcessTrace process = trace.of(3);
+  const auto& threads = process.samples.host_threads;
+  ASSERT_EQ(threads.size(), 3u);
+  EXPECT_EQ(threads[0].tid, 100);
+  EXPECT_EQ(threads[0].name, "python");
+  EXPECT_EQ(threads[0].cpu_ns, 9'000'000u);
+  EXPECT_EQ(threads[0].seen, 59'000'000);
+  EXPECT_EQ(threads[0].began, 5'000'000);
+  EXPECT_TRUE(threads[0].ready_told);
+  EXPECT_EQ(threads[1].cpu_ns, 1'000'000u);
+  EXPECT_FALSE(threads[1].ready_told);
+  EXPECT_EQ(threads[2].parent, 100);
+  EXPECT_EQ(threads[2].cpu_ns, 3'000'000u);
+}
+
+// In the loop's own thread, and in a worker; one that waits to be asked makes nothing.
+TEST(Samples, WhatMakesTheInput) {
+  Sampled trace;
+  const char* const loader = "/x/site-packages/torch/utils/data/dataloader.py";
+  trace.frame(kFirst + 3, kFirst, "_SingleProcessDataLoaderIter._next_data", loader, 700);
+  trace.frame(kFirst + 4, kFirst + 3, "Data.__getitem__", "data.py", 41);
+  trace.frame(kFirst + 5, kFirst + 4, "decode", "data.py", 51);
+  trace.frame(kFirst + 6, 0, "_worker_loop", "/x/site-packages/torch/utils/data/_utils/worker.py", 300);
+  trace.frame(kFirst + 7, kFirst + 6, "Queue.get", "/usr/lib/python3.11/multiprocessing/queues.py", 113);
+  trace.frame(kFirst + 8, kFirst + 6, "Data.__getitem__", "data.py", 42);
+  const u32 looks[] = {kFirst + 4, kFirst + 5, kFirst + 5, kFirst};
+  for (u32 i = 0; i < 8; ++i) trace.sample(looks[i % 4], 25'000'000 + Nanos{i} * 10'000'000);
+  for (u32 i = 0; i < 4; ++i) trace.sample(i % 2 ? kFirst + 7 : kFirst + 8, 26'000'000 + Nanos{i} * 10'000'000, 4711);
+  LoadedRun run;
+  run.processes.push_back(trace.of(9));
+  const InputOps found = input_ops_of(run);
+  EXPECT_EQ(found.samples, 8u);
+  EXPECT_EQ(found.waiting, 2u);
+  ASSERT_EQ(found.ops.size(), 3u);
+  EXPECT_EQ(found.ops[0].op, "data.py Data.__getitem__");
+  EXPECT_FALSE(found.ops[0].ahead);
+  EXPECT_EQ(found.ops[0].samples, 6u);
+  EXPECT_EQ(found.ops[0].self_samples, 2u);
+  EXPECT_EQ(found.ops[0].total_ns, 50'000'000u);  // the first look has none before it
+  EXPECT_EQ(found.ops[1].op, "data.py decode");
+  EXPECT_EQ(found.ops[1].self_ns, 40'000'000u);
+  EXPECT_TRUE(found.ops[2].ahead);
+  EXPECT_EQ(found.ops[2].samples, 2u);
+  EXPECT_EQ(loader_processes(run.processes.front()), (std::map<i32, u64>{{4711, 4}}));
 }
 
 // Numbers that no frame has, threads that are not there.

@@ -1,0 +1,72 @@
+// Input operations: the functions that make the program's batches, by what samples found, in the columns of TensorFlow's
+// input-pipeline analyzer.
+#include <algorithm>
+
+#include "analysis/reports/section_report.h"
+#include "analysis/run/input_ops.h"
+
+namespace gputrace {
+namespace {
+
+void fill_input_ops(const LoadedRun& run, Table& table) {
+  const InputOps found = input_ops_of(run);
+  const double all = static_cast<double>(std::max<u64>(found.all_ns, 1));
+  for (const InputOp& op : found.ops) {
+    const double share = static_cast<double>(op.self_ns) / all;
+    table.rows.push_back({op.op,
+                          {},
+                          number(op.total_ns),
+                          number(op.self_ns),
+                          share,
+                          {},
+                          {},
+                          std::string(op.ahead ? "worker" : "loop"),
+                          number(op.samples)});
+  }
+  sort_table(table, "total_ns");
+  bool collected = false;
+  for (const ProcessTrace& process : run.processes) collected = collected || process.samples.collected;
+  if (!collected)
+    table.notes.push_back("no rows: nobody looked at the program between its calls (not_collected says why)");
+  else if (found.samples == 0)
+    table.notes.push_back(
+        "no rows: no sample found a loader of torch.utils.data at work; other loaders are not told apart from the "
+        "rest of the program");
+  else
+    table.notes.push_back(std::to_string(found.samples) + " samples of loaders at work; " +
+                          std::to_string(found.waiting) +
+                          " of workers that waited to be asked for a batch are left out");
+}
+
+}  // namespace
+
+extern constexpr SectionReport input_ops_report = {
+    .section = "input-ops",
+    .title = "What makes the input, by total time",
+    .answers =
+        "function that makes batches, in the loop or in a worker: its time, with and without what it called, from "
+        "samples",
+    .shown = Shown::OnDemand,
+    .needs = {Need::Lines},
+    .columns = {{"op", Unit::Text, Hint::Name},
+                {"count", Unit::Count, Hint::Detail},
+                {"total_ns", Unit::Nanos},
+                {"self_ns", Unit::Nanos},
+                {"share", Unit::Ratio},
+                {"category", Unit::Text, Hint::Detail},
+                {"bytes", Unit::Bytes, Hint::Detail},
+                extra({"where", Unit::Text}),
+                extra({"samples", Unit::Count})},
+    .notes = {"total = samples that found the function, each as long as the time since the look before; self = those "
+              "that found it "
+              "innermost; share = self, of all; over all workers; where = loop: in the thread that trains, which waits "
+              "for it; worker: "
+              "in a process beside it",
+              "count = null: samples see no calls; category = null: samples do not tell reading from preparing; bytes "
+              "= null: file "
+              "calls are not collected"},
+    .fill = fill_input_ops,
+    .of_all_devices = true,
+};
+
+}  // namespace gputrace

@@ -1,0 +1,194 @@
+#include "writer/sample/thread_watch.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "trace/string_id.h"
+#include "writer/host.h"
+#include "writer/sample/numbers_in.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kOneSecond = 1'000'000'000;
+constexpr Nanos kLookAtThreadsEvery = kOneSecond / 4, kWriteThreadsEvery = 5 * kOneSecond;
+constexpr Nanos kThreadShare = 400;  // one part of it is ours
+constexpr std::size_t kThreadsAtOnce = 16;
+constexpr u64 kNameEvery = 4;                 // rounds: of a thread that is known, name and start are read again
+constexpr std::size_t kThreadNameBytes = 64;  // the kernel's own limit is 15
+
+struct ThreadStat {
+  std::string name;
+  u64 ticks = 0, start = 0;  // user's and kernel's time; since boot
+};
+
+bool read_stat(const std::string& folder, ThreadStat& stat) {
+  const std::string text = read_small_file(folder + "/stat", 1024);
+  const std::size_t from = text.find('('), to = text.rfind(')');  // the name may hold both
+  if (from == std::string::npos || to == std::string::npos || to < from) return false;
+  unsigned long long user = 0, kernel = 0, start = 0;
+  if (std::sscanf(text.c_str() + to + 1,
+                  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %*d %*d %*d %*d %*d %*d %llu", &user, &kernel,
+                  &start) != 3)
+    return false;
+  stat.name = text.substr(from + 1, std::min(kThreadNameBytes, to - from - 1));
+  stat.ticks = user + kernel;
+  stat.start = start;
+  return true;
+}
+
+u64 ticks_to_nanos(u64 ticks) { return ticks * static_cast<u64>(kOneSecond / ::sysconf(_SC_CLK_TCK)); }
+
+}  // namespace
+
+void ThreadWatch::look() {
+  const Nanos begin = clock_nanos(CLOCK_THREAD_CPUTIME_ID);
+  if (to_look_at_.empty()) begin_round();
+  for (std::size_t i = 0; i < kThreadsAtOnce && !to_look_at_.empty(); ++i) {
+    const Thread thread = to_look_at_.back();
+    to_look_at_.pop_back();
+    look_at_thread(thread.process, thread.tid);
+  }
+  const bool round_is_over = to_look_at_.empty();
+  if (round_is_over) {
+    drop_ended();
+    if (monotonic_nanos() >= next_write_) write_changed();
+  }
+  const Nanos took = clock_nanos(CLOCK_THREAD_CPUTIME_ID) - begin;
+  cpu_ += took;
+  next_ = monotonic_nanos() + took * kThreadShare;
+  if (round_is_over) next_ = std::max(next_, next_round_);
+  if (sink_.stop() != WriteStop::None) next_ = std::numeric_limits<Nanos>::max();
+}
+
+void ThreadWatch::begin_round() {
+  const Nanos now = monotonic_nanos();
+  ++round_;
+  next_round_ = now + kLookAtThreadsEvery;
+  list_threads({process_, 0});
+  for (const ProcessTree::Process& each : tree_.descendants()) list_threads(each);
+}
+
+void ThreadWatch::list_threads(const ProcessTree::Process& process) {
+  const std::string folder = "/proc/" + std::to_string(process.pid) + "/task";
+  const bool read = numbers_in(folder, [&](i32 tid) {
+    if (to_look_at_.size() < kMostThreads) to_look_at_.push_back({process, tid});
+  });
+  ever_read_ = ever_read_ || read;
+}
+
+// The thread as it is known, with its name and start read anew; nullptr: it is gone, or one too many.
+ThreadWatch::Use* ThreadWatch::identify(const std::string& folder, i32 of, i32 tid) {
+  ThreadStat stat;
+  if (!read_stat(folder, stat)) return nullptr;
+  auto known = threads_.find({of, tid});
+  if (known != threads_.end() && known->second.start != stat.start) {  // another one has its number now
+    if (!known->second.written) write(known->second);
+    threads_.erase(known), known = threads_.end();
+  }
+  if (known == threads_.end()) {
+    if (threads_.size() == kMostThreads) return ++left_out_, nullptr;
+    known = threads_.emplace(std::pair{of, tid}, Use{}).first;
+  }
+  Use& use = known->second;
+  use.written = use.written && use.name == stat.name;
+  use.start = stat.start, use.name = stat.name, use.ticks = stat.ticks, use.identified = round_;
+  return &use;
+}
+
+void ThreadWatch::look_at_thread(const ProcessTree::Process& process, i32 tid) {
+  const std::string folder = "/proc/" + std::to_string(process.pid) + "/task/" + std::to_string(tid);
+  const i32 of = process.pid == process_ ? 0 : process.pid;
+  unsigned long long ran = 0, waited = 0;
+  const bool exact =
+      std::sscanf(read_small_file(folder + "/schedstat", 128).c_str(), "%llu %llu", &ran, &waited) == 2 && ran != 0;
+  const auto known = threads_.find({of, tid});
+  Use* use = known == threads_.end() ? nullptr : &known->second;
+  // One that has used less than it had is another one.
+  if (!use || !exact || ran < use->record.cpu || round_ - use->identified >= kNameEvery)
+    use = identify(folder, of, tid);
+  if (!use) return;
+  ThreadUse record{};
+  record.cpu = exact ? ran : ticks_to_nanos(use->ticks);
+  record.ready = exact ? waited : ~u64{0};
+  const u64 now = static_cast<u64>(clock_nanos(CLOCK_BOOTTIME)), began = ticks_to_nanos(use->start);
+  record.age = now - std::min(now, began);
+  record.tid = tid, record.process = of, record.parent = process.parent;
+  use->written = use->written && use->record.cpu == record.cpu;
+  use->record = record, use->round = round_;
+  use->looked = monotonic_nanos();
+}
+
+void ThreadWatch::drop_ended() {
+  for (auto each = threads_.begin(); each != threads_.end();) {
+    if (each->second.round == round_) {
+      ++each;
+      continue;
+    }
+    each->second.record.flags = kThreadOver;
+    write(each->second);
+    each = threads_.erase(each);
+  }
+}
+
+u64 ThreadWatch::name_of(const std::string& name, Ticks now) {
+  if (name.empty()) return 0;
+  // Ids are not those that the process gives the same texts, nor the sampler's: each is written once in a file.
+  u64 id = ~text_id(name.data(), name.size()) ^ 0x7468726561640000u;
+  if (id == 0) id = 1;
+  if (!names_.insert(id).second) return id;
+  alignas(8) u8 bytes[sizeof(Text) + kThreadNameBytes + 8] = {};
+  Text record{};
+  record.header = {static_cast<u16>(RecordType::Text),
+                   static_cast<u16>((sizeof(Text) + name.size() + 7) & ~std::size_t{7}),
+                   0,
+                   0,
+                   now,
+                   now};
+  record.id = id;
+  record.total = static_cast<u32>(name.size());
+  std::memcpy(bytes, &record, sizeof record);
+  std::memcpy(bytes + sizeof record, name.data(), name.size());
+  sink_.add_record(*reinterpret_cast<const RecordHeader*>(bytes));
+  return id;
+}
+
+void ThreadWatch::write(Use& use) {
+  const Ticks now = ticks_of(clock_);
+  use.record.header = {static_cast<u16>(RecordType::ThreadUse), sizeof use.record, 0, 0, now, now};
+  use.record.since = static_cast<u64>(monotonic_nanos() - use.looked);
+  use.record.name = name_of(use.name, now);
+  sink_.add_record(use.record.header);
+  use.written = true;
+}
+
+void ThreadWatch::write_changed() {
+  next_write_ = monotonic_nanos() + kWriteThreadsEvery;
+  for (auto& [who, use] : threads_) {
+    if (!use.written) write(use);
+  }
+}
+
+void ThreadWatch::finish() {
+  // While nobody has asked for its end its first thread can still be read; then its number may be another's.
+  const auto first = threads_.find({0, process_});
+  if (first != threads_.end() && process_stat(process_).start_time == first->second.start)
+    look_at_thread({process_, 0}, process_);
+  write_changed();
+}
+
+InfoLines ThreadWatch::result() const {
+  if (!ever_read_)
+    return {{"not_collected", "threads: /proc/PID/task of the process cannot be read (another user's /proc, hidepid)"}};
+  InfoLines lines{{"thread_looks", std::to_string(round_)},
+                  {"thread_looks_cpu_ns", std::to_string(cpu_ + tree_.cpu())}};
+  if (left_out_) lines.emplace_back("thread_looks_left_out", std::to_string(left_out_));
+  return lines;
+}
+
+}  // namespace gputrace
