@@ -15,15 +15,43 @@ import summary  # noqa: E402
 GTEST = '[==========] 5 tests from 1 test suite ran.\n[  PASSED  ] 3 tests.\n[  SKIPPED ] 1 test, listed below:\n[  FAILED  ] 1 test, listed below:\n'
 
 
-def counted(*entries):
+@contextlib.contextmanager
+def log_of(*entries):
     with tempfile.NamedTemporaryFile('w', suffix='.json') as log:
-        for result, stdout in entries:
-            log.write(json.dumps({'name': 'x', 'result': result, 'stdout': stdout}) + '\n')
+        for result, stdout, *name in entries:
+            log.write(json.dumps({'name': name[0] if name else 'x', 'result': result, 'stdout': stdout}) + '\n')
         log.flush()
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            rc = summary.count(log.name)
-    return rc, out.getvalue().splitlines()[-1]
+        yield log.name
+
+
+def printed(function, *paths):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        rc = function(*paths)
+    return rc, out.getvalue().splitlines()
+
+
+def counted(*entries):
+    with log_of(*entries) as path:
+        rc, lines = printed(summary.count, path)
+    return rc, lines[-1]
+
+
+def second_runs():
+    """What failed once is run again, a few end-to-end files at most, and that is said."""
+    good, bad, other, unit = (('OK', 'CASES 2 0 0\n', 'gputrace:e2e / a'), ('FAIL', 'CASES 1 1 0\n', 'gputrace:e2e / b'),
+                              ('TIMEOUT', '', 'gputrace:e2e / c'), ('FAIL', '', 'gputrace:unit / d'))
+    for what, entries, wanted in (('what failed is run again', (good, bad, other), ['b', 'c']), ('nothing failed', (good,), []),
+                                  ('a unit test has no bad luck', (bad, unit), []), ('many have no bad luck', (bad, other, bad), [])):
+        with log_of(*entries) as path:
+            check(what, printed(summary.again, path) == (0, wanted), wanted)
+    once = 'FAILED ONCE gputrace:e2e / b: its second run counts'
+    for what, entry, wanted in (('the second run counts', ('OK', 'CASES 2 0 0\n', bad[2]), (0, [once, '4 passed, 0 failed, 0 skipped'])),
+                                ('what fails twice fails', bad, (1, [once, 'FAILED ' + bad[2], '3 passed, 1 failed, 0 skipped']))):
+        with log_of(good, bad) as path, log_of(entry) as path_again:
+            check(what, printed(summary.count, path, path_again) == wanted, wanted)
+    with log_of(good, bad) as path, contextlib.redirect_stderr(io.StringIO()):
+        check('a second run without a log is no success', printed(summary.count, path, '/nonexistent')[0] == 1)
 
 
 def main():
@@ -39,9 +67,9 @@ def main():
             ('no test at all is no success', [], (1, '0 passed, 0 failed, 0 skipped'))):
         got = counted(*entries)
         check(what, got == wanted, f'{got}, wanted {wanted}')
-    with contextlib.redirect_stdout(io.StringIO()):
-        missing = summary.count('/nonexistent/testlog.json')
-    check('a run without a log is no success', missing == 1)
+    second_runs()
+    with contextlib.redirect_stderr(io.StringIO()):
+        check('a run without a log is no success', printed(summary.count, '/nonexistent/testlog.json')[0] == 1)
     finish()
 
 

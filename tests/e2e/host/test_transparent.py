@@ -118,6 +118,17 @@ def test_a_pipe_ends_with_the_program():
     check(not wait_for_orphans(), 'the sidecar ends')
 
 
+def descriptors(pid):
+    """Number (text) and path of each; the process may open and close some while one looks."""
+    held = {}
+    for number in os.listdir(f'/proc/{pid}/fd'):
+        try:
+            held[number] = os.readlink(f'/proc/{pid}/fd/{number}')
+        except FileNotFoundError:
+            pass
+    return held
+
+
 def test_the_sidecar_stands_apart():
     """From the terminal, the folder and the descriptors of the program: what waits for those does not wait for it."""
     os.mkdir(scratch('folder'))
@@ -130,8 +141,8 @@ def test_the_sidecar_stands_apart():
     for pid in sidecars:
         check(os.getsid(pid) not in (os.getsid(process.pid), os.getsid(0)), 'a session of its own', os.getsid(pid))
         check_equal(os.readlink(f'/proc/{pid}/cwd'), '/', 'no folder is held')
-        ours = {os.readlink(f'/proc/{process.pid}/fd/{number}') for number in os.listdir(f'/proc/{process.pid}/fd')} - {'/dev/null'}
-        held = {number: os.readlink(f'/proc/{pid}/fd/{number}') for number in os.listdir(f'/proc/{pid}/fd')}
+        ours = set(descriptors(process.pid).values()) - {'/dev/null'}
+        held = descriptors(pid)
         check(scratch('kept') in ours and any('pipe:' in path for path in ours), 'what the program has', ours)
         check(not ours & set(held.values()), 'no descriptor of the program is held', held)
         check(all(held.get(number, '/dev/null') == '/dev/null' for number in '012'), 'its standard descriptors', held)
