@@ -68,12 +68,18 @@ struct IdleGap {
   u32 thread = 0;     // that made it: index in the trace
   Nanos called = 0;   // when it did; at most `end`
   u32 sampled = 0;    // where samples found that thread most often before it called: SampleFacts::frames; 0: nowhere
-  u8 ended_by = 0;    // kind of the operation that ended it, while the timeline is made
+  Nanos between_launches = 0;  // of Host's part: GapDivision::between_launches()
+  u8 ended_by = 0;             // kind of the operation that ended it, while the timeline is made
   u64 length() const { return static_cast<u64>(end - begin); }
   IdleCause largest() const {
     return static_cast<IdleCause>(std::max_element(parts.begin(), parts.end()) - parts.begin());
   }
 };
+// A host that gives its next launch so soon after the last one does nothing else: eager PyTorch takes 5 to 50 us for an
+// operation (its Python, its dispatcher, its autograd), more where the processor is slow or shared; batches, tokens and files
+// take longer. docs/decisions/0130.
+inline constexpr Nanos kLaunchPause = 100'000;
+
 struct IdleSum {
   u64 count = 0;     // gaps that have such a part
   u64 total_ns = 0;  // of the parts
@@ -101,6 +107,7 @@ struct DeviceTimes {
   u64 gaps = 0;
   u64 unknown_gaps = 0;
   std::array<IdleSum, kIdleCauses> causes{};  // their times sum to idle_ns
+  IdleSum between_launches;                   // of Host's time: in pauses of at most kLaunchPause between two launches
   std::vector<IdleByCall> causes_by_call;
   std::vector<IdleGap> longest;  // at most kGapsKept, longest first
   static constexpr std::size_t kGapsKept = 10000;

@@ -111,6 +111,14 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.fix.clear();
     return finding;
   }
+  if (cause == IdleCause::Host && 2 * device.between_launches.total_ns > most && launch_share(device) >= kLaunchBound) {
+    finding.severity = Severity::Hint;
+    finding.text += fmt::format("; {} of that lies between launches that follow each other (launch-bound)",
+                                human_nanos(static_cast<Nanos>(device.between_launches.total_ns)));
+    finding.evidence.emplace_back("between_launches_ns", number(device.between_launches.total_ns));
+    finding.fix.clear();
+    return finding;
+  }
   const char* const behind = cause == IdleCause::Host ? wait_behind(process) : nullptr;
   if (behind) {
     finding.severity = Severity::Hint;

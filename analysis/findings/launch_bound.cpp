@@ -10,15 +10,8 @@
 namespace gputrace {
 namespace {
 
-// XProf's gates for "kernel launch bound": moderately, highly.
-constexpr double kModerately = 0.03, kHighly = 0.15;
-constexpr u64 kLeastGaps = 3;  // one long call is no habit
-
-double launch_share(const DeviceTimes& device) {
-  const IdleSum& waits = device.causes[static_cast<unsigned>(IdleCause::Launch)];
-  if (device.span_ns() == 0 || is_busy(device) || waits.count < kLeastGaps) return 0;
-  return static_cast<double>(waits.total_ns) / static_cast<double>(device.span_ns());
-}
+constexpr double kHighly = 0.15;  // XProf's second gate
+constexpr u64 kLeastGaps = 3;     // one long call is no habit
 
 // Of the device that waits the largest share of its own span: shares of several devices are not summed.
 std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
@@ -26,33 +19,45 @@ std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
   const auto worst = std::max_element(devices.begin(), devices.end(), [](const DeviceTimes& a, const DeviceTimes& b) {
     return launch_share(a) < launch_share(b);
   });
-  if (worst == devices.end() || misses_records(process) || launch_share(*worst) < kModerately) return {};
-  const IdleSum& idle = worst->causes[static_cast<unsigned>(IdleCause::Launch)];
+  if (worst == devices.end() || misses_records(process) || launch_share(*worst) < kLaunchBound) return {};
+  const IdleSum &calls = worst->causes[static_cast<unsigned>(IdleCause::Launch)], &between = worst->between_launches;
   const double span = static_cast<double>(worst->span_ns());
-  const double share = static_cast<double>(idle.total_ns) / span;
-  Finding finding{"launch-bound",
-                  share >= kHighly ? Severity::Warning : Severity::Hint,
-                  "idle-causes",
-                  fmt::format("device {} waits for launches {} of {} ({:.0f} %): the host launches no faster than "
-                              "it computes ({} gaps)",
-                              worst->device, human_nanos(static_cast<Nanos>(idle.total_ns)),
-                              human_nanos(static_cast<Nanos>(span)), share * 100, human_count(idle.count)),
-                  "launch less and more at once: CUDA graphs, fused kernels (torch.compile), larger batches",
-                  {{"device", static_cast<i64>(worst->device)},
-                   {"idle_ns", number(idle.total_ns)},
-                   {"gaps", number(idle.count)},
-                   {"span_ns", number(static_cast<u64>(span))},
-                   {"share", share}}};
+  const u64 idle = calls.total_ns + between.total_ns, gaps = std::max(calls.count, between.count);
+  const double share = static_cast<double>(idle) / span;
+  Finding finding{
+      "launch-bound",
+      share >= kProblemShare ? Severity::Problem
+      : share >= kHighly     ? Severity::Warning
+                             : Severity::Hint,
+      "idle-causes",
+      fmt::format("device {} waits for launches {} of {} ({:.0f} %): the host launches no faster than "
+                  "it computes ({} gaps; {} in launch calls, {} from one to the next)",
+                  worst->device, human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)),
+                  share * 100, human_count(gaps), human_nanos(static_cast<Nanos>(calls.total_ns)),
+                  human_nanos(static_cast<Nanos>(between.total_ns))),
+      "launch less and more at once: CUDA graphs, fused kernels (torch.compile), larger batches",
+      {{"device", static_cast<i64>(worst->device)},
+       {"idle_ns", number(idle)},
+       {"between_launches_ns", number(between.total_ns)},
+       {"gaps", number(gaps)},
+       {"span_ns", number(static_cast<u64>(span))},
+       {"share", share}}};
   const std::string call = idle_of(process, IdleCause::Launch).call;
   if (!call.empty()) finding.evidence.emplace_back("call", call);
   set_gain(finding, process, WhatIf::Launches);
-  finding.site = site_of_idle(process, IdleCause::Launch);
+  finding.site = site_of_launch_gaps(process);
   return finding;
 }
 
 void find_launch_bound(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_launch_bound); }
 
 }  // namespace
+
+double launch_share(const DeviceTimes& device) {
+  const IdleSum &calls = device.causes[static_cast<unsigned>(IdleCause::Launch)], &between = device.between_launches;
+  if (device.span_ns() == 0 || is_busy(device) || std::max(calls.count, between.count) < kLeastGaps) return 0;
+  return static_cast<double>(calls.total_ns + between.total_ns) / static_cast<double>(device.span_ns());
+}
 
 extern constexpr FindingRule launch_bound_rule = {
     .findings = {{"launch-bound", "devices that wait for launches, and a host that is busy launching"}},

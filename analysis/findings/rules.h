@@ -36,6 +36,11 @@ void ask(const FindingRule& rule, const LoadedRun& run, Findings& found);
 inline constexpr u64 kLoopTimes = 16;         // times that work was launched between two such calls
 inline constexpr double kCostlyShare = 0.01;  // of the wall time: below it a pattern is worth a hint, not a warning
 
+// Share of the device's span that it waited for launches: in launch calls, and in the short pauses between them. 0 where that is no
+// habit, or the device busy. launch_bound.cpp; from kLaunchBound on that is a finding.
+double launch_share(const DeviceTimes& device);
+inline constexpr double kLaunchBound = 0.03;  // XProf's gate for "kernel launch bound: moderately"
+
 inline double wall_seconds(const LoadedRun& run) { return static_cast<double>(run.wall_end - run.wall_begin) / 1e9; }
 inline double per_second(u64 count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
 

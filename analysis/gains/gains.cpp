@@ -78,15 +78,19 @@ IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(c
   return share;
 }
 
-std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
+namespace {
+
+// `part(gap)`: what counts of it. `sampled`: the host's own lines come before the launch's where they are known.
+template <typename Part>
+std::string site_of_gaps(const ProcessTrace& process, bool sampled, Part&& part) {
   std::map<u32, Nanos> by_origin;
   for (const DeviceTimes& device : process.device.devices) {
-    for (const IdleGap& gap : device.longest) by_origin[gap.origin] += gap.parts[static_cast<unsigned>(cause)];
+    for (const IdleGap& gap : device.longest) by_origin[gap.origin] += part(gap);
   }
   const FileNames names(process);
   std::map<std::string, Nanos> by_site;
   for (const auto& [origin, length] : by_origin) {
-    const auto shares = cause == IdleCause::Host ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
+    const auto shares = sampled ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
     if (shares.empty()) by_site[site_of_origin(process.lines, origin, names)] += length;
     for (const SampledShare& share : shares)
       by_site[share.site] += static_cast<Nanos>(static_cast<double>(length) * share.share);
@@ -94,6 +98,19 @@ std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
   const auto most = std::max_element(by_site.begin(), by_site.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == by_site.end() || most->second == 0 ? "" : most->first;
+}
+
+}  // namespace
+
+std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
+  return site_of_gaps(process, cause == IdleCause::Host,
+                      [cause](const IdleGap& gap) { return gap.parts[static_cast<unsigned>(cause)]; });
+}
+
+std::string site_of_launch_gaps(const ProcessTrace& process) {
+  return site_of_gaps(process, false, [](const IdleGap& gap) {
+    return gap.parts[static_cast<unsigned>(IdleCause::Launch)] + gap.between_launches;
+  });
 }
 
 bool is_async_call(const std::string& call) { return call.find("Async") != std::string::npos; }

@@ -28,11 +28,11 @@ IdleCause cause_of(HostLog::Kind kind) {
   return IdleCause::Host;
 }
 
-// [begin, end) is the thread's own doing, but for what was overhead. `call`: the one that it was in; 0: none, and then
-// overhead of an untold thread is another's.
-void spend(const GapContext& context, Nanos begin, Nanos end, IdleCause cause, u16 call, GapDivision& division) {
+// [begin, end) is the thread's own doing, but for what was overhead; returns the former's length. `call`: the one that it was
+// in; 0: none, and then overhead of an untold thread is another's.
+Nanos spend(const GapContext& context, Nanos begin, Nanos end, IdleCause cause, u16 call, GapDivision& division) {
   Nanos rest = std::max<Nanos>(0, end - begin);
-  if (rest == 0) return;
+  if (rest == 0) return 0;
   if (context.overhead) {
     context.overhead->between(context.next_call->thread, call != 0, begin, end, [&](IdleCause held, Nanos length) {
       division.add(held, length, held == IdleCause::Collection ? u16{0} : call);
@@ -40,23 +40,51 @@ void spend(const GapContext& context, Nanos begin, Nanos end, IdleCause cause, u
     });
   }
   division.add(cause, rest, call);
+  return rest;
 }
+
+bool is_launch(HostLog::Kind kind) { return kind == HostLog::Kind::Launch || kind == HostLog::Kind::Order; }
+
+// What the host does between two calls that act: whether it lies between launches shows when the next one comes.
+class Pause {
+ public:
+  explicit Pause(const HostLog::Entry* last) {
+    if (last) acted(*last);
+  }
+  void acted(const HostLog::Entry& entry) { since_ = entry.end, after_launch_ = is_launch(entry.kind), host_ = 0; }
+  void add(Nanos length) { host_ += length; }
+  // What it was, if a launch follows at `time`.
+  Nanos until_launch(Nanos time) const { return after_launch_ && time - since_ <= kLaunchPause ? host_ : 0; }
+
+ private:
+  Nanos since_ = 0, host_ = 0;
+  bool after_launch_ = false;
+};
 
 // What the thread did from the gap's begin until it called.
 void before_the_call(const GapContext& context, const HostLog& log, Nanos called, GapDivision& division) {
   const Nanos begin = context.gap.begin;
+  Pause pause(log.acted_before(context.next_call->thread, begin));
   Nanos done = begin;
   bool seen = false;
   log.between(context.next_call->thread, begin, called, [&](const HostLog::Entry& entry) {
     seen = true;
     const Nanos from = std::max(entry.begin, done), to = std::min(entry.end, called);
-    spend(context, done, std::min(from, called), IdleCause::Host, 0, division);
-    spend(context, from, to, cause_of(entry.kind), entry.inner, division);
+    pause.add(spend(context, done, std::min(from, called), IdleCause::Host, 0, division));
+    const Nanos within = spend(context, from, to, cause_of(entry.kind), entry.inner, division);
+    if (entry.kind == HostLog::Kind::Other) pause.add(within);
+    if (HostLog::acts(entry.kind)) {
+      if (is_launch(entry.kind)) division.add_between_launches(pause.until_launch(entry.begin));
+      pause.acted(entry);
+    }
     done = std::max(done, to);
   });
   // What it did may be forgotten.
   const IdleCause cause = !seen && log.forgotten() != 0 ? IdleCause::Unknown : IdleCause::Host;
-  spend(context, done, called, cause, 0, division);
+  pause.add(spend(context, done, called, cause, 0, division));
+  const OperationKind kind = context.next_call->kind;
+  const bool launch = kind == OperationKind::Kernel || kind == OperationKind::Graph;
+  if (launch && cause == IdleCause::Host) division.add_between_launches(pause.until_launch(context.next_call->begin));
 }
 
 IdleCause cause_of_launch(const GapContext& context) {

@@ -34,6 +34,7 @@ class GapDivision {
 
   void clear() {
     parts_.fill(0);
+    between_launches_ = 0;
     pieces_.clear();
     in_order_.clear();
   }
@@ -49,6 +50,10 @@ class GapDivision {
     pieces_.push_back({cause, call, length});
   }
 
+  // `length` of Host lies in a pause of at most kLaunchPause between two launches of the thread.
+  void add_between_launches(Nanos length) { between_launches_ += length; }
+  Nanos between_launches() const { return between_launches_; }
+
   const IdleParts& parts() const { return parts_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
   // From the gap's begin to its end, one after the other; what was overhead within one thing stands before its rest.
@@ -59,6 +64,7 @@ class GapDivision {
 
  private:
   IdleParts parts_{};
+  Nanos between_launches_ = 0;
   std::vector<Piece> pieces_, in_order_;
 };
 

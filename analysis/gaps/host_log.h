@@ -51,17 +51,22 @@ class HostLog {
   template <typename Visit>
   void between(u32 thread, Nanos begin, Nanos end, Visit&& visit) const {
     if (thread >= threads_.size()) return;
-    const auto& log = threads_[thread];
-    std::size_t low = 0, high = log.size();
-    while (low < high) {
-      const std::size_t middle = low + (high - low) / 2;
-      if (log[middle].end <= begin)
-        low = middle + 1;
-      else
-        high = middle;
-    }
-    for (; low != log.size() && log[low].begin < end; ++low) visit(log[low]);
+    const Queue& log = threads_[thread];
+    for (std::size_t low = first_after(log, begin); low != log.size() && log[low].begin < end; ++low) visit(log[low]);
   }
+
+  // The thread's last call that had ended by `time` and acts on a device or waits (neither Other nor Library); nullptr: not known.
+  const Entry* acted_before(u32 thread, Nanos time) const {
+    if (thread >= threads_.size()) return nullptr;
+    const Queue& log = threads_[thread];
+    std::size_t low = first_after(log, time);
+    for (unsigned looked = 0; low != 0; --low) {
+      if (acts(log[low - 1].kind)) return &log[low - 1];
+      if (++looked == kLookBack) return nullptr;
+    }
+    return log.gone.end != 0 ? &log.gone : nullptr;
+  }
+  static bool acts(Kind kind) { return kind != Kind::Other && kind != Kind::Library; }
 
   // No gap that begins before `time` will be asked about any more.
   void trim(Nanos time) {
@@ -72,12 +77,18 @@ class HostLog {
   void trim(Nanos time, Gone&& gone) {
     for (u32 thread = 0; thread < threads_.size(); ++thread) {
       Queue& log = threads_[thread];
-      for (; !log.empty() && log.front().end < time; log.pop_front(), --size_) gone(thread, log.front());
+      for (; !log.empty() && log.front().end < time; log.pop_front(), --size_) {
+        if (acts(log.front().kind)) log.gone = log.front();
+        gone(thread, log.front());
+      }
     }
   }
   u64 forgotten() const { return forgotten_; }
 
  private:
+  static constexpr unsigned kLookBack =
+      64;  // calls that neither act nor wait; more of them in a row are no launch's preparation
+
   // Which of two meanings a call takes that holds both.
   static int rank(Kind kind) {
     switch (kind) {
@@ -115,6 +126,8 @@ class HostLog {
       entries_[end_++ & mask_] = entry;
     }
 
+    Entry gone;  // the newest that acted and is no longer here; no end: there was none
+
    private:
     void grow() {
       std::vector<Entry> larger(std::max<std::size_t>(64, entries_.size() * 2));
@@ -128,6 +141,18 @@ class HostLog {
     std::vector<Entry> entries_;
     std::size_t mask_ = 0, begin_ = 0, end_ = 0;
   };
+  // Index of the first call that ends after `time`.
+  static std::size_t first_after(const Queue& log, Nanos time) {
+    std::size_t low = 0, high = log.size();
+    while (low < high) {
+      const std::size_t middle = low + (high - low) / 2;
+      if (log[middle].end <= time)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  }
   // One more query, or the runtime's call around the last one.
   static bool continues_polling(const Entry& last, Nanos begin, Nanos end, Kind kind) {
     if (kind == Kind::Query) return begin >= last.begin && begin - last.end <= kPollPause;

@@ -50,6 +50,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     divide_gap(context, log_, usual, division_);
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
     gap.parts = division_.parts();
+    gap.between_launches = division_.between_launches();
     gap.call = division_.call_to_blame();
     if (joined.call) {
       gap.origin = joined.call->stack;
@@ -127,6 +128,7 @@ void Timeline::count_parts(DeviceTimes& times, const LostWork::Held& held) {
   for (unsigned i = 0; i < kIdleCauses; ++i) {
     if (held.gap.parts[i] != 0) add(times.causes[i], held.gap.parts[i]);
   }
+  if (held.gap.between_launches != 0) add(times.between_launches, held.gap.between_launches);
   auto& by_call = times.causes_by_call;
   for (const GapDivision::Piece& piece : held.pieces) {
     if (piece.call == 0) continue;

@@ -21,7 +21,7 @@ TEST(DeviceFindings, LaunchBoundAndShortKernels) {
   const auto findings = find_findings(slow.load());
   const Finding* bound = find(findings, "launch-bound");
   ASSERT_NE(bound, nullptr);
-  EXPECT_EQ(bound->severity, Severity::Warning);
+  EXPECT_EQ(bound->severity, Severity::Problem);  // 80 % of the device's time
   // Ten graphs of 20 kernels: launched one after the other each takes its own 200 us and 19 times 1.5 us.
   const Nanos rest = 10 * (20 * 10 * kUs + 19 * 1500) + 5 * kUs;
   const u64 gain = static_cast<u64>(slow.span() - rest);
@@ -38,6 +38,31 @@ TEST(DeviceFindings, LaunchBoundAndShortKernels) {
   const auto none = find_findings(fast.load());
   EXPECT_EQ(find(none, "launch-bound"), nullptr);
   EXPECT_EQ(find(none, "short-kernels"), nullptr);
+}
+
+// Gaps of a framework's way from launch to launch are no missing batch, and those of a batch are no launches.
+TEST(DeviceFindings, ManyShortPausesAreLaunchesAndLongOnesAreWork) {
+  Script eager, loader;
+  for (int i = 0; i < 200; ++i) {
+    eager.run(5 * kUs, 10 * kUs), eager.sleep(45 * kUs);
+    loader.run(5 * kUs, 10 * kUs), loader.sleep(i % 4 == 0 ? 180 * kUs : 0);
+  }
+  const auto of_launches = find_findings(eager.load());
+  ASSERT_FALSE(of_launches.empty());
+  EXPECT_EQ(of_launches[0].id, "launch-bound");
+  EXPECT_EQ(of_launches[0].severity, Severity::Problem);
+  EXPECT_EQ(evidence(of_launches[0], "between_launches_ns"), whole(199 * 35 * kUs));
+  EXPECT_EQ(evidence(of_launches[0], "idle_ns"), whole(199 * 40 * kUs));
+  const Finding* gaps = find(of_launches, "idle-gaps");
+  ASSERT_NE(gaps, nullptr);
+  EXPECT_EQ(gaps->severity, Severity::Hint);
+  EXPECT_EQ(gaps->fix, "");
+  const auto of_batches = find_findings(loader.load());
+  ASSERT_FALSE(of_batches.empty());
+  EXPECT_EQ(of_batches[0].id, "idle-gaps");
+  EXPECT_EQ(of_batches[0].severity, Severity::Problem);
+  EXPECT_NE(of_batches[0].fix, "");
+  EXPECT_EQ(find(of_batches, "launch-bound"), nullptr);
 }
 
 // Eight devices that each wait 2 % of their time are not one that waits 16 %.

@@ -194,6 +194,29 @@ const Pair kPairs[] = {
          fetch(p);
        }
      }},
+    {"an optimizer one tensor at a time, and a framework's way from each launch to the next", "launch-bound",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 30; ++i) {
+         p.run(6 * kUs, 400 * kUs);
+         if (planted) {
+           for (int k = 0; k < 40; ++k) p.sleep(40 * kUs), p.run(6 * kUs, 5 * kUs);
+         } else {
+           p.replay(6 * kUs, 40, 5 * kUs);
+         }
+         fetch(p);
+       }
+     }},
+    {"short kernels, and batches that the host makes between them", "short-kernels",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 40; ++i) {
+         if (planted) {
+           for (int k = 0; k < 12; ++k) p.run(12 * kUs, 10 * kUs, k % 2);
+         } else {
+           p.replay(12 * kUs, 12, 10 * kUs);
+         }
+         p.sleep(300 * kUs);
+       }
+     }},
     {"short kernels, then a copy whose call is slow and does not wait", "graph-candidates",
      [](Planted& p, bool planted) {
        p.copy_calls_take(100 * kUs);

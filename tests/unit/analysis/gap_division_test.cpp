@@ -91,6 +91,48 @@ TEST(GapDivision, CallsOfEveryKindAndWhatLiesBetweenThem) {
                                     {Cause::Dispatch, 4'000}}));
 }
 
+// A thread that goes from launch to launch within kLaunchPause does nothing else.
+TEST(GapDivision, TheHostsWayFromLaunchToLaunch) {
+  const auto between = [](auto&& did) {
+    Scene scene;  // which launches at 192 us
+    did(scene);
+    scene.divide();
+    return scene.division.between_launches();
+  };
+  EXPECT_EQ(between([](Scene& s) { s.did(90'000, 93'000, Kind::Launch, kLaunchCall); }), 92'000);
+  EXPECT_EQ(between([](Scene& s) { s.did(90'000, 92'000, Kind::Launch, kLaunchCall); }), 92'000);
+  EXPECT_EQ(between([](Scene& s) { s.did(90'000, 91'999, Kind::Launch, kLaunchCall); }), 0) << "longer than a pause";
+  EXPECT_EQ(between([](Scene& s) { s.did(90'000, 93'000, Kind::Synchronization, kSyncCall); }), 0);
+  EXPECT_EQ(between([](Scene&) {}), 0) << "nothing is known of what it did before";
+  EXPECT_EQ(between([](Scene& s) {
+              s.did(90'000, 93'000, Kind::Launch, kLaunchCall), s.did(94'000, 95'000, Kind::Other, 55);
+              s.did(130'000, 131'000, Kind::Other, 55);
+            }),
+            92'000)
+      << "calls that neither act nor wait are the launch's preparation";
+  EXPECT_EQ(between([](Scene& s) {
+              s.did(90'000, 93'000, Kind::Launch, kLaunchCall), s.did(99'000, 99'500, Kind::Other, 55);
+              s.log.trim(98'000);
+            }),
+            92'000)
+      << "the launch is no longer remembered, its end is";
+  EXPECT_EQ(between([](Scene& s) {
+              s.did(90'000, 93'000, Kind::Launch, kLaunchCall), s.did(120'000, 130'000, Kind::Copy, kCopyCall);
+            }),
+            0);
+  EXPECT_EQ(between([](Scene& s) {
+              s.did(90'000, 93'000, Kind::Launch, kLaunchCall), s.did(120'000, 130'000, Kind::Launch, kLaunchCall);
+              s.did(150'000, 160'000, Kind::Allocation, kFreeCall);
+            }),
+            20'000);
+  EXPECT_EQ(
+      between([](Scene& s) { s.did(90'000, 93'000, Kind::Launch, kLaunchCall), s.next.kind = OperationKind::Copy; }),
+      0);
+  EXPECT_EQ(between([](Scene& s) { s.did(90'000, 93'000, Kind::Launch, kLaunchCall), s.held(110'000, 140'000); }),
+            62'000)
+      << "tracing is no way of the host's";
+}
+
 TEST(GapDivision, EachCallHasItsOwnPieces) {
   Scene scene;
   scene.did(100'000, 130'000, Kind::Synchronization, kSyncCall);
