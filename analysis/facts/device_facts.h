@@ -68,7 +68,7 @@ struct IdleGap {
   u32 thread = 0;     // that made it: index in the trace
   Nanos called = 0;   // when it did; at most `end`
   u32 sampled = 0;    // where samples found that thread most often before it called: SampleFacts::frames; 0: nowhere
-  Nanos between_launches = 0;  // of Host's part: GapDivision::between_launches()
+  Nanos between_launches = 0;  // of Host's part: in pauses of at most kLaunchPause between two launches
   u8 ended_by = 0;             // kind of the operation that ended it, while the timeline is made
   u64 length() const { return static_cast<u64>(end - begin); }
   IdleCause largest() const {
@@ -77,7 +77,7 @@ struct IdleGap {
 };
 // A host that gives its next launch so soon after the last one does nothing else: eager PyTorch takes 5 to 50 us for an
 // operation (its Python, its dispatcher, its autograd), more where the processor is slow or shared; batches, tokens and files
-// take longer. docs/decisions/0130.
+// take longer. docs/decisions/0130-pauses-between-launches.md.
 inline constexpr Nanos kLaunchPause = 100'000;
 
 struct IdleSum {

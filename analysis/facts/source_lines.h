@@ -74,6 +74,8 @@ struct StackDeviceTimes {
   u64 device_ns = 0;  // their durations
   u64 idle_ns = 0;    // of the device, before those that ended an idle gap
   u64 host_ns = 0;    // of it: the thread was in no CUDA call
+  u64 launch_ns =
+      0;  // of it: the thread was in launch calls, or on its way from one to the next (IdleGap::between_launches)
 };
 
 // How often an operation of a framework ran under the same others, and how long on the host.

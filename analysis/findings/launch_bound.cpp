@@ -45,7 +45,12 @@ std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
   const std::string call = idle_of(process, IdleCause::Launch).call;
   if (!call.empty()) finding.evidence.emplace_back("call", call);
   set_gain(finding, process, WhatIf::Launches);
-  finding.site = site_of_launch_gaps(process);
+  const SiteShare worst_line = site_of_launch_gaps(process);
+  finding.site = worst_line.site;
+  if (!worst_line.site.empty()) {
+    finding.text += fmt::format("; {:.0f} % of that before launches of {}", worst_line.share * 100, worst_line.site);
+    finding.evidence.emplace_back("site_share", worst_line.share);
+  }
   return finding;
 }
 

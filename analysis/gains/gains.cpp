@@ -78,19 +78,15 @@ IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(c
   return share;
 }
 
-namespace {
-
-// `part(gap)`: what counts of it. `sampled`: the host's own lines come before the launch's where they are known.
-template <typename Part>
-std::string site_of_gaps(const ProcessTrace& process, bool sampled, Part&& part) {
+std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
   std::map<u32, Nanos> by_origin;
   for (const DeviceTimes& device : process.device.devices) {
-    for (const IdleGap& gap : device.longest) by_origin[gap.origin] += part(gap);
+    for (const IdleGap& gap : device.longest) by_origin[gap.origin] += gap.parts[static_cast<unsigned>(cause)];
   }
   const FileNames names(process);
   std::map<std::string, Nanos> by_site;
   for (const auto& [origin, length] : by_origin) {
-    const auto shares = sampled ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
+    const auto shares = cause == IdleCause::Host ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
     if (shares.empty()) by_site[site_of_origin(process.lines, origin, names)] += length;
     for (const SampledShare& share : shares)
       by_site[share.site] += static_cast<Nanos>(static_cast<double>(length) * share.share);
@@ -100,17 +96,24 @@ std::string site_of_gaps(const ProcessTrace& process, bool sampled, Part&& part)
   return most == by_site.end() || most->second == 0 ? "" : most->first;
 }
 
-}  // namespace
-
-std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
-  return site_of_gaps(process, cause == IdleCause::Host,
-                      [cause](const IdleGap& gap) { return gap.parts[static_cast<unsigned>(cause)]; });
-}
-
-std::string site_of_launch_gaps(const ProcessTrace& process) {
-  return site_of_gaps(process, false, [](const IdleGap& gap) {
-    return gap.parts[static_cast<unsigned>(IdleCause::Launch)] + gap.between_launches;
-  });
+SiteShare site_of_launch_gaps(const ProcessTrace& process) {
+  const FileNames names(process);
+  std::map<std::string, u64> by_site;
+  u64 all = 0;
+  for (u32 origin = 0; origin < process.lines.times.size(); ++origin) {
+    const u64 length = process.lines.times[origin].launch_ns;
+    if (length == 0) continue;
+    by_site[site_of_origin(process.lines, origin, names)] += length;
+    all += length;
+  }
+  SiteShare worst;
+  u64 most = 0;
+  for (const auto& [site, length] : by_site) {
+    if (site.empty() || length <= most) continue;
+    most = length;
+    worst = {site, static_cast<double>(length) / static_cast<double>(all)};
+  }
+  return worst;
 }
 
 bool is_async_call(const std::string& call) { return call.find("Async") != std::string::npos; }

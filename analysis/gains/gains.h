@@ -29,8 +29,12 @@ struct IdleShare {
 // The line of the program that launched what ended the gaps with most of that cause, among the longest ones; empty: none is
 // known.
 std::string site_of_idle(const ProcessTrace& process, IdleCause cause);
-// ... of the gaps with most of what launch_share() counts.
-std::string site_of_launch_gaps(const ProcessTrace& process);
+// ... before whose launches a device waited most for launches, of all gaps, and that line's share of it.
+struct SiteShare {
+  std::string site;  // empty: no line is known
+  double share = 0;
+};
+SiteShare site_of_launch_gaps(const ProcessTrace& process);
 // Parts of the process's gaps with that cause, over its devices; of calls for which `wanted` holds, where it is given.
 IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(const std::string& call) = nullptr);
 

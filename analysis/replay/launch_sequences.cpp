@@ -98,7 +98,14 @@ void Replay::find_sequences(const Tape& tape) {
   const auto mark = [&](const Run& run, std::size_t from, std::size_t graph) {
     std::vector<bool> first(run.calls.size());
     for (std::size_t launch = from; launch < run.launches.size(); launch += graph) first[run.of[launch]] = true;
-    for (std::size_t i = run.of[from]; i < run.calls.size(); ++i) {
+    std::size_t last = run.of[from];  // that launched or ordered
+    for (std::size_t i = last; i < run.calls.size(); ++i) {
+      const HostLog::Kind kind = calls_[run.calls[i]].kind;
+      if (kind == HostLog::Kind::Launch || kind == HostLog::Kind::Order) {
+        const Nanos pause = tape.calls[run.calls[i]].begin - tape.calls[run.calls[last]].end;
+        for (std::size_t k = last + 1; pause > kLaunchPause && k <= i; ++k) calls_[run.calls[k]].keeps_work = true;
+        last = i;
+      }
       calls_[run.calls[i]].in_sequence = !first[i];
       for (const u32 operation : operations(run.calls[i])) operations_[operation].in_sequence = !first[i];
     }

@@ -110,6 +110,7 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
       StackDeviceTimes& before = entry_at(facts_.stacks, gap.origin);
       before.idle_ns += gap.length();
       before.host_ns += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Host)]);
+      before.launch_ns += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Launch)] + gap.between_launches);
       return;
     }
     activities_.add(gap.begin, gap.end, Activity::Unknown);

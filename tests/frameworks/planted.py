@@ -22,6 +22,8 @@ PROGRAM = os.path.join(HERE, 'pytorch', 'planted.py')
 PYTHON = os.path.join(HERE, '..', '..', 'build', 'frameworks', 'pytorch', 'bin', 'python')
 # The host could keep ahead; where the cause is a wait, much more so: what it does then while the device has nothing is what the wait costs.
 KERNELS, LONG_KERNELS = 'gemm=300us', 'gemm=4ms'
+# What many launches cost, a device that is busy with products hides.
+MANY_LAUNCHES, SHORT_KERNELS = {'small-kernels', 'unfused-optimizer'}, 'gemm=5us'
 WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu'}
 LIBRARIES = ('libcuda.so.1 libcudart.so.13 libcupti.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libcufft.so.12 libcusolver.so.12 '
              'libcusparse.so.12 libcurand.so.10 libnvidia-ml.so.1').split()
@@ -80,7 +82,7 @@ def gained(cause, plain):
 
 def judge(cause, folder, quick):
     simulated = ' '.join(os.path.join(places.simgpu, name) for name in LIBRARIES)
-    kernels = LONG_KERNELS if cause in WAITS else KERNELS
+    kernels = LONG_KERNELS if cause in WAITS else SHORT_KERNELS if cause in MANY_LAUNCHES else KERNELS
     brought = None if quick else gained(cause, environment(LD_PRELOAD=simulated, SIMGPU_KERNEL_TIME=kernels))
     output = os.path.join(folder, cause)
     run(cause, 'planted', environment(LD_PRELOAD=f'{places.library} {simulated}', SIMGPU_KERNEL_TIME=kernels, GPUTRACE_OUTPUT=output))

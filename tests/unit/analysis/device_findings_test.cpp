@@ -156,7 +156,7 @@ TEST(DeviceFindings, GapsOfTheProfilerAreNotTheProgramsButAreNamed) {
 }
 
 TEST(DeviceFindings, TheLargestCauseOfIdleTimeAtAnyLengthOfGaps) {
-  for (const Nanos gap : {3 * kMs, 900 * kUs, 40 * kUs}) {
+  for (const Nanos gap : {3 * kMs, 900 * kUs, 150 * kUs}) {
     Script script;
     for (int i = 0; i < 50; ++i) {
       script.run(4 * kUs, 10 * kUs);
