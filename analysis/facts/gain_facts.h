@@ -14,7 +14,7 @@ enum class WhatIf : u8 {
   HostWork,       // the launching threads take no time between their calls
   Launches,       // repeated sequences of launches are one launch each
   Waits,          // waits after which nothing is read are not there
-  Results,        // results of a few bytes are read later: nobody waits for them
+  Results,        // results of at most 64 KiB are read later: nobody waits for them
   Polling,        // who asks again and again is told at once
   Copies,         // copies from pageable memory, and those that the host waits for, are pinned and asynchronous
   Allocations,    // allocating and freeing takes 1 us

@@ -70,6 +70,8 @@ const char* wait_behind(const ProcessTrace& process) {
   const auto hides_half = [&](WhatIf what) { return 2 * gain_of(process, what).value_or(0) >= *work; };
   if (process.loops.needless_waits >= kLoopTimes && hides_half(WhatIf::Waits)) return "needless-synchronization";
   if (process.loops.result_waits >= kLoopTimes && hides_half(WhatIf::Results)) return "result-waits";
+  if (process.allocation_loop.between_launches >= kLoopTimes && hides_half(WhatIf::Allocations))
+    return "allocation-in-loop";
   return nullptr;
 }
 

@@ -1,5 +1,5 @@
 // Waits after which the thread's next work is a launch. Needless ones: no copy to the host was given before them. Those for a result
-// of a few bytes: they are needed where they stand, and could stand elsewhere.
+// of at most 64 KiB: they are needed where they stand, and could stand elsewhere.
 #include <fmt/format.h>
 
 #include "analysis/findings/rules.h"
@@ -42,19 +42,21 @@ std::optional<Finding> judge_results(const ProcessTrace& process) {
   if (loops.result_waits < kLoopTimes) return {};
   u64 spent = 0;
   for (const auto& [origin, length] : loops.results_by_origin.of) spent += length;
-  Finding finding{"result-waits",
-                  Severity::Hint,
-                  "sync",
-                  fmt::format("{} times the host waits {} in all for a result of a few bytes before it launches more: "
-                              "it cannot work ahead of the device",
-                              human_count(loops.result_waits), human_nanos(static_cast<Nanos>(spent))),
-                  "keep the result on the device and read it every so many steps, or copy it to pinned memory and look "
-                  "at it a step later",
-                  {{"waits", number(loops.result_waits)}, {"wait_ns", number(spent)}}};
+  Finding finding{
+      "result-waits",
+      Severity::Hint,
+      "sync",
+      fmt::format("{} times the host waits {} in all for a small result (at most 64 KiB) before it launches more: "
+                  "it cannot work ahead of the device",
+                  human_count(loops.result_waits), human_nanos(static_cast<Nanos>(spent))),
+      "keep the result on the device and read it every so many steps, or copy it to pinned memory and look "
+      "at it a step later",
+      {{"waits", number(loops.result_waits)}, {"wait_ns", number(spent)}}};
   if (!costs(finding, process, WhatIf::Results)) return {};
   finding.site = site_of_most(process, loops.results_by_origin);
   if (uses_pytorch(process))
-    finding.fix += "; .item(), print(tensor), `if tensor:` and float(tensor) all wait like this: sum losses as tensors";
+    finding.fix +=
+        "; .item(), .cpu(), print(tensor), `if tensor:` and float(tensor) all wait like this: sum losses as tensors";
   return finding;
 }
 
@@ -69,7 +71,7 @@ extern constexpr FindingRule synchronization_rule = {
     .findings = {{"needless-synchronization",
                   "waits after which the thread only launches more, and before which it asked for nothing"},
                  {"result-waits",
-                  "waits in a loop for a result of a few bytes, which keep the host from working ahead"}},
+                  "waits in a loop for a small result (at most 64 KiB), which keep the host from working ahead"}},
     .needs = {Need::Calls},
     .find = find_synchronization,
     .of_the_loop = true,

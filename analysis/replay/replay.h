@@ -52,7 +52,7 @@ class Replay {
     HostLog::Kind kind = HostLog::Kind::Other;
     bool first = false;  // of its thread
     bool needless = false;
-    bool reads = false;          // it waited for a result of a few bytes
+    bool reads = false;          // it waited for a result of at most kResultBytes
     bool in_sequence = false;    // a launch that repeats, not the first of its sequence
     bool keeps_work = false;     // ... and what was done since the launch before it is more than a launch's preparation
     bool looped = false;         // an allocation after work was launched

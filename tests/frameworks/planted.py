@@ -46,7 +46,7 @@ CAUSES = {
     'stream-wait': {'needless-synchronization'},
     'event-wait': {'needless-synchronization'},
     'pageable-copy': {'pageable-async-copies'},
-    'to-cpu': {'synchronous-copies', 'pageable-async-copies'},
+    'to-cpu': READS,
     'empty-cache': {'allocation-in-loop'},
     'tokenizing': WORK,
     'garbage': WORK,

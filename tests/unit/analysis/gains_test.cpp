@@ -87,6 +87,14 @@ const Pair kPairs[] = {
          p.sleep(90 * kUs);
        }
      }},
+    {"a batch of scores, read in each step", "result-waits",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, 150 * kUs), p.copy_to_host(64 << 10, MemoryKind::Pinned, true);
+         if (planted) p.wait();
+         p.sleep(90 * kUs);
+       }
+     }},
     {"a result that a synchronous copy reads in each step", "result-waits",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 60; ++i) {
