@@ -45,6 +45,7 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
   };
   switch (mark_of(value.frame)) {
     case MarkSort::OptimizerStep:  // stands behind what it launched
+      mark(LoopMark::OptimizerBegins, begin, begin);
       return mark(LoopMark::OptimizerStep, end, end);
     case MarkSort::ZeroGrad:
       return mark(LoopMark::ZeroGrad, begin, begin);

@@ -1,12 +1,14 @@
 #include "analysis/steps/loop_cycle.h"
 
 #include <map>
+#include <set>
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kPiecesAsked = 64;  // of which pauses are taken
 constexpr std::size_t kLongestBegin = 8;  // events that tell where a turn begins
+constexpr double kMostOfTheRest = 0.8;    // of what else a turn holds
 
 // The most frequent length among pieces that are like most.
 Piece most_usual(UsualPiece& usual, const std::vector<Piece>& pieces) {
@@ -79,6 +81,15 @@ std::size_t LoopCycle::same_before(std::size_t place) const {
   return same;
 }
 
+// Whether nearly all that a turn holds before its last `same` events comes shortly before those, in whatever order, other things among it.
+bool LoopCycle::has_rest_of_turn(std::size_t anchor, std::size_t same) const {
+  std::set<u32> rest;
+  for (std::size_t i = 0; i + same < size(); ++i) rest.insert(at(i));
+  const std::size_t asked = rest.size(), end = anchor - same;
+  for (std::size_t i = end - std::min(end, 2 * size()); i < end; ++i) rest.erase(text_.symbol(i));
+  return asked != 0 && static_cast<double>(asked - rest.size()) >= kMostOfTheRest * static_cast<double>(asked);
+}
+
 // The usual pause before each event of the cycle, and the usual length of one.
 std::vector<Nanos> LoopCycle::pauses(const std::vector<Piece>& pieces, Nanos& length) const {
   std::vector<const Piece*> asked;
@@ -100,26 +111,45 @@ std::vector<Nanos> LoopCycle::pauses(const std::vector<Piece>& pieces, Nanos& le
   return usual;
 }
 
+// Offsets of events that an optimizer's step gave: no turn begins with those.
+std::vector<bool> LoopCycle::within_optimizer() const {
+  std::vector<bool> within(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (event_at(i).symbol != loop_symbol(LoopMark::OptimizerBegins)) continue;
+    for (std::size_t k = i; k < i + size(); ++k) {
+      within[k % size()] = true;
+      if (event_at(k).symbol == loop_symbol(LoopMark::OptimizerStep)) break;
+    }
+  }
+  return within;
+}
+
 void LoopCycle::choose_offset(const std::vector<Piece>& pieces) {
   const std::size_t first = pieces.front().begin, last = pieces.back().end;
   const std::size_t before = same_before(first);
   std::size_t after = 0;
   while (after < size() && last + after < text_.size() && text_.symbol(last + after) == at(after)) ++after;
-  const std::size_t by_begin = (size() - before) % size(), by_end = after % size();
+  // Where the first turn is one in another form (a warm-up), what it has in common with others says nothing of where they begin.
+  const bool other_form = has_rest_of_turn(first, before);
+  const std::size_t by_end = after % size(), by_begin = other_form ? by_end : (size() - before) % size();
   Nanos length = 1;
   const std::vector<Nanos> pause = pauses(pieces, length);
+  const std::vector<bool> optimizer = within_optimizer();
   double best = -1;
   for (std::size_t i = 0; i < size(); ++i) {
+    if (optimizer[i]) continue;
     const LoopKind here = kind_at(i), previous = kind_at(i + size() - 1);
     double score = 3 * static_cast<double>(pause[i]) / static_cast<double>(length);
-    score += 2 * (i == by_begin) + 2 * (i == by_end);
+    score += 2 * (i == by_begin && !other_form) + 2 * (i == by_end);
     score += previous == LoopKind::Wait ? 1 : previous == LoopKind::ToHost ? 0.75 : 0;
     score += here == LoopKind::ToDevice ? 0.5 : 0;
     score += at(i) != at(i + size() - 1) ? 0.1 : 0;
     if (score > best) best = score, offset_ = i;
   }
   pause_ = pause[offset_];
-  sureness_ = by_begin == by_end && offset_ == by_begin ? 1 : offset_ == by_begin || offset_ == by_end ? 0.9 : 0.75;
+  sureness_ = !other_form && by_begin == by_end && offset_ == by_begin ? 1
+              : offset_ == by_begin || offset_ == by_end               ? 0.9
+                                                                       : 0.75;
 }
 
 // As few events as come nowhere else in the cycle.

@@ -32,10 +32,13 @@ class LoopCycle {
 
  private:
   u32 at(std::size_t offset) const { return text_.symbol(cycle_.begin + offset % size()); }
-  LoopKind kind_at(std::size_t offset) const { return text_.event(cycle_.begin + offset % size()).kind(); }
+  const LoopEvent& event_at(std::size_t offset) const { return text_.event(cycle_.begin + offset % size()); }
+  LoopKind kind_at(std::size_t offset) const { return event_at(offset).kind(); }
   bool is_usual(const Piece& piece, std::size_t offset) const;
   bool ends_as_usual(const Piece& piece) const;
   std::size_t same_before(std::size_t place) const;
+  bool has_rest_of_turn(std::size_t anchor, std::size_t same) const;
+  std::vector<bool> within_optimizer() const;
   std::vector<Nanos> pauses(const std::vector<Piece>& pieces, Nanos& length) const;
   void choose_offset(const std::vector<Piece>& pieces);
   void find_begin_length();

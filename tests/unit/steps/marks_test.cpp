@@ -27,8 +27,9 @@ class Loop : public Planted {
     operation(kLoader, begin);
   }
   void forward() { run(4 * kUs, 100 * kUs); }
-  void update() {
+  void update(Nanos before = 0) {
     const Nanos begin = now();
+    sleep(before);
     run(4 * kUs, 50 * kUs, 1);
     operation(kOptimizer, begin);
   }
@@ -109,6 +110,26 @@ TEST(MarkedSteps, OfAnOptimizerAlone) {
     loop.forward();
     loop.update();
     if (i % 5 == 0) loop.copy_to_host(64, MemoryKind::Pageable, false);
+  }
+  loop.wait();
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(facts.source, StepSource::Framework);
+  EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+}
+
+// The first step makes the optimizer's state, so it is like the others in its end alone; and the host pauses before each update. Steps
+// begin with their batch nevertheless, also those after which something was saved.
+TEST(MarkedSteps, OfAnOptimizerThatMakesItsStateInTheFirstStep) {
+  Loop loop;
+  for (int i = 0; i < 30; ++i) {
+    loop.begins();
+    loop.copy_to_device(4096, MemoryKind::Pinned, true);
+    loop.forward();
+    for (int k = 0; k < 6; ++k) loop.run(4 * kUs, 20 * kUs, 1, Planted::kStream + 1);
+    for (int k = 0; i == 0 && k < 6; ++k) loop.set(2 * kUs, true);
+    loop.sleep(300 * kUs);
+    loop.update(20 * kUs);
+    for (int k = 0; i % 5 == 0 && k < 12; ++k) loop.copy_to_host(100'000, MemoryKind::Pageable, false);
   }
   loop.wait();
   const StepFacts facts = loop.load().processes[0].steps;

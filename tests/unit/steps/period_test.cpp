@@ -155,6 +155,11 @@ const Pattern kLoops[] = {
        s.turn("Ia xyzxyz bcd W");
        times(s, 50, "Iabcd W");
      }},
+    {"the first update makes its state, and the host pauses before each",
+     [](Script& s) {
+       s.does("xyzxyzxx").turn("Iabcd MMMM 30 U");
+       times(s, 50, "Iabcd 30 U");
+     }},
     {"evaluation after each epoch",
      [](Script& s) {
        for (int epoch = 0; epoch < 3; ++epoch) {
