@@ -62,14 +62,15 @@ IdleCause largest_cause(const DeviceTimes& device) {
   return static_cast<IdleCause>(std::max_element(parts.begin(), parts.end()) - parts.begin());
 }
 
-// What the host does in its gaps would be done beside the device's work, had it not waited before: then the finding of those waits
-// comes first.
+// What the host does in its gaps would be done beside the device's work, had it not waited before (for the device, or for a processor):
+// then the finding of those waits comes first.
 const char* wait_behind(const ProcessTrace& process) {
   const auto work = gain_of(process, WhatIf::HostWork);
   if (!work || *work == 0) return nullptr;
   const auto hides_half = [&](WhatIf what) { return 2 * gain_of(process, what).value_or(0) >= *work; };
   if (process.loops.needless_waits >= kLoopTimes && hides_half(WhatIf::Waits)) return "needless-synchronization";
   if (process.loops.result_waits >= kLoopTimes && hides_half(WhatIf::Results)) return "result-waits";
+  if (2 * gain_of_processors(process) >= *work) return "busy-processors";
   if (process.allocation_loop.between_launches >= kLoopTimes && hides_half(WhatIf::Allocations))
     return "allocation-in-loop";
   return nullptr;
@@ -113,11 +114,13 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.fix.clear();
     return finding;
   }
-  if (cause == IdleCause::Host && 2 * device.between_launches.total_ns > most && launch_share(device) >= kLaunchBound) {
+  const u64 between = device.between_launches.total_ns;
+  const u64 launching = between + device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns;
+  if (cause == IdleCause::Host && launching > most - between && launch_share(device) >= kLaunchBound) {
     finding.severity = Severity::Hint;
     finding.text += fmt::format("; {} of that lies between launches that follow each other (launch-bound)",
-                                human_nanos(static_cast<Nanos>(device.between_launches.total_ns)));
-    finding.evidence.emplace_back("between_launches_ns", number(device.between_launches.total_ns));
+                                human_nanos(static_cast<Nanos>(between)));
+    finding.evidence.emplace_back("between_launches_ns", number(between));
     finding.fix.clear();
     return finding;
   }

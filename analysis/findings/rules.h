@@ -41,6 +41,10 @@ inline constexpr double kCostlyShare = 0.01;  // of the wall time: below it a pa
 double launch_share(const DeviceTimes& device);
 inline constexpr double kLaunchBound = 0.03;  // XProf's gate for "kernel launch bound: moderately"
 
+// What the loop would gain if its launching thread never waited for a processor: that time, as its share of the thread's life, but no
+// more than all of the host's work costs. 0: not known. busy_processors.cpp
+u64 gain_of_processors(const ProcessTrace& process);
+
 inline double wall_seconds(const LoadedRun& run) { return static_cast<double>(run.wall_end - run.wall_begin) / 1e9; }
 inline double per_second(u64 count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
 

@@ -23,7 +23,7 @@ PYTHON = os.path.join(HERE, '..', '..', 'build', 'frameworks', 'pytorch', 'bin',
 # The host could keep ahead; where the cause is a wait, much more so: what it does then while the device has nothing is what the wait costs.
 KERNELS, LONG_KERNELS = 'gemm=300us', 'gemm=4ms'
 # What many launches cost, a device that is busy with products hides.
-MANY_LAUNCHES, SHORT_KERNELS = {'small-kernels', 'unfused-optimizer'}, 'gemm=5us'
+MANY_LAUNCHES, SHORT_KERNELS = {'small-kernels', 'unfused-optimizer', 'small-batch'}, 'gemm=5us'
 WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu'}
 LIBRARIES = ('libcuda.so.1 libcudart.so.13 libcupti.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libcufft.so.12 libcusolver.so.12 '
              'libcusparse.so.12 libcurand.so.10 libnvidia-ml.so.1').split()
@@ -57,6 +57,9 @@ CAUSES = {
     'checkpoint': {'idle-gaps', 'synchronous-copies', 'pageable-async-copies'},
     'small-kernels': LAUNCHES,
     'unfused-optimizer': LAUNCHES,
+    'small-batch': LAUNCHES,
+    'wrong-dtype': {'fp32-matmul'},
+    'busy-machine': {'busy-processors'},
 }
 
 
@@ -103,7 +106,8 @@ def row_of(cause, brought, step, findings):
     if first['id'] not in CAUSES[cause]:
         others = [finding['id'] for finding in findings if finding['id'] in CAUSES[cause]]
         wrong.append('told later: ' + ', '.join(others) if others else 'not told')
-    if site not in lines_of(cause):
+    lines = lines_of(cause)
+    if lines and site not in lines:
         wrong.append('another line')
     return cause, first['id'], site, f'{gain / step:.0%}' if gain and step else '-', brought, wrong
 

@@ -31,6 +31,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'exposed-copies': PLANTED,
     'host-functions': PLANTED,
     'code-loading': PLANTED,
+    'busy-processors': ('DeviceFindings.AHostThatWaitsForAProcessor', 'DeviceFindings.AHostThatWaitsForAProcessor'),
     'idle-gaps': PLANTED,
     'input-bound': ('Findings.InputBound', 'Findings.InputBound'),
     'graph-candidates': PLANTED,

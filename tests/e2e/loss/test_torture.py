@@ -109,10 +109,22 @@ def test_the_library_is_replaced_under_a_program():
 
 
 AGAIN = r'''
-import os, subprocess, sys
-for _ in range(3):
+import os, subprocess, sys, time
+def next_is_4001():
     with open('/proc/sys/kernel/ns_last_pid', 'w') as file:
         file.write('4000')
+def is_free():  # a group or session may hold the number of a process that is gone for a moment longer
+    next_is_4001()
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return pid == 4001
+for _ in range(3):
+    deadline = time.monotonic() + 10
+    while not is_free() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    next_is_4001()
     child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
     assert child.wait() == 0
     print(child.pid)

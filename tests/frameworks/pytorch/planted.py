@@ -7,17 +7,22 @@ import gc
 import io
 import json
 import os
+import subprocess
 import sys
 import time
 
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, Dataset, default_collate
-
 cause, planted = sys.argv[1], sys.argv[2] == 'planted'
-steps = int(sys.argv[3]) if len(sys.argv) > 3 else 60
-WARM_UP = 10
+others = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(2 * os.cpu_count() if cause == 'busy-machine' and planted else 0)]
+
+import torch  # noqa: E402
+from torch import nn  # noqa: E402
+from torch.utils.data import DataLoader, Dataset, default_collate  # noqa: E402
+
+steps = int(sys.argv[3]) if len(sys.argv) > 3 else 600 if cause == 'busy-machine' else 60
 WIDTH, BATCH = 256, 32
+if cause == 'small-batch' and planted:  # the same samples
+    BATCH, steps = BATCH // 8, steps * 8
+WARM_UP = steps // 6
 # What waits: work of the host follows, which could be done beside the device's.
 WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu'}
 
@@ -63,7 +68,8 @@ def batches():
 
 
 torch.manual_seed(0)
-torch.set_float32_matmul_precision('high')  # else that is the first thing to say of products in fp32
+if not is_on('wrong-dtype'):
+    torch.set_float32_matmul_precision('high')  # else that is the first thing to say of products in fp32
 deep = [nn.LayerNorm(WIDTH) for _ in range(20 if cause == 'unfused-optimizer' else 0)]  # two parameters for each launch
 model = nn.Sequential(*deep, nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(),
                       nn.Linear(WIDTH, 16, bias=False)).cuda()
@@ -170,10 +176,12 @@ for step, (x, y) in enumerate(batches()):
         torch.cuda.synchronize()
         begin = time.perf_counter()
     optimizer.zero_grad()
-    logits = model(x.cuda(non_blocking=True))
+    logits = model(x.cuda(non_blocking=True))  # small-batch
     loss = loss_of(logits, y.cuda(non_blocking=True))
-    loss.backward()
-    optimizer.step()  # unfused-optimizer
+    loss.backward()  # small-batch
+    optimizer.step()  # unfused-optimizer small-batch
     plant(step, loss, logits.detach())
 torch.cuda.synchronize()
+for other in others:
+    other.kill()
 print(time.perf_counter() - begin)

@@ -65,6 +65,37 @@ TEST(DeviceFindings, ManyShortPausesAreLaunchesAndLongOnesAreWork) {
   EXPECT_EQ(find(of_batches, "launch-bound"), nullptr);
 }
 
+// A host that is slow because others have its processors is told so, and for no more than that; one that has them is not.
+TEST(DeviceFindings, AHostThatWaitsForAProcessor) {
+  for (const u64 percent : {0, 22, 90}) {
+    Script script;
+    for (int i = 0; i < 60; ++i) script.run(4 * kUs, 300 * kUs), script.sleep(700 * kUs);
+    const u64 life = static_cast<u64>(script.now());
+    script.trace().add<ThreadUse>(TraceBuilder::definitions(), "", script.now(), script.now(), [&](auto& r) {
+      r.process = 0, r.tid = 100, r.parent = 0, r.name = 0, r.flags = 0, r.since = 0;
+      r.cpu = life / 20, r.ready = life * percent / 100, r.age = life;
+    });
+    const LoadedRun run = script.load();
+    const auto findings = find_findings(run);
+    const Finding* finding = find(findings, "busy-processors");
+    const Finding* gaps = find(findings, "idle-gaps");
+    ASSERT_NE(gaps, nullptr);
+    if (percent == 0) {
+      EXPECT_EQ(finding, nullptr);
+      EXPECT_EQ(gaps->severity, Severity::Problem);
+      continue;
+    }
+    ASSERT_NE(finding, nullptr);
+    const double span = static_cast<double>(run.processes[0].device.devices.at(0).span_ns());
+    const double most = static_cast<double>(gaps->gain_ns);  // all of the host's work
+    const double wanted = std::min(most, span * static_cast<double>(percent) / 100);
+    EXPECT_NEAR(static_cast<double>(finding->gain_ns), wanted, 0.01 * wanted) << percent;
+    EXPECT_EQ(finding->severity, Severity::Problem);
+    // Where it is less than half of what the host's work costs, that work comes first.
+    EXPECT_EQ(gaps->severity, percent == 90 ? Severity::Hint : Severity::Problem) << percent;
+  }
+}
+
 // Eight devices that each wait 2 % of their time are not one that waits 16 %.
 TEST(DeviceFindings, SharesOfDevicesAreNotSummed) {
   Script script;
