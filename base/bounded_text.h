@@ -13,20 +13,20 @@ class BoundedText {
   BoundedText& operator=(const BoundedText&) = delete;
 
   // Any bytes; a zero follows them where there is room for one.
-  BoundedText& put(const char* text, u64 length) {
+  constexpr BoundedText& put(const char* text, u64 length) {
     for (u64 i = 0; i < length; ++i, ++size_) {
       if (size_ < capacity_) out_[size_] = text[i];
     }
     terminate();
     return *this;
   }
-  BoundedText& operator<<(const char* text) {
+  constexpr BoundedText& operator<<(const char* text) {
     u64 length = 0;
     while (text[length]) ++length;
     return put(text, length);
   }
-  BoundedText& operator<<(u64 number) {
-    char digits[20];
+  constexpr BoundedText& operator<<(u64 number) {
+    char digits[20]{};
     u32 at = sizeof digits;
     do digits[--at] = static_cast<char>('0' + number % 10);
     while (number /= 10);
@@ -44,12 +44,12 @@ class BoundedText {
   }
 
   // Of all that was put: more than the capacity where something was left out.
-  u64 size() const { return size_; }
+  constexpr u64 size() const { return size_; }
   bool fits() const { return size_ <= capacity_; }
   const char* data() const { return out_; }
 
  private:
-  void terminate() {
+  constexpr void terminate() {
     if (size_ < capacity_) out_[size_] = 0;
   }
 

@@ -62,21 +62,65 @@ constexpr u32 hash_of(const char* name, std::size_t length) {
   return hash ^ (hash >> 15);
 }
 
-constexpr const char* kNames[kCallCount] = {
-    "",
-#define GT_API(name, pfn, signature, forwarded, record) #name,
-#define GT_RUNTIME(name, signature, forwarded, record) #name,
-#define GT_ROUTE(name, pfn) #name,
+}  // namespace
+
+// Each with its zero, in the order of the ids.
+constexpr char kCallNames[] = "\0"
+#define GT_API(name, pfn, signature, forwarded, record) #name "\0"
+#define GT_RUNTIME(name, signature, forwarded, record) #name "\0"
+#define GT_ROUTE(name, pfn) #name "\0"
 #include "interpose/api.def"
-#define GT_LIBRARY(name, library, signature, forwarded, record) #name,
+#define GT_LIBRARY(name, library, signature, forwarded, record) #name "\0"
+#include "interpose/library.def"
+    ;
+
+namespace {
+
+constexpr const char* name_of(const CallInfo& call) { return kCallNames + call.name_at; }
+
+constexpr CallInfo row(const char* name, u32 since, CallLevel level) {
+  return {0, since, documented_length(name), level, is_per_thread(name)};
+}
+
+constexpr CallTable make_table() {
+  CallTable table{{
+      {0, 0, 0, CallLevel::Route, false},
+#define GT_API(name, pfn, signature, forwarded, record) row(#name, since_of(#pfn), CallLevel::Driver),
+#define GT_RUNTIME(name, signature, forwarded, record) row(#name, 0, CallLevel::Runtime),
+#define GT_ROUTE(name, pfn) row(#name, since_of(#pfn), CallLevel::Route),
+#include "interpose/api.def"
+#define GT_LIBRARY(name, library, signature, forwarded, record) row(#name, 0, CallLevel::Library),
+#include "interpose/library.def"
+  }};
+  u32 at = 0;
+  for (CallInfo& call : table.rows) {
+    call.name_at = at;
+    at += static_cast<u32>(length_of(kCallNames + at)) + 1;
+  }
+  return table;
+}
+
+}  // namespace
+
+constexpr CallTable kCalls = make_table();
+
+void* const kCallWrappers[kCallCount] = {
+    nullptr,
+#define GT_API(name, pfn, signature, forwarded, record) name,
+#define GT_RUNTIME(name, signature, forwarded, record) name,
+#define GT_ROUTE(name, pfn) name,
+#include "interpose/api.def"
+#define GT_LIBRARY(name, library, signature, forwarded, record) name,
 #include "interpose/library.def"
 };
+
+namespace {
 
 struct NameIndex {
   u16 ids[kHashSize]{};
   constexpr NameIndex() {
     for (u16 id = 1; id < kCallCount; ++id) {
-      u32 at = hash_of(kNames[id], length_of(kNames[id])) % kHashSize;
+      u32 at = hash_of(name_of(kCalls[id]), length_of(name_of(kCalls[id]))) % kHashSize;
       while (ids[at]) at = (at + 1) % kHashSize;
       ids[at] = id;
     }
@@ -86,27 +130,11 @@ constexpr NameIndex kIndex;
 
 constexpr const char* kLevelNames[] = {"", "driver", "runtime", "route", "library"};
 
-}  // namespace
-
-#define GT_ROW(name, since, level) {#name, name, since, documented_length(#name), level, is_per_thread(#name)},
-constexpr CallInfo kCalls[kCallCount] = {
-    {"", nullptr, 0, 0, CallLevel::Route, false},
-#define GT_API(name, pfn, signature, forwarded, record) GT_ROW(name, since_of(#pfn), CallLevel::Driver)
-#define GT_RUNTIME(name, signature, forwarded, record) GT_ROW(name, 0, CallLevel::Runtime)
-#define GT_ROUTE(name, pfn) GT_ROW(name, since_of(#pfn), CallLevel::Route)
-#include "interpose/api.def"
-#define GT_LIBRARY(name, library, signature, forwarded, record) GT_ROW(name, 0, CallLevel::Library)
-#include "interpose/library.def"
-};
-#undef GT_ROW
-
-namespace {
-
 constexpr bool same_entry(const CallInfo& one, const CallInfo& other) {
   if (one.since != other.since || one.per_thread != other.per_thread) return false;
   if (one.documented_length != other.documented_length) return false;
   for (u16 i = 0; i < one.documented_length; ++i) {
-    if (one.name[i] != other.name[i]) return false;
+    if (name_of(one)[i] != name_of(other)[i]) return false;
   }
   return true;
 }
@@ -117,7 +145,7 @@ constexpr bool entries_differ() {
   for (u16 id = 1; id < kCallCount; ++id) {
     const CallInfo& call = kCalls[id];
     if (call.level == CallLevel::Runtime || call.level == CallLevel::Library) continue;
-    u32 at = hash_of(call.name, call.documented_length) % kHashSize;
+    u32 at = hash_of(name_of(call), call.documented_length) % kHashSize;
     for (; ids[at]; at = (at + 1) % kHashSize) {
       if (same_entry(kCalls[ids[at]], call)) return false;
     }
@@ -133,7 +161,7 @@ constinit std::atomic<void*> real_functions[kCallCount]{};
 
 u16 find_call(const char* name) {
   for (u32 at = hash_of(name, std::strlen(name)) % kHashSize; kIndex.ids[at]; at = (at + 1) % kHashSize) {
-    if (std::strcmp(kNames[kIndex.ids[at]], name) == 0) return kIndex.ids[at];
+    if (std::strcmp(kCalls[kIndex.ids[at]].name(), name) == 0) return kIndex.ids[at];
   }
   return kNoCall;
 }
@@ -148,7 +176,7 @@ u16 find_call(const char* documented, u32 version, bool per_thread) {
     const CallInfo& call = kCalls[id];
     if (call.level == CallLevel::Runtime || call.level == CallLevel::Library) continue;
     if (call.documented_length != length || call.since > version) continue;
-    if (std::memcmp(call.name, documented, length) != 0) continue;
+    if (std::memcmp(call.name(), documented, length) != 0) continue;
     // A name without per-thread variants is the same for both flags.
     const bool fits =
         call.per_thread == per_thread || (!call.per_thread && (best == kNoCall || !kCalls[best].per_thread));
@@ -166,8 +194,8 @@ std::size_t write_call_schema(char* out, std::size_t capacity) {
     const CallInfo& call = kCalls[id];
     if (call.level == CallLevel::Route) continue;
     lines << "call " << id << " ";
-    lines.put(call.name, call.documented_length);
-    lines << " " << kLevelNames[static_cast<int>(call.level)] << " " << call.name << "\n";
+    lines.put(call.name(), call.documented_length);
+    lines << " " << kLevelNames[static_cast<int>(call.level)] << " " << call.name() << "\n";
   }
   return lines.size();
 }

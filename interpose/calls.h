@@ -29,16 +29,27 @@ enum LibraryIndex : u16 {
 
 enum class CallLevel : u8 { Driver = 1, Runtime = 2, Route = 3, Library = 4 };
 
+// Without a pointer: what a process relocates at load it pays for also where it never calls CUDA.
+extern __attribute__((visibility("hidden"))) const char kCallNames[];
+
 struct CallInfo {
-  const char* name;  // as exported
-  void* wrapper;
+  u32 name_at;            // in kCallNames
   u32 since;              // driver rows: first CUDA version for which cuGetProcAddress hands out this ABI
   u16 documented_length;  // of the documented name, which `name` begins with
   CallLevel level;
   bool per_thread;  // a _ptsz or _ptds variant
+
+  const char* name() const { return kCallNames + name_at; }  // as exported
 };
 
-extern __attribute__((visibility("hidden"))) const CallInfo kCalls[kCallCount];
+struct CallTable {
+  CallInfo rows[kCallCount];
+  constexpr const CallInfo& operator[](u16 id) const { return rows[id]; }
+};
+extern __attribute__((visibility("hidden"))) const CallTable kCalls;
+
+// Our entry of each call, by id.
+extern __attribute__((visibility("hidden"))) void* const kCallWrappers[kCallCount];
 
 // What stands behind each call; null until it is known. Set once, to the first answer.
 extern __attribute__((visibility("hidden"))) std::atomic<void*> real_functions[kCallCount] asm(

@@ -214,4 +214,55 @@ Coverage coverage_of(const LoadedRun& run) {
   return coverage;
 }
 
+namespace {
+
+struct QualityColumns {
+  int thread, seen, stored, dropped, exact;
+  bool there() const { return thread >= 0 && seen >= 0 && stored >= 0 && dropped >= 0 && exact >= 0; }
+};
+
+u64 count_in(const Row& row, int column) {
+  const auto* count = std::get_if<i64>(&row[static_cast<std::size_t>(column)]);
+  return count && *count > 0 ? static_cast<u64>(*count) : 0;
+}
+
+bool is_exact(const Row& row, int column) {
+  const auto* exact = std::get_if<bool>(&row[static_cast<std::size_t>(column)]);
+  return exact && *exact;
+}
+
+Row sum_of(const std::vector<Row>& rows, const QualityColumns& at, const char* what) {
+  Row sum(rows.front().size());
+  const auto cell = [&](int column) -> Value& { return sum[static_cast<std::size_t>(column)]; };
+  for (const int column : {at.seen, at.stored, at.dropped}) {
+    u64 all = 0;
+    for (const Row& row : rows) all += count_in(row, column);
+    cell(column) = number(all);
+  }
+  cell(at.thread) = "(" + std::to_string(rows.size()) + what;
+  cell(at.exact) = std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return is_exact(row, at.exact); });
+  return sum;
+}
+
+}  // namespace
+
+void fold_quality(Table& table, std::size_t most) {
+  const QualityColumns at{table.column("thread"), table.column("seen"), table.column("stored"), table.column("dropped"),
+                          table.column("exact")};
+  if (table.rows.size() <= most || !at.there()) return;
+  std::vector<Row> with_loss, without;
+  for (Row& row : table.rows) {
+    const bool lost = count_in(row, at.dropped) || !is_exact(row, at.exact);
+    (lost ? with_loss : without).push_back(std::move(row));
+  }
+  std::stable_sort(with_loss.begin(), with_loss.end(),
+                   [&](const Row& a, const Row& b) { return count_in(a, at.dropped) > count_in(b, at.dropped); });
+  const auto kept = with_loss.begin() + static_cast<std::ptrdiff_t>(std::min(most, with_loss.size()));
+  const std::vector<Row> rest(kept, with_loss.end());
+  with_loss.erase(kept, with_loss.end());
+  table.rows = std::move(with_loss);
+  if (!rest.empty()) table.rows.push_back(sum_of(rest, at, " others with loss or inexact)"));
+  if (!without.empty()) table.rows.push_back(sum_of(without, at, " others without loss)"));
+}
+
 }  // namespace gputrace

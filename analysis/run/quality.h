@@ -20,6 +20,11 @@ bool ledger_has_holes(const LoadedRun& run);
 inline constexpr const char* kHolesInTheLedger =
     "allocations and frees may be among the records that were lost: memory sums may be too small or too large";
 
+// For readers of text: of the rows of the section `quality` those that lost most, then the inexact ones, at most `most`
+// of them; the others are summed, those that lost something apart from those that did not. A table of at most `most`
+// rows, or without a column that this needs, stays as it is.
+void fold_quality(Table& table, std::size_t most);
+
 // A process in a sentence: its rank where it has one, else its executable and pid.
 std::string name_of(const ProcessTrace& process);
 

@@ -13,6 +13,7 @@
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "analysis/run/devices.h"
+#include "analysis/run/quality.h"
 #include "analysis/words/human.h"
 #include "analysis/words/safe_text.h"
 #include "base/clock.h"
@@ -28,6 +29,7 @@
 namespace gputrace {
 namespace {
 
+constexpr std::size_t kQualityRows = 20;
 constexpr std::size_t kTerminalRows = 10;  // of each table when no section is asked for
 
 // A device that no process used is a mistake, like a rank that no process has.
@@ -222,6 +224,12 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (options.device >= 0) request.device = options.device;
   if (options.top >= 0) request.top = static_cast<std::size_t>(options.top);
   Report report = make_report(run.value(), request);
+  // A row a thread: nobody reads two thousand. Whoever asks for rows in a way of his own gets them.
+  if (options.format == "text" && options.top < 0 && !options.wide && options.sort.empty() && options.filters.empty()) {
+    for (Table& table : report.tables) {
+      if (table.section == "quality") fold_quality(table, kQualityRows);
+    }
+  }
   if (options.format == "text" && options.top < 0 && options.sections.empty() && !options.first_screen()) {
     for (Table& table : report.tables) {
       if (table.column("metric") >= 0 || table.rows.size() <= kTerminalRows) continue;

@@ -62,7 +62,7 @@ void* in_scope(const Loader& loader, const Caller& caller, const char* name, con
 }
 
 void* real_function(u16 id, const Caller& caller, const void* address) {
-  const char* name = kCalls[id].name;
+  const char* name = kCalls[id].name();
   const SymbolReference reference = find_reference(address, name);
   void* known = real_functions[id].load(std::memory_order_relaxed);
   if (!reference.refers && known) return known;  // through a pointer that dlsym gave
@@ -131,7 +131,7 @@ LibraryTarget find_library_function(u16 id, u16 row, void* caller) {
 }
 
 DlsymAnswer answer_library(void* handle, u16 id, void* address) {
-  const char* name = kCalls[id].name;
+  const char* name = kCalls[id].name();
   const Loader loader;
   if (!loader.dlsym) return {nullptr, 0};
   if (handle == RTLD_NEXT) {
@@ -155,7 +155,7 @@ DlsymAnswer answer_library(void* handle, u16 id, void* address) {
   real_functions[id].compare_exchange_strong(nothing, real, std::memory_order_relaxed);
   if (nothing && nothing != real) return {real, 1};
   if (find_reference(address, name).refers && real_function(id, caller, address) != real) return {real, 1};
-  return {kCalls[id].wrapper, 1};
+  return {kCallWrappers[id], 1};
 }
 
 void* LibraryGetter::find(const void* real) {

@@ -67,7 +67,7 @@ bool build_driver_index() {
   if (state == 1 || !index.state.compare_exchange_strong(state, 1, std::memory_order_acq_rel)) return false;
   const char* names[kCallCount];
   for (u16 id = 0; id < kCallCount; ++id)
-    names[id] = kCalls[id].level == CallLevel::Driver || kCalls[id].level == CallLevel::Route ? kCalls[id].name : "";
+    names[id] = kCalls[id].level == CallLevel::Driver || kCalls[id].level == CallLevel::Route ? kCalls[id].name() : "";
   if (!find_functions(ObjectRole::Driver, names, index.addresses, kCallCount)) {
     index.state.store(0, std::memory_order_release);
     return false;
@@ -91,7 +91,7 @@ u16 row_at(const void* address, const char* documented) {
   for (u32 at = AddressIndex::place(address); index.ids[at]; at = (at + 1) % AddressIndex::kSize) {
     const u16 id = index.ids[at];
     if (index.addresses[id] != address) continue;
-    if (kCalls[id].documented_length == length && std::memcmp(kCalls[id].name, documented, length) == 0) return id;
+    if (kCalls[id].documented_length == length && std::memcmp(kCalls[id].name(), documented, length) == 0) return id;
     if (!any) any = id;
   }
   return any;
@@ -110,7 +110,7 @@ void* substitute_entry(const char* symbol, void* real, int version, u64 flags, c
   }
   if (!id) return real;
   learn(id, real);
-  return kCalls[id].wrapper;
+  return kCallWrappers[id];
 }
 
 // ------------------------------------------------------------------ dlsym
@@ -139,7 +139,7 @@ bool is_door(const LoadedObject& from, const void* caller, const char* name) {
 }
 
 // Whether an object that is loaded, other than us, defines the function at all.
-bool has_real(u16 id) { return find_function(ObjectRole::Other, kCalls[id].name) != nullptr; }
+bool has_real(u16 id) { return find_function(ObjectRole::Other, kCalls[id].name()) != nullptr; }
 
 // A look-up by name for the whole program: our export answers it, which is only right if there is something behind it.
 DlsymAnswer answer_global(const char* name, u16 id, const void* caller) {
@@ -164,7 +164,7 @@ bool same_runtime(u16 id, void* real, void* caller) {
 
 void* resolve_driver(u16 id) {
   ErrnoGuard guard;
-  const char* name = kCalls[id].name;
+  const char* name = kCalls[id].name();
   void* driver = find_function(ObjectRole::Driver, name);
   void* next = find_function_after_us(name);
   void* real = driver;
@@ -179,7 +179,7 @@ void* resolve_driver(u16 id) {
 
 void* resolve_runtime(u16 id, void* caller) {
   ErrnoGuard guard;
-  const char* name = kCalls[id].name;
+  const char* name = kCalls[id].name();
   DlsymFunction ask = libc_dlsym();
   LoadedObject object;
   const auto usable = [&](void* function) {
@@ -264,7 +264,7 @@ extern "C" DlsymAnswer gputrace_dlsym(void* handle, const char* name, void* call
   if (!find_object(real, object) || object.role != role_of_call(id)) return {real, 1};
   if (object.role == ObjectRole::Runtime && !same_runtime(id, real, caller)) return {real, 1};
   learn(id, real);
-  return {kCalls[id].wrapper, 1};
+  return {kCallWrappers[id], 1};
 }
 
 extern "C" __attribute__((visibility("default"))) CUresult CUDAAPI cuGetProcAddress(const char* symbol, void** pfn,

@@ -3,6 +3,7 @@ above 2.28, exactly the intercepted names, next to no work at load, next to no s
 import glob
 import os
 import re
+import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -36,6 +37,11 @@ def table_names():
             for variant, name in ROW.findall(re.sub(r'^\s*#define(?:.*\\\n)*.*', '', file.read(), flags=re.M)):
                 names |= {name, name + variant.lower()}
     return names
+
+
+def relocated_pages(path):
+    said = subprocess.run(['readelf', '-rW', path], capture_output=True, text=True, check=True).stdout
+    return {int(line.split()[0], 16) >> 12 for line in said.splitlines() if re.match(r'[0-9a-f]{16} ', line)}
 
 
 def main():
@@ -74,6 +80,9 @@ def main():
     check('at most 64 bytes of static TLS', elf.tls_bytes() <= 64, f'{elf.tls_bytes()} bytes')
     check('can never be unloaded (-z nodelete)', 'NODELETE' in elf.flags(), elf.flags())
     check('is bound at load (-z now)', 'NOW' in elf.flags(), elf.flags())
+    # Each is written, and so copied, in every process of the tree, before it is known whether that ever calls CUDA.
+    pages = relocated_pages(path)
+    check('at most 4 pages are relocated at load', 0 < len(pages) <= 4, f'{len(pages)}: {[hex(page) for page in sorted(pages)]}')
     check('needs no executable stack', 'RWE' not in elf.segments)
     with open(path, 'rb') as file:
         check('has no fault points (base/fault.h)', b'block handed over' not in file.read())

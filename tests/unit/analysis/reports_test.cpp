@@ -468,6 +468,39 @@ TEST(QualityReport, ConservesPerThreadAndNamesTheCallInFlight) {
   EXPECT_EQ(text, "died inside cuLaunchKernel (thread 100, argument 0x5ea)");
 }
 
+TEST(QualityReport, FoldedForReadersOfText) {
+  TraceBuilder trace;
+  for (int i = 0; i < 30; ++i) {
+    const Thread thread = trace.thread(100 + i);
+    trace.add_call(thread, "cuInit", 1000 + i, 1010 + i);
+    if (i >= 25) trace.drop(thread, DropReason::RingFull, static_cast<u64>(i));
+  }
+  const Report report = make_report(trace.load_all(), {});
+  const Table& all = *report.table("quality");
+  ASSERT_EQ(all.rows.size(), 31u) << "30, and the row of the threads without a slot";
+  Table same = all;
+  fold_quality(same, 31);
+  EXPECT_EQ(same.rows, all.rows);
+
+  Table folded = all;
+  fold_quality(folded, 3);
+  ASSERT_EQ(folded.rows.size(), 5u);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(cell(folded, folded.rows[i], "tid"), whole(129 - i)) << "those that lost most come first";
+    EXPECT_EQ(cell(folded, folded.rows[i], "dropped"), whole(29 - i));
+  }
+  const Row &lossy = folded.rows[3], &rest = folded.rows[4];
+  EXPECT_EQ(cell(folded, lossy, "thread"), text_value("(2 others with loss or inexact)"));
+  EXPECT_EQ(cell(folded, lossy, "seen"), whole(2 + 25 + 26));
+  EXPECT_EQ(cell(folded, lossy, "stored"), whole(2));
+  EXPECT_EQ(cell(folded, lossy, "dropped"), whole(25 + 26));
+  EXPECT_TRUE(is_null(cell(folded, lossy, "tid")));
+  EXPECT_EQ(cell(folded, rest, "thread"), text_value("(26 others without loss)"));
+  EXPECT_EQ(cell(folded, rest, "seen"), whole(25));
+  EXPECT_EQ(cell(folded, rest, "dropped"), whole(0));
+  EXPECT_EQ(cell(folded, rest, "exact"), Value(true));
+}
+
 TEST(Report, ATimeWindowCountsCallsThatBeginInIt) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);

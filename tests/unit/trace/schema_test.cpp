@@ -52,6 +52,31 @@ TEST(Schema, EveryEnumerationOfAFieldHasWords) {
   for (const TraceEnum& words : schema.enums()) EXPECT_TRUE(used.count(words.name)) << words.name << " is of no field";
 }
 
+// The text and the tables are two readings of records.def.
+TEST(Schema, TheTextSaysWhatTheTablesHold) {
+  const TraceSchema schema = parsed(schema_text());
+  ASSERT_EQ(schema.records().size(), kRecordSchemaCount);
+  for (u32 i = 0; i < kRecordSchemaCount; ++i) {
+    const RecordSchema& table = kRecordSchemas[i];
+    const TraceRecordType* text = schema.record(table.type);
+    ASSERT_NE(text, nullptr) << table.name;
+    EXPECT_EQ(text->name, table.name);
+    EXPECT_EQ(text->doc, table.doc);
+    EXPECT_EQ(text->size, table.size);
+    EXPECT_EQ(schema.class_of(table.type), table.record_class) << table.name;
+    ASSERT_EQ(text->fields.size(), table.field_count) << table.name;
+    for (u32 j = 0; j < table.field_count; ++j) {
+      EXPECT_EQ(text->fields[j].name, table.fields[j].name);
+      EXPECT_EQ(text->fields[j].offset, table.fields[j].offset) << table.name << "." << table.fields[j].name;
+      EXPECT_EQ(text->fields[j].unit, table.fields[j].unit) << table.name << "." << table.fields[j].name;
+    }
+  }
+  std::string all(write_schema_text(nullptr, 0), '?'), cut(100, '?');
+  EXPECT_EQ(write_schema_text(all.data(), all.size()), all.size());
+  EXPECT_EQ(write_schema_text(cut.data(), 99), all.size()) << "the whole length, where there is less room";
+  EXPECT_EQ(cut, all.substr(0, 99) + "?");
+}
+
 TEST(Schema, EachNumberHasOneWord) {
   for (u32 i = 0; i < kEnumSchemaCount; ++i) {
     const EnumSchema& words = kEnumSchemas[i];

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 
-#include "base/bounded_text.h"
 #include "trace/record.h"
 
 namespace gputrace {
@@ -27,35 +26,6 @@ namespace {
   ;
 #include "trace/records.def"
 
-// The doc of a line in quotes, and its end.
-void end_line(BoundedText& text, const char* doc) { text << " \"" << doc << "\"\n"; }
-
-void write_enum(BoundedText& text, const EnumSchema& schema) {
-  text << (schema.flags ? "flags " : "enum ") << schema.name;
-  end_line(text, schema.doc);
-  for (u32 i = 0; i < schema.value_count; ++i) {
-    const ValueSchema& value = schema.values[i];
-    if (!*value.word) continue;
-    text << "value " << schema.name << " " << value.number << " " << value.word;
-    if (*value.doc) {
-      end_line(text, value.doc);
-    } else {
-      text << "\n";
-    }
-  }
-}
-
-void write_record(BoundedText& text, const RecordSchema& schema) {
-  text << "record " << schema.type << " " << schema.name << " " << schema.size << " " << word_of(schema.record_class);
-  end_line(text, schema.doc);
-  for (u32 i = 0; i < schema.field_count; ++i) {
-    const FieldSchema& field = schema.fields[i];
-    text << "field " << schema.name << " " << field.name << " " << field.type << " " << field.offset << " "
-         << field.unit;
-    end_line(text, field.doc);
-  }
-}
-
 }  // namespace
 
 const EnumSchema kEnumSchemas[] = {
@@ -77,12 +47,5 @@ const RecordSchema kRecordSchemas[] = {
 #include "trace/records.def"
 };
 const u32 kRecordSchemaCount = sizeof(kRecordSchemas) / sizeof(kRecordSchemas[0]);
-
-std::size_t write_schema_text(char* out, std::size_t capacity) {
-  BoundedText text(out, capacity);
-  for (u32 i = 0; i < kEnumSchemaCount; ++i) write_enum(text, kEnumSchemas[i]);
-  for (u32 i = 0; i < kRecordSchemaCount; ++i) write_record(text, kRecordSchemas[i]);
-  return text.size();
-}
 
 }  // namespace gputrace
