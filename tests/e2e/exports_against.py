@@ -4,21 +4,12 @@ import json
 import os
 import subprocess
 
-from artefacts import SOURCE
-from cases import check, check_equal, skip
+from artefacts import SOURCE, node, reader
+from cases import check, check_equal
 from traces import dump, gputrace, report
 
-READERS = os.environ.get('GT_READERS') or os.path.join(SOURCE, 'build', 'readers')
 GOLDEN = os.path.join(SOURCE, 'tests', 'corpus', 'golden')
 KEPT = [os.path.join(GOLDEN, name) for name in ('train', 'products', 'collectives')]
-
-
-def reader(*path):
-    """A file of a reader that `tools/fetch_readers` brings; without it the test is skipped."""
-    found = os.path.join(READERS, *path)
-    if not os.path.exists(found):
-        skip(f'no {found}: tools/fetch_readers brings it')
-    return found
 
 
 def exported(path, kind, to, *options):
@@ -53,7 +44,7 @@ def device_records(path):
 def trace_processor(path, *queries):
     """The rows of each query, by Perfetto's own trace_processor."""
     folder = reader('trace-processor')
-    done = subprocess.run(['node', os.path.join(SOURCE, 'tests', 'readers', 'trace_processor.mjs'), folder, path, *queries], capture_output=True, timeout=300, check=False)
+    done = subprocess.run([node(), os.path.join(SOURCE, 'tests', 'readers', 'trace_processor.mjs'), folder, path, *queries], capture_output=True, timeout=300, check=False)
     check(done.returncode == 0, 'trace_processor reads it', done.stderr.decode()[-2000:])
     return [json.loads(line) for line in done.stdout.decode().splitlines()]
 

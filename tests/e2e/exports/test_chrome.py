@@ -67,7 +67,7 @@ def test_perfetto_reads_it():
 
 
 def test_hta_reads_it():
-    python = reader('venv', 'bin', 'python')
+    python = reader('python', 'bin', 'python')
     path = KEPT[2]  # two ranks: a file each
     files = [ours(path, f'rank{rank}.json', '--rank', str(rank)) for rank in (0, 1)]
     for rank, file in enumerate(files):

@@ -23,7 +23,7 @@ print(json.dumps({column.path_in_schema: column.has_dictionary_page for column i
 
 
 def python(text, *words):
-    done = subprocess.run([reader('venv', 'bin', 'python'), '-c', text, *words], capture_output=True, timeout=120, check=False)
+    done = subprocess.run([reader('python', 'bin', 'python'), '-c', text, *words], capture_output=True, timeout=120, check=False)
     check(done.returncode == 0, 'it is read', done.stderr.decode()[-2000:])
     return [json.loads(line) for line in done.stdout.decode().splitlines()]
 
@@ -114,11 +114,11 @@ def check_query(env):
 
 
 def test_query_by_the_module():
-    check_query(only('python3', reader('venv', 'bin', 'python')))
+    check_query(only('python3', reader('python', 'bin', 'python')))
 
 
 def test_query_by_the_program():
-    check_query(only('duckdb', reader('venv', 'bin', 'duckdb')))
+    check_query(only('duckdb', reader('python', 'bin', 'duckdb')))
 
 
 def test_query_without_duckdb():

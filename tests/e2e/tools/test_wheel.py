@@ -95,9 +95,7 @@ def test_the_same_tree_gives_the_same_bytes():
 
 def test_auditwheel_finds_the_tag_true():
     """What it needs of the system at most, by who looks after these tags."""
-    auditwheel = os.path.join(os.environ.get('GT_READERS') or os.path.join(SOURCE, 'build', 'readers'), 'venv', 'bin', 'auditwheel')
-    if not os.path.exists(auditwheel):
-        skip('needs auditwheel: tools/fetch_readers')
+    auditwheel = reader('python', 'bin', 'auditwheel')
     tree = stripped_tree()
     for options in ((), ('--without-simgpu',)):
         wheel = made(tree, scratch('wheels', *options), *options)
