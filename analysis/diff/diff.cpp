@@ -58,21 +58,29 @@ std::optional<double> metric(const Report& report, const char* name) {
   return std::nullopt;
 }
 
-std::vector<double> steps_of(const Report& report) {
+// The lengths of the steps that count in the overview's median, in order.
+std::vector<double> counted_steps(const Report& report) {
   std::vector<double> lengths;
   const Table* steps = report.table("steps");
   for (std::size_t i = 0; steps && i < steps->rows.size(); ++i) {
+    const auto* const counted = std::get_if<bool>(&cell_of(*steps, steps->rows[i], "counted"));
+    if (counted && !*counted) continue;
     if (const auto length = number_of(cell_of(*steps, steps->rows[i], "duration_ns"))) lengths.push_back(*length);
   }
   std::sort(lengths.begin(), lengths.end());
   return lengths;
 }
 
+// All of them: sums of a run hold the steps that do not count too.
+double number_of_steps(const Report& report) {
+  const Table* steps = report.table("steps");
+  return steps ? static_cast<double>(std::max<std::size_t>(steps->rows.size(), steps->total_rows)) : 0;
+}
+
+// The nearest rank, as in the overview.
 double quantile(const std::vector<double>& sorted, double part) {
-  const double at = part * static_cast<double>(sorted.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const std::size_t above = std::min(below + 1, sorted.size() - 1);
-  return sorted[below] + (sorted[above] - sorted[below]) * (at - static_cast<double>(below));
+  const double rank = std::ceil(part * static_cast<double>(sorted.size()));
+  return sorted[static_cast<std::size_t>(std::max(1.0, rank)) - 1];
 }
 
 // Of a median, from the quartiles: outliers, of which steps have many, do not widen it.
@@ -84,7 +92,7 @@ double standard_error(const std::vector<double>& sorted) {
 Change change_of(const Report& a, const Report& b) {
   constexpr std::size_t kLeast = 3;
   Change change;
-  const std::vector<double> steps_a = steps_of(a), steps_b = steps_of(b);
+  const std::vector<double> steps_a = counted_steps(a), steps_b = counted_steps(b);
   if (steps_a.size() >= kLeast && steps_b.size() >= kLeast) {
     change.what = "step";
     change.a_ns = quantile(steps_a, 0.5), change.b_ns = quantile(steps_b, 0.5);
@@ -256,8 +264,7 @@ Diff diff_of(const Report& a, const Report& b) {
   Diff diff;
   diff.change = change_of(a, b);
   diff.per_step = diff.change.what == "step";
-  const double steps_a = diff.per_step ? static_cast<double>(steps_of(a).size()) : 1,
-               steps_b = diff.per_step ? static_cast<double>(steps_of(b).size()) : 1;
+  const double steps_a = diff.per_step ? number_of_steps(a) : 1, steps_b = diff.per_step ? number_of_steps(b) : 1;
   Report& report = diff.report;
   add_coverage("A", a.coverage, report.coverage);
   add_coverage("B", b.coverage, report.coverage);

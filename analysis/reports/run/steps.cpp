@@ -46,6 +46,7 @@ void add_rows(const ProcessTrace& process, Table& table) {
       row.push_back(step.divided ? number(step.parts[static_cast<unsigned>(category)]) : Value());
     row.push_back(cause_of(step, usual));
     row.emplace_back(static_cast<i64>(process.who.pid));
+    row.emplace_back(step.counted);
     table.rows.push_back(std::move(row));
     if (table.rows.size() == kMostRows) break;
   }
@@ -106,12 +107,14 @@ extern constexpr SectionReport steps_report = {
                 {"compilation_ns", Unit::Nanos},
                 {"device_to_device_ns", Unit::Nanos},
                 extra({"cause", Unit::Text}),
-                extra({"pid", Unit::Count, Hint::Detail})},
+                extra({"pid", Unit::Count, Hint::Detail}),
+                extra({"counted", Unit::Boolean, Hint::Detail})},
     .notes =
         {"the parts of a step sum to its length: at each instant counts what ranks highest of computing (16, 32 bit, "
          "other), copies to the host, copies on the device, waiting for the next batch (input), collectives, and then, "
          "while the device does nothing, launching, copies to the device (input), compiling, the host's own work",
-         "cause = of a step 1.5 times as long as the median: what it spent more on than others"},
+         "cause = of a step 1.5 times as long as the median: what it spent more on than others",
+         "counted = in mean, median and p99: not a first or compiling step, no evaluation, no checkpoint"},
     .fill = fill_steps,
     .of_all_devices = true,
 };

@@ -52,6 +52,28 @@ def test_kernels_of_two_runs():
     check(re.search(r'^  scale\s.*\bnew$', text, re.M) and re.search(r'^  reduce\s.*\bgone$', text, re.M), 'new and gone', text)
 
 
+def test_a_step_is_the_overviews_median():
+    """A first step that takes ten times as long is in neither of the two."""
+    body = """
+for i in range(12):
+    time.sleep(0.004 + 0.001 * (i % 5))
+    d.launch(kernels['step'])
+    if i == 0: time.sleep(0.2)
+    d.launch(kernels['reduce'])
+    d("cuCtxSynchronize")
+"""
+    program = PROGRAM.split('for name, times')[0] + "import time\nkernels = {name: d.kernel(name) for name in ('step', 'reduce')}\n" + body
+    for name in ('a', 'b'):
+        run = traced([sys.executable, '-c', program], {'SIMGPU_KERNEL_TIME': 'step=1ms,reduce=20us'}, output=scratch(name))
+        check_equal(run.returncode, 0, run.stderr)
+        forget_run()
+    a, b = scratch('a'), scratch('b')
+    steps = report(a, 'steps')['sections']['steps']['rows']
+    check(steps and not steps[0]['counted'] and sum(row['counted'] for row in steps) >= 9, 'the first step does not count', [(row['duration_ns'], row['counted']) for row in steps])
+    summary = {row['what']: row for row in json.loads(diff(a, b, '--json')[0])['sections']['summary']['rows']}['step_median_ns']
+    check_equal((summary['a'], summary['b']), tuple(metrics(path)['step_median_ns'] for path in (a, b)), 'medians')
+
+
 def test_threshold():
     a, b = run_of('a', 'step=10'), run_of('b', 'step=30')
     code, out, err = diff(a, b, '--fail-above', '5%', rc=None)
