@@ -58,6 +58,12 @@ enum class IdleCause : u8 {
 inline constexpr unsigned kIdleCauses = 17;
 using IdleParts = std::array<Nanos, kIdleCauses>;  // by cause
 
+// A thread's own work between two calls that act on a device or wait.
+struct HostPause {
+  Nanos length = 0;           // without other calls and what the tracing took
+  u32 after = 0, before = 0;  // from where those two calls were made: numbers of a CallOrigin
+};
+
 // A time in which a device had nothing to do, between two operations of it.
 struct IdleGap {
   i32 device = -1;
@@ -68,6 +74,7 @@ struct IdleGap {
   u32 thread = 0;     // that made it: index in the trace
   Nanos called = 0;   // when it did; at most `end`
   u32 sampled = 0;    // where samples found that thread most often before it called: SampleFacts::frames; 0: nowhere
+  HostPause pause;    // the longest of Host's part
   Nanos between_launches = 0;  // of Host's part: in pauses of at most kLaunchPause between two launches
   u8 ended_by = 0;             // kind of the operation that ended it, while the timeline is made
   u64 length() const { return static_cast<u64>(end - begin); }

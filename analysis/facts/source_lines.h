@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,23 @@ struct StackDeviceTimes {
       0;  // of it: the thread was in launch calls, or on its way from one to the next (IdleGap::between_launches)
 };
 
+// What hosts did in the longest pause of each idle gap, by the two calls between which it lay. Of so many pairs of lines; what
+// others come to is not told.
+struct PausesBetween {
+  static constexpr std::size_t kMost = 4096;
+  std::unordered_map<u64, u64> of;  // ns by pair()
+
+  static u64 pair(u32 after, u32 before) { return static_cast<u64>(after) << 32 | before; }
+  void add(u32 after, u32 before, u64 length) {
+    const u64 key = pair(after, before);
+    const auto known = of.find(key);
+    if (known != of.end())
+      known->second += length;
+    else if (of.size() < kMost)
+      of.emplace(key, length);
+  }
+};
+
 // How often an operation of a framework ran under the same others, and how long on the host.
 struct OperationTotals {
   u64 count = 0;
@@ -91,6 +109,7 @@ struct SourceLines {
   std::vector<CallOrigin> origins{{}};      // the first: nothing is known
   std::vector<StackTotals> totals;          // by the number of their origin; may be shorter
   std::vector<StackDeviceTimes> times;      // likewise
+  PausesBetween pauses;                     // by the numbers of their origins
   std::vector<NativeObject> objects;
   std::vector<NativeLine> native;  // the native ones of `frames`
   u64 unnamed = 0;                 // of them: no function is known

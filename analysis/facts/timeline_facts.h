@@ -61,6 +61,7 @@ struct TimelineFacts {
   std::vector<TimelineCopies> copies;
   std::vector<GraphTimes> graphs;        // by the pass's number; may be shorter than its list
   std::vector<StackDeviceTimes> stacks;  // by the number of the stack
+  PausesBetween pauses;                  // by the numbers of the stacks
   LibraryFacts library;
   DeviceActivity activity;
   Activities activities;

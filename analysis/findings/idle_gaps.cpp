@@ -76,6 +76,19 @@ const char* wait_behind(const ProcessTrace& process) {
   return nullptr;
 }
 
+// The work lies behind the first line and before the second: said where these are two, and it is a good part of all.
+void add_pause(const ProcessTrace& process, u64 host_ns, Finding& finding) {
+  constexpr double kGoodPart = 0.2;
+  const PausedLines pause = lines_of_pauses(process);
+  if (pause.after.empty() || pause.before.empty() || pause.after == pause.before) return;
+  if (static_cast<double>(pause.length_ns) < kGoodPart * static_cast<double>(host_ns)) return;
+  finding.text += fmt::format("; {} of that between {} and {}", human_nanos(static_cast<Nanos>(pause.length_ns)),
+                              pause.after, pause.before);
+  finding.evidence.emplace_back("pause_after", pause.after);
+  finding.evidence.emplace_back("pause_before", pause.before);
+  finding.evidence.emplace_back("pause_ns", number(pause.length_ns));
+}
+
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
   if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
@@ -107,6 +120,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
        {"cause_ns", number(most)}}};
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
   finding.site = site_of_idle(process, cause);
+  if (cause == IdleCause::Host) add_pause(process, most, finding);
   const auto input = input_wait_of(process.steps);
   if (cause == IdleCause::Host && input && 2 * input->batches_ns > most) {  // input-bound has the fix
     finding.severity = Severity::Hint;

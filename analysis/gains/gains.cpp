@@ -96,6 +96,20 @@ std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
   return most == by_site.end() || most->second == 0 ? "" : most->first;
 }
 
+PausedLines lines_of_pauses(const ProcessTrace& process) {
+  const FileNames names(process);
+  std::map<std::pair<std::string, std::string>, u64> by_lines;
+  for (const auto& [pair, length] : process.lines.pauses.of) {
+    const auto after = static_cast<u32>(pair >> 32), before = static_cast<u32>(pair);
+    by_lines[{site_of_origin(process.lines, after, names), site_of_origin(process.lines, before, names)}] += length;
+  }
+  PausedLines most;
+  for (const auto& [lines, length] : by_lines) {
+    if (length > most.length_ns) most = {lines.first, lines.second, length};
+  }
+  return most;
+}
+
 SiteShare site_of_launch_gaps(const ProcessTrace& process) {
   const FileNames names(process);
   std::map<std::string, u64> by_site;

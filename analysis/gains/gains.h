@@ -29,7 +29,14 @@ struct IdleShare {
 // The line of the program that launched what ended the gaps with most of that cause, among the longest ones; empty: none is
 // known.
 std::string site_of_idle(const ProcessTrace& process, IdleCause cause);
-// ... before whose launches a device waited most for launches, of all gaps, and that line's share of it.
+// Between which two lines of the program, of the longest pause of each idle gap, the host's own work comes to most: the lines of the
+// last call before such a pause and of the first one after it; either may be empty: not known.
+struct PausedLines {
+  std::string after, before;
+  u64 length_ns = 0;  // 0: there was none
+};
+PausedLines lines_of_pauses(const ProcessTrace& process);
+// The line before whose launches a device waited most for launches, of all gaps, and that line's share of it.
 struct SiteShare {
   std::string site;  // empty: no line is known
   double share = 0;

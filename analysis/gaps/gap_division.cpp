@@ -51,14 +51,19 @@ class Pause {
   explicit Pause(const HostLog::Entry* last) {
     if (last) acted(*last);
   }
-  void acted(const HostLog::Entry& entry) { since_ = entry.end, after_launch_ = is_launch(entry.kind), host_ = 0; }
+  void acted(const HostLog::Entry& entry) {
+    since_ = entry.end, after_launch_ = is_launch(entry.kind), host_ = 0;
+    after_ = entry.origin;
+  }
   void add(Nanos length) { host_ += length; }
+  HostPause until(u32 before) const { return {host_, after_, before}; }
   // What it was, if a launch follows at `time`.
   Nanos until_launch(Nanos time) const { return after_launch_ && time - since_ <= kLaunchPause ? host_ : 0; }
 
  private:
   Nanos since_ = 0, host_ = 0;
   bool after_launch_ = false;
+  u32 after_ = 0;
 };
 
 // What the thread did from the gap's begin until it called.
@@ -74,6 +79,7 @@ void before_the_call(const GapContext& context, const HostLog& log, Nanos called
     const Nanos within = spend(context, from, to, cause_of(entry.kind), entry.inner, division);
     if (entry.kind == HostLog::Kind::Other) pause.add(within);
     if (HostLog::acts(entry.kind)) {
+      division.add_pause(pause.until(entry.origin));
       if (is_launch(entry.kind)) division.add_between_launches(pause.until_launch(entry.begin));
       pause.acted(entry);
     }
@@ -82,6 +88,7 @@ void before_the_call(const GapContext& context, const HostLog& log, Nanos called
   // What it did may be forgotten.
   const IdleCause cause = !seen && log.forgotten() != 0 ? IdleCause::Unknown : IdleCause::Host;
   pause.add(spend(context, done, called, cause, 0, division));
+  if (cause == IdleCause::Host) division.add_pause(pause.until(context.next_call->stack));
   const OperationKind kind = context.next_call->kind;
   const bool launch = kind == OperationKind::Kernel || kind == OperationKind::Graph;
   if (launch && cause == IdleCause::Host) division.add_between_launches(pause.until_launch(context.next_call->begin));

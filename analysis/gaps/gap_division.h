@@ -35,6 +35,7 @@ class GapDivision {
   void clear() {
     parts_.fill(0);
     between_launches_ = 0;
+    longest_pause_ = {};
     pieces_.clear();
     in_order_.clear();
   }
@@ -54,6 +55,11 @@ class GapDivision {
   void add_between_launches(Nanos length) { between_launches_ += length; }
   Nanos between_launches() const { return between_launches_; }
 
+  void add_pause(const HostPause& pause) {
+    if (pause.length > longest_pause_.length) longest_pause_ = pause;
+  }
+  const HostPause& longest_pause() const { return longest_pause_; }
+
   const IdleParts& parts() const { return parts_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
   // From the gap's begin to its end, one after the other; what was overhead within one thing stands before its rest.
@@ -65,6 +71,7 @@ class GapDivision {
  private:
   IdleParts parts_{};
   Nanos between_launches_ = 0;
+  HostPause longest_pause_;
   std::vector<Piece> pieces_, in_order_;
 };
 

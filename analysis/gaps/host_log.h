@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "analysis/facts/source_lines.h"
 #include "base/types.h"
 
 namespace gputrace {
@@ -19,24 +20,26 @@ class HostLog {
   enum class Kind : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order, Query, Library };
   struct Entry {
     Nanos begin = 0, end = 0;
-    u16 call = 0;   // id of the outermost call
-    u16 inner = 0;  // id of the nested call that gave it its meaning; = call where it has none
-    Kind kind = Kind::Other;
+    u16 call = 0;         // id of the outermost call
+    u16 inner = 0;        // id of the nested call that gave it its meaning; = call where it has none
+    u32 origin : 24 = 0;  // from where the outermost call was made: number of a CallOrigin
+    Kind kind : 8 = Kind::Other;
     Nanos length() const { return end - begin; }
   };
+  static_assert(sizeof(Entry) == 24 && kMostOrigins <= 1u << 24);
   static constexpr std::size_t kMost = 4u << 20;
   static constexpr Nanos kPollPause = 2'000'000;  // what lies longer between two queries is the program's own work
 
   explicit HostLog(std::size_t threads) : threads_(threads) {}
 
-  void add(u32 thread, Nanos begin, Nanos end, u16 call, Kind kind) {
+  void add(u32 thread, Nanos begin, Nanos end, u16 call, Kind kind, u32 origin) {
     auto& log = threads_[thread];
     if (!log.empty() && log.back().kind == Kind::Query && continues_polling(log.back(), begin, end, kind)) {
       log.back().end = std::max(log.back().end, end);
       return;
     }
-    if (kind == Kind::Library) return add_around(log, begin, end, call);
-    Entry made{begin, end, call, call, kind};
+    if (kind == Kind::Library) return add_around(log, begin, end, call, origin);
+    Entry made{begin, end, call, call, origin, kind};
     while (!log.empty() && log.back().begin >= begin) {  // nested in the new one
       const Entry& nested = log.back();
       if (rank(nested.kind) > rank(made.kind)) made.kind = nested.kind, made.inner = nested.inner;
@@ -162,15 +165,15 @@ class HostLog {
     log.push_back(made);
     if (++size_ > kMost) forget_oldest(log);
   }
-  void add_around(Queue& log, Nanos begin, Nanos end, u16 call) {
+  void add_around(Queue& log, Nanos begin, Nanos end, u16 call, u32 origin) {
     nested_.clear();
     while (!log.empty() && log.back().begin >= begin) nested_.push_back(log.back()), log.pop_back(), --size_;
     for (auto entry = nested_.rbegin(); entry != nested_.rend(); ++entry) {
-      if (entry->begin > begin) push(log, {begin, entry->begin, call, call, Kind::Library});
+      if (entry->begin > begin) push(log, {begin, entry->begin, call, call, origin, Kind::Library});
       push(log, *entry);
       begin = std::max(begin, entry->end);
     }
-    if (end > begin) push(log, {begin, end, call, call, Kind::Library});
+    if (end > begin) push(log, {begin, end, call, call, origin, Kind::Library});
   }
   void forget_oldest(Queue& log) {
     log.pop_front();

@@ -150,7 +150,7 @@ void ProcessBuilder::tell_call(Moment& at, const ThreadState& caller) {
   const CallSort sort = sort_of(at.record.call);
   if (sort == CallSort::DeviceAddressOfHost) loops_.host_sees_device_memory();
   const HostLog::Kind kind = sort == CallSort::Library ? HostLog::Kind::Library : meaning_of(at.record);
-  timeline_.called(static_cast<u32>(&caller - threads_.data()), at.begin, at.end, at.record.call, kind);
+  timeline_.called(static_cast<u32>(&caller - threads_.data()), at.begin, at.end, at.record.call, kind, caller.stack);
 }
 
 // Look-ups come before insertions throughout: emplace makes a node first, and most handles are known.

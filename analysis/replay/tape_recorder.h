@@ -25,7 +25,7 @@ class TapeRecorder {
   }
 
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
-    if (recording()) log_.add(thread, begin, end, call, kind);
+    if (recording()) log_.add(thread, begin, end, call, kind, 0);
   }
   // In the order of sequence numbers. `waits(visit)`: gives each sequence number that it waits for.
   template <typename Waits>

@@ -25,9 +25,9 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       ranges_(reader.threads().size()),
       intake_(reader, activity_, shapes_, window_, overhead_, report_) {}
 
-void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
+void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin) {
   if (!intake_.active()) return;
-  log_.add(thread, begin, end, call, kind);
+  log_.add(thread, begin, end, call, kind, origin);
   recorder_.called(thread, begin, end, call, kind);
 }
 

@@ -50,7 +50,7 @@ class Timeline {
   Timeline(const TraceReader& reader, TimeWindow window, Witness* witness = nullptr);
 
   // The host's side, in the order of RecordStream.
-  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind);
+  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin);
   // `expected` false: a device record may come, and need not.
   void operation(HostOperation operation, const StreamName& stream);
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);

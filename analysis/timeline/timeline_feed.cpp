@@ -53,14 +53,15 @@ const u64* TimelineFeed::take_one(TimelineFeed& feed, const u64* at) {
   return at + (sizeof(Item) + 7) / 8;
 }
 
-void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind) {
-  happened([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, kind); });
+void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin) {
+  happened([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, kind, origin); });
 }
 
 void TimelineFeed::operation(const HostOperation& operation, const StreamName& stream, bool as_call) {
   if (!as_call) return happened([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
   happened([=](TimelineFeed& feed) {
-    feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch);
+    feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch,
+                          operation.stack);
     feed.timeline_.operation(operation, stream);
   });
 }

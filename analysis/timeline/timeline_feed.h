@@ -40,7 +40,7 @@ class TimelineFeed {
   void collect_libraries();
 
   // As Timeline has them.
-  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind);
+  void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin);
   // `as_call`: the operation's call is told with it: an outermost or nested call like any other, a launch.
   void operation(const HostOperation& operation, const StreamName& stream, bool as_call = false);
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);

@@ -51,6 +51,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
     gap.parts = division_.parts();
     gap.between_launches = division_.between_launches();
+    gap.pause = division_.longest_pause();
     gap.call = division_.call_to_blame();
     if (joined.call) {
       gap.origin = joined.call->stack;
@@ -107,6 +108,8 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
                                          gap.parts[static_cast<unsigned>(IdleCause::Dispatch)]);
       keep_gap(times, gap);
       if (witness_) witness_->idled(gap);
+      if (gap.pause.length > 0)
+        facts_.pauses.add(gap.pause.after, gap.pause.before, static_cast<u64>(gap.pause.length));
       StackDeviceTimes& before = entry_at(facts_.stacks, gap.origin);
       before.idle_ns += gap.length();
       before.host_ns += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Host)]);

@@ -101,15 +101,16 @@ def row_of(cause, brought, step, findings):
         return cause, 'nothing', '', '', brought, ['no finding']
     first = findings[0]
     site = (first.get('site') or '').split(' ')[0]
+    after = first.get('evidence', {}).get('pause_after', '').split(' ')[0]  # what took the time lies behind that line
     gain = first.get('gain_ns_per_step')
     wrong = []
     if first['id'] not in CAUSES[cause]:
         others = [finding['id'] for finding in findings if finding['id'] in CAUSES[cause]]
         wrong.append('told later: ' + ', '.join(others) if others else 'not told')
     lines = lines_of(cause)
-    if lines and site not in lines:
+    if lines and not {site, after} & lines:
         wrong.append('another line')
-    return cause, first['id'], site, f'{gain / step:.0%}' if gain and step else '-', brought, wrong
+    return cause, first['id'], site if site in lines or after not in lines else f'after {after}', f'{gain / step:.0%}' if gain and step else '-', brought, wrong
 
 
 METHOD = """# Causes planted in real loops

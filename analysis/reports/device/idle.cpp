@@ -36,6 +36,13 @@ Value site_of(const ProcessTrace& process, const IdleGap& gap, const FileNames& 
   return site.empty() ? Value() : Value(site);
 }
 
+// From where the call before the host's longest pause in the gap was made.
+Value line_before(const ProcessTrace& process, const IdleGap& gap, const FileNames& names) {
+  if (gap.pause.length <= 0) return {};
+  const std::string site = site_of_origin(process.lines, gap.pause.after, names);
+  return site.empty() ? Value() : Value(site);
+}
+
 // Of what the device did by itself no call is to blame.
 bool of_the_device(IdleCause cause) { return cause == IdleCause::Unknown || cause == IdleCause::Dispatch; }
 
@@ -53,7 +60,8 @@ void fill_idle(const LoadedRun& run, Table& table) {
         table.rows.push_back({devices.number(p, times.device), gap.begin, number(gap.length()),
                               std::string(idle_cause_name(gap.largest())), parts_of(gap),
                               of_the_device(gap.largest()) ? Value() : call_name(process, gap.call),
-                              site_of(process, gap, names), static_cast<i64>(process.who.pid)});
+                              site_of(process, gap, names), static_cast<i64>(process.who.pid),
+                              line_before(process, gap, names)});
       }
     }
   }
@@ -81,12 +89,15 @@ extern constexpr SectionReport idle_report = {
                 {"parts", Unit::Nanos, Hint::Name},
                 {"call", Unit::Text},
                 {"site", Unit::Text},
-                extra({"pid", Unit::None, Hint::Detail})},
-    .notes = {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
-              "CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists "
-              "of, instant by "
-              "instant; call = what took most of the largest part; site = the line that launched what ended it, or, "
-              "where the host is the cause, the one at which most samples found that thread meanwhile"},
+                extra({"pid", Unit::None, Hint::Detail}),
+                extra({"after_site", Unit::Text, Hint::Detail})},
+    .notes =
+        {"a gap: no kernel, copy or memset of this process ran on the device, between two that did; begin = "
+         "CLOCK_MONOTONIC, in text from the first record on; cause = its largest part; parts = what it consists "
+         "of, instant by "
+         "instant; call = what took most of the largest part; site = the line that launched what ended it, or, "
+         "where the host is the cause, the one at which most samples found that thread meanwhile; after_site = the "
+         "line of the last call before the host's longest pause in the gap: what it did then lies behind it"},
     .fill = fill_idle,
 };
 

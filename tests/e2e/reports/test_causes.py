@@ -74,6 +74,36 @@ for i in range(30):
     check(abs(gap['evidence']['gain_ns'] - run.causes['host']) <= 0.1 * run.causes['host'], 'gain', gap, run.causes)
 
 
+def test_work_of_the_host_lies_between_two_lines():
+    """No sample finds what takes a millisecond in every fifth turn: the calls around it have lines."""
+    body = """
+memory, host, argument = d.alloc(4096), ctypes.create_string_buffer(4096), u64(0)
+arguments = (ctypes.c_void_p * 1)(ctypes.addressof(argument))
+def save():
+    cuda.cuMemcpyDtoH_v2(host, memory, size(4096))
+    begin = time.monotonic_ns()
+    nap(0.02)
+    print('napped', time.monotonic_ns() - begin)
+def step():
+    cuda.cuLaunchKernel(k, 1, 1, 1, 32, 1, 1, 0, None, arguments, None)
+    cuda.cuCtxSynchronize()
+for i in range(20):
+    step()
+    if i % 5 == 4: save()
+"""
+    run, _, _ = ran(body, {'GPUTRACE_COLLECT': '-samples'})
+    told = finding(run, 'idle-gaps')
+    lines = [number for number, line in enumerate((BEGIN + body).splitlines(), 1) if 'cuMemcpyDtoH' in line or 'cuLaunchKernel' in line]
+    check_equal((told['evidence']['pause_after'], told['evidence']['pause_before']), (f'program.py:{lines[0]} save', f'program.py:{lines[1]} step'), 'the lines around it')
+    naps = [int(line.split()[1]) for line in run.stdout.decode().splitlines() if line.startswith('napped')]
+    check_equal(len(naps), 4, 'naps')
+    caused_by_naps = sum(naps[:-1])  # the last one ends no gap
+    check(caused_by_naps <= told['evidence']['pause_ns'] <= 1.5 * caused_by_naps, 'how long', told['evidence']['pause_ns'], naps)
+    check(f"between program.py:{lines[0]} save and program.py:{lines[1]} step" in told['text'], 'in words', told['text'])
+    after = [row for row in report(run, 'idle')['sections']['idle']['rows'] if row['after_site'] == f'program.py:{lines[0]} save']
+    check_equal(len(after), 3, 'the gaps')
+
+
 def test_a_wait_and_work_of_the_host_are_told_apart():
     run, causes, _ = ran("""
 for i in range(100):

@@ -35,7 +35,9 @@ struct Scene {
   void held(Nanos from, Nanos to, Cause cause = Cause::Collection, u32 thread = kThread) {
     overhead.add({from, to, thread, cause});
   }
-  void did(Nanos from, Nanos to, Kind kind, u16 call) { log.add(kThread, from, to, call, kind); }
+  void did(Nanos from, Nanos to, Kind kind, u16 call, u32 origin = 0) {
+    log.add(kThread, from, to, call, kind, origin);
+  }
   Wanted divide(const HostOperation* before_call = nullptr) {
     IdleGap gap;
     gap.begin = begin, gap.end = end;
@@ -89,6 +91,33 @@ TEST(GapDivision, CallsOfEveryKindAndWhatLiesBetweenThem) {
                                     {Cause::ModuleLoad, 20'000},
                                     {Cause::Launch, 4'000 + 4'000},
                                     {Cause::Dispatch, 4'000}}));
+}
+
+// What the host did longest lies between two calls that act; what was only asked in between belongs to it.
+TEST(GapDivision, TheLongestPauseAndTheCallsAroundIt) {
+  const auto longest = [](auto&& did) {
+    Scene scene;  // which launches at 192 us, from line 9
+    scene.next.stack = 9;
+    did(scene);
+    scene.divide();
+    const HostPause& found = scene.division.longest_pause();
+    return std::tuple{found.length, found.after, found.before};
+  };
+  using Found = std::tuple<Nanos, u32, u32>;
+  EXPECT_EQ(longest([](Scene& s) { s.did(80'000, 84'000, Kind::Launch, kLaunchCall, 3); }), (Found{92'000, 3, 9}));
+  EXPECT_EQ(longest([](Scene& s) {
+              s.did(80'000, 101'000, Kind::Launch, kLaunchCall, 3), s.did(104'000, 105'000, Kind::Copy, kCopyCall, 4);
+              s.did(140'000, 140'500, Kind::Other, 55, 5), s.did(180'000, 181'000, Kind::Launch, kLaunchCall, 6);
+            }),
+            (Found{35'000 + 500 + 39'500, 4, 6}));
+  EXPECT_EQ(longest([](Scene& s) { s.did(80'000, 195'000, Kind::Synchronization, kSyncCall, 3); }), (Found{0, 0, 0}));
+  EXPECT_EQ(longest([](Scene&) {}), (Found{92'000, 0, 9})) << "nothing is known of what came before";
+  EXPECT_EQ(longest([](Scene& s) {
+              s.did(80'000, 90'000, Kind::Launch, kLaunchCall, 3);
+              s.held(110'000, 190'000);
+            }),
+            (Found{12'000, 3, 9}))
+      << "what tracing took is not the program's";
 }
 
 // A thread that goes from launch to launch within kLaunchPause does nothing else.
