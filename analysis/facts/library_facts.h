@@ -68,6 +68,12 @@ struct CollectiveInstance {
   bool timed = false;
 };
 
+// Of the calls of one origin that compute something whose FLOPs are told, outside captures.
+struct OriginFlops {
+  u64 flops = 0;
+  u64 calls = 0, untold = 0;  // of `calls`: products, convolutions and transforms whose FLOPs are not known
+};
+
 struct LibraryFacts {
   bool collected = false;
   std::vector<LibraryRow> rows;
@@ -75,8 +81,9 @@ struct LibraryFacts {
   std::vector<CommunicatorFacts> communicators;
   std::vector<CollectiveInstance> collectives;  // at most kCollectivesKept
   u64 collectives_not_kept = 0;
-  u64 launches = 0;            // launches of the process that a library call made
-  u64 launches_forgotten = 0;  // of calls whose end came too late, or device times that did
+  std::vector<OriginFlops> flops;  // by the number of the CallOrigin; may be shorter
+  u64 launches = 0;                // launches of the process that a library call made
+  u64 launches_forgotten = 0;      // of calls whose end came too late, or device times that did
   static constexpr std::size_t kCollectivesKept = 500'000;
 };
 

@@ -79,6 +79,14 @@ struct StackDeviceTimes {
       0;  // of it: the thread was in launch calls, or on its way from one to the next (IdleGap::between_launches)
 };
 
+// What a kernel came to for the calls of one origin.
+struct KernelOrigin {
+  u32 kernel = 0;  // place in ProcessTrace::kernels
+  u32 origin = 0;  // never 0
+  u64 executions = 0;
+  u64 device_ns = 0;
+};
+
 // What hosts did in the longest pause of each idle gap, by the two calls between which it lay. Of so many pairs of lines; what
 // others come to is not told.
 struct PausesBetween {
@@ -109,6 +117,7 @@ struct SourceLines {
   std::vector<CallOrigin> origins{{}};      // the first: nothing is known
   std::vector<StackTotals> totals;          // by the number of their origin; may be shorter
   std::vector<StackDeviceTimes> times;      // likewise
+  std::vector<KernelOrigin> kernels;        // of executions that were joined to a call with an origin
   PausesBetween pauses;                     // by the numbers of their origins
   std::vector<NativeObject> objects;
   std::vector<NativeLine> native;  // the native ones of `frames`

@@ -59,9 +59,10 @@ struct TimelineFacts {
   std::vector<TimelineFunction> functions;
   std::vector<TimelineContext> contexts;
   std::vector<TimelineCopies> copies;
-  std::vector<GraphTimes> graphs;        // by the pass's number; may be shorter than its list
-  std::vector<StackDeviceTimes> stacks;  // by the number of the stack
-  PausesBetween pauses;                  // by the numbers of the stacks
+  std::vector<GraphTimes> graphs;            // by the pass's number; may be shorter than its list
+  std::vector<StackDeviceTimes> stacks;      // by the number of the stack
+  std::vector<KernelOrigin> kernel_origins;  // by the place in `kernels` and the number of the stack
+  PausesBetween pauses;                      // by the numbers of the stacks
   LibraryFacts library;
   DeviceActivity activity;
   Activities activities;

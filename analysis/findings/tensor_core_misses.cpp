@@ -6,6 +6,7 @@
 
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/kernels/kernel_callers.h"
 #include "analysis/kernels/kernel_changes.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/run/device_time.h"
@@ -18,6 +19,7 @@ struct Missed {
   u64 executions = 0, nanos = 0, worst_ns = 0;
   double saved_ns = 0;
   std::string worst, call, reason;
+  KernelCallers callers;
 
   void add(const JudgedKernel& each) {
     executions += each.executions;
@@ -34,8 +36,12 @@ struct Missed {
 // What of the process's kernels one change would make faster.
 Missed missed_by(const ProcessTrace& process, WhatIf what) {
   Missed missed;
+  const std::vector<KernelCallers> callers = kernel_callers(process, FileNames(process));
   for_each_judged(process, [&](const JudgedKernel& each) {
-    if (each.nanos != 0 && matrix_change(each.verdict) == what) missed.add(each);
+    if (each.nanos != 0 && matrix_change(each.verdict) == what) {
+      missed.add(each);
+      missed.callers.add(callers[each.kernel]);
+    }
   });
   return missed;
 }
@@ -60,6 +66,7 @@ std::optional<Finding> judge(const ProcessTrace& process, WhatIf what, const cha
                    {"kernel", missed.worst},
                    {"call", missed.call.empty() ? Value() : Value(missed.call)},
                    {"reason", missed.reason}}};
+  finding.site = missed.callers.site();
   if (!speeds_up(finding, process, what)) return {};
   return finding;
 }

@@ -88,6 +88,7 @@ void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
   });
   for (std::size_t i = 0; i < device.graphs.size(); ++i) facts.graphs[i].times = device.graphs[i];
   facts.lines.times = std::move(device.stacks);
+  facts.lines.kernels = std::move(device.kernel_origins);
   facts.lines.pauses = std::move(device.pauses);
   facts.library = std::move(device.library);
   facts.device = std::move(device.activity);

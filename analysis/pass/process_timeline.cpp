@@ -50,6 +50,7 @@ void ProcessBuilder::on_library_call(const Moment& at, const RecordStream& strea
   call.result = at.record.result;
   call.begin = at.begin;
   call.end = at.end;
+  call.origin = at.thread.stack;
   call.counted = at.counted;
   call.first_of_call = at.first_of_call;
   timeline_.library_ended(call, at.record, stream.chunk());

@@ -123,6 +123,11 @@ std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames
   return site_name(lines.frames, own_frame(lines.frames, lines.origins[origin].frame), names);
 }
 
+std::string operation_of_origin(const SourceLines& lines, u32 origin) {
+  const u32 frame = origin < lines.origins.size() ? lines.origins[origin].operation : 0;
+  return frame < lines.frames.size() ? lines.frames[frame].function : "";
+}
+
 void SiteAmounts::add(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names) {
   for (const auto& [origin, amount] : amounts.of) {
     const std::string site = site_of_origin(process.lines, origin, names);

@@ -43,6 +43,9 @@ std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& na
 // The same of the frame that stands for an origin's stack.
 std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names);
 
+// The innermost operation of a framework that was under way; empty: none is known.
+std::string operation_of_origin(const SourceLines& lines, u32 origin);
+
 // How the idle time of the devices that the host made before launches of one origin is shared out among lines, by what samples
 // found; the shares sum to 1. Empty: too few found anything.
 struct SampledShare {

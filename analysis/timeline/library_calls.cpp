@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/facts/source_lines.h"
 #include "trace/reader.h"
 
 namespace gputrace {
@@ -304,6 +305,15 @@ void LibraryCalls::on_grouped_product(const Ended& call, u32 row, u64 weight) {
   groups_[thread.grouped].parts.push_back(part);
 }
 
+void LibraryCalls::count_flops(u32 origin, const LibraryShape& shape) {
+  if (shape.kind == LibraryKind::Other || shape.kind == LibraryKind::Collective) return;
+  OriginFlops& sum = entry_at(facts_.flops, origin);
+  const u64 flops = flops_of(shape);
+  ++sum.calls;
+  sum.flops += flops;
+  sum.untold += flops == 0;
+}
+
 void LibraryCalls::ended(const Ended& call, const RecordHeader& record) {
   if (!facts_.collected || call.thread >= threads_.size()) return;
   Thread& thread = threads_[call.thread];
@@ -331,9 +341,16 @@ void LibraryCalls::ended(const Ended& call, const RecordHeader& record) {
     ++facts_.rows[index].calls;
     if (call.first_of_call) facts_.rows[index].host_ns += static_cast<u64>(call.end - call.begin);
   }
-  if (grouped && done) return on_grouped_product(call, index, flops_of(shape));
+  if (grouped && done) {
+    if (call.counted) count_flops(call.origin, {.kind = shape.kind});  // whether it was captured shows later
+    return on_grouped_product(call, index, flops_of(shape));
+  }
   const Claimed claimed = claim(thread, call.begin, index);
-  if (call.counted && claimed.plain == 0 && claimed.captured) ++facts_.rows[index].captured_calls;
+  if (!call.counted) return;
+  if (claimed.plain == 0 && claimed.captured)
+    ++facts_.rows[index].captured_calls;
+  else if (done)
+    count_flops(call.origin, shape);
 }
 
 void LibraryCalls::executed(u32 thread, Nanos launch_begin, u64 duration) {

@@ -32,6 +32,7 @@ class LibraryCalls {
     std::string_view name;
     u16 result = 0;
     Nanos begin = 0, end = 0;
+    u32 origin = 0;             // from where it was made: number of a CallOrigin
     bool counted = true;        // in the report's window of time
     bool first_of_call = true;  // not one more record of a call that was told already
   };
@@ -85,6 +86,7 @@ class LibraryCalls {
     u64 plain = 0, captured = 0;
   };
 
+  void count_flops(u32 origin, const LibraryShape& shape);
   u32 row_of(u16 call, const LibraryShape& shape, u32 communicator);
   u32 communicator_of(u64 handle);
   void on_operation(const Ended& call, const RecordHeader& record);

@@ -133,6 +133,7 @@ TimelineFacts Timeline::finish() {
   if (replays_) why_no_replay_ = why_no_replay(), replayed_copies_ = facts_.copies;
   facts_.activities = activities_.finish();
   facts_.ranges = ranges_.finish();
+  facts_.kernel_origins = kernel_origins_.take();
   return std::move(facts_);
 }
 

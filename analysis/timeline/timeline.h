@@ -19,6 +19,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/facts/gain_facts.h"
+#include "analysis/facts/kernel_origins.h"
 #include "analysis/facts/timeline_facts.h"
 #include "analysis/gaps/dispatch_times.h"
 #include "analysis/gaps/gap_division.h"
@@ -166,6 +167,7 @@ class Timeline {
   DeviceShapes shapes_;
   LaunchWindow window_;
   HostLog log_;
+  KernelOrigins kernel_origins_;
   TapeRecorder recorder_;
   // When everything was told, for gains().
   bool replays_ = false;

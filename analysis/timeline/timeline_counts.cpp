@@ -40,7 +40,9 @@ u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joine
   ++activity_.devices[operation.device].kernels;
   TimelineKernel& kernel = facts_.kernels[target];
   activity_.join.nodes_in_doubt += kernel.unjoined;
-  kernel.times.durations.add(static_cast<u64>(operation.end - operation.start));
+  const u64 length = static_cast<u64>(operation.end - operation.start);
+  kernel.times.durations.add(length);
+  if (joined.call && joined.call->stack != 0) kernel_origins_.add(target, joined.call->stack, length);
   kernel.started += joined.call && !joined.call->answered && joined.call->kind == OperationKind::Kernel;
   if (shape.registers == 0 || kernel.shape.function == kNone) return target;
   // What runs was compiled: of PTX the function's own facts may not tell.

@@ -121,11 +121,19 @@ def _compare_operations(process, said, kineto):
         yield Difference('Kineto', f'its clock and the truth drift apart by {max(offsets) - min(offsets):.0f} ns')
 
 
+def flops_by_operation(said):
+    """The counter's FLOPs of operations that compute libraries carry out, by name as the profiler has it (aten::mm)."""
+    found = collections.Counter()
+    for op, count in said['flops'].items():
+        name = re.sub(r'\.(default|out|dtype)$', '', op.removeprefix('torch.ops.'))
+        if LIBRARY_OPERATIONS.match(name):
+            found[name.replace('.', '::', 1)] += count
+    return found
+
+
 def library_flops(said):
-    """The counter's FLOPs of operations that compute libraries carry out, or None."""
-    if 'flops' not in said:
-        return None
-    return sum(count for op, count in said['flops'].items() if LIBRARY_OPERATIONS.match(re.sub(r'\.(default|out|dtype)$', '', op.removeprefix('torch.ops.'))))
+    """All of them together, or None."""
+    return sum(flops_by_operation(said).values()) if 'flops' in said else None
 
 
 def report_flops(process):
@@ -141,6 +149,13 @@ def _compare_flops(process, said):
     reported, _ = report_flops(process)
     if abs(reported - counted) > FLOPS_ALLOWED * counted:
         yield Difference('FLOPs', f'{reported} in the report, {counted} by the counter ({said["flops"]})')
+    told = collections.Counter()
+    for row in report(process, 'ops')['sections'].get('ops', {'rows': []})['rows']:
+        if row['op'] not in row['path'].split(' / ')[:-1]:  # the counter has each operation run once more within itself
+            told[row['op']] += row['flops'] or 0
+    for op, wanted in flops_by_operation(said).items():
+        if told and abs(told[op] - wanted) > FLOPS_ALLOWED * wanted:
+            yield Difference('FLOPs', f'{told[op]} of {op} in the report, {wanted} by the counter')
 
 
 def _compare_memory(process, said):

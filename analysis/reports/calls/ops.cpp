@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/kernels/kernel_callers.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/sites.h"
@@ -13,6 +14,8 @@ struct Sum {
   std::string name;
   OperationTotals host;
   u64 device_total_ns = 0, device_self_ns = 0, idle_ns = 0;
+  TensorCoreShare tensor_cores;
+  OriginFlops flops;
   std::map<std::string, u64> sites;  // device time by line
 };
 
@@ -27,12 +30,12 @@ std::string path_of(const SourceLines& lines, u32 frame) {
 class Operations {
  public:
   explicit Operations(const LoadedRun& run) : names_(run) {
-    for (const ProcessTrace& process : run.processes) add(process.lines);
+    for (const ProcessTrace& process : run.processes) add(process, process.lines);
   }
   const std::map<std::string, Sum>& by_path() const { return sums_; }
 
  private:
-  void add(const SourceLines& lines) {
+  void add(const ProcessTrace& process, const SourceLines& lines) {
     std::vector<Sum*> of_frame(lines.frames.size(), nullptr);
     const auto sum_of = [&](u32 frame) -> Sum& {
       if (!of_frame[frame]) {
@@ -49,6 +52,9 @@ class Operations {
       host.total_ns += more.total_ns;
       host.self_ns += more.self_ns;
     }
+    const std::vector<TensorCoreShare> tensor_cores = tensor_core_shares(process);
+    for (u32 origin = 0; origin < std::min(lines.origins.size(), process.library.flops.size()); ++origin)
+      add_flops(lines, lines.origins[origin].operation, process.library.flops[origin], sum_of);
     for (u32 origin = 0; origin < std::min(lines.origins.size(), lines.times.size()); ++origin) {
       const StackDeviceTimes& times = lines.times[origin];
       const u32 innermost = lines.origins[origin].operation;
@@ -60,8 +66,18 @@ class Operations {
       for (u32 frame = innermost; frame != 0; frame = lines.frames[frame].parent) {
         Sum& sum = sum_of(frame);
         sum.device_total_ns += times.device_ns;
+        if (origin < tensor_cores.size()) sum.tensor_cores.add(tensor_cores[origin]);
         if (!site.empty()) sum.sites[site] += times.device_ns;
       }
+    }
+  }
+
+  // Of an operation and of all around it.
+  template <typename SumOf>
+  static void add_flops(const SourceLines& lines, u32 innermost, const OriginFlops& more, SumOf&& sum_of) {
+    for (u32 frame = innermost; frame != 0 && frame < lines.frames.size(); frame = lines.frames[frame].parent) {
+      OriginFlops& sum = sum_of(frame).flops;
+      sum.flops += more.flops, sum.calls += more.calls, sum.untold += more.untold;
     }
   }
 
@@ -91,18 +107,12 @@ void fill_ops(const LoadedRun& run, Table& table) {
   for (const auto& [path, sum] : operations.by_path()) {
     const bool ended = sum.host.count != 0;
     table.rows.push_back(
-        {sum.name,
-         path,
-         ended ? number(sum.host.total_ns) : Value(),
-         ended ? number(sum.host.self_ns) : Value(),
-         timed ? number(sum.device_total_ns) : Value(),
-         timed ? number(sum.device_self_ns) : Value(),
+        {sum.name, path, ended ? number(sum.host.total_ns) : Value(), ended ? number(sum.host.self_ns) : Value(),
+         timed ? number(sum.device_total_ns) : Value(), timed ? number(sum.device_self_ns) : Value(),
          ended ? number(sum.host.count) : Value(),
          timed && all ? Value(static_cast<double>(sum.device_self_ns) / static_cast<double>(all)) : Value(),
-         timed ? number(sum.idle_ns) : Value(),
-         {},
-         {},
-         most(sum.sites)});
+         timed ? number(sum.idle_ns) : Value(), sum.tensor_cores.ratio(),
+         sum.flops.calls != 0 && sum.flops.untold == 0 ? number(sum.flops.flops) : Value(), most(sum.sites)});
   }
   sort_table(table, "host_self_ns");
   if (timed) sort_table(table, "device_self_ns");
@@ -129,7 +139,7 @@ extern constexpr SectionReport ops_report = {
                 {"share", Unit::Ratio},
                 {"idle_ns", Unit::Nanos},
                 {"tensor_core_ratio", Unit::Ratio},
-                {"flops", Unit::Count},
+                {"flops", Unit::Count, Hint::Large},
                 {"site", Unit::Text}},
     .notes = {"self = without the operations within it; device = time of kernels, copies and memsets that it launched; "
               "share = of all "
@@ -137,7 +147,10 @@ extern constexpr SectionReport ops_report = {
               "site = the program's line from which most of its device time was asked for; of backward operations that "
               "of the "
               "forward one",
-              "tensor_core_ratio and flops by operation are not built in this version"},
+              "tensor_core_ratio = kernels with matrix instructions, of the time of all kernels that it and the "
+              "operations within it launched; absent where that is not known of more than 1 % of it",
+              "flops = of the products, convolutions and transforms that it had vendor libraries do "
+              "(GPUTRACE_COLLECT=+libs), those of its own kernels not"},
     .fill = fill_ops,
     .of_all_devices = true,
 };

@@ -3,6 +3,7 @@
 #include <map>
 #include <tuple>
 
+#include "analysis/kernels/kernel_callers.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/kernels/tensor_cores.h"
 #include "analysis/reports/section_report.h"
@@ -19,6 +20,7 @@ struct KernelRow {
   Value device;
   KernelShape shape;
   TensorCoreVerdict tensor_cores;
+  KernelCallers callers;
   bool judged = false;
   u64 executions = 0;
   Distribution times;
@@ -29,9 +31,11 @@ Value known(i32 value) { return value < 0 ? Value() : Value(static_cast<i64>(val
 std::vector<KernelRow> collect_kernels(const LoadedRun& run) {
   using Key = std::tuple<std::string, std::string, i64, std::string, std::string, std::string, u32>;
   const DeviceMap devices(run);
+  const FileNames names(run);
   std::map<Key, KernelRow> rows;
   for (std::size_t p = 0; p < run.processes.size(); ++p) {
     const ProcessTrace& process = run.processes[p];
+    const std::vector<KernelCallers> callers = kernel_callers(process, names);
     for (u32 k = 0; k < process.kernels.size(); ++k) {
       const KernelLaunches& group = process.kernels[k];
       const u64 executions = group.executions();
@@ -58,6 +62,7 @@ std::vector<KernelRow> collect_kernels(const LoadedRun& run) {
       row.shape = group.shape;
       row.executions += executions;
       row.times.merge(group.times.durations);
+      row.callers.add(callers[k]);
     }
   }
   std::vector<KernelRow> sorted;
@@ -141,6 +146,8 @@ void fill_kernels(const LoadedRun& run, Table& table) {
     if (verdict.eligible) set("tensor_core_eligible", *verdict.eligible);
     if (!verdict.reason.empty()) set("tensor_core_reason", verdict.reason);
     if (!verdict.precision.empty()) set("precision", verdict.precision);
+    if (const std::string op = row.callers.operation(); !op.empty()) set("op", op);
+    if (const std::string site = row.callers.site(); !site.empty()) set("site", site);
     if (row.executions) set("launches", number(row.executions));
     if (row.times.count()) {
       set("total_ns", number(row.times.sum()));
@@ -198,6 +205,7 @@ extern constexpr SectionReport kernels_report = {
                 {"dynamic_shared_bytes", Unit::Bytes},
                 {"local_bytes", Unit::Bytes},
                 {"op", Unit::Text},
+                extra({"site", Unit::Text}),
                 {"kernel", Unit::Text, Hint::Detail},
                 {"symbol", Unit::Text, Hint::Detail},
                 extra({"cluster", Unit::Text, Hint::Detail}),
@@ -207,7 +215,9 @@ extern constexpr SectionReport kernels_report = {
         {"launches = executions: plain launches plus graph nodes x replays; occupancy = theoretical, of the warps that "
          "a "
          "multiprocessor holds; waves = blocks of the grid / blocks that the device holds at once; tail = share of the "
-         "places that the last wave leaves empty"},
+         "places that the last wave leaves empty; op, site = the operation of the framework and the program's line "
+         "that "
+         "launched most of its time"},
     .fill = fill_kernels,
 };
 

@@ -24,11 +24,6 @@ void say_that_several_share(Table& table) {
 // By kind, site and operation.
 using TensorRows = std::map<std::tuple<std::string, std::string, std::string>, Sums>;
 
-std::string operation_of_origin(const SourceLines& lines, u32 origin) {
-  const u32 frame = origin < lines.origins.size() ? lines.origins[origin].operation : 0;
-  return frame < lines.frames.size() ? lines.frames[frame].function : "";
-}
-
 void add_tensors(const ProcessTrace& process, const FrameworkMemory& memory, const FileNames& names, TensorRows& rows) {
   for (const TensorPart& part : memory.at_peak) {
     Sums& sums =

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "analysis/kernels/kernel_rows.h"
+#include "analysis/kernels/model_flops.h"
 #include "analysis/kernels/tensor_cores.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
@@ -290,6 +291,8 @@ void fill_overview(const LoadedRun& run, Table& table) {
   of_span("gpu_idle_ratio", totals.idle_ns, "1 - busy: of the same span");
   of_span("launch_bound_ratio", totals.launch_idle_ns, "idle because of the launch, of the span");
   add_tensor_core_ratio(run, totals, precision, needs_timing, add);
+  const ModelFlops flops = model_flops(run, totals.too_little() ? 0 : totals.span_ns);
+  add("mfu", flops.utilization, Unit::Ratio, flops.note);
   add_steps(run, add);
   add_precision_ratios(run, totals, precision, needs_timing, add);
   add("copies", number(sums.copies), Unit::Count, "executed, those of graphs included, memsets not");

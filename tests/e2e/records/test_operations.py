@@ -93,6 +93,40 @@ def test_operations_of_both_kinds_of_strings():
         check_operations(traced(framework(version, long_strings)))
 
 
+KERNELS = PROGRAM.partition('def set')[0] + f"""
+sys.path.insert(0, {os.path.join(SOURCE, 'tests', 'e2e')!r})
+from driver import Driver
+d = Driver()
+step, reduce, bare = (d.kernel(name) for name in ('step', 'reduce', 'scale'))
+def launches(times, kernel):
+    for _ in range(times): d.launch(kernel)
+for _ in range(5):
+    operation('aten::linear', lambda: operation('aten::mm', lambda: launches(3, step)))
+    operation('aten::sum', lambda: (launches(1, step), launches(2, reduce)))
+launches(4, bare)
+d('cuCtxSynchronize')
+"""
+
+
+def test_kernels_have_the_operation_that_launched_most_of_them():
+    library = torch_library('2.15.0')
+    script = scratch('program.py')
+    with open(script, 'w') as file:
+        file.write(KERNELS)
+    run = traced([sys.executable, script, library], {'SIMGPU_KERNEL_TIME': 'step=30us,reduce=10us,scale=5us'})
+    check_equal(run.returncode, 0, run.stderr)
+    kernels = {row['kernel']: row for row in rows(run, 'kernels')}
+    check_equal({name: (row['op'], row['launches'], row['total_ns']) for name, row in kernels.items()},
+                {'step': ('aten::mm', 20, 600_000), 'reduce': ('aten::sum', 10, 100_000), 'scale': (None, 4, 20_000)}, 'operations of kernels')
+    check(all(row['site'].startswith('driver.py:') for row in kernels.values()), 'lines of kernels', kernels)
+    ops = {row['path']: row for row in rows(run, 'ops')}
+    check_equal({path: row['tensor_core_ratio'] for path, row in ops.items()}, {'aten::linear': 0, 'aten::linear / aten::mm': 0, 'aten::sum': 0},
+                'no matrix instruction in their code')
+    forget_run()
+    run = traced([sys.executable, script, library], {'GPUTRACE_COLLECT': '-code'})
+    check_equal({row['tensor_core_ratio'] for row in rows(run, 'ops')}, {None}, 'nothing is known of code that was not collected')
+
+
 def reason(run):
     return {each['what']: each['why'] for each in report(run)['coverage']['not_collected']}.get('ops', '')
 

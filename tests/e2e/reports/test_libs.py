@@ -94,6 +94,16 @@ def test_products_in_the_report():
     check_equal({row['library'] for row in libs}, {'cuBLAS', 'cuBLASLt', 'cuSPARSE'}, 'libraries')
 
 
+def test_mfu_is_the_part_of_the_peak_that_products_reach():
+    run = run_libs('libs_products', env={'SIMGPU_KERNEL_TIME': 'splitK=7us,nvjet=40us,gemm=20us,csr=3us'})
+    said = {row['metric']: row for row in rows(run, 'overview')}['mfu']
+    libs = rows(run, 'libs')
+    check_equal({row['library'] for row in libs if row['peak_ratio'] is None}, {'cuSPARSE'}, 'whose peak is not known: a millionth of all FLOPs')
+    at_peak = sum(row['peak_ratio'] * row['total_ns'] for row in libs if row['peak_ratio'] is not None)
+    span = metrics(run)['device_span_ns']
+    check('nor 2 calls' in said['note'] and 0 < said['value'] < 1 and abs(said['value'] * span - at_peak) < 1e-6 * at_peak, 'of the span', said, at_peak / span)
+
+
 def test_eligibility_by_the_call():
     """Of the kernels without matrix instructions each product says why that may be; the rest is not accused."""
     run = run_libs('libs_products', env={'GPUTRACE_COLLECT': 'api,device,libs,code', 'SIMGPU_KERNEL_TIME': 'splitK=7us,nvjet=40us,gemm=20us,csr=3us'})
@@ -251,6 +261,8 @@ def test_off_is_absent_and_said():
         check('libs' not in whole['sections'] and 'comm' not in whole['sections'], 'the sections are absent', list(whole['sections']))
         missing = {entry['what']: entry['why'] for entry in whole['coverage']['not_collected']}
         check('libs' in missing and 'comm' in missing, 'and named', missing)
+        mfu = {row['metric']: row for row in rows(run, 'overview')}['mfu']
+        check(mfu['value'] is None and '+libs' in mfu['note'], 'no MFU without shapes', mfu)
         forget_run()
 
 

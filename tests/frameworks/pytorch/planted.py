@@ -176,9 +176,9 @@ for step, (x, y) in enumerate(batches()):
         torch.cuda.synchronize()
         begin = time.perf_counter()
     optimizer.zero_grad()
-    logits = model(x.cuda(non_blocking=True))  # small-batch
+    logits = model(x.cuda(non_blocking=True))  # small-batch wrong-dtype
     loss = loss_of(logits, y.cuda(non_blocking=True))
-    loss.backward()  # small-batch
+    loss.backward()  # small-batch wrong-dtype
     optimizer.step()  # unfused-optimizer small-batch
     plant(step, loss, logits.detach())
 torch.cuda.synchronize()
