@@ -133,6 +133,20 @@ namespace {
 
 VerbReference* described = nullptr;
 
+// An option whose value may be left out, as "--simgpu[={auto,12,13}]"; CLI11 has "--simgpu{auto} :{auto,12,13}".
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    const std::string name = CLI::Formatter::make_option_name(option, positional);
+    return name.substr(0, name.find('{'));
+  }
+  std::string make_option_opts(const CLI::Option* option) const override {
+    const std::string type = option->get_type_name();
+    if (option->get_items_expected_max() == 0 && !type.empty() && type[0] == ':') return "[=" + type.substr(1) + "]";
+    return CLI::Formatter::make_option_opts(option);
+  }
+};
+
 // "WHEN" of CLI11's "WHEN:{auto,always,never}".
 std::string one_word(const std::string& type) { return type.substr(0, type.find(':')); }
 
@@ -141,6 +155,7 @@ std::string one_word(const std::string& type) { return type.substr(0, type.find(
 OptionParser::OptionParser(const std::string& name, const std::string& about, Globals& globals)
     : parts_(std::make_unique<Parts>(about, name, globals)) {
   CLI::App& app = parts_->app;
+  app.formatter(std::make_shared<HelpFormatter>());
   app.set_help_flag("-h,--help", "print this help and exit");
   const std::vector<std::string> when = {"auto", "always", "never"};
   app.add_option("--color", globals.color, "auto, always or never")->check(CLI::IsMember(when))->type_name("WHEN");

@@ -65,6 +65,10 @@ def options_of(verb):
     return set(re.findall(r'(?<![\w-])(--[a-z-]+|-\w)(?=[ ,\[]|$)', '\n'.join(re.findall(r'^  (-.*?)(?:  |$)', said, re.M))))
 
 
+def test_help_names_an_option_whose_value_may_be_left_out():
+    check('--simgpu' in options_of('run'), 'as it is typed', options_of('run'))
+
+
 def sections():
     trace = os.path.join(SOURCE, 'tests', 'corpus', 'golden', 'train')
     said = subprocess.run([places.gputrace, 'report', trace, '--section', 'no-such-section'], capture_output=True, timeout=60, check=False)
