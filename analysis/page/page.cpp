@@ -36,7 +36,7 @@ const char* hint_name(Hint hint) {
 }
 
 // What the JSON for programs does not say and a page needs.
-std::string page_info(const Report& report, std::string_view version, bool served) {
+std::string page_info(const Report& report, const PageParts& parts) {
   Json hints = Json::object(), sort = Json::object();
   for (const Table& table : report.tables) {
     Json of_table = Json::object();
@@ -46,11 +46,12 @@ std::string page_info(const Report& report, std::string_view version, bool serve
     if (!of_table.empty()) hints[table.section] = std::move(of_table);
     if (!table.sort.empty()) sort[table.section] = table.sort;
   }
-  Json info = {{"version", version},
+  Json info = {{"version", parts.version},
                {"origin_ns", report.origin ? Json(*report.origin) : Json(nullptr)},
                {"hints", hints},
                {"sort", sort}};
-  if (served) info["served"] = true;
+  if (parts.served) info["served"] = true;
+  if (!parts.range.empty()) info["range"] = parts.range;
   return info.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -68,8 +69,8 @@ std::string inert(const char* id, const std::string& json) {
 }
 
 std::string data_of(const Report& report, const PageParts& parts) {
-  std::string data = inert("gputrace-report", render_json(report, -1)) +
-                     inert("gputrace-page", page_info(report, parts.version, parts.served));
+  std::string data =
+      inert("gputrace-report", render_json(report, -1)) + inert("gputrace-page", page_info(report, parts));
   if (!parts.events) return data;
   return data + inert("gputrace-events", parts.events->description) + inert("gputrace-columns", parts.events->columns);
 }

@@ -32,9 +32,9 @@ class LibraryCalls {
     std::string_view name;
     u16 result = 0;
     Nanos begin = 0, end = 0;
-    u32 origin = 0;             // from where it was made: number of a CallOrigin
     bool counted = true;        // in the report's window of time
     bool first_of_call = true;  // not one more record of a call that was told already
+    u32 origin = 0;             // from where it was made: number of a CallOrigin
   };
 
   // A launch that succeeded.

@@ -12,6 +12,7 @@
 
 #include "analysis/page/page.h"
 #include "analysis/report.h"
+#include "analysis/words/human.h"
 #include "base/clock.h"
 #include "base/fd.h"
 #include "cli/environment.h"
@@ -19,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/places.h"
 #include "cli/read/last_writes.h"
+#include "cli/read/report_options.h"
 #include "cli/read/report_page.h"
 #include "cli/version_generated.h"
 #include "cli/view/http_server.h"
@@ -52,21 +54,51 @@ class PageService {
     EventLog log(run_, most_);
     const auto read = export_events(request_, log);
     if (!read) return read.error().message;
-    const EventBlock events = pack_events(run_, log);
-    PageParts parts{page_template(), GPUTRACE_VERSION, &events};
-    parts.served = true;
-    page_ = render_page(make_report(run_, {}), parts);
+    events_ = pack_events(run_, log);
+    page_ = page_of(run_, "");
     return "";
   }
 
   HttpAnswer answer(const HttpRequest& asked) const {
-    if (asked.path.empty()) return {200, "text/html; charset=utf-8", page_};
+    if (asked.path.empty() && asked.query.empty()) return {200, kHtml, page_};
+    if (asked.path.empty()) return part(asked);
     if (asked.path == "events") return events(asked);
-    if (asked.path == "here") return {200, "text/plain; charset=utf-8", "\n", true};
-    return {404, "text/plain; charset=utf-8", "Not Found\n"};
+    if (asked.path == "here") return {200, kText, "\n", true};
+    return {404, kText, "Not Found\n"};
   }
 
  private:
+  static constexpr const char* kHtml = "text/html; charset=utf-8";
+  static constexpr const char* kText = "text/plain; charset=utf-8";
+
+  // Tables and charts of `run`, beside the events of the whole run.
+  std::string page_of(const LoadedRun& run, std::string range) const {
+    PageParts parts{page_template(), GPUTRACE_VERSION, &events_};
+    parts.served = true;
+    parts.range = std::move(range);
+    return render_page(make_report(run, {}), parts);
+  }
+
+  // ?steps=A-B or ?from=NS&to=NS: the traces are read once more, as `report --steps` and `report --from` do.
+  HttpAnswer part(const HttpRequest& asked) const {
+    LoadRequest request = request_;
+    std::string range;
+    if (const auto steps = asked.query.find("steps"); steps != asked.query.end()) {
+      request.steps = parse_steps(steps->second);
+      if (!request.steps) return {400, kText, "steps: A-B, A-, -B or A, numbers from 1\n"};
+      range = "steps " + steps->second;
+    } else {
+      request.from = instant(asked, "from"), request.to = instant(asked, "to");
+      if (!request.from || !request.to || *request.from >= *request.to)
+        return {400, kText, "from and to: whole numbers, in ns\n"};
+      request.from = std::max<Nanos>(0, *request.from);
+      range = human_nanos(*request.from) + " to " + human_nanos(*request.to);
+    }
+    const auto run = load_run(request);
+    if (!run) return {400, kText, run.error().message + "\n"};
+    return {200, kHtml, page_of(run.value(), range)};
+  }
+
   // ns from the run's origin, as the page counts.
   static std::optional<Nanos> instant(const HttpRequest& asked, const char* name) {
     const auto found = asked.query.find(name);
@@ -78,10 +110,10 @@ class PageService {
 
   HttpAnswer events(const HttpRequest& asked) const {
     const auto from = instant(asked, "from"), to = instant(asked, "to");
-    if (!from || !to || *from >= *to) return {400, "text/plain; charset=utf-8", "from and to: whole numbers, in ns\n"};
+    if (!from || !to || *from >= *to) return {400, kText, "from and to: whole numbers, in ns\n"};
     EventLog log(run_, most_, std::pair(*from, *to));
     const auto read = export_events(request_, log);
-    if (!read) return {500, "text/plain; charset=utf-8", "the traces cannot be read any more\n"};
+    if (!read) return {500, kText, "the traces cannot be read any more\n"};
     const EventBlock block = pack_events(run_, log);
     // The description is JSON already.
     return {200, "application/json",
@@ -91,6 +123,7 @@ class PageService {
   const LoadedRun& run_;
   const LoadRequest request_;
   const std::size_t most_;
+  EventBlock events_;
   std::string page_;
 };
 

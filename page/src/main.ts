@@ -5,6 +5,7 @@ import { add, announce, h } from './dom';
 import { safe } from './format';
 import { showKernel } from './kernel';
 import { coverage, notCollected, overview } from './overview';
+import { rangeBar, stepChooser } from './range';
 import { info, numberAt, programOf, report, type Row, section } from './report';
 import { SectionTable, type TableOptions } from './table';
 import { makeTabs, type Tab, tabOfSection } from './tabs';
@@ -35,7 +36,7 @@ function panelOf(tab: Tab): HTMLElement {
     const of = section(name);
     if (!of) continue;
     const block = h('section', { id: `section-${name}` }, h('h2', {}, safe(of.title)));
-    add(block, chartOf(name, of), new SectionTable(name, of, optionsOf(name)).element);
+    add(block, name === 'steps' ? stepChooser(of) : null, chartOf(name, of), new SectionTable(name, of, optionsOf(name)).element);
     panel.append(block);
   }
   return panel;
@@ -134,7 +135,7 @@ function start(): void {
   document.getElementById('plain')?.remove();
   add(document.getElementById('app') as HTMLElement,
     h('a', { class: 'skip', href: '#content', click: (event: Event) => { event.preventDefault(); content.focus(); } }, 'Skip to the content'),
-    head, h('div', { class: 'body' }, h('nav', { 'aria-label': 'Parts of the report' }, list), h('div', { class: 'right' }, content, foot)));
+    head, h('div', { class: 'body' }, h('nav', { 'aria-label': 'Parts of the report' }, list), h('div', { class: 'right' }, rangeBar(), content, foot)));
   addEventListener('hashchange', () => {
     show();
     scrollTo(0, 0);

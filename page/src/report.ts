@@ -56,6 +56,7 @@ export type Hint = 'name' | 'kernel' | 'prose' | 'tree' | 'detail' | 'handle' | 
 export interface PageInfo {
   readonly version: string;
   readonly served?: boolean; // by `gputrace view`, which may be asked for more events
+  readonly range?: string; // of which part of the run the tables are, in words
   readonly origin_ns: number | null; // instants are told from here on
   readonly hints: { readonly [section: string]: { readonly [key: string]: Hint } };
   readonly sort: { readonly [section: string]: string };

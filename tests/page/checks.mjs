@@ -384,6 +384,39 @@ checks.served = async (address, instant) => {
   }
 };
 
+// Steps 5 to 9 are chosen: by a served page, which is then of these; a page in a file says the command. Prints what the tables are of.
+checks.chosen = async (address, file) => {
+  const browser = await chromium.launch({ executablePath: process.env.GT_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
+  const choose = async (page) => {
+    await page.waitForSelector('form.chooser');
+    await page.getByLabel('first step').fill('9');
+    await page.getByLabel('last step').fill('5'); // in whatever order
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
+  };
+  try {
+    const page = await browser.newPage();
+    page.on('console', (message) => { if (['error', 'warning'].includes(message.type())) troubles.push(`console: ${message.text()}`); });
+    page.on('pageerror', (error) => troubles.push(`error: ${error.stack ?? error.message}`));
+    await page.goto(`file://${file}#steps`);
+    await choose(page);
+    assert.match(await page.locator('form.chooser').innerText(), /gputrace report --steps 5-9 --html/);
+    assert.ok(page.url().startsWith('file:'), 'a file stays where it is');
+    await page.goto(`${address}#steps`);
+    await choose(page);
+    await page.waitForSelector('.range');
+    assert.match(await page.locator('.range').innerText(), /^Only steps 5-9/);
+    assert.ok(page.url().endsWith('/?steps=5-9#steps'), page.url());
+    const report = await page.evaluate(() => JSON.parse(document.getElementById('gputrace-report').textContent).sections);
+    assert.equal(await page.locator('#section-steps tbody tr').count(), report.steps.rows.length);
+    await page.getByRole('link', { name: 'show the whole run' }).click();
+    await page.waitForSelector('form.chooser');
+    assert.equal(await page.locator('.range').count(), 0);
+    process.stdout.write(JSON.stringify({ steps: report.steps.rows.map((row) => row.step), launches: report.kernels.rows.reduce((sum, row) => sum + row.launches, 0) }));
+  } finally {
+    await browser.close();
+  }
+};
+
 const [name, ...given] = process.argv.slice(2);
 try {
   await checks[name](...given);

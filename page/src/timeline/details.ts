@@ -1,6 +1,7 @@
 // What is chosen, in words and tables, below the timeline.
 import { h, scroller } from '../dom';
 import { bytes, count, nanos, percent, safe } from '../format';
+import { timeChooser } from '../range';
 import type { Marks } from './draw';
 import { type Events, launchedBy, launchOf, type Place } from './events';
 import type { Lane } from './lanes';
@@ -60,7 +61,7 @@ export function describeRange(all: Events, lanes: readonly Lane[], range: readon
   const head = (...words: string[]): HTMLElement => h('thead', {}, h('tr', {}, ...words.map((word, at) => h('th', { scope: 'col', class: at === 0 || word === 'what' ? 'text' : 'number' }, word))));
   return h('div', {},
     h('h2', {}, `${nanos(length)} from ${instant(begin)} on`),
-    h('p', {}, h('button', { type: 'button', class: 'quiet', click: () => show(begin, end) }, 'Fit')),
+    h('p', {}, h('button', { type: 'button', class: 'quiet', click: () => show(begin, end) }, 'Fit'), timeChooser(begin, end)),
     h('div', { class: 'side' },
       scroller('Lanes in the chosen time', h('table', {}, h('caption', { class: 'unseen' }, 'Lanes in the chosen time'), head('lane', 'slices', 'busy', 'of it'), h('tbody', {}, ...busy))),
       scroller('Names in the chosen time', h('table', {}, h('caption', { class: 'unseen' }, 'Names in the chosen time'), head('name', 'what', 'count', 'total', 'mean'), h('tbody', {}, ...names)))));

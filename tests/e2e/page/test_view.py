@@ -84,6 +84,36 @@ def test_the_page_for_those_who_know_the_token():
         check_equal((status, said['events']['left_out'], [one['events'] for one in said['events']['tracks']]), (200, 0, [one['events'] for one in whole['tracks']]), 'all events')
 
 
+def test_a_part_of_the_run():
+    """Every table of some steps, or of a time, as the report of those has them; the events beside them are the whole run's."""
+    out = traced_program()
+    with View(out) as view:
+        whole = Document(view.get(f'/{view.token}/')[2].decode())
+        for query, options, words in (('steps=5-9', ('--steps', '5-9'), 'steps 5-9'), ('from=2000000&to=9000000', ('--from', '2ms', '--to', '9ms'), '2.000 ms to 9.000 ms')):
+            status, _, body = view.get(f'/{view.token}/?{query}')
+            check_equal(status, 200, query)
+            page = Document(body.decode())
+            wanted = json.loads(gputrace('report', out, '--json', *options)[0])
+            said = json.loads(page.texts['gputrace-report'])
+            for section in ('overview', 'steps', 'kernels', 'idle-causes', 'api', 'copies'):
+                check_equal(said['sections'].get(section), wanted['sections'].get(section), f'{query}: {section}')
+            check(said['sections']['kernels'] != json.loads(whole.texts['gputrace-report'])['sections']['kernels'], 'not those of the whole run')
+            check_equal(json.loads(page.texts['gputrace-page'])['range'], words, 'it says what it shows')
+            check_equal(page.texts['gputrace-events'], whole.texts['gputrace-events'], 'events')
+        for query, status in (('steps=9-5', 400), ('steps=', 400), ('steps=1e9', 400), ('from=5&to=5', 400), ('from=5', 400), ('to=x&from=1', 400), ('steps=900-', 400), ('else=1', 400)):
+            check_equal(view.get(f'/{view.token}/?{query}')[0], status, query)
+        check_equal(view.get(f'/{view.token}/')[0], 200, 'and still there')
+
+
+def test_steps_are_chosen_in_the_browser():
+    out = traced_program()
+    with View(out) as view:
+        said = json.loads(browser('chosen', view.address, page_of(out)))
+    wanted = json.loads(gputrace('report', out, '--json', '--steps', '5-9')[0])['sections']
+    check_equal(said['steps'], [5, 6, 7, 8, 9], 'steps')
+    check_equal(said['launches'], sum(row['launches'] for row in wanted['kernels']['rows']), 'launches')
+
+
 def test_nobody_else():
     with View(traced_program()) as view:
         for path, status in (('/', 403), (f'/{view.token}', 403), ('/events', 403), (f'/{view.token[:-1]}{"0" if view.token[-1] != "0" else "1"}/', 403), (f'/{view.token}0/', 403),
