@@ -284,7 +284,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   Allowance& allowance = shared ? *shared : own.emplace(reader.file_size());
   ProcessTrace process = fold(reader, window, allowance, witness);
   name_native_frames(process.lines);
-  find_steps(process, step_pattern);
+  if (!witness || witness->wants_sums()) find_steps(process, step_pattern);
   if (with_loop && window.whole() && !witness && !allowance.spent()) add_loop(reader, process);
   return process;
 }

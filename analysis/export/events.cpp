@@ -88,6 +88,7 @@ class DeviceEvents : public Witness {
     sink_.idled(shifted);
   }
 
+  bool wants_sums() const override { return sink_.wants_sums(); }
   u64 slices() const { return slices_; }
 
  private:

@@ -93,6 +93,8 @@ class EventSink {
   virtual void facts(const ProcessTrace&) {}
   virtual void host(const HostSlice& slice) = 0;
   virtual void end() {}
+  // Whether facts() shall hold steps and other sums, which take a third more time; Witness::wants_sums() says which. The same at all times.
+  virtual bool wants_sums() const { return false; }
   // What it writes cannot be written any more: nothing further is told.
   virtual bool failed() const { return false; }
 };

@@ -152,6 +152,13 @@ class PerfettoSink : public EventSink {
   }
 
  private:
+  // Of texts; looked up without making a string.
+  struct HashOfText {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  using Numbers = std::unordered_map<std::string, u64, HashOfText, std::equal_to<>>;
+
   struct Stream {
     StartLanes lanes;
     std::vector<u64> tracks;  // by lane
@@ -261,8 +268,8 @@ class PerfettoSink : public EventSink {
   }
 
   // Texts once, by number; `field`: the table of InternedData.
-  u64 id_of(std::unordered_map<std::string, u64>& known, u32 field, std::string_view text) {
-    const auto found = known.find(std::string(text));
+  u64 id_of(Numbers& known, u32 field, std::string_view text) {
+    const auto found = known.find(text);
     if (found != known.end()) return found->second;
     const u64 id = known.size() + 1;
     known.emplace(std::string(text), id);
@@ -327,7 +334,7 @@ class PerfettoSink : public EventSink {
   std::vector<Thread> threads_;
   Thread ranges_;
   std::unordered_map<const DeviceWork*, std::string> works_;
-  std::unordered_map<std::string, u64> names_, categories_, keys_, strings_;
+  Numbers names_, categories_, keys_, strings_;
 };
 
 }  // namespace

@@ -15,21 +15,19 @@ class Proto {
   std::string bytes;
 
   void varint(u64 value) {
-    char small[10];
-    unsigned size = 0;
-    for (; value >= 0x80; value >>= 7) small[size++] = static_cast<char>(value | 0x80);
-    small[size++] = static_cast<char>(value);
-    bytes.append(small, size);
+    char small[kLongest];
+    bytes.append(small, static_cast<std::size_t>(put(small, value) - small));
   }
   void number(u32 field, u64 value) {
-    varint(u64{field} << 3);
-    varint(value);
+    char small[2 * kLongest];
+    char* const after = put(small, u64{field} << 3);
+    bytes.append(small, static_cast<std::size_t>(put(after, value) - small));
   }
   void fixed(u32 field, u64 value) {
-    varint(u64{field} << 3 | 1);
-    char raw[8];
-    std::memcpy(raw, &value, sizeof raw);
-    bytes.append(raw, sizeof raw);
+    char small[kLongest + sizeof value];
+    char* const after = put(small, u64{field} << 3 | 1);
+    std::memcpy(after, &value, sizeof value);
+    bytes.append(small, static_cast<std::size_t>(after + sizeof value - small));
   }
   void real(u32 field, double value) {
     u64 bits;
@@ -56,6 +54,16 @@ class Proto {
     Proto length;
     length.varint(size);
     bytes.replace(at, 1, length.bytes);
+  }
+
+ private:
+  static constexpr std::size_t kLongest = 10;  // bytes of a varint
+
+  // Returns where it ends.
+  static char* put(char* to, u64 value) {
+    for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
+    *to++ = static_cast<char>(value);
+    return to;
   }
 };
 

@@ -27,8 +27,13 @@ void StackSums::ran(const DeviceSlice& slice) { device_[slice.work][slice.origin
 
 void StackSums::facts(const ProcessTrace& facts) {
   const SourceLines& lines = facts.lines;
+  // In the order of their places in memory each export would be another file.
+  std::map<std::string_view, std::map<u32, u64>> by_name;
   for (const auto& [work, sums] : device_) {
-    const u32 leaf = number_of({work->name, "", 0});
+    for (const auto& [origin, nanos] : sums) by_name[work->name][origin] += nanos;
+  }
+  for (const auto& [name, sums] : by_name) {
+    const u32 leaf = number_of({std::string(name), "", 0});
     for (const auto& [origin, nanos] : sums) {
       std::vector<u32> stack = stack_of(lines, origin);
       stack.push_back(leaf);

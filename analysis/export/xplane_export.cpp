@@ -242,6 +242,7 @@ class XplaneSink : public EventSink {
     }
   }
 
+  bool wants_sums() const override { return true; }  // steps
   bool failed() const override { return spool_.failed() || !file_.wrong().empty(); }
 
   std::string finish() {

@@ -1,6 +1,7 @@
 // Folds the records of one trace file, in time order, into ProcessTrace. One instance per file; one thread.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <set>
 #include <string>
@@ -116,7 +117,7 @@ class ProcessBuilder {
   u32 known_kernel(const KernelShape& shape);  // kNone: none
   // A launch as the record has it, and what it means until a handle means something else.
   struct Launched {
-    u64 words[7] = {};  // function, context, dimensions, dynamic shared memory
+    std::array<u64, 7> words{};  // function, context, dimensions, dynamic shared memory
     u32 kernel = kNone, context = kNone;
     u64 version = ~0ull;
   };
@@ -131,6 +132,7 @@ class ProcessBuilder {
   };
 
   const TraceReader& reader_;
+  const bool sums_;  // are made, of calls and launches: not where a witness has no use for them
   Allowance::Meter meter_;
   TimeWindow window_;
   ProcessTrace& facts_;
@@ -164,7 +166,7 @@ class ProcessBuilder {
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
   u64 results_ = 0;                   // different ones of all calls
-  u32 steps_ = 0;
+  u32 since_things_ = 0;
 };
 
 }  // namespace gputrace

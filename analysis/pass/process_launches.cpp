@@ -1,5 +1,6 @@
 // ProcessBuilder: what was launched, by which kernel in which shape.
-#include <algorithm>
+#include <cstddef>
+#include <cstring>
 
 #include "analysis/pass/process_builder.h"
 #include "analysis/read/record_view.h"
@@ -24,8 +25,6 @@ KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
 
 namespace {
 
-u64 pair(u64 high, u64 low) { return high << 32 | low; }
-
 KernelShape shape_of(const KernelLaunch& value) {
   KernelShape shape;
   shape.grid[0] = value.grid_x, shape.grid[1] = value.grid_y, shape.grid[2] = value.grid_z;
@@ -39,24 +38,31 @@ KernelShape shape_of(const KernelLaunch& value) {
 
 const ProcessBuilder::Launched& ProcessBuilder::launched(const KernelLaunch& value) {
   const u64 version = functions_.version() + contexts_version_;
-  const u64 words[7] = {value.function,
-                        value.context,
-                        pair(value.grid_x, value.block_x),
-                        pair(value.grid_y, value.block_y),
-                        pair(value.grid_z, value.block_z),
-                        pair(value.dynamic_shared_bytes, value.cluster_z),
-                        pair(value.cluster_x, value.cluster_y)};
-  u64 hash = words[0] ^ words[2] << 20 ^ words[3];
+  // Words as they lie in the record: in an array they would be read back, two by two, before they are stored.
+  static_assert(offsetof(KernelLaunch, dynamic_shared_bytes) == offsetof(KernelLaunch, grid_x) + 24 &&
+                offsetof(KernelLaunch, priority) == offsetof(KernelLaunch, cluster_x) + 6);
+  const auto word = [bytes = reinterpret_cast<const u8*>(&value)](std::size_t at) {
+    u64 read;
+    std::memcpy(&read, bytes + at, sizeof read);
+    return read;
+  };
+  constexpr std::size_t kGrid = offsetof(KernelLaunch, grid_x);
+  constexpr u64 kClusters = 0xffffffffffff;
+  const u64 grid = word(kGrid), middle = word(kGrid + 8), block = word(kGrid + 16);
+  const u64 clusters = word(offsetof(KernelLaunch, cluster_x)) & kClusters;
+  u64 hash = value.function ^ grid << 20 ^ middle ^ block << 12;
   hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
   Launched& known = recent_launches_[hash >> 54];
-  u64 differs = known.version ^ version;
-  for (int i = 0; i < 7; ++i) differs |= known.words[i] ^ words[i];
+  const auto& words = known.words;
+  const u64 differs = (known.version ^ version) | (words[0] ^ value.function) | (words[1] ^ value.context) |
+                      (words[2] ^ grid) | (words[3] ^ middle) | (words[4] ^ block) |
+                      (words[5] ^ value.dynamic_shared_bytes) | (words[6] ^ clusters);
   if (differs == 0) return known;
   KernelShape shape = shape_of(value);
   shape.function = functions_.find(value.function);
   shape.context = cached_context_index(value.context);
   kernel(shape);
-  std::copy(words, words + 7, known.words);
+  known.words = {value.function, value.context, grid, middle, block, value.dynamic_shared_bytes, clusters};
   known.kernel = last_kernel_;
   known.context = shape.context;
   known.version = functions_.version() + contexts_version_;
@@ -80,6 +86,11 @@ void ProcessBuilder::on_launch(const Moment& at) {
     return;
   }
   const Launched& what = launched(value);
+  // Early: what is read while it is still being stored is waited for.
+  HostOperation operation = operation_of(at, OperationKind::Kernel);
+  operation.programmatic = (value.flags & kLaunchProgrammatic) != 0;
+  operation.target = what.kernel;
+  const StreamName stream{what.context, value.stream, (value.flags & kLaunchPerThread) != 0, at.lane};
   KernelLaunches& group = facts_.kernels[what.kernel];
   timeline_.library_launched({at.begin, at.lane, what.kernel, captured, true});
   if (captured) {
@@ -94,13 +105,11 @@ void ProcessBuilder::on_launch(const Moment& at) {
   ++stack.calls;
   ++stack.launches;
   if (value.flags & kLaunchCaptureUnknown) ++facts_.launches_unsure;
-  facts_.functions[group.shape.function].launch_calls.add(at.duration());
-  if (loops_.launched(at.lane, what.kernel, value.stream, at.duration())) timeline_.wait_was_needless(at.lane);
-  HostOperation operation = operation_of(at, OperationKind::Kernel);
-  operation.programmatic = (value.flags & kLaunchProgrammatic) != 0;
-  operation.target = what.kernel;
-  timeline_.operation(operation, {what.context, value.stream, (value.flags & kLaunchPerThread) != 0, at.lane},
-                      at.call_untold);
+  if (sums_) {
+    facts_.functions[group.shape.function].launch_calls.add(at.duration());
+    if (loops_.launched(at.lane, what.kernel, value.stream, at.duration())) timeline_.wait_was_needless(at.lane);
+  }
+  timeline_.operation(operation, stream, at.call_untold);
 }
 
 void ProcessBuilder::on_graph_launch(const Moment& at) {

@@ -7,7 +7,7 @@
 namespace gputrace {
 
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
-  facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
+  if (sums_) facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
 }
 
 ProcessBuilder::MarkSort ProcessBuilder::mark_of(u32 frame) {

@@ -7,7 +7,7 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kNoLane = 0xffffffffu;
-constexpr std::size_t kAheadInChunk = 512;  // bytes: another processor decoded them
+constexpr std::size_t kAheadInChunk = 768, kLine = 64;  // bytes: another processor decoded them
 
 bool gives_back(const RecordHeader& record) {
   switch (static_cast<RecordType>(record.type)) {
@@ -222,7 +222,8 @@ bool RecordStream::next(Span& span) {
       ++span.records;
       lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
       if (lane.at == lane.end) break;
-      __builtin_prefetch(lane.at + kAheadInChunk);
+      __builtin_prefetch(lane.at + kAheadInChunk);  // a step may be two lines wide
+      __builtin_prefetch(lane.at + kAheadInChunk + kLine);
       lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
     } while (lane.key <= limit);
     span.end = lane.at;

@@ -15,6 +15,7 @@ constexpr u64 kTrimEvery = 16384;  // operations between two trims of the log
 Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witness)
     : report_(window.of_operations()),
       witness_(witness),
+      sums_(witness == nullptr || witness->wants_sums()),
       activity_(facts_.activity),
       targets_(facts_),
       libraries_(reader.threads().size(), facts_.library),
@@ -23,7 +24,9 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       log_(reader.threads().size()),
       recorder_(reader.threads().size(), reader.file_size()),
       ranges_(reader.threads().size()),
-      intake_(reader, activity_, shapes_, window_, overhead_, report_) {}
+      intake_(reader, activity_, shapes_, window_, overhead_, report_) {
+  if (sums_) activities_.expect(reader.conservation().stored);
+}
 
 void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin) {
   if (!intake_.active()) return;
@@ -180,22 +183,14 @@ void Timeline::take(DeviceOperation operation) {
     depth = track.queued(stream, call->begin, call->batch_member ? -1 : call->end - call->begin, operation.start);
     const Nanos ready = std::max(call->end, waited.until);
     gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
-    if (counted && call->counted) count_wait(operation, *call, gap, depth);
+    if (sums_ && counted && call->counted) count_wait(operation, *call, gap, depth);
     if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
   }
   if (counted) {
     if (witness_) witness_->ran(operation, shapes_[operation.shape], call, activity_);
     if (call) entry_at(facts_.stacks, call->stack).device_ns += static_cast<u64>(operation.end - operation.start);
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
-    const u32 kernel = operation.kind == OperationKind::Kernel ? count_kernel(operation, joined) : kNone;
-    if (on_device(operation)) log_activity(operation, kernel, call);
-    if (call && ranges_.any() && on_device(operation))
-      ranges_.ran(call->thread, call->begin, operation.start, operation.end, operation.kind == OperationKind::Kernel);
-    if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) count_copy(operation, joined);
-    if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
-    if (facts_.library.collected && operation.kind == OperationKind::Kernel && call &&
-        call->kind == OperationKind::Kernel)
-      libraries_.executed(call->thread, call->begin, static_cast<u64>(operation.end - operation.start));
+    if (sums_) count(operation, joined);
   }
   const bool alone = runs_alone(call, operation);
   if (alone) find_noise(track.overlap(operation.start));

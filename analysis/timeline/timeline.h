@@ -47,7 +47,7 @@ namespace gputrace {
 
 class Timeline {
  public:
-  // `witness` is told of every operation and gap in the window, and no gains are found: their tape is not kept.
+  // `witness` is told of every operation and gap in the window; what it has no use for (see there) is not in the facts.
   Timeline(const TraceReader& reader, TimeWindow window, Witness* witness = nullptr);
 
   // The host's side, in the order of RecordStream.
@@ -140,6 +140,7 @@ class Timeline {
   Waited waited_for(const HostOperation* call, u32 stream);
   void add_wait(u32 sequence, Waited& waited, unsigned depth);
   GraphTimes& graph_times(u32 graph);
+  void count(const DeviceOperation& operation, const Joined& joined);
   void count_answer(const HostOperation& call);
   u32 count_kernel(const DeviceOperation& operation, const Joined& joined);  // its number
   void count_copy(const DeviceOperation& operation, const Joined& joined);
@@ -160,6 +161,7 @@ class Timeline {
 
   const TimeSpan report_;  // operations that start in it are counted
   Witness* const witness_;
+  const bool sums_;  // are made: not where the witness has no use for them
   TimelineFacts facts_;
   DeviceActivity& activity_;
   Targets targets_;

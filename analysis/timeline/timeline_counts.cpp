@@ -10,6 +10,20 @@ constexpr u64 kLongCall = 50'000;  // ns: a launch call that long in front of a 
 
 }  // namespace
 
+// What counts for its kernel, copies, graph, range and library, and for steps.
+void Timeline::count(const DeviceOperation& operation, const Joined& joined) {
+  const HostOperation* const call = joined.call;
+  const bool is_kernel = operation.kind == OperationKind::Kernel;
+  const u32 kernel = is_kernel ? count_kernel(operation, joined) : kNone;
+  if (on_device(operation)) log_activity(operation, kernel, call);
+  if (call && ranges_.any() && on_device(operation))
+    ranges_.ran(call->thread, call->begin, operation.start, operation.end, is_kernel);
+  if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset) count_copy(operation, joined);
+  if (call && call->kind == OperationKind::Graph && call->counted) count_graph(operation, *call);
+  if (facts_.library.collected && is_kernel && call && call->kind == OperationKind::Kernel)
+    libraries_.executed(call->thread, call->begin, static_cast<u64>(operation.end - operation.start));
+}
+
 // For the window of the call: its operation is counted where it started.
 void Timeline::count_answer(const HostOperation& call) {
   if (call.target == kNone) return;

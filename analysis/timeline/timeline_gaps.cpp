@@ -116,7 +116,7 @@ void Timeline::settle_gaps(u32 device, Nanos until) {
       before.launch_ns += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Launch)] + gap.between_launches);
       return;
     }
-    activities_.add(gap.begin, gap.end, Activity::Unknown);
+    if (sums_) activities_.add(gap.begin, gap.end, Activity::Unknown);
     ++times.unknown_gaps;
     times.unknown_ns += gap.length();
     times.idle_ns -= std::min(times.idle_ns, gap.length());
@@ -182,6 +182,7 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
 
 // The newest division is the gap's.
 void Timeline::log_gap(const IdleGap& gap) {
+  if (!sums_) return;
   Nanos at = gap.begin;
   for (const GapDivision::Piece& piece : division_.in_order()) {
     activities_.add(at, at + piece.length, activity_in_gap(piece.cause), piece.call);

@@ -17,6 +17,9 @@ class Witness {
                    const DeviceActivity& activity) = 0;
   // A device did nothing, for certain; in the order of their ends, device by device.
   virtual void idled(const IdleGap& gap) = 0;
+  // Whether the facts shall hold what else reports are made of: times of calls, kernels, copies, graphs and ranges, loops of
+  // launches, the program's steps. Sums by source line, memory and devices are there anyway, gains never. Asked before the first record.
+  virtual bool wants_sums() const { return false; }
 };
 
 }  // namespace gputrace

@@ -112,6 +112,16 @@ def test_folded_stacks_sum_to_the_lines_of_the_report():
     check_equal(callers, {('<module>', 'train', 'load'), ('<module>', 'train', 'forward'), ('<module>', 'train', 'Driver.__call__')}, 'the callers are there')
 
 
+def test_stacks_are_the_same_bytes_each_time():
+    path = os.path.join(SOURCE, 'tests/corpus/golden/train')
+    for kind in ('folded', 'speedscope'):
+        texts = set()
+        for i in range(6):
+            with open(exported(path, kind, scratch(f'{i}.{kind}')), encoding='utf-8') as text:
+                texts.add(text.read())
+        check_equal(len(texts), 1, f'different files of {kind}')
+
+
 def test_speedscope():
     path = program_with_lines()
     file = exported(path, 'speedscope', scratch('x.speedscope.json'))
