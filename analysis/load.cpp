@@ -204,7 +204,7 @@ void add_loop(const TraceReader& reader, ProcessTrace& process) {
   };
   if (process.records > kMostReadTwice)
     return leave_out("more than " + human_count(kMostReadTwice) + " records are not read twice");
-  Allowance allowance(reader.file_size());
+  Allowance allowance(reader.data_bytes());
   auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr));
   if (allowance.spent()) return leave_out(allowance.why());  // half a loop tells wrong causes and gains
   loop->loop_log = {}, loop->activities = {};
@@ -281,7 +281,7 @@ TimeWindow window_of(const LoadRequest& request) {
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
                           Witness* witness, Allowance* shared, bool with_loop) {
   std::optional<Allowance> own;
-  Allowance& allowance = shared ? *shared : own.emplace(reader.file_size());
+  Allowance& allowance = shared ? *shared : own.emplace(reader.data_bytes());
   ProcessTrace process = fold(reader, window, allowance, witness);
   name_native_frames(process.lines);
   if (!witness || witness->wants_sums()) find_steps(process, step_pattern);

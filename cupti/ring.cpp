@@ -7,7 +7,7 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kPausesBetweenLooks = 128;
+constexpr u32 kPausesBetweenLooks = 128, kPausesBeforeLook = 8;
 constexpr Nanos kPatience = 2'000'000'000;  // without a sign of life of the sidecar
 
 void pause_briefly() {
@@ -43,8 +43,9 @@ bool DeviceRing::wait_for_room(u32 size) {
   Nanos since = monotonic_nanos();
   u64 beat = control.heartbeat.load(std::memory_order_relaxed);
   for (u32 pauses = 0;; ++pauses) {
-    // The program's threads may have ended with all that there is in their hands, and no new one comes that would notice.
-    if (pauses % kPausesBetweenLooks == 0) end_dead_threads();
+    // The program's threads may have ended with all that there is in their hands, and no new one comes that would notice. A sidecar
+    // that keeps up is there before that is asked, which is a system call for each thread.
+    if (pauses % kPausesBetweenLooks == kPausesBeforeLook) end_dead_threads();
     pause_briefly();
     if (room_for(state_, size)) return true;
     if (control.consumer_state.load(std::memory_order_relaxed) == static_cast<u32>(ConsumerState::Gone)) return false;

@@ -27,11 +27,13 @@ bool is_sink(const ThreadSlot* slot) { return slot == &producer.sink; }
 bool is_patient(const ThreadSlot* slot) { return slot == producer.slots + producer.slot_count - 1; }
 #if defined(GT_FAULT_POINTS)
 i32 own_tid() { return fault_thread; }
-bool thread_is_gone(i32 tid) { return fault_gone(tid); }
+long own_process() { return 0; }
+bool thread_is_gone(long, i32 tid) { return fault_gone(tid); }
 #else
 i32 own_tid() { return static_cast<i32>(raw_syscall(SYS_gettid)); }
-// Asks for the process each time: in a child that was made behind our back a remembered one would take its living threads for dead.
-bool thread_is_gone(i32 tid) { return raw_syscall(SYS_tgkill, raw_syscall(SYS_getpid), tid, 0) == -3 /* ESRCH */; }
+// Asked for anew by each search: in a child that was made behind our back a remembered one would take its living threads for dead.
+long own_process() { return raw_syscall(SYS_getpid); }
+bool thread_is_gone(long process, i32 tid) { return raw_syscall(SYS_tgkill, process, tid, 0) == -3 /* ESRCH */; }
 #endif
 
 u64 dropped_total(const ThreadSlot& slot) {
@@ -110,12 +112,13 @@ void hand_over(ThreadState& thread) {
   thread.cursor = thread.limit = nullptr;
 }
 
-void end_slots_of_dead_threads(Ticks now);
-bool is_due(std::atomic<u64>& next, Ticks now, u64 pause);
+void search_for_the_dead(Ticks now);
 
-// With more threads than slots every call of those without one searches: a search that failed holds for a millisecond, and the
-// system is asked for the dead ten times a second, by one thread.
-constexpr u64 kSlotSearch = 50, kDeathSearch = 5000;  // in retry_ticks
+// With more threads than slots every call of those without one searches: a search that failed holds for a millisecond. The system is
+// asked for the dead by one thread at a time, for a few, and not again for a tenth of a second after it has answered: where a system
+// call takes long (under a tracer of system calls, in a sandbox that answers them itself) they would else be asked for without end.
+constexpr u64 kSlotSearch = 50, kDeathSearch = 5000, kLongestDeathSearch = 250'000;  // in retry_ticks
+constexpr u32 kDeathLooks = 64;
 
 bool take_block(ThreadState& thread, Ticks now) {
   ThreadSlot& slot = *thread.slot;
@@ -123,7 +126,7 @@ bool take_block(ThreadState& thread, Ticks now) {
   if (index == kNoBlock && producer.header->on_full == OnFull::Overwrite && &slot != producer.slots)
     index = claim_oldest_full_block();
   if (index == kNoBlock) {  // some may be held by threads that are no more
-    if (is_due(producer.next_death_search, now, kDeathSearch)) end_slots_of_dead_threads(now);
+    search_for_the_dead(now);
     return false;
   }
   BlockHeader* block = block_at(index);
@@ -195,11 +198,11 @@ void end_slot(ThreadSlot& slot, Ticks now) {
 
 // Ends the slot of a thread that is no more. Nobody tells us of a thread's end; its number may be another thread's by now, and then it
 // is `self` who asks. False: it is not dead, or has no thread.
-bool end_slot_if_dead(u32 index, i32 self, Ticks now) {
+bool end_slot_if_dead(u32 index, i32 self, long process, Ticks now) {
   ThreadSlot& slot = producer.slots[index];
   if (slot.state.load(std::memory_order_acquire) != static_cast<u32>(SlotState::Live)) return false;
   // The thread that waits holds its slot under another state than thread_state: it is alive when it asks.
-  if (slot.tid == self ? is_patient(&slot) : !thread_is_gone(slot.tid)) return false;
+  if (slot.tid == self ? is_patient(&slot) : !thread_is_gone(process, slot.tid)) return false;
   u32 live = static_cast<u32>(SlotState::Live);
   GT_FAULT_POINT("dead thread found");
   const u32 block = slot.current_block.exchange(kNoBlock, std::memory_order_acq_rel);
@@ -214,22 +217,25 @@ bool end_slot_if_dead(u32 index, i32 self, Ticks now) {
   return true;
 }
 
-void end_slots_of_dead_threads(Ticks now) {
-  const i32 self = own_tid();
-  for (u32 i = 1; i < producer.slot_count; ++i)
-    end_slot_if_dead(i, producer.slots + i == thread_state.slot ? 0 : self, now);
+// Looks at so many slots other than the asking thread's own, and at six more for each whose thread is found dead: where threads come and go, those that went are found
+// as fast as others come, and where all stay it costs next to nothing.
+void look_for_the_dead(i32 self, const ThreadSlot* own, u32 looks, Ticks now) {
+  const long process = own_process();
+  const u32 span = producer.slot_count - 1;
+  for (u32 done = 0; done < looks && done < span; ++done) {
+    const u32 index = 1 + producer.next_look.fetch_add(1, std::memory_order_relaxed) % span;
+    if (producer.slots + index != own && end_slot_if_dead(index, self, process, now)) looks += 6;
+  }
 }
 
-// Each new thread looks at two others, and at six more for each that it finds dead: where threads come and go, those that went are
-// found as fast as others come, and where all stay it costs next to nothing.
-void look_for_the_dead(Ticks now) {
-  const i32 self = own_tid();
-  const u32 span = producer.slot_count - 1;
-  u32 looks = 2;
-  for (u32 done = 0; done < looks && done < span; ++done) {
-    const u32 at = producer.next_look.fetch_add(1, std::memory_order_relaxed) % span;
-    if (end_slot_if_dead(1 + at, self, now)) looks += 6;
-  }
+// One that does not come back (its thread is killed in it, in a way that ends no process) holds for some seconds.
+void search_for_the_dead(Ticks now) {
+  u64 due = producer.next_death_search.load(std::memory_order_relaxed);
+  const u64 at_the_latest = now + kLongestDeathSearch * producer.retry_ticks;
+  if (now < due || !producer.next_death_search.compare_exchange_strong(due, at_the_latest, std::memory_order_relaxed))
+    return;
+  look_for_the_dead(own_tid(), thread_state.slot, kDeathLooks, now);
+  producer.next_death_search.store(record_ticks() + kDeathSearch * producer.retry_ticks, std::memory_order_relaxed);
 }
 
 // Nobody drains: a slot whose thread has ended would stay Ended for ever. Its counts move to the process's sums.
@@ -242,11 +248,6 @@ bool retire_ended_slot(ThreadSlot& slot) {
   for (u32 i = 0; i < kDropReasons; ++i)
     producer.control->retired_dropped[i].fetch_add(slot.dropped[i], std::memory_order_relaxed);
   return true;
-}
-
-bool is_due(std::atomic<u64>& next, Ticks now, u64 pause) {
-  u64 due = next.load(std::memory_order_relaxed);
-  return now >= due && next.compare_exchange_strong(due, now + pause * producer.retry_ticks, std::memory_order_relaxed);
 }
 
 bool claim_if_free(ThreadSlot& slot) {
@@ -264,7 +265,7 @@ ThreadSlot* claim_slot(Ticks now) {
     ThreadSlot& slot = producer.slots[1 + (start + i) % span];
     if (claim_if_free(slot)) return &slot;
   }
-  if (is_due(producer.next_death_search, now, kDeathSearch)) end_slots_of_dead_threads(now);
+  search_for_the_dead(now);
   for (u32 i = 0; i < span; ++i) {
     ThreadSlot& slot = producer.slots[1 + (start + i) % span];
     if (slot.state.load(std::memory_order_acquire) == static_cast<u32>(SlotState::Ended) && retire_ended_slot(slot))
@@ -274,14 +275,14 @@ ThreadSlot* claim_slot(Ticks now) {
   return nullptr;
 }
 
-void open_slot(ThreadSlot& slot) {
+void open_slot(ThreadSlot& slot, i32 tid) {
   GT_FAULT_POINT("slot claimed");
   slot.seen = 0;
   for (u64& dropped : slot.dropped) dropped = 0;
   slot.depth = 0;
   slot.next_sequence = 0;
   slot.current_block.store(kNoBlock, std::memory_order_relaxed);
-  slot.tid = own_tid();
+  slot.tid = tid;
   std::memset(slot.name, 0, sizeof slot.name);
   raw_syscall(SYS_prctl, PR_GET_NAME, raw_pointer(slot.name));
   slot.begin = record_ticks();
@@ -301,7 +302,7 @@ void open_slot(ThreadSlot& slot) {
 
 void open_definitions_slot() {
   ThreadSlot& slot = producer.slots[0];
-  open_slot(slot);
+  open_slot(slot, own_tid());
   std::memcpy(slot.name, "definitions", sizeof "definitions");
   producer.definitions = {};
   producer.definitions.slot = &slot;
@@ -344,9 +345,10 @@ static void join(u64 generation, ThreadSlot* kept) {
   thread.context = kUnknownContext;
   thread.frame = 0;
   const Ticks now = record_ticks();
-  look_for_the_dead(now);
+  const i32 self = own_tid();
+  look_for_the_dead(self, nullptr, 2, now);
   ThreadSlot* slot = kept && claim_if_free(*kept) ? kept : claim_slot(now);
-  if (slot) open_slot(*slot);
+  if (slot) open_slot(*slot, self);
   thread.slot = slot ? slot : &producer.sink;
   thread.generation = generation;
   compiler_barrier();
@@ -374,7 +376,7 @@ void leave_session() {
 static bool retry_slot(ThreadState& thread, Ticks now) {
   ThreadSlot* slot = claim_slot(now);
   if (!slot) return false;
-  open_slot(*slot);
+  open_slot(*slot, own_tid());
   thread.slot = slot;
   signal_safe_add(slot->seen, 1);
   return true;
@@ -412,7 +414,13 @@ bool room_for(const ThreadState& thread, u32 size) {
   return false;
 }
 
-void end_dead_threads() { end_slots_of_dead_threads(record_ticks()); }
+void end_dead_threads() {
+  const i32 self = own_tid();
+  const long process = own_process();
+  const Ticks now = record_ticks();
+  for (u32 i = 1; i < producer.slot_count; ++i)
+    if (producer.slots + i != thread_state.slot) end_slot_if_dead(i, self, process, now);
+}
 
 void drop_nested() {
   ThreadSlot* slot = thread_state.slot;
@@ -477,7 +485,7 @@ bool begin_definition() {
                                                          std::memory_order_relaxed))
       return true;
     if (free == self) return false;  // a signal handler on top of the holder
-    if (spin == 1000 && thread_is_gone(static_cast<i32>(free))) {
+    if (spin == 1000 && thread_is_gone(own_process(), static_cast<i32>(free))) {
       if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire)) {
         producer.definitions.busy = 0;
         return true;

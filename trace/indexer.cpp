@@ -16,7 +16,7 @@ constexpr std::size_t kLookedAt = 64 << 10;  // a window is read once, however m
 constexpr u64 kDropped = ~u64{0};
 
 bool all_zero(FileWindow& file, u64 from, u64 to) {
-  for (; from < to; from += 4096) {
+  for (; (from = file.behind_hole(from)) < to; from += 4096) {
     const std::size_t bytes = static_cast<std::size_t>(std::min<u64>(4096, to - from));
     const u8* at = file.at(from, bytes);
     if (!at || std::any_of(at, at + bytes, [](u8 byte) { return byte != 0; })) return false;
@@ -44,6 +44,23 @@ const u8* FileWindow::at(u64 offset, std::size_t bytes) {
     filled_ += static_cast<std::size_t>(got);
   }
   return filled_ >= bytes ? buffer_.data() : nullptr;
+}
+
+u64 FileWindow::behind_hole(u64 offset) const {
+  const off_t data = ::lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
+  if (data < 0) return errno == ENXIO ? size_ : offset;  // a file system that cannot tell has no holes
+  return std::min(static_cast<u64>(data), size_);
+}
+
+u64 FileWindow::data_bytes() const {
+  u64 sum = 0;
+  for (u64 at = behind_hole(0); at < size_; at = behind_hole(at)) {
+    const off_t hole = ::lseek(fd_, static_cast<off_t>(at), SEEK_HOLE);
+    const u64 end = hole < 0 || static_cast<u64>(hole) <= at ? size_ : std::min(static_cast<u64>(hole), size_);
+    sum += end - at;
+    at = end;
+  }
+  return sum;
 }
 
 bool read_chunk_header(FileWindow& file, u64 offset, ChunkHeader& header) {
@@ -113,6 +130,13 @@ u64 TraceIndexer::take_chunk(u64 at, const ChunkHeader& header) {
     return next;
   }
   if (header.kind == ChunkKind::Counters) return take_counters(at);
+  stored_bytes_ += header.stored_size;
+  if (stored_bytes_ > 2 * trace_.data_bytes_ + (64u << 20)) {  // payloads that lie in holes, one within another
+    gave_up_ = true;
+    add_damage(DamageKind::TooMuch, at, size - at,
+               "chunks say that they are larger than the file; the rest was not read");
+    return size;
+  }
   const u8* payload = file_.at(at + sizeof header, header.stored_size);
   if (payload && chunk_checksum(header, payload) == header.checksum) {
     found_.push_back({at, header, true});
@@ -126,7 +150,7 @@ u64 TraceIndexer::take_chunk(u64 at, const ChunkHeader& header) {
   damage.sequence_count = 1;
   damage.records = lost_records;
   wasted_bytes_ += header.stored_size;
-  if (wasted_bytes_ > 2 * size + (64u << 20)) {
+  if (wasted_bytes_ > 2 * trace_.data_bytes_ + (64u << 20)) {
     gave_up_ = true;
     add_damage(DamageKind::TooMuch, at + bytes, size - std::min(size, at + bytes),
                "too much of the file is damaged; the rest was not read");
@@ -161,7 +185,7 @@ u64 TraceIndexer::take_counters(u64 at) {
 u64 TraceIndexer::resync(u64 from) {
   const u64 size = file_.size();
   ChunkHeader header;
-  for (u64 at = align_up(from, 8); at + sizeof header <= size;) {
+  for (u64 at = file_.behind_hole(align_up(from, 8)) & ~u64{7}; at + sizeof header <= size;) {
     const std::size_t span = static_cast<std::size_t>(std::min<u64>(kLookedAt, size - at));
     const u8* bytes = file_.at(at, span);
     if (!bytes) return size;
@@ -172,7 +196,7 @@ u64 TraceIndexer::resync(u64 from) {
       if (magic == kChunkMagic) break;
     }
     if (i + 8 > span) {
-      at += std::max<std::size_t>(i, 8);
+      at = file_.behind_hole(at + std::max<std::size_t>(i, 8)) & ~u64{7};
       continue;
     }
     at += i;

@@ -22,6 +22,9 @@ class FileWindow {
   FileWindow(int fd, u64 size) : fd_(fd), size_(size) {}
   const u8* at(u64 offset, std::size_t bytes);
   u64 size() const { return size_; }
+  // Where bytes lie again from there on, behind the hole that is there; the end of the file: nowhere.
+  u64 behind_hole(u64 offset) const;
+  u64 data_bytes() const;               // in the file but for its holes
   int error() const { return error_; }  // errno of the last failed read
   void forget() { filled_ = 0; }        // what was read: the file may have changed
 
@@ -40,7 +43,7 @@ bool read_chunk_header(FileWindow& file, u64 offset, ChunkHeader& header);
 class TraceIndexer {
  public:
   explicit TraceIndexer(TraceReader& trace)
-      : trace_(trace), limits_(trace.file_size_), file_(trace.file_.get(), trace.file_size_) {}
+      : trace_(trace), limits_(trace.data_bytes_), file_(trace.file_.get(), trace.file_size_) {}
   void run(u64 first_chunk);
 
  private:
@@ -87,6 +90,7 @@ class TraceIndexer {
   FileWindow file_;
   ChunkDecoder decoder_;
   std::vector<Found> found_;
+  u64 stored_bytes_ = 0;  // of payloads that were looked at
   u64 wasted_bytes_ = 0;  // of payloads that failed their checksum: bounds the work on hostile files
   u64 other_bytes_ = 0, schema_bytes_ = 0, info_bytes_ = 0, record_bytes_ = 0;  // decoded, so far
   u64 unread_bytes_ = 0, unread_records_ = 0;                                   // of records beyond the limit

@@ -75,6 +75,7 @@ Result<TraceReader, OpenError> TraceReader::open(const std::string& path) {
   if (S_ISDIR(status.st_mode)) return refuse(OpenErrorKind::NotReadable, "is a directory", EISDIR);
   if (!S_ISREG(status.st_mode)) return refuse(OpenErrorKind::NotATrace, "is not a regular file");
   trace.file_size_ = static_cast<u64>(status.st_size);
+  trace.data_bytes_ = FileWindow(trace.file_.get(), trace.file_size_).data_bytes();
 
   FileWindow window(trace.file_.get(), std::min<u64>(trace.file_size_, 4096));
   const std::size_t head_size = static_cast<std::size_t>(window.size());

@@ -184,6 +184,8 @@ class TraceReader {
 
   const FileHeader& header() const { return header_; }
   u64 file_size() const { return file_size_; }
+  // Of those, bytes that lie in the file and are no hole: what bounds go by, since a hole costs nobody anything.
+  u64 data_bytes() const { return data_bytes_; }
   const TraceSchema& schema() const { return schema_; }
   const ClockMap& clock() const { return clock_; }   // ticks → ns
   const TextTable& texts() const { return texts_; }  // text ids → strings
@@ -217,7 +219,7 @@ class TraceReader {
   TraceReader() = default;
 
   Fd file_;
-  u64 file_size_ = 0;
+  u64 file_size_ = 0, data_bytes_ = 0;
   FileHeader header_{};
   TraceSchema schema_;
   ClockMap clock_;

@@ -41,7 +41,7 @@ struct RecordStream::Lane {
 };
 
 RecordStream::RecordStream(const TraceReader& reader)
-    : reader_(reader), most_open_(ReadLimits(reader.file_size()).open_bytes) {
+    : reader_(reader), most_open_(ReadLimits(reader.data_bytes()).open_bytes) {
   const auto& chunks = reader.record_chunks();
   const auto& threads = reader.threads();
   states_.assign(chunks.size(), State::Waiting);

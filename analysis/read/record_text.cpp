@@ -59,7 +59,7 @@ RecordText::RecordText(const TraceReader& trace, bool json)
     : trace_(trace),
       clock_(trace.clock()),
       json_(json),
-      text_bytes_((64u << 20) + 64 * trace.file_size()),
+      text_bytes_((64u << 20) + 64 * trace.data_bytes()),
       record_key_(key_of("record", true)),
       tid_key_(key_of("tid")),
       result_key_(key_of("result")),
@@ -110,8 +110,15 @@ const std::vector<RecordText::FieldLine>& RecordText::fields_of(const TraceRecor
                       : address              ? Form::Address
                       : field.type[0] == 'i' ? Form::Signed
                                              : Form::Unsigned;
-    it->second.push_back({field.offset, field.size, form, trace_.schema().words(type, field), key_of(field.name),
-                          key_of(field.name + "_name")});
+    it->second.push_back({field.offset,
+                          field.size,
+                          form,
+                          trace_.schema().words(type, field),
+                          key_of(field.name),
+                          key_of(field.name + "_name"),
+                          {}});
+    FieldLine& line = it->second.back();
+    if (line.key.size() <= kShortKey) std::memcpy(line.short_key, line.key.data(), line.key.size());
   }
   return it->second;
 }
@@ -132,9 +139,32 @@ void RecordText::names(const FieldLine& field, u64 value, std::string& out) {
   if (any && json_) out += '"';
 }
 
+// Key and number, put together before they are appended: most of a line is of these.
+void RecordText::append_short(const FieldLine& field, u64 bits, std::string& out) {
+  char piece[kShortKey + 32];
+  std::memcpy(piece, field.short_key, kShortKey);
+  char* at = piece + field.key.size();
+  char* const end = piece + sizeof piece;
+  if (field.form == Form::Address) {
+    *at++ = '0', *at++ = 'x';
+    at = std::to_chars(at, end, bits, 16).ptr;
+  } else if (field.form == Form::Signed) {
+    const unsigned shift = 64 - field.size * 8;
+    at = std::to_chars(at, end, static_cast<i64>(bits << shift) >> shift).ptr;
+  } else {
+    at = std::to_chars(at, end, bits).ptr;
+  }
+  out.append(piece, static_cast<std::size_t>(at - piece));
+}
+
 void RecordText::field(const FieldLine& field, const RecordHeader& record, std::string& out) {
   if (field.offset + field.size > record.size) return;
   const u64 bits = read_bits(reinterpret_cast<const u8*>(&record) + field.offset, field.size);
+  if (field.form != Form::Text && field.key.size() <= kShortKey) {
+    append_short(field, bits, out);
+    if (field.words) names(field, bits, out);
+    return;
+  }
   out += field.key;
   switch (field.form) {
     case Form::Text: {

@@ -22,18 +22,22 @@ class RecordText {
 
  private:
   enum class Form : u8 { Unsigned, Signed, Address, Text };
-  // A field as it is written: what does not change from record to record.
+  // A field as it is written: what does not change from record to record. A short key is kept where a copy of always the same size
+  // finds it.
+  static constexpr std::size_t kShortKey = 40;
   struct FieldLine {
     u32 offset, size;
     Form form;
     const TraceEnum* words;  // nullptr: its number has none
     std::string key, words_key;
+    char short_key[kShortKey];
   };
 
   // `first`: the line begins with it.
   std::string key_of(std::string_view name, bool first = false) const;
   void text(std::string_view value, std::string& out);
   std::string_view text_of(u64 id);
+  static void append_short(const FieldLine& field, u64 bits, std::string& out);
   void field(const FieldLine& field, const RecordHeader& record, std::string& out);
   const std::vector<FieldLine>& fields_of(const TraceRecordType& type);
   void names(const FieldLine& field, u64 value, std::string& out);

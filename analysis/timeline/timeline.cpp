@@ -22,7 +22,7 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       shapes_(reader.texts()),
       window_(reader.threads().size()),
       log_(reader.threads().size()),
-      recorder_(reader.threads().size(), reader.file_size()),
+      recorder_(reader.threads().size(), reader.data_bytes()),
       ranges_(reader.threads().size()),
       intake_(reader, activity_, shapes_, window_, overhead_, report_) {
   if (sums_) activities_.expect(reader.conservation().stored);

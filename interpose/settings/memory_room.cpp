@@ -1,7 +1,9 @@
 #include "interpose/settings/memory_room.h"
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "base/raw_syscall.h"
@@ -149,6 +151,47 @@ Bytes room_below_limit(int resource, u32 field) {
   return room_below(limit.rlim_cur, mapped_now(field), 0);
 }
 
+// A line of /proc/self/status, as a number of that base; 0: it is not there.
+u64 status_line(const char* text, const char* key, unsigned base) {
+  const char* at = std::strstr(text, key);
+  if (!at) return 0;
+  for (at += std::strlen(key); *at == ' ' || *at == '\t'; ++at) {
+  }
+  u64 value = 0;
+  for (;; ++at) {
+    const unsigned digit = *at >= '0' && *at <= '9'                ? static_cast<unsigned>(*at - '0')
+                           : *at >= 'a' && *at <= 'f' && base > 10 ? static_cast<unsigned>(*at - 'a' + 10)
+                                                                   : base;
+    if (digit >= base) return value;
+    value = value * base + digit;
+  }
+}
+
+u64 locked_now(bool& may_lock_all) {
+  constexpr u32 kIpcLock = 14;
+  char text[4096];
+  const u64 size = read_small_file("/proc/self/status", text, sizeof text - 1);
+  text[size] = 0;
+  may_lock_all = status_line(text, "\nCapEff:", 16) >> kIpcLock & 1;
+  return status_line(text, "\nVmLck:", 10) * 1024;
+}
+
+// A program that has locked all that it will ever map (mlockall with MCL_FUTURE) may map no more than it may lock. Nobody says whether
+// it has: a page is mapped to see.
+Bytes room_of_locked_memory() {
+  rlimit limit{};
+  if (raw_syscall(SYS_prlimit64, 0, RLIMIT_MEMLOCK, 0, raw_pointer(&limit)) < 0 || limit.rlim_cur == RLIM_INFINITY)
+    return ~0ull;
+  bool may_lock_all = false;
+  const long page = raw_syscall(SYS_mmap, 0, kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page < 0) return page == -EAGAIN ? 0 : ~0ull;
+  const u64 with_page = locked_now(may_lock_all);
+  raw_syscall(SYS_munmap, page, kPage);
+  if (with_page == 0 || may_lock_all) return ~0ull;
+  const u64 without = locked_now(may_lock_all);
+  return with_page > without ? room_below(limit.rlim_cur, without, 0) : ~0ull;
+}
+
 }  // namespace
 
 MemoryRoom memory_room() {
@@ -159,6 +202,7 @@ MemoryRoom memory_room() {
   consider(room_in_cgroup(), "the memory limit of the container (cgroup)", false);
   consider(room_below_limit(RLIMIT_AS, 0), "the limit on mapped memory (RLIMIT_AS, ulimit -v)", true);
   consider(room_below_limit(RLIMIT_DATA, 5), "the limit on data (RLIMIT_DATA, ulimit -d)", true);
+  consider(room_of_locked_memory(), "the limit on locked memory (RLIMIT_MEMLOCK, ulimit -l)", true);
   return room;
 }
 

@@ -67,6 +67,45 @@ def test_memory_limits():
             shutil.rmtree(scratch('t'))
 
 
+# All that it will ever map is locked, and little may be.
+LOCKED = r'''
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+int cuInit(unsigned); int cuDriverGetVersion(int*);
+int main(void) {
+  struct rlimit limit = {8 << 20, 8 << 20};
+  int version = 0;
+  unsigned long had = 0;
+  void* volatile first = malloc(1);  // the heap's first piece
+  free(first);
+  if (setrlimit(RLIMIT_MEMLOCK, &limit) || mlockall(MCL_FUTURE)) return 3;
+  if (cuInit(0) || cuDriverGetVersion(&version)) return 4;
+  while (mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) had += 65536;
+  printf("%lu\n", had);
+  return cuInit(0);
+}
+'''
+
+
+def test_a_limit_on_locked_memory():
+    without_capability = ['setpriv', '--bounding-set=-ipc_lock'] if os.geteuid() == 0 else []
+    if without_capability and not shutil.which('setpriv'):
+        skip('no setpriv')
+    hog()
+    command = [*without_capability, compiled('locked.c', LOCKED, scratch('libcuda.so.1'))]
+    env = {'LD_LIBRARY_PATH': scratch(), 'SIMGPU_TRUTH': None}
+    plain = untraced(command, env)
+    check(plain.returncode == 0 and int(plain.stdout) >= 7 << 20, 'without us', plain.returncode, plain.stdout, plain.stderr)
+    run = traced(command, env)
+    check_equal((run.returncode, run.stderr), (0, b''), 'its end')
+    check(int(plain.stdout) - int(run.stdout) <= (8 << 20) // 100, 'at most 1 % of the limit is ours', plain.stdout, run.stdout)
+    with open(os.path.join(run.output, 'untraced'), encoding='utf-8') as file:
+        said = file.read()
+    check(said.count('\n') == 1 and 'ulimit -l' in said and 'too little' in said, 'the reason', said)
+
+
 def test_no_limit_no_word():
     run = traced([program('drv_linked')])
     check('too little room' not in json.dumps(report(run)['coverage']['not_collected']), 'nothing was left out')

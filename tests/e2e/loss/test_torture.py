@@ -233,6 +233,34 @@ def test_soak():
     check(launches <= int(out) <= launches + said['coverage']['dropped'], 'launches are stored or counted', launches, int(out), said['coverage'])
 
 
+def test_one_processor_shared_with_hogs():
+    """Program, sidecar and eight hogs on one processor: the program waits for nobody, and what the sidecar has no time for is counted."""
+    core = {min(os.sched_getaffinity(0))}
+    calls = 2_000_000 if FULL else 200_000
+
+    def on_core():
+        os.sched_setaffinity(0, core)
+    hogs = [subprocess.Popen([sys.executable, '-c', 'while True: pass'], preexec_fn=on_core) for _ in range(8)]
+    try:
+        waited = {}
+        for name, env in (('plain', {'LD_PRELOAD': None}), ('traced', {'GPUTRACE_COLLECT': 'api', 'GPUTRACE_BUFFER': '256K'})):
+            process = start([program('drv_loop'), f'calls={calls}', 'threads=1', 'exit=3'], traced_environment({**QUIET, **env}), preexec_fn=on_core)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            out, err = process.communicate()
+            check_equal((process.returncode, out.split()[:2], err), (3, [b'calls', b'%d' % calls], b''), f'{name}: its end')
+            waited[name] = usage.ru_nvcsw
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    check(not wait_for_orphans(60), 'the sidecar ends')
+    check(waited['traced'] <= waited['plain'] + 40, 'times that the program gave up its processor: at its begin alone', waited)
+    said = report(scratch('trace'), 'overview')
+    launches = {row['metric']: row['value'] for row in said['sections']['overview']['rows']}['launches']
+    check_equal(launches + said['coverage']['dropped'], calls, 'each launch is stored or counted')
+
+
 def sidecar_under_strace(*inject):
     if not shutil.which('strace'):
         skip('strace is not installed')

@@ -1,6 +1,8 @@
 // Files cut at every byte, with every bit flipped, with chunks doubled, swapped, missing and zeroed: what is lost is
 // said, and nothing else.
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -38,6 +40,68 @@ void expect_honest(const TraceReader& trace, const std::map<u64, Bytes8>& expect
   for (const ThreadInfo& thread : trace.threads())
     ASSERT_EQ(thread.counters.seen, thread.counters.stored + dropped_sum(thread.counters));
   ASSERT_EQ(trace.conservation().seen, trace.conservation().stored + dropped_sum(trace.conservation()));
+}
+
+// A terabyte that nobody wrote, behind the chunks and between them: it is passed over, said, and no measure of what the file may cost.
+TEST(TraceDamage, HolesAreNotRead) {
+  TemporaryDirectory directory;
+  const std::string path = directory.file("whole"), sparse = directory.file("sparse");
+  const auto expected = expected_records(write_sample(path, 1, 6, false));
+  const Bytes8 whole = read_file(path);
+  const auto offsets = chunk_offsets(whole);
+  constexpr u64 kHole = 1ull << 40;
+  const u64 cut = offsets[offsets.size() - 2];
+  write_file(sparse, Bytes8(whole.begin(), whole.begin() + static_cast<i64>(cut)));
+  const int fd = ::open(sparse.c_str(), O_WRONLY);
+  ASSERT_GE(fd, 0);
+  const auto rest = static_cast<ssize_t>(whole.size() - cut);
+  const bool room = ::pwrite(fd, whole.data() + cut, static_cast<std::size_t>(rest), kHole) == rest &&
+                    ::ftruncate(fd, static_cast<off_t>(2 * kHole)) == 0;
+  ::close(fd);
+  if (!room) GTEST_SKIP() << "this file system takes no file of two terabytes";
+  auto opened = TraceReader::open(sparse);
+  ASSERT_TRUE(opened.ok());
+  const TraceReader& trace = opened.value();
+  EXPECT_EQ(trace.file_size(), 2 * kHole);
+  EXPECT_LE(trace.data_bytes(), whole.size() + (128u << 10));
+  ASSERT_EQ(trace.damage().size(), 2u);
+  EXPECT_EQ(trace.damage()[0].offset, cut);
+  EXPECT_EQ(trace.damage()[0].bytes, kHole - cut);
+  EXPECT_EQ(trace.damage()[0].reason, "zeros where a chunk should be");
+  EXPECT_EQ(trace.damage()[1].bytes, kHole - static_cast<u64>(rest));
+  EXPECT_EQ(read_everything(trace).records, expected) << "what is behind the hole is read";
+}
+
+// Chunks of 64 bytes that say that the 16 MiB behind them are theirs: nearly all of that are holes, in which the next ones lie.
+TEST(TraceDamage, PayloadsThatAreHolesAreBounded) {
+  TemporaryDirectory directory;
+  const std::string path = directory.file("whole"), sparse = directory.file("sparse");
+  write_sample(path, 1, 6, false);
+  const Bytes8 whole = read_file(path);
+  write_file(sparse, Bytes8(whole.begin(), whole.begin() + sizeof(FileHeader)));
+  const int fd = ::open(sparse.c_str(), O_WRONLY);
+  ASSERT_GE(fd, 0);
+  ChunkHeader header;
+  std::memcpy(&header, whole.data() + sizeof(FileHeader), sizeof header);
+  header.stored_size = kMaxChunkRaw - sizeof header;
+  const std::vector<u8> zeros(header.stored_size);
+  constexpr u64 kChunks = 64;
+  for (u64 i = 0; i < kChunks; ++i) {
+    header.sequence = i;
+    header.checksum = chunk_checksum(header, zeros.data());
+    header.header_check = chunk_header_check(header);
+    const off_t at = static_cast<off_t>(sizeof(FileHeader) + i * kMaxChunkRaw);
+    ASSERT_EQ(::pwrite(fd, &header, sizeof header, at), static_cast<ssize_t>(sizeof header));
+  }
+  ASSERT_EQ(::ftruncate(fd, static_cast<off_t>(sizeof(FileHeader) + kChunks * kMaxChunkRaw)), 0);
+  ::close(fd);
+  auto opened = TraceReader::open(sparse);
+  ASSERT_TRUE(opened.ok());
+  ASSERT_LE(opened.value().data_bytes(), 2u << 20);
+  EXPECT_LE(opened.value().chunks_read(), 6u);
+  bool said = false;
+  for (const Damage& damage : opened.value().damage()) said = said || damage.kind == DamageKind::TooMuch;
+  EXPECT_TRUE(said);
 }
 
 TEST(TraceDamage, CutAtEveryByte) {

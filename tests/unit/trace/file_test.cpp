@@ -230,5 +230,45 @@ TEST(TraceFile, FileSizeLimitOfTheProcessIsADiskThatIsFull) {
   EXPECT_EQ(opened.value().conservation().stored, stored);
 }
 
+// Many strings, of one piece and of several, in turn; none of them is lost or taken for another when the table grows.
+TEST(TextTable, KeepsEveryStringAsItGrows) {
+  TextTable table;
+  constexpr u64 kTexts = 20'000;
+  const auto add = [&](u64 id, std::string_view piece, u32 offset, u32 total) {
+    alignas(8) char bytes[256] = {};
+    Text text{};
+    text.header.type = static_cast<u16>(RecordType::Text);
+    text.header.size = static_cast<u16>(sizeof text + piece.size());
+    text.id = id, text.offset = offset, text.total = total;
+    std::memcpy(bytes, &text, sizeof text);
+    std::memcpy(bytes + sizeof text, piece.data(), piece.size());
+    table.add(*reinterpret_cast<const RecordHeader*>(bytes));
+  };
+  const auto name = [](u64 id) { return "string " + std::to_string(id * 7919); };
+  for (u64 id = 1; id <= kTexts; ++id) {
+    const std::string whole = name(id), half = whole.substr(0, id % 3 ? whole.size() : 5);
+    add(id << 32, half, 0, static_cast<u32>(whole.size()));
+    if (id % 500 == 0) {
+      EXPECT_EQ(table.find(id << 32), half);
+    }
+  }
+  for (u64 id = 3; id <= kTexts; id += 3) add(id << 32, name(id).substr(5), 5, static_cast<u32>(name(id).size()));
+  EXPECT_EQ(table.size(), kTexts);
+  for (u64 id = 1; id <= kTexts; ++id) {
+    ASSERT_EQ(table.find(id << 32), name(id));
+    ASSERT_TRUE(table.complete(id << 32));
+  }
+  EXPECT_EQ(table.find(1).data(), nullptr);
+  EXPECT_EQ(table.find(0).data(), nullptr);
+  EXPECT_FALSE(table.complete(0));
+  add(1, "", 0, 0);
+  EXPECT_NE(table.find(1).data(), nullptr) << "an empty string is one";
+  add(2, "late", 3, 7);
+  EXPECT_EQ(table.bad_pieces(), 1u) << "a piece before it is lost";
+  table.limit(table.size(), 1u << 30);
+  add(3, "one more", 0, 8);
+  EXPECT_EQ(table.refused(), 1u);
+}
+
 }  // namespace
 }  // namespace gputrace::test
