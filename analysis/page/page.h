@@ -21,7 +21,7 @@ struct PageParts {
   std::string_view version;            // of gputrace
   const EventBlock* events = nullptr;  // for the timeline; nullptr: the page has none
   bool served = false;                 // it may ask who serves it for more, and nobody else
-  std::string range;                   // of which part of the run the report is, in words; empty: all of it
+  std::string range = {};              // of which part of the run the report is, in words; empty: all of it
 };
 
 std::string render_page(const Report& report, const PageParts& parts);

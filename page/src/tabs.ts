@@ -1,4 +1,5 @@
-// The tabs of the page, made from the sections that the report has: a section that no tab names gets one of its own.
+// The tabs of the page, made from the sections that the report has: a section that no tab names gets one of its own. A tab without a row is
+// none: why there is nothing stands under Quality.
 import { report } from './report';
 
 export interface Tab {
@@ -31,7 +32,7 @@ export function makeTabs(withTimeline: boolean): Tab[] {
   const tabs: Tab[] = [];
   for (const tab of KNOWN) {
     const sections = tab.sections.filter(there);
-    if (sections.length > 0 || ALWAYS.has(tab.id)) tabs.push({ ...tab, sections });
+    if (sections.some((name) => report.sections[name]?.rows.length) || ALWAYS.has(tab.id)) tabs.push({ ...tab, sections });
     if (tab.id === 'overview' && withTimeline) tabs.push({ id: 'timeline', label: 'Timeline', sections: [] });
   }
   const placed = new Set(KNOWN.flatMap((tab) => tab.sections));
