@@ -19,6 +19,7 @@
 #include "analysis/facts/gain_facts.h"
 #include "analysis/facts/launch_loops.h"
 #include "analysis/facts/library_facts.h"
+#include "analysis/facts/memory_span.h"
 #include "analysis/facts/nvtx_facts.h"
 #include "analysis/facts/occupancy.h"
 #include "analysis/facts/sample_facts.h"
@@ -175,6 +176,7 @@ struct DeviceMemory {
   u64 certain_peak_bytes = 0, certain_live_bytes = 0;  // as in MemoryPool
   Nanos peak_at = 0;
   std::vector<PeakPart> at_peak;
+  MemorySpans spans;
   std::vector<MemorySample>
       samples;  // after each change; thinned to the largest of an interval once there are too many
   bool thinned = false;

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "analysis/facts/memory_span.h"
 #include "base/types.h"
 
 namespace gputrace {
@@ -44,6 +45,7 @@ struct FrameworkMemory {
   Nanos peak_at = 0;
   u64 driver_bytes_at_peak = 0;  // all that the process held of the device then, its reserved memory included
   std::vector<TensorPart> at_peak;
+  MemorySpans spans;
   std::vector<TensorSample>
       samples;  // after each change; thinned to the largest of an interval once there are too many
   bool thinned = false;

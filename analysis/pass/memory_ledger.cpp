@@ -29,12 +29,11 @@ u32 MemoryLedger::pool_for(i32 device, AllocKind kind, u64 pool) {
   return static_cast<u32>(facts_.pools.size() - 1);
 }
 
-DeviceMemory& MemoryLedger::device_memory(i32 device) {
-  for (DeviceMemory& memory : facts_.device_memory) {
-    if (memory.device == device) return memory;
-  }
-  facts_.device_memory.emplace_back().device = device;
-  return facts_.device_memory.back();
+MemoryLedger::OnDevice MemoryLedger::device_memory(i32 device) {
+  std::size_t at = 0;
+  while (at < facts_.device_memory.size() && facts_.device_memory[at].device != device) ++at;
+  if (at == facts_.device_memory.size()) facts_.device_memory.emplace_back().device = device;
+  return {facts_.device_memory[at], entry_at(pieces_, at)};
 }
 
 // Keeps every change until there are too many; then only the largest value of each pair of neighbours, again and again.
@@ -42,7 +41,7 @@ void MemoryLedger::sample(DeviceMemory& memory, Nanos at) {
   add_memory_sample(memory.samples, memory.thinned, {at, memory.live_bytes}, &MemorySample::bytes);
 }
 
-void MemoryLedger::count_in(Block& block, Nanos at) {
+void MemoryLedger::count_in(Block& block, u64 address, Nanos at) {
   block.id = ++next_id_;
   block.at = at;
   certain_.allocated(at, block.id, block.bytes, block.pool);
@@ -55,11 +54,13 @@ void MemoryLedger::count_in(Block& block, Nanos at) {
     pool.peak_at = at;
   }
   if (!on_device(block.kind)) return;
-  DeviceMemory& memory = device_memory(block.device);
+  const auto& [memory, pieces] = device_memory(block.device);
   memory.live_bytes += block.bytes;
+  pieces.allocated(block.id, {pool_name(block.kind), address, block.bytes, block.by.origin, at});
   if (memory.live_bytes > memory.peak_bytes) {
     memory.peak_bytes = memory.live_bytes;
     memory.peak_at = at;
+    pieces.reached();
     memory.at_peak.clear();
     for (const MemoryPool& part : facts_.pools) {
       if (part.device == block.device && on_device(part.kind) && part.live_count) {
@@ -77,7 +78,8 @@ void MemoryLedger::count_out(const Block& block, Nanos at, bool by_call) {
   pool.live_count -= std::min<u64>(pool.live_count, 1);
   pool.live_bytes -= std::min(pool.live_bytes, block.bytes);
   if (!on_device(block.kind)) return;
-  DeviceMemory& memory = device_memory(block.device);
+  const auto& [memory, pieces] = device_memory(block.device);
+  if (MemorySpan* const span = pieces.freed(block.id)) span->end = at;
   memory.live_bytes -= std::min(memory.live_bytes, block.bytes);
   sample(memory, at);
 }
@@ -102,7 +104,7 @@ void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos 
     }
   } else if (kind != AllocKind::Ipc) {
     block.pool = pool_for(device, kind, alloc.pool);
-    count_in(block, at);
+    count_in(block, has_address ? alloc.address : 0, at);
   }
   if (kind == AllocKind::VmmCreate) {
     physical_[alloc.address] = Physical{block, 0, false};
@@ -130,7 +132,7 @@ void MemoryLedger::allocated_by_graph(u64 address, u64 bytes, i32 device, u32 co
   block.context = context;
   block.device = device;
   block.pool = pool_for(device, AllocKind::Pool, kGraphPool);
-  count_in(block, at);
+  count_in(block, address, at);
   blocks_[address] = block;
 }
 
@@ -242,6 +244,8 @@ void MemoryLedger::finish() {
   std::stable_sort(facts_.live_memory.begin(), facts_.live_memory.end(),
                    [](const LiveMemory& a, const LiveMemory& b) { return a.bytes > b.bytes; });
   if (facts_.live_memory.size() > kMostRows) facts_.live_memory.resize(kMostRows);
+  for (std::size_t at = 0; at < pieces_.size(); ++at)
+    facts_.device_memory[at].spans = largest_spans(pieces_[at].at_peak());
   certain_.finish(facts_.pools, facts_.device_memory);
 }
 

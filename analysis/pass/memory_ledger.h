@@ -12,6 +12,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/pass/certain_memory.h"
+#include "analysis/pass/pieces_at_peak.h"
 
 namespace gputrace {
 
@@ -62,8 +63,12 @@ class MemoryLedger {
   static constexpr u64 kGraphPool = ~0ull;  // no CUmemoryPool
   u32 pool_for(i32 device, AllocKind kind, u64 pool);
   void make_room(u64 address, Nanos at);
-  DeviceMemory& device_memory(i32 device);
-  void count_in(Block& block, Nanos at);
+  struct OnDevice {
+    DeviceMemory& facts;
+    PiecesAtPeak<MemorySpan>& pieces;  // by Block::id
+  };
+  OnDevice device_memory(i32 device);
+  void count_in(Block& block, u64 address, Nanos at);
   void count_out(const Block& block, Nanos at, bool by_call);
   void sample(DeviceMemory& memory, Nanos at);
   void unmap(u64 address, u64 bytes, Nanos at);
@@ -72,9 +77,10 @@ class MemoryLedger {
   ProcessTrace& facts_;
   CertainMemory certain_;
   u64 next_id_ = 0;
-  std::map<u64, Block> blocks_;                 // by address
-  std::unordered_map<u64, Block> arrays_;       // by handle
-  std::unordered_map<u64, Physical> physical_;  // by handle
+  std::vector<PiecesAtPeak<MemorySpan>> pieces_;  // as facts_.device_memory
+  std::map<u64, Block> blocks_;                   // by address
+  std::unordered_map<u64, Block> arrays_;         // by handle
+  std::unordered_map<u64, Physical> physical_;    // by handle
 };
 
 }  // namespace gputrace

@@ -63,7 +63,6 @@ void TensorLedger::changed(const TensorMemory& value, u32 thread, u32 origin, Na
     }
     return;
   }
-  if (value.bytes < 0 && on.peak_is_new) keep_peak(on);
   memory.allocated = value.allocated;
   memory.reserved = value.reserved;
   if (value.bytes >= 0) {
@@ -71,22 +70,18 @@ void TensorLedger::changed(const TensorMemory& value, u32 thread, u32 origin, Na
     Thread& by = thread_of(thread);
     const u32 operation = operation_of(origin);
     if (by.operation != operation) by.operation = operation, by.pieces = 0;
-    on.live[value.address] = {.bytes = static_cast<u64>(value.bytes),
-                              .begin = at,
-                              .origin = origin,
-                              .thread = thread,
-                              .ended = by.ended,
-                              .before = by.pieces++};
+    on.pieces.allocated(value.address, {.address = value.address,
+                                        .bytes = static_cast<u64>(value.bytes),
+                                        .begin = at,
+                                        .origin = origin,
+                                        .thread = thread,
+                                        .ended = by.ended,
+                                        .before = by.pieces++});
   } else {
     ++memory.frees;
-    const auto piece = on.live.find(value.address);
-    if (piece != on.live.end()) {
-      if (piece->second.at_peak != kNotAtPeak) {
-        Piece& kept = on.peak[piece->second.at_peak];
-        kept.end = at;
-        kept.is_brief = thread_of(kept.thread).ended == kept.ended;
-      }
-      on.live.erase(piece);
+    if (Piece* const piece = on.pieces.freed(value.address)) {
+      piece->end = at;
+      piece->is_brief = thread_of(piece->thread).ended == piece->ended;
     }
   }
   if (memory.allocated > memory.peak_bytes) {
@@ -96,19 +91,9 @@ void TensorLedger::changed(const TensorMemory& value, u32 thread, u32 origin, Na
     for (const DeviceMemory& driver : facts_.device_memory) {
       if (driver.device == value.device) memory.driver_bytes_at_peak = driver.live_bytes;
     }
-    on.peak_is_new = true;
+    on.pieces.reached();
   }
   add_memory_sample(memory.samples, memory.thinned, {at, memory.allocated, memory.reserved}, &TensorSample::allocated);
-}
-
-// Only now that something is given back: a peak that grows piece by piece is kept once.
-void TensorLedger::keep_peak(Device& on) {
-  on.peak_is_new = false;
-  on.peak.clear();
-  for (auto& [address, piece] : on.live) {
-    piece.at_peak = static_cast<u32>(on.peak.size());
-    on.peak.push_back(piece);
-  }
 }
 
 u32 TensorLedger::operation_of(u32 origin) const {
@@ -157,11 +142,11 @@ void TensorLedger::finish() {
   // Two threads may step two optimizers.
   std::sort(steps_.begin(), steps_.end(), [](const Step& a, const Step& b) { return a.end < b.end; });
   for (auto& [ordinal, on] : devices_) {
-    if (on.peak_is_new) keep_peak(on);
     FrameworkMemory& memory = facts_.tensors[on.facts];
     std::map<std::pair<TensorKind, u32>, TensorPart> parts;
+    std::vector<MemorySpan> spans;
     u64 known = 0;
-    for (const Piece& piece : on.peak) {
+    for (const Piece& piece : on.pieces.at_peak()) {
       const TensorKind kind = kind_of(piece);
       TensorPart& part = parts[{kind, piece.origin}];
       part.kind = kind;
@@ -169,7 +154,10 @@ void TensorLedger::finish() {
       part.bytes += piece.bytes;
       ++part.count;
       known += piece.bytes;
+      spans.push_back({kTensorKinds[static_cast<std::size_t>(kind)], piece.address, piece.bytes, piece.origin,
+                       piece.begin, piece.end});
     }
+    memory.spans = largest_spans(std::move(spans));
     for (const auto& [key, part] : parts) memory.at_peak.push_back(part);
     // Allocated before the session began, or told by a record that was lost.
     if (known < memory.peak_bytes) memory.at_peak.push_back({TensorKind::Unknown, 0, memory.peak_bytes - known, 0});

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/pass/pieces_at_peak.h"
 #include "trace/record.h"
 
 namespace gputrace {
@@ -29,22 +30,18 @@ class TensorLedger {
   void finish();
 
  private:
-  static constexpr Nanos kAlive = INT64_MAX;
-  static constexpr u32 kNotAtPeak = 0xffffffffu;
+  static constexpr Nanos kAlive = kStillAllocated;
   struct Piece {
-    u64 bytes = 0;
+    u64 address = 0, bytes = 0;
     Nanos begin = 0, end = kAlive;
     u32 origin = 0, thread = 0;
     u32 ended = 0;          // outermost operations that the thread had ended when it was allocated
     bool is_brief = false;  // gone before the next one ended
     u32 before = 0;         // pieces that the same operation had been given
-    u32 at_peak = kNotAtPeak;
   };
   struct Device {
-    u32 facts = 0;                        // index in facts_.tensors
-    std::unordered_map<u64, Piece> live;  // by address
-    std::vector<Piece> peak;              // what lived at the peak
-    bool peak_is_new = false;             // reached, and nothing given back since: `peak` is not made yet
+    u32 facts = 0;               // index in facts_.tensors
+    PiecesAtPeak<Piece> pieces;  // by address
   };
   struct Thread {
     u32 ended = 0;                  // outermost operations that it has ended
@@ -59,7 +56,6 @@ class TensorLedger {
   };
 
   Device& device(i32 ordinal);
-  void keep_peak(Device& device);
   u32 operation_of(u32 origin) const;
   const Place& place_of(u32 origin);
   TensorKind kind_of(const Piece& piece);

@@ -29,6 +29,9 @@ export function bytes(value: number): string {
   return `${fourDigits(value)} ${units[unit]}`;
 }
 
+// Of marks on an axis, which are round.
+export const roundBytes = (value: number): string => bytes(value).replace(/\.(\d*[1-9])?0* /, (_, digits: string | undefined) => (digits ? `.${digits} ` : ' '));
+
 export function count(value: number): string {
   return Number.isInteger(value) ? value.toLocaleString('en-US') : value.toFixed(1);
 }

@@ -86,6 +86,7 @@ async function stay(): Promise<void> {
 
 function optionsOf(name: string): TableOptions {
   if (name === 'overview') return { rows: 100 };
+  if (name.endsWith('-timeline')) return { rows: 10 }; // the picture says more
   if (name === 'kernels') return { open: { label: 'More on', act: showKernel } };
   if (name !== 'idle' || !hasEvents() || info.origin_ns === null) return {};
   const lead = (row: Row): void => {

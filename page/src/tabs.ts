@@ -16,7 +16,7 @@ const KNOWN: readonly Tab[] = [
   { id: 'ops', label: 'Operations', sections: ['ops', 'nvtx'] },
   { id: 'sites', label: 'Source lines', sections: ['sites'] },
   { id: 'idle', label: 'Idle', sections: ['idle-causes', 'idle', 'sync', 'threads', 'waits'] },
-  { id: 'memory', label: 'Memory', sections: ['memory-timeline', 'memory', 'memory-peak', 'copies'] },
+  { id: 'memory', label: 'Memory', sections: ['memory-timeline', 'memory', 'memory-peak', 'memory-spans', 'copies'] },
   { id: 'tensor-cores', label: 'Tensor cores', sections: ['tensor-cores', 'tensor-core-misses'] },
   { id: 'libraries', label: 'Libraries', sections: ['libs', 'comm', 'ranks'] },
   { id: 'streams', label: 'Streams', sections: ['queue-timeline', 'streams', 'queue'] },

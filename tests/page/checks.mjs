@@ -54,7 +54,7 @@ const checks = {
           assert.ok(!seen.has(name), `${name} is in two tabs`);
           seen.set(name, tab);
           assert.equal(title, report.sections[name].title);
-          const most = name === 'overview' ? 100 : 50;
+          const most = name === 'overview' ? 100 : name.endsWith('-timeline') ? 10 : 50;
           assert.equal(rows, Math.max(1, Math.min(most, report.sections[name].rows.length)), `rows of ${name}`);
         }
       }
@@ -64,6 +64,51 @@ const checks = {
         assert.ok(['overview', 'quality'].includes(tab) || filled.some((name) => seen.get(name) === tab), `${tab} has something to show`);
       }
       assert.equal(await page.$('#plain'), null, 'the plain tables make room');
+    });
+  },
+
+  // Each box of the life spans is where its row says, in the colour of its kind: pixels of the picture, in both orders.
+  async spans(file) {
+    await withPage(file, async (page) => {
+      const report = await reportOf(page);
+      const { rows } = report.sections['memory-spans'];
+      const last = Math.max(...report.sections.run.rows.map((row) => row.end_ns));
+      const first = Math.min(...rows.map((row) => row.begin_ns));
+      await open(page, 'memory');
+      const picture = '#section-memory-spans .drawn canvas';
+      const legend = await page.$$eval('#section-memory-spans .legend li', (items) => items.map((item) => [item.textContent, getComputedStyle(item.querySelector('.swatch')).backgroundColor]));
+      for (const order of ['time', 'address']) {
+        await page.selectOption('#section-memory-spans select[aria-label="Order of the boxes"]', order);
+        await page.waitForSelector(picture);
+        await page.waitForTimeout(300);
+        const place = (row) => (order === 'time' ? row.begin_ns : Number(row.address));
+        const ordered = [...rows].sort((a, b) => place(a) - place(b));
+        const gap = order === 'time' ? 0 : 0.004 * rows.reduce((sum, row) => sum + row.bytes, 0);
+        const { width, height } = await page.$eval(picture, (canvas) => ({ width: canvas.clientWidth, height: canvas.clientHeight }));
+        const inner = { left: 84, width: width - 84 - 12, bottom: height - 62, height: height - 62 - 18 };
+        let low = 0;
+        const boxes = ordered.map((row, at) => {
+          const before = ordered[at - 1];
+          if (before && Number(row.address) > Number(before.address) + before.bytes) low += gap;
+          const box = { row, low };
+          low += row.bytes;
+          return box;
+        });
+        const large = boxes.filter(({ row }) => (inner.height * row.bytes) / low >= 8);
+        const places = large.map(({ row, low: from }) => [
+          3 + inner.left + (inner.width * ((row.begin_ns + (row.end_ns ?? last)) / 2 - first)) / (last - first),
+          inner.bottom - (inner.height * (from + row.bytes / 2)) / low,
+        ]);
+        const found = await page.$eval(picture, (canvas, at) => { // all of it read at once
+          const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+          const scale = canvas.width / canvas.clientWidth;
+          return at.map(([x, y]) => 4 * (Math.round(y * scale) * canvas.width + Math.round(x * scale))).map((start) => `rgb(${[...data.slice(start, start + 3)].join(', ')})`);
+        }, places);
+        const wanted = large.map(({ row }) => legend.find(([kind]) => kind === row.kind)[1]);
+        assert.deepEqual(found, wanted, `${order}: ${JSON.stringify(large)} at ${JSON.stringify(places)}`);
+        const looked = large.length;
+        assert.ok(looked >= 4, `${order}: ${looked} boxes were large enough to be looked at`);
+      }
     });
   },
 

@@ -10,7 +10,7 @@ export interface Slice {
   readonly idle?: boolean; // nothing was done: hatched
 }
 
-function swatch(color: string, idle = false): HTMLElement {
+export function swatch(color: string, idle = false): HTMLElement {
   const made = h('i', { class: idle ? 'swatch idle' : 'swatch', 'aria-hidden': 'true' });
   made.style.setProperty('--color', `var(${color})`);
   return made;

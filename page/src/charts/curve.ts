@@ -3,23 +3,27 @@ import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import * as colors from '../colors';
 import { themed } from '../dom';
-import { bytes } from '../format';
+import { bytes, heading, roundBytes } from '../format';
 import { info, numberAt, section as other, type Section } from '../report';
 import { instantWithin } from '../timeline/draw';
 import { whenShown } from './shown';
 
 const MOST_LINES = 8;
 
-export function curves(section: Section, value: string, by: readonly string[], words: (value: number) => string): HTMLElement | null {
+// `values`: columns, each with what it is called where there are several.
+export function curves(section: Section, values: readonly string[], by: readonly string[], words: (value: number) => string): HTMLElement | null {
   const lines = new Map<string, { at: number; value: number }[]>();
   for (const row of section.rows) {
     const at = numberAt(row, 'at_ns');
-    const amount = numberAt(row, value);
-    if (at === null || amount === null) continue;
-    const name = by.map((key) => `${key} ${String(row[key] ?? '?')}`).join(', ');
-    const line = lines.get(name) ?? [];
-    line.push({ at: (at - (info.origin_ns ?? 0)) / 1e9, value: amount });
-    lines.set(name, line);
+    const whose = by.map((key) => `${key} ${String(row[key] ?? '?')}`).join(', ');
+    for (const value of values) {
+      const amount = numberAt(row, value);
+      if (at === null || amount === null) continue;
+      const name = values.length > 1 ? `${heading(value)}, ${whose}` : whose;
+      const line = lines.get(name) ?? [];
+      line.push({ at: (at - (info.origin_ns ?? 0)) / 1e9, value: amount });
+      lines.set(name, line);
+    }
   }
   const ends = (other('run')?.rows ?? []).map((row) => numberAt(row, 'end_ns') ?? 0);
   const last = (Math.max(0, ...ends) - (info.origin_ns ?? 0)) / 1e9;
@@ -33,6 +37,7 @@ export function curves(section: Section, value: string, by: readonly string[], w
   let plot: uPlot | null = null;
   return whenShown(section.title, 210, (holder, width) => {
     plot?.destroy();
+    holder.classList.toggle('single', shown.length === 1); // what its only line is, the heading says
     plot = new uPlot(options(shown.map(([name]) => name), width, words), data, holder);
   });
 }
@@ -60,7 +65,7 @@ function options(names: readonly string[], width: number, words: (value: number)
     scales: { x: { time: false }, y: { range: (_, __, most) => [0, most * 1.08 || 1] } },
     cursor: { drag: { x: true, y: false } },
     legend: { live: true },
-    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => instantWithin(tick * 1e9, ((ticks[1] ?? 1) - (ticks[0] ?? 0)) * 1e9)) }, { ...axis, size: 84, ...(words === bytes ? { incrs: doublings } : {}), values: (_, ticks) => ticks.map((tick) => words(tick)) }],
+    axes: [{ ...axis, values: (_, ticks) => ticks.map((tick) => instantWithin(tick * 1e9, ((ticks[1] ?? 1) - (ticks[0] ?? 0)) * 1e9)) }, { ...axis, size: 84, ...(words === bytes ? { incrs: doublings } : {}), values: (_, ticks) => ticks.map((tick) => (words === bytes ? roundBytes(tick) : words(tick))) }],
     series: [
       { label: 'at', value: (_, at) => (at === null ? '' : `${at.toFixed(6)} s`) },
       ...names.map((label, at): uPlot.Series => ({

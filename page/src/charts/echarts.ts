@@ -1,16 +1,18 @@
 // The parts of ECharts that are used, and what they look like here. Its tooltips are drawn, not made of markup.
-import { BarChart, TreemapChart } from 'echarts/charts';
-import { DataZoomComponent, GridComponent, LegendComponent, TooltipComponent } from 'echarts/components';
+import { BarChart, CustomChart, TreemapChart } from 'echarts/charts';
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from 'echarts/components';
 import { type ComposeOption, type ECharts, init, use } from 'echarts/core';
-import type { BarSeriesOption, TreemapSeriesOption } from 'echarts/charts';
+import type { BarSeriesOption, CustomSeriesOption, TreemapSeriesOption } from 'echarts/charts';
 import type { DataZoomComponentOption, GridComponentOption, LegendComponentOption, TooltipComponentOption } from 'echarts/components';
 import { CanvasRenderer } from 'echarts/renderers';
 import { themed } from '../dom';
 import { whenShown } from './shown';
 
-use([BarChart, TreemapChart, DataZoomComponent, GridComponent, LegendComponent, TooltipComponent, CanvasRenderer]);
+use([BarChart, CustomChart, TreemapChart, DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, CanvasRenderer]);
 
-export type Option = ComposeOption<BarSeriesOption | TreemapSeriesOption | DataZoomComponentOption | GridComponentOption | LegendComponentOption | TooltipComponentOption>;
+export type Option = ComposeOption<BarSeriesOption | CustomSeriesOption | TreemapSeriesOption | DataZoomComponentOption | GridComponentOption | LegendComponentOption | TooltipComponentOption>;
+
+export type CustomItem = ReturnType<NonNullable<CustomSeriesOption['renderItem']>>;
 
 // `make` is asked again when the theme changes.
 export function chart(label: string, height: number, make: () => Option, clicked?: (index: number) => void): HTMLElement {

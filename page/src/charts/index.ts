@@ -5,6 +5,7 @@ import { type Row, type Section, numberAt, textAt } from '../report';
 import { rankedBars, stackedBar, type Slice } from './bars';
 import { curves } from './curve';
 import { flame } from './flame';
+import { spans } from './spans';
 import { steps } from './steps';
 import { treemap } from './treemap';
 
@@ -52,9 +53,10 @@ const CHARTS: { readonly [section: string]: Chart } = {
   categories: bars('category', 'total_ns', colors.ofCategory),
   'idle-causes': bars('cause', 'total_ns', colors.ofCause),
   'category-tree': treemap,
-  'memory-timeline': (section) => curves(section, 'allocated_bytes', ['device'], bytes),
-  'queue-timeline': (section) => curves(section, 'mean', ['device', 'stream'], count),
+  'memory-timeline': (section) => curves(section, section.rows.some((row) => numberAt(row, 'reserved_bytes')) ? ['reserved_bytes', 'allocated_bytes'] : ['allocated_bytes'], ['device'], bytes),
+  'queue-timeline': (section) => curves(section, ['mean'], ['device', 'stream'], count),
   'memory-peak': bars('kind', 'bytes', () => '--c-copy'),
+  'memory-spans': spans,
   ops: (section) => flame(section, 'path', 'device_self_ns'),
   steps,
   sites: bars('site', 'device_total_ns', (_, at) => colors.ofSeries(at)),

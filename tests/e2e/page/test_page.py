@@ -50,6 +50,23 @@ def test_tabs():
     browser('tabs', trained())
 
 
+def test_life_spans_of_memory():
+    pieces = r'''
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from driver import Driver
+d = Driver()
+held = []
+for size in (6, 2, 9, 4):
+    held.append(d.alloc(size << 20))
+    time.sleep(0.02)
+d('cuMemFree_v2', held[2])
+time.sleep(0.02)
+d('cuMemFree_v2', held[0])
+'''
+    browser('spans', page_of(traced([sys.executable, '-c', pieces, os.path.join(SOURCE, 'tests', 'e2e')], output=scratch('out')).output))
+
+
 def test_search_and_sort():
     browser('search_and_sort', trained())
 

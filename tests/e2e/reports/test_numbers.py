@@ -135,6 +135,16 @@ for address in held[1:]:
     check_equal([(row['peak_bytes'], row['live_at_end_bytes']) for row in memory], [(19 * mega + 3, mega)], 'peak and what was left')
     at_peak = rows(run, 'memory-peak')
     check_equal([(row['kind'], row['bytes'], row['count']) for row in at_peak], [('device', 19 * mega + 3, 5)], 'what was live at the peak')
+    spans = sorted(rows(run, 'memory-spans'), key=lambda row: row['begin_ns'])
+    check_equal([(row['kind'], row['bytes'], row['end_ns'] is None) for row in spans],
+                [('device', mega, True), ('device', 9 * mega, False), ('device', 3, False), ('device', 2 * mega, False), ('device', 7 * mega, False)], 'pieces at the peak')
+    truth = {line['address']: line for line in run.truth_of('alloc')}
+    frees = {line['address']: line for line in run.truth_of('free')}
+    for row in spans:
+        address = int(row['address'], 16)
+        check_equal(truth[address]['bytes'], row['bytes'], 'the address of the truth')
+        check(truth[address]['call_begin_ns'] <= row['begin_ns'], 'allocated in its call', row)
+        if row['end_ns'] is not None: check(abs(row['end_ns'] - frees[address]['call_begin_ns']) < 5_000_000, 'freed in its call', row)
     change = [row['at_ns'] for row in rows(run, 'memory-timeline')]
     check_equal(change, sorted(change), 'in time order')
     truth = run.truth_of('alloc', 'free')

@@ -146,6 +146,24 @@ def test_what_lived_at_the_peak():
     check_equal(gradient['site'], f'program.py:{line} give', 'line')
 
 
+def test_life_spans():
+    run, account = run_training()
+    spans = rows(run, 'memory-spans')
+    check_equal(sum(row['bytes'] for row in spans), account['peak'], 'together the peak')
+    kinds = {}
+    for row in rows(run, 'memory-peak'):
+        if row['count']: kinds[row['kind']] = kinds.get(row['kind'], 0) + row['count']
+    check_equal({kind: sum(row['kind'] == kind for row in spans) for kind in kinds}, kinds, 'the pieces of memory-peak, one by one')
+    peak_at = spans[0]['peak_at_ns']
+    check(all(row['begin_ns'] <= peak_at and (row['end_ns'] is None or row['end_ns'] > peak_at) for row in spans), 'all were there at the peak', spans)
+    ended = {row['kind'] for row in spans if row['end_ns'] is not None}
+    check_equal(ended, {'gradients', 'inputs', 'activations'}, 'what was given back before the end')
+    gradient = next(row for row in spans if row['kind'] == 'gradients')
+    check_equal((gradient['bytes'], gradient['op'], gradient['duration_ns']), (100 * 1024, 'aten::mm', gradient['end_ns'] - gradient['begin_ns']), 'a gradient')
+    check_equal(len({row['address'] for row in spans}), len(spans), 'each at an address of its own')
+    check_equal({int(row['address'], 16) % (1 << 20) for row in spans}, {0}, 'the addresses that the allocator told')
+
+
 def test_left_out():
     run, account = run_training(env={'GPUTRACE_COLLECT': '-ops'})
     check_equal(records(run, 'TensorMemory'), [], 'no record')

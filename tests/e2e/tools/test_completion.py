@@ -81,7 +81,7 @@ def check_shell(complete):
     check(set(VERBS) <= complete(''), 'all verbs', complete(''))
     check_equal(complete('report --format '), {'text', 'json', 'csv', 'html'}, 'formats')
     check_equal({word.split('=')[-1] for word in complete('report --format=j')}, {'json'}, 'a format behind =')
-    check_equal({word.split(',')[-1].split('=')[-1] for word in complete('report --section kernels,memory')}, {'memory', 'memory-timeline', 'memory-peak'}, 'a second section')
+    check_equal({word.split(',')[-1].split('=')[-1] for word in complete('report --section kernels,memory')}, {'memory', 'memory-timeline', 'memory-peak', 'memory-spans'}, 'a second section')
     check_equal(complete('run --capture pro'), {'profiler-api'}, 'of run')
     check('bash' in complete('run -- bas') or 'bash' in complete('run bas'), 'a command behind run', complete('run -- bas'))
     for verb in VERBS:

@@ -63,6 +63,7 @@ const std::map<std::string, std::set<std::string>> kInterface = {
       "fragmentation"}},
     {"memory-timeline", {"at_ns", "device", "allocated_bytes", "reserved_bytes"}},
     {"memory-peak", {"site", "op", "bytes", "requested_bytes", "count", "kind"}},
+    {"memory-spans", {"device", "kind", "site", "op", "address", "bytes", "begin_ns", "end_ns", "duration_ns"}},
     {"sync", {"call", "site", "count", "total_ns", "gpu_idle_ns"}},
     {"graphs",
      {"graph", "nodes", "kernel_nodes", "instantiations", "updates", "launches", "api_mean_ns", "device_total_ns"}},
