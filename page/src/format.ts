@@ -63,6 +63,9 @@ export function safe(text: string): string {
   });
 }
 
+// Sentences of the report, which write µs as a terminal can.
+export const prose = (text: string): string => safe(text).replace(/(\d) us\b/g, '$1 µs');
+
 function parts(value: Parts): string {
   return Object.entries(value)
     .map(([name, length]) => `${safe(name)} ${nanos(length)}`)

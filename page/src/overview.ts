@@ -2,7 +2,7 @@
 import * as colors from './colors';
 import { stackedBar, type Slice } from './charts/bars';
 import { h } from './dom';
-import { bytes, count, human, nanos, percent, safe } from './format';
+import { bytes, count, human, nanos, percent, prose, safe } from './format';
 import { type Finding, metric, numberAt, report, section, programOf, textAt } from './report';
 
 function fact(label: string, value: string | null, more: string | null = null): HTMLElement | null {
@@ -84,9 +84,9 @@ function card(finding: Finding, whole: number, linkTo: (section: string) => stri
   }
   return h('li', { class: `finding ${finding.severity}` },
     h('div', { class: 'what' },
-      h('p', {}, h('span', { class: 'severity' }, finding.severity), ' ', safe(finding.text)),
+      h('p', {}, h('span', { class: 'severity' }, finding.severity), ' ', prose(finding.text)),
       finding.site ? h('p', { class: 'site' }, 'at ', h('code', {}, safe(finding.site))) : null,
-      finding.fix ? h('p', { class: 'fix' }, h('strong', {}, 'Do: '), safe(finding.fix)) : null,
+      finding.fix ? h('p', { class: 'fix' }, h('strong', {}, 'Do: '), prose(finding.fix)) : null,
       h('div', { class: 'under' }, link ? h('a', { href: link }, `Look at ${finding.section}`) : null, evidence(finding))),
     worth);
 }
@@ -99,14 +99,14 @@ export function coverage(): HTMLElement {
   const good = is.complete && is.dropped === 0;
   const box = h('div', { class: good ? 'coverage' : 'coverage bad' },
     h('p', {}, h('strong', {}, good ? 'Complete' : 'Incomplete'), `: ${words.join(', ')}`));
-  for (const line of [...is.missing, ...is.remarks]) box.append(h('p', {}, safe(line)));
+  for (const line of [...is.missing, ...is.remarks]) box.append(h('p', {}, prose(line)));
   return box;
 }
 
 export function notCollected(): HTMLElement | null {
   const list = report.coverage.not_collected;
   if (list.length === 0) return null;
-  const items = list.map((one) => h('li', {}, h('strong', {}, safe(one.what)), ': ', safe(one.why)));
+  const items = list.map((one) => h('li', {}, h('strong', {}, safe(one.what)), ': ', prose(one.why)));
   return h('details', { class: 'absent' }, h('summary', {}, `Not collected: ${list.map((one) => safe(one.what)).join(', ')}`), h('ul', {}, ...items));
 }
 

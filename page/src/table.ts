@@ -1,7 +1,7 @@
 // A section's table: search, sort by any column, choice of columns, more rows on demand, a copy as CSV.
 // A heading is a button; the table says by aria-sort how it is ordered.
 import { announce, h, scroller } from './dom';
-import { brief, cell, count, heading, headings, isInstant, isText, safe, unitOf } from './format';
+import { brief, cell, count, heading, headings, isInstant, isText, prose, safe, unitOf } from './format';
 import type { Column, Hint, Row, Section, Value } from './report';
 import { info } from './report';
 
@@ -75,7 +75,7 @@ export class SectionTable {
     const caption = h('caption', { class: 'unseen' }, this.section.title);
     const table = h('table', {}, caption, h('thead', {}, this.head), this.body);
     this.element.append(tools, scroller(this.section.title, table), this.more);
-    for (const note of this.section.notes) this.element.append(h('p', { class: 'note' }, safe(note)));
+    for (const note of this.section.notes) this.element.append(h('p', { class: 'note' }, prose(note)));
   }
 
   private columnChoice(): HTMLElement {
