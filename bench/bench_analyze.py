@@ -1,6 +1,7 @@
 """From calls to a report: how fast the sidecar drains, how small the trace is, how long `gputrace report` takes and how much
 memory it needs: calls alone and with device records, at 10 M and 20 M records, and what DuckDB and SQLite take for a part of the questions.
 GT_LARGE=1: at 100 M records too (minutes, and 1 GB in the temporary folder)."""
+import glob
 import itertools
 import os
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from bench import Table, built, harness, scratch
+from bench import SOURCE, Table, built, harness, scratch
 
 CALLS = 20000  # in a batch that fits the ring
 LARGE = os.environ.get('GT_LARGE') == '1'
@@ -90,10 +91,12 @@ BUSY = ('select process, sum(greatest(0, finish - greatest(start, before))) from
 
 def compare_with_duckdb(table, name, output, answer, ours):
     """The three questions in DuckDB on two threads, from the same kernels in Parquet; the export is not counted."""
+    # Where tools/fetch_readers put it, for this Python.
+    sys.path += glob.glob(os.path.join(SOURCE, 'build', 'readers', 'python', 'lib', f'python3.{sys.version_info[1]}', 'site-packages'))
     try:
         import duckdb
     except ImportError:
-        return table.add(f'{name}: DuckDB', 'not measured: no such Python package here (pip install duckdb)')
+        return table.add(f'{name}: DuckDB', 'not measured: no such Python package here (tools/fetch_readers, or pip install duckdb)')
     base = duckdb.connect(config={'threads': 2})
     parquet = os.path.join(output, 'kernels.parquet')
     began = time.monotonic()
