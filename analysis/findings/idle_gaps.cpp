@@ -128,6 +128,12 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.fix.clear();
     return finding;
   }
+  if (2 * static_cast<double>(gain_of_compiling(process)) > idle) {  // recompilation has the fix
+    finding.severity = Severity::Hint;
+    finding.text += "; in most of it the program compiles";
+    finding.fix.clear();
+    return finding;
+  }
   const u64 between = device.between_launches.total_ns;
   const u64 launching = between + device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns;
   if (cause == IdleCause::Host && launching > most - between && launch_share(device) >= kLaunchBound) {

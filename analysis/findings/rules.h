@@ -45,6 +45,10 @@ inline constexpr double kLaunchBound = 0.03;  // XProf's gate for "kernel launch
 // more than all of the host's work costs. 0: not known. busy_processors.cpp
 u64 gain_of_processors(const ProcessTrace& process);
 
+// What a loop would gain that compiles nothing: the device's idle time meanwhile. 0: it compiles nothing, or in its first steps only.
+// recompilation.cpp
+u64 gain_of_compiling(const ProcessTrace& process);
+
 inline double wall_seconds(const LoadedRun& run) { return static_cast<double>(run.wall_end - run.wall_begin) / 1e9; }
 inline double per_second(u64 count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
 

@@ -203,6 +203,9 @@ class Screen {
   void what_remains(const std::vector<const Finding*>& findings) {
     const Value floor = metric_of(report_, "floor_ns").value, replayed = metric_of(report_, "replayed_ns").value;
     if (style_.head || is_null(floor) || is_null(replayed) || findings.front()->gain_ns == 0) return;
+    const double all = number_of(replayed).value_or(0) - number_of(floor).value_or(0);
+    if (static_cast<double>(findings.front()->gain_ns) > all)
+      return;  // told by something that the replay does not know
     std::string error;
     for (const Finding* finding : findings) {
       for (const auto& [key, value] : finding->evidence) {

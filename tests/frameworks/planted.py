@@ -60,6 +60,7 @@ CAUSES = {
     'small-batch': LAUNCHES,
     'wrong-dtype': {'fp32-matmul'},
     'busy-machine': {'busy-processors'},
+    'recompilation': {'recompilation'},
 }
 
 

@@ -22,6 +22,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'allocation-in-loop': PLANTED,
     'memory-growth': ('DeviceFindings.MemoryThatGrowsWithoutEnd', 'DeviceFindings.MemoryThatGrowsWithoutEnd'),
     'pageable-async-copies': PLANTED,
+    'recompilation': ('Samples.ALoopThatCompilesAgainAndAgain', 'Samples.WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone'),
     'launch-bound': PLANTED,
     'short-kernels': ('DeviceFindings.LaunchBoundAndShortKernels', PLANTED[1]),
     'needless-synchronization': PLANTED,

@@ -18,7 +18,7 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, default_collate  # noqa: E402
 
-steps = int(sys.argv[3]) if len(sys.argv) > 3 else 600 if cause == 'busy-machine' else 60
+steps = int(sys.argv[3]) if len(sys.argv) > 3 else {'busy-machine': 600, 'recompilation': 12}.get(cause, 60)
 WIDTH, BATCH = 256, 32
 if cause == 'small-batch' and planted:  # the same samples
     BATCH, steps = BATCH // 8, steps * 8
@@ -74,6 +74,10 @@ deep = [nn.LayerNorm(WIDTH) for _ in range(20 if cause == 'unfused-optimizer' el
 model = nn.Sequential(*deep, nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(),
                       nn.Linear(WIDTH, 16, bias=False)).cuda()
 parameters = list(model.parameters())
+forward = model
+if cause == 'recompilation':
+    torch._dynamo.config.recompile_limit = steps
+    forward = torch.compile(model, dynamic=False)
 optimizer = torch.optim.AdamW(parameters, foreach=not is_on('unfused-optimizer'))
 loss_of = nn.CrossEntropyLoss()
 large = torch.ones(16 << 20)
@@ -175,10 +179,12 @@ for step, (x, y) in enumerate(batches()):
     if step == WARM_UP:
         torch.cuda.synchronize()
         begin = time.perf_counter()
+    if is_on('recompilation'):
+        x, y = x[:BATCH - step], y[:BATCH - step]
     optimizer.zero_grad()
-    logits = model(x.cuda(non_blocking=True))  # small-batch wrong-dtype
+    logits = forward(x.cuda(non_blocking=True))  # small-batch wrong-dtype recompilation
     loss = loss_of(logits, y.cuda(non_blocking=True))
-    loss.backward()  # small-batch wrong-dtype
+    loss.backward()  # small-batch wrong-dtype recompilation
     optimizer.step()  # unfused-optimizer small-batch
     plant(step, loss, logits.detach())
 torch.cuda.synchronize()

@@ -1,6 +1,10 @@
 // Samples: which line the idle time of a device belongs to.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "analysis/findings/findings.h"
+#include "analysis/run/compiling.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/sites.h"
 #include "tests/unit/device_builder.h"
@@ -179,6 +183,73 @@ TEST(Samples, WhatMakesTheInput) {
   EXPECT_TRUE(found.ops[2].ahead);
   EXPECT_EQ(found.ops[2].samples, 2u);
   EXPECT_EQ(loader_processes(run.processes.front()), (std::map<i32, u64>{{4711, 4}}));
+}
+
+// A step a turn; samples at `at` ms of a turn in turns of 10 ms find the frame.
+LoadedRun compiled(Sampled& trace, const std::vector<std::pair<u32, Nanos>>& looks) {
+  for (const auto& [frame, at] : looks) trace.sample(frame, 20'000'000 + at * 1'000'000);
+  LoadedRun run;
+  run.processes.push_back(trace.of(9));
+  std::vector<Step>& steps = run.processes.front().steps.steps;
+  steps.clear();
+  for (u32 i = 0; i < 9; ++i) {
+    Step step;
+    step.begin = 20'000'000 + Nanos{i} * 10'000'000, step.end = step.begin + 10'000'000;
+    steps.push_back(step);
+  }
+  return run;
+}
+
+const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
+  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& each) { return each.id == id; });
+  return found == findings.end() ? nullptr : &*found;
+}
+
+// In six of nine steps, from 1 to 9 ms of each; whatever lies beneath the compiler's file counts as the outermost one.
+TEST(Samples, ALoopThatCompilesAgainAndAgain) {
+  Sampled trace;
+  trace.frame(kFirst + 3, kFirst, "_compile", "/x/site-packages/torch/_dynamo/convert_frame.py", 900);
+  trace.frame(kFirst + 4, kFirst + 3, "compile", "/x/site-packages/triton/compiler/compiler.py", 250);
+  std::vector<std::pair<u32, Nanos>> looks;
+  for (Nanos i = 0; i < 9; ++i) {
+    for (Nanos at = 1; at < 9; ++at)
+      if (i % 3) looks.emplace_back(at % 2 ? kFirst + 3 : kFirst + 4, i * 10 + at);
+    looks.emplace_back(kFirst, i * 10 + 9);
+  }
+  const LoadedRun run = compiled(trace, looks);
+  const Compiling compiling = compiling_of(run.processes.front());
+  EXPECT_EQ(compiling.samples, 48u);
+  EXPECT_EQ(compiling.ns, 48'000'000u);
+  EXPECT_EQ(compiling.steps, 6u);
+  EXPECT_EQ(compiling.of, 9u);
+  EXPECT_EQ(compiling.compiler, "torch.compile");
+  EXPECT_EQ(compiling.site, "train.py:8 main");
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "recompilation");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->gain_ns, 48'000'000u);
+  EXPECT_EQ(finding->site, "train.py:8 main");
+  EXPECT_EQ(finding->severity, Severity::Problem);
+  ASSERT_NE(find(findings, "idle-gaps"), nullptr);
+  EXPECT_EQ(find(findings, "idle-gaps")->severity, Severity::Hint);
+}
+
+// The first two steps compile, whatever it costs; all later ones run what was compiled, through a file of the same compiler.
+TEST(Samples, WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone) {
+  Sampled trace;
+  trace.frame(kFirst + 3, kFirst, "_compile", "/x/site-packages/torch/_dynamo/convert_frame.py", 900);
+  trace.frame(kFirst + 4, kFirst, "compile_wrapper", "/x/site-packages/torch/_dynamo/eval_frame.py", 800);
+  trace.frame(kFirst + 5, kFirst + 4, "CachingAutotuner.run",
+              "/x/site-packages/torch/_inductor/runtime/triton_heuristics.py", 1300);
+  std::vector<std::pair<u32, Nanos>> looks;
+  for (Nanos i = 0; i < 9; ++i)
+    for (Nanos at = 1; at < 9; ++at)
+      looks.emplace_back(i < 2 ? kFirst + 3 : at % 2 ? kFirst + 4 : kFirst + 5, i * 10 + at);
+  const LoadedRun run = compiled(trace, looks);
+  const Compiling compiling = compiling_of(run.processes.front());
+  EXPECT_EQ(compiling.steps, 2u);
+  EXPECT_EQ(compiling.samples, 16u);
+  EXPECT_EQ(find(find_findings(run), "recompilation"), nullptr);
 }
 
 // Numbers that no frame has, threads that are not there.

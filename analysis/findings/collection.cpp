@@ -1,5 +1,7 @@
-// Device collection that kept the program waiting when it began.
+// What is ours: device collection that kept the program waiting when it began, and options that were not understood.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "analysis/findings/rules.h"
 #include "analysis/words/human.h"
@@ -32,12 +34,29 @@ void find_slow_collection_start(const LoadedRun& run, Findings& found) {
                    {{"total_ns", number(longest)}}});
 }
 
+void find_option_warnings(const LoadedRun& run, Findings& found) {
+  std::vector<std::string> said;
+  for (const ProcessTrace& process : run.processes) {
+    for (const std::string& warning : process.warnings) {
+      if (std::find(said.begin(), said.end(), warning) != said.end()) continue;
+      said.push_back(warning);
+      found.push_back({"option", Severity::Warning, "quality-notes", warning, "", {}});
+    }
+  }
+}
+
+void find_collection(const LoadedRun& run, Findings& found) {
+  find_slow_collection_start(run, found);
+  find_option_warnings(run, found);
+}
+
 }  // namespace
 
-extern constexpr FindingRule slow_collection_start_rule = {
-    .findings = {{"slow-collection-start", "opening CUPTI and its first switching on kept the program waiting"}},
-    .needs = {Need::Calls},
-    .find = find_slow_collection_start,
+extern constexpr FindingRule collection_rule = {
+    .findings = {{"slow-collection-start", "opening CUPTI and its first switching on kept the program waiting"},
+                 {"option", "an option that was not understood; its default was used"}},
+    .needs = {},
+    .find = find_collection,
 };
 
 }  // namespace gputrace
