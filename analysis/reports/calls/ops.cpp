@@ -153,10 +153,9 @@ extern constexpr SectionReport ops_report = {
               "share = of all "
               "device time that was joined; idle = time that the device did nothing before them",
               "replayed_kernels = kernels that replays of CUDA graphs ran and that were captured in it or within it "
-              "(nodes x "
-              "replays); with GPUTRACE_GRAPHS=node their time is in device and self, else the time of a replay is "
-              "known as a "
-              "whole alone and belongs to the call that launches it",
+              "(nodes x replays)",
+              "the time of a replay is that of what was captured with GPUTRACE_GRAPHS=node, else it is known as a "
+              "whole and is the launching call's",
               "site = the program's line from which most of its device time was asked for; of backward operations that "
               "of the "
               "forward one",

@@ -88,11 +88,9 @@ extern constexpr SectionReport sites_report = {
          "calls = driver calls that launch, copy, set, wait, allocate or free; device = time of their operations on "
          "the device; idle = time that the device did nothing before an operation of that line began, but for what the "
          "program did between two calls: that goes to the lines at which samples found it",
-         "replayed_kernels = kernels that replays of CUDA graphs ran and that this line captured (nodes x replays); "
-         "with "
-         "GPUTRACE_GRAPHS=node their time is in device here, else the time of a replay is known as a whole alone and "
-         "belongs to "
-         "the line that launches it"},
+         "replayed_kernels = kernels that replays of CUDA graphs ran and that this line captured (nodes x replays)",
+         "the time of a replay is that of the lines that captured it with GPUTRACE_GRAPHS=node, else it is known as a "
+         "whole and is the launching line's"},
     .fill = fill_sites,
     .of_all_devices = true,
 };
