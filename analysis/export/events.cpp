@@ -75,8 +75,7 @@ class DeviceEvents : public Witness {
     slice.correlation = operation.correlation;
     if (call) slice.flow = flow_of(call->thread, call->begin), slice.origin = call->stack;
     slice.collective = operation.collective;
-    if (operation.queued) slice.queued = operation.queued + shift_;
-    if (operation.submitted) slice.submitted = operation.submitted + shift_;
+    if (operation.queued) slice.queued = operation.queued + shift_, slice.submitted = operation.submitted + shift_;
     ++slices_;
     sink_.ran(slice);
     if (slices_ % kTellEvery == 0) told_();

@@ -1,4 +1,5 @@
 // How often, and for how long, each kernel ran for calls of each origin: what an operation or a line had the device compute.
+//   · Executions alone, without times: of what replays of graphs ran, for the origin of the call that captured it.
 //   · One addition for each kernel that ran and whose call has a line or an operation; programs without either pay nothing.
 //   · Memory: 32 bytes a pair, at most kMost pairs; what further ones come to is not told.
 #pragma once
@@ -14,7 +15,7 @@ class KernelOrigins {
  public:
   static constexpr std::size_t kMost = 1u << 16;
 
-  void add(u32 kernel, u32 origin, u64 nanos) {
+  void add(u32 kernel, u32 origin, u64 nanos, u64 executions = 1) {
     if (slots_.empty()) slots_.resize(1024, kNone);
     std::size_t at = place_of(kernel, origin);
     if (slots_[at] == kNone) {
@@ -27,7 +28,7 @@ class KernelOrigins {
       pairs_.push_back({kernel, origin});
     }
     KernelOrigin& pair = pairs_[slots_[at]];
-    ++pair.executions;
+    pair.executions += executions;
     pair.device_ns += nanos;
   }
   std::vector<KernelOrigin> take() {

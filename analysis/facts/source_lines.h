@@ -118,7 +118,10 @@ struct SourceLines {
   std::vector<StackTotals> totals;          // by the number of their origin; may be shorter
   std::vector<StackDeviceTimes> times;      // likewise
   std::vector<KernelOrigin> kernels;        // of executions that were joined to a call with an origin
-  PausesBetween pauses;                     // by the numbers of their origins
+  // What replays of graphs ran, by the origin that captured it: nodes × replays. Without times: those that are known, because
+  // the nodes had device records, are in `kernels` and `times` under the same origin.
+  std::vector<KernelOrigin> replayed;
+  PausesBetween pauses;  // by the numbers of their origins
   std::vector<NativeObject> objects;
   std::vector<NativeLine> native;  // the native ones of `frames`
   u64 unnamed = 0;                 // of them: no function is known

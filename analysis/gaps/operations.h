@@ -16,7 +16,7 @@ inline bool is_reported(OperationKind kind) { return kind < OperationKind::HostF
 struct HostOperation {
   Nanos begin = 0, end = 0;    // of the call
   Nanos device_end = 0;        // largest end of its device operations; 0: none yet
-  u64 bytes = 0;               // copies and memsets
+  u64 bytes = 0;               // copies and memsets; of graphs the number of the version (GraphTable::Version)
   u32 target = kNone;          // index in ProcessTrace::kernels, copies or graphs
   u32 thread = kNone;          // index in TraceReader::threads()
   u32 stream = kNone;          // dense number of the host's stream
@@ -51,7 +51,10 @@ struct DeviceOperation {
   OperationKind kind = OperationKind::Kernel;
   bool collective = false;
   u16 reserved = 0;
+  // Others: `submitted` is CUPTI's graph node id.
   Nanos queued = 0, submitted = 0;  // kernels: the latency stamps; 0: not told
+
+  u64 node() const { return kind == OperationKind::Kernel ? detail : static_cast<u64>(submitted); }
 };
 
 static_assert(sizeof(DeviceOperation) == 64);

@@ -10,6 +10,8 @@ namespace gputrace {
 void KernelCallers::add(const KernelCallers& other) {
   for (const auto& [name, nanos] : other.operations) operations[name] += nanos;
   for (const auto& [name, nanos] : other.sites) sites[name] += nanos;
+  for (const auto& [name, executions] : other.replayed_operations) replayed_operations[name] += executions;
+  for (const auto& [name, executions] : other.replayed_sites) replayed_sites[name] += executions;
 }
 
 std::string KernelCallers::most(const std::map<std::string, u64>& by_name) {
@@ -25,6 +27,12 @@ std::vector<KernelCallers> kernel_callers(const ProcessTrace& process, const Fil
     const std::string site = site_of_origin(process.lines, pair.origin, names);
     if (!operation.empty()) callers[pair.kernel].operations[operation] += pair.device_ns;
     if (!site.empty()) callers[pair.kernel].sites[site] += pair.device_ns;
+  }
+  for (const KernelOrigin& pair : process.lines.replayed) {
+    const std::string operation = operation_of_origin(process.lines, pair.origin);
+    const std::string site = site_of_origin(process.lines, pair.origin, names);
+    if (!operation.empty()) callers[pair.kernel].replayed_operations[operation] += pair.executions;
+    if (!site.empty()) callers[pair.kernel].replayed_sites[site] += pair.executions;
   }
   return callers;
 }

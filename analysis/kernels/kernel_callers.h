@@ -11,14 +11,16 @@
 
 namespace gputrace {
 
-// Device time by operation and by line; what came from neither is in none.
+// Device time by operation and by line; what came from neither is in none. `replayed_…`: executions by replays of graphs, by what
+// captured them.
 struct KernelCallers {
   std::map<std::string, u64> operations, sites;
+  std::map<std::string, u64> replayed_operations, replayed_sites;
 
   void add(const KernelCallers& other);
-  // The one with most; empty: none is known.
-  std::string operation() const { return most(operations); }
-  std::string site() const { return most(sites); }
+  // The one with most time; where no time is known by any, the one that captured most replays. Empty: none is known.
+  std::string operation() const { return most(operations.empty() ? replayed_operations : operations); }
+  std::string site() const { return most(sites.empty() ? replayed_sites : sites); }
   static std::string most(const std::map<std::string, u64>& by_name);
 };
 

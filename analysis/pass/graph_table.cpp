@@ -16,6 +16,10 @@ u32 GraphTable::graph_for(u64 graph) {
 
 void GraphTable::begin_version(const GraphInstantiate& record) {
   Exec& exec = execs_[record.exec];
+  exec.source = record.graph;
+  const auto source = by_graph_.find(record.graph);
+  exec.version.number = ++versions_;
+  exec.version.own_nodes = !(record.flags & kUpdate) || (source != by_graph_.end() && source->second == exec.graph);
   const bool update = record.flags & kUpdate;
   // An update keeps the graph that the executable one was made from; a new instantiation replaces what had the handle
   // before.
@@ -52,8 +56,14 @@ void GraphTable::put_node(const GraphNode& record, u32 function) {
     if (graph.largest == kNone || threads > graph.largest_threads)
       graph.largest = function, graph.largest_threads = threads;
   }
+  const auto from = captured_.find(exec.source);
+  if (from != captured_.end()) {
+    const auto at = from->second.origins.find(record.node);
+    if (at != from->second.origins.end()) node.origin = at->second;
+  }
   const auto known = exec.by_handle.find(record.node);
   if ((record.flags & kSetOnExec) && known != exec.by_handle.end()) {
+    node.origin = exec.nodes[known->second].origin;  // its graph may be gone
     exec.nodes[known->second] = node;
     return;
   }
@@ -78,11 +88,24 @@ u32 GraphTable::launched(u64 handle, u32 context, bool counted, u64 call_ns) {
   return exec.graph;
 }
 
-u32 GraphTable::function_of(u64 handle, u64 node) const {
+GraphTable::NodeOf GraphTable::node_of(u64 handle, u64 node) const {
   const auto exec = execs_.find(handle);
-  if (exec == execs_.end()) return kNone;
+  if (exec == execs_.end()) return {};
   const auto known = exec->second.by_handle.find(node);
-  return known == exec->second.by_handle.end() ? kNone : exec->second.nodes[known->second].shape.function;
+  if (known == exec->second.by_handle.end()) return {};
+  const Node& is = exec->second.nodes[known->second];
+  return {is.shape.function, is.origin};
+}
+
+void GraphTable::captured(const CapturedNode& record, u32 origin) {
+  if (captured_nodes_ == kMostCaptured) return;
+  Captured& graph = captured_[record.graph];
+  if (graph.capture != record.capture) {
+    captured_nodes_ -= graph.origins.size();
+    graph.origins.clear();
+  }
+  graph.capture = record.capture;
+  captured_nodes_ += graph.origins.emplace(record.node, origin).second;
 }
 
 }  // namespace gputrace

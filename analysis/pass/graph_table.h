@@ -18,6 +18,7 @@ class GraphTable {
     u64 bytes = 0;
     u64 address = 0;  // memory nodes
     i32 device = -1;  // nodes that allocate
+    u32 origin = 0;   // number of the CallOrigin from which it was captured; 0: not known
     u8 copy_kind = 0;
     bool disabled = false;
   };
@@ -54,9 +55,31 @@ class GraphTable {
       if (!known->second.nodes[node].disabled) visit(known->second.nodes[node]);
     }
   }
-  // The function of a kernel node; kNone: not known.
-  u32 function_of(u64 exec, u64 node) const;
-  void graph_gone(u64 graph) { by_graph_.erase(graph); }
+  // The newest version of an executable graph: instantiations and updates are numbered through, from 1. 0: the graph is not known.
+  // `own_nodes`: they are those of which instantiation made clones; not so after an update from another graph.
+  struct Version {
+    u32 number = 0;
+    bool own_nodes = true;
+  };
+  Version version_of(u64 exec) const {
+    const auto known = execs_.find(exec);
+    return known == execs_.end() ? Version{} : known->second.version;
+  }
+  // kNone or 0 where something is not known.
+  struct NodeOf {
+    u32 function = kNone;  // of a kernel node
+    u32 origin = 0;        // from which it was captured
+  };
+  NodeOf node_of(u64 exec, u64 node) const;
+  // A call made from there added a node to a graph, or named the one before it: the first one holds.
+  void captured(const CapturedNode& record, u32 origin);
+  void graph_gone(u64 graph) {
+    by_graph_.erase(graph);
+    const auto nodes = captured_.find(graph);
+    if (nodes == captured_.end()) return;
+    captured_nodes_ -= nodes->second.origins.size();
+    captured_.erase(nodes);
+  }
   template <typename Replayed>
   void exec_gone(u64 exec, Replayed&& replayed) {
     settle(exec, replayed);
@@ -70,6 +93,8 @@ class GraphTable {
  private:
   struct Exec {
     u32 graph = kNone;
+    u64 source = 0;  // graph that this version was made from
+    Version version;
     std::vector<Node> nodes;
     std::unordered_map<u64, u32> by_handle;
     std::vector<u32> memory_nodes;         // in `nodes`
@@ -94,9 +119,20 @@ class GraphTable {
   void put_node(const GraphNode& record, u32 function);
   u32 graph_for(u64 graph);
 
+  // From where nodes of graphs that still exist were captured. A capture that failed takes its graph along without a word, so
+  // a new one of a graph of that name begins anew.
+  struct Captured {
+    u64 capture = 0;
+    std::unordered_map<u64, u32> origins;  // by node
+  };
+  static constexpr std::size_t kMostCaptured = 1u << 20;
+
   std::vector<Graph>& graphs_;
   std::unordered_map<u64, u32> by_graph_;
   std::unordered_map<u64, Exec> execs_;
+  std::unordered_map<u64, Captured> captured_;  // by graph
+  std::size_t captured_nodes_ = 0;
+  u32 versions_ = 0;
 };
 
 }  // namespace gputrace

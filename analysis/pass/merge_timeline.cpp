@@ -59,12 +59,13 @@ void renumber_functions(const std::vector<TimelineFunction>& functions, ProcessT
   }
 }
 
-void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts& loops) {
+void renumber_kernels(const std::vector<TimelineKernel>& kernels, ProcessTrace& facts) {
   std::vector<u32> places(kernels.size(), kNone);
   for (u32 place = 0; place < kernels.size(); ++place) {
     if (kernels[place].pass_number != kNone) places[kernels[place].pass_number] = place;
   }
-  for (LaunchSequence& sequence : loops.sequences) {
+  for (KernelOrigin& pair : facts.lines.replayed) pair.kernel = places[pair.kernel];
+  for (LaunchSequence& sequence : facts.loops.sequences) {
     sequence.first = places[sequence.first];
     sequence.last = places[sequence.last];
   }
@@ -73,7 +74,7 @@ void renumber_loops(const std::vector<TimelineKernel>& kernels, LaunchLoopFacts&
 }  // namespace
 
 void merge_timeline(TimelineFacts&& device, ProcessTrace& facts) {
-  renumber_loops(device.kernels, facts.loops);
+  renumber_kernels(device.kernels, facts);
   renumber_functions(device.functions, facts);
   merge(facts.functions, device.functions, add_function);
   merge(facts.contexts, device.contexts,

@@ -232,6 +232,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     return timeline_.device_stream(value, context_index(value.context_handle));
   }
   if (type == RecordType::Stack) return on_stack(decode<Stack>(record), threads_[thread]);
+  if (type == RecordType::CapturedNode) return graphs_.captured(decode<CapturedNode>(record), threads_[thread].stack);
   if (type == RecordType::Operation) return on_operation(decode<Operation>(record), thread);
   if (type == RecordType::Nvtx) return on_nvtx(decode<Nvtx>(record), thread);
   if (type == RecordType::TensorMemory) {
@@ -361,6 +362,7 @@ void ProcessBuilder::name_callers() {
 
 void ProcessBuilder::finish() {
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
+  facts_.lines.replayed = replayed_.take();
   facts_.loops = loops_.finish();
   tensors_.finish();
   find_losses();

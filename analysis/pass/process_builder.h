@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analysis/facts/facts.h"
+#include "analysis/facts/kernel_origins.h"
 #include "analysis/facts/launch_loops.h"
 #include "analysis/pass/call_nesting.h"
 #include "analysis/pass/function_table.h"
@@ -139,6 +140,7 @@ class ProcessBuilder {
   TickClock clock_;
   FunctionTable functions_;
   GraphTable graphs_;
+  KernelOrigins replayed_;
   MemoryLedger ledger_;
   TensorLedger tensors_;
   HostSamples samples_;

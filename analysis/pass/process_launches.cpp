@@ -127,6 +127,7 @@ void ProcessBuilder::on_graph_launch(const Moment& at) {
   HostOperation operation = operation_of(at, OperationKind::Graph);
   const u32 context = cached_context_index(value.context);
   operation.target = graphs_.launched(value.exec, context, at.counted, at.duration());
+  operation.bytes = graphs_.version_of(value.exec).number;
   if (at.counted) log(at, LoopKind::Graph, operation.target);
   Graph& graph = facts_.graphs[operation.target];
   const i32 device = device_of(context_of(value.stream, value.context));

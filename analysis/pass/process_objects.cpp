@@ -201,14 +201,16 @@ void ProcessBuilder::on_object(const Moment& at) {
 void ProcessBuilder::on_instantiate(const GraphInstantiate& value) {
   if (value.header.result != 0) return;
   graphs_.instantiated(value, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
-  timeline_.graph_is_new(value.exec);
+  const GraphTable::Version version = graphs_.version_of(value.exec);
+  timeline_.graph_is_new(value.exec, version.number, version.own_nodes);
 }
 
 void ProcessBuilder::on_graph_node(const GraphNode& value) {
   const u32 function = value.kind == GraphTable::kKernelNode ? functions_.find(value.function) : kNone;
   graphs_.node(value, function, [this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   if (value.header.result != 0) return;
-  timeline_.node_is(value.exec, value.node, graphs_.function_of(value.exec, value.node));
+  const GraphTable::NodeOf node = graphs_.node_of(value.exec, value.node);
+  timeline_.node_is(graphs_.version_of(value.exec).number, value.node, node.function, node.origin);
 }
 
 void ProcessBuilder::on_module(const Moment& at) {

@@ -46,6 +46,7 @@ void ProcessBuilder::replayed(const GraphTable::Node& node, u32 context, u64 tim
     KernelShape shape = node.shape;
     shape.context = context;
     kernel(shape).in_graphs += times;
+    if (node.origin != 0) replayed_.add(last_kernel_, node.origin, 0, times);
     return;
   }
   if (node.kind != GraphTable::kCopyNode && node.kind != GraphTable::kMemsetNode) return;

@@ -67,7 +67,7 @@ void move_to_sampled(const ProcessTrace& process, u32 origin, const FileNames& n
 }
 
 bool is_empty(const SiteSum& sum) {
-  return sum.totals.calls == 0 && sum.times.device_ns == 0 && sum.times.idle_ns == 0;
+  return sum.totals.calls == 0 && sum.times.device_ns == 0 && sum.times.idle_ns == 0 && sum.replayed_kernels == 0;
 }
 
 }  // namespace
@@ -121,6 +121,13 @@ std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& na
 std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names) {
   if (origin >= lines.origins.size()) return "";
   return site_name(lines.frames, own_frame(lines.frames, lines.origins[origin].frame), names);
+}
+
+bool replays_graphs(const LoadedRun& run) {
+  return std::any_of(run.processes.begin(), run.processes.end(), [](const ProcessTrace& process) {
+    return std::any_of(process.graphs.begin(), process.graphs.end(),
+                       [](const Graph& graph) { return graph.launches && !graph.unreadable; });
+  });
 }
 
 std::string operation_of_origin(const SourceLines& lines, u32 origin) {
@@ -194,6 +201,11 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
       own.native = frame < lines.frames.size() && lines.frames[frame].native;
       add(own, lines, number);
       move_to_sampled(process, number, names, own, sums);
+    }
+    for (const KernelOrigin& pair : lines.replayed) {
+      if (pair.origin >= lines.origins.size()) continue;
+      const u32 frame = own_frame(lines.frames, lines.origins[pair.origin].frame);
+      sums[site_name(lines.frames, frame, names)].replayed_kernels += pair.executions;
     }
   }
   std::vector<SiteSum> sites;

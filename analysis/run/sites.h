@@ -43,6 +43,9 @@ std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& na
 // The same of the frame that stands for an origin's stack.
 std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names);
 
+// Whether graphs were replayed whose nodes are known: what they ran then belongs to what captured it.
+bool replays_graphs(const LoadedRun& run);
+
 // The innermost operation of a framework that was under way; empty: none is known.
 std::string operation_of_origin(const SourceLines& lines, u32 origin);
 
@@ -84,6 +87,7 @@ struct SiteSum {
   bool native = false;
   StackTotals totals;
   StackDeviceTimes times;
+  u64 replayed_kernels = 0;  // run by replays of graphs, captured from here
 };
 std::vector<SiteSum> sites_of(const LoadedRun& run);
 

@@ -159,6 +159,7 @@ template <typename Record>
 void Intake::on_transfer(const Record& record, OperationKind kind) {
   DeviceOperation& made = put(record, kind);
   made.detail = record.bytes;
+  made.submitted = static_cast<Nanos>(record.graph_node);
   made.shape = shapes_.of(record);
 }
 
@@ -338,7 +339,7 @@ bool Intake::convert(DeviceOperation& operation, Nanos handled) {
   if (sane) {
     operation.start = clock_.nanos(start, handled);
     operation.end = operation.start + clock_.length(start, finish);
-    convert_stamps(clock_, start, operation);
+    if (operation.kind == OperationKind::Kernel) convert_stamps(clock_, start, operation);
     if (!clock_.known()) return true;
     if (clock_.sure_here() && operation.end <= handled + kMargin && operation.start >= handled - kLongest) return true;
   }

@@ -52,52 +52,79 @@ void Targets::context_came(i32 device) {
   facts_.contexts.push_back({device, pass_number});
 }
 
-void Targets::graph_is_gone(u64 exec) {
-  const auto known = graphs_.find(exec);
-  if (known == graphs_.end()) return;
-  known->second.gone = true;
-  gone_.push_back(exec);
-  if (gone_.size() <= kMostGone) return;
-  const auto oldest = graphs_.find(gone_.front());
-  if (oldest != graphs_.end() && oldest->second.gone) graphs_.erase(oldest);
-  gone_.pop_front();
+void Targets::graph_is_new(u64 exec, u32 version, bool own_nodes) {
+  graph_is_gone(exec);
+  newest_[exec] = version;
+  graphs_[version].own_nodes = own_nodes;
 }
 
-void Targets::node_is(u64 exec, u64 node, u32 function) {
-  Graph& graph = graphs_[exec];
-  const u32 place = function == kNone ? kNone : functions_[function];
-  const auto [known, added] = graph.functions.try_emplace(node, place);
-  if (!added && known->second == place) return;
-  known->second = place;
+void Targets::graph_is_gone(u64 exec) {
+  const auto known = newest_.find(exec);
+  const auto graph = known == newest_.end() ? graphs_.end() : graphs_.find(known->second);
+  if (graph == graphs_.end() || graph->second.gone) return;
+  graph->second.gone = true;
+  gone_.push_back({exec, known->second});
+  if (gone_.size() <= kMostGone) return;
+  const Gone oldest = gone_.front();
+  gone_.pop_front();
+  graphs_.erase(oldest.version);
+  const auto named = newest_.find(oldest.exec);
+  if (named != newest_.end() && named->second == oldest.version) newest_.erase(named);
+}
+
+Targets::Graph* Targets::graph_of(const NodeNames& names) {
+  u64 version = names.version;
+  if (version == 0) {
+    const auto newest = names.exec ? newest_.find(names.exec) : newest_.end();
+    if (newest == newest_.end()) return nullptr;
+    version = newest->second;
+  }
+  const auto graph = graphs_.find(version);
+  return graph == graphs_.end() ? nullptr : &graph->second;
+}
+
+void Targets::node_is(u32 version, u64 node, u32 function, u32 origin) {
+  const auto of = graphs_.find(version);
+  if (of == graphs_.end()) return;
+  Graph& graph = of->second;
+  const NodeIs is{function == kNone ? kNone : functions_[function], origin};
+  const auto [known, added] = graph.nodes.try_emplace(node, is);
+  if (!added && known->second.function == is.function && known->second.origin == is.origin) return;
+  known->second = is;
   graph.by_symbol.clear();
 }
 
-// kNone: the graph has none of that name; kSeveral: it has more than one. One that nobody named yet may be any.
-u32 Targets::function_called(Graph& graph, std::string_view symbol) const {
+// What all nodes of functions of that name have in common. Function kNone: the graph has none; kSeveral: they are of more than one.
+// One that nobody named yet may be any.
+Targets::NodeIs Targets::nodes_called(Graph& graph, std::string_view symbol) const {
   if (graph.named != named_) graph.by_symbol.clear(), graph.named = named_;
-  const auto [known, added] = graph.by_symbol.try_emplace(symbol, kNone);
-  if (!added) return known->second;
-  for (const auto& [node, function] : graph.functions) {
-    if (function == kNone) continue;
-    const std::string_view name = facts_.functions[function].symbol;
+  const auto [known, added] = graph.by_symbol.try_emplace(symbol, NodeIs{});
+  NodeIs& all = known->second;
+  if (!added) return all;
+  for (const auto& [node, is] : graph.nodes) {
+    if (is.function == kNone) continue;
+    const std::string_view name = facts_.functions[is.function].symbol;
     if (!name.empty() && name != symbol) continue;
-    if (known->second != kNone && known->second != function) return known->second = kSeveral;
-    known->second = function;
+    if (all.function == kNone)
+      all = is;
+    else if (all.function != is.function)
+      all.function = kSeveral;
+    if (all.origin != is.origin) all.origin = 0;
   }
-  return known->second;
+  return all;
 }
 
-// kNone: the graph is not known, or has no such node.
-u32 Targets::function_in_graph(const DeviceShape& shape, const NodeNames& names) {
-  const auto graph = names.exec ? graphs_.find(names.exec) : graphs_.end();
-  if (graph == graphs_.end()) return kNone;
-  const auto told = graph->second.functions.find(names.node);
-  if (told != graph->second.functions.end() && told->second != kNone) {
+// Function kNone: the graph is not known, or has no such node.
+Targets::NodeIs Targets::in_graph(const DeviceShape& shape, const NodeNames& names) {
+  Graph* const graph = graph_of(names);
+  if (!graph) return {};
+  const NodeIs* const told = graph->told(names.node);
+  if (told && told->function != kNone) {
     // A node may have been given another function since.
-    const std::string_view symbol = facts_.functions[told->second].symbol;
-    if (symbol.empty() || symbol == shape.symbol) return told->second;
+    const std::string_view symbol = facts_.functions[told->function].symbol;
+    if (symbol.empty() || symbol == shape.symbol) return *told;
   }
-  return function_called(graph->second, shape.symbol);
+  return nodes_called(*graph, shape.symbol);
 }
 
 // Stands for all that have this name and may be one of several.
@@ -112,7 +139,7 @@ u32 Targets::unjoined_function(std::string_view symbol) {
 
 // By the node, else by the symbol: the newest of that name. One that nobody named yet is made.
 u32 Targets::function_of(const DeviceShape& shape, const NodeNames& names) {
-  const u32 known = function_in_graph(shape, names);
+  const u32 known = in_graph(shape, names).function;
   if (known == kSeveral) return unjoined_function(shape.symbol);
   if (known != kNone) {
     learn_symbol(known, shape.symbol);
@@ -153,6 +180,13 @@ u32 Targets::kernel_of(const DeviceShape& shape, u32 context, const NodeNames& n
   const u32 place = kernel_at(known);
   facts_.kernels[place].unjoined = unjoined;
   return place;
+}
+
+u32 Targets::origin_of(const DeviceShape& shape, const NodeNames& names) {
+  if (!shape.symbol.empty()) return in_graph(shape, names).origin;
+  const Graph* const graph = graph_of(names);
+  const NodeIs* const told = graph ? graph->told(names.node) : nullptr;
+  return told ? told->origin : 0;
 }
 
 u32 Targets::copies_at(const CopyKey& key) {

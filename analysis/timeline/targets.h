@@ -26,11 +26,13 @@ class Targets {
   void copies_came(const CopyKey& key);
   void context_came(i32 device);
   void context_is_on(u32 context, i32 device) { facts_.contexts[contexts_[context]].device = device; }
-  void graph_is_new(u64 exec) { graphs_.erase(exec); }
-  // Its replays may be told later: the last ones that went are kept.
+  // A version of an executable graph, as GraphTable numbers them. `own_nodes` false: an update from another graph; its nodes are
+  // not those whose clones CUPTI names, though a handle may be the same.
+  void graph_is_new(u64 exec, u32 version, bool own_nodes);
+  // Replays of a version may be told after it went: the last ones that went are kept.
   void graph_is_gone(u64 exec);
-  // `function` kNone: no kernel node, or one whose function is not known.
-  void node_is(u64 exec, u64 node, u32 function);
+  // `function` kNone: no kernel node, or one whose function is not known. `origin`: from which it was captured; 0: not known.
+  void node_is(u32 version, u64 node, u32 function, u32 origin);
 
   // The pass's number → the place in TimelineFacts, or what is known there.
   i32 device_of(u32 context) const {
@@ -44,9 +46,12 @@ class Targets {
   struct NodeNames {
     u64 id = 0;              // CUPTI's
     u64 node = 0, exec = 0;  // CUgraphNode and CUgraphExec where they are known, else 0
+    u64 version = 0;         // of the graph when it was launched; 0: not known, then the exec's newest one is meant
   };
   u32 kernel_of(const DeviceShape& shape, u32 context, const NodeNames& names);
   u32 copies_of(const DeviceShape& shape, bool in_graph);
+  // From where a graph's node was captured, as far as it is told which node it is, or all that may be it agree; 0: not known.
+  u32 origin_of(const DeviceShape& shape, const NodeNames& names);
 
   void learn_symbol(u32 function, std::string_view symbol);
 
@@ -55,11 +60,16 @@ class Targets {
     std::size_t operator()(const KernelShape& shape) const { return hash_of(shape); }
   };
 
+  struct NodeIs {
+    u32 function = kNone;  // its place
+    u32 origin = 0;
+  };
+
   u32 make_function(u32 pass_number);
   void has_symbol(u32 function, std::string_view symbol);
   u32 function_of(const DeviceShape& shape, const NodeNames& names);
   u32 unjoined_function(std::string_view symbol);
-  u32 function_in_graph(const DeviceShape& shape, const NodeNames& names);
+  NodeIs in_graph(const DeviceShape& shape, const NodeNames& names);
   u32 context_on(i32 device);
   u32 kernel_at(const KernelShape& shape);
   u32 copies_at(const CopyKey& key);
@@ -86,17 +96,29 @@ class Targets {
   // The nodes of an executable graph. Devices report each under the id of its clone there. Where nobody told whose clone
   // that is, it is a node of a function of that name, and which one is certain only if all of those are of one function.
   struct Graph {
-    std::unordered_map<u64, u32> functions;               // by handle: the function's place
-    std::unordered_map<std::string_view, u32> by_symbol;  // asked for since a node or a name changed; kNone, kSeveral
-    u64 named = 0;                                        // `named_` then
+    std::unordered_map<u64, NodeIs> nodes;  // by handle
+    std::unordered_map<std::string_view, NodeIs>
+        by_symbol;  // asked for since a node or a name changed; kNone, kSeveral
+    u64 named = 0;  // `named_` then
+    bool own_nodes = true;
     bool gone = false;
+
+    const NodeIs* told(u64 node) const {
+      const auto known = own_nodes ? nodes.find(node) : nodes.end();
+      return known == nodes.end() ? nullptr : &known->second;
+    }
   };
   static constexpr u32 kSeveral = kNone - 1;
-  u32 function_called(Graph& graph, std::string_view symbol) const;
+  NodeIs nodes_called(Graph& graph, std::string_view symbol) const;
   std::unordered_map<std::string_view, u32> unjoined_;  // functions of which it is not known which they are
-  std::unordered_map<u64, Graph> graphs_;               // by exec
+  std::unordered_map<u64, Graph> graphs_;               // by version
+  std::unordered_map<u64, u64> newest_;                 // version by exec
+  struct Gone {
+    u64 exec, version;
+  };
   static constexpr std::size_t kMostGone = 64;
-  std::deque<u64> gone_;
+  std::deque<Gone> gone_;
+  Graph* graph_of(const NodeNames& names);
 };
 
 }  // namespace gputrace

@@ -170,7 +170,8 @@ void Timeline::take(DeviceOperation operation) {
     tracks_.resize(operation.stream + 1u);
     uncounted_.resize(operation.stream + 1u);
   }
-  const Joined joined = join(operation);
+  Joined joined = join(operation);
+  joined.origin = origin_of(operation, joined.call);
   const bool counted = report_.holds(operation.start);
   StreamTrack& track = tracks_[operation.stream];
   HostOperation* const call = joined.call;
@@ -188,7 +189,7 @@ void Timeline::take(DeviceOperation operation) {
   }
   if (counted) {
     if (witness_) witness_->ran(operation, shapes_[operation.shape], call, activity_);
-    if (call) entry_at(facts_.stacks, call->stack).device_ns += static_cast<u64>(operation.end - operation.start);
+    if (call) entry_at(facts_.stacks, joined.origin).device_ns += static_cast<u64>(operation.end - operation.start);
     if (on_device(operation)) find_gap(operation, joined, waited, depth);
     if (sums_) count(operation, joined);
   }
@@ -206,6 +207,20 @@ void Timeline::take(DeviceOperation operation) {
     host_devices_[call->stream] = operation.device;
   }
   if (++since_trim_ % kTrimEvery == 0) trim_logs();
+}
+
+Targets::NodeNames Timeline::names_of(const DeviceOperation& operation, const HostOperation* call) const {
+  const Intake::Node node = intake_.node(operation.node(), operation.graph);
+  const u64 version = call && call->kind == OperationKind::Graph ? call->bytes : 0;
+  return {operation.node(), node.node, node.exec, version};
+}
+
+// Whose work it is: a node is that of the line that captured it, not of the one that replays the graph.
+u32 Timeline::origin_of(const DeviceOperation& operation, const HostOperation* call) {
+  if (!call) return 0;
+  if (call->kind != OperationKind::Graph || operation.node() == 0) return call->stack;
+  const u32 captured = targets_.origin_of(shapes_[operation.shape], names_of(operation, call));
+  return captured != 0 ? captured : call->stack;
 }
 
 // Nothing of its stream runs beside it: not so within a graph, a batch or a copy in pieces, nor where a launch asked for it.

@@ -99,6 +99,7 @@ class Timeline {
   struct Joined {
     HostOperation* call = nullptr;
     u32 sequence = kNone;
+    u32 origin = 0;  // CallOrigin of the call; of a graph's node the one that captured it, where that is known
   };
   struct DeviceTrack {
     DeviceSweep sweep;
@@ -127,6 +128,8 @@ class Timeline {
   bool runs_alone(const HostOperation* call, const DeviceOperation& operation) const;
   void find_noise(Nanos overlap);
   Joined join(const DeviceOperation& operation);
+  u32 origin_of(const DeviceOperation& operation, const HostOperation* call);
+  Targets::NodeNames names_of(const DeviceOperation& operation, const HostOperation* call) const;
   Joined join_by_key(const DeviceOperation& operation);
   Joined next_of_one_call(HostOperation& answered, u32 sequence, const DeviceOperation& operation);
   bool has_double(const HostOperation& call, const DeviceOperation& operation) const;

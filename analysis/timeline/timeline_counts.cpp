@@ -41,8 +41,7 @@ u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joine
     const u32 context = joined.call ? window_.streams().context(joined.call->stream) : kNone;
     // Kernels of one name and shape may be of several modules: where nodes have ids, each node is looked up.
     if (operation.detail != 0) {
-      const Intake::Node node = intake_.node(operation.detail, operation.graph);
-      target = targets_.kernel_of(shape, context, {operation.detail, node.node, node.exec});
+      target = targets_.kernel_of(shape, context, names_of(operation, joined.call));
     } else {
       if (shape.graph_target == kNone || shape.graph_context != context) {
         shape.graph_target = targets_.kernel_of(shape, context, {});
@@ -56,7 +55,7 @@ u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joine
   activity_.join.nodes_in_doubt += kernel.unjoined;
   const u64 length = static_cast<u64>(operation.end - operation.start);
   kernel.times.durations.add(length);
-  if (joined.call && joined.call->stack != 0) kernel_origins_.add(target, joined.call->stack, length);
+  if (joined.origin != 0) kernel_origins_.add(target, joined.origin, length);
   kernel.started += joined.call && !joined.call->answered && joined.call->kind == OperationKind::Kernel;
   if (shape.registers == 0 || kernel.shape.function == kNone) return target;
   // What runs was compiled: of PTX the function's own facts may not tell.

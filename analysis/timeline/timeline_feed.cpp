@@ -126,16 +126,16 @@ void TimelineFeed::context_is_on(u32 context, i32 device) {
   put([=](TimelineFeed& feed) { feed.timeline_.targets().context_is_on(context, device); });
 }
 
-void TimelineFeed::graph_is_new(u64 exec) {
-  put([=](TimelineFeed& feed) { feed.timeline_.targets().graph_is_new(exec); });
+void TimelineFeed::graph_is_new(u64 exec, u32 version, bool own_nodes) {
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().graph_is_new(exec, version, own_nodes); });
 }
 
 void TimelineFeed::graph_is_gone(u64 exec) {
   put([=](TimelineFeed& feed) { feed.timeline_.targets().graph_is_gone(exec); });
 }
 
-void TimelineFeed::node_is(u64 exec, u64 node, u32 function) {
-  put([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(exec, node, function); });
+void TimelineFeed::node_is(u32 version, u64 node, u32 function, u32 origin) {
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(version, node, function, origin); });
 }
 
 void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {

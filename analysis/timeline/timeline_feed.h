@@ -62,9 +62,9 @@ class TimelineFeed {
   void copies_came(const CopyKey& key);
   void context_came(i32 device);
   void context_is_on(u32 context, i32 device);
-  void graph_is_new(u64 exec);
+  void graph_is_new(u64 exec, u32 version, bool own_nodes);
   void graph_is_gone(u64 exec);
-  void node_is(u64 exec, u64 node, u32 function);
+  void node_is(u32 version, u64 node, u32 function, u32 origin);
 
   // As LibraryCalls has them; nothing where libraries were not collected.
   void library_launched(const LibraryCalls::Launched& launch);

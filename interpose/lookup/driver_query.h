@@ -2,7 +2,12 @@
 // wrappers; null where the driver does not have them. Only called after a call of the application's own has succeeded.
 #pragma once
 
+#include <type_traits>
+
 #include "interpose/cuda_api.h"
+
+// The header has all of its versions but this one.
+extern "C" std::remove_pointer_t<PFN_cuStreamGetCaptureInfo_v12030_ptsz> cuStreamGetCaptureInfo_v3_ptsz;
 
 namespace gputrace {
 
@@ -24,6 +29,10 @@ namespace gputrace {
   X(cuFuncGetModule) \
   X(cuStreamIsCapturing) \
   X(cuStreamIsCapturing_ptsz) \
+  X(cuStreamGetCaptureInfo_v2) \
+  X(cuStreamGetCaptureInfo_v2_ptsz) \
+  X(cuStreamGetCaptureInfo_v3) \
+  X(cuStreamGetCaptureInfo_v3_ptsz) \
   X(cuGraphGetNodes) \
   X(cuGraphNodeGetType) \
   X(cuGraphKernelNodeGetParams) \

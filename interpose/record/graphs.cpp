@@ -183,6 +183,32 @@ GraphNode changed_node(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type)
   return record;
 }
 
+// The node that the stream's next one comes after: the newest one, where there is one alone.
+struct Captured {
+  CUgraph graph = nullptr;
+  CUgraphNode node = nullptr;
+  cuuint64_t capture = 0;
+};
+Captured newest_of(CUstream stream, bool per_thread) {
+  ErrnoGuard guard;
+  const DriverQuery& query = driver_query();
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  Captured found;
+  const CUgraphNode* nodes = nullptr;
+  const CUgraphEdgeData* edges = nullptr;  // who does not ask for them is refused where they say something
+  size_t count = 0;
+  const auto ask = per_thread ? query.cuStreamGetCaptureInfo_v3_ptsz : query.cuStreamGetCaptureInfo_v3;
+  const auto old = per_thread ? query.cuStreamGetCaptureInfo_v2_ptsz : query.cuStreamGetCaptureInfo_v2;  // before 12.3
+  CUresult result = CUDA_ERROR_NOT_FOUND;
+  if (ask)
+    result = ask(stream, &status, &found.capture, &found.graph, &nodes, &edges, &count);
+  else if (old)
+    result = old(stream, &status, &found.capture, &found.graph, &nodes, &count);
+  if (result != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1 || !nodes) return {};
+  found.node = nodes[0];
+  return found;
+}
+
 }  // namespace
 
 void graph_instantiated(const FinishedCall& call, CUgraph graph, CUgraphExec exec) {
@@ -255,6 +281,22 @@ void capture_ended(const FinishedCall& call, CUstream stream, CUgraph graph) {
   while (over && open && !open_captures.compare_exchange_weak(open, open - 1, std::memory_order_relaxed)) {
   }
   object_call(call, ObjectKind::Capture, ObjectAct::Ended, graph, handle(stream));
+}
+
+u32 captured_work(const FinishedCall& call, CUstream stream) {
+  const u32 flags = capture_flags(stream, call.per_thread);
+  if (!(flags & kLaunchCaptured) || gate.stacks.load(std::memory_order_relaxed) == 0) return flags;
+  const Captured newest = newest_of(stream, call.per_thread);
+  if (!newest.node) return flags;
+  CapturedNode record{};
+  record.graph = handle(newest.graph);
+  record.node = handle(newest.node);
+  record.capture = newest.capture;
+  FinishedCall within = call;
+  within.set(0, 0);
+  within.begin = call.end;
+  emit(within, record);
+  return flags;
 }
 
 }  // namespace gputrace

@@ -26,5 +26,8 @@ GT_COLD void node_enabled(const FinishedCall& call, CUgraphExec exec, CUgraphNod
 // Captures that this process has begun and not ended.
 GT_COLD void capture_begun(const FinishedCall& call, CUstream stream);
 GT_COLD void capture_ended(const FinishedCall& call, CUstream stream, CUgraph graph);
+// Of a call that put work on a stream while some stream captures, before its own record: capture_flags(), and a CapturedNode
+// where the session reads stacks and the stream captures.
+GT_COLD u32 captured_work(const FinishedCall& call, CUstream stream);
 
 }  // namespace gputrace

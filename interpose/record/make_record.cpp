@@ -107,7 +107,7 @@ void kernel_launch_ex(const FinishedCall& call, CUfunction function, const CUlau
     // Of a failed call even the attribute list may be wrong.
     const u32 count = call.ok() && config->attrs ? config->numAttrs : 0;
     for (u32 i = 0; i < count; ++i) read_attribute(record, config->attrs[i]);
-    record.flags |= stream_flags(call, config->hStream);
+    record.flags |= work_flags(call, config->hStream);
   }
   emit(call, record);
   work_given();

@@ -27,6 +27,14 @@ struct Extent3 {
   unsigned x = 0, y = 0, z = 0;
 };
 
+// The same of a call that adds a node to what is captured: says which one.
+GT_HOT u32 work_flags(const FinishedCall& call, CUstream stream) {
+  const u32 flags = launch_flags(call);
+  if (open_captures.load(std::memory_order_relaxed) == 0) [[likely]]
+    return flags;
+  return flags | (call.ok() ? captured_work(call, stream) : 0);
+}
+
 // ------------------------------------------------------------------ calls without facts of their own
 template <typename T>
 GT_HOT void plain(const FinishedCall& call, T object) {
@@ -49,7 +57,7 @@ GT_HOT void kernel_launch(const FinishedCall& call, CUfunction function, Extent3
   record.block_y = block.y;
   record.block_z = block.z;
   record.dynamic_shared_bytes = shared;
-  record.flags = flags | stream_flags(call, stream);
+  record.flags = flags | work_flags(call, stream);
   emit(call, record);
   work_given();
   function_launched(call, record.function);
@@ -119,7 +127,7 @@ GT_HOT void emit_copy(const FinishedCall& call, const CopyShape& shape, bool asy
   record.asynchronous = asynchronous;
   record.source_memory = static_cast<u8>(shape.from);
   record.destination_memory = static_cast<u8>(shape.to);
-  record.flags = (asynchronous ? stream_flags(call, stream) : launch_flags(call)) | shape.dimensions << 16 | more_flags;
+  record.flags = (asynchronous ? work_flags(call, stream) : launch_flags(call)) | shape.dimensions << 16 | more_flags;
   emit(call, record);
   work_given();
 }
@@ -201,7 +209,7 @@ GT_HOT void emit_memset(const FinishedCall& call, u64 to, u64 bytes, u32 element
   record.bytes = bytes;
   record.stream = handle(stream);
   record.context = call.context();
-  record.flags = (asynchronous ? stream_flags(call, stream) : launch_flags(call)) | part_of_memset();
+  record.flags = (asynchronous ? work_flags(call, stream) : launch_flags(call)) | part_of_memset();
   record.asynchronous = asynchronous;
   record.element_bytes = static_cast<u8>(element);
   emit(call, record);

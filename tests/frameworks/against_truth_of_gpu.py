@@ -1,4 +1,5 @@
 """The report and the trace of each process against what the simulated GPU says that it did (SIMGPU_TRUTH)."""
+import bisect
 import collections
 
 import against_truth
@@ -36,11 +37,83 @@ def _nothing_lost(process):
     check_equal(check_conservation(process)[2], 0, 'dropped records')
 
 
+def _report(process):
+    against_truth.check_report_against_truth(process, memory_exact=not records(process, 'TensorMemory'))  # the framework's pool is not the GPU's
+
+
 def _device_times(process):
     device_truth.check_records(process, whole_graphs=bool(records(process, 'DeviceGraph')))
 
 
-_CHECKS = (('calls of the trace', check_launches_against_truth), ('report', against_truth.check_report_against_truth), ('device times', _device_times),
+def _operations_by_thread(process):
+    """{thread: (begins, [(begin, end, name)])}: the framework's operations as the trace has them, by when they began."""
+    everything = records(process, 'Operation', 'StackFrame')
+    names = {record['id']: record['function'] for record in everything if record['record'] == 'StackFrame'}
+    found = collections.defaultdict(list)
+    for record in everything:
+        if record['record'] == 'Operation':
+            found[record['tid']].append((record['begin_ns'], record['end_ns'], names[record['frame']]))
+    return {tid: sorted(operations) for tid, operations in found.items()}
+
+
+def _innermost(operations, tid, at):
+    """The name of the operation that the thread was in, at some moment; None: in none."""
+    of_thread = operations.get(tid, [])
+    for begin, end, name in reversed(of_thread[:bisect.bisect(of_thread, (at, float('inf'), ''))]):
+        if end >= at:
+            return name
+    return None
+
+
+def _nodes(process, operations):
+    """{(exec, node): [(when it was instantiated, name)]}: the operation that captured each node. Handles are given out again: the newest one before
+    holds. The truth tells of kernels' captures, the trace of copies' and memsets' too."""
+    captured = collections.defaultdict(list)
+    for line in process.truth_of('node'):
+        at = (line['call_begin_ns'] + line['call_end_ns']) // 2
+        captured[line['node']].append((at, _innermost(operations, line['tid'], at)))
+    kernels = set(captured)
+    for record in records(process, 'CapturedNode'):
+        if record['node'] not in kernels:
+            captured[record['node']].append((record['begin_ns'], _innermost(operations, record['tid'], record['begin_ns'])))
+    found = collections.defaultdict(list)
+    for record in records(process, 'GraphNode'):
+        before = [each for each in sorted(captured[record['node']], key=lambda each: each[0]) if each[0] < record['begin_ns']]
+        found[record['exec'], record['node']].append((record['begin_ns'], before[-1][1] if before else None))
+    return found
+
+
+def _replays(process):
+    """Of programs that replay graphs: what the simulated GPU ran, by the operations within which its calls captured or launched it."""
+    graphs = any(line.get('graph') for line in process.truth)
+    operations = _operations_by_thread(process) if graphs else {}
+    if not operations:
+        return
+    nodes, times, kernels = _nodes(process, operations), collections.Counter(), collections.Counter()
+    for line in process.truth_of('kernel', 'copy', 'memset'):
+        replayed, at = line.get('graph'), (line['call_begin_ns'] + line['call_end_ns']) // 2
+        if replayed:
+            name = [each for each in nodes[replayed['exec'], replayed['node']] if each[0] < at][-1][1]
+        else:
+            name = _innermost(operations, line['tid'], at)
+        if name:
+            times[name] += line['end_ns'] - line['start_ns']
+            kernels[name] += bool(replayed and line['op'] == 'kernel')
+    table = report(process, 'ops')['sections']['ops']['rows']
+    own, within = collections.Counter(), collections.Counter()
+    for row in table:
+        own[row['op']] += row['device_self_ns']
+        within[row['path']] += row['replayed_kernels']
+    found = collections.Counter({row['op']: 0 for row in table})
+    for row in table:
+        found[row['op']] += row['replayed_kernels'] - sum(other for path, other in within.items() if path.rpartition(' / ')[0] == row['path'])
+    check_equal(+found, +kernels, 'kernels of replays, by the operation that was captured')
+    if not records(process, 'DeviceGraph'):
+        check_equal(+own, +times, 'device time by operation')
+
+
+_CHECKS = (('calls of the trace', check_launches_against_truth), ('report', _report), ('device times', _device_times),
+           ('replays', _replays),
            ('loss', _nothing_lost))
 
 

@@ -5,6 +5,7 @@
   arguments   its command line
   launcher    'torchrun': two processes, on two simulated devices
   env         variables; SIMGPU_* among them
+  collect     what is collected, where it is not the usual
   quick       it belongs to `--quick`
   profiled    false: it is not run a third time under the framework's own profiler (it uses that itself, or starts processes of its own)
   own_cupti   true: the program takes CUPTI for itself, so that the trace need not have device times
@@ -30,6 +31,7 @@ class Program:
     arguments: list = dataclasses.field(default_factory=list)
     launcher: str = ''
     env: dict = dataclasses.field(default_factory=dict)
+    collect: str = 'api,device,nvtx,code,libs'
     quick: bool = False
     profiled: bool = True
     flops: bool = True

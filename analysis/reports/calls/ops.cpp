@@ -14,6 +14,7 @@ struct Sum {
   std::string name;
   OperationTotals host;
   u64 device_total_ns = 0, device_self_ns = 0, idle_ns = 0;
+  u64 replayed = 0;  // kernels
   TensorCoreShare tensor_cores;
   OriginFlops flops;
   std::map<std::string, u64> sites;  // device time by line
@@ -55,6 +56,11 @@ class Operations {
     const std::vector<TensorCoreShare> tensor_cores = tensor_core_shares(process);
     for (u32 origin = 0; origin < std::min(lines.origins.size(), process.library.flops.size()); ++origin)
       add_flops(lines, lines.origins[origin].operation, process.library.flops[origin], sum_of);
+    for (const KernelOrigin& pair : lines.replayed) {
+      u32 frame = pair.origin < lines.origins.size() ? lines.origins[pair.origin].operation : 0;
+      for (; frame != 0 && frame < lines.frames.size(); frame = lines.frames[frame].parent)
+        sum_of(frame).replayed += pair.executions;
+    }
     for (u32 origin = 0; origin < std::min(lines.origins.size(), lines.times.size()); ++origin) {
       const StackDeviceTimes& times = lines.times[origin];
       const u32 innermost = lines.origins[origin].operation;
@@ -112,7 +118,8 @@ void fill_ops(const LoadedRun& run, Table& table) {
          ended ? number(sum.host.count) : Value(),
          timed && all ? Value(static_cast<double>(sum.device_self_ns) / static_cast<double>(all)) : Value(),
          timed ? number(sum.idle_ns) : Value(), sum.tensor_cores.ratio(),
-         sum.flops.calls != 0 && sum.flops.untold == 0 ? number(sum.flops.flops) : Value(), most(sum.sites)});
+         sum.flops.calls != 0 && sum.flops.untold == 0 ? number(sum.flops.flops) : Value(), most(sum.sites),
+         replays_graphs(run) ? number(sum.replayed) : Value()});
   }
   sort_table(table, "host_self_ns");
   if (timed) sort_table(table, "device_self_ns");
@@ -140,10 +147,15 @@ extern constexpr SectionReport ops_report = {
                 {"idle_ns", Unit::Nanos},
                 {"tensor_core_ratio", Unit::Ratio},
                 {"flops", Unit::Count, Hint::Large},
-                {"site", Unit::Text}},
+                {"site", Unit::Text},
+                extra({"replayed_kernels", Unit::Count})},
     .notes = {"self = without the operations within it; device = time of kernels, copies and memsets that it launched; "
               "share = of all "
               "device time that was joined; idle = time that the device did nothing before them",
+              "replayed_kernels = kernels that replays of CUDA graphs ran and that were captured in it or within it "
+              "(nodes x replays)",
+              "the time of a replay is that of what was captured with GPUTRACE_GRAPHS=node, else it is known as a "
+              "whole and is the launching call's",
               "site = the program's line from which most of its device time was asked for; of backward operations that "
               "of the "
               "forward one",

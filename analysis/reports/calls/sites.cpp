@@ -54,8 +54,8 @@ void fill_sites(const LoadedRun& run, Table& table) {
                           known ? Value(std::string(sum.native ? "native" : "Python")) : Value(),
                           number(sum.totals.calls), number(sum.totals.launches),
                           timed ? number(sum.times.device_ns) : Value(), timed ? number(sum.times.idle_ns) : Value(),
-                          number(sum.totals.wait_ns), number(sum.totals.copy_bytes),
-                          number(sum.totals.allocated_bytes)});
+                          number(sum.totals.wait_ns), number(sum.totals.copy_bytes), number(sum.totals.allocated_bytes),
+                          replays_graphs(run) ? number(sum.replayed_kernels) : Value()});
   }
   add_sampling_note(run, table);
   add_native_note(run, table);
@@ -80,13 +80,17 @@ extern constexpr SectionReport sites_report = {
                 {"idle_ns", Unit::Nanos},
                 {"wait_ns", Unit::Nanos},
                 {"copy_bytes", Unit::Bytes},
-                {"allocated_bytes", Unit::Bytes}},
+                {"allocated_bytes", Unit::Bytes},
+                extra({"replayed_kernels", Unit::Count})},
     .notes =
         {"a line is the innermost one of the stack that lies in no installed package and not in the standard library; "
          "of native frames (GPUTRACE_COLLECT=+stacks) the innermost one outside of the system's and CUDA's libraries",
          "calls = driver calls that launch, copy, set, wait, allocate or free; device = time of their operations on "
          "the device; idle = time that the device did nothing before an operation of that line began, but for what the "
-         "program did between two calls: that goes to the lines at which samples found it"},
+         "program did between two calls: that goes to the lines at which samples found it",
+         "replayed_kernels = kernels that replays of CUDA graphs ran and that this line captured (nodes x replays)",
+         "the time of a replay is that of the lines that captured it with GPUTRACE_GRAPHS=node, else it is known as a "
+         "whole and is the launching line's"},
     .fill = fill_sites,
     .of_all_devices = true,
 };

@@ -217,7 +217,8 @@ extern constexpr SectionReport kernels_report = {
          "multiprocessor holds; waves = blocks of the grid / blocks that the device holds at once; tail = share of the "
          "places that the last wave leaves empty; op, site = the operation of the framework and the program's line "
          "that "
-         "launched most of its time"},
+         "launched most of its time; of replays of graphs those that captured it, where no time is known those that "
+         "captured most"},
     .fill = fill_kernels,
 };
 
