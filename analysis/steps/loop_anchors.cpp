@@ -106,13 +106,17 @@ double completeness(const LoopText& text, const std::vector<Piece>& pieces, cons
   return all ? static_cast<double>(common) / static_cast<double>(all) : 0;
 }
 
-// One kernel again and again tells no turns.
+// One kernel again and again tells no turns; nor do copies alone: parameters go to a device one after the other.
 bool says_nothing(const LoopText& text, const std::vector<Piece>& pieces) {
   const auto of_one = [&](const Piece& piece) {
+    bool computes = false, changes = false;
     for (std::size_t at = piece.begin; at < piece.end; ++at) {
-      if (text.event(at).kind() == LoopKind::Graph || text.symbol(at) != text.symbol(piece.begin)) return false;
+      const LoopKind kind = text.event(at).kind();
+      if (kind == LoopKind::Graph) return false;
+      computes = computes || kind == LoopKind::Kernel;
+      changes = changes || text.symbol(at) != text.symbol(piece.begin);
     }
-    return true;
+    return !computes || !changes;
   };
   return static_cast<std::size_t>(std::count_if(pieces.begin(), pieces.end(), of_one)) * 2 >= pieces.size();
 }

@@ -22,12 +22,19 @@ struct Loop {
   std::vector<std::size_t> rest;  // batches after the last step of the optimizer
 };
 
-// A request after which nothing was given to the device before the next one found the end of the data.
-bool has_work(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
-  for (std::size_t i = from + 1; i < to; ++i) {
-    if (is_work(events[i])) return true;
+// What was given to the device between two places.
+struct Work {
+  std::size_t all = 0, launches = 0;
+};
+
+Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
+  Work work;
+  for (std::size_t i = from; i < to; ++i) {
+    const LoopKind kind = events[i].kind();
+    work.all += is_work(events[i]);
+    work.launches += kind == LoopKind::Kernel || kind == LoopKind::Graph;
   }
-  return false;
+  return work;
 }
 
 Loop read_marks(const std::vector<LoopEvent>& events) {
@@ -45,19 +52,45 @@ Loop read_marks(const std::vector<LoopEvent>& events) {
   return loop;
 }
 
+std::size_t middle(std::vector<std::size_t> values) {
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
 // Batches of a usual step: several where gradients are accumulated.
 std::size_t batches_of_a_step(const Loop& loop) {
   std::vector<std::size_t> counts;
   for (const Turn& turn : loop.turns) counts.push_back(turn.batches.size());
-  std::nth_element(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(counts.size() / 2), counts.end());
-  return counts[counts.size() / 2];
+  return middle(std::move(counts));
 }
 
+// Launches of a usual turn.
+std::size_t launches_of_a_turn(const std::vector<LoopEvent>& events, const Loop& loop) {
+  std::vector<std::size_t> counts;
+  for (const Turn& turn : loop.turns)
+    counts.push_back(work_between(events, turn.batches.front(), turn.optimizer).launches);
+  return counts.empty() ? 0 : middle(std::move(counts));
+}
+
+// The first `count` batches, behind which the optimizer made no step. A request after which nothing was given to the device before the
+// next one found the end of the data; so did the first and the last one where little was launched behind them, for what follows the data
+// (saving, memory of the next epoch).
 void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std::size_t>& batches, std::size_t count,
-                    std::size_t until, std::vector<Step>& steps) {
+                    std::size_t until, std::size_t launches_of_a_turn, std::vector<Step>& steps) {
+  constexpr std::size_t kPartOfATurn = 8;  // a forward pass alone is more
+  std::vector<Work> work;
+  std::vector<std::size_t> launches;
   for (std::size_t i = 0; i < count; ++i) {
+    work.push_back(work_between(events, batches[i], i + 1 < batches.size() ? batches[i + 1] : until));
+    launches.push_back(work.back().launches);
+  }
+  const std::size_t usual = count > 2 ? middle(std::move(launches)) / 2 : 0;
+  const std::size_t least = std::max(usual, launches_of_a_turn / kPartOfATurn);
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool at_an_end = i == 0 || i + 1 == count;
+    if (work[i].all == 0 || (at_an_end && work[i].launches < least)) continue;
     const std::size_t next = i + 1 < batches.size() ? batches[i + 1] : until;
-    if (!has_work(events, batches[i], next)) continue;
     Step step;
     step.begin = events[batches[i]].begin;
     step.end = next < events.size() ? events[next].begin : events.back().end;
@@ -77,7 +110,7 @@ Nanos end_of_last(const std::vector<LoopEvent>& events, std::size_t optimizer, s
 
 MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& loop) {
   MarkedSteps made;
-  const std::size_t usual = batches_of_a_step(loop);
+  const std::size_t usual = batches_of_a_step(loop), launches = launches_of_a_turn(events, loop);
   std::vector<Nanos> tails;
   for (std::size_t i = 0; i + 1 < loop.turns.size(); ++i)
     tails.push_back(events[loop.turns[i + 1].batches.front()].begin - events[loop.turns[i].optimizer].end);
@@ -86,7 +119,7 @@ MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& l
   for (std::size_t i = 0; i < loop.turns.size(); ++i) {
     const Turn& turn = loop.turns[i];
     const std::size_t own = std::min(usual, turn.batches.size()), before = turn.batches.size() - own;
-    add_evaluation(events, turn.batches, before, turn.optimizer, made.steps);
+    add_evaluation(events, turn.batches, before, turn.optimizer, launches, made.steps);
     Step step;
     step.begin = events[turn.batches[before]].begin;
     step.phase = RunPhase::Training;
@@ -96,7 +129,7 @@ MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& l
     step.end = next.empty() ? end_of_last(events, turn.optimizer, until, tail) : events[until].begin;
     made.steps.push_back(step);
   }
-  add_evaluation(events, loop.rest, loop.rest.size(), events.size(), made.steps);
+  add_evaluation(events, loop.rest, loop.rest.size(), events.size(), launches, made.steps);
   return made;
 }
 
@@ -117,13 +150,15 @@ MarkedSteps steps_by_optimizer(const std::vector<LoopEvent>& events, const std::
 }  // namespace
 
 std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vector<LoopEvent>& events) {
-  std::vector<u32> anchors;  // behind each step of the optimizer
+  std::vector<u32> anchors, zero_grads;  // behind each of the optimizer's
   std::size_t batches = 0;
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (is(events[i], LoopMark::OptimizerStep)) anchors.push_back(static_cast<u32>(i + 1));
+    if (is(events[i], LoopMark::ZeroGrad)) zero_grads.push_back(static_cast<u32>(i + 1));
     batches += is(events[i], LoopMark::NextBatch);
   }
-  if (anchors.size() < 2 && batches < 3) return std::nullopt;
+  const bool skipped = anchors.empty() && zero_grads.size() >= 2;
+  if (anchors.size() < 2 && batches < 3 && !skipped) return std::nullopt;
   const Loop loop = read_marks(events);
   MarkedSteps made;
   const bool by_batches = loop.turns.size() * 10 >= anchors.size() * 4 && loop.turns.size() >= 2;
@@ -136,8 +171,14 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
     made = steps_by_optimizer(events, anchors);
     made.evidence =
         fmt::format("{} steps of {}; their begin is where the loop's calls begin anew", anchors.size(), log.optimizer);
+  } else if (skipped && batches < 3) {
+    made = steps_by_optimizer(events, zero_grads);
+    made.evidence = fmt::format(
+        "{} times zero_grad of an optimizer whose steps were all skipped (GradScaler); their begin is where the "
+        "loop's calls begin anew",
+        zero_grads.size());
   } else {
-    add_evaluation(events, loop.rest, loop.rest.size(), events.size(), made.steps);
+    add_evaluation(events, loop.rest, loop.rest.size(), events.size(), 0, made.steps);
     for (Step& step : made.steps) step.counted = true;  // all that the program does
     made.evidence = fmt::format("{} batches of {}, and no step of an optimizer", made.steps.size(), log.loader);
   }

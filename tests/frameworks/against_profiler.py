@@ -1,5 +1,5 @@
-"""gputrace against the framework's own profiler in the same process: calls and kernels against Kineto, FLOPs against PyTorch's counter, memory
-against its allocator.
+"""gputrace against the framework's own profiler in the same process: calls, kernels and operations against Kineto, lines against the
+interpreter's own frames, FLOPs against PyTorch's counter, memory against its allocator.
 
 Kineto leaves out the calls in KINETO_LEAVES_OUT (its source says so), and gputrace does not export some names of the runtime (those whose
 parameters are not the same in CUDA 11, 12 and 13); every other runtime call that either sees, both must see, as often.
@@ -37,9 +37,18 @@ class Kineto:
         # Microseconds: with three decimals, or whole ones until PyTorch 2.2.
         self.rounded_ns = 2 if any(float(event['dur']) % 1 for event in events) else 1000
         self.calls = [event for event in events if event.get('cat') in ('cuda_runtime', 'cuda_driver') and begin <= float(event['ts']) <= end]
+        self._operations = {event['args']['External id']: event['name'] for event in events if event.get('cat') == 'cpu_op' and 'External id' in event['args']}
         called = {event['args'].get('correlation') for event in self.calls}
         self.operations = {kind: [event for event in events if event.get('cat') == category and event['args'].get('correlation') in called]
                            for kind, category in (('kernel', 'kernel'), ('copy', 'gpu_memcpy'), ('memset', 'gpu_memset'))}
+
+    def names_of_operations(self):
+        return set(self._operations.values())
+
+    def operations_of_launches(self):
+        """{name of the innermost operation: launches of kernels}"""
+        return collections.Counter(self._operations[event['args']['External id']] for event in self.calls
+                                   if 'LaunchKernel' in event['name'] and event['args'].get('External id') in self._operations)
 
     def runtime_calls(self):
         """{documented name: count}"""
@@ -158,6 +167,11 @@ def _compare_flops(process, said):
             yield Difference('FLOPs', f'{told[op]} of {op} in the report, {wanted} by the counter')
 
 
+def _inside(process):
+    """Rows of the framework's own allocator."""
+    return [row for row in report(process, 'memory')['sections']['memory']['rows'] if row['pool'] == 'PyTorch']
+
+
 def _compare_memory(process, said):
     """Each segment of PyTorch's allocator is one cudaMalloc: the report has at least those. What the allocator gives out is told exactly."""
     pools = [row for row in report(process, 'memory')['sections']['memory']['rows'] if row['device'] is not None and row['pool'].startswith('device')]
@@ -167,13 +181,84 @@ def _compare_memory(process, said):
     peak, reserved = sum(row['peak_bytes'] for row in pools), said['memory'].get('reserved_bytes.all.peak', 0)
     if peak < reserved:
         yield Difference('memory', f'peak of {peak} bytes in the report, {reserved} reserved by the allocator at its peak')
-    inside = [row for row in report(process, 'memory')['sections']['memory']['rows'] if row['pool'] == 'PyTorch']
+    inside = _inside(process)
     # Frees at the end of the process come after what the program could ask.
     for column, wanted in (('allocations', said['memory'].get('allocation.all.allocated', 0)),
                            ('peak_bytes', said['memory'].get('allocated_bytes.all.peak', 0))):
         told = sum(row[column] for row in inside)
         if told != wanted:
             yield Difference('memory', f"{column}: {told} of PyTorch's allocator in the report, {wanted} by memory_stats")
+
+
+class Launches:
+    """The launches of a process's trace while the program ran, each with the operation and the stack of frames that it is told to be of."""
+
+    def __init__(self, process, said):
+        everything = dump(process)
+        self._frames = {record['id']: record for record in everything if record['record'] == 'StackFrame'}
+        self.all, now = [], {}
+        for record in sorted((record for record in everything if record['record'] in ('Stack', 'KernelLaunch', 'Gap')),
+                             key=lambda record: (record['end_ns'], record['record'] == 'KernelLaunch')):
+            if record['record'] == 'Stack':
+                now[record['tid']] = record
+            elif record['record'] == 'Gap':
+                now.pop(record['tid'], None)
+            elif record['level'] == 'driver' and record['result'] == 0 and said['begin_ns'] <= record['begin_ns'] <= said['end_ns']:
+                self.all.append((record, now.get(record['tid'])))
+
+    def operations(self, names):
+        """{name: launches}, by the innermost operation of those names: what is none to Kineto (ranges of users and of torch.distributed) lies within
+        one that is."""
+        found = collections.Counter()
+        for _, stack in self.all:
+            at = stack['operation'] if stack else 0
+            while at and self._frames[at]['function'] not in names:
+                at = self._frames[at]['parent']
+            if at:
+                found[self._frames[at]['function']] += 1
+        return found
+
+    def line_of(self, stack, program):
+        """The innermost one in that file; None: none is told."""
+        at = stack['frame'] if stack else 0
+        while at and self._frames[at]['file'] != program:
+            at = self._frames[at]['parent']
+        return self._frames[at]['line'] if at else None
+
+
+def operations(launches, kineto):
+    """(launches of which the operation is Kineto's, by name; all launches in Kineto that have one; names that differ)."""
+    ours, theirs = launches.operations(kineto.names_of_operations()), kineto.operations_of_launches()
+    return sum((ours & theirs).values()), sum(theirs.values()), {name: (ours[name], theirs[name]) for name in sorted(set(ours) | set(theirs))
+                                                                if ours[name] != theirs[name]}
+
+
+def lines(launches, said):
+    """(launches whose line is the interpreter's own, those that were compared, the first that differ). A launch is of the operation that was
+    under way in its thread."""
+    seen, right, compared, wrong = collections.defaultdict(list), 0, 0, []
+    for tid, begin, end, line in said.get('lines', ()):
+        seen[tid].append((begin, end, line))
+    for record, stack in launches.all:
+        found = [line for begin, end, line in seen[record['tid']] if begin <= record['begin_ns'] and record['end_ns'] <= end]
+        if not found:
+            continue
+        compared += 1
+        told = launches.line_of(stack, said['program'])
+        right += told == found[-1]
+        if told != found[-1]:
+            wrong.append((told, found[-1]))
+    return right, compared, wrong[:5]
+
+
+def _compare_operations_and_lines(process, said, kineto):
+    launches = Launches(process, said)
+    told, all_of_them, differ = operations(launches, kineto)
+    if told != all_of_them:
+        yield Difference('operations', f'{told} of {all_of_them} launches: (in the trace, in Kineto) {differ}')
+    right, compared, wrong = lines(launches, said)
+    if right != compared:
+        yield Difference('lines', f"{right} of {compared} launches: (in the trace, the interpreter's) {wrong}")
 
 
 def compare(profiled, exported):
@@ -194,6 +279,7 @@ def compare(profiled, exported):
         yield from _compare_operations(process, said, kineto)
         yield from _compare_flops(process, said)
         yield from _compare_memory(process, said)
+        yield from _compare_operations_and_lines(process, said, kineto)
 
 
 def numbers(profiled, exported):
@@ -211,7 +297,14 @@ def numbers(profiled, exported):
         for _, ours, theirs in _common_calls(process, said, kineto, exported):
             totals['calls'] += ours
             totals['kineto_calls'] += theirs
+        launches = Launches(process, said)
+        for what, (ours, theirs, _) in (('operations', operations(launches, kineto)), ('lines', lines(launches, said))):
+            totals[what] += ours
+            totals['their_' + what] += theirs
+        totals['memory'] += sum(row['peak_bytes'] for row in _inside(process))
+        totals['their_memory'] += said['memory'].get('allocated_bytes.all.peak', 0)
         totals['flops'] += report_flops(process)[0]
         totals['counted_flops'] += counted or 0
     return {'calls': [totals['calls'], totals['kineto_calls']],
+            **{what: [totals[what], totals['their_' + what]] if totals['their_' + what] else None for what in ('operations', 'lines', 'memory')},
             'flops': [totals['flops'], totals['counted_flops']] if flops_known else None}

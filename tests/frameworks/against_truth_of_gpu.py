@@ -130,6 +130,18 @@ def compare_reduced(found, wanted):
         yield Difference('collectives', f'{found} bytes reduced by the processes in the report, {wanted} by the program')
 
 
+def steps(run, each):
+    """[steps in the report but for those of an evaluation, steps of all processes that launched anything, which make `each` of them]"""
+    working = [process for process in by_process(run)[0] if process.truth_of('kernel')]
+    told = [row for process in working for row in report(process, 'steps')['sections'].get('steps', {'rows': []})['rows'] if row['phase'] != 'evaluation']
+    return [len(told), each * len(working)]
+
+
+def compare_steps(found, wanted):
+    if found != wanted:
+        yield Difference('steps', f'{found} in the report, {wanted} by the program')
+
+
 def compare(run, device_times=True):
     """Differences between trace, report and truth, a process at a time."""
     processes, without_trace = by_process(run)

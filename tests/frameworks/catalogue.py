@@ -13,6 +13,7 @@
               changes what is run)
   expect      a regex that stdout must match, with gputrace and without: what a program found out by itself
   all_reduce  a regex whose group is, in stdout, the bytes that each process must reduce over all others
+  steps       how many it makes, in each process
   stderr      false: what it says there are measured times
   timeout     seconds for each of its runs (300: several sessions on two cores)
 """
@@ -31,7 +32,7 @@ class Program:
     arguments: list = dataclasses.field(default_factory=list)
     launcher: str = ''
     env: dict = dataclasses.field(default_factory=dict)
-    collect: str = 'api,device,nvtx,code,libs'
+    collect: str = 'api,device,nvtx,code,libs,ops,python'
     quick: bool = False
     profiled: bool = True
     flops: bool = True
@@ -39,6 +40,7 @@ class Program:
     stderr: bool = True
     expect: str = ''
     all_reduce: str = ''
+    steps: int = 0
     timeout: int = 300
 
     @property

@@ -20,12 +20,17 @@ process. A difference is a line below the table.
   `cudaGetLastError`, `cudaEventCreate`, `cudaEventCreateWithFlags` and `cudaEventDestroy` (in PyTorch 2.1 `cudaEventRecord` and
   `cudaEventSynchronize` too); gputrace does not export names whose parameters
   are not the same in CUDA 11, 12 and 13. All others are equal, name by name.
+- *operations*: launches of which the report tells the operation as Kineto does / those of which Kineto has one.
+- *lines*: launches of which the report tells the program's line as the interpreter itself has it at that operation (`sys._getframe`) / those that were
+  compared: threads of autograd have no line of the program's own.
+- *steps*: in the report, but for those of an evaluation / that the program makes.
+- *memory*: peak of what PyTorch's allocator gave out, in the report / by `torch.cuda.memory_stats`, in bytes.
 - *FLOPs*: of products and convolutions in the report / by PyTorch's counter; within 1 %.
 - *reduced bytes*: of NCCL's all-reduces in the report, over all processes / the bytes of gradients that the program says it must reduce.
 - *lost*: records that found no room. *time*: seconds with / without gputrace, on a machine whose cores others used too.
 
 '''
-_COLUMNS = ('framework', 'version', 'program', 'same', 'kernels', 'copied bytes', 'calls', 'FLOPs', 'reduced bytes', 'lost', 'time')
+_COLUMNS = ('framework', 'version', 'program', 'same', 'kernels', 'copied bytes', 'calls', 'operations', 'lines', 'steps', 'memory', 'FLOPs', 'reduced bytes', 'lost', 'time')
 
 
 def keep(framework, program, result):
@@ -52,11 +57,11 @@ def _pair(numbers):
 def _row(framework, program, result):
     version = f'{package_of(framework)}, Python {python_of(framework)}'
     if result is None:
-        return (framework, version, program.name, 'not run', *['–'] * 7)
+        return (framework, version, program.name, 'not run', *['–'] * (len(_COLUMNS) - 4))
     broken = any(line.startswith(('exit code', 'stdout', 'stderr', 'without', 'run')) for line in result['differences'])
     same = '**no**' if broken else 'yes'
     return (framework, version, program.name, same, _pair(result.get('kernels')), _pair(result.get('copy_bytes')), _pair(result.get('calls')),
-            _pair(result.get('flops')), _pair(result.get('reduced')), str(result.get('dropped', '–')), f"{result['seconds'][0]:.1f} / {result['seconds'][1]:.1f}")
+            *(_pair(result.get(what)) for what in ('operations', 'lines', 'steps', 'memory')), _pair(result.get('flops')), _pair(result.get('reduced')), str(result.get('dropped', '–')), f"{result['seconds'][0]:.1f} / {result['seconds'][1]:.1f}")
 
 
 def table(programs, frameworks):

@@ -43,6 +43,9 @@ def measure(program, framework, runner):
             wanted, found = re.search(program.all_reduce, runs.traced.stdout.decode()), against_truth_of_gpu.reduced(runs.traced)
             differences += against_truth_of_gpu.compare_reduced(found, int(wanted[1]) if wanted else None)
             result['reduced'] = [sum(found), len(found) * int(wanted[1]) if wanted else 0]
+        if program.steps:
+            result['steps'] = against_truth_of_gpu.steps(runs.traced, program.steps)
+            differences += against_truth_of_gpu.compare_steps(*result['steps'])
         if runs.profiled is not None:
             differences += against_profiler.compare(runs.profiled, exported_runtime_names())
             if runs.profiled.run.returncode == 0:

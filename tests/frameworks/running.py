@@ -120,7 +120,7 @@ class Runner:
         """CUPTI is the framework's: we record calls alone. What the run before has compiled is not compiled a third time."""
         caches, folder = self._folders[-1], self.folder(program.name)
         env = {**_environment(program, caches), 'GT_SAID': folder, 'GT_FLOPS': str(int(program.flops))}
-        run = self._under_gputrace(program, command_of(program, framework, [PROFILED]), env, collect='api,libs,ops')
+        run = self._under_gputrace(program, command_of(program, framework, [PROFILED]), env, collect='api,libs,ops,python')
         return Profiled(run, folder)
 
     def _under_gputrace(self, program, command, env, collect=None):

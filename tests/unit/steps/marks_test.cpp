@@ -87,6 +87,37 @@ TEST(MarkedSteps, AccumulateAndAreFollowedByEvaluation) {
   EXPECT_EQ(begins_of(facts, RunPhase::Evaluation).size(), 15u);
 }
 
+// What lies behind a request that found no more data is no batch of an evaluation: saving, and a kernel for what the next epoch needs.
+TEST(MarkedSteps, WhatFollowsTheEndOfTheDataIsNoEvaluation) {
+  for (const int evaluated : {0, 1, 4}) {
+    Loop loop;
+    const auto end_of_data = [&] {
+      loop.batch(10 * kUs);
+      loop.copy_to_host(100'000, MemoryKind::Pageable, false);
+      loop.run(4 * kUs, 10 * kUs, 1);
+    };
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (int i = 0; i < 8; ++i) {
+        loop.begins();
+        loop.batch(50 * kUs);
+        for (int k = 0; k < 15; ++k) loop.forward();
+        loop.update();
+        loop.wait();
+      }
+      end_of_data();
+      for (int i = 0; i < evaluated; ++i) {
+        loop.batch(50 * kUs);
+        for (int k = 0; k < 5; ++k) loop.forward();
+        loop.wait();
+      }
+      if (evaluated) end_of_data();
+    }
+    const StepFacts facts = loop.load().processes[0].steps;
+    EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+    EXPECT_EQ(begins_of(facts, RunPhase::Evaluation).size(), 3u * static_cast<unsigned>(evaluated));
+  }
+}
+
 TEST(MarkedSteps, TwoOptimizersOfOneBatchAreOneStep) {
   Loop loop;
   for (int i = 0; i < 12; ++i) {
@@ -115,6 +146,27 @@ TEST(MarkedSteps, OfAnOptimizerAlone) {
   const StepFacts facts = loop.load().processes[0].steps;
   EXPECT_EQ(facts.source, StepSource::Framework);
   EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+}
+
+// GradScaler skips what would overflow: no step of the optimizer is made, and layers are no steps.
+TEST(MarkedSteps, OfAnOptimizerWhoseStepsAreSkipped) {
+  Loop loop;
+  for (int i = 0; i < 6; ++i) {
+    loop.begins();
+    const Nanos begin = loop.now();
+    loop.sleep(2 * kUs);
+    loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
+    loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
+    loop.copy_to_host(64, MemoryKind::Pageable, false);
+  }
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(facts.source, StepSource::Framework);
+  EXPECT_EQ(facts.steps.size(), 6u);
+  for (std::size_t i = 0; i < facts.steps.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(facts.steps[i].begin), static_cast<double>(loop.wanted()[i]),
+                0.02 * static_cast<double>(facts.steps[i].length()))
+        << i;
 }
 
 // The first step makes the optimizer's state, so it is like the others in its end alone; and the host pauses before each update. Steps

@@ -273,6 +273,11 @@ const Pattern kNone[] = {
      [](Script& s) {
        for (int i = 0; i < 300; ++i) s.does("I" + s.letters(3 + s.random(20), 12) + "O");
      }},
+    {"parameters moved to the device one by one, then a few turns",
+     [](Script& s) {
+       s.does(repeat("IW", 120));
+       times(s, 2, "IabcdefgUW");
+     }},
     {"start-up alone", [](Script& s) { s.does("MMMMIIIIabcdW"); }},
     {"twice the same", [](Script& s) { s.does("Iabcdefg W Iabcdefg W"); }},
     {"two threads at random",
