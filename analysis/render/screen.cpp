@@ -100,6 +100,9 @@ class Screen {
          fmt::format("{} of {} (median{}{}){}", human_count(static_cast<u64>(*steps)), human(median, Unit::Nanos),
                      is_null(p99) ? "" : "; p99 ", is_null(p99) ? "" : human(p99, Unit::Nanos),
                      source.empty() || source == "-" ? "" : ", by " + source));
+    const std::string parts = largest(step_parts(report_));
+    if (!parts.empty())
+      line("A step", parts + "   of " + human(metric_of(report_, "step_mean_ns").value, Unit::Nanos) + " (mean)");
   }
 
   void device() {
@@ -123,22 +126,27 @@ class Screen {
   }
 
   void idle_causes() {
-    constexpr std::size_t kCauses = 4;
+    const std::string words = largest(idle_parts(report_));
+    if (!words.empty()) line("Idle", words);
+  }
+
+  // The first of them, which are the largest, and the sum of all others.
+  static std::string largest(const std::vector<std::pair<std::string, double>>& parts) {
+    constexpr std::size_t kShown = 4;
     constexpr double kLeast = 0.0005;
-    const auto causes = idle_parts(report_);
     std::string words;
     double rest = 0;
     std::size_t shown = 0;
-    for (const auto& [cause, share] : causes) {
-      if (shown == kCauses || share < kLeast) {
+    for (const auto& [name, share] : parts) {
+      if (shown == kShown || share < kLeast) {
         rest += share;
         continue;
       }
-      words += (words.empty() ? "" : "   ") + safe_text(cause) + " " + percent(share);
+      words += (words.empty() ? "" : "   ") + safe_text(name) + " " + percent(share);
       ++shown;
     }
     if (rest >= kLeast) words += "   other " + percent(rest);
-    if (!words.empty()) line("Idle", words);
+    return words;
   }
 
   // Cells by largest remainder, so that they are kBar in all.

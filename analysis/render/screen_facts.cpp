@@ -224,6 +224,28 @@ std::vector<std::pair<std::string, double>> idle_parts(const Report& report) {
   return parts;
 }
 
+std::vector<std::pair<std::string, double>> step_parts(const Report& report) {
+  const auto mean = number_of(metric_of(report, "step_mean_ns").value);
+  std::vector<std::pair<std::string, double>> parts;
+  if (!mean || *mean <= 0) return parts;
+  double compute = 0;
+  const Table* overview = report.table("overview");
+  for (const Row& row : overview->rows) {
+    const std::string metric = text_of(cell_of(*overview, row, "metric"));
+    if (metric.size() < 9 || metric.rfind("step_", 0) != 0 || metric.compare(metric.size() - 3, 3, "_ns") != 0)
+      continue;
+    const std::string name = metric.substr(5, metric.size() - 8);
+    if (name == "mean" || name == "median" || name == "p99") continue;
+    const double share = number_of(cell_of(*overview, row, "value")).value_or(0) / *mean;
+    const bool computes = name.rfind("compute_", 0) == 0;
+    if (computes) compute += share;
+    if (!computes && share > 0) parts.emplace_back(name == "device_to_device" ? "copies on the device" : name, share);
+  }
+  if (compute > 0) parts.emplace_back("compute", compute);
+  std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  return parts;
+}
+
 Heaviest heaviest(const Report& report, std::size_t most) {
   constexpr double kMostOfIt = 0.5;
   Heaviest found;

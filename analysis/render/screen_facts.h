@@ -33,6 +33,9 @@ std::vector<TimePart> device_time_parts(const Report& report);
 // Why they were idle, but for tracing: "host 89.6 %", shares of the span, largest first.
 std::vector<std::pair<std::string, double>> idle_parts(const Report& report);
 
+// Where the time of a mean step went: "input 49.4 %", shares of its length, largest first. Empty: steps are not known, or not divided.
+std::vector<std::pair<std::string, double>> step_parts(const Report& report);
+
 // What the devices did most: operations of a framework where those account for most of the device's time, else kernels,
 // each name once.
 struct Heavy {

@@ -33,7 +33,8 @@ export function bytes(value: number): string {
 export const roundBytes = (value: number): string => bytes(value).replace(/\.(\d*[1-9])?0* /, (_, digits: string | undefined) => (digits ? `.${digits} ` : ' '));
 
 export function count(value: number): string {
-  return Number.isInteger(value) ? value.toLocaleString('en-US') : value.toFixed(1);
+  if (Number.isInteger(value)) return value.toLocaleString('en-US');
+  return Math.abs(value) < 0.95 ? String(Number(value.toPrecision(2))) : value.toFixed(1);
 }
 
 export function large(value: number): string {

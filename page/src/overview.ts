@@ -2,7 +2,7 @@
 import * as colors from './colors';
 import { stackedBar, type Slice } from './charts/bars';
 import { h } from './dom';
-import { bytes, count, human, nanos, percent, prose, safe } from './format';
+import { bytes, count, heading, human, nanos, percent, prose, safe } from './format';
 import { type Finding, metric, numberAt, report, section, programOf, textAt } from './report';
 
 function fact(label: string, value: string | null, more: string | null = null): HTMLElement | null {
@@ -48,7 +48,28 @@ function deviceTime(): Slice[] {
   return slices;
 }
 
-// One sentence, from the largest parts alone.
+// Where the time of a mean step went; empty where steps are not known.
+function stepTime(): Slice[] {
+  const rows = section('overview')?.rows ?? [];
+  const slices = rows.flatMap((row) => {
+    const part = /^step_(\w+)_ns$/.exec(textAt(row, 'metric'))?.[1] ?? 'mean';
+    const value = numberAt(row, 'value') ?? 0;
+    return ['mean', 'median', 'p99'].includes(part) || value <= 0 ? [] : [{ label: heading(part), value, color: colors.ofStepPart(part) }];
+  });
+  return slices.sort((a, b) => b.value - a.value);
+}
+
+// One sentence, from the largest parts alone: of a step where steps are known, since start-up and what comes behind the loop are none of it.
+function verdictOfSteps(slices: readonly Slice[]): string {
+  const whole = slices.reduce((sum, slice) => sum + slice.value, 0);
+  const share = (value: number): string => percent(value / whole);
+  const computing = slices.filter((slice) => slice.label.startsWith('compute')).reduce((sum, slice) => sum + slice.value, 0);
+  const others = slices.filter((slice) => !slice.label.startsWith('compute')).slice(0, 2).filter((slice) => slice.value > whole / 20);
+  const rest = others.map((slice) => `${slice.label} ${share(slice.value)}`).join(', ');
+  return `Of a step of ${nanos(metric('step_mean_ns') ?? whole)} the device computes ${share(computing)}${rest ? `; most of the rest: ${rest}` : ''}.`;
+}
+
+// The same of the whole run.
 function verdict(slices: readonly Slice[]): string {
   const whole = slices.reduce((sum, slice) => sum + slice.value, 0);
   if (whole === 0) return report.coverage.device_timing === 'none' ? 'The times of the device were not measured.' : 'No device did anything.';
@@ -110,16 +131,21 @@ export function notCollected(): HTMLElement | null {
   return h('details', { class: 'absent' }, h('summary', {}, `Not collected: ${list.map((one) => safe(one.what)).join(', ')}`), h('ul', {}, ...items));
 }
 
+const bar = (title: string, slices: readonly Slice[]): HTMLElement[] => [h('h2', {}, title), stackedBar(title, slices)];
+
 export function overview(linkTo: (section: string) => string | null): HTMLElement {
   const slices = deviceTime();
+  const ofStep = stepTime();
   const whole = slices.reduce((sum, slice) => sum + slice.value, 0);
-  const page = h('div', { class: 'overview' }, h('p', { class: 'verdict' }, verdict(slices)), facts());
+  const page = h('div', { class: 'overview' }, h('p', { class: 'verdict' }, ofStep.length ? verdictOfSteps(ofStep) : verdict(slices)), facts());
   const bad = !report.coverage.complete || report.coverage.dropped > 0;
   if (bad) page.prepend(coverage());
-  if (slices.length) page.append(h('h2', {}, 'Where the device’s time went'), stackedBar('Where the device’s time went', slices));
+  const device = slices.length ? bar(ofStep.length ? 'Where the device’s time went in the whole run' : 'Where the device’s time went', slices) : [];
+  page.append(...(ofStep.length ? bar('Where the time of a step went', ofStep) : device));
   if (report.findings.length) {
     page.append(h('h2', {}, 'Findings'), h('ol', { class: 'findings' }, ...report.findings.map((finding) => card(finding, whole, linkTo))));
   }
+  if (ofStep.length) page.append(...device);
   if (!bad) page.append(coverage());
   const absent = notCollected();
   if (absent) page.append(absent);

@@ -268,13 +268,39 @@ const checks = {
   },
 
   // Keys, mouse, search, choice, link: what they show and say.
+  // Where start-up takes most of the time, the timeline opens at the steps; 0 shows the whole run, the button leads back.
+  async opens_at_steps(file) {
+    await withPage(file, async (page) => {
+      await open(page, 'timeline');
+      const [first, last] = await page.evaluate(() => {
+        const report = JSON.parse(document.getElementById('gputrace-report').textContent);
+        const origin = JSON.parse(document.getElementById('gputrace-page').textContent).origin_ns;
+        const { rows } = report.sections.steps;
+        return [rows[0].begin_ns - origin, rows.at(-1).begin_ns + rows.at(-1).duration_ns - origin];
+      });
+      const near = (one, other) => assert.ok(Math.abs(one - other) < 0.001 * (last - first), `${one} is near ${other}`);
+      const opened = async () => {
+        const { begin, end } = await page.evaluate(() => ({ ...globalThis.gputraceTimeline.view }));
+        near(begin, first - 0.05 * (last - first));
+        near(end, last + 0.05 * (last - first));
+      };
+      await opened();
+      await page.focus('canvas');
+      await page.keyboard.press('0');
+      assert.ok(await page.evaluate(() => globalThis.gputraceTimeline.view.end - globalThis.gputraceTimeline.view.begin) > 2 * (last - first), '0 shows all');
+      await page.click('.timeline .tools button:has-text("Steps")');
+      await opened();
+    });
+  },
+
   async timeline(file) {
     await withPage(file, async (page) => {
       await open(page, 'timeline');
       const view = () => page.evaluate(() => ({ ...globalThis.gputraceTimeline.view }));
+      await page.focus('canvas');
+      await page.keyboard.press('0');
       const whole = await view();
       const length = (one) => one.end - one.begin;
-      await page.focus('canvas');
       await page.keyboard.press('w');
       const closer = await view();
       assert.ok(Math.abs(length(closer) / length(whole) - 0.8) < 1e-6, 'W zooms in');

@@ -35,6 +35,7 @@ export class Timeline {
   private match = -1;
   private waiting = 0;
   private resting = 0;
+  private readonly loop: readonly [number, number] | null; // all steps, where most of the time is none of theirs: start-up, what follows
   private asked: readonly [number, number] = [0, 0]; // the time whose events were asked for; of the page itself that is the whole
   private drag: { x: number; y: number; begin: number; end: number; scroll: number; moves: boolean; far: boolean } | null = null;
 
@@ -50,8 +51,12 @@ export class Timeline {
     if (!context) throw new Error('this browser draws no canvas');
     this.painter = new Painter(context, this.all, colorsOfNames(this.all.names), this.boxes);
     this.asked = [this.first, this.last];
+    const loop = this.lanes.filter((lane) => lane.group === 'Run' && lane.label === 'Steps');
+    const [begin, end] = loop.length ? extent(loop) : [this.first, this.last];
+    this.loop = (end - begin) * 2 < this.last - this.first ? [begin, end] : null;
     this.build();
-    this.all0();
+    if (this.loop) this.toLoop();
+    else this.all0();
   }
 
   private build(): void {
@@ -67,6 +72,7 @@ export class Timeline {
       : null;
     this.element.append(tools, h('div', { class: 'canvas' }, this.canvas), h('p', { class: 'note keys' }, HELP), this.panel);
     if (left) this.element.prepend(left);
+    if (this.loop) tools.append(tool('Steps', 'from the first step to the last', () => this.toLoop()));
     const { exact } = this.all;
     if (exact) tools.append(tool('Exact', 'the time in which every event is shown', () => this.show(exact[0], exact[1])));
     this.search.addEventListener('input', () => this.find(this.search.value));
@@ -106,6 +112,12 @@ export class Timeline {
   private all0(): void {
     const some = (this.last - this.first) * 0.01;
     this.show(this.first - some, this.last + some);
+  }
+
+  private toLoop(): void {
+    if (!this.loop) return;
+    const [begin, end] = this.loop;
+    this.show(begin - (end - begin) * 0.05, end + (end - begin) * 0.05);
   }
 
   private show(begin: number, end: number): void {

@@ -93,6 +93,24 @@ def test_keys_search_and_links():
     browser('timeline', page_of(traced([program('train')], mode='run', output=scratch('out')).output))
 
 
+def test_opens_at_the_steps():
+    loop = r'''
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from driver import Driver
+d = Driver()
+step, reduce, scale = map(d.kernel, ('step', 'reduce', 'scale'))
+d.launch(step)
+time.sleep(1.5)
+for _ in range(30):
+    time.sleep(0.005)
+    for kernel in (step, scale, step, scale, reduce):
+        d.launch(kernel)
+    d('cuCtxSynchronize')
+'''
+    browser('opens_at_steps', page_of(traced([sys.executable, '-c', loop, os.path.join(SOURCE, 'tests', 'e2e')], output=scratch('out')).output))
+
+
 def test_engines_are_the_union_of_their_streams():
     """By the truth: when any kernel ran, when any copy of that direction ran."""
     run = traced([program('train')], mode='run', output=scratch('out'))

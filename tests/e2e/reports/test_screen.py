@@ -97,6 +97,23 @@ def test_the_numbers_are_those_of_the_json():
         check(' '.join((finding['fix'] or '').split()) in words, 'the fix is whole', finding, text)
 
 
+def test_where_the_time_of_a_step_went():
+    run = traced([program('train'), '20'])
+    metrics = {row['metric']: row['value'] for row in report(run, 'overview')['sections']['overview']['rows']}
+    text = screen(run.output)
+    mean = metrics['step_mean_ns']
+    step = next(line for line in text.splitlines() if line.startswith('A step'))
+    computing = sum(value for metric, value in metrics.items() if re.fullmatch(r'step_compute_\w+_ns', metric))
+    parts = {re.sub('step_(.*)_ns', r'\1', metric): value for metric, value in metrics.items()
+             if re.fullmatch(r'step_\w+_ns', metric) and 'compute' not in metric and metric not in ('step_mean_ns', 'step_median_ns', 'step_p99_ns')}
+    parts = {**{name: value for name, value in parts.items() if value}, **({'compute': computing} if computing else {})}
+    check(abs(sum(parts.values()) - mean) <= len(parts), 'the parts sum to the step', parts, mean)
+    for name, value in sorted(parts.items(), key=lambda part: -part[1])[:4]:
+        share = float(re.search(name.replace('device_to_device', 'copies on the device') + r' ([0-9.]+) %', step)[1])
+        check(abs(share - 100 * value / mean) <= 0.5, name, share, value)
+    check('A step' not in screen(TRAIN), 'nothing is said of steps that are not known')
+
+
 def test_on_a_terminal_with_colour_and_a_bar():
     code, text = on_a_terminal('report', TRAIN)
     check_equal(code, 0, text)
