@@ -209,8 +209,49 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
   return finding;
 }
 
+// Findings of one cause alone: they say what to do about it.
+std::vector<std::string> findings_of(const std::string& cause) {
+  static const std::pair<IdleCause, std::vector<std::string>> kOwn[] = {
+      {IdleCause::Launch, {"launch-bound", "graph-candidates", "short-kernels"}},
+      {IdleCause::Synchronization, {"needless-synchronization", "result-waits"}},
+      {IdleCause::Polling, {"polling"}},
+      {IdleCause::Copy, {"synchronous-copies", "pageable-async-copies", "exposed-copies", "synchronous-memsets"}},
+      {IdleCause::Allocation, {"allocation-in-loop"}},
+      {IdleCause::ModuleLoad, {"code-loading"}}};
+  for (const auto& [own, ids] : kOwn) {
+    if (cause == idle_cause_name(own)) return ids;
+  }
+  return {};
+}
+
+Value evidence_of(const Finding& finding, const char* key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+// Where the largest cause has a finding of its own that promises as much, this one does not promise it again.
+void leave_gain_to_others(const Findings& others, Finding& gaps) {
+  constexpr double kAsMuch = 0.9;
+  const Value cause = evidence_of(gaps, "cause");
+  if (gaps.gain_ns == 0 || !std::holds_alternative<std::string>(cause)) return;
+  const auto ids = findings_of(std::get<std::string>(cause));
+  for (const Finding& other : others) {
+    if (std::find(ids.begin(), ids.end(), other.id) == ids.end()) continue;
+    if (evidence_of(other, "pid") != evidence_of(gaps, "pid")) continue;
+    if (static_cast<double>(other.gain_ns) < kAsMuch * static_cast<double>(gaps.gain_ns)) continue;
+    gaps.gain_ns = 0;
+    gaps.severity = Severity::Hint;
+    gaps.text += fmt::format(" ({})", other.id);
+    return;
+  }
+}
+
 void find_idle_gaps(const LoadedRun& run, Findings& found) {
-  add_worst(run, found, judge_idle_gaps);
+  Findings own;
+  add_worst(run, own, judge_idle_gaps);
+  for (Finding& gaps : own) leave_gain_to_others(found, gaps), found.push_back(std::move(gaps));
   add_worst(run, found, judge_input);
 }
 

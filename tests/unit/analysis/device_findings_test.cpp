@@ -65,6 +65,26 @@ TEST(DeviceFindings, ManyShortPausesAreLaunchesAndLongOnesAreWork) {
   EXPECT_EQ(find(of_batches, "launch-bound"), nullptr);
 }
 
+// What the finding of a cause promises, the one of idle time does not promise once more; where the causes are two, it does.
+TEST(DeviceFindings, AGainIsPromisedOnce) {
+  Script loads, works;
+  for (int i = 0; i < 20; ++i) {
+    loads.run(4 * kUs, 100 * kUs), loads.load_module(300 * kUs);
+    works.run(4 * kUs, 100 * kUs), works.load_module(50 * kUs), works.sleep(300 * kUs);
+  }
+  const auto of_loading = find_findings(loads.load());
+  const Finding *loading = find(of_loading, "code-loading"), *idle = find(of_loading, "idle-gaps");
+  ASSERT_NE(loading, nullptr);
+  ASSERT_NE(idle, nullptr);
+  EXPECT_GT(loading->gain_ns, 3'000'000u);
+  EXPECT_EQ(idle->gain_ns, 0u);
+  EXPECT_EQ(idle->severity, Severity::Hint);
+  EXPECT_NE(idle->text.find("(code-loading)"), std::string::npos);
+  const auto of_work = find_findings(works.load());
+  ASSERT_NE(find(of_work, "idle-gaps"), nullptr);
+  EXPECT_GT(find(of_work, "idle-gaps")->gain_ns, 3'000'000u);
+}
+
 // A host that is slow because others have its processors is told so, and for no more than that; one that has them is not.
 TEST(DeviceFindings, AHostThatWaitsForAProcessor) {
   for (const u64 percent : {0, 22, 90}) {

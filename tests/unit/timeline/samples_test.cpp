@@ -1,13 +1,12 @@
 // Samples: which line the idle time of a device belongs to.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "analysis/findings/findings.h"
 #include "analysis/run/compiling.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/sites.h"
 #include "tests/unit/device_builder.h"
+#include "tests/unit/finding_lookup.h"
 
 namespace gputrace::test {
 namespace {
@@ -200,11 +199,6 @@ LoadedRun compiled(Sampled& trace, const std::vector<std::pair<u32, Nanos>>& loo
   return run;
 }
 
-const Finding* find(const std::vector<Finding>& findings, const std::string& id) {
-  const auto found = std::find_if(findings.begin(), findings.end(), [&](const Finding& each) { return each.id == id; });
-  return found == findings.end() ? nullptr : &*found;
-}
-
 // In six of nine steps, from 1 to 9 ms of each; whatever lies beneath the compiler's file counts as the outermost one.
 TEST(Samples, ALoopThatCompilesAgainAndAgain) {
   Sampled trace;
@@ -249,7 +243,8 @@ TEST(Samples, WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone) {
   const Compiling compiling = compiling_of(run.processes.front());
   EXPECT_EQ(compiling.steps, 2u);
   EXPECT_EQ(compiling.samples, 16u);
-  EXPECT_EQ(find(find_findings(run), "recompilation"), nullptr);
+  const auto findings = find_findings(run);
+  EXPECT_EQ(find(findings, "recompilation"), nullptr);
 }
 
 // Numbers that no frame has, threads that are not there.
