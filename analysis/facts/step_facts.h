@@ -17,7 +17,8 @@ namespace gputrace {
 enum class LoopKind : u8 { Kernel, Graph, ToDevice, ToHost, OtherCopy, Memset, Wait, Mark };
 
 // Marks of a framework, by which it says what its loop does.
-enum class LoopMark : u8 { OptimizerStep, ZeroGrad, NextBatch, OptimizerBegins };
+// Of generate(): a prompt is taken in, one more token is made, and other work begins.
+enum class LoopMark : u8 { OptimizerStep, ZeroGrad, NextBatch, OptimizerBegins, Prefill, Token, GenerationEnds };
 
 // Something that the host gave to the device, waited for, or said of itself. `symbol`: kind in the upper 4 bits, then a
 // function's, a graph's or a mark's number.

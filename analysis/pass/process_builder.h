@@ -12,6 +12,7 @@
 #include "analysis/facts/launch_loops.h"
 #include "analysis/pass/call_nesting.h"
 #include "analysis/pass/function_table.h"
+#include "analysis/pass/generation.h"
 #include "analysis/pass/graph_table.h"
 #include "analysis/pass/host_samples.h"
 #include "analysis/pass/memory_ledger.h"
@@ -53,10 +54,11 @@ class ProcessBuilder {
     bool within_memset = false;  // a call of the runtime that takes several memsets has made its first
     u32 stack = 0;               // number of the CallOrigin from which it makes its calls
     u32 launched = kNone;        // function of its newest launch
-    u64 told_lost = 0;           // records that its Gap records stand for
-    Ticks newest = 0;            // end of its newest record
-    CallNesting operations;      // of frameworks
-    CallNesting own_work;        // of ours
+    Generation::Turn turn;
+    u64 told_lost = 0;       // records that its Gap records stand for
+    Ticks newest = 0;        // end of its newest record
+    CallNesting operations;  // of frameworks
+    CallNesting own_work;    // of ours
   };
   // One record, its times converted.
   struct Moment {
@@ -87,6 +89,7 @@ class ProcessBuilder {
   void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
   enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch };
   MarkSort mark_of(u32 frame);
+  void log_generation(const Moment& at);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
   CallSort sort_of(u16 id);
@@ -167,7 +170,8 @@ class ProcessBuilder {
   TypeSet operations_;                // what goes to the timeline as it is
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
-  u64 results_ = 0;                   // different ones of all calls
+  Generation generation_;
+  u64 results_ = 0;  // different ones of all calls
   u32 since_things_ = 0;
 };
 

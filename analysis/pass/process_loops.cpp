@@ -7,7 +7,26 @@
 namespace gputrace {
 
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
-  if (sums_) facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
+  if (!sums_) return;
+  if (kind == LoopKind::Kernel || kind == LoopKind::Graph) log_generation(at);
+  facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
+}
+
+void ProcessBuilder::log_generation(const Moment& at) {
+  const auto mark = [&](LoopMark what) {
+    facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(what), at.begin, at.begin, at.lane);
+  };
+  const u32 frame = facts_.lines.origins[at.thread.stack].frame;
+  switch (at.thread.turn.next(generation_.place_of(facts_.lines.frames, frame))) {
+    case Generation::Turn::Begins::Prefill:
+      return mark(LoopMark::Prefill);
+    case Generation::Turn::Begins::Token:
+      return mark(LoopMark::Token);
+    case Generation::Turn::Begins::Outside:
+      return mark(LoopMark::GenerationEnds);
+    case Generation::Turn::Begins::Nothing:
+      return;
+  }
 }
 
 ProcessBuilder::MarkSort ProcessBuilder::mark_of(u32 frame) {

@@ -138,7 +138,7 @@ class Screen {
     double rest = 0;
     std::size_t shown = 0;
     for (const auto& [name, share] : parts) {
-      if (shown == kShown || share < kLeast) {
+      if (shown == kShown || share < kLeast || name == "other") {
         rest += share;
         continue;
       }

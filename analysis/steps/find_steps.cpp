@@ -52,6 +52,7 @@ std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEven
   if (framework && !log.optimizer.empty()) return framework;
   if (auto made = steps_of_usual_ranges(log)) return made;
   if (auto made = steps_of_profiler_api(log)) return made;
+  if (auto made = steps_of_generation(events)) return made;
   return framework;
 }
 

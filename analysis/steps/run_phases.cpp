@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/steps/find_steps.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
@@ -32,6 +33,19 @@ std::vector<Group> groups_of(const std::vector<Step>& steps, Nanos longest_break
   return groups;
 }
 
+// A step makes one token of each sequence.
+std::string tokens_words(const StepFacts& facts, const Group& group) {
+  std::vector<u64> lengths;
+  for (std::size_t i = group.first; i <= group.last; ++i) lengths.push_back(facts.steps[i].length());
+  std::sort(lengths.begin(), lengths.end());
+  const auto rank = [&](std::size_t percent) {
+    return human_nanos(static_cast<Nanos>(lengths[(lengths.size() * percent + 99) / 100 - 1]));
+  };
+  return fmt::format("{} of each sequence; one takes {} (p50), {} (p99)",
+                     lengths.size() == 1 ? "1 more token" : fmt::format("{} more tokens", lengths.size()), rank(50),
+                     rank(99));
+}
+
 std::string evidence_of(const StepFacts& facts, const Group& group) {
   const std::string steps = steps_words(group.last - group.first + 1);
   switch (facts.steps[group.first].phase) {
@@ -43,9 +57,17 @@ std::string evidence_of(const StepFacts& facts, const Group& group) {
       return steps + (facts.source == StepSource::Nvtx ? " of that name" : " that no step of the optimizer follows");
     case RunPhase::Checkpoint:
       return steps + " in which many more copies to the host were made than in others";
+    case RunPhase::Prefill:
+      if (facts.source != StepSource::Framework) break;
+      return group.first == group.last ? "a prompt is taken in, and the first token made"
+                                       : steps + ", each takes in a prompt";
+    case RunPhase::Decode:
+      if (facts.source != StepSource::Framework) break;
+      return tokens_words(facts, group);
     default:
-      return steps + ": " + facts.evidence;
+      break;
   }
+  return steps + ": " + facts.evidence;
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ Loop read_marks(const std::vector<LoopEvent>& events) {
   return loop;
 }
 
-std::size_t middle(std::vector<std::size_t> values) {
+std::size_t usual_count(std::vector<std::size_t> values) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), at, values.end());
   return *at;
@@ -62,7 +62,7 @@ std::size_t middle(std::vector<std::size_t> values) {
 std::size_t batches_of_a_step(const Loop& loop) {
   std::vector<std::size_t> counts;
   for (const Turn& turn : loop.turns) counts.push_back(turn.batches.size());
-  return middle(std::move(counts));
+  return usual_count(std::move(counts));
 }
 
 // Launches of a usual turn.
@@ -70,7 +70,7 @@ std::size_t launches_of_a_turn(const std::vector<LoopEvent>& events, const Loop&
   std::vector<std::size_t> counts;
   for (const Turn& turn : loop.turns)
     counts.push_back(work_between(events, turn.batches.front(), turn.optimizer).launches);
-  return counts.empty() ? 0 : middle(std::move(counts));
+  return counts.empty() ? 0 : usual_count(std::move(counts));
 }
 
 // The first `count` batches, behind which the optimizer made no step. A request after which nothing was given to the device before the
@@ -85,7 +85,7 @@ void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std:
     work.push_back(work_between(events, batches[i], i + 1 < batches.size() ? batches[i + 1] : until));
     launches.push_back(work.back().launches);
   }
-  const std::size_t usual = count > 2 ? middle(std::move(launches)) / 2 : 0;
+  const std::size_t usual = count > 2 ? usual_count(std::move(launches)) / 2 : 0;
   const std::size_t least = std::max(usual, launches_of_a_turn / kPartOfATurn);
   for (std::size_t i = 0; i < count; ++i) {
     const bool at_an_end = i == 0 || i + 1 == count;

@@ -27,6 +27,10 @@ std::optional<MarkedSteps> steps_of_usual_ranges(const LoopLog& log);
 // of the next; batches that no step of the optimizer follows are evaluation. `events` in the order of their begins.
 std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vector<LoopEvent>& events);
 
+// Tokens of Hugging Face transformers' generate(): the first turn of each call takes in the prompt (prefill, which does not count), each later
+// one makes one more token of each sequence. Confidence is 1: the stacks of launches say it.
+std::optional<MarkedSteps> steps_of_generation(const std::vector<LoopEvent>& events);
+
 // cudaProfilerStart … cudaProfilerStop, several times.
 std::optional<MarkedSteps> steps_of_profiler_api(const LoopLog& log);
 

@@ -29,7 +29,7 @@ CLOCKS_APART_NS = 20000  # between its clock (TSC) and ours, over a program's ti
 class Kineto:
     """A chrome trace of torch.profiler, cut to the program's own time."""
 
-    def __init__(self, path):
+    def __init__(self, path, torch=''):
         with open(path, encoding='utf-8') as file:
             events = [event for event in json.load(file)['traceEvents'] if event.get('ph') == 'X']
         program = next(event for event in events if event['name'] == 'gt: program')
@@ -37,7 +37,9 @@ class Kineto:
         # Microseconds: with three decimals, or whole ones until PyTorch 2.2.
         self.rounded_ns = 2 if any(float(event['dur']) % 1 for event in events) else 1000
         self.calls = [event for event in events if event.get('cat') in ('cuda_runtime', 'cuda_driver') and begin <= float(event['ts']) <= end]
-        self._operations = {event['args']['External id']: event['name'] for event in events if event.get('cat') == 'cpu_op' and 'External id' in event['args']}
+        # In PyTorch 2.1 the id of a call is another one than those of operations.
+        self._operations = {} if torch.startswith('2.1.') else {
+            event['args']['External id']: event['name'] for event in events if event.get('cat') == 'cpu_op' and 'External id' in event['args']}
         called = {event['args'].get('correlation') for event in self.calls}
         self.operations = {kind: [event for event in events if event.get('cat') == category and event['args'].get('correlation') in called]
                            for kind, category in (('kernel', 'kernel'), ('copy', 'gpu_memcpy'), ('memset', 'gpu_memset'))}
@@ -271,7 +273,7 @@ def compare(profiled, exported):
     processes, _ = by_process(profiled.run)
     processes = {process.pid: process for process in processes}
     for said in profiled.processes:
-        process, kineto = processes.get(said['pid']), Kineto(said['kineto'])
+        process, kineto = processes.get(said['pid']), Kineto(said['kineto'], said.get('torch', ''))
         if process is None:
             yield Difference('profiler', f'process {said["pid"]} has no trace')
             continue
@@ -292,7 +294,7 @@ def numbers(profiled, exported):
         process = processes.get(said['pid'])
         if process is None:
             continue
-        kineto, counted = Kineto(said['kineto']), library_flops(said)
+        kineto, counted = Kineto(said['kineto'], said.get('torch', '')), library_flops(said)
         flops_known = flops_known and counted is not None
         for _, ours, theirs in _common_calls(process, said, kineto, exported):
             totals['calls'] += ours
