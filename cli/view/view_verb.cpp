@@ -54,7 +54,7 @@ class PageService {
     EventLog log(run_, most_);
     const auto read = export_events(request_, log);
     if (!read) return read.error().message;
-    events_ = pack_events(run_, log);
+    events_ = pack_events(log.tables(), log.picked());
     page_ = page_of(run_, "");
     return "";
   }
@@ -114,7 +114,7 @@ class PageService {
     EventLog log(run_, most_, std::pair(*from, *to));
     const auto read = export_events(request_, log);
     if (!read) return {500, kText, "the traces cannot be read any more\n"};
-    const EventBlock block = pack_events(run_, log);
+    const EventBlock block = pack_events(log.tables(), log.picked());
     // The description is JSON already.
     return {200, "application/json",
             "{\"events\":" + block.description + ",\"columns\":" + nlohmann::json(block.columns).dump() + "}"};
