@@ -8,6 +8,8 @@ namespace gputrace {
 namespace {
 
 constexpr u64 kMostRaw = u64{1} << 28;  // bytes of one extent: what would be more is not kept
+// ns: instants and lengths beyond are no times, and sums of them would not fit.
+constexpr Nanos kFarthest = Nanos{1} << 61;
 constexpr char kMagic[8] = {'G', 'T', 'V', 'I', 'E', 'W', '0', '1'};
 
 // The last bytes of the file.
@@ -19,6 +21,10 @@ struct Footer {
 
 // Wraps: what stands in a file may be anything.
 Nanos sum(Nanos to, u64 by) { return static_cast<Nanos>(static_cast<u64>(to) + by); }
+
+bool is_time(Nanos begin, Nanos end) {
+  return begin >= -kFarthest && begin <= kFarthest && end >= begin && end <= kFarthest;
+}
 
 bool is_in(u64 offset, u64 bytes, u64 size) { return offset <= size && bytes <= size - offset; }
 
@@ -68,7 +74,7 @@ std::optional<EventDirectory> read_directory(const std::string& bytes, const std
   EventDirectory directory;
   EventTables& tables = directory.tables;
   tables.length = in.number_signed();
-  if (tables.length < 0) return {};
+  if (!is_time(0, tables.length)) return {};
   tables.processes.resize(in.count(4));
   for (EventTables::Process& one : tables.processes) {
     one.pid = in.number_signed();
@@ -155,7 +161,10 @@ bool EventIndex::each_of(const EventDirectory::Block& block, Take&& take) const 
   Nanos begin = 0;
   u64 flow = 0;
   for (LoggedEvent& one : events) one.track = block.track, one.begin = begin = sum(begin, unzigzag(in.number()));
-  for (LoggedEvent& one : events) one.end = sum(one.begin, in.number());
+  for (LoggedEvent& one : events) {
+    one.end = sum(one.begin, in.number());
+    if (!is_time(one.begin, one.end) || length_class(one) != block.length_class) return false;
+  }
   for (LoggedEvent& one : events) {
     const u64 name = in.number();
     if (name >= directory_.tables.names.size()) return false;
@@ -265,11 +274,13 @@ EventIndexWriter::EventIndexWriter(const LoadedRun& run, Fd file, u64 most_bytes
     : EventNamer(run),
       file_(std::move(file)),
       most_bytes_(most_bytes),
-      width_(EventStrip::width_of(run.wall_end - run.wall_begin)) {}
+      width_(EventStrip::width_of(run.wall_end - run.wall_begin)),
+      failed_(!is_time(0, run.wall_end - run.wall_begin)) {}
 
 EventIndexWriter::~EventIndexWriter() = default;
 
 void EventIndexWriter::take(bool, const LoggedEvent& event) {
+  failed_ = failed_ || !is_time(event.begin, event.end);
   if (failed_) return;
   if (event.track >= parts_.size()) parts_.resize(event.track + 1u);
   auto& of_track = parts_[event.track];

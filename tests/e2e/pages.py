@@ -66,8 +66,8 @@ class View:
     def __init__(self, *paths, options=(), variables=None):
         os.makedirs(scratch('home'), exist_ok=True)
         env = environment(**{'LD_LIBRARY_PATH': None, 'HOME': scratch('home'), 'XDG_CACHE_HOME': None, **(variables or {})})
-        self.process = subprocess.Popen([places.gputrace, 'view', '--no-browser', *options, *paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                        env=env)
+        self.process = subprocess.Popen([places.gputrace, 'view', '--no-browser', *options, *paths], env=env, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.address = self.process.stdout.readline().decode().strip()
         if not self.address and b'built without the page' in self.process.stderr.read():
             skip('built without the page (tools/build_page)')

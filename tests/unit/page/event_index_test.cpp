@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <functional>
 #include <random>
 
 #include "analysis/page/event_block.h"
@@ -157,7 +158,62 @@ TEST(EventIndex, DamageAnswersNothing) {
   EXPECT_GT(refused, 100);
 }
 
-// A directory whose checksum is right and whose numbers are not.
+u64 number_at(const std::string& bytes, std::size_t at) {
+  u64 value = 0;
+  std::memcpy(&value, bytes.data() + at, sizeof value);
+  return value;
+}
+
+// The file with another directory, its checksums right. Its last bytes: the magic, the extents of directory and document (offset, packed,
+// raw, checksum), the checksum of these.
+std::string with_directory(std::string bytes, const std::function<void(std::string&)>& change) {
+  constexpr std::size_t kFooter = 8 + 2 * 32 + 8;
+  std::string footer = bytes.substr(bytes.size() - kFooter);
+  bytes.resize(bytes.size() - kFooter);
+  auto raw = unpacked(bytes.substr(number_at(footer, 8), number_at(footer, 16)), number_at(footer, 24));
+  EXPECT_TRUE(raw);
+  change(*raw);
+  const std::string changed = packed(*raw);
+  for (const auto& [at, value] : std::initializer_list<std::pair<std::size_t, u64>>{
+           {8, bytes.size()}, {16, changed.size()}, {24, raw->size()}, {32, checksum_of(changed)}})
+    std::memcpy(footer.data() + at, &value, sizeof value);
+  const u64 checksum = checksum_of(footer.substr(0, kFooter - 8));
+  std::memcpy(footer.data() + kFooter - 8, &checksum, sizeof checksum);
+  return bytes + changed + footer;
+}
+
+// Whatever a directory says whose checksums are right: it is refused, or something is picked, in bounds.
+TEST(EventIndex, DirectoriesThatLieBreakNothing) {
+  const LoadedRun run = two_processes();
+  const std::string bytes = kept_index(run, 4);
+  const Window window{{10'000'000, 11'000'000}};
+  const auto same = EventIndex::open(file_of(with_directory(bytes, [](std::string&) {})), "key");
+  ASSERT_TRUE(same);
+  EXPECT_TRUE(index_says(*same, 3000, window) == log_says(run, 4, 3000, window));
+  std::mt19937 random(5);
+  int opened = 0, picked = 0;
+  for (int i = 0; i < 600; ++i) {
+    const auto index = EventIndex::open(file_of(with_directory(bytes,
+                                                               [&](std::string& raw) {
+                                                                 for (unsigned k = 0; k < 1 + i % 3u; ++k)
+                                                                   raw[random() % raw.size()] =
+                                                                       static_cast<char>(random());
+                                                                 if (i % 10 == 0) raw.resize(random() % raw.size());
+                                                               })),
+                                        "key");
+    opened += index.has_value();
+    const auto got = index ? index->pick(3000, i % 2 ? window : Window{}) : std::nullopt;
+    picked += got.has_value();
+    if (got) {
+      EXPECT_LE(got->host.inside.size() + got->device.inside.size(), 3000u);
+      for (const EventStrip& strip : got->strips) EXPECT_LE(strip.pieces.size(), EventStrip::kMostPieces);
+    }
+  }
+  EXPECT_GT(opened, 20);
+  EXPECT_GT(picked, 20);
+  EXPECT_LT(opened, 600);
+}
+
 TEST(EventIndex, NumbersThatPointOutsideAreRefused) {
   std::mt19937 random(3);
   for (int i = 0; i < 2000; ++i) {
