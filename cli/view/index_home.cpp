@@ -165,10 +165,11 @@ Fd IndexHome::begin() {
 std::string IndexHome::keep(EventIndex& index, const std::string& document) {
   if (begun_.empty()) return "no place for it beside the traces nor in the cache";
   // What was read while it grew is nobody's whole.
-  const bool same = key() == key_;
-  const bool kept = same && EventIndexWriter::keep(index, key_, document) && same_file(lock_.get(), begun_) &&
+  if (key() != key_) return forget(), "the traces have changed meanwhile";
+  errno = 0;
+  const bool kept = EventIndexWriter::keep(index, key_, document) && same_file(lock_.get(), begun_) &&
                     ::rename(begun_.c_str(), path_.c_str()) == 0;
-  const std::string why = kept ? "" : same ? std::strerror(errno) : "the traces have changed meanwhile";
+  const std::string why = errno ? std::strerror(errno) : "it cannot be written";
   if (!kept) return forget(), why;
   begun_.clear();
   lock_.reset();

@@ -127,7 +127,11 @@ int view_verb(const Arguments& arguments, Globals& globals) {
   IndexHome home(request.files, rank);
   const bool indexed = index == "always" || (index == "auto" && home.trace_bytes() >= kWorthAnIndex);
   PageService service(request, static_cast<std::size_t>(most), indexed ? &home : nullptr);
-  if (const std::string wrong = service.make_page(globals.quiet); !wrong.empty()) return fail(kNoInput, wrong);
+  // A limit on the size of files ends the index, not the program. The browser gets it as it was.
+  const auto before = signal(SIGXFSZ, SIG_IGN);
+  const std::string wrong = service.make_page(globals.quiet);
+  signal(SIGXFSZ, before);
+  if (!wrong.empty()) return fail(kNoInput, wrong);
 
   const std::string token = random_token();
   if (token.empty()) return fail(kRuntimeError, "the system gives no random numbers: nobody could be kept out");

@@ -63,10 +63,10 @@ def browser(check_name, *given):
 class View:
     """`gputrace view` of a run, with its address."""
 
-    def __init__(self, *paths, options=(), variables=None):
+    def __init__(self, *paths, options=(), variables=None, below=()):
         os.makedirs(scratch('home'), exist_ok=True)
         env = environment(**{'LD_LIBRARY_PATH': None, 'HOME': scratch('home'), 'XDG_CACHE_HOME': None, **(variables or {})})
-        self.process = subprocess.Popen([places.gputrace, 'view', '--no-browser', *options, *paths], env=env, stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*below, places.gputrace, 'view', '--no-browser', *options, *paths], env=env, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.address = self.process.stdout.readline().decode().strip()
         if not self.address and b'built without the page' in self.process.stderr.read():

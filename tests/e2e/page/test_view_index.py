@@ -1,5 +1,6 @@
 # gputrace view: the index of the events that it keeps beside the traces. It answers what the traces say, byte by byte, or it is made anew.
 import stat
+import threading
 
 from device_truth import *
 from pages import *
@@ -12,8 +13,8 @@ KEPT = 'gputrace: kept an index of the events'
 class Answers:
     """A start of view: its page, windows, and what it said."""
 
-    def __init__(self, *paths, index='always', most=100, variables=None, hide=None):
-        with View(*paths, options=('--events', str(most), '--index', index), variables=variables) as view:
+    def __init__(self, *paths, index='always', most=100, variables=None, hide=None, below=()):
+        with View(*paths, options=('--events', str(most), '--index', index), variables=variables, below=below) as view:
             self.told = view.told()
             if hide:
                 os.rename(hide, hide + '.hidden')
@@ -188,6 +189,32 @@ def test_where_it_lies():
     nowhere.check_like(wanted, 'nowhere')
     check_equal(indexes(folder) + indexes(cache), [], 'nothing is left')
     os.chmod(folder, 0o700)
+
+
+def test_what_cannot_be_written_or_grows():
+    folder, trace = run_of()
+    wanted = Answers(folder, index='never')
+    for most, why in ((1000, 'it cannot be written'), (20000, 'File too large')):  # the events do not fit; the page behind them
+        limited = Answers(folder, below=('prlimit', f'--fsize={most}'))
+        check(f'no index of the events is kept: {why}' in limited.told, 'a limit on files', limited.told)
+        limited.check_like(wanted, 'a limit on files')
+        check_equal(indexes(folder), [], 'nothing is left')
+    ended = threading.Event()
+
+    def touch():
+        while not ended.is_set():
+            os.utime(trace)
+
+    touching = threading.Thread(target=touch)
+    touching.start()
+    try:
+        grown = Answers(folder)
+    finally:
+        ended.set()
+        touching.join()
+    check('no index of the events is kept: the traces have changed meanwhile' in grown.told, 'a trace that is still written', grown.told)
+    grown.check_like(wanted, 'a trace that is still written')
+    check_equal(indexes(folder), [], 'nothing is left')
 
 
 def test_not_for_small_runs_nor_in_quiet():
