@@ -116,27 +116,29 @@ std::string IndexHome::key() const {
   return text;
 }
 
-std::vector<std::string> IndexHome::places(bool make) const {
-  std::vector<std::string> found;
-  std::string names, paths, folder;
-  bool one_folder = true;
+// By their names alone beside them: a directory that is moved finds its index, and replaces it.
+std::string IndexHome::beside() const {
+  std::string names, folder;
   for (const std::string& file : files_) {
     const std::string real = real_path(file);
-    if (!folder.empty() && parent_of(real) != folder) one_folder = false;
+    if (!folder.empty() && parent_of(real) != folder) return "";
     folder = parent_of(real);
     names += real.substr(real.rfind('/') + 1) + "\n";
-    paths += real + "\n";
   }
-  // By their names alone beside them: a directory that is moved finds its index, and replaces it.
-  if (one_folder && is_ours(folder)) found.push_back(folder + "/" + name_for(names + request_));
-  if (const std::string cache = cache_folder(make); !cache.empty())
-    found.push_back(cache + "/" + name_for(paths + request_));
-  return found;
+  return is_ours(folder) ? folder + "/" + name_for(names + request_) : "";
+}
+
+std::string IndexHome::cached(bool make) const {
+  const std::string folder = cache_folder(make);
+  if (folder.empty()) return "";
+  std::string paths;
+  for (const std::string& file : files_) paths += real_path(file) + "\n";
+  return folder + "/" + name_for(paths + request_);
 }
 
 std::optional<EventIndex> IndexHome::find() {
   if (key_.empty()) return {};
-  for (const std::string& path : places(false)) {
+  for (const std::string& path : {beside(), cached(false)}) {
     Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file || !is_ours(file.get())) continue;
     if (auto index = EventIndex::open(std::move(file), key_)) {
@@ -147,17 +149,20 @@ std::optional<EventIndex> IndexHome::find() {
   return {};
 }
 
+Fd IndexHome::begin_at(const std::string& path) {
+  if (path.empty() || !has_space(parent_of(path), most_bytes())) return Fd();
+  const std::string name = path + ".new";
+  Fd file = new_file(name);
+  if (!file) return Fd();
+  path_ = path, begun_ = name;
+  lock_.reset(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
+  return file;
+}
+
 Fd IndexHome::begin() {
   if (key_.empty()) return Fd();
-  for (const std::string& path : places(true)) {
-    if (!has_space(parent_of(path), most_bytes())) continue;
-    const std::string name = path + ".new";
-    Fd file = new_file(name);
-    if (!file) continue;
-    path_ = path, begun_ = name;
-    lock_.reset(::fcntl(file.get(), F_DUPFD_CLOEXEC, 3));
-    return file;
-  }
+  if (Fd file = begin_at(beside())) return file;
+  if (Fd file = begin_at(cached(true))) return file;
   if (!has_space("/tmp", most_bytes())) return Fd();
   return Fd(::open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
 }

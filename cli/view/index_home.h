@@ -40,8 +40,11 @@ class IndexHome {
  private:
   static constexpr u64 kLeast = 16 << 20;
 
-  std::string key() const;                           // empty: not all of the files are there
-  std::vector<std::string> places(bool make) const;  // `make`: the cache too, where there is none yet
+  std::string key() const;  // empty: not all of the files are there
+  // Its path in either place; empty: that is none.
+  std::string beside() const;
+  std::string cached(bool make) const;  // `make`: the directory too, where there is none yet
+  Fd begin_at(const std::string& path);
 
   const std::vector<std::string> files_;
   const std::string request_;

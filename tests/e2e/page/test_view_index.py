@@ -68,6 +68,7 @@ def test_it_answers_what_the_traces_say():
         made = Answers(folder, most=most, hide=folder)
         check(KEPT in made.told and the_index(folder) in made.told, 'it says where', made.told)
         check_equal(stat.S_IMODE(os.lstat(the_index(folder)).st_mode), 0o600, 'for us alone')
+        check(not os.path.exists(scratch('home', '.cache')), 'the cache is left alone')
         before = os.lstat(the_index(folder))
         made.check_like(wanted, f'{most} events, made')
         # Where the traces are away nothing else can have answered.
