@@ -108,7 +108,7 @@ TEST(EventIndex, PicksWhatTheLogKeeps) {
     const auto index = EventIndex::open(file_of(kept_index(run, seed)), "key");
     ASSERT_TRUE(index);
     EXPECT_EQ(index->document(), "the page");
-    for (const std::size_t most : {100u, 3000u, 50'000u, 119'000u, 1'000'000u}) {
+    for (const std::size_t most : {100u, 3000u, 119'000u, 1'000'000u}) {
       for (const Window& window : std::initializer_list<Window>{{},
                                                                 {{0, kRunLength}},
                                                                 {{-5000, 700}},
@@ -243,7 +243,8 @@ TEST(EventIndex, NumbersThatPointOutsideAreRefused) {
 }
 
 TEST(EventIndex, NoMoreThanAllowed) {
-  EventIndexWriter writer(two_processes(), empty_file(), 1000);
+  const LoadedRun run = two_processes();
+  EventIndexWriter writer(run, empty_file(), 1000);
   tell(writer, 1);
   EXPECT_FALSE(writer.finish());
   EXPECT_TRUE(writer.failed());
@@ -251,7 +252,8 @@ TEST(EventIndex, NoMoreThanAllowed) {
 
 // /dev/full takes nothing.
 TEST(EventIndex, AFullDiskIsNoIndex) {
-  EventIndexWriter writer(two_processes(), Fd(::open("/dev/full", O_RDWR | O_CLOEXEC)), u64{1} << 40);
+  const LoadedRun run = two_processes();
+  EventIndexWriter writer(run, Fd(::open("/dev/full", O_RDWR | O_CLOEXEC)), u64{1} << 40);
   tell(writer, 1);
   EXPECT_FALSE(writer.finish());
 }
