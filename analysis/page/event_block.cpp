@@ -1,7 +1,6 @@
 #include "analysis/page/event_block.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <tuple>
@@ -16,22 +15,23 @@ using Events = std::vector<LoggedEvent>;
 
 class Packer {
  public:
-  Packer(const LoadedRun& run, const EventLog& log)
-      : run_(run), log_(log), hosts_(in_order(log.host_side())), devices_(in_order(log.device_side())) {}
+  Packer(const EventTables& tables, const PickedEvents& picked)
+      : tables_(tables), picked_(picked), hosts_(in_order(picked.host)), devices_(in_order(picked.device)) {}
 
   EventBlock pack() {
     Json processes = Json::array(), names = Json::array();
-    for (std::size_t p = 0; p < run_.processes.size(); ++p) {
-      const ProcessIdentity& who = run_.processes[p].who;
+    for (std::size_t p = 0; p < tables_.processes.size(); ++p) {
+      const EventTables::Process& who = tables_.processes[p];
       processes.push_back({{"pid", who.pid}, {"rank", who.rank}, {"host", who.host}, {"executable", who.executable}});
       pack_process(p);
     }
-    for (const EventLog::Name& name : log_.names()) names.push_back({name.text, name.kind, name.whole, name.detail});
-    const EventSide &host = log_.host_side(), &device = log_.device_side();
+    for (const EventTables::Name& name : tables_.names)
+      names.push_back({name.text, name.kind, name.whole, name.detail});
+    const EventSide &host = picked_.host, &device = picked_.device;
     const u64 left_out = host.left_out + device.left_out;
     const Json exact = left_out ? Json{std::max(host.begin, device.begin), std::min(host.end, device.end)} : Json();
     const Json whole = {{"processes", processes}, {"tracks", tracks_},
-                        {"names", names},         {"sites", log_.sites()},
+                        {"names", names},         {"sites", tables_.sites},
                         {"left_out", left_out},   {"shortest_ns", std::max(host.shortest, device.shortest)},
                         {"exact", exact}};
     return {whole.dump(-1, ' ', false, Json::error_handler_t::replace), block_.base64()};
@@ -42,7 +42,8 @@ class Packer {
     Events all = side.inside;
     all.insert(all.end(), side.longest.begin(), side.longest.end());
     std::sort(all.begin(), all.end(), [](const LoggedEvent& a, const LoggedEvent& b) {
-      return std::tuple(a.track, a.begin, b.end, a.name) < std::tuple(b.track, b.begin, a.end, b.name);
+      return std::tuple(a.track, a.begin, b.end, a.name, a.flow, a.amount, a.site) <
+             std::tuple(b.track, b.begin, a.end, b.name, b.flow, b.amount, b.site);
     });
     return all;
   }
@@ -51,13 +52,13 @@ class Packer {
   void pack_process(std::size_t process) {
     calls_.clear();
     u64 place = 0;
-    for (u32 t = 0; t < log_.tracks().size(); ++t) {
-      const EventLog::Track& track = log_.tracks()[t];
-      if (track.process == process && std::strcmp(track.kind, "stream") != 0) pack_host(t, place);
+    for (u32 t = 0; t < tables_.tracks.size(); ++t) {
+      const EventTables::Track& track = tables_.tracks[t];
+      if (track.process == process && !track.is_device()) pack_host(t, place);
     }
-    for (u32 t = 0; t < log_.tracks().size(); ++t) {
-      const EventLog::Track& track = log_.tracks()[t];
-      if (track.process == process && std::strcmp(track.kind, "stream") == 0) pack_stream(t);
+    for (u32 t = 0; t < tables_.tracks.size(); ++t) {
+      const EventTables::Track& track = tables_.tracks[t];
+      if (track.process == process && track.is_device()) pack_stream(t);
     }
   }
 
@@ -107,35 +108,42 @@ class Packer {
   }
 
   void finish(u32 number, std::ptrdiff_t events, std::initializer_list<const PackedColumn*> columns) {
-    const EventLog::Track& track = log_.tracks()[number];
+    const EventTables::Track& track = tables_.tracks[number];
     Json extents = Json::array();
     for (const PackedColumn* column : columns) {
       const PackedBlock::Extent extent = block_.add(*column);
       extents.push_back({extent.raw, extent.packed});
     }
-    const auto* device = std::get_if<i64>(&track.device);
     Json made = {{"process", track.process},
                  {"kind", track.kind},
                  {"label", track.label},
                  {"id", track.id},
-                 {"device", device ? Json(*device) : Json()},
+                 {"device", track.device ? Json(*track.device) : Json()},
                  {"events", events},
                  {"columns", extents}};
-    if (!track.strip.pieces.empty()) made["strip"] = described(track.strip);
+    if (number < picked_.strips.size()) {
+      if (Json strip = described(picked_.strips[number]); !strip.is_null()) made["strip"] = std::move(strip);
+    }
     tracks_.push_back(std::move(made));
   }
 
+  // From the first piece to the last one with something in it; null: there is none.
   static Json described(const EventStrip& strip) {
+    const auto filled = [](const EventStrip::Piece& piece) { return piece.count || piece.busy_ns; };
+    const auto begin = std::find_if(strip.pieces.begin(), strip.pieces.end(), filled);
+    const auto end = std::find_if(strip.pieces.rbegin(), strip.pieces.rend(), filled).base();
+    if (begin == strip.pieces.end()) return {};
     Json busy = Json::array(), counts = Json::array();
-    for (const EventStrip::Piece& piece : strip.pieces) {
-      busy.push_back(piece.busy_ns);
-      counts.push_back(piece.count);
+    for (auto piece = begin; piece != end; ++piece) {
+      busy.push_back(piece->busy_ns);
+      counts.push_back(piece->count);
     }
-    return {{"from", strip.from}, {"width", strip.width}, {"busy", busy}, {"counts", counts}};
+    const auto first = static_cast<Nanos>(strip.first) + (begin - strip.pieces.begin());
+    return {{"from", first * strip.width}, {"width", strip.width}, {"busy", busy}, {"counts", counts}};
   }
 
-  const LoadedRun& run_;
-  const EventLog& log_;
+  const EventTables& tables_;
+  const PickedEvents& picked_;
   const Events hosts_, devices_;
   Json tracks_ = Json::array();
   PackedBlock block_;
@@ -144,6 +152,6 @@ class Packer {
 
 }  // namespace
 
-EventBlock pack_events(const LoadedRun& run, const EventLog& log) { return Packer(run, log).pack(); }
+EventBlock pack_events(const EventTables& tables, const PickedEvents& picked) { return Packer(tables, picked).pack(); }
 
 }  // namespace gputrace

@@ -14,6 +14,6 @@ struct EventBlock {
   std::string description;  // JSON
   std::string columns;      // base64
 };
-EventBlock pack_events(const LoadedRun& run, const EventLog& log);
+EventBlock pack_events(const EventTables& tables, const PickedEvents& picked);
 
 }  // namespace gputrace

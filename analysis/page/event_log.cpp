@@ -14,53 +14,63 @@ std::string triple_of(const u32 (&size)[3]) {
 
 }  // namespace
 
-// Pieces become twice as wide until all of them fit.
-void EventStrip::widen(Nanos begin, Nanos end) {
-  if (pieces.empty()) from = begin;
-  const Nanos first = std::min(begin, from);
-  const Nanos last = std::max(end, from + width * static_cast<Nanos>(pieces.size()));
-  Nanos wide = width;
-  while ((last - first) / wide + 2 > static_cast<Nanos>(kMostPieces)) wide *= 2;
-  // Old pieces go into new ones whole: their border is one of the new ones'.
-  const Nanos steps = (from - first + wide - 1) / wide;
-  const Nanos start = from - steps * wide;
-  std::vector<Piece> moved(static_cast<std::size_t>((last - start) / wide + 1));
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    Piece& to = moved[static_cast<std::size_t>((from + static_cast<Nanos>(i) * width - start) / wide)];
-    to.busy_ns += pieces[i].busy_ns;
-    to.count += pieces[i].count;
-  }
-  pieces = std::move(moved);
-  from = start, width = wide;
+Nanos EventStrip::width_of(Nanos run_length) {
+  Nanos width = 1 << 16;
+  while (run_length / width + 2 > static_cast<Nanos>(kMostPieces)) width *= 2;
+  return width;
 }
 
-void EventStrip::add(Nanos begin, Nanos end) {
-  if (pieces.empty() || begin < from || end >= from + width * static_cast<Nanos>(pieces.size())) widen(begin, end);
-  auto at = static_cast<std::size_t>((begin - from) / width);
-  ++pieces[at].count;
-  for (Nanos done = begin; done < end; ++at) {
-    const Nanos until = std::min(end, from + width * static_cast<Nanos>(at + 1));
-    pieces[at].busy_ns += static_cast<u64>(until - done);
+EventStrip::Piece& EventStrip::at(std::size_t piece) {
+  if (pieces.empty()) first = piece;
+  if (piece < first) {
+    pieces.insert(pieces.begin(), first - piece, {});
+    first = piece;
+  }
+  if (piece - first >= pieces.size()) pieces.resize(piece - first + 1);
+  return pieces[piece - first];
+}
+
+void EventStrip::add(std::size_t piece, Piece sum) {
+  Piece& to = at(piece);
+  to.busy_ns += sum.busy_ns;
+  to.count += sum.count;
+}
+
+void EventStrip::change(Nanos begin, Nanos end, bool less) {
+  const auto change_by = [&](u64& value, u64 by) { value = less ? value - by : value + by; };
+  std::size_t piece = begin < 0 ? 0 : std::min<u64>(static_cast<u64>(begin / width), kMostPieces - 1);
+  change_by(at(piece).count, 1);
+  for (Nanos done = begin; done < end; ++piece) {
+    const bool last = piece + 1 >= kMostPieces;
+    const Nanos until = last ? end : std::min(end, width * static_cast<Nanos>(piece + 1));
+    change_by(at(piece).busy_ns, static_cast<u64>(until - done));
     done = until;
   }
 }
 
-EventLog::EventLog(const LoadedRun& run, std::size_t most, std::optional<std::pair<Nanos, Nanos>> window)
-    : run_(run),
-      devices_(run),
-      origin_(run.origin.value_or(run.wall_begin)),
-      middle_(window ? window->first + (window->second - window->first) / 2
-                     : run.wall_begin - origin_ + (run.wall_end - run.wall_begin) / 2) {
+PickedEvents::PickedEvents(std::size_t most, std::optional<std::pair<Nanos, Nanos>> window) {
   if (window) {
-    for (EventSide* side : {&host_, &device_}) side->begin = window->first, side->end = window->second;
+    for (EventSide* side : {&host, &device}) side->begin = window->first, side->end = window->second;
   }
-  host_.most = most / 3 * 2;  // a call or two for each operation
-  device_.most = most / 3;
+  host.most = most / 3 * 2;  // a call or two for each operation
+  device.most = most / 3;
 }
+
+void narrow_window(EventSide& side, Nanos middle, Nanos length) {
+  const Nanos half = side.whole() ? length / 4 : (side.end - side.begin) / 4;
+  side.begin = middle - half, side.end = middle + half;
+}
+
+EventLog::EventLog(const LoadedRun& run, std::size_t most, std::optional<std::pair<Nanos, Nanos>> window)
+    : EventNamer(run),
+      middle_(window ? window->first + (window->second - window->first) / 2 : tables_.length / 2),
+      picked_(most, window) {}
 
 void EventLog::add_outside(EventSide& side, const LoggedEvent& event) {
   const auto strip_away = [&](const LoggedEvent& one) {
-    tracks_[one.track].strip.add(one.begin, one.end);
+    if (one.track >= picked_.strips.size())
+      picked_.strips.resize(one.track + 1u, {EventStrip::width_of(tables_.length), 0, {}});
+    picked_.strips[one.track].add(one.begin, one.end);
     ++side.left_out;
   };
   const auto is_short = [&](const LoggedEvent& one) { return one.end - one.begin < side.shortest; };
@@ -75,11 +85,8 @@ void EventLog::add_outside(EventSide& side, const LoggedEvent& event) {
   }
 }
 
-// Half as wide, around its middle; at first half of the run.
 void EventLog::narrow(EventSide& side) {
-  const Nanos length = run_.wall_end - run_.wall_begin;
-  const Nanos half = side.whole() ? length / 4 : (side.end - side.begin) / 4;
-  side.begin = middle_ - half, side.end = middle_ + half;
+  narrow_window(side, middle_, tables_.length);
   const auto kept = std::partition(side.inside.begin(), side.inside.end(), [&](const LoggedEvent& one) {
     return one.begin >= side.begin && one.begin < side.end;
   });
@@ -88,14 +95,21 @@ void EventLog::narrow(EventSide& side) {
   for (const LoggedEvent& one : out) add_outside(side, one);
 }
 
-void EventLog::add(EventSide& side, const LoggedEvent& event) {
+void EventLog::take(bool device, const LoggedEvent& event) {
+  EventSide& side = device ? picked_.device : picked_.host;
   if (event.begin < side.begin || event.begin >= side.end) return add_outside(side, event);
   side.inside.push_back(event);
   if (side.inside.size() <= (side.whole() ? side.most : side.most / 2)) return;
   while (side.inside.size() > side.most / 2) narrow(side);
 }
 
-void EventLog::begin(const ExportProcess& process) {
+EventNamer::EventNamer(const LoadedRun& run) : run_(run), devices_(run), origin_(run.origin.value_or(run.wall_begin)) {
+  tables_.length = run.wall_end - run.wall_begin;
+  for (const ProcessTrace& one : run.processes)
+    tables_.processes.push_back({one.who.pid, one.who.rank, one.who.host, one.who.executable});
+}
+
+void EventNamer::begin(const ExportProcess& process) {
   const auto same = [&](const ProcessTrace& one) { return one.who.file == process.who->file; };
   const auto found = std::find_if(run_.processes.begin(), run_.processes.end(), same);
   process_.reset();
@@ -103,57 +117,58 @@ void EventLog::begin(const ExportProcess& process) {
   for (const ExportThread& thread : process.threads) threads_.emplace_back(thread.tid, thread.name);
 }
 
-void EventLog::end() {
+void EventNamer::end() {
   threads_.clear(), known_tracks_.clear(), names_by_address_.clear(), sites_by_address_.clear(), names_by_call_.clear();
 }
 
-u32 EventLog::track(const char* kind, std::tuple<i32, u32, u32> key) {
+u32 EventNamer::track(const char* kind, std::tuple<i32, u32, u32> key) {
   const auto whole = std::tuple_cat(std::tuple(kind), key);
   for (std::size_t i = known_tracks_.size(); i-- > 0;) {
     if (known_tracks_[i].first == whole) return known_tracks_[i].second;
   }
-  const u32 made = static_cast<u32>(tracks_.size());
-  Track& fresh = tracks_.emplace_back();
+  const u32 made = static_cast<u32>(tables_.tracks.size());
+  EventTables::Track& fresh = tables_.tracks.emplace_back();
   fresh.process = *process_, fresh.kind = kind;
   known_tracks_.emplace_back(whole, made);
   return made;
 }
 
-void EventLog::ran(const DeviceSlice& slice) {
+void EventNamer::ran(const DeviceSlice& slice) {
   if (!process_) return;
-  const std::size_t before = tracks_.size();
+  const std::size_t before = tables_.tracks.size();
   const u32 at = track("stream", {slice.device, slice.context, slice.stream});
-  if (tracks_.size() > before) {
-    tracks_[at].id = slice.stream;
-    tracks_[at].device = devices_.number(*process_, slice.device);
+  if (tables_.tracks.size() > before) {
+    tables_.tracks[at].id = slice.stream;
+    const Value device = devices_.number(*process_, slice.device);
+    if (const auto* number = std::get_if<i64>(&device)) tables_.tracks[at].device = *number;
   }
-  add(device_, {slice.begin - origin_, slice.end - origin_, slice.flow, slice.bytes, at, name_of(slice), 0});
+  take(true, {slice.begin - origin_, slice.end - origin_, slice.flow, slice.bytes, at, name_of(slice), 0});
 }
 
-void EventLog::host(const HostSlice& slice) {
+void EventNamer::host(const HostSlice& slice) {
   if (!process_) return;
-  const std::size_t before = tracks_.size();
+  const std::size_t before = tables_.tracks.size();
   const u32 at = track(slice.across_threads ? "ranges" : "thread", {0, 0, slice.thread});
-  if (tracks_.size() > before && slice.thread < threads_.size()) {
-    tracks_[at].id = threads_[slice.thread].first;
-    tracks_[at].label = threads_[slice.thread].second;
+  if (tables_.tracks.size() > before && slice.thread < threads_.size()) {
+    tables_.tracks[at].id = threads_[slice.thread].first;
+    tables_.tracks[at].label = threads_[slice.thread].second;
   }
-  add(host_,
-      {slice.begin - origin_, slice.end - origin_, slice.flow, slice.result, at, name_of(slice), site_of(slice.site)});
+  take(false,
+       {slice.begin - origin_, slice.end - origin_, slice.flow, slice.result, at, name_of(slice), site_of(slice.site)});
 }
 
-u32 EventLog::name(Name named) {
+u32 EventNamer::name(EventTables::Name named) {
   const std::string key = named.kind + '\0' + named.text + '\0' + named.whole + '\0' + named.detail;
-  const auto [known, fresh] = names_by_text_.try_emplace(key, static_cast<u32>(names_.size()));
-  if (fresh) names_.push_back(std::move(named));
+  const auto [known, fresh] = names_by_text_.try_emplace(key, static_cast<u32>(tables_.names.size()));
+  if (fresh) tables_.names.push_back(std::move(named));
   return known->second;
 }
 
-u32 EventLog::name_of(const DeviceSlice& slice) {
+u32 EventNamer::name_of(const DeviceSlice& slice) {
   const auto known = names_by_address_.find(slice.work);
   if (known != names_by_address_.end()) return known->second;
   const DeviceWork& work = *slice.work;
-  Name made{work.name, "copy", "", host_memory_name(work.memory)};
+  EventTables::Name made{work.name, "copy", "", host_memory_name(work.memory)};
   if (work.kind == OperationKind::Memset) made.kind = "memset";
   if (work.kind == OperationKind::Graph) made.kind = "graph";
   if (work.kind == OperationKind::Kernel) {
@@ -165,7 +180,7 @@ u32 EventLog::name_of(const DeviceSlice& slice) {
   return names_by_address_[slice.work] = name(std::move(made));
 }
 
-u32 EventLog::name_of(const HostSlice& slice) {
+u32 EventNamer::name_of(const HostSlice& slice) {
   if (slice.kind == HostKind::Call) {
     if (slice.call >= names_by_call_.size()) names_by_call_.resize(slice.call + 1u, kNone);
     u32& known = names_by_call_[slice.call];
@@ -177,12 +192,12 @@ u32 EventLog::name_of(const HostSlice& slice) {
   return name({std::string(slice.name), kind, "", domain});
 }
 
-u32 EventLog::site_of(std::string_view site) {
+u32 EventNamer::site_of(std::string_view site) {
   if (site.empty()) return 0;
   const auto known = sites_by_address_.find(site.data());
   if (known != sites_by_address_.end()) return known->second;
-  const auto [place, fresh] = sites_by_text_.try_emplace(std::string(site), static_cast<u32>(sites_.size()));
-  if (fresh) sites_.emplace_back(site);
+  const auto [place, fresh] = sites_by_text_.try_emplace(std::string(site), static_cast<u32>(tables_.sites.size()));
+  if (fresh) tables_.sites.emplace_back(site);
   return sites_by_address_[site.data()] = place->second;
 }
 

@@ -8,6 +8,7 @@
 //
 //   · Host and device have limits and bounds of their own. Instants are ns from the run's origin.
 //   · Nothing is lost without a number: left_out and the strips say what is not shown one by one.
+//   · What is kept does not depend on the order in which events come: an index of them (event_index.h) keeps the same.
 #pragma once
 
 #include <limits>
@@ -21,19 +22,26 @@
 
 namespace gputrace {
 
-// How busy a track was with events that were not kept, piece by piece of time.
+// How busy a track was with events that were not kept, piece by piece of time. All strips of a run have the same pieces: they begin at
+// multiples of a width that is told by the run's length. What is outside of the run's time goes to the first or the last one.
 struct EventStrip {
   static constexpr std::size_t kMostPieces = 4096;
   struct Piece {
     u64 busy_ns = 0, count = 0;
   };
-  Nanos from = 0, width = 1 << 16;
+  static Nanos width_of(Nanos run_length);  // ns
+
+  Nanos width = 1 << 16;
+  std::size_t first = 0;  // of `pieces`, counted from the run's begin
   std::vector<Piece> pieces;
 
-  void add(Nanos begin, Nanos end);
+  void add(Nanos begin, Nanos end) { change(begin, end, false); }
+  void take_away(Nanos begin, Nanos end) { change(begin, end, true); }  // what was added
+  void add(std::size_t piece, Piece sum);
 
  private:
-  void widen(Nanos begin, Nanos end);
+  void change(Nanos begin, Nanos end, bool less);
+  Piece& at(std::size_t piece);
 };
 
 struct LoggedEvent {
@@ -53,52 +61,69 @@ struct EventSide {
   bool whole() const { return end == std::numeric_limits<Nanos>::max(); }
 };
 
-class EventLog : public EventSink {
- public:
+// What events name by number, in the order in which it came.
+struct EventTables {
+  struct Process {
+    i64 pid = 0;
+    std::string rank, host, executable;
+  };
   struct Track {
-    std::size_t process = 0;  // in the run
-    const char* kind = "";    // "thread", "ranges" (those that do not nest), "stream"
+    std::size_t process = 0;
+    std::string kind;  // "thread", "ranges" (those that do not nest), "stream"
     std::string label;
     i64 id = 0;
-    Value device;
-    EventStrip strip;
+    std::optional<i64> device;  // number in the run
+    bool is_device() const { return kind == "stream"; }
   };
   struct Name {
     std::string text, kind, whole, detail;
   };
+  std::vector<Process> processes;
+  std::vector<Track> tracks;
+  std::vector<Name> names;
+  std::vector<std::string> sites{""};  // the first: not known
+  Nanos length = 0;                    // of the run
+};
 
-  // Keeps `most` events of the run, which must outlive it. `window`: of that time all of them, where they are not too many.
-  EventLog(const LoadedRun& run, std::size_t most, std::optional<std::pair<Nanos, Nanos>> window = {});
+// What is shown of them.
+struct PickedEvents {
+  EventSide host, device;
+  std::vector<EventStrip> strips;  // by track; none at the end: nothing was left out
+
+  // Keeps `most` events in all. `window`: of that time all of them, where they are not too many.
+  PickedEvents(std::size_t most, std::optional<std::pair<Nanos, Nanos>> window);
+};
+
+// Half as wide, around `middle`; at first half of the run, which takes `length`.
+void narrow_window(EventSide& side, Nanos middle, Nanos length);
+
+// Events as numbers.
+class EventNamer : public EventSink {
+ public:
+  // The run must outlive it.
+  explicit EventNamer(const LoadedRun& run);
 
   void begin(const ExportProcess& process) override;
   void ran(const DeviceSlice& slice) override;
   void host(const HostSlice& slice) override;
   void end() override;
 
-  const EventSide& host_side() const { return host_; }
-  const EventSide& device_side() const { return device_; }
-  const std::vector<Track>& tracks() const { return tracks_; }
-  const std::vector<Name>& names() const { return names_; }
-  const std::vector<std::string>& sites() const { return sites_; }  // the first: not known
+  const EventTables& tables() const { return tables_; }
+
+ protected:
+  virtual void take(bool device, const LoggedEvent& event) = 0;
+  EventTables tables_;
 
  private:
-  void add(EventSide& side, const LoggedEvent& event);
-  void add_outside(EventSide& side, const LoggedEvent& event);
-  void narrow(EventSide& side);
   u32 track(const char* kind, std::tuple<i32, u32, u32> key);
   u32 name_of(const DeviceSlice& slice);
   u32 name_of(const HostSlice& slice);
-  u32 name(Name named);
+  u32 name(EventTables::Name named);
   u32 site_of(std::string_view site);
 
   const LoadedRun& run_;
   const DeviceMap devices_;
   const Nanos origin_;
-  const Nanos middle_;  // around which a window becomes narrower
-  EventSide host_, device_;
-  std::vector<Track> tracks_;
-  std::vector<Name> names_;
-  std::vector<std::string> sites_{""};
   std::unordered_map<std::string, u32> names_by_text_, sites_by_text_;
   // Of the process that is being told.
   std::optional<std::size_t> process_;  // nothing: it is not in the run
@@ -106,6 +131,21 @@ class EventLog : public EventSink {
   std::vector<std::pair<std::tuple<const char*, i32, u32, u32>, u32>> known_tracks_;
   std::unordered_map<const void*, u32> names_by_address_, sites_by_address_;  // of texts that live until end()
   std::vector<u32> names_by_call_;
+};
+
+class EventLog : public EventNamer {
+ public:
+  EventLog(const LoadedRun& run, std::size_t most, std::optional<std::pair<Nanos, Nanos>> window = {});
+
+  const PickedEvents& picked() const { return picked_; }
+
+ private:
+  void take(bool device, const LoggedEvent& event) override;
+  void add_outside(EventSide& side, const LoggedEvent& event);
+  void narrow(EventSide& side);
+
+  const Nanos middle_;  // around which a window becomes narrower
+  PickedEvents picked_;
 };
 
 }  // namespace gputrace

@@ -10,8 +10,12 @@ namespace gputrace {
 
 class PackedColumn {
  public:
-  void add(u64 value);         // 7 bits a byte, lowest first
-  void add_signed(i64 value);  // zigzag
+  void add(u64 value);                      // 7 bits a byte, lowest first
+  void add_signed(i64 value);               // zigzag
+  void add_text(const std::string& text) {  // its length, then its bytes
+    add(text.size());
+    bytes_ += text;
+  }
   const std::string& bytes() const { return bytes_; }
 
  private:

@@ -69,10 +69,7 @@ std::string inert(const char* id, const std::string& json) {
 }
 
 std::string data_of(const Report& report, const PageParts& parts) {
-  std::string data =
-      inert("gputrace-report", render_json(report, -1)) + inert("gputrace-page", page_info(report, parts));
-  if (!parts.events) return data;
-  return data + inert("gputrace-events", parts.events->description) + inert("gputrace-columns", parts.events->columns);
+  return inert("gputrace-report", render_json(report, -1)) + inert("gputrace-page", page_info(report, parts));
 }
 
 std::string title_of(const Report& report) {
@@ -111,8 +108,17 @@ std::string as_html(std::string_view text) {
   return escaped;
 }
 
-// The places are looked for in the template alone, so that a name which is called like one stays a name.
+std::string page_events(const EventBlock& events) {
+  return inert("gputrace-events", events.description) + inert("gputrace-columns", events.columns);
+}
+
 std::string render_page(const Report& report, const PageParts& parts) {
+  const PageAround page = render_around(report, parts);
+  return parts.events ? page.before + page_events(*parts.events) + page.after : page.before + page.after;
+}
+
+// The places are looked for in the template alone, so that a name which is called like one stays a name.
+PageAround render_around(const Report& report, const PageParts& parts) {
   const std::array<std::pair<std::string_view, std::string>, 3> places = {{
       {"gputrace:title", as_html(title_of(report))},
       {"gputrace:tables", plain_tables(report, kPlainRows)},
@@ -132,7 +138,7 @@ std::string render_page(const Report& report, const PageParts& parts) {
     document += text;
     rest.remove_prefix(at + place.size());
   }
-  return document.append(rest);
+  return {std::move(document), std::string(rest)};
 }
 
 }  // namespace gputrace

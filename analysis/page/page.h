@@ -26,6 +26,13 @@ struct PageParts {
 
 std::string render_page(const Report& report, const PageParts& parts);
 
+// The same in two pieces, between which page_events() belongs: a report takes long, and which events stand beside it changes.
+struct PageAround {
+  std::string before, after;
+};
+PageAround render_around(const Report& report, const PageParts& parts);  // parts.events is not asked for
+std::string page_events(const EventBlock& events);
+
 // The tables as HTML, the first `rows` of each, with a word on what is left out.
 std::string plain_tables(const Report& report, std::size_t rows);
 // Text as the content of an element or of an attribute in double quotes.

@@ -20,7 +20,7 @@ int write_page(const Report& report, const LoadedRun& run, const LoadRequest& re
   EventLog log(run, kPageEvents);
   const auto read = export_events(request, log);
   if (!read) return fail(kNoInput, read.error().message);
-  const EventBlock events = pack_events(run, log);
+  const EventBlock events = pack_events(log.tables(), log.picked());
   const std::string page = render_page(report, {page_template(), GPUTRACE_VERSION, &events});
   Output output(path);
   if (!output.open()) return kRuntimeError;

@@ -1,63 +1,11 @@
 # meson: timeout=300
 # gputrace view: who may ask and who may not, by plain sockets; its end; and in Chromium the events of a time that are fetched when one comes near.
-import select
 import socket
 
 from device_truth import *
 from pages import *
 
 LEFT_ALONE = 3  # seconds after which nobody is taken to load the page anew
-
-
-class View:
-    """`gputrace view` of a run, with its address."""
-
-    def __init__(self, *paths, options=()):
-        self.process = subprocess.Popen([places.gputrace, 'view', '--no-browser', *options, *paths], stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
-                                        env=environment(LD_LIBRARY_PATH=None))
-        self.address = self.process.stdout.readline().decode().strip()
-        if not self.address and b'built without the page' in self.process.stderr.read():
-            skip('built without the page (tools/build_page)')
-        found = re.fullmatch(r'http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/', self.address)
-        check(found, 'its address', self.address)
-        self.port, self.token = int(found[1]), found[2]
-
-    def connect(self):
-        made = socket.create_connection(('127.0.0.1', self.port), timeout=20)
-        return made
-
-    def said(self, raw):
-        """The answer to these bytes: (status, head, body); status 0: closed without one."""
-        with self.connect() as to:
-            try:
-                to.sendall(raw)
-            except OSError:
-                pass
-            got = b''
-            try:
-                while piece := to.recv(1 << 16):
-                    got += piece
-            except OSError:
-                pass
-        head, _, body = got.partition(b'\r\n\r\n')
-        return (int(head.split()[1]) if head.startswith(b'HTTP/1.1 ') else 0), head.decode(), body
-
-    def get(self, path, host=None, method='GET'):
-        return self.said(f'{method} {path} HTTP/1.1\r\nHost: {host or f"127.0.0.1:{self.port}"}\r\n\r\n'.encode())
-
-    def ended(self, seconds=20):
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
 
 
 def traced_program():
@@ -165,10 +113,8 @@ def test_it_ends_with_its_page():
 
 def test_where_there_is_no_browser():
     with View(traced_program()) as view:
-        said = b''
-        while select.select([view.process.stderr], [], [], 10)[0] and not said.endswith(b'\n'):
-            said += os.read(view.process.stderr.fileno(), 4096)
-        check(f'ssh -N -L {view.port}:127.0.0.1:{view.port} ' in said.decode(), 'how to get there', said)
+        said = view.told()
+        check(f'ssh -N -L {view.port}:127.0.0.1:{view.port} ' in said, 'how to get there', said)
         check_equal(socket.socket().connect_ex((socket.gethostbyname(socket.gethostname()), view.port)) != 0 or socket.gethostbyname(socket.gethostname()).startswith('127.'), True,
                     'from outside nobody gets there')
 

@@ -59,9 +59,9 @@ Told kept(const EventSide& side) {
 
 Told in_strips(const EventLog& log) {
   Told sum;
-  for (const EventLog::Track& track : log.tracks()) {
-    EXPECT_LE(track.strip.pieces.size(), EventStrip::kMostPieces);
-    for (const EventStrip::Piece& piece : track.strip.pieces) sum.count += piece.count, sum.time += piece.busy_ns;
+  for (const EventStrip& strip : log.picked().strips) {
+    EXPECT_LE(strip.pieces.size(), EventStrip::kMostPieces);
+    for (const EventStrip::Piece& piece : strip.pieces) sum.count += piece.count, sum.time += piece.busy_ns;
   }
   return sum;
 }
@@ -70,11 +70,11 @@ TEST(EventLog, FewAreKeptAsTheyAre) {
   const LoadedRun run = run_of(1'000'000);
   EventLog log(run, 9000);
   const Told told = tell(log, 3000, 1, 1000);
-  EXPECT_TRUE(log.device_side().whole());
-  EXPECT_EQ(log.device_side().left_out, 0u);
-  EXPECT_EQ(kept(log.device_side()).count, told.count);
-  EXPECT_EQ(log.tracks().size(), 3u);
-  EXPECT_EQ(log.names().size(), 1u);
+  EXPECT_TRUE(log.picked().device.whole());
+  EXPECT_EQ(log.picked().device.left_out, 0u);
+  EXPECT_EQ(kept(log.picked().device).count, told.count);
+  EXPECT_EQ(log.tables().tracks.size(), 3u);
+  EXPECT_EQ(log.tables().names.size(), 1u);
 }
 
 TEST(EventLog, EveryEventIsKeptOrCounted) {
@@ -83,7 +83,7 @@ TEST(EventLog, EveryEventIsKeptOrCounted) {
     const LoadedRun run = run_of(static_cast<Nanos>(40'000) * (longest / 4 + 10));
     EventLog log(run, 3000);
     const Told told = tell(log, 40'000, seed, longest);
-    const EventSide& side = log.device_side();
+    const EventSide& side = log.picked().device;
     EXPECT_LE(kept(side).count, side.most) << seed;
     EXPECT_EQ(kept(side).count + side.left_out, told.count) << seed;
     EXPECT_EQ(in_strips(log).count, side.left_out) << seed;
@@ -99,9 +99,9 @@ TEST(EventLog, TheWindowIsWhole) {
   const LoadedRun run = run_of(40'000 * 510);
   EventLog few(run, 3000), all(run, 300'000);
   tell(few, 40'000, 7, 2000), tell(all, 40'000, 7, 2000);
-  const EventSide& side = few.device_side();
+  const EventSide& side = few.picked().device;
   u64 wanted = 0;
-  for (const LoggedEvent& event : all.device_side().inside)
+  for (const LoggedEvent& event : all.picked().device.inside)
     wanted += event.begin >= side.begin && event.begin < side.end;
   EXPECT_EQ(side.inside.size(), wanted);
 }
@@ -111,7 +111,7 @@ TEST(EventLog, AProcessThatIsNotInTheRunIsNotShown) {
   run.processes.front().who.file = "another";
   EventLog log(run, 300);
   tell(log, 10, 1, 100);
-  EXPECT_TRUE(log.tracks().empty());
+  EXPECT_TRUE(log.tables().tracks.empty());
 }
 
 // Names are text wherever they stand: of the document there is not one tag more than with harmless ones.
