@@ -29,7 +29,7 @@ CLOCKS_APART_NS = 20000  # between its clock (TSC) and ours, over a program's ti
 class Kineto:
     """A chrome trace of torch.profiler, cut to the program's own time."""
 
-    def __init__(self, path, torch=''):
+    def __init__(self, path):
         with open(path, encoding='utf-8') as file:
             events = [event for event in json.load(file)['traceEvents'] if event.get('ph') == 'X']
         program = next(event for event in events if event['name'] == 'gt: program')
@@ -37,20 +37,22 @@ class Kineto:
         # Microseconds: with three decimals, or whole ones until PyTorch 2.2.
         self.rounded_ns = 2 if any(float(event['dur']) % 1 for event in events) else 1000
         self.calls = [event for event in events if event.get('cat') in ('cuda_runtime', 'cuda_driver') and begin <= float(event['ts']) <= end]
-        # In PyTorch 2.1 the id of a call is another one than those of operations.
-        self._operations = {} if torch.startswith('2.1.') else {
-            event['args']['External id']: event['name'] for event in events if event.get('cat') == 'cpu_op' and 'External id' in event['args']}
+        self._operations = {event['args']['External id']: event for event in events if event.get('cat') == 'cpu_op' and 'External id' in event['args']}
         called = {event['args'].get('correlation') for event in self.calls}
         self.operations = {kind: [event for event in events if event.get('cat') == category and event['args'].get('correlation') in called]
                            for kind, category in (('kernel', 'kernel'), ('copy', 'gpu_memcpy'), ('memset', 'gpu_memset'))}
 
     def names_of_operations(self):
-        return set(self._operations.values())
+        return {event['name'] for event in self._operations.values()}
 
     def operations_of_launches(self):
-        """{name of the innermost operation: launches of kernels}"""
-        return collections.Counter(self._operations[event['args']['External id']] for event in self.calls
-                                   if 'LaunchKernel' in event['name'] and event['args'].get('External id') in self._operations)
+        """{name of the innermost operation: launches of kernels}. A call outside of any has the id of one that it does not lie in, in old versions."""
+        found = collections.Counter()
+        for event in self.calls:
+            operation = self._operations.get(event['args'].get('External id')) if 'LaunchKernel' in event['name'] else None
+            if operation and operation['tid'] == event['tid'] and -1 <= float(event['ts']) - float(operation['ts']) <= float(operation['dur']) + 1:
+                found[operation['name']] += 1
+        return found
 
     def runtime_calls(self):
         """{documented name: count}"""
@@ -273,7 +275,7 @@ def compare(profiled, exported):
     processes, _ = by_process(profiled.run)
     processes = {process.pid: process for process in processes}
     for said in profiled.processes:
-        process, kineto = processes.get(said['pid']), Kineto(said['kineto'], said.get('torch', ''))
+        process, kineto = processes.get(said['pid']), Kineto(said['kineto'])
         if process is None:
             yield Difference('profiler', f'process {said["pid"]} has no trace')
             continue
@@ -294,7 +296,7 @@ def numbers(profiled, exported):
         process = processes.get(said['pid'])
         if process is None:
             continue
-        kineto, counted = Kineto(said['kineto'], said.get('torch', '')), library_flops(said)
+        kineto, counted = Kineto(said['kineto']), library_flops(said)
         flops_known = flops_known and counted is not None
         for _, ours, theirs in _common_calls(process, said, kineto, exported):
             totals['calls'] += ours
