@@ -112,7 +112,8 @@ void TensorLedger::keep_peak(Device& on) {
 }
 
 u32 TensorLedger::operation_of(u32 origin) const {
-  return origin < facts_.lines.origins.size() ? facts_.lines.origins[origin].operation : 0;
+  const u32 operation = origin < facts_.lines.origins.size() ? facts_.lines.origins[origin].operation : 0;
+  return operation < kMostStackFrames ? operation : 0;  // XLA's have no place among the frames yet
 }
 
 const TensorLedger::Place& TensorLedger::place_of(u32 origin) {

@@ -1,13 +1,14 @@
 """The report and the trace of each process against what the simulated GPU says that it did (SIMGPU_TRUTH)."""
 import bisect
 import collections
+import re
 
 import against_truth
 import device_truth
-from cases import Failed, check_equal
+from cases import Failed, check, check_equal
 from differences import Difference
 from processes import Run
-from traces import check_conservation, check_launches_against_truth, records, report
+from traces import check_conservation, check_launches_against_truth, gputrace, records, report
 
 
 class OneProcess(Run):
@@ -45,6 +46,30 @@ def _device_times(process):
     device_truth.check_records(process, whole_graphs=bool(records(process, 'DeviceGraph')))
 
 
+def _collected(process):
+    """What GPUTRACE_COLLECT came to."""
+    return re.search(r'option\.collect\s+(\S+)', gputrace('dump', '--info', process.trace)[0])[1].split(',')
+
+
+_XLA = re.compile(r'(?:XlaModule|Thunk):#(?:(name)=(.*?),(?=[a-z_]+=))?.*?hlo_(?:op|module)=([^,#]+)')
+
+
+def _ranges_of_xla(process):
+    """[(thread, begin, end, name)]: modules and operations, as XLA marks them with NVTX."""
+    open_, found = collections.defaultdict(list), []
+    for record in records(process, 'Nvtx'):
+        if record['domain'] != 'TSL':
+            continue
+        if record['what_name'] == 'push':
+            open_[record['tid']].append((record['begin_ns'], record['message']))
+        elif record['what_name'] == 'pop' and open_[record['tid']]:
+            begin, message = open_[record['tid']].pop()
+            if match := _XLA.match(message):
+                name = f'{match[3]} ({match[2]})' if match[2] and message.startswith('Thunk') else match[3]
+                found.append((record['tid'], begin, record['begin_ns'], name))
+    return found
+
+
 def _operations_by_thread(process):
     """{thread: (begins, [(begin, end, name)])}: the framework's operations as the trace has them, by when they began."""
     everything = records(process, 'Operation', 'StackFrame')
@@ -53,6 +78,8 @@ def _operations_by_thread(process):
     for record in everything:
         if record['record'] == 'Operation':
             found[record['tid']].append((record['begin_ns'], record['end_ns'], names[record['frame']]))
+    for tid, begin, end, name in _ranges_of_xla(process):
+        found[tid].append((begin, end, name))
     return {tid: sorted(operations) for tid, operations in found.items()}
 
 
@@ -83,38 +110,41 @@ def _nodes(process, operations):
     return found
 
 
-def _replays(process):
-    """Of programs that replay graphs: what the simulated GPU ran, by the operations within which its calls captured or launched it."""
-    graphs = any(line.get('graph') for line in process.truth)
-    operations = _operations_by_thread(process) if graphs else {}
+def _operations(process):
+    """Of programs whose operations were asked for, or that replay graphs: what the simulated GPU ran, by the operations within which its calls
+    captured or launched it."""
+    wanted = 'ops' in _collected(process)
+    if not wanted and not any(line.get('graph') for line in process.truth):
+        return
+    operations = _operations_by_thread(process)
+    check(operations or not wanted, 'a program whose operations were asked for has none')
     if not operations:
         return
     nodes, times, kernels = _nodes(process, operations), collections.Counter(), collections.Counter()
     for line in process.truth_of('kernel', 'copy', 'memset'):
         replayed, at = line.get('graph'), (line['call_begin_ns'] + line['call_end_ns']) // 2
         if replayed:
-            name = [each for each in nodes[replayed['exec'], replayed['node']] if each[0] < at][-1][1]
-        else:
-            name = _innermost(operations, line['tid'], at)
+            captured = [each for each in nodes[replayed['exec'], replayed['node']] if each[0] < at][-1][1]
+            kernels[captured] += line['op'] == 'kernel'
+        name = replayed and captured or _innermost(operations, line['tid'], at)
         if name:
             times[name] += line['end_ns'] - line['start_ns']
-            kernels[name] += bool(replayed and line['op'] == 'kernel')
+    kernels.pop(None, None)
     table = report(process, 'ops')['sections']['ops']['rows']
     own, within = collections.Counter(), collections.Counter()
     for row in table:
         own[row['op']] += row['device_self_ns']
-        within[row['path']] += row['replayed_kernels']
+        within[row['path']] += row['replayed_kernels'] or 0
     found = collections.Counter({row['op']: 0 for row in table})
     for row in table:
-        found[row['op']] += row['replayed_kernels'] - sum(other for path, other in within.items() if path.rpartition(' / ')[0] == row['path'])
+        found[row['op']] += (row['replayed_kernels'] or 0) - sum(other for path, other in within.items() if path.rpartition(' / ')[0] == row['path'])
     check_equal(+found, +kernels, 'kernels of replays, by the operation that was captured')
     if not records(process, 'DeviceGraph'):
         check_equal(+own, +times, 'device time by operation')
 
 
 _CHECKS = (('calls of the trace', check_launches_against_truth), ('report', _report), ('device times', _device_times),
-           ('replays', _replays),
-           ('loss', _nothing_lost))
+           ('operations', _operations), ('loss', _nothing_lost))
 
 
 def reduced(run):
