@@ -8,7 +8,7 @@ import device_truth
 from cases import Failed, check, check_equal
 from differences import Difference
 from processes import Run
-from traces import check_conservation, check_launches_against_truth, gputrace, records, report
+from traces import check_conservation, check_launches_against_truth, records, report
 
 
 class OneProcess(Run):
@@ -44,11 +44,6 @@ def _report(process):
 
 def _device_times(process):
     device_truth.check_records(process, whole_graphs=bool(records(process, 'DeviceGraph')))
-
-
-def _collected(process):
-    """What GPUTRACE_COLLECT came to."""
-    return re.search(r'option\.collect\s+(\S+)', gputrace('dump', '--info', process.trace)[0])[1].split(',')
 
 
 _XLA = re.compile(r'(?:XlaModule|Thunk):#(?:(name)=(.*?),(?=[a-z_]+=))?.*?hlo_(?:op|module)=([^,#]+)')
@@ -110,16 +105,10 @@ def _nodes(process, operations):
     return found
 
 
-def _operations(process):
-    """Of programs whose operations were asked for, or that replay graphs: what the simulated GPU ran, by the operations within which its calls
-    captured or launched it."""
-    wanted = 'ops' in _collected(process)
-    if not wanted and not any(line.get('graph') for line in process.truth):
-        return
+def check_operations(process):
+    """What the simulated GPU ran, by the operations of a framework within which its calls captured or launched it."""
     operations = _operations_by_thread(process)
-    check(operations or not wanted, 'a program whose operations were asked for has none')
-    if not operations:
-        return
+    check(operations, 'a program whose operations were asked for has none')
     nodes, times, kernels = _nodes(process, operations), collections.Counter(), collections.Counter()
     for line in process.truth_of('kernel', 'copy', 'memset'):
         replayed, at = line.get('graph'), (line['call_begin_ns'] + line['call_end_ns']) // 2
@@ -144,7 +133,7 @@ def _operations(process):
 
 
 _CHECKS = (('calls of the trace', check_launches_against_truth), ('report', _report), ('device times', _device_times),
-           ('operations', _operations), ('loss', _nothing_lost))
+           ('operations', check_operations), ('loss', _nothing_lost))
 
 
 def reduced(run):
@@ -160,8 +149,8 @@ def compare_reduced(found, wanted):
         yield Difference('collectives', f'{found} bytes reduced by the processes in the report, {wanted} by the program')
 
 
-def compare(run, device_times=True):
-    """Differences between trace, report and truth, a process at a time."""
+def compare(run, device_times=True, operations=False):
+    """Differences between trace, report and truth, a process at a time. `operations`: those of a framework were asked for."""
     processes, without_trace = by_process(run)
     for pid, lines in without_trace.items():
         if any(line['op'] in ('kernel', 'copy', 'memset') for line in lines):
@@ -170,7 +159,7 @@ def compare(run, device_times=True):
         if not any(line['op'] in ('kernel', 'copy', 'memset') for line in process.truth):
             continue
         for what, function in _CHECKS:
-            if function is _device_times and not device_times:
+            if function is _device_times and not device_times or function is check_operations and not operations:
                 continue
             try:
                 function(process)
