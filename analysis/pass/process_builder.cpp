@@ -62,8 +62,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, All
       samples_(reader, facts),
       loops_(reader.threads().size()),
       ranges_(reader.texts(), reader.threads().size(), facts),
-      xla_(reader.texts(), reader.threads().size()),
-      xla_wanted_(asked_for(facts, collect::kOps).value_or(true)),
+      xla_(reader.texts(), reader.threads().size(), asked_for(facts, collect::kOps).value_or(true)),
       threads_(reader.threads().size()),
       timeline_(reader, window, allowance, witness),
       code_(reader.texts()) {

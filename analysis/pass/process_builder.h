@@ -150,7 +150,6 @@ class ProcessBuilder {
   LaunchLoops loops_;
   NvtxRanges ranges_;
   XlaOperations xla_;
-  const bool xla_wanted_;
   std::vector<ThreadState> threads_;
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;

@@ -5,7 +5,8 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kNoName = 0xffffffffu;
+constexpr u32 kNoName = 0xffffffffu;             // no operation
+constexpr u32 kCompiler = 0xfffffffeu;           // none either: XLA compiles a module
 constexpr std::size_t kMostMessages = 1u << 17;  // of which it is remembered what they stand for
 constexpr std::size_t kMostNameBytes = 512;
 
@@ -42,8 +43,9 @@ std::string xla_operation(std::string_view message) {
 u32 XlaOperations::name_of(u64 message) {
   const auto known = messages_.find(message);
   if (known != messages_.end()) return known->second;
-  const std::string text = xla_operation(texts_.find(message));
-  u32 name = kNoName;
+  const std::string_view whole = texts_.find(message);
+  const std::string text = told_ ? xla_operation(whole) : "";
+  u32 name = whole.rfind("XlaCompile:#", 0) == 0 ? kCompiler : kNoName;
   if (!text.empty() && names_.size() < kMost) {
     const auto [place, fresh] = places_.emplace(text, static_cast<u32>(names_.size()));
     if (fresh) names_.push_back(text);
@@ -81,13 +83,15 @@ bool XlaOperations::add(const Nvtx& value, u32 thread, Nanos at, bool counted) {
   if (what == NvtxAct::Push) {
     constexpr std::size_t kDeepest = 1024;
     const u32 name = open.size() < kDeepest ? name_of(value.message) : kNoName;
-    const u32 operation = name == kNoName ? 0 : operation_of(innermost(thread), name);
-    open.push_back({at, 0, operation, counted && !(value.flags & kNvtxOpenBefore)});
+    const u32 operation = name == kNoName || name == kCompiler ? 0 : operation_of(innermost(thread), name);
+    open.push_back({at, 0, operation, counted && !(value.flags & kNvtxOpenBefore), name == kCompiler});
+    compiling_[thread] += name == kCompiler;
     return operation != 0;
   }
   if (open.empty()) return false;
   const Open ended = open.back();
   open.pop_back();
+  compiling_[thread] -= ended.compiles;
   if (ended.operation == 0) return false;
   const u64 length = static_cast<u64>(std::max<Nanos>(0, at - ended.begin));
   const auto around = std::find_if(open.rbegin(), open.rend(), [](const Open& each) { return each.operation != 0; });

@@ -36,6 +36,7 @@ class Xla : public DeviceBuilder {
   explicit Xla(const std::string& domain = "TSL") : domain_(text(domain)) {
     info("option.collect", "api,device,nvtx,ops");
     name_function(0xf1, "kernel", 0xa0);
+    name_function(0xf2, "kernel", 0xa0);
     name_ = text("kernel");
     reading(50);
   }
@@ -45,9 +46,9 @@ class Xla : public DeviceBuilder {
   }
   void pop(Nanos at) { range(at, NvtxAct::Pop, 0, 0); }
   // Runs `length` ns.
-  void run(Nanos at, Nanos length) {
+  void run(Nanos at, Nanos length, u64 function = 0xf1) {
     ++correlation_;
-    launch(main_, 0xf1, at, at + 10);
+    launch(main_, function, at, at + 10);
     key(100, correlation_, at + 2, at + 8, at + 5000);
     kernel(correlation_, name_, at + 20, at + 20 + length, at + 5000);
   }
@@ -179,6 +180,32 @@ TEST(XlaOperations, EndWhereRecordsWereLost) {
   trace.run(1300, 50);  // its end may be what was lost
   trace.pop(1600);
   EXPECT_EQ(rows_of(trace.load()), (Rows{{"jit_step", {0, 0, 0, 30}}}));
+}
+
+// What the autotuner tries while XLA compiles is no step of the program's.
+TEST(XlaOperations, OfTheCompilerAreInNoLoop) {
+  const auto source_of = [](const char* around, const char* collect) {
+    Xla trace;
+    trace.info("option.collect", collect);
+    trace.push(1000, around);
+    trace.push(1010, "XlaCompile:#module=inner#");
+    trace.pop(1015);
+    trace.push(1020, "XlaModule:#hlo_module=gemm_fusion_dot.10#");
+    for (Nanos i = 0; i < 40; ++i) {
+      const Nanos at = 2000 + 10'000 * i;
+      trace.run(at, 100);
+      trace.run(at + 1000, 200, 0xf2);
+      trace.run(at + 2000, 200, 0xf2);
+    }
+    trace.pop(500'000);
+    trace.pop(500'010);
+    return trace.load().steps.source;
+  };
+  for (const char* collect : {"api,device,nvtx,ops", "api,device,nvtx"}) {
+    EXPECT_EQ(source_of("XlaCompile:#module=jit_step#", collect), StepSource::None) << collect;
+    EXPECT_EQ(source_of("XlaPass:#name=autotuner#", collect), StepSource::Inferred)
+        << "those of no compiler are: " << collect;
+  }
 }
 
 TEST(XlaOperations, AreTheReasonWhyNoneIsMissing) {
