@@ -7,9 +7,9 @@ PRODUCT = '+Thunk:#hlo_op=gemm_fusion_dot.10#@TSL'
 OTHER = '+TfrtExecute:#id=1#@TSL'
 END = '-@TSL'
 # By grid: 1 and 8 in no operation, 2 in the module alone, 3 and 6 in the fusion, 4 in the product, 5 (another domain's range, another thing of
-# TSL's) in the product too, 7 in the module again.
+# TSL's) in the product too, 7 in the module again. All have run when it ends.
 SCRIPT = ['cuda', '1', STEP, '2', FUSION, '3', END, PRODUCT, '4', OTHER, '+Thunk:#hlo_op=mine#@mine', '5', '-@mine', END, END, FUSION, '6', END, '7',
-          END, '8']
+          END, '8', '~200']
 GRIDS = {'jit_step': {2, 7}, 'jit_step / loop_multiply_fusion (jit(step)/mul)': {3, 6}, 'jit_step / gemm_fusion_dot.10': {4, 5}}
 
 

@@ -55,7 +55,8 @@ def test_what_differs_from_the_truth_is_a_line():
 
 
 def test_what_operations_ran_differs_from_the_truth():
-    command = [program('nvtx_window'), 'cuda', '+XlaModule:#hlo_module=jit_step#@TSL', '1', '2', '+Thunk:#hlo_op=mul#@TSL', '1', '-@TSL', '-@TSL', '2']
+    command = [program('nvtx_window'), 'cuda', '+XlaModule:#hlo_module=jit_step#@TSL', '1', '2', '+Thunk:#hlo_op=mul#@TSL', '1', '-@TSL', '-@TSL', '2',
+               '~200']
     run = traced(command, {'SIMGPU_CLOCK': 'monotonic', 'GPUTRACE_COLLECT': 'api,device,nvtx,ops'})
     check_equal([str(line) for line in against_truth_of_gpu.compare(run, operations=True)], [], 'differences')
     change_truth(run, changed_kernel(end_ns=1 << 62))
