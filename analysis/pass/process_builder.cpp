@@ -62,6 +62,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, All
       samples_(reader, facts),
       loops_(reader.threads().size()),
       ranges_(reader.texts(), reader.threads().size(), facts),
+      xla_(reader.texts(), reader.threads().size(), asked_for(facts, collect::kOps).value_or(true)),
       threads_(reader.threads().size()),
       timeline_(reader, window, allowance, witness),
       code_(reader.texts()) {
@@ -197,7 +198,7 @@ bool ProcessBuilder::spent() {
     meter_.things(facts_.calls.size() + facts_.modules.size() + facts_.functions.size() + facts_.contexts.size() +
                   facts_.kernels.size() + facts_.copies.size() + facts_.pools.size() + facts_.device_memory.size() +
                   facts_.graphs.size() + facts_.devices.size() + facts_.tensors.size() + facts_.lines.origins.size() +
-                  results_);
+                  xla_.count() + results_);
   return meter_.spent();
 }
 
@@ -231,7 +232,7 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     const auto value = decode<DeviceStream>(record);
     return timeline_.device_stream(value, context_index(value.context_handle));
   }
-  if (type == RecordType::Stack) return on_stack(decode<Stack>(record), threads_[thread]);
+  if (type == RecordType::Stack) return on_stack(decode<Stack>(record), thread);
   if (type == RecordType::CapturedNode) return graphs_.captured(decode<CapturedNode>(record), threads_[thread].stack);
   if (type == RecordType::Operation) return on_operation(decode<Operation>(record), thread);
   if (type == RecordType::Nvtx) return on_nvtx(decode<Nvtx>(record), thread);
@@ -327,6 +328,8 @@ void ProcessBuilder::on_query(const Moment& at, const ObjectCall& value) {
 
 void ProcessBuilder::on_loss(const Gap& value, u32 thread) {
   threads_[thread].stack = 0;  // the next one may be among what was lost
+  threads_[thread].told = {};
+  xla_.lost(thread);
   threads_[thread].told_lost += value.count;
   ranges_.lost(thread);
   timeline_.ranges_lost(thread, clock_.nanos(value.header.begin));
@@ -365,6 +368,11 @@ void ProcessBuilder::finish() {
   facts_.lines.replayed = replayed_.take();
   facts_.loops = loops_.finish();
   tensors_.finish();
+  xla_.finish(facts_.lines);
+  if (xla_.any()) {  // they are the operations of a process without PyTorch
+    std::erase_if(facts_.not_collected,
+                  [](const auto& entry) { return entry.first == "ops" && entry.second.rfind("no PyTorch", 0) == 0; });
+  }
   find_losses();
   ledger_.finish();
   merge_timeline(timeline_.finish(), facts_);

@@ -18,6 +18,7 @@
 #include "analysis/pass/memory_ledger.h"
 #include "analysis/pass/nvtx_ranges.h"
 #include "analysis/pass/tensor_memory.h"
+#include "analysis/pass/xla_operations.h"
 #include "analysis/read/allowance.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/read/tick_clock.h"
@@ -53,6 +54,7 @@ class ProcessBuilder {
     bool launched_since_allocation = false;
     bool within_memset = false;  // a call of the runtime that takes several memsets has made its first
     u32 stack = 0;               // number of the CallOrigin from which it makes its calls
+    CallOrigin told;             // by its newest Stack
     u32 launched = kNone;        // function of its newest launch
     Generation::Turn turn;
     u64 told_lost = 0;       // records that its Gap records stand for
@@ -80,7 +82,8 @@ class ProcessBuilder {
   void on_stack_frame(const StackFrame& value);
   void on_native_frame(const NativeFrame& value);
   std::string_view frame_text(u64 id);
-  void on_stack(const Stack& value, ThreadState& thread);
+  void on_stack(const Stack& value, u32 thread);
+  void find_origin(u32 thread);
   void on_operation(const Operation& value, u32 thread);
   void on_loss(const Gap& value, u32 thread);
   void on_own_work(const RecordHeader& record, u32 thread);
@@ -149,6 +152,7 @@ class ProcessBuilder {
   HostSamples samples_;
   LaunchLoops loops_;
   NvtxRanges ranges_;
+  XlaOperations xla_;
   std::vector<ThreadState> threads_;
   std::vector<u32> calls_by_id_;
   std::unordered_map<u64, u32> contexts_by_handle_;

@@ -7,7 +7,8 @@
 namespace gputrace {
 
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
-  if (!sums_) return;
+  if (!sums_ || xla_.compiling(at.lane))
+    return;  // what XLA's autotuner tries again and again is no loop of the program's
   if (kind == LoopKind::Kernel || kind == LoopKind::Graph) log_generation(at);
   facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
 }
@@ -78,6 +79,7 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
 void ProcessBuilder::on_nvtx(const Nvtx& value, u32 thread) {
   const Nanos at = clock_.nanos(value.header.begin);
   ranges_.add(value, thread, at, window_.holds(at));
+  if (xla_.add(value, thread, at, window_.holds(at))) find_origin(thread);
   if (value.what == static_cast<u32>(NvtxAct::Push)) timeline_.range_pushed(thread, at, ranges_.innermost(thread));
   if (value.what == static_cast<u32>(NvtxAct::Pop)) timeline_.range_popped(thread, at);
 }

@@ -97,9 +97,17 @@ void ProcessBuilder::on_native_frame(const NativeFrame& value) {
   if (facts_.lines.native.size() < kMostStackFrames) facts_.lines.native.push_back({value.id, object, value.offset});
 }
 
-void ProcessBuilder::on_stack(const Stack& value, ThreadState& thread) {
-  const CallOrigin origin{value.frame < kMostStackFrames ? value.frame : 0,
-                          value.operation < kMostStackFrames ? value.operation : 0};
+void ProcessBuilder::on_stack(const Stack& value, u32 thread) {
+  threads_[thread].told = {value.frame < kMostStackFrames ? value.frame : 0,
+                           value.operation < kMostStackFrames ? value.operation : 0};
+  find_origin(thread);
+}
+
+// From where the thread makes the calls that follow.
+void ProcessBuilder::find_origin(u32 number) {
+  ThreadState& thread = threads_[number];
+  CallOrigin origin = thread.told;
+  if (origin.operation == 0) origin.operation = xla_.innermost(number);
   thread.stack = 0;
   if (origin.frame == 0 && origin.operation == 0) return;
   const u64 key = static_cast<u64>(origin.operation) << 32 | origin.frame;

@@ -97,7 +97,8 @@ void TensorLedger::changed(const TensorMemory& value, u32 thread, u32 origin, Na
 }
 
 u32 TensorLedger::operation_of(u32 origin) const {
-  return origin < facts_.lines.origins.size() ? facts_.lines.origins[origin].operation : 0;
+  const u32 operation = origin < facts_.lines.origins.size() ? facts_.lines.origins[origin].operation : 0;
+  return operation < kMostStackFrames ? operation : 0;  // XLA's have no place among the frames yet
 }
 
 const TensorLedger::Place& TensorLedger::place_of(u32 origin) {

@@ -24,6 +24,13 @@ RunPhase phase_of(const std::string& name) {
   return is_word_in(name, "decode") ? RunPhase::Decode : RunPhase::Other;
 }
 
+// "Thunk:#name=jit(step)/mul,hlo_op=…#": a mark that XLA or TensorFlow sets itself, for a pass of its compiler or a part of
+// what it runs. It has the names of the program's functions in it and is none of their steps: a module's ends when all of it was
+// launched.
+bool is_of_compiler(const std::string& name) {
+  return !name.empty() && name.back() == '#' && name.find(":#") != std::string::npos;
+}
+
 // "step 12" and "step 13" are one name.
 std::string without_numbers(const std::string& name) {
   std::string bare;
@@ -109,7 +116,8 @@ std::optional<MarkedSteps> steps_of_usual_ranges(const LoopLog& log) {
     std::map<std::string, std::vector<LoopRange>> by_name;
     std::vector<std::string> bare;
     for (const std::string& name : log.names)
-      bare.push_back(is_word_in(name, word) && !is_word_in(name, kOfOthers) ? without_numbers(name) : "");
+      bare.push_back(
+          is_word_in(name, word) && !is_word_in(name, kOfOthers) && !is_of_compiler(name) ? without_numbers(name) : "");
     for (const LoopRange& range : log.ranges) {
       if (!bare[range.name].empty()) by_name[bare[range.name]].push_back(range);
     }

@@ -3,7 +3,7 @@ import re
 
 from differences import Difference
 
-_ADDRESS, _NUMBER = re.compile(r'0x[0-9a-f]+'), re.compile(r'\d+')
+_ADDRESS, _NUMBER = re.compile(r'0x[0-9a-f]+'), re.compile(r'(?:(?<= ) +)?\d+')  # a process id may stand in a column
 
 
 def _lines(text):

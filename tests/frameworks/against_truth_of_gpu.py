@@ -1,10 +1,11 @@
 """The report and the trace of each process against what the simulated GPU says that it did (SIMGPU_TRUTH)."""
 import bisect
 import collections
+import re
 
 import against_truth
 import device_truth
-from cases import Failed, check_equal
+from cases import Failed, check, check_equal
 from differences import Difference
 from processes import Run
 from traces import check_conservation, check_launches_against_truth, records, report
@@ -45,6 +46,25 @@ def _device_times(process):
     device_truth.check_records(process, whole_graphs=bool(records(process, 'DeviceGraph')))
 
 
+_XLA = re.compile(r'(?:XlaModule|Thunk):#(?:(name)=(.*?),(?=[a-z_]+=))?.*?hlo_(?:op|module)=([^,#]+)')
+
+
+def _ranges_of_xla(process):
+    """[(thread, begin, end, name)]: modules and operations, as XLA marks them with NVTX."""
+    open_, found = collections.defaultdict(list), []
+    for record in records(process, 'Nvtx'):
+        if record['domain'] != 'TSL':
+            continue
+        if record['what_name'] == 'push':
+            open_[record['tid']].append((record['begin_ns'], record['message']))
+        elif record['what_name'] == 'pop' and open_[record['tid']]:
+            begin, message = open_[record['tid']].pop()
+            if match := _XLA.match(message):
+                name = f'{match[3]} ({match[2]})' if match[2] and message.startswith('Thunk') else match[3]
+                found.append((record['tid'], begin, record['begin_ns'], name))
+    return found
+
+
 def _operations_by_thread(process):
     """{thread: (begins, [(begin, end, name)])}: the framework's operations as the trace has them, by when they began."""
     everything = records(process, 'Operation', 'StackFrame')
@@ -53,6 +73,8 @@ def _operations_by_thread(process):
     for record in everything:
         if record['record'] == 'Operation':
             found[record['tid']].append((record['begin_ns'], record['end_ns'], names[record['frame']]))
+    for tid, begin, end, name in _ranges_of_xla(process):
+        found[tid].append((begin, end, name))
     return {tid: sorted(operations) for tid, operations in found.items()}
 
 
@@ -83,38 +105,35 @@ def _nodes(process, operations):
     return found
 
 
-def _replays(process):
-    """Of programs that replay graphs: what the simulated GPU ran, by the operations within which its calls captured or launched it."""
-    graphs = any(line.get('graph') for line in process.truth)
-    operations = _operations_by_thread(process) if graphs else {}
-    if not operations:
-        return
+def check_operations(process):
+    """What the simulated GPU ran, by the operations of a framework within which its calls captured or launched it."""
+    operations = _operations_by_thread(process)
+    check(operations, 'a program whose operations were asked for has none')
     nodes, times, kernels = _nodes(process, operations), collections.Counter(), collections.Counter()
     for line in process.truth_of('kernel', 'copy', 'memset'):
         replayed, at = line.get('graph'), (line['call_begin_ns'] + line['call_end_ns']) // 2
         if replayed:
-            name = [each for each in nodes[replayed['exec'], replayed['node']] if each[0] < at][-1][1]
-        else:
-            name = _innermost(operations, line['tid'], at)
+            captured = [each for each in nodes[replayed['exec'], replayed['node']] if each[0] < at][-1][1]
+            kernels[captured] += line['op'] == 'kernel'
+        name = replayed and captured or _innermost(operations, line['tid'], at)
         if name:
             times[name] += line['end_ns'] - line['start_ns']
-            kernels[name] += bool(replayed and line['op'] == 'kernel')
+    kernels.pop(None, None)
     table = report(process, 'ops')['sections']['ops']['rows']
     own, within = collections.Counter(), collections.Counter()
     for row in table:
         own[row['op']] += row['device_self_ns']
-        within[row['path']] += row['replayed_kernels']
+        within[row['path']] += row['replayed_kernels'] or 0
     found = collections.Counter({row['op']: 0 for row in table})
     for row in table:
-        found[row['op']] += row['replayed_kernels'] - sum(other for path, other in within.items() if path.rpartition(' / ')[0] == row['path'])
+        found[row['op']] += (row['replayed_kernels'] or 0) - sum(other for path, other in within.items() if path.rpartition(' / ')[0] == row['path'])
     check_equal(+found, +kernels, 'kernels of replays, by the operation that was captured')
     if not records(process, 'DeviceGraph'):
         check_equal(+own, +times, 'device time by operation')
 
 
 _CHECKS = (('calls of the trace', check_launches_against_truth), ('report', _report), ('device times', _device_times),
-           ('replays', _replays),
-           ('loss', _nothing_lost))
+           ('operations', check_operations), ('loss', _nothing_lost))
 
 
 def reduced(run):
@@ -142,8 +161,8 @@ def compare_steps(found, wanted):
         yield Difference('steps', f'{found} in the report, {wanted} by the program')
 
 
-def compare(run, device_times=True):
-    """Differences between trace, report and truth, a process at a time."""
+def compare(run, device_times=True, operations=False):
+    """Differences between trace, report and truth, a process at a time. `operations`: those of a framework were asked for."""
     processes, without_trace = by_process(run)
     for pid, lines in without_trace.items():
         if any(line['op'] in ('kernel', 'copy', 'memset') for line in lines):
@@ -152,7 +171,7 @@ def compare(run, device_times=True):
         if not any(line['op'] in ('kernel', 'copy', 'memset') for line in process.truth):
             continue
         for what, function in _CHECKS:
-            if function is _device_times and not device_times:
+            if function is _device_times and not device_times or function is check_operations and not operations:
                 continue
             try:
                 function(process)

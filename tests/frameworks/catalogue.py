@@ -5,7 +5,7 @@
   arguments   its command line
   launcher    'torchrun': two processes, on two simulated devices
   env         variables; SIMGPU_* among them
-  collect     what is collected, where it is not the usual
+  operations  true: what the framework's operations ran on the device is held against the truth
   quick       it belongs to `--quick`
   profiled    false: it is not run a third time under the framework's own profiler (it uses that itself, or starts processes of its own)
   own_cupti   true: the program takes CUPTI for itself, so that the trace need not have device times
@@ -32,7 +32,7 @@ class Program:
     arguments: list = dataclasses.field(default_factory=list)
     launcher: str = ''
     env: dict = dataclasses.field(default_factory=dict)
-    collect: str = 'api,device,nvtx,code,libs,ops,python'
+    operations: bool = False
     quick: bool = False
     profiled: bool = True
     flops: bool = True

@@ -37,7 +37,7 @@ def measure(program, framework, runner):
     result = {'seconds': [runs.traced.seconds, runs.plain.seconds], 'missing': runs.missing}
     differences = list(against_itself.compare(runs))
     if runs.traced.returncode == 0:
-        differences += against_truth_of_gpu.compare(runs.traced, device_times=not program.own_cupti)
+        differences += against_truth_of_gpu.compare(runs.traced, device_times=not program.own_cupti, operations=program.operations)
         result.update(against_truth_of_gpu.numbers(runs.traced))
         if program.all_reduce:
             wanted, found = re.search(program.all_reduce, runs.traced.stdout.decode()), against_truth_of_gpu.reduced(runs.traced)

@@ -123,5 +123,5 @@ class Runner:
         run = self._under_gputrace(program, command_of(program, framework, [PROFILED]), env, collect='api,libs,ops,python')
         return Profiled(run, folder)
 
-    def _under_gputrace(self, program, command, env, collect=None):
-        return traced(command, env, 'run', ['-q', '--collect', collect or program.collect], timeout=program.timeout)
+    def _under_gputrace(self, program, command, env, collect='api,device,nvtx,code,libs,ops,python'):
+        return traced(command, env, 'run', ['-q', '--collect', collect], timeout=program.timeout)

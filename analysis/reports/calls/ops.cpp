@@ -149,7 +149,9 @@ extern constexpr SectionReport ops_report = {
                 {"flops", Unit::Count, Hint::Large},
                 {"site", Unit::Text},
                 extra({"replayed_kernels", Unit::Count})},
-    .notes = {"self = without the operations within it; device = time of kernels, copies and memsets that it launched; "
+    .notes = {"operations are PyTorch's own, or XLA's as it tells them by NVTX: modules, and within them HLO "
+              "operations (behind them the framework's name, where XLA has one)",
+              "self = without the operations within it; device = time of kernels, copies and memsets that it launched; "
               "share = of all "
               "device time that was joined; idle = time that the device did nothing before them",
               "replayed_kernels = kernels that replays of CUDA graphs ran and that were captured in it or within it "

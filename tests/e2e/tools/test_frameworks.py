@@ -54,6 +54,21 @@ def test_what_differs_from_the_truth_is_a_line():
         check(what in found, f'{what} differs', found)
 
 
+def test_what_operations_ran_differs_from_the_truth():
+    command = [program('nvtx_window'), 'cuda', '+XlaModule:#hlo_module=jit_step#@TSL', '1', '2', '+Thunk:#hlo_op=mul#@TSL', '1', '-@TSL', '-@TSL', '2',
+               '~200']
+    run = traced(command, {'SIMGPU_CLOCK': 'monotonic', 'GPUTRACE_COLLECT': 'api,device,nvtx,ops'})
+    check_equal([str(line) for line in against_truth_of_gpu.compare(run, operations=True)], [], 'differences')
+    change_truth(run, changed_kernel(end_ns=1 << 62))
+    found = [str(line) for line in against_truth_of_gpu.compare(run, operations=True)]
+    check(any('device time by operation' in line for line in found), 'the time of an operation differs', found)
+
+
+def test_numbers_may_stand_in_columns():
+    check_equal(against_itself._lines(b'I0 12:3.4   28579 port.cc:153] it\n'), against_itself._lines(b'I1 11:2.4    9579 port.cc:153] it\n'), 'lines')
+    check(against_itself._lines(b'a 1') != against_itself._lines(b'a1') != against_itself._lines(b'b1'), 'other lines differ')
+
+
 def test_another_output_is_a_line():
     runs = runs_of('launches_shared')
     for field, value in (('returncode', 3), ('stdout', b'other'), ('stderr', b'a warning\n')):

@@ -8,6 +8,7 @@
 
 #include "analysis/pass/generation.h"
 #include "analysis/steps/find_steps.h"
+#include "analysis/steps/step_marks.h"
 #include "tests/unit/finding_lookup.h"
 #include "tests/unit/planted.h"
 
@@ -373,6 +374,22 @@ TEST(Findings, InputBound) {
     ASSERT_TRUE(finding->gain_ns_per_step.has_value());
     EXPECT_NEAR(static_cast<double>(*finding->gain_ns_per_step), 300.0 * kUs, 20.0 * kUs);
   }
+}
+
+TEST(MarkedSteps, AreNotPassesOfACompilerThatHaveTheirName) {
+  LoopLog log;
+  const auto ranges = [&log](const std::string& name, u32 count) {
+    log.names.push_back(name);
+    const u32 number = static_cast<u32>(log.names.size() - 1);
+    for (u32 i = 0; i < count; ++i) log.ranges.push_back({1000 * i, 1000 * i + 500, number, 1});
+  };
+  ranges("XlaPass:#name=algsimp,module=a_inference_one_step_on_data__.16,program_id=36#", 16);
+  ranges("Thunk:#name=jit(step)/mul,hlo_op=loop_multiply_fusion#", 40);
+  ranges("XlaModule:#hlo_module=jit_step,program_id=3#", 8);
+  EXPECT_FALSE(steps_of_usual_ranges(log));
+  EXPECT_EQ(steps_of_ranges(log, "hlo_module=jit_step").value().steps.size(), 8u) << "who asks for them has them";
+  ranges("train step", 5);
+  EXPECT_EQ(steps_of_usual_ranges(log).value().steps.size(), 5u);
 }
 
 }  // namespace
