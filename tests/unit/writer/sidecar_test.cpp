@@ -129,9 +129,18 @@ void record_from_two_threads(u64 each) {
   other.join();
 }
 
-// Records until the sidecar says that it has stopped writing, and a little more.
-// Numbers that count up compress to nothing, as those of no program do: a reader takes such a file for an attack.
+// Numbers that count up compress to nothing, as those of no program do: a reader takes a file of very many for an attack.
 u64 scattered(u64 number) { return number * 0x9e3779b97f4a7c15; }
+
+void record_from_two_threads_for_ever() {
+  const auto record = [] {
+    for (u64 i = 1;; ++i) emit(scattered(i));
+  };
+  std::thread(record).detach();
+  record();
+}
+
+// Records until the sidecar says that it has stopped writing, and a little more.
 
 void record_until_stopped() {
   u64 number = 0;
@@ -193,11 +202,11 @@ TEST(Sidecar, SurvivesTheDeathOfTheProgramAtRandom) {
       producer.slots[5].depth = 1;
       producer.slots[5].in_flight[0].call = 3;
       producer.slots[5].in_flight[0].begin.store(record_ticks());
-      record_from_two_threads(~0ull);
+      record_from_two_threads_for_ever();
     });
     // On a busy machine the program may not have got that far yet.
     for (int i = 0; i < 5000 && !producer.slots[5].in_flight[0].begin.load(); ++i) ::usleep(1000);
-    ::usleep(static_cast<useconds_t>(1000 + random() % 30'000));
+    ::usleep(static_cast<useconds_t>(100000 + random() % 30'000));
     pair.kill_program();
     const Nanos killed = monotonic_nanos();
     EXPECT_EQ(pair.wait_sidecar(), 0);
