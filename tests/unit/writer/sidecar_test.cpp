@@ -236,7 +236,7 @@ TEST(Sidecar, ItsOwnDeathLeavesAReadableFile) {
     ProducerProcess process(8 << 20, OnFull::Drop);
     Pair pair(process, temporary.path(), [] {
       for (u64 i = 1;; ++i) {
-        emit(i);
+        emit(scattered(i));
         if (i % 2000 == 0) ::usleep(1000);
       }
     });
