@@ -6,7 +6,7 @@ from torch.utils.data import DataLoader, Dataset
 
 class Points(Dataset):
     def __len__(self):
-        return 2048
+        return 8192
 
     def __getitem__(self, i):
         features = torch.tensor([float((i * k) % 97) for k in range(1, 129)])  # slow: one number after the other
