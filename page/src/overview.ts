@@ -137,7 +137,7 @@ export function overview(linkTo: (section: string) => string | null): HTMLElemen
   const slices = deviceTime();
   const ofStep = stepTime();
   const whole = slices.reduce((sum, slice) => sum + slice.value, 0);
-  const page = h('div', { class: 'overview' }, h('p', { class: 'verdict' }, ofStep.length ? verdictOfSteps(ofStep) : verdict(slices)), facts());
+  const page = h('div', { class: 'overview' }, h('p', { class: 'verdict' }, (ofStep.length ? verdictOfSteps(ofStep) : verdict(slices)).replaceAll(' %', '\u00a0%')), facts());
   const bad = !report.coverage.complete || report.coverage.dropped > 0;
   if (bad) page.prepend(coverage());
   const device = slices.length ? bar(ofStep.length ? 'Where the device’s time went in the whole run' : 'Where the device’s time went', slices) : [];

@@ -322,7 +322,8 @@ const fit = (text: string, letters: number): string => (text.length > letters ? 
 // As many digits as tell two ticks apart.
 export function instantWithin(time: number, step: number): string {
   const [unit, name] = step >= 1e8 ? [1e9, 's'] : step >= 1e5 ? [1e6, 'ms'] : step >= 100 ? [1e3, 'µs'] : [1, 'ns'];
-  const digits = Math.max(0, Math.min(3, Math.ceil(-Math.log10(Math.max(step, 1e-3) / unit))));
+  const steps = step / unit;
+  const digits = [0, 1, 2].find((some) => Math.abs(steps * 10 ** some - Math.round(steps * 10 ** some)) < 1e-6 && steps * 10 ** some > 0.5) ?? 3;
   const value = Math.abs(time) < step / 1000 ? 0 : time / unit; // no -0
   return `${value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits })} ${name}`;
 }
