@@ -45,7 +45,7 @@ inline constexpr double kLaunchBound = 0.03;  // XProf's gate for "kernel launch
 // more than all of the host's work costs. 0: not known. busy_processors.cpp
 u64 gain_of_processors(const ProcessTrace& process);
 
-// What a loop would gain that compiles nothing: the device's idle time meanwhile. 0: it compiles nothing, or in its first steps only.
+// What a loop would gain that compiles nothing: the device's idle time meanwhile. 0: it compiles in fewer than three steps.
 // recompilation.cpp
 u64 gain_of_compiling(const ProcessTrace& process);
 

@@ -8,19 +8,15 @@ namespace gputrace {
 namespace {
 
 constexpr std::string_view kFile = "transformers/generation/utils.py";
-// Functions with a loop that makes a token a turn; names of versions 4.20 to 5.
-constexpr std::array<std::string_view, 9> kLoops = {"_sample",     "_beam_search",        "_assisted_decoding",
-                                                    "sample",      "greedy_search",       "_greedy_search",
-                                                    "beam_search", "_contrastive_search", "contrastive_search"};
+// Functions with a loop that makes a token of each sequence a turn, under the names that they have had. Not among them: assisted decoding, a turn of
+// which may make several.
+constexpr std::array<std::string_view, 8> kLoops = {"_sample", "_beam_search", "_greedy_search", "_contrastive_search",
+                                                    "sample",  "beam_search",  "greedy_search",  "contrastive_search"};
 
 constexpr u32 kLongestStatement = 20;  // lines: within a statement a call may have a smaller one than its arguments
 
-bool ends(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 Generation::Place own_place(const SourceFrame& frame) {
-  if (frame.native || !ends(frame.file, kFile)) return {};
+  if (frame.native || !frame.file.ends_with(kFile)) return {};
   const std::string_view name = std::string_view(frame.function).substr(frame.function.rfind('.') + 1);
   if (name == "_prefill") return {Generation::Kind::Prompt, 0};
   if (std::find(kLoops.begin(), kLoops.end(), name) != kLoops.end()) return {Generation::Kind::Loop, frame.line};

@@ -34,13 +34,10 @@ constexpr std::array<CompilerFile, 12> kCompilerFiles = {{
     {"numba/cuda/compiler.py", "", "Numba"},
 }};
 
-bool ends(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 const char* compiler_of(const SourceFrame& frame) {
   for (const CompilerFile& known : kCompilerFiles) {
-    if (ends(frame.file, known.file) && frame.function.find(known.function) != std::string::npos) return known.compiler;
+    if (frame.file.ends_with(known.file) && frame.function.find(known.function) != std::string::npos)
+      return known.compiler;
   }
   return nullptr;
 }

@@ -48,8 +48,8 @@ def program(marks):
 def main():
     sys.argv = sys.argv[1:]
     sys.path[0] = os.path.dirname(os.path.abspath(sys.argv[0]))
-    changed = os.environ.get('GT_FLOPS', '1') == '1'  # dispatch in Python leaves the program what it is
-    marks, counter, lines = {}, FlopCounterMode(display=False) if changed else None, Lines(sys.argv[0]) if changed else None
+    watched = os.environ.get('GT_FLOPS', '1') == '1'  # not where dispatch in Python would change what is run
+    marks, counter, lines = {}, FlopCounterMode(display=False) if watched else None, Lines(sys.argv[0]) if watched else None
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
         with counter or contextlib.nullcontext(), lines or contextlib.nullcontext():
             program(marks)
