@@ -31,6 +31,12 @@ Names& names() {
   return *kNames;
 }
 
+// Asked for once: a system call for each record would be the dearest part of it, and a forked child has no records (entry.cpp refuses it).
+uint32_t process_id() {
+  static const auto kOwn = static_cast<uint32_t>(getpid());
+  return kOwn;
+}
+
 const char* keep(const char* text) {
   struct Last {
     const char* given = nullptr;
@@ -260,7 +266,7 @@ void record_call(const CallNotice& n, uint32_t number, uint32_t thread) {
   record.cbid = number;
   record.start = n.begin;
   record.end = n.end;
-  record.processId = static_cast<uint32_t>(getpid());
+  record.processId = process_id();
   record.threadId = thread;
   record.correlationId = n.correlation;
   record.returnValue = static_cast<uint32_t>(n.result);
@@ -300,7 +306,7 @@ void record_memory(const MemoryNotice& n) {
   record.address = n.address;
   record.bytes = n.bytes;
   record.timestamp = n.at;
-  record.processId = static_cast<uint32_t>(getpid());
+  record.processId = process_id();
   record.deviceId = n.device;
   record.contextId = n.context;
   record.streamId = n.stream == ~0u ? static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE) : n.stream;
@@ -316,7 +322,7 @@ void record_pool(const PoolNotice& n) {
   record.memoryPoolOperationType = static_cast<CUpti_ActivityMemoryPoolOperationType>(n.act);
   record.memoryPoolType = CUPTI_ACTIVITY_MEMORY_POOL_TYPE_LOCAL;
   record.correlationId = n.correlation;
-  record.processId = static_cast<uint32_t>(getpid());
+  record.processId = process_id();
   record.deviceId = n.device;
   record.minBytesToKeep = n.keep;
   record.address = n.pool;
@@ -332,7 +338,7 @@ void record_buffer_flush(Nanos begin, Nanos end, uint32_t thread) {
   record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
   record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH;
   record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
-  record.objectId.pt.processId = static_cast<uint32_t>(getpid());
+  record.objectId.pt.processId = process_id();
   record.objectId.pt.threadId = thread;
   record.start = begin;
   record.end = end;
@@ -413,7 +419,7 @@ void record_jit(const ResourceNotice& n, uint32_t thread) {
   record.end = n.end;
   record.correlationId = n.correlation;
   record.jitOperationCorrelationId = n.correlation;
-  record.processId = static_cast<uint32_t>(getpid());
+  record.processId = process_id();
   record.threadId = thread;
   add(&record, sizeof record, layout().jit, span_kind<CUpti_ActivityJit2>());
 }
