@@ -23,7 +23,9 @@ constexpr PythonLayout kFrameObjects = {.lines = LineTableKind::Increments,
                                         .code_bytes = 0,
                                         .code_traceable = 0,
                                         .ascii_text = 48,
-                                        .other_text = 72};
+                                        .other_text = 72,
+                                        .runtime_interpreter = 40,
+                                        .interpreter_threads = 8};
 // 3.10 counts them in units of two, and its line tables are ranges.
 constexpr PythonLayout frame_objects_with_ranges() {
   PythonLayout layout = kFrameObjects;
@@ -51,7 +53,9 @@ constexpr PythonLayout kInterpreterFrames = {.lines = LineTableKind::Locations,
                                              .code_bytes = 184,
                                              .code_traceable = 168,
                                              .ascii_text = 48,
-                                             .other_text = 72};
+                                             .other_text = 72,
+                                             .runtime_interpreter = 48,
+                                             .interpreter_threads = 16};
 // 3.12: strings lose their second form, frames are ordered anew.
 constexpr PythonLayout kSmallerFrames = {.lines = LineTableKind::Locations,
                                          .thread_id = 136,
@@ -70,7 +74,9 @@ constexpr PythonLayout kSmallerFrames = {.lines = LineTableKind::Locations,
                                          .code_bytes = 192,
                                          .code_traceable = 176,
                                          .ascii_text = 40,
-                                         .other_text = 56};
+                                         .other_text = 56,
+                                         .runtime_interpreter = 48,
+                                         .interpreter_threads = 72};
 // 3.13: the thread itself points to its innermost frame.
 constexpr PythonLayout frames_by_thread() {
   PythonLayout layout = kSmallerFrames;
@@ -79,6 +85,8 @@ constexpr PythonLayout frames_by_thread() {
   layout.block_frame = kNoPointer;
   layout.code_bytes = 200;
   layout.code_traceable = 184;
+  layout.runtime_interpreter = 640;
+  layout.interpreter_threads = 7344;
   return layout;
 }
 constexpr PythonLayout kFramesByThread = frames_by_thread();

@@ -23,13 +23,17 @@ struct PythonLayout {
   u8 code_bytes;              // its first instruction, where instructions are addresses
   u8 code_traceable;          // from which instruction on a frame counts as entered; 0: always
   u8 ascii_text, other_text;  // where the characters of a str begin
+  // Not of the ABI: who follows them proves them first.
+  u16 runtime_interpreter;  // _PyRuntime: the main interpreter
+  u16 interpreter_threads;  // PyInterpreterState: the newest of its threads
 };
 inline constexpr u8 kNoPointer = 255, kNoOwner = 255;
 inline constexpr u8 kOwnedByGenerator = 1,
-                    kOwnedByC = 3;          // an entry frame of the interpreter's own: no function of the program's
-inline constexpr u32 kTypeOffset = 8;       // PyObject: its type
-inline constexpr u32 kTypeNameOffset = 24;  // PyTypeObject: tp_name
-inline constexpr u32 kSizeOffset = 16;      // PyVarObject: how many items; str: how many characters
+                    kOwnedByC = 3;           // an entry frame of the interpreter's own: no function of the program's
+inline constexpr u32 kNextThreadOffset = 8;  // PyThreadState: the one made before it
+inline constexpr u32 kTypeOffset = 8;        // PyObject: its type
+inline constexpr u32 kTypeNameOffset = 24;   // PyTypeObject: tp_name
+inline constexpr u32 kSizeOffset = 16;       // PyVarObject: how many items; str: how many characters
 inline constexpr u32 kStrStateOffset = 32;
 inline constexpr u32 kBytesTextOffset = 32;
 

@@ -88,8 +88,9 @@ u32 own_frame_of_worker(const SourceFrames& frames, u32 stack) {
   for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
     const SourceFrame& is = frames[frame];
     if (!is_library_file(is.file)) return frame;
-    if (last_part(is.file) == "popen_fork.py" ||
-        (last_part(is.file) == "process.py" && contains(is.function, "_bootstrap")))
+    const std::string file = last_part(is.file);
+    if (file == "popen_fork.py" || file == "spawn.py" || file == "forkserver.py" ||
+        (file == "process.py" && contains(is.function, "_bootstrap")))
       return 0;
   }
   return 0;

@@ -131,15 +131,18 @@ bool find_functions(ObjectRole role, const char* const* names, void** functions,
   });
 }
 
-void* find_function_beside(const void* address, const char* name) {
+static void* find_beside(const void* address, const char* name, u32 type) {
   void* found = nullptr;
   walk([&](const LoadedObject& object, const Tables& tables) {
     if (!holds(object, address)) return false;
-    found = function_in(tables, name);
+    found = elf::find_symbol(tables, name, type);
     return true;
   });
   return found;
 }
+
+void* find_function_beside(const void* address, const char* name) { return find_beside(address, name, STT_FUNC); }
+void* find_variable_beside(const void* address, const char* name) { return find_beside(address, name, STT_OBJECT); }
 
 SymbolReference find_reference(const void* address, const char* name) {
   SymbolReference reference;

@@ -50,6 +50,7 @@ void find_interpreter(PythonInterpreter& interpreter) {
   } else {
     interpreter.layout = layout_of(minor);
     interpreter.thread_state = reinterpret_cast<u64 (*)()>(found);
+    interpreter.runtime = reinterpret_cast<u64>(find_variable_beside(found, "_PyRuntime"));
   }
 }
 

@@ -14,6 +14,7 @@ struct PythonInterpreter {
   const PythonLayout* layout = nullptr;  // nullptr: not to be read, `why` says it
   u64 (*thread_state)() = nullptr;       // PyGILState_GetThisThreadState: needs no GIL
   int (*is_finalizing)() = nullptr;
+  u64 runtime = 0;            // where its _PyRuntime lies; 0: it exports none
   const char* why = nullptr;  // a sentence for people; nullptr: all is well, or there is no interpreter
   char version[32] = {};      // "3.11.2"; "": there is none
 };

@@ -17,6 +17,7 @@ constexpr Nanos kMillisecond = 1'000'000;
 constexpr Nanos kInterval = 10 * kMillisecond;
 constexpr Nanos kShare = 160;  // one part of it is ours
 constexpr std::size_t kMostWorkers = 64;
+constexpr Nanos kQuestionsEvery = 250 * kMillisecond, kQuestionsAtLeastEvery = 64'000 * kMillisecond;
 
 Nanos own_cpu() { return clock_nanos(CLOCK_THREAD_CPUTIME_ID); }
 
@@ -41,6 +42,7 @@ Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, const P
       sink_(sink),
       records_(sink),
       main_(layout, segment.header().pid),
+      own_interpreter_(layout),
       looked_(segment.header().slot_count, 0),
       next_(monotonic_nanos() + kInterval),
       random_(segment.header().random_id | 1) {}
@@ -80,7 +82,7 @@ void Sampler::look_at_all() {
   for (const Thread& thread : all) {
     if (!sample(main_, thread, 0, looked_[thread.slot]) && !refused_.empty()) return;
   }
-  if (looks_at_tree_ != tree_.looks()) take_workers();
+  if (looks_at_tree_ != tree_.looks()) take_workers(all);
   for (const auto& worker : workers_) look_at_worker(*worker, all);
 }
 
@@ -119,28 +121,57 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
   return true;
 }
 
-// Its one thread is the one that forked it: until that is seen any may have.
+// A forked one's only thread is the one that forked it: until that is seen any may have.
 void Sampler::look_at_worker(Process& worker, const std::vector<Thread>& threads) {
+  if (worker.has_own_ring) return;
+  const i32 pid = worker.memory.process();
+  if (worker.first.state) {
+    const Thread& asks = threads.front();
+    if (!sample(worker, {asks.slot, asks.incarnation, pid, worker.first.state, worker.first.id}, pid, worker.looked))
+      worker.first = {}, worker.ask_soon();
+    return;
+  }
+  if (!worker.is_child) return;
   for (const Thread& thread : threads) {
     if (worker.is_proven && thread.slot != worker.slot) continue;
-    if (!sample(worker, thread, worker.memory.process(), worker.looked)) continue;
+    if (!sample(worker, thread, pid, worker.looked)) continue;
     worker.is_proven = true;
     worker.slot = thread.slot;
     return;
   }
+  if (worker.is_proven) worker.ask_soon();
+  worker.is_proven = false;  // it may have executed another program
 }
 
-// The traced process's children, as far as they are its own images still: one that has executed another program has nothing
-// to be read where its parent's interpreter is.
-void Sampler::take_workers() {
+// The longer it is known, the more seldom: whoever calls CUDA does so early.
+void Sampler::ask_what_it_is(Process& worker, Nanos now) {
+  if (now < worker.next_question || worker.has_own_ring) return;
+  worker.question_every = std::clamp(2 * worker.question_every, kQuestionsEvery, kQuestionsAtLeastEvery);
+  worker.next_question = now + worker.question_every;
+  const i32 pid = worker.memory.process();
+  if (worker.is_proven || !is_made_by_multiprocessing(pid)) return;
+  if (!worker.first.state) worker.first = own_interpreter_.first_thread(worker.memory);
+  worker.has_own_ring = has_own_ring(pid);
+}
+
+// What the traced process forked, as far as it is its image still: what has executed another program has nothing to be read where
+// its parent's interpreter is. And what multiprocessing started anew, wherever in the tree it is.
+void Sampler::take_workers(const std::vector<Thread>& threads) {
   looks_at_tree_ = tree_.looks();
+  if (!knows_interpreter_ && !tree_.descendants().empty())
+    knows_interpreter_ = own_interpreter_.prove(
+        main_.memory, segment_.control().python_runtime.load(std::memory_order_relaxed), threads.front().state);
+  const Nanos now = monotonic_nanos();
   std::vector<std::unique_ptr<Process>> found;
   for (const ProcessTree::Process& child : tree_.descendants()) {
-    if (child.parent != main_.memory.process() || found.size() == kMostWorkers) continue;
+    if (found.size() == kMostWorkers) break;
+    if (child.parent != main_.memory.process() && !knows_interpreter_) continue;
     const auto known = std::find_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
       return worker && worker->memory.process() == child.pid;
     });
     found.push_back(known != workers_.end() ? std::move(*known) : std::make_unique<Process>(layout_, child.pid));
+    found.back()->is_child = child.parent == main_.memory.process();
+    if (knows_interpreter_) ask_what_it_is(*found.back(), now);
   }
   workers_ = std::move(found);
 }

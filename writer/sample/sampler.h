@@ -1,7 +1,8 @@
 // Looks from outside at the Python frames of the threads that call CUDA, some hundred times a second: where the program is
 // between two calls. The program is not stopped, signalled or told, and nothing of ours runs in it.
 //   · Processes that were forked from the traced one without calling CUDA (workers of a data loader) are looked at too: their
-//     interpreter lies where their parent's does. No other process is.
+//     interpreter lies where their parent's does. So are those that multiprocessing started anew ("spawn", "forkserver"), in their
+//     first thread, until they call CUDA. No other process is.
 //   · At most a 160th of a core: where a round takes long, the next one comes later.
 //   · What could not be read is counted. Where the kernel refuses, it ends for good, with the reason.
 #pragma once
@@ -14,6 +15,7 @@
 #include "ringbuf/segment_view.h"
 #include "writer/process_info.h"
 #include "writer/sample/frame_records.h"
+#include "writer/sample/own_interpreter.h"
 #include "writer/sample/process_memory.h"
 #include "writer/sample/process_tree.h"
 #include "writer/sample/python_frames.h"
@@ -34,11 +36,16 @@ class Sampler {
  private:
   struct Process {
     Process(const PythonLayout& layout, i32 pid) : memory(pid), frames(layout, memory) {}
+    void ask_soon() { next_question = question_every = 0; }
     ProcessMemory memory;
     PythonFrames frames;
-    u32 slot = 0;  // of a worker: the thread that forked it
-    bool is_proven = false;
+    u32 slot = 0;            // of a worker: the thread that forked it
+    bool is_child = false;   // of the traced process: it may be a fork of it
+    bool is_proven = false;  // to be one
+    bool has_own_ring = false;
+    PythonThread first;  // of one with an interpreter of its own
     Nanos looked = 0;
+    Nanos next_question = 0, question_every = 0;  // about what it is, CLOCK_MONOTONIC
   };
   struct Thread {
     u32 slot, incarnation;
@@ -50,8 +57,9 @@ class Sampler {
   void look_at_all();
   std::vector<Thread> threads() const;
   void look_at_worker(Process& worker, const std::vector<Thread>& threads);
+  void ask_what_it_is(Process& worker, Nanos now);
   bool sample(Process& process, const Thread& thread, i32 pid, Nanos& looked);
-  void take_workers();
+  void take_workers(const std::vector<Thread>& threads);
   void refuse(int error);
   Nanos jitter();
 
@@ -62,7 +70,9 @@ class Sampler {
   FrameRecords records_;
   Process main_;
   std::vector<std::unique_ptr<Process>> workers_;
-  std::vector<Nanos> looked_;  // by slot
+  OwnInterpreter own_interpreter_;
+  bool knows_interpreter_ = false;  // own_interpreter_ is proven
+  std::vector<Nanos> looked_;       // by slot
   std::vector<PythonFrames::Frame> found_;
   Nanos next_ = 0;
   u64 looks_at_tree_ = 0;

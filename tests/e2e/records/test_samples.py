@@ -23,9 +23,9 @@ def interpreters():
     return {version: python for version, python in found.items() if (3, 8) <= version <= (3, 13)}
 
 
-def run_between(seconds, workers=0, python=sys.executable, **options):
+def run_between(seconds, workers=0, python=sys.executable, how=(), **options):
     truth = scratch('truth.json')
-    run = traced([python, PROGRAM, truth, str(seconds), str(workers)], **options)
+    run = traced([python, PROGRAM, truth, str(seconds), str(workers), *how], **options)
     check(run.returncode == 0 and b'done' in run.stdout, 'the program came to its end', run.stdout, run.stderr)
     with open(truth, encoding='utf-8') as file:
         return run, json.load(file)
@@ -117,6 +117,28 @@ def test_workers_are_seen_from_outside():
     computing = sum(any(function == 'compute' for _, function, _ in stack) for _, stack in stacks)
     check(computing > 0, 'a worker computes', len(stacks))
     check_equal(len(run.traces), 1, 'traces: a worker makes none of its own')
+
+
+def test_workers_with_an_interpreter_of_their_own_are_seen():
+    for version, python in sorted(interpreters().items()):
+        for method in ('spawn', 'forkserver'):
+            forget_run()
+            run, truth = run_between(3, workers=2, python=python, how=[method])
+            stacks = [(sample, stack) for sample, stack in sampled(run) if sample['process']]
+            check({sample['process'] for sample, _ in stacks} >= set(truth['workers']), f'both workers, {version} {method}', truth['workers'])
+            check_possible([stack for _, stack in stacks])
+            for pid in truth['workers']:
+                own = [stack for sample, stack in stacks if sample['process'] == pid and any(file == PROGRAM for file, _, _ in stack)]
+                computing = sum(any(function == 'compute' for _, function, _ in stack) for stack in own)
+                check(computing > 5, f'a worker computes, {version} {method}', len(own), len(stacks))
+            check_equal(len(run.traces), 1, 'traces: a worker makes none of its own')
+
+
+def test_a_worker_that_calls_cuda_is_its_own_to_tell():
+    run, truth = run_between(6, workers=1, how=['spawn', 'cuda'])
+    check_equal(len(run.traces), 2, 'traces')
+    seen = [sample['begin_ns'] for sample, _ in sampled(run) if sample['process'] in truth['workers']]
+    check(not seen or max(seen) - min(seen) < 3e9, 'it is left alone soon, of six seconds', len(seen), seen[:1] + seen[-1:])
 
 
 AS_NOBODY = """

@@ -1,8 +1,9 @@
 """Spends its time between CUDA calls, at lines that are known, and writes how much at which as JSON to a file.
 
-    python between.py FILE SECONDS [WORKERS]
+    python between.py FILE SECONDS [WORKERS [METHOD [cuda]]]
 
-With WORKERS what is computed is computed by processes that were forked for it, and the loop waits for them."""
+With WORKERS what is computed is computed by processes made for it (METHOD: fork, spawn, forkserver), and the loop waits for them; `cuda`: they
+call CUDA first."""
 import ctypes
 import json
 import multiprocessing
@@ -10,6 +11,7 @@ import sys
 import time
 
 out, seconds, workers = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 0
+method, workers_call_cuda = sys.argv[4] if len(sys.argv) > 4 else 'fork', 'cuda' in sys.argv[5:]
 cuda = ctypes.CDLL('libcuda.so.1')
 buffer, context = ctypes.c_uint64(), ctypes.c_void_p()
 
@@ -45,6 +47,8 @@ def rest(length):
 
 
 def serve(queue):
+    if workers_call_cuda:
+        cuda.cuInit(0)
     while True:
         compute(0.02)
         queue.put(1)
@@ -69,9 +73,9 @@ def turn(queue, spent):
 def main():
     queue, children = None, []
     if workers:
-        fork = multiprocessing.get_context('fork')
-        queue = fork.Queue(2)
-        children = [fork.Process(target=serve, args=(queue,), daemon=True) for _ in range(workers)]
+        made_by = multiprocessing.get_context(method)
+        queue = made_by.Queue(2)
+        children = [made_by.Process(target=serve, args=(queue,), daemon=True) for _ in range(workers)]
         for child in children:
             child.start()
     cuda.cuInit(0)
@@ -90,4 +94,5 @@ def main():
     print('done')
 
 
-main()
+if __name__ == '__main__':
+    main()
