@@ -305,6 +305,7 @@ struct ProcessTrace {
   SampleFacts samples;
   GainFacts gains;
   StepFacts steps;
+  std::vector<XlaCompiling> xla_compiling;  // in the order of their ends
   std::vector<NvtxRangeTotals> nvtx;
   LoopLog loop_log;              // of which the steps are found; then empty
   Activities activities;         // likewise

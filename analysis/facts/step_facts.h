@@ -93,6 +93,13 @@ struct Activities {
   }
 };
 
+// XLA compiles a module on a thread, as it says itself by NVTX: the outermost of such ranges.
+struct XlaCompiling {
+  Nanos begin = 0, end = 0;
+  u32 thread = 0;
+  std::string module;  // "jit_step"
+};
+
 // ------------------------------------------------------------------ made of it
 enum class StepSource : u8 { None, Framework, Nvtx, ProfilerApi, Graph, Inferred };
 

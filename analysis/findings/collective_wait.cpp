@@ -104,9 +104,11 @@ void find_straggler(const LoadedRun& run, Findings& found) {
                              words(last->steps.mean_ns), words(last->more_ns), step_category_name(last->most));
   finding.fix = fix_of(last->most);
   finding.gain_ns = gain * last->steps.counted;
+  finding.gain_ns_per_step = gain;
   if (last->most == StepCategory::Host || last->most == StepCategory::Input)
     finding.site = site_of_idle(process.loop ? *process.loop : process, IdleCause::Host);
-  finding.evidence = {{"rank", last->rank},
+  finding.evidence = {{"pid", static_cast<i64>(process.who.pid)},
+                      {"rank", last->rank},
                       {"ranks", number(static_cast<u64>(ranks.size()))},
                       {"score", last->score},
                       {"steps", number(last->steps.counted)},

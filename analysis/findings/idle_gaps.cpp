@@ -89,6 +89,14 @@ void add_pause(const ProcessTrace& process, u64 host_ns, Finding& finding) {
   finding.evidence.emplace_back("pause_ns", number(pause.length_ns));
 }
 
+// A gain is promised once: what launching less brings is not this finding's.
+void leave_to_launch_bound(const ProcessTrace& process, Finding& finding) {
+  finding.gain_ns -= std::min(finding.gain_ns, gain_of(process, WhatIf::Launches).value_or(0));
+  for (auto& [name, value] : finding.evidence) {
+    if (name == "gain_ns") value = number(finding.gain_ns);
+  }
+}
+
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
   if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
@@ -136,11 +144,14 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   }
   const u64 between = device.between_launches.total_ns;
   const u64 launching = between + device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns;
-  if (cause == IdleCause::Host && launching > most - between && launch_share(device) >= kLaunchBound) {
-    finding.severity = Severity::Hint;
+  const bool launch_bound = cause == IdleCause::Host && launch_share(device) >= kLaunchBound;
+  if (launch_bound) {
     finding.text += fmt::format("; {} of that lies between launches that follow each other (launch-bound)",
                                 human_nanos(static_cast<Nanos>(between)));
     finding.evidence.emplace_back("between_launches_ns", number(between));
+  }
+  if (launch_bound && launching > most - between) {
+    finding.severity = Severity::Hint;
     finding.fix.clear();
     return finding;
   }
@@ -151,6 +162,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
         fmt::format("; without the waits ({}) the host would do most of that beside the device's work", behind);
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
+  if (launch_bound && finding.gain_ns) leave_to_launch_bound(process, finding);
   return finding;
 }
 
@@ -209,9 +221,10 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
   return finding;
 }
 
-// Findings of one cause alone: they say what to do about it.
+// Findings of one cause: they say what to do about it.
 std::vector<std::string> findings_of(const std::string& cause) {
   static const std::pair<IdleCause, std::vector<std::string>> kOwn[] = {
+      {IdleCause::Host, {"straggler"}},
       {IdleCause::Launch, {"launch-bound", "graph-candidates", "short-kernels"}},
       {IdleCause::Synchronization, {"needless-synchronization", "result-waits"}},
       {IdleCause::Polling, {"polling"}},
@@ -231,9 +244,9 @@ Value evidence_of(const Finding& finding, const char* key) {
   return {};
 }
 
-// Where the largest cause has a finding of its own that promises as much, this one does not promise it again.
+// Where the largest cause has a finding of its own that promises most of it, this one does not promise it again.
 void leave_gain_to_others(const Findings& others, Finding& gaps) {
-  constexpr double kAsMuch = 0.9;
+  constexpr double kAsMuch = 0.75;
   const Value cause = evidence_of(gaps, "cause");
   if (gaps.gain_ns == 0 || !std::holds_alternative<std::string>(cause)) return;
   const auto ids = findings_of(std::get<std::string>(cause));

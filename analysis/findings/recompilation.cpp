@@ -20,15 +20,45 @@ std::string fix_of(const std::string& compiler) {
   if (compiler == "JAX")
     return "keep shapes, types and static arguments the same (padding to a few lengths); JAX_LOG_COMPILES=1 says what "
            "is compiled";
+  if (compiler == "XLA")
+    return "keep shapes and types the same (drop_remainder=True, padding to a few lengths), or tell them: an "
+           "input_signature, tf.function(reduce_retracing=True)";
   return "compile before the loop: a kernel is compiled anew for each type, constant and configuration that it has not "
          "seen";
 }
 
+std::string told_by(const Compiling& compiling) {
+  if (compiling.xla_ns == compiling.ns) return "as XLA says";
+  return compiling.xla_ns ? "as XLA says and samples of the host's threads" : "by samples of the host's threads";
+}
+
+// Where no steps are known, XLA's modules tell: one that is compiled again, of the same name, is that function for other shapes.
+bool compiles_again(const Compiling& compiling) {
+  return compiling.of ? compiling.steps >= kLeastSteps : compiling.module_times >= kLeastSteps;
+}
+
 u64 gain_of(const ProcessTrace& process, const Compiling& compiling) {
-  if (compiling.steps < kLeastSteps) return 0;
+  if (!compiles_again(compiling)) return 0;
   u64 idle = 0;
   for (const DeviceTimes& device : process.device.devices) idle = std::max(idle, device.idle_ns);
-  return std::min(compiling.ns, idle);  // while it compiles the device may have work of before
+  return std::min(compiling.of ? compiling.ns : compiling.again_ns,
+                  idle);  // meanwhile the device may have work of before
+}
+
+std::string text_of(const ProcessTrace& process, const Compiling& compiling) {
+  const auto share = [&](u64 length) {
+    const double of = static_cast<double>(std::max<u64>(1, span_of(process)));
+    return std::min(1.0, static_cast<double>(length) / of) * 100;
+  };
+  const auto words = [](u64 length) { return human_nanos(static_cast<Nanos>(length)); };
+  const std::string again =
+      compiling.module.empty() ? "" : fmt::format("{} is compiled {} times", compiling.module, compiling.module_times);
+  if (compiling.of == 0)
+    return fmt::format("{}: {} spends {} ({:.0f} % of the run) on what it had compiled before, as XLA says", again,
+                       compiling.compiler, words(compiling.again_ns), share(compiling.again_ns));
+  return fmt::format("{} of {} steps compile: {} spends {} ({:.0f} % of the loop), {}{}{}", compiling.steps,
+                     compiling.of, compiling.compiler, words(compiling.ns), share(compiling.ns), told_by(compiling),
+                     again.empty() ? "" : "; ", again);
 }
 
 std::optional<Finding> judge_recompilation(const ProcessTrace& process) {
@@ -37,20 +67,20 @@ std::optional<Finding> judge_recompilation(const ProcessTrace& process) {
   if (gain == 0) return {};
   const auto severity = severity_of(process, gain);
   if (!severity) return {};
-  const double share = static_cast<double>(compiling.ns) / static_cast<double>(std::max<u64>(1, span_of(process)));
-  Finding finding{
-      "recompilation",
-      *severity,
-      "steps",
-      fmt::format("{} of {} steps compile: {} spends {} ({:.0f} % of the loop), by samples of the host's threads",
-                  compiling.steps, compiling.of, compiling.compiler, human_nanos(static_cast<Nanos>(compiling.ns)),
-                  std::min(1.0, share) * 100),
-      fix_of(compiling.compiler),
-      {{"compiling_ns", number(compiling.ns)},
-       {"samples", number(compiling.samples)},
-       {"steps_with", number(compiling.steps)},
-       {"steps", number(compiling.of)},
-       {"compiler", compiling.compiler}}};
+  Finding finding{"recompilation",
+                  *severity,
+                  compiling.of ? "steps" : "idle-causes",
+                  text_of(process, compiling),
+                  fix_of(compiling.compiler),
+                  {{"compiling_ns", number(compiling.ns)},
+                   {"xla_ns", number(compiling.xla_ns)},
+                   {"again_ns", number(compiling.again_ns)},
+                   {"module_times", number(compiling.module_times)},
+                   {"samples", number(compiling.samples)},
+                   {"steps_with", number(compiling.steps)},
+                   {"steps", number(compiling.of)},
+                   {"compiler", compiling.compiler}}};
+  if (!compiling.module.empty()) finding.evidence.emplace_back("module", compiling.module);
   finding.gain_ns = gain;
   finding.site = compiling.site;
   return finding;
@@ -63,7 +93,9 @@ void find_recompilation(const LoadedRun& run, Findings& found) { add_worst(run, 
 u64 gain_of_compiling(const ProcessTrace& process) { return gain_of(process, compiling_of(process)); }
 
 extern constexpr FindingRule recompilation_rule = {
-    .findings = {{"recompilation", "a loop in which three steps or more compile: torch.compile, Triton, JAX, Numba"}},
+    .findings = {{"recompilation",
+                  "a loop in which three steps or more compile: torch.compile, Triton, JAX, Numba, TensorFlow; without "
+                  "steps, a module that XLA compiles three times or more"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_recompilation,
     .of_the_loop = true,

@@ -369,6 +369,7 @@ void ProcessBuilder::finish() {
   facts_.loops = loops_.finish();
   tensors_.finish();
   xla_.finish(facts_.lines);
+  facts_.xla_compiling = xla_.take_compiled();
   if (xla_.any()) {  // they are the operations of a process without PyTorch
     std::erase_if(facts_.not_collected,
                   [](const auto& entry) { return entry.first == "ops" && entry.second.rfind("no PyTorch", 0) == 0; });

@@ -25,6 +25,13 @@ std::string_view value_of(std::string_view facts, std::string_view key) {
   return {};
 }
 
+// "XlaCompile:#module=jit_step#" → "jit_step"
+std::string compiled_module(std::string_view message) {
+  const std::size_t from = message.find('#'), to = message.rfind('#');
+  if (from == to) return "";
+  return std::string(value_of(message.substr(from + 1, to - from - 1), "module=").substr(0, kMostNameBytes));
+}
+
 }  // namespace
 
 std::string xla_operation(std::string_view message) {
@@ -84,14 +91,15 @@ bool XlaOperations::add(const Nvtx& value, u32 thread, Nanos at, bool counted) {
     constexpr std::size_t kDeepest = 1024;
     const u32 name = open.size() < kDeepest ? name_of(value.message) : kNoName;
     const u32 operation = name == kNoName || name == kCompiler ? 0 : operation_of(innermost(thread), name);
-    open.push_back({at, 0, operation, counted && !(value.flags & kNvtxOpenBefore), name == kCompiler});
+    open.push_back({at, 0, value.message, operation, counted && !(value.flags & kNvtxOpenBefore), name == kCompiler});
     compiling_[thread] += name == kCompiler;
     return operation != 0;
   }
   if (open.empty()) return false;
   const Open ended = open.back();
   open.pop_back();
-  compiling_[thread] -= ended.compiles;
+  if (ended.compiles && --compiling_[thread] == 0 && ended.counted && compiled_.size() < kMost)
+    compiled_.push_back({ended.begin, at, thread, compiled_module(texts_.find(ended.message))});
   if (ended.operation == 0) return false;
   const u64 length = static_cast<u64>(std::max<Nanos>(0, at - ended.begin));
   const auto around = std::find_if(open.rbegin(), open.rend(), [](const Open& each) { return each.operation != 0; });

@@ -11,9 +11,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/facts/source_lines.h"
+#include "analysis/facts/step_facts.h"
 #include "trace/reader.h"
 
 namespace gputrace {
@@ -41,6 +43,8 @@ class XlaOperations {
   u32 innermost(u32 thread) const;
   // The thread is within XLA's compiler.
   bool compiling(u32 thread) const { return compiling_[thread] != 0; }
+  // When it was, until now: the first kMost times.
+  std::vector<XlaCompiling> take_compiled() { return std::move(compiled_); }
   bool any() const { return !made_.empty(); }
   std::size_t count() const { return made_.size() + messages_.size(); }  // for whoever limits memory
 
@@ -51,6 +55,7 @@ class XlaOperations {
   struct Open {
     Nanos begin = 0;
     u64 within_ns = 0;
+    u64 message = 0;
     u32 operation = 0;  // 0: a range that is none
     bool counted = false;
     bool compiles = false;
@@ -65,8 +70,9 @@ class XlaOperations {
 
   const TextTable& texts_;
   const bool told_;
-  std::vector<std::vector<Open>> open_;    // by thread: the domain's ranges, operations or not
-  std::vector<u32> compiling_;             // by thread: how many of them are the compiler's
+  std::vector<std::vector<Open>> open_;  // by thread: the domain's ranges, operations or not
+  std::vector<u32> compiling_;           // by thread: how many of them are the compiler's
+  std::vector<XlaCompiling> compiled_;
   std::unordered_map<u64, u32> messages_;  // place in names_; or kNoName, kCompiler
   std::map<std::string, u32> places_;
   std::vector<std::string> names_;

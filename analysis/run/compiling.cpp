@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "analysis/run/sites.h"
@@ -61,17 +60,92 @@ std::vector<const char*> compilers_of(const SourceFrames& frames) {
   return found;
 }
 
-using Span = std::pair<Nanos, Nanos>;
+bool earlier(const CompilingSpan& a, const CompilingSpan& b) { return a.begin < b.begin; }
 
-u64 length_of_union(std::vector<Span>& spans) {
-  std::sort(spans.begin(), spans.end());
+// Of spans in order.
+u64 length_of_union(const std::vector<CompilingSpan>& spans) {
   u64 sum = 0;
   Nanos until = INT64_MIN;
-  for (const auto& [begin, end] : spans) {
-    if (end > until) sum += static_cast<u64>(end - std::max(begin, until));
-    until = std::max(until, end);
+  for (const CompilingSpan& span : spans) {
+    if (span.end > until) sum += static_cast<u64>(span.end - std::max(span.begin, until));
+    until = std::max(until, span.end);
   }
   return sum;
+}
+
+// Whether the thread was in XLA's compiler; `ranges` of all threads, in the order of their ends.
+bool xla_compiles(const std::vector<XlaCompiling>& ranges, u32 thread, Nanos at) {
+  auto range = std::upper_bound(ranges.begin(), ranges.end(), at,
+                                [](Nanos time, const XlaCompiling& each) { return time < each.end; });
+  for (; range != ranges.end(); ++range) {
+    if (range->thread == thread) return range->begin <= at;  // those of a thread do not overlap
+  }
+  return false;
+}
+
+// A sample that found a thread of the process in a compiler, and what it stands for.
+struct CompilingLook {
+  CompilingSpan span;
+  u32 frame;
+  const char* compiler;  // nullptr: only XLA says that it compiles
+};
+
+std::vector<CompilingLook> looks_of(const ProcessTrace& process) {
+  const std::vector<const char*> compilers = compilers_of(process.samples.frames);
+  std::vector<CompilingLook> looks;
+  if (process.xla_compiling.empty() &&
+      std::none_of(compilers.begin(), compilers.end(), [](const char* name) { return name != nullptr; }))
+    return looks;
+  for (const SampledThread& series : process.samples.threads) {
+    if (series.process != 0) continue;
+    for (std::size_t i = 0; i < series.points.size(); ++i) {
+      const SamplePoint& point = series.points[i];
+      const char* const compiler = point.frame < compilers.size() ? compilers[point.frame] : nullptr;
+      if (!compiler && !xla_compiles(process.xla_compiling, series.thread, point.at)) continue;
+      const Nanos next = i + 1 < series.points.size() ? series.points[i + 1].at : process.end;
+      looks.push_back({{point.at, std::clamp(next, point.at, point.at + kLongestLook)}, point.frame, compiler});
+    }
+  }
+  return looks;
+}
+
+std::vector<CompilingSpan> xla_spans(const std::vector<XlaCompiling>& ranges) {
+  std::vector<CompilingSpan> spans;
+  for (const XlaCompiling& range : ranges) spans.push_back({range.begin, range.end});
+  std::sort(spans.begin(), spans.end(), earlier);
+  return spans;
+}
+
+std::vector<CompilingSpan> spans_of(const std::vector<CompilingLook>& looks, const ProcessTrace& process) {
+  std::vector<CompilingSpan> spans = xla_spans(process.xla_compiling);
+  for (const CompilingLook& look : looks) {
+    if (look.compiler) spans.push_back(look.span);
+  }
+  std::sort(spans.begin(), spans.end(), earlier);
+  return spans;
+}
+
+// What it compiles once is what it needs.
+void find_modules(const std::vector<XlaCompiling>& ranges, Compiling& found) {
+  struct Module {
+    u64 times = 0, again_ns = 0;
+  };
+  std::map<std::string, Module> modules;
+  std::vector<CompilingSpan> again;
+  for (const XlaCompiling& range : ranges) {
+    Module& module = modules[range.module];
+    if (module.times++ == 0 || range.module.empty()) continue;
+    module.again_ns += static_cast<u64>(range.end - range.begin);
+    again.push_back({range.begin, range.end});
+  }
+  std::sort(again.begin(), again.end(), earlier);
+  found.again_ns = length_of_union(again);
+  u64 most = 0;
+  for (const auto& [name, module] : modules) {
+    if (module.again_ns <= most) continue;
+    most = module.again_ns;
+    found.module = name, found.module_times = module.times;
+  }
 }
 
 template <typename Key>
@@ -83,34 +157,31 @@ Key most_of(const std::map<Key, u64>& counts) {
 
 }  // namespace
 
+std::vector<CompilingSpan> compiling_spans(const ProcessTrace& process) { return spans_of(looks_of(process), process); }
+
 Compiling compiling_of(const ProcessTrace& process) {
-  const SourceFrames& frames = process.samples.frames;
-  const std::vector<const char*> compilers = compilers_of(frames);
+  const std::vector<CompilingLook> looks = looks_of(process);
+  const std::vector<CompilingSpan> spans = spans_of(looks, process);
   Compiling found;
   found.of = process.steps.steps.size();
-  if (std::none_of(compilers.begin(), compilers.end(), [](const char* name) { return name != nullptr; })) return found;
+  if (spans.empty()) return found;
+  const SourceFrames& frames = process.samples.frames;
   const FileNames names(process);
-  std::vector<Span> spans;
   std::map<std::string, u64> sites, by_compiler;
-  for (const SampledThread& series : process.samples.threads) {
-    if (series.process != 0) continue;
-    for (std::size_t i = 0; i < series.points.size(); ++i) {
-      const SamplePoint& point = series.points[i];
-      if (point.frame >= compilers.size() || !compilers[point.frame]) continue;
-      const Nanos next = i + 1 < series.points.size() ? series.points[i + 1].at : process.end;
-      spans.emplace_back(point.at, std::clamp(next, point.at, point.at + kLongestLook));
-      ++found.samples;
-      ++by_compiler[compilers[point.frame]];
-      const u32 own = own_frame(frames, point.frame);
-      if (own != 0 && !is_library_file(frames[own].file)) ++sites[site_name(frames, own, names)];
-    }
+  for (const CompilingLook& look : looks) {
+    ++found.samples;
+    if (look.compiler) ++by_compiler[look.compiler];
+    const u32 own = own_frame(frames, look.frame);
+    if (own != 0 && !is_library_file(frames[own].file)) ++sites[site_name(frames, own, names)];
   }
   found.site = most_of(sites);
-  found.compiler = most_of(by_compiler);
+  found.compiler = by_compiler.empty() ? "XLA" : most_of(by_compiler);
   found.ns = length_of_union(spans);
+  found.xla_ns = length_of_union(xla_spans(process.xla_compiling));
+  find_modules(process.xla_compiling, found);
   for (const Step& step : process.steps.steps) {
-    const auto first = std::lower_bound(spans.begin(), spans.end(), Span{step.begin, INT64_MIN});
-    found.steps += first != spans.end() && first->first < step.end;
+    const auto first = std::lower_bound(spans.begin(), spans.end(), CompilingSpan{step.begin, 0}, earlier);
+    found.steps += first != spans.end() && first->begin < step.end;
   }
   return found;
 }

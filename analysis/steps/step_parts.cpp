@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "analysis/kernels/tensor_cores.h"
+#include "analysis/run/compiling.h"
 
 namespace gputrace {
 namespace {
@@ -93,6 +94,7 @@ std::vector<Border> borders_of(const ProcessTrace& process, const Ranking& ranki
   for (const LoopEvent& event : process.loop_log.events) {
     if (event.symbol == loop_symbol(LoopMark::NextBatch)) add(event.begin, event.end, kWaitsForInput);
   }
+  for (const CompilingSpan& span : compiling_spans(process)) add(span.begin, span.end, kCompilation);
   std::sort(borders.begin(), borders.end(), [](const Border& a, const Border& b) { return a.at < b.at; });
   return borders;
 }

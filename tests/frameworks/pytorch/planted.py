@@ -12,6 +12,7 @@ import sys
 import time
 
 cause, planted = sys.argv[1], sys.argv[2] == 'planted'
+rank = int(os.environ.get('LOCAL_RANK', '0'))  # of `straggler`, which runs under torchrun: two ranks, a device each
 others = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(2 * os.cpu_count() if cause == 'busy-machine' and planted else 0)]
 
 import torch  # noqa: E402
@@ -34,8 +35,8 @@ def is_on(name):
 def work(length):
     """That much computing, on the processor."""
     total, end = 0, time.thread_time() + length
-    while time.thread_time() < end:  # slow-data-set slow-worker tokenizing slow-collate
-        total += sum(range(200))  # slow-data-set slow-worker tokenizing slow-collate
+    while time.thread_time() < end:  # slow-data-set slow-worker tokenizing slow-collate straggler
+        total += sum(range(200))  # slow-data-set slow-worker tokenizing slow-collate straggler
     return total
 
 
@@ -67,6 +68,9 @@ def batches():
         yield x, y
 
 
+if cause == 'straggler':
+    torch.cuda.set_device(rank)
+    torch.distributed.init_process_group('nccl')
 torch.manual_seed(0)
 if not is_on('wrong-dtype'):
     torch.set_float32_matmul_precision('high')  # else that is the first thing to say of products in fp32
@@ -75,6 +79,8 @@ model = nn.Sequential(*deep, nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.
                       nn.Linear(WIDTH, 16, bias=False)).cuda()
 parameters = list(model.parameters())
 forward = model
+if cause == 'straggler':
+    forward = nn.parallel.DistributedDataParallel(model, device_ids=[rank])
 if cause == 'recompilation':
     torch._dynamo.config.recompile_limit = steps
     forward = torch.compile(model, dynamic=False)
@@ -143,6 +149,8 @@ def work_on_the_host(step):
         tokenize()
     if is_on('garbage'):
         gc.collect()  # garbage
+    if is_on('straggler') and rank == 1:
+        work(0.01)  # straggler
     if is_on('sleep'):
         time.sleep(0.015)  # sleep
     if is_on('lists'):
@@ -153,7 +161,7 @@ def work_on_the_host(step):
         with open(os.devnull, 'w', encoding='utf-8') as log:
             json.dump([{'step': step, 'k': k} for k in range(8000)], log)  # logging
     if is_on('checkpoint') and step % 5 == 0:
-        torch.save(list(parameters) * 300, io.BytesIO())  # checkpoint
+        torch.save(list(parameters) * 6000, io.BytesIO())  # checkpoint
 
 
 def launch_much():
@@ -190,4 +198,7 @@ for step, (x, y) in enumerate(batches()):
 torch.cuda.synchronize()
 for other in others:
     other.kill()
-print(time.perf_counter() - begin)
+if rank == 0:
+    print(time.perf_counter() - begin)
+if cause == 'straggler':
+    torch.distributed.destroy_process_group()

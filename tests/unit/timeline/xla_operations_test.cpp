@@ -2,7 +2,9 @@
 // the device did for them.
 #include <gtest/gtest.h>
 
+#include "analysis/findings/findings.h"
 #include "analysis/pass/xla_operations.h"
+#include "analysis/run/compiling.h"
 #include "tests/unit/device_builder.h"
 
 namespace gputrace::test {
@@ -219,6 +221,74 @@ TEST(XlaOperations, AreTheReasonWhyNoneIsMissing) {
   trace.info("not_collected", "ops: PyTorch 9.9: its layout is not known");
   trace.program();
   EXPECT_EQ(trace.load().not_collected.size(), 1u) << "that of PyTorch are still missing";
+}
+
+// Ten of forty steps compile for 6 of their 10 us; what else a step is divided into is as without.
+TEST(XlaOperations, WhatAStepCompiles) {
+  Xla trace;
+  for (Nanos i = 0; i < 40; ++i) {
+    const Nanos at = 2000 + 10'000 * i;
+    trace.run(at, 100);
+    trace.run(at + 1000, 200, 0xf2);
+    trace.run(at + 2000, 200, 0xf2);
+    if (i % 4 != 2) continue;
+    trace.push(at + 3000, "XlaCompile:#module=jit_step#");
+    trace.push(at + 4000, "XlaCompile:#module=inner#");
+    trace.pop(at + 5000);
+    trace.pop(at + 9000);
+  }
+  LoadedRun run;
+  run.processes.push_back(trace.load());
+  const ProcessTrace& process = run.processes.front();
+  const auto part = [&](StepCategory category) {
+    u64 sum = 0;
+    for (const Step& step : process.steps.steps) sum += step.parts[static_cast<unsigned>(category)];
+    return sum;
+  };
+  ASSERT_EQ(process.steps.source, StepSource::Inferred);
+  EXPECT_EQ(part(StepCategory::Compilation), 60'000u);
+  for (const Step& step : process.steps.steps) {
+    const u64 compiling = step.parts[static_cast<unsigned>(StepCategory::Compilation)];
+    EXPECT_TRUE(compiling == 0 || compiling == 6000) << compiling;
+  }
+  EXPECT_GT(part(StepCategory::Host), 200'000u);
+  const Compiling compiling = compiling_of(process);
+  EXPECT_EQ(compiling.ns, 60'000u);
+  EXPECT_EQ(compiling.xla_ns, 60'000u);
+  EXPECT_EQ(compiling.samples, 0u);
+  EXPECT_EQ(compiling.steps, 10u);
+  EXPECT_EQ(compiling.compiler, "XLA");
+  const auto findings = find_findings(run);
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& finding) { return finding.id == "recompilation"; });
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->gain_ns, 60'000u);
+}
+
+// Four launches of which none is like another: no steps. One module is compiled three times, for 6 us each; another one once.
+TEST(XlaOperations, AModuleThatIsCompiledAgainWithoutSteps) {
+  Xla trace;
+  const char* const modules[] = {"jit_step", "jit_step", "jit_other", "jit_step"};
+  for (Nanos i = 0; i < 4; ++i) {
+    const Nanos at = 2000 + 10'000 * i;
+    trace.push(at, "XlaCompile:#module=" + std::string(modules[i]) + "#");
+    trace.pop(at + 6000);
+    for (Nanos k = 0; k <= i; ++k) trace.run(at + 7000 + 300 * k, 100, k % 2 ? 0xf1 : 0xf2);
+  }
+  LoadedRun run;
+  run.processes.push_back(trace.load());
+  const Compiling compiling = compiling_of(run.processes.front());
+  EXPECT_EQ(compiling.of, 0u);
+  EXPECT_EQ(compiling.module, "jit_step");
+  EXPECT_EQ(compiling.module_times, 3u);
+  EXPECT_EQ(compiling.ns, 24'000u);
+  EXPECT_EQ(compiling.again_ns, 12'000u);
+  const auto findings = find_findings(run);
+  const auto found = std::find_if(findings.begin(), findings.end(),
+                                  [](const Finding& finding) { return finding.id == "recompilation"; });
+  ASSERT_NE(found, findings.end());
+  EXPECT_EQ(found->gain_ns, 12'000u);
+  EXPECT_EQ(found->section, "idle-causes");
 }
 
 }  // namespace
