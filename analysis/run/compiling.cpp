@@ -103,7 +103,7 @@ std::vector<CompilingLook> looks_of(const ProcessTrace& process) {
       const char* const compiler = point.frame < compilers.size() ? compilers[point.frame] : nullptr;
       if (!compiler && !xla_compiles(process.xla_compiling, series.thread, point.at)) continue;
       const Nanos next = i + 1 < series.points.size() ? series.points[i + 1].at : process.end;
-      looks.push_back({{point.at, std::clamp(next, point.at, point.at + kLongestLook)}, point.frame, compiler});
+      looks.push_back({{point.at, std::clamp(next, point.at, point.at + kLongestLook), true}, point.frame, compiler});
     }
   }
   return looks;
@@ -111,7 +111,7 @@ std::vector<CompilingLook> looks_of(const ProcessTrace& process) {
 
 std::vector<CompilingSpan> xla_spans(const std::vector<XlaCompiling>& ranges) {
   std::vector<CompilingSpan> spans;
-  for (const XlaCompiling& range : ranges) spans.push_back({range.begin, range.end});
+  for (const XlaCompiling& range : ranges) spans.push_back({range.begin, range.end, false});
   std::sort(spans.begin(), spans.end(), earlier);
   return spans;
 }
@@ -136,7 +136,7 @@ void find_modules(const std::vector<XlaCompiling>& ranges, Compiling& found) {
     Module& module = modules[range.module];
     if (module.times++ == 0 || range.module.empty()) continue;
     module.again_ns += static_cast<u64>(range.end - range.begin);
-    again.push_back({range.begin, range.end});
+    again.push_back({range.begin, range.end, false});
   }
   std::sort(again.begin(), again.end(), earlier);
   found.again_ns = length_of_union(again);
@@ -180,7 +180,7 @@ Compiling compiling_of(const ProcessTrace& process) {
   found.xla_ns = length_of_union(xla_spans(process.xla_compiling));
   find_modules(process.xla_compiling, found);
   for (const Step& step : process.steps.steps) {
-    const auto first = std::lower_bound(spans.begin(), spans.end(), CompilingSpan{step.begin, 0}, earlier);
+    const auto first = std::lower_bound(spans.begin(), spans.end(), CompilingSpan{step.begin, 0, false}, earlier);
     found.steps += first != spans.end() && first->begin < step.end;
   }
   return found;

@@ -12,6 +12,7 @@ namespace gputrace {
 // A thread of the process was in a compiler.
 struct CompilingSpan {
   Nanos begin = 0, end = 0;
+  bool is_sampled = false;  // ends where the next sample was taken: it may have been over before
 };
 
 // In the order of their begins; they may overlap (other threads, and both ways of telling).

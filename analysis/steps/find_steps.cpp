@@ -152,6 +152,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
   if (!found && pattern.empty()) found = inferred(process, events, "");
   if (!found && pattern.empty() && !events.empty())
     found = inferred(process, of_busiest_thread(events), " on one thread");
+  if (!found && pattern.empty()) found = steps_of_modules(process.loop_log);
   if (found) {
     facts.source = found->source;
     facts.confidence = found->confidence;

@@ -31,6 +31,10 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
 // one makes one more token of each sequence. Confidence is 1: the stacks of launches say it.
 std::optional<MarkedSteps> steps_of_generation(const std::vector<LoopEvent>& events);
 
+// Executions of the XLA module that takes most time, where there are five or more and they go on for half of the time in which modules
+// ran: for programs whose launches have no period.
+std::optional<MarkedSteps> steps_of_modules(const LoopLog& log);
+
 // cudaProfilerStart … cudaProfilerStop, several times.
 std::optional<MarkedSteps> steps_of_profiler_api(const LoopLog& log);
 

@@ -83,6 +83,15 @@ struct Border {
   bool begins;
 };
 
+// What a sample found to compile had ended, at the latest, when the program launched again. (An autotuner launches too: then less
+// is told as compiling than is.)
+Nanos until_next_launch(const ProcessTrace& process, const CompilingSpan& span) {
+  const auto& events = process.loop_log.events;  // in the order of their begins
+  const auto next = std::upper_bound(events.begin(), events.end(), span.begin,
+                                     [](Nanos time, const LoopEvent& event) { return time < event.begin; });
+  return next == events.end() ? span.end : std::min(span.end, next->begin);
+}
+
 std::vector<Border> borders_of(const ProcessTrace& process, const Ranking& ranking) {
   std::vector<Border> borders;
   borders.reserve(process.activities.spans.size() * 2);
@@ -94,7 +103,8 @@ std::vector<Border> borders_of(const ProcessTrace& process, const Ranking& ranki
   for (const LoopEvent& event : process.loop_log.events) {
     if (event.symbol == loop_symbol(LoopMark::NextBatch)) add(event.begin, event.end, kWaitsForInput);
   }
-  for (const CompilingSpan& span : compiling_spans(process)) add(span.begin, span.end, kCompilation);
+  for (const CompilingSpan& span : compiling_spans(process))
+    add(span.begin, span.is_sampled ? until_next_launch(process, span) : span.end, kCompilation);
   std::sort(borders.begin(), borders.end(), [](const Border& a, const Border& b) { return a.at < b.at; });
   return borders;
 }
