@@ -86,10 +86,12 @@ PythonThread OwnInterpreter::first_thread(ProcessMemory& process) const {
   return first;
 }
 
-bool is_made_by_multiprocessing(i32 process) {
-  const std::string words = read_small_file("/proc/" + std::to_string(process) + "/cmdline", 4096);
-  return words.find("from multiprocessing.spawn import") != std::string::npos ||
-         words.find("from multiprocessing.forkserver import") != std::string::npos;
+bool is_made_by_multiprocessing(i32 process, i32 parent) {
+  const auto imports = [](i32 of, const char* module) {
+    const std::string words = read_small_file("/proc/" + std::to_string(of) + "/cmdline", 4096);
+    return words.find("from multiprocessing." + std::string(module) + " import") != std::string::npos;
+  };
+  return imports(process, "spawn") || (imports(process, "forkserver") && imports(parent, "forkserver"));
 }
 
 bool has_own_ring(i32 process) {

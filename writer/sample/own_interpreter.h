@@ -33,8 +33,8 @@ class OwnInterpreter {
   u64 offset_ = 0;    // of the runtime from that file's first page
 };
 
-// Whether multiprocessing started the process anew, by its command line; also its fork server and what that forked.
-bool is_made_by_multiprocessing(i32 process);
+// Whether multiprocessing started the process anew, or its fork server forked it, by command lines; not the fork server itself.
+bool is_made_by_multiprocessing(i32 process, i32 parent);
 // Whether it has a ring of its own: it calls CUDA, and is a traced process like the one that started it.
 bool has_own_ring(i32 process);
 

@@ -144,12 +144,12 @@ void Sampler::look_at_worker(Process& worker, const std::vector<Thread>& threads
 }
 
 // The longer it is known, the more seldom: whoever calls CUDA does so early.
-void Sampler::ask_what_it_is(Process& worker, Nanos now) {
+void Sampler::ask_what_it_is(Process& worker, i32 parent, Nanos now) {
   if (now < worker.next_question || worker.has_own_ring) return;
   worker.question_every = std::clamp(2 * worker.question_every, kQuestionsEvery, kQuestionsAtLeastEvery);
   worker.next_question = now + worker.question_every;
   const i32 pid = worker.memory.process();
-  if (worker.is_proven || !is_made_by_multiprocessing(pid)) return;
+  if (worker.is_proven || !is_made_by_multiprocessing(pid, parent)) return;
   if (!worker.first.state) worker.first = own_interpreter_.first_thread(worker.memory);
   worker.has_own_ring = has_own_ring(pid);
 }
@@ -171,7 +171,7 @@ void Sampler::take_workers(const std::vector<Thread>& threads) {
     });
     found.push_back(known != workers_.end() ? std::move(*known) : std::make_unique<Process>(layout_, child.pid));
     found.back()->is_child = child.parent == main_.memory.process();
-    if (knows_interpreter_) ask_what_it_is(*found.back(), now);
+    if (knows_interpreter_) ask_what_it_is(*found.back(), child.parent, now);
   }
   workers_ = std::move(found);
 }

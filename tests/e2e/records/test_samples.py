@@ -125,7 +125,8 @@ def test_workers_with_an_interpreter_of_their_own_are_seen():
             forget_run()
             run, truth = run_between(3, workers=2, python=python, how=[method])
             stacks = [(sample, stack) for sample, stack in sampled(run) if sample['process']]
-            check({sample['process'] for sample, _ in stacks} >= set(truth['workers']), f'both workers, {version} {method}', truth['workers'])
+            check({sample['process'] for sample, _ in stacks} == set(truth['workers']),
+                  f'both workers and nobody else, no fork server, {version} {method}', truth['workers'])
             check_possible([stack for _, stack in stacks])
             for pid in truth['workers']:
                 own = [stack for sample, stack in stacks if sample['process'] == pid and any(file == PROGRAM for file, _, _ in stack)]
