@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -73,14 +74,17 @@ u64 length_of_union(const std::vector<CompilingSpan>& spans) {
   return sum;
 }
 
-// Whether the thread was in XLA's compiler; `ranges` of all threads, in the order of their ends.
-bool xla_compiles(const std::vector<XlaCompiling>& ranges, u32 thread, Nanos at) {
-  auto range = std::upper_bound(ranges.begin(), ranges.end(), at,
-                                [](Nanos time, const XlaCompiling& each) { return time < each.end; });
-  for (; range != ranges.end(); ++range) {
-    if (range->thread == thread) return range->begin <= at;  // those of a thread do not overlap
-  }
-  return false;
+// When a thread was in XLA's compiler, in the order of the begins: ranges of one thread do not overlap.
+std::map<u32, std::vector<CompilingSpan>> xla_spans_by_thread(const std::vector<XlaCompiling>& ranges) {
+  std::map<u32, std::vector<CompilingSpan>> spans;
+  for (const XlaCompiling& range : ranges) spans[range.thread].push_back({range.begin, range.end, false});
+  for (auto& [thread, of_thread] : spans) std::sort(of_thread.begin(), of_thread.end(), earlier);
+  return spans;
+}
+
+bool holds(const std::vector<CompilingSpan>& spans, Nanos at) {
+  const auto after = std::upper_bound(spans.begin(), spans.end(), CompilingSpan{at, 0, false}, earlier);
+  return after != spans.begin() && at < std::prev(after)->end;
 }
 
 // A sample that found a thread of the process in a compiler, and what it stands for.
@@ -96,12 +100,14 @@ std::vector<CompilingLook> looks_of(const ProcessTrace& process) {
   if (process.xla_compiling.empty() &&
       std::none_of(compilers.begin(), compilers.end(), [](const char* name) { return name != nullptr; }))
     return looks;
+  auto xla = xla_spans_by_thread(process.xla_compiling);
   for (const SampledThread& series : process.samples.threads) {
     if (series.process != 0) continue;
+    const std::vector<CompilingSpan>& of_thread = xla[series.thread];
     for (std::size_t i = 0; i < series.points.size(); ++i) {
       const SamplePoint& point = series.points[i];
       const char* const compiler = point.frame < compilers.size() ? compilers[point.frame] : nullptr;
-      if (!compiler && !xla_compiles(process.xla_compiling, series.thread, point.at)) continue;
+      if (!compiler && !holds(of_thread, point.at)) continue;
       const Nanos next = i + 1 < series.points.size() ? series.points[i + 1].at : process.end;
       looks.push_back({{point.at, std::clamp(next, point.at, point.at + kLongestLook), true}, point.frame, compiler});
     }

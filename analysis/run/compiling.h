@@ -19,13 +19,12 @@ struct CompilingSpan {
 std::vector<CompilingSpan> compiling_spans(const ProcessTrace& process);
 
 struct Compiling {
-  u64 ns = 0;       // at least one thread of the process was in a compiler
-  u64 samples = 0;  // that found it there
-  u64 xla_ns = 0;   // of `ns`: XLA says so itself
-  std::string
-      module;  // of those that XLA compiled more than once, by name, the one that took longest after its first time
-  u64 module_times = 0;   // how often it was compiled
+  u64 ns = 0;             // at least one thread of the process was in a compiler
+  u64 samples = 0;        // that found it there
+  u64 xla_ns = 0;         // of `ns`: XLA says so itself
   u64 again_ns = 0;       // XLA compiled a module that it had compiled before, by name
+  std::string module;     // most of that is this one's
+  u64 module_times = 0;   // how often it was compiled
   u64 steps = 0, of = 0;  // steps in which that was found, and all that there are
   std::string site;       // the program's line from which most of it came; empty: none is known
   std::string compiler;   // "torch.compile", "Triton", "JAX", "Numba": the outermost one of most samples; else "XLA"

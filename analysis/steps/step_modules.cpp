@@ -12,8 +12,7 @@ namespace gputrace {
 namespace {
 
 constexpr std::size_t kFewestExecutions = 5;
-constexpr double kLeastShare =
-    0.5;  // of the time in which modules ran: initial values are made by modules too, for a while
+constexpr double kLeastShare = 0.5;  // of the time in which modules ran: initial values are made by modules too
 constexpr double kConfidence = 0.6;
 
 // "XlaModule:#hlo_module=jit_step,program_id=3#" → "jit_step"; empty: another range.

@@ -85,6 +85,17 @@ bool holds(const LoadedObject& object, const void* address) {
   return at >= object.begin && at < object.end;
 }
 
+// Of the object that holds `address`.
+void* find_beside(const void* address, const char* name, u32 type) {
+  void* found = nullptr;
+  walk([&](const LoadedObject& object, const Tables& tables) {
+    if (!holds(object, address)) return false;
+    found = elf::find_symbol(tables, name, type);
+    return true;
+  });
+  return found;
+}
+
 }  // namespace
 
 void* find_function_after_us(const char* name) {
@@ -129,16 +140,6 @@ bool find_functions(ObjectRole role, const char* const* names, void** functions,
     }
     return true;
   });
-}
-
-static void* find_beside(const void* address, const char* name, u32 type) {
-  void* found = nullptr;
-  walk([&](const LoadedObject& object, const Tables& tables) {
-    if (!holds(object, address)) return false;
-    found = elf::find_symbol(tables, name, type);
-    return true;
-  });
-  return found;
 }
 
 void* find_function_beside(const void* address, const char* name) { return find_beside(address, name, STT_FUNC); }
