@@ -5,8 +5,10 @@
 // at each instant (ActivityLog). Both are given back when the steps are known.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/types.h"
@@ -97,8 +99,22 @@ struct Activities {
 struct XlaCompiling {
   Nanos begin = 0, end = 0;
   u32 thread = 0;
-  std::string module;  // "jit_step"
+  std::string module;  // "jit_step": xla_function() of its name
 };
+
+// The function that a module of XLA was made of. JAX names the module so ("jit_step"); TensorFlow numbers it anew for each shape, in a name
+// that says how it is run: "__inference_step_77[_XlaMustCompile=true,…].5", later "a_inference_step_77__XlaMustCompile_true_….5" → "step".
+inline std::string_view xla_function(std::string_view module) {
+  constexpr std::string_view kInference = "_inference_";
+  const std::size_t from = module.find(kInference);
+  if (from > 1) return module;  // also where there is none
+  std::string_view name = module.substr(from + kInference.size());
+  name = name.substr(0, std::min(name.find('['), name.find("__XlaMustCompile")));
+  const std::size_t number = name.find_last_not_of("0123456789");
+  if (number != std::string_view::npos && number != 0 && number + 1 < name.size() && name[number] == '_')
+    name = name.substr(0, number);
+  return name.empty() ? module : name;
+}
 
 // ------------------------------------------------------------------ made of it
 enum class StepSource : u8 { None, Framework, Nvtx, ProfilerApi, Graph, Inferred };

@@ -29,7 +29,8 @@ std::string_view value_of(std::string_view facts, std::string_view key) {
 std::string compiled_module(std::string_view message) {
   const std::size_t from = message.find('#'), to = message.rfind('#');
   if (from == to) return "";
-  return std::string(value_of(message.substr(from + 1, to - from - 1), "module=").substr(0, kMostNameBytes));
+  const std::string_view module = value_of(message.substr(from + 1, to - from - 1), "module=");
+  return std::string(xla_function(module).substr(0, kMostNameBytes));
 }
 
 }  // namespace
@@ -39,7 +40,7 @@ std::string xla_operation(std::string_view message) {
   if (colon == std::string_view::npos || message.back() != '#' || message.size() < colon + 3) return "";
   const std::string_view kind = message.substr(0, colon);
   const std::string_view facts = message.substr(colon + 2, message.size() - colon - 3);
-  if (kind == "XlaModule") return std::string(value_of(facts, "hlo_module=").substr(0, kMostNameBytes));
+  if (kind == "XlaModule") return std::string(xla_function(value_of(facts, "hlo_module=")).substr(0, kMostNameBytes));
   if (kind != "Thunk") return "";
   std::string name(value_of(facts, "hlo_op=").substr(0, kMostNameBytes));
   const std::string_view of_framework = value_of(facts, "name=").substr(0, kMostNameBytes);

@@ -22,7 +22,7 @@ std::string_view module_of(std::string_view name) {
   const std::size_t from = name.find(kKey);
   if (from == std::string_view::npos) return {};
   name.remove_prefix(from + kKey.size());
-  return name.substr(0, name.find_first_of(",#"));
+  return xla_function(name.substr(0, name.find_first_of(",#")));
 }
 
 bool is_compiler(std::string_view name) { return name.substr(0, 12) == "XlaCompile:#"; }

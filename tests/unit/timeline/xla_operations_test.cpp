@@ -21,6 +21,17 @@ TEST(XlaMessages, NameModulesAndOperations) {
   EXPECT_EQ(xla_operation("Thunk:#hlo_op=copy.1,hlo_module=jit_step,program_id=3#"), "copy.1");
 }
 
+TEST(XlaMessages, NameWhatTensorFlowMadeAModuleOf) {
+  EXPECT_EQ(
+      xla_operation("XlaModule:#hlo_module=a_inference_step_77__XlaMustCompile_true_config_proto_220_executor_type_"
+                    "111_.5,program_id=3#"),
+      "step");
+  EXPECT_EQ(xla_function("__inference_one_step_on_data_405[_XlaMustCompile=true,executor_type=111].5"),
+            "one_step_on_data");
+  for (const char* own : {"jit_step", "jit_inference_step_7", "step_7", "_inference_", "__inference_7"})
+    EXPECT_EQ(xla_function(own), std::string(own) == "__inference_7" ? "7" : own);
+}
+
 TEST(XlaMessages, KeepCommasWithinAName) {
   EXPECT_EQ(xla_operation("Thunk:#name=jit(f)/dot[0,1],b/c,hlo_op=dot.2#"), "dot.2 (jit(f)/dot[0,1],b/c)");
 }
