@@ -40,28 +40,36 @@ struct Plan {
   for (;;) raw_syscall(SYS_exit, status);
 }
 
-void close_from(int first) {
-  if (raw_syscall(kCloseRange, first, ~0u, 0) == 0) return;
-  for (int fd = first; fd < 65536; ++fd) raw_syscall(SYS_close, fd);
+// Descriptors first … last, if there are any.
+void close_range(int first, int last) {
+  if (first > last || raw_syscall(kCloseRange, first, last, 0) == 0) return;
+  constexpr int kLastWithoutTheCall = 65535;
+  for (int fd = first; fd <= last && fd <= kLastWithoutTheCall; ++fd) raw_syscall(SYS_close, fd);
+}
+constexpr int kLast = 0x7fffffff;
+
+// The table of descriptors is the child's own copy. All go but the two (-1: none): the host may have none left to open.
+void close_all_but(int one, int other) {
+  const int low = one < other ? one : other, high = one < other ? other : one;
+  close_range(0, low - 1);
+  close_range(low + 1, high - 1);
+  close_range(high + 1, kLast);
 }
 
 int arrange_descriptors(const SidecarLaunch& launch) {
+  close_all_but(launch.segment_fd, launch.process_fd);
   const long null = raw_syscall(SYS_openat, AT_FDCWD, raw_pointer("/dev/null"), O_RDWR);
   if (null < 0) return static_cast<int>(-null);
+  // Out of the way first: either may sit on the other's place, or on that of a standard stream.
+  const long segment = launch.segment_fd < 0 ? -1 : raw_syscall(SYS_fcntl, launch.segment_fd, F_DUPFD, kProcessFd + 1);
+  const long process = launch.process_fd < 0 ? -1 : raw_syscall(SYS_fcntl, launch.process_fd, F_DUPFD, kProcessFd + 1);
+  if (launch.segment_fd >= 0 && segment < 0) return static_cast<int>(-segment);
   for (int fd = 0; fd <= 2; ++fd) {
     if (null != fd) raw_syscall(SYS_dup3, null, fd, 0);
   }
-  // Out of the way first: either may sit on the other's place.
-  if (launch.segment_fd < 0) {
-    close_from(kSegmentFd);
-    return 0;
-  }
-  const long segment = raw_syscall(SYS_fcntl, launch.segment_fd, F_DUPFD, kProcessFd + 1);
-  if (segment < 0) return static_cast<int>(-segment);
-  const long process = launch.process_fd < 0 ? -1 : raw_syscall(SYS_fcntl, launch.process_fd, F_DUPFD, kProcessFd + 1);
-  raw_syscall(SYS_dup3, segment, kSegmentFd, 0);
+  if (segment >= 0) raw_syscall(SYS_dup3, segment, kSegmentFd, 0);
   if (process >= 0) raw_syscall(SYS_dup3, process, kProcessFd, 0);
-  close_from(process >= 0 ? kProcessFd + 1 : kSegmentFd + 1);
+  close_range(process >= 0 ? kProcessFd + 1 : segment >= 0 ? kSegmentFd + 1 : kSegmentFd, kLast);
   return 0;
 }
 

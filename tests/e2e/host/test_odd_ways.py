@@ -169,6 +169,36 @@ int main(void) {
 ''', 150, b'done\n')
 
 
+NO_DESCRIPTOR_LEFT = r'''
+int main(int count, char** words) {
+  struct rlimit few = {64, 64};
+  (void)count;
+  if (setrlimit(RLIMIT_NOFILE, &few)) return 75;
+  while (open("/dev/null", O_RDONLY | O_CLOEXEC) >= 0) {}
+  for (int i = 0; i < atoi(words[1]); ++i) close(63 - i);
+  if (open_device()) return 70;
+  for (int i = 0; i < 5; ++i) if (once()) return 71;
+  puts("done");
+  return 0;
+}
+'''
+
+
+def test_no_descriptor_left_at_the_first_call():
+    # The ring needs one: without it nothing is traced, and the line that says so is written by a process of ours, which has all of them.
+    path = compiled('no_descriptor_left.c', '#define _GNU_SOURCE\n' + OPEN + NO_DESCRIPTOR_LEFT, '-lcuda', '-lpthread')
+    for left in (1, 2, 3, 0):
+        forget_run()
+        plain, run = both([path, str(left)], {'SIMGPU_TRUTH': None})
+        check_equal((run.returncode, run.stdout), (0, b'done\n'), f'ends as it should with {left} left')
+        if left:
+            check_equal(metrics(run)['launches'], 5, f'launches with {left} left')
+            check_conservation(run)
+    check_equal(run.traces, [], 'traces with none left')
+    with open(os.path.join(run.output, 'untraced'), encoding='utf-8') as file:
+        check('no more open files are allowed' in file.read(), 'the reason is said')
+
+
 def test_a_process_that_shares_the_memory():
     # clone(CLONE_VM) without CLONE_THREAD: another process, the same memory and the same thread-local words. It makes no CUDA call, then it makes one,
     # which is stored as its parent's, whose words it uses.
