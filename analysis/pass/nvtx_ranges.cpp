@@ -8,7 +8,36 @@ namespace {
 
 constexpr std::size_t kMostNames = 64u << 10;  // different ranges; those beyond count as one
 
+// XLA numbers its programs, and what it says of one it says of all: "XlaCompileBackend:#module=jit_step,program_id=21197#".
+std::string without_program(std::string_view text) {
+  constexpr std::string_view kKey = ",program_id=";
+  const std::size_t from = text.find(kKey);
+  if (from == std::string_view::npos) return std::string(text);
+  const std::size_t to = std::min(text.find_first_not_of("0123456789", from + kKey.size()), text.size());
+  return std::string(text.substr(0, from)) + std::string(text.substr(to));
+}
+
 }  // namespace
+
+// The place in ProcessTrace::nvtx of ranges of that name.
+u32 NvtxRanges::totals_of(const Nvtx& value) {
+  const std::pair key(value.message, value.domain);
+  if (const auto known = totals_.find(key); known != totals_.end()) return known->second;
+  if (facts_.nvtx.size() > kMostNames) return kMostNames;
+  const bool rest = facts_.nvtx.size() == kMostNames;
+  const std::string_view domain = texts_.find(value.domain);
+  const std::string_view text = texts_.find(value.message);
+  std::string name = rest ? kOtherRanges : domain == "TSL" ? without_program(text) : std::string(text);
+  u32 place = static_cast<u32>(facts_.nvtx.size());
+  if (!rest && name.size() != text.size()) place = of_programs_.emplace(name, place).first->second;
+  if (place == facts_.nvtx.size()) {
+    NvtxRangeTotals& made = facts_.nvtx.emplace_back();
+    made.range = std::move(name);
+    if (!rest) made.domain = domain;
+  }
+  totals_.emplace(key, place);
+  return place;
+}
 
 NvtxRanges::Open NvtxRanges::begin(const Nvtx& value, u32 thread, Nanos at, bool counted, bool pushed) {
   Open open;
@@ -16,20 +45,7 @@ NvtxRanges::Open NvtxRanges::begin(const Nvtx& value, u32 thread, Nanos at, bool
   open.domain = value.domain;
   open.began_before = value.flags & kNvtxOpenBefore;
   if (!counted) return open;
-  const std::pair key(value.message, value.domain);
-  const auto known = totals_.find(key);
-  if (known != totals_.end()) {
-    open.totals = known->second;
-  } else if (facts_.nvtx.size() <= kMostNames) {
-    const bool rest = facts_.nvtx.size() == kMostNames;
-    open.totals = static_cast<u32>(facts_.nvtx.size());
-    NvtxRangeTotals& made = facts_.nvtx.emplace_back();
-    made.range = rest ? kOtherRanges : std::string(texts_.find(value.message));
-    if (!rest) made.domain = std::string(texts_.find(value.domain));
-    totals_.emplace(key, open.totals);
-  } else {
-    open.totals = kMostNames;
-  }
+  open.totals = totals_of(value);
   NvtxRangeTotals& totals = facts_.nvtx[open.totals];
   totals.pushed |= pushed;
   ++totals.unended;

@@ -34,12 +34,14 @@ class NvtxRanges {
   };
   Open begin(const Nvtx& value, u32 thread, Nanos at, bool counted, bool pushed);
   void end(const Open& open, Nanos at);
+  u32 totals_of(const Nvtx& value);
 
   const TextTable& texts_;
   ProcessTrace& facts_;
   std::vector<std::vector<Open>> open_;        // by thread
   std::unordered_map<u64, Open> started_;      // by range id
   std::map<std::pair<u64, u64>, u32> totals_;  // by message and domain
+  std::map<std::string, u32> of_programs_;     // XLA's, by their name without the program's number
 };
 
 }  // namespace gputrace

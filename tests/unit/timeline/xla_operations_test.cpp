@@ -302,5 +302,25 @@ TEST(XlaOperations, AModuleThatIsCompiledAgainWithoutSteps) {
   EXPECT_EQ(found->section, "idle-causes");
 }
 
+// As ranges they are told without the number that XLA gives each program; ranges of others as they are.
+TEST(XlaOperations, RangesOfAllProgramsOfAModuleAreOne) {
+  const auto ranges_of = [](const std::string& domain) {
+    Xla trace(domain);
+    for (Nanos i = 0; i < 3; ++i) {
+      trace.push(1000 + 100 * i, "XlaCompileBackend:#module=jit_step,program_id=" + std::to_string(40 + i) + "#");
+      trace.pop(1050 + 100 * i);
+    }
+    trace.push(2000, "XlaPass:#name=fusion,program_id=7,module=a#");
+    trace.pop(2010);
+    std::map<std::string, std::pair<u64, u64>> found;
+    for (const NvtxRangeTotals& range : trace.load().nvtx) found[range.range] = {range.count, range.total_ns};
+    return found;
+  };
+  EXPECT_EQ(ranges_of("TSL"),
+            (std::map<std::string, std::pair<u64, u64>>{{"XlaCompileBackend:#module=jit_step#", {3, 150}},
+                                                        {"XlaPass:#name=fusion,module=a#", {1, 10}}}));
+  EXPECT_EQ(ranges_of("mine").size(), 4u);
+}
+
 }  // namespace
 }  // namespace gputrace::test
