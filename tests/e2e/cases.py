@@ -115,15 +115,19 @@ def wait_for_orphans(seconds=SIDECAR_TIMEOUT):
     """Waits until sidecars and other orphans of what ran have ended. Returns those that have not."""
     deadline = time.monotonic() + seconds
     while True:
-        left = []
+        left, ended = [], False
         for pid in children():
             if pid in reaped_by_owner:
                 continue
             try:
                 if os.waitpid(pid, os.WNOHANG)[0] == 0:
                     left.append(pid)
+                else:
+                    ended = True
             except ChildProcessError:
-                pass
+                ended = True
+        if ended and time.monotonic() < deadline:
+            continue  # what has ended may have left its own children to us after we looked
         if not left or time.monotonic() > deadline:
             return left
         time.sleep(0.002)
