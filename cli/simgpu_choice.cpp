@@ -96,10 +96,11 @@ std::optional<int> torch_major(const std::string& folder) {
 
 std::optional<Found> by_packages(const Target& target) {
   for (const std::string& folder : package_folders(target)) {
-    const bool of_12 = any_file(folder + "/nvidia/cuda_runtime/lib/libcudart.so.12*") ||
-                       any_file(folder + "/nvidia_cuda_runtime_cu12-*");
-    const bool of_13 =
-        any_file(folder + "/nvidia/cu13/lib/libcudart.so.13*") || any_file(folder + "/nvidia_cuda_runtime-13*");
+    const auto any = [&](const char* library, const char* wheel) {
+      return any_file(folder + library) || any_file(folder + wheel);
+    };
+    const bool of_12 = any("/nvidia/cuda_runtime/lib/libcudart.so.12*", "/nvidia_cuda_runtime_cu12-*");
+    const bool of_13 = any("/nvidia/cu13/lib/libcudart.so.13*", "/nvidia_cuda_runtime-13*");
     if (of_12 != of_13) return Found{of_12 ? 12 : 13, "the CUDA wheels of " + folder};
     const auto torch = torch_major(folder);
     if (torch == 12 || torch == 13) return Found{*torch, "PyTorch in " + folder};

@@ -243,11 +243,11 @@ void add_coverage(const char* which, const Coverage& of, Coverage& both) {
   both.unknown_records += of.unknown_records;
   both.truncated = both.truncated || of.truncated;
   if (of.device_timing != "none") both.device_timing = of.device_timing;
-  const std::string name = which;
-  for (const std::string& clause : of.missing) both.missing.push_back(name + ": " + clause);
-  for (const std::string& remark : of.remarks) both.remarks.push_back(name + ": " + remark);
+  const std::string prefix = std::string(which) + ": ";
+  for (const std::string& clause : of.missing) both.missing.push_back(prefix + clause);
+  for (const std::string& remark : of.remarks) both.remarks.push_back(prefix + remark);
   for (const std::string& source : of.sources) both.sources.push_back(source);
-  for (const NotCollected& entry : of.not_collected) add_absent(name, entry, both.not_collected);
+  for (const NotCollected& entry : of.not_collected) add_absent(which, entry, both.not_collected);
 }
 
 }  // namespace

@@ -176,7 +176,8 @@ class Exporter {
     done_.host_slices += host.slices();
     done_.bytes_read += reader.file_size();
     done_.dropped += facts.dropped;
-    for (const std::string& damage : facts.damage) done_.damage.push_back(path + ": " + damage);
+    const std::string prefix = path + ": ";
+    for (const std::string& damage : facts.damage) done_.damage.push_back(prefix + damage);
   }
 
   void tell(u64 events) {

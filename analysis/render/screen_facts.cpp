@@ -106,7 +106,9 @@ void add_kernels(const Table& table, Heaviest& found) {
       heavy.name = human(shown, Unit::Text);
       const std::string kind = text_of(cell_of(table, row, "tensor_core_kind")),
                         precision = text_of(cell_of(table, row, "precision"));
-      heavy.detail = kind + (kind.empty() || precision.empty() ? "" : " ") + precision;
+      heavy.detail = kind;
+      if (!kind.empty() && !precision.empty()) heavy.detail += ' ';
+      heavy.detail += precision;
     }
     Heavy& heavy = found.rows[at->second];
     const auto add = [&](std::optional<i64>& sum, const char* column) {

@@ -117,6 +117,7 @@ std::vector<CompilingLook> looks_of(const ProcessTrace& process) {
 
 std::vector<CompilingSpan> xla_spans(const std::vector<XlaCompiling>& ranges) {
   std::vector<CompilingSpan> spans;
+  spans.reserve(ranges.size());
   for (const XlaCompiling& range : ranges) spans.push_back({range.begin, range.end, false});
   std::sort(spans.begin(), spans.end(), earlier);
   return spans;

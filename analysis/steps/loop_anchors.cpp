@@ -77,6 +77,7 @@ std::vector<Candidate> candidates_of(const LoopText& text) {
     }
   }
   std::vector<Candidate> all;
+  all.reserve(by_turns.size());
   for (auto& [turns, candidate] : by_turns) all.push_back(std::move(candidate));
   const auto better = [](const Candidate& a, const Candidate& b) {
     return a.regular * a.covered > b.regular * b.covered;

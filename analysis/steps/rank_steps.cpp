@@ -13,6 +13,7 @@ constexpr u64 kFewestSteps = 4;
 template <typename Amount>
 u64 median_of(const std::vector<RankSteps>& ranks, Amount&& amount) {
   std::vector<u64> all;
+  all.reserve(ranks.size());
   for (const RankSteps& rank : ranks) all.push_back(amount(rank));
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>((all.size() - 1) / 2);
   std::nth_element(all.begin(), middle, all.end());

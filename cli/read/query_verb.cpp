@@ -83,6 +83,7 @@ class TemporaryFolder {
 // Exit code of a program that is looked for in PATH; kNotStarted: there is none, or it did not end by itself.
 int run_program(const std::vector<std::string>& words) {
   std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   pid_t child = 0;

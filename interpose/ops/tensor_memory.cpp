@@ -52,7 +52,7 @@ void record(u64 address, i64 bytes, u64 allocated, u64 reserved, TorchDevice dev
   memory.bytes = bytes;
   memory.allocated = allocated;
   memory.reserved = reserved;
-  memory.device = device.index;
+  memory.device = i32{device.index};
   memory.flags = flags;
   emit(call, memory);
 }

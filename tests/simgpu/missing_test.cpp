@@ -62,6 +62,7 @@ class Missing : public testing::Test {
 TEST_F(Missing, EachNameIsOneLineWithItsCountFromAllThreads) {
   in_child([] {
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
       threads.emplace_back([] {
         for (int n = 0; n < 250; ++n) simgpu_missing("libx.so.1", n % 2 == 0 ? "even" : "odd");

@@ -24,7 +24,7 @@ struct Sum {
 std::string path_of(const SourceLines& lines, u32 frame) {
   std::string path;
   for (; frame != 0 && frame < lines.frames.size(); frame = lines.frames[frame].parent)
-    path = lines.frames[frame].function + (path.empty() ? "" : " / ") + path;
+    path.insert(0, lines.frames[frame].function + (path.empty() ? "" : " / "));
   return path;
 }
 

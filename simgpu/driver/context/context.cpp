@@ -110,7 +110,7 @@ bool push_context(Context* context) {
   watch_thread_end();
   if (state.below_count == state.below_capacity) {
     const uint32_t capacity = state.below_capacity == 0 ? 8 : state.below_capacity * 2;
-    auto** grown = static_cast<Context**>(std::realloc(state.below, capacity * sizeof *state.below));
+    auto** grown = static_cast<Context**>(std::realloc(state.below, capacity * sizeof(void*)));
     if (grown == nullptr) return false;
     state.below = grown;
     state.below_capacity = capacity;

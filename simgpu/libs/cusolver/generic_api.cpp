@@ -76,71 +76,98 @@ CUSOLVER_ENTRY(cusolverDnXgesvdjSetSortEig, (gesvdjInfo_t, int)) { return CUSOLV
 #define TYPE cudaDataType
 #define SIZES size_t *device, size_t *host
 #define WORK void*, size_t, void*, size_t
-#define GT_SIZED(m, n) \
-  { return tell_bytes(h, m, n, type, device, host); }
-#define GT_RUN(routine, m, n, ...) \
-  { return run(h, {#routine, mangled(type), m, n, a, info __VA_OPT__(, ) __VA_ARGS__}); }
+#define GT_SIZED(m, n) tell_bytes(h, m, n, type, device, host)
+#define GT_RUN(routine, m, n, ...) run(h, {#routine, mangled(type), m, n, a, info __VA_OPT__(, ) __VA_ARGS__})
 
-CUSOLVER_ENTRY(cusolverDnXpotrf_bufferSize, (H, FILL, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES))
-GT_SIZED(n, n)
-CUSOLVER_ENTRY(cusolverDnXpotrf, (H, FILL, int64_t n, TYPE type, void* a, int64_t, TYPE, WORK, int* info))
-GT_RUN(potrf, n, n)
+CUSOLVER_ENTRY(cusolverDnXpotrf_bufferSize, (H, FILL, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES)) {
+  return GT_SIZED(n, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXpotrf, (H, FILL, int64_t n, TYPE type, void* a, int64_t, TYPE, WORK, int* info)) {
+  return GT_RUN(potrf, n, n);
+}
+
 CUSOLVER_ENTRY(cusolverDnXpotrs,
-               (H, FILL, int64_t n, int64_t, TYPE type, const void* a, int64_t, TYPE, void*, int64_t,
-                int* info)) GT_RUN(potrs, n, n) CUSOLVER_ENTRY(cusolverDnXgeqrf_bufferSize,
-                                                               (H, int64_t m, int64_t n, TYPE type, const void*,
-                                                                int64_t, TYPE, const void*, TYPE, SIZES)) GT_SIZED(m, n)
-    CUSOLVER_ENTRY(cusolverDnXgeqrf, (H, int64_t m, int64_t n, TYPE type, void* a, int64_t, TYPE, void*, TYPE, WORK,
-                                      int* info)) GT_RUN(geqrf, m, n)
-        CUSOLVER_ENTRY(cusolverDnXgetrf_bufferSize,
-                       (H, int64_t m, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES)) GT_SIZED(m, n)
-            CUSOLVER_ENTRY(cusolverDnXgetrf, (H, int64_t m, int64_t n, TYPE type, void* a, int64_t,
-                                              int64_t*, TYPE, WORK, int* info)) GT_RUN(getrf, m, n)
-                CUSOLVER_ENTRY(cusolverDnXgetrs, (H, cublasOperation_t, int64_t n, int64_t, TYPE type, const void* a,
-                                                  int64_t, const int64_t*, TYPE, void*, int64_t, int* info))
-                    GT_RUN(getrs, n, n) CUSOLVER_ENTRY(cusolverDnXsyevd_bufferSize,
-                                                       (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, const void*,
-                                                        int64_t, TYPE, const void*, TYPE, SIZES)) GT_SIZED(n, n)
-                        CUSOLVER_ENTRY(cusolverDnXsyevd, (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, void* a,
-                                                          int64_t, TYPE, void*, TYPE, WORK, int* info)) GT_RUN(syevd, n,
-                                                                                                               n)
-                            CUSOLVER_ENTRY(cusolverDnXsyevBatched_bufferSize,
-                                           (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, const void*, int64_t,
-                                            TYPE, const void*, TYPE, SIZES, int64_t)) GT_SIZED(n, n)
-                                CUSOLVER_ENTRY(cusolverDnXsyevBatched,
-                                               (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, void* a, int64_t,
-                                                TYPE, void*, TYPE, WORK, int* info, int64_t batch)) GT_RUN(syevd, n, n,
-                                                                                                           batch)
-                                    CUSOLVER_ENTRY(cusolverDnXgeev_bufferSize,
-                                                   (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n,
-                                                    TYPE type, const void*, int64_t, TYPE, const void*,
-                                                    TYPE, const void*, int64_t, TYPE, const void*, int64_t, TYPE,
-                                                    SIZES)) GT_SIZED(n, n)
-                                        CUSOLVER_ENTRY(cusolverDnXgeev,
-                                                       (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n, TYPE type,
-                                                        void* a, int64_t, TYPE, void*, TYPE, void*, int64_t, TYPE,
-                                                        void*, int64_t, TYPE, WORK, int* info)) GT_RUN(geev, n, n)
-                                            CUSOLVER_ENTRY(cusolverDnXgesvd_bufferSize,
-                                                           (H, signed char, signed char, int64_t m, int64_t n,
-                                                            TYPE type, const void*, int64_t, TYPE, const void*, TYPE,
-                                                            const void*, int64_t, TYPE, const void*, int64_t, TYPE,
-                                                            SIZES)) GT_SIZED(m, n)
-                                                CUSOLVER_ENTRY(cusolverDnXgesvd,
-                                                               (H, signed char, signed char, int64_t m, int64_t n,
-                                                                TYPE type, void* a, int64_t, TYPE, void*, TYPE, void*,
-                                                                int64_t, TYPE, void*, int64_t, TYPE, WORK, int* info))
-                                                    GT_RUN(gesvd, m, n)
+               (H, FILL, int64_t n, int64_t, TYPE type, const void* a, int64_t, TYPE, void*, int64_t, int* info)) {
+  return GT_RUN(potrs, n, n);
+}
+CUSOLVER_ENTRY(cusolverDnXgeqrf_bufferSize,
+               (H, int64_t m, int64_t n, TYPE type, const void*, int64_t, TYPE, const void*, TYPE, SIZES)) {
+  return GT_SIZED(m, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgeqrf,
+               (H, int64_t m, int64_t n, TYPE type, void* a, int64_t, TYPE, void*, TYPE, WORK, int* info)) {
+  return GT_RUN(geqrf, m, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgetrf_bufferSize, (H, int64_t m, int64_t n, TYPE type, const void*, int64_t, TYPE, SIZES)) {
+  return GT_SIZED(m, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgetrf,
+               (H, int64_t m, int64_t n, TYPE type, void* a, int64_t, int64_t*, TYPE, WORK, int* info)) {
+  return GT_RUN(getrf, m, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgetrs, (H, cublasOperation_t, int64_t n, int64_t, TYPE type, const void* a, int64_t,
+                                  const int64_t*, TYPE, void*, int64_t, int* info)) {
+  return GT_RUN(getrs, n, n);
+}
+CUSOLVER_ENTRY(cusolverDnXsyevd_bufferSize, (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, const void*, int64_t,
+                                             TYPE, const void*, TYPE, SIZES)) {
+  return GT_SIZED(n, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXsyevd, (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, void* a, int64_t, TYPE, void*, TYPE,
+                                  WORK, int* info)) {
+  return GT_RUN(syevd, n, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXsyevBatched_bufferSize, (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, const void*,
+                                                   int64_t, TYPE, const void*, TYPE, SIZES, int64_t)) {
+  return GT_SIZED(n, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXsyevBatched, (H, cusolverEigMode_t, FILL, int64_t n, TYPE type, void* a, int64_t, TYPE, void*,
+                                        TYPE, WORK, int* info, int64_t batch)) {
+  return GT_RUN(syevd, n, n, batch);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgeev_bufferSize,
+               (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n, TYPE type, const void*, int64_t, TYPE, const void*,
+                TYPE, const void*, int64_t, TYPE, const void*, int64_t, TYPE, SIZES)) {
+  return GT_SIZED(n, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgeev, (H, cusolverEigMode_t, cusolverEigMode_t, int64_t n, TYPE type, void* a, int64_t, TYPE,
+                                 void*, TYPE, void*, int64_t, TYPE, void*, int64_t, TYPE, WORK, int* info)) {
+  return GT_RUN(geev, n, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgesvd_bufferSize,
+               (H, signed char, signed char, int64_t m, int64_t n, TYPE type, const void*, int64_t, TYPE, const void*,
+                TYPE, const void*, int64_t, TYPE, const void*, int64_t, TYPE, SIZES)) {
+  return GT_SIZED(m, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXgesvd, (H, signed char, signed char, int64_t m, int64_t n, TYPE type, void* a, int64_t, TYPE,
+                                  void*, TYPE, void*, int64_t, TYPE, void*, int64_t, TYPE, WORK, int* info)) {
+  return GT_RUN(gesvd, m, n);
+}
+
 #undef H
 #define H cusolverDnHandle_t h
-                                                        CUSOLVER_ENTRY(cusolverDnXsytrs_bufferSize,
-                                                                       (H, FILL, int64_t n, int64_t, TYPE type,
-                                                                        const void*, int64_t, const int64_t*, TYPE,
-                                                                        void*, int64_t, SIZES)) GT_SIZED(n, n)
-                                                            CUSOLVER_ENTRY(cusolverDnXsytrs,
-                                                                           (H, FILL, int64_t n, int64_t, TYPE type,
-                                                                            const void* a, int64_t, const int64_t*,
-                                                                            TYPE, void*, int64_t, WORK, int* info))
-                                                                GT_RUN(sytrs, n, n)
+CUSOLVER_ENTRY(cusolverDnXsytrs_bufferSize, (H, FILL, int64_t n, int64_t, TYPE type, const void*, int64_t,
+                                             const int64_t*, TYPE, void*, int64_t, SIZES)) {
+  return GT_SIZED(n, n);
+}
+
+CUSOLVER_ENTRY(cusolverDnXsytrs, (H, FILL, int64_t n, int64_t, TYPE type, const void* a, int64_t, const int64_t*, TYPE,
+                                  void*, int64_t, WORK, int* info)) {
+  return GT_RUN(sytrs, n, n);
+}
+
 #undef H
 #undef FILL
 #undef TYPE

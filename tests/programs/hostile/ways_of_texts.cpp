@@ -42,7 +42,7 @@ Trace growing_names() {
     std::string name = "_Z" + std::to_string(10 + i % 90) + std::string(10 + i % 90, 'x') + "1aIiiE";
     for (u32 level = 0; level < 40; ++level) {
       const std::string before = "S" + letter(level) + "_";
-      name += "S_I" + before + before + "E";
+      name.append("S_I").append(before).append(before).append("E");
     }
     Trace::put_text(bytes, i + 1, name);
     put_function(bytes, kFunction + i, i + 1);

@@ -54,6 +54,7 @@ TEST(CuptiBuffers, EachThreadHasItsOwnUnlessTheClientWantsOne) {
       start_client({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL});
       Loaded loaded;
       std::vector<std::thread> threads;
+      threads.reserve(40);
       for (int t = 0; t < 40; ++t) {
         threads.emplace_back([&] {
           ASSERT_EQ(cuCtxSetCurrent(loaded.context), CUDA_SUCCESS);

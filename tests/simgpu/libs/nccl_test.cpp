@@ -332,6 +332,7 @@ TEST(Nccl, RanksOfThreadsThatDoNotBlock) {
     ncclUniqueId id;
     FINE(ncclGetUniqueId(&id));
     std::vector<std::thread> threads;
+    threads.reserve(2);
     for (int rank = 0; rank < 2; ++rank) {
       threads.emplace_back([rank, &id] {
         use_device(rank);

@@ -14,6 +14,7 @@ using Key = std::tuple<u64, Nanos, u64, Nanos>;
 
 std::vector<Key> sorted(const std::vector<MemorySpan>& spans) {
   std::vector<Key> keys;
+  keys.reserve(spans.size());
   for (const MemorySpan& span : spans) keys.emplace_back(span.address, span.begin, span.bytes, span.end);
   std::sort(keys.begin(), keys.end());
   return keys;

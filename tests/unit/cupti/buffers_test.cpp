@@ -119,6 +119,7 @@ TEST(ActivityBuffers, ManyThreadsNeverShareOne) {
   std::atomic<u64> errors{0}, completed{0};
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 20'000; ++i) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <type_traits>
+#include <utility>
 
 #if __has_include(<cublas_v2.h>)
 #include <cublas_v2.h>
@@ -43,8 +44,10 @@ struct NcclId {
 template <typename A, typename B>
 constexpr bool passed_alike() {
   if constexpr (std::is_pointer_v<A> || std::is_pointer_v<B>) return std::is_pointer_v<A> && std::is_pointer_v<B>;
-  if constexpr (std::is_class_v<A> || std::is_class_v<B>)
-    return std::is_class_v<A> && std::is_class_v<B> && sizeof(A) == sizeof(B) && alignof(A) == alignof(B);
+  if constexpr (std::is_class_v<A> || std::is_class_v<B>) {
+    if (!std::is_class_v<A> || !std::is_class_v<B>) return false;
+    return std::pair{sizeof(A), alignof(A)} == std::pair{sizeof(B), alignof(B)};
+  }
   const bool whole_a = std::is_integral_v<A> || std::is_enum_v<A>, whole_b = std::is_integral_v<B> || std::is_enum_v<B>;
   return whole_a == whole_b && sizeof(A) == sizeof(B);
 }

@@ -4,6 +4,7 @@
 #include "analysis/findings/findings.h"
 #include "analysis/steps/rank_steps.h"
 #include "tests/unit/finding_lookup.h"
+#include "tests/unit/trace_builder.h"
 
 namespace gputrace {
 namespace {

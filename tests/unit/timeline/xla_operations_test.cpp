@@ -122,7 +122,7 @@ std::map<std::string, Row> rows_of(const ProcessTrace& process) {
   const auto row = [&](u32 frame) -> Row& {
     std::string path;
     for (; frame != 0; frame = lines.frames[frame].parent)
-      path = lines.frames[frame].function + (path.empty() ? "" : " / ") + path;
+      path.insert(0, lines.frames[frame].function + (path.empty() ? "" : " / "));
     return rows[path];
   };
   for (u32 i = 0; i < lines.operations.size(); ++i) {

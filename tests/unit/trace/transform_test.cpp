@@ -67,7 +67,7 @@ TEST(Transform, TakesExtremesOfTime) {
 
 TEST(Transform, FallsBackWhereClassesAreMany) {
   Bytes8 records;
-  for (u16 size = 24; size < 24 + 8 * 100; size += 8) {
+  for (u16 size = 24, end = 24 + 8 * 100; size < end; size += 8) {
     Bytes8 record(size);
     const RecordHeader header{900, size, 0, 0, 1, 2};
     std::memcpy(record.data(), &header, sizeof header);
