@@ -30,22 +30,26 @@ Nanos misfit(const KeyedCall& call, const HostOperation& operation) {
 
 }  // namespace
 
+// The oldest leaves, unless its record may still come, or it lies close behind those whose records come now: then there
+// must be more room, as long as there may be.
 void LaunchWindow::make_room() {
   if (next_ - oldest_ <= mask_) return;
   const HostOperation& gone = ring_[oldest_ & mask_];
-  forgotten_ += active_ && gone.expected && !gone.answered;
+  const bool waits = gone.expected && !gone.answered;
+  if (active_ && mask_ + 1 < kMost && (waits || newest_passed_ < oldest_ || newest_passed_ - oldest_ < kHistory))
+    return grow();
+  forgotten_ += active_ && waits;
   Head& head = heads_[gone.stream];
   if (head.first == oldest_) head.first = gone.next_in_stream;
   ++oldest_;
 }
 
-void LaunchWindow::set_active() {
-  if (active_) return;
-  active_ = true;
-  PagedArray<HostOperation> ring(kMost);
-  for (u32 sequence = oldest_; sequence != next_; ++sequence) ring[sequence & (kMost - 1)] = ring_[sequence & mask_];
+void LaunchWindow::grow() {
+  const u32 mask = mask_ * 2 + 1;
+  PagedArray<HostOperation> ring(std::size_t{mask} + 1);
+  for (u32 sequence = oldest_; sequence != next_; ++sequence) ring[sequence & mask] = ring_[sequence & mask_];
   ring_ = std::move(ring);
-  mask_ = kMost - 1;
+  mask_ = mask;
 }
 
 u32 LaunchWindow::add(HostOperation operation, u32 stream) {
@@ -102,6 +106,7 @@ u32 LaunchWindow::unheard(u32 from, u32 to) const {
 u32 LaunchWindow::passed(u32 sequence) {
   const HostOperation* operation = find(sequence);
   if (!operation) return kNone;
+  newest_passed_ = std::max(newest_passed_, sequence);
   Head& head = heads_[operation->stream];
   if (head.first == kNone || sequence < head.first) return kNone;
   const u32 first = unheard(head.first, sequence);

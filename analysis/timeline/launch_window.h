@@ -1,6 +1,7 @@
 // The newest operations that the host gave to its devices, by sequence number, waiting for their device records.
 //   · Operations come in the order of the ends of their calls.
-//   · At most kMost of them; the oldest leave first, and those that were not answered by then are counted.
+//   · Room for kLeast of them, and for more as device records lie further behind their calls, up to kMost; the oldest leave
+//     first, and those that were not answered by then are counted.
 //   · One thread.
 #pragma once
 
@@ -27,7 +28,9 @@ struct KeyedCall {
 class LaunchWindow {
  public:
   static constexpr u32 kMost = 2u << 20;
-  static constexpr u32 kMostIdle = 64u << 10;  // while no device record came
+  static constexpr u32 kLeast = 64u << 10;
+  // What is kept behind the newest operation that had its turn: records of other streams and late keys still ask for it.
+  static constexpr u32 kHistory = 128u << 10;
 
   explicit LaunchWindow(std::size_t threads) : threads_(threads) {}
 
@@ -77,8 +80,9 @@ class LaunchWindow {
     }
   }
 
-  // Device records will come, or came: from here on the window is as large as it gets.
-  void set_active();
+  // Device records will come, or came: from here on the window grows with what waits for them.
+  void set_active() { active_ = true; }
+  u32 size() const { return next_ - oldest_; }
   u32 oldest() const { return oldest_; }
   u32 next() const { return next_; }
   u64 forgotten() const { return forgotten_; }
@@ -96,19 +100,21 @@ class LaunchWindow {
   };
 
   void make_room();
+  void grow();
   u32 unheard(u32 from, u32 to) const;
   u32 search(const KeyedCall& call, Nanos error);
   u32 nearest(const KeyedCall& call, Nanos error);
 
   HostStreams streams_;
   CorrelationIndex correlations_;
-  PagedArray<HostOperation> ring_{kMostIdle};
+  PagedArray<HostOperation> ring_{kLeast};
   std::vector<Thread> threads_;
   std::vector<Head> heads_;  // by stream
   std::vector<u32> waits_;   // ring of lists longer than one
   std::vector<u32> scratch_;
   u32 waits_next_ = 0;
-  u32 mask_ = kMostIdle - 1, oldest_ = 0, next_ = 0;
+  u32 mask_ = kLeast - 1, oldest_ = 0, next_ = 0;
+  u32 newest_passed_ = 0;  // newest operation that had its turn
   u64 forgotten_ = 0;
   Nanos farthest_ = 0;
   Nanos misfit_ = 0;  // by how much later CUPTI's calls are than ours, as the newest key showed

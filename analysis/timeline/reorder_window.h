@@ -16,7 +16,9 @@ namespace gputrace {
 
 class ReorderWindow {
  public:
-  static constexpr std::size_t kMost = 1u << 20;
+  // Half of it, a quarter of a million operations, is far more than the records of one device come late by (CUPTI hands its
+  // buffers over by the thousand); twice as much costs memory and misses of the cache, and puts nothing more in order.
+  static constexpr std::size_t kMost = 1u << 19;
 
   explicit ReorderWindow(std::size_t most = kMost)
       : kept_(most / 2),

@@ -11,7 +11,7 @@
 //     that is newer than them is there; they leave the reorder window when it is full, oldest start first.
 //   · Join: by key (DeviceApi within the thread's call → correlation id), else by order in the stream with agreeing
 //     kernel and shape, else not; each is counted.
-//   · Memory: LaunchWindow 2 M operations, ReorderWindow 576 K operations, HostLog 4 M calls at most; what falls out of
+//   · Memory: LaunchWindow 2 M operations, ReorderWindow 288 K operations, HostLog 4 M calls at most; what falls out of
 //     them is counted.
 #pragma once
 

@@ -8,6 +8,7 @@
 #include "analysis/timeline/activity_log.h"
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/device_sweep.h"
+#include "analysis/timeline/launch_window.h"
 #include "analysis/timeline/reorder_window.h"
 #include "analysis/timeline/stream_track.h"
 
@@ -214,6 +215,54 @@ TEST(CorrelationIndex, FindsWhatItHasAndMissesTheRestAtOnce) {
       }
     }
   }
+}
+
+HostOperation launch_at(Nanos time) {
+  HostOperation made;
+  made.begin = time, made.end = time + 1;
+  made.thread = 0;
+  return made;
+}
+
+// Where records follow their calls closely the window stays small; while the host runs ahead nothing that waits may leave.
+TEST(LaunchWindow, GrowsWhileTheHostRunsAhead) {
+  LaunchWindow window(1);
+  window.set_active();
+  const u32 stream = window.streams().find({});
+  u32 made = 0, answered = 0;
+  const auto launch = [&] { ASSERT_EQ(window.add(launch_at(made), stream), made), ++made; };
+  const auto answer = [&] {
+    HostOperation* const operation = window.find(answered);
+    ASSERT_NE(operation, nullptr) << answered;
+    operation->answered = true;
+    window.passed(answered++);
+  };
+  for (u32 i = 0; i < LaunchWindow::kMost; ++i) launch(), answer();
+  EXPECT_LE(window.size(), LaunchWindow::kHistory * 2);
+  EXPECT_NE(window.find(answered - LaunchWindow::kHistory), nullptr);
+  for (u32 i = 0; i < 700'000; ++i) launch();
+  EXPECT_LE(window.size(), 1u << 20);
+  while (answered != made) answer();
+  EXPECT_EQ(window.forgotten(), 0u);
+}
+
+TEST(LaunchWindow, HasAnEnd) {
+  LaunchWindow window(1);
+  window.set_active();
+  const u32 stream = window.streams().find({});
+  constexpr u32 kMore = 1000;
+  for (u32 i = 0; i < LaunchWindow::kMost + kMore; ++i) window.add(launch_at(i), stream);
+  EXPECT_EQ(window.size(), LaunchWindow::kMost);
+  EXPECT_EQ(window.forgotten(), kMore);
+  EXPECT_EQ(window.oldest(), kMore);
+}
+
+TEST(LaunchWindow, StaysSmallWithoutDeviceRecords) {
+  LaunchWindow window(1);
+  const u32 stream = window.streams().find({});
+  for (u32 i = 0; i < LaunchWindow::kLeast * 3; ++i) window.add(launch_at(i), stream);
+  EXPECT_EQ(window.size(), LaunchWindow::kLeast);
+  EXPECT_EQ(window.forgotten(), 0u);
 }
 
 // A stamp may be anything: a gap of centuries is not kept in pieces of seconds.
