@@ -1,6 +1,7 @@
-// drv_loop [threads=T] [calls=N] [seconds=S] [call=launch|event|query] [progress=FILE] [exit=E]: T threads call as fast
-// as they can: N times each, or for S seconds, or for ever. FILE holds one 64-bit count per thread, of calls that have
-// returned, always up to date: it outlives a SIGKILL. Prints calls, and ns per call (thread time).
+// drv_loop [threads=T] [calls=N] [seconds=S] [call=launch|event|query] [progress=FILE] [sync=1] [exit=E]: T threads call
+// as fast as they can: N times each, or for S seconds, or for ever. FILE holds one 64-bit count per thread, of calls that
+// have returned, always up to date: it outlives a SIGKILL. sync: waits for the device at the end. Prints calls, and ns
+// per call (thread time).
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -93,6 +94,7 @@ int main(int argc, char** argv) {
     workers[index].join();
     calls += counts[index].load();
   }
+  if (option(argc, argv, "sync", 0) != 0) MUST(cuCtxSynchronize());
   std::printf("calls %llu ns per call %.1f\n", calls,
               calls > 0 ? static_cast<double>(loop.nanoseconds.load()) / static_cast<double>(calls) : 0.0);
   return static_cast<int>(option(argc, argv, "exit", 0));
