@@ -22,7 +22,7 @@ PROGRAM = os.path.join(HERE, 'pytorch', 'planted.py')
 PYTHON = os.path.join(HERE, '..', '..', 'build', 'frameworks', 'pytorch', 'bin', 'python')
 # The host could keep ahead; where the cause is a wait, much more so: what it does then while the device has nothing is what the wait costs.
 KERNELS, LONG_KERNELS = 'gemm=300us', 'gemm=4ms'
-# What many launches cost, a device that is busy with products hides.
+# What many launches cost, a device that is busy with products hides. Their gain is that of a graph.
 MANY_LAUNCHES, SHORT_KERNELS = {'small-kernels', 'unfused-optimizer', 'small-batch'}, 'gemm=5us'
 WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu'}
 LIBRARIES = ('libcuda.so.1 libcudart.so.13 libcupti.so.13 libcublas.so.13 libcublasLt.so.13 libcudnn.so.9 libnccl.so.2 libcufft.so.12 libcusolver.so.12 '
@@ -83,18 +83,27 @@ def run(cause, how, env):
     return float(done.stdout.split()[-1])
 
 
+def simulation_of(cause):
+    """The simulated GPU's variables."""
+    if cause == 'wrong-dtype':
+        return {}  # products take as long as their arithmetic does
+    if cause == 'pageable-copy':  # of 4 MiB, which the simulation itself moves in far less
+        return {'SIMGPU_KERNEL_TIME': KERNELS, 'SIMGPU_COPY_BANDWIDTH': '2G'}
+    return {'SIMGPU_KERNEL_TIME': LONG_KERNELS if cause in WAITS else SHORT_KERNELS if cause in MANY_LAUNCHES else KERNELS}
+
+
 def gained(cause, plain):
-    """What the mended program takes less, as a share of the planted one's time."""
-    times = {how: statistics.median(run(cause, how, plain) for _ in range(3)) for how in ('planted', 'mended')}
-    return 1 - times['mended'] / times['planted']
+    """What the mended program takes less, as a share of the planted one's time, by how it is mended."""
+    hows = ('planted', 'mended', *(['graphed'] if cause in MANY_LAUNCHES else []))
+    times = {how: statistics.median(run(cause, how, plain) for _ in range(3)) for how in hows}
+    return {how: 1 - times[how] / times['planted'] for how in hows[1:]}
 
 
 def judge(cause, folder, quick):
-    simulated = ' '.join(os.path.join(places.simgpu, name) for name in LIBRARIES)
-    kernels = LONG_KERNELS if cause in WAITS else SHORT_KERNELS if cause in MANY_LAUNCHES else KERNELS
-    brought = None if quick else gained(cause, environment(LD_PRELOAD=simulated, SIMGPU_KERNEL_TIME=kernels))
+    simulated, simulation = ' '.join(os.path.join(places.simgpu, name) for name in LIBRARIES), simulation_of(cause)
+    brought = {} if quick else gained(cause, environment(LD_PRELOAD=simulated, **simulation))
     output = os.path.join(folder, cause)
-    run(cause, 'planted', environment(LD_PRELOAD=f'{places.library} {simulated}', SIMGPU_KERNEL_TIME=kernels, GPUTRACE_OUTPUT=output))
+    run(cause, 'planted', environment(LD_PRELOAD=f'{places.library} {simulated}', GPUTRACE_OUTPUT=output, **simulation))
     report = subprocess.run([places.gputrace, 'report', output, '--json'], capture_output=True, text=True, check=True, timeout=120)
     report = json.loads(report.stdout)
     steps = next(row['value'] for row in report['sections']['overview']['rows'] if row['metric'] == 'step_mean_ns')
@@ -102,9 +111,10 @@ def judge(cause, folder, quick):
 
 
 def row_of(cause, brought, step, findings):
-    brought = '-' if brought is None else f'{brought:.0%}'
+    mended, graphed = (f'{brought[how]:.0%}' if how in brought else '' for how in ('mended', 'graphed'))
+    true, other = (graphed, mended) if graphed else (mended or '-', '')
     if not findings:
-        return cause, 'nothing', '', '', brought, ['no finding']
+        return cause, 'nothing', '', '-', true, other, ['no finding']
     first = findings[0]
     site = (first.get('site') or '').split(' ')[0]
     after = first.get('evidence', {}).get('pause_after', '').split(' ')[0]  # what took the time lies behind that line
@@ -116,7 +126,7 @@ def row_of(cause, brought, step, findings):
     lines = lines_of(cause)
     if lines and not {site, after} & lines:
         wrong.append('another line')
-    return cause, first['id'], site if site in lines or after not in lines else f'after {after}', f'{gain / step:.0%}' if gain and step else '-', brought, wrong
+    return cause, first['id'], site if site in lines or after not in lines else f'after {after}', f'{gain / step:.0%}' if gain and step else '-', true, other, wrong
 
 
 METHOD = """# Causes planted in real loops
@@ -125,12 +135,12 @@ Made by `./dev frameworks planted --write docs/planted.md`: one PyTorch loop (`t
 the default collection. First finding and line are those of `gputrace report`; told: the finding's gain, as a share of the step; true: what the mended program
 takes less, untraced, as a share of the planted one's time (medians of three runs each, on an otherwise idle machine).
 
+- `small-batch`, `small-kernels`, `unfused-optimizer`: told is what one graph for all repeated launches brings, and true is that of the planted loop with each step a
+  replay of one CUDA graph; other: what the change of the program itself brings, batches eight times as large, one call for all tensors.
 - `checkpoint`: the work lies between two CUDA calls in every fifth step: the line is told as that behind which the longest pauses lie (`after`), where those outweigh the
   others' pauses, else as the line that launches next.
-- `small-batch`, `small-kernels`: told is what one graph for all repeated launches brings; larger batches, one call for all bring more. `unfused-optimizer`: a fused
-  optimizer brings less than that graph.
-- `wrong-dtype`: the stand-in cuBLAS ignores that setting, so mending cannot bring there what it brings on a GPU.
-- `pageable-copy`: the simulated device copies 64 MiB within the call that asks for it, from pinned memory too, so mending cannot bring there what it brings on a GPU.
+- `wrong-dtype`: products of 4096 x 4096 matrices take as long as the simulated GPU's arithmetic does, in all other rows as long as a rule says.
+- `pageable-copy`: 4 MiB over a bus of 2 GB/s.
 - `busy-machine` has no line: twice as many busy processes as there are processors.
 - `straggler`: one of two ranks works 10 ms more in each step; both have a processor.
 
@@ -138,10 +148,10 @@ takes less, untraced, as a share of the planted one's time (medians of three run
 
 
 def table(rows):
-    lines = [f'| {"cause":<18} | {"first finding":<24} | {"line":<15} | {"told":>5} | {"true":>5} | |',
-             f'|{"-" * 20}|{"-" * 26}|{"-" * 17}|{"-" * 6}:|{"-" * 6}:|---|']
+    lines = [f'| {"cause":<18} | {"first finding":<24} | {"line":<15} | {"told":>5} | {"true":>5} | {"other":>5} | |',
+             f'|{"-" * 20}|{"-" * 26}|{"-" * 17}|{"-" * 6}:|{"-" * 6}:|{"-" * 6}:|---|']
     for *cells, wrong in rows:
-        lines.append(f'| {cells[0]:<18} | {cells[1]:<24} | {cells[2]:<15} | {cells[3]:>5} | {cells[4]:>5} | {"; ".join(wrong)} |')
+        lines.append(f'| {cells[0]:<18} | {cells[1]:<24} | {cells[2]:<15} | {cells[3]:>5} | {cells[4]:>5} | {cells[5]:>5} | {"; ".join(wrong)} |')
     named = sum(not row[-1] for row in rows)
     both = [[int(cell[:-1]) for cell in row[3:5]] for row in rows if '-' not in row[3:5]]
     near = sum(abs(told - true) <= 0.1 * true for told, true in both)

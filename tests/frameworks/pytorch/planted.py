@@ -1,8 +1,9 @@
 """A training loop with one known thing wrong, and the same loop without it.
 
-    python planted.py CAUSE (planted | mended) [STEPS]
+    python planted.py CAUSE (planted | mended | graphed) [STEPS]
 
-The line that is to blame ends with `# CAUSE`. Prints the seconds that the loop took after its first steps."""
+The line that is to blame ends with `# CAUSE`. `graphed`: the planted loop, each step a replay of one CUDA graph. Prints the seconds that the loop took after
+its first steps."""
 import gc
 import io
 import json
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import time
 
-cause, planted = sys.argv[1], sys.argv[2] == 'planted'
+cause, planted, graphed = sys.argv[1], sys.argv[2] != 'mended', sys.argv[2] == 'graphed'
 rank = int(os.environ.get('LOCAL_RANK', '0'))  # of `straggler`, which runs under torchrun: two ranks, a device each
 others = [subprocess.Popen([sys.executable, '-c', 'while True: pass']) for _ in range(2 * os.cpu_count() if cause == 'busy-machine' and planted else 0)]
 
@@ -20,7 +21,7 @@ from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, default_collate  # noqa: E402
 
 steps = int(sys.argv[3]) if len(sys.argv) > 3 else {'busy-machine': 600, 'recompilation': 12}.get(cause, 60)
-WIDTH, BATCH = 256, 32
+WIDTH, BATCH = (4096, 512) if cause == 'wrong-dtype' else (256, 32)  # products that take long by themselves
 if cause == 'small-batch' and planted:  # the same samples
     BATCH, steps = BATCH // 8, steps * 8
 WARM_UP = steps // 6
@@ -84,9 +85,9 @@ if cause == 'straggler':
 if cause == 'recompilation':
     torch._dynamo.config.recompile_limit = steps
     forward = torch.compile(model, dynamic=False)
-optimizer = torch.optim.AdamW(parameters, foreach=not is_on('unfused-optimizer'))
+optimizer = torch.optim.AdamW(parameters, foreach=not is_on('unfused-optimizer'), capturable=graphed)
 loss_of = nn.CrossEntropyLoss()
-large = torch.ones(16 << 20)
+large = torch.ones(1 << 20)
 large_pinned = large.pin_memory()
 on_device = torch.empty_like(large, device='cuda')
 logits_pinned = torch.empty(BATCH, 16).pin_memory()
@@ -182,11 +183,38 @@ def plant(step, loss, logits):
     launch_much()
 
 
-begin = 0.0
+def graph_of(x, y):
+    """What replays a step, captured."""
+    def train():
+        optimizer.zero_grad()
+        loss_of(forward(x), y).backward()
+        optimizer.step()
+        launch_much()
+
+    side, graph = torch.cuda.Stream(), torch.cuda.CUDAGraph()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            train()
+    torch.cuda.current_stream().wait_stream(side)
+    with torch.cuda.graph(graph):
+        train()
+    return graph
+
+
+begin, graph = 0.0, None
 for step, (x, y) in enumerate(batches()):
     if step == WARM_UP:
         torch.cuda.synchronize()
         begin = time.perf_counter()
+    if graphed:
+        if graph is None:
+            on_device = x.cuda(), y.cuda()
+            graph = graph_of(*on_device)
+        for to, batch in zip(on_device, (x, y)):
+            to.copy_(batch, non_blocking=True)
+        graph.replay()
+        continue
     if is_on('recompilation'):
         x, y = x[:BATCH - step], y[:BATCH - step]
     optimizer.zero_grad()
