@@ -14,12 +14,17 @@ namespace gputrace {
 
 // A process numbers fewer stacks than this; what claims more is not believed.
 inline constexpr u32 kMostStackFrames = 1u << 17;
+// ... and tells at most 250 frames of a stack (the sampler), 192 (the library), and operations within some tens of others: what lies
+// deeper is not believed to lie there, since some tables are made by going up from each frame.
+inline constexpr u32 kDeepestFrame = 256;
 
 // A frame under its caller's: a line of source, or an operation of a framework (then it has no file). Index 0: none.
 struct SourceFrame {
   std::string function, file;
-  u32 parent = 0;        // index of the caller; 0: none is known
-  u32 line = 0;          // 0: not known
+  u32 parent = 0;  // index of the caller; 0: none is known
+  u32 line = 0;    // 0: not known
+  u16 depth = 0;   // at most so many frames lie from the outermost one to this one; 0: no other frame named it yet
+  bool told = false;
   bool native = false;   // of no interpreter; then `function` is "+0x…" where it is not known
   bool library = false;  // a native one of the system's, CUDA's, a vendor's or an installed package's objects
 };
@@ -132,6 +137,23 @@ template <typename Entry>
 Entry& entry_at(std::vector<Entry>& entries, u32 number) {
   if (number >= entries.size()) entries.resize(number + 1u);
   return entries[number];
+}
+
+// The frame of that number, told for the first time, under its caller; nullptr: it was told before. A caller may be told later, by
+// another thread: it is then taken to lie half as deep as may be, and no deeper when it is.
+inline SourceFrame* new_frame(std::vector<SourceFrame>& frames, u32 number, u32 caller) {
+  SourceFrame& frame = entry_at(frames, number);
+  if (frame.told) return nullptr;
+  frame.told = true;
+  const bool may_lie_deeper = frame.depth == 0;
+  if (may_lie_deeper) frame.depth = 1;
+  if (caller == 0 || caller >= number) return &frame;  // callers are numbered first
+  u16& above = frames[caller].depth;
+  if (above == 0) above = kDeepestFrame / 2;
+  if (above + 1u > (may_lie_deeper ? kDeepestFrame : frame.depth)) return &frame;
+  if (may_lie_deeper) frame.depth = static_cast<u16>(above + 1);
+  frame.parent = caller;
+  return &frame;
 }
 
 }  // namespace gputrace

@@ -40,11 +40,11 @@ void HostSamples::frame(const StackFrame& value, std::string_view function, std:
   const u32 index = value.id - kFirstSampledFrame + 1;
   if (index > kMostSampledFrames) return;
   const u32 parent = index_of(value.parent);
-  SourceFrame& frame = entry_at(samples_.frames, index);
-  frame.function = function;
-  frame.file = file;
-  frame.parent = parent < index ? parent : 0;  // callers are numbered first
-  frame.line = value.line;
+  SourceFrame* const frame = new_frame(samples_.frames, index, parent);
+  if (!frame) return;
+  frame->function = function;
+  frame->file = file;
+  frame->line = value.line;
 }
 
 // kNone: no such thread is in the trace.

@@ -60,7 +60,7 @@ void ProcessBuilder::add_definition(const RecordHeader& record) {
 
 // Each frame has a copy of its texts: names of honest programs are short, and of what is beyond kMostFrameTexts the end will do.
 std::string_view ProcessBuilder::frame_text(u64 id) {
-  constexpr std::size_t kMostFrameText = 3072, kShort = 48, kMostFrameTexts = 32u << 20;
+  constexpr std::size_t kMostFrameText = 3072, kShort = 48, kMostFrameTexts = 16u << 20;
   const std::string_view text = reader_.texts().find(id);
   const std::size_t most = frame_text_bytes_ < kMostFrameTexts ? kMostFrameText : kShort;
   const std::string_view kept = text.substr(text.size() - std::min(text.size(), most));
@@ -72,11 +72,11 @@ void ProcessBuilder::on_stack_frame(const StackFrame& value) {
   if (HostSamples::is_sampled_frame(value))
     return samples_.frame(value, frame_text(value.function), frame_text(value.file));
   if (value.id == 0 || value.id >= kMostStackFrames) return;
-  SourceFrame& frame = entry_at(facts_.lines.frames, value.id);
-  frame.function = std::string(frame_text(value.function));
-  frame.file = std::string(frame_text(value.file));
-  frame.parent = value.parent < value.id ? value.parent : 0;  // callers are numbered first
-  frame.line = value.line;
+  SourceFrame* const frame = new_frame(facts_.lines.frames, value.id, value.parent);
+  if (!frame) return;
+  frame->function = std::string(frame_text(value.function));
+  frame->file = std::string(frame_text(value.file));
+  frame->line = value.line;
 }
 
 void ProcessBuilder::on_native_frame(const NativeFrame& value) {
@@ -92,8 +92,7 @@ void ProcessBuilder::on_native_frame(const NativeFrame& value) {
     facts_.lines.objects.push_back({std::string(frame_text(value.object)), std::string(frame_text(value.build_id))});
     native_objects_.emplace(key, object);
   }
-  SourceFrame& frame = entry_at(facts_.lines.frames, value.id);
-  frame.parent = value.parent < value.id ? value.parent : 0;
+  if (!new_frame(facts_.lines.frames, value.id, value.parent)) return;
   if (facts_.lines.native.size() < kMostStackFrames) facts_.lines.native.push_back({value.id, object, value.offset});
 }
 

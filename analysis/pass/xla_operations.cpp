@@ -89,7 +89,7 @@ bool XlaOperations::add(const Nvtx& value, u32 thread, Nanos at, bool counted) {
   if (!ours) return false;
   std::vector<Open>& open = open_[thread];
   if (what == NvtxAct::Push) {
-    constexpr std::size_t kDeepest = 1024;
+    constexpr std::size_t kDeepest = kDeepestFrame;
     const u32 name = open.size() < kDeepest ? name_of(value.message) : kNoName;
     const u32 operation = name == kNoName || name == kCompiler ? 0 : operation_of(innermost(thread), name);
     open.push_back({at, 0, value.message, operation, counted && !(value.flags & kNvtxOpenBefore), name == kCompiler});

@@ -27,10 +27,10 @@ Nanos most_time(u64 bytes) {
 }
 
 // Beside the tables, which grow with the file, there are windows over the newest operations, which fill up. A program that does
-// little but launch fills them from a file of a third of a MiB: 112 MiB leave it as far from the fence as others are.
+// little but launch fills them from a file of a third of a MiB: 56 MiB leave it as far from the fence as others are.
 u64 most_memory(u64 bytes) {
   if (!limited()) return std::numeric_limits<u64>::max();
-  return (112u << 20) + 64 * bytes + std::min<u64>(144u << 20, 32 * bytes);
+  return (56u << 20) + 64 * bytes + std::min<u64>(264u << 20, 32 * bytes);
 }
 
 u64 most_things(u64 bytes) { return limited() ? 8192 + bytes / 32 : std::numeric_limits<u64>::max(); }

@@ -54,9 +54,10 @@ void move_to_sampled(const ProcessTrace& process, u32 origin, const FileNames& n
                      std::map<std::string, SiteSum>& sums) {
   if (origin >= process.lines.times.size()) return;
   const u64 moved = process.lines.times[origin].host_ns;
+  if (moved == 0) return;
   u64 rest = moved;
   const auto shares = sampled_shares(process, origin, names);
-  if (shares.empty() || moved == 0) return;
+  if (shares.empty()) return;
   own.times.idle_ns -= std::min(own.times.idle_ns, moved);
   for (const SampledShare& share : shares) {
     const u64 part = std::min(rest, static_cast<u64>(static_cast<double>(moved) * share.share));
@@ -210,10 +211,11 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
     }
   }
   std::vector<SiteSum> sites;
-  for (auto& [site, sum] : sums) {
-    if (is_empty(sum)) continue;
-    sum.site = site;
-    sites.push_back(std::move(sum));
+  while (!sums.empty()) {
+    auto first = sums.extract(sums.begin());
+    if (is_empty(first.mapped())) continue;
+    first.mapped().site = std::move(first.key());
+    sites.push_back(std::move(first.mapped()));
   }
   return sites;
 }

@@ -1,6 +1,10 @@
 // Operations of frameworks: how long they take on the host, and what they have a device do.
 #include <algorithm>
 #include <map>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "analysis/kernels/kernel_callers.h"
 #include "analysis/reports/section_report.h"
@@ -10,40 +14,59 @@
 namespace gputrace {
 namespace {
 
+// An operation, in one way of being within others.
 struct Sum {
-  std::string name;
+  std::string_view name;
+  u32 around = 0;       // index of the operation around it; 0: none
+  bool is_row = false;  // something is told of itself
   OperationTotals host;
   u64 device_total_ns = 0, device_self_ns = 0, idle_ns = 0;
   u64 replayed = 0;  // kernels
   TensorCoreShare tensor_cores;
   OriginFlops flops;
-  std::map<std::string, u64> sites;  // device time by line
+  std::map<u32, u64> sites;  // device time by line
 };
-
-// The names of an operation and of those around it, the outermost first.
-std::string path_of(const SourceLines& lines, u32 frame) {
-  std::string path;
-  for (; frame != 0 && frame < lines.frames.size(); frame = lines.frames[frame].parent)
-    path.insert(0, lines.frames[frame].function + (path.empty() ? "" : " / "));
-  return path;
-}
 
 class Operations {
  public:
+  // `run` outlives this.
   explicit Operations(const LoadedRun& run) : names_(run) {
     for (const ProcessTrace& process : run.processes) add(process, process.lines);
   }
-  const std::map<std::string, Sum>& by_path() const { return sums_; }
+  const std::vector<Sum>& sums() const { return sums_; }
+
+  // The names of an operation and of those around it, the outermost first; of a long one the inner end.
+  std::string path_of(const Sum& sum) const {
+    constexpr std::size_t kMostPath = 1024;
+    std::vector<std::string_view> names{sum.name};
+    std::size_t length = sum.name.size();
+    u32 at = sum.around;
+    for (; at != 0 && length + sums_[at].name.size() <= kMostPath; at = sums_[at].around) {
+      names.push_back(sums_[at].name);
+      length += sums_[at].name.size();
+    }
+    std::string path = at == 0 ? "" : "… / ";
+    for (auto name = names.rbegin(); name != names.rend(); ++name) {
+      if (name != names.rbegin()) path += " / ";
+      path += *name;
+    }
+    return path;
+  }
+
+  Value site_of(const Sum& sum) const {
+    const auto largest = std::max_element(sum.sites.begin(), sum.sites.end(), [this](const auto& a, const auto& b) {
+      return std::tie(a.second, *sites_[b.first]) < std::tie(b.second, *sites_[a.first]);
+    });
+    return largest == sum.sites.end() ? Value() : Value(*sites_[largest->first]);
+  }
 
  private:
   void add(const ProcessTrace& process, const SourceLines& lines) {
-    std::vector<Sum*> of_frame(lines.frames.size(), nullptr);
+    std::vector<u32> place(lines.frames.size(), 0);
     const auto sum_of = [&](u32 frame) -> Sum& {
-      if (!of_frame[frame]) {
-        of_frame[frame] = &sums_[path_of(lines, frame)];
-        of_frame[frame]->name = lines.frames[frame].function;
-      }
-      return *of_frame[frame];
+      Sum& sum = sums_[place_of(lines, frame, place)];
+      sum.is_row = true;
+      return sum;
     };
     for (u32 frame = 1; frame < std::min(lines.operations.size(), lines.frames.size()); ++frame) {
       const OperationTotals& more = lines.operations[frame];
@@ -68,12 +91,12 @@ class Operations {
       Sum& own = sum_of(innermost);
       own.device_self_ns += times.device_ns;
       own.idle_ns += times.idle_ns;
-      const std::string site = site_of_origin(lines, origin, names_);
+      const u32 site = number_of(site_of_origin(lines, origin, names_));
       for (u32 frame = innermost; frame != 0; frame = lines.frames[frame].parent) {
         Sum& sum = sum_of(frame);
         sum.device_total_ns += times.device_ns;
         if (origin < tensor_cores.size()) sum.tensor_cores.add(tensor_cores[origin]);
-        if (!site.empty()) sum.sites[site] += times.device_ns;
+        if (site != 0) sum.sites[site] += times.device_ns;
       }
     }
   }
@@ -87,15 +110,38 @@ class Operations {
     }
   }
 
-  const FileNames names_;
-  std::map<std::string, Sum> sums_;
-};
+  // The place in `sums_` of a frame, which `place` keeps: frames of the same names within the same operations have the same one.
+  u32 place_of(const SourceLines& lines, u32 frame, std::vector<u32>& place) {
+    std::vector<u32> inner;
+    for (; frame != 0 && place[frame] == 0; frame = lines.frames[frame].parent) inner.push_back(frame);
+    u32 at = place[frame];
+    for (auto each = inner.rbegin(); each != inner.rend(); ++each) {
+      const std::string_view name = lines.frames[*each].function;
+      const auto [known, is_new] = places_.try_emplace({at, name}, static_cast<u32>(sums_.size()));
+      if (is_new) {
+        sums_.emplace_back();
+        sums_.back().name = name;
+        sums_.back().around = at;
+      }
+      place[*each] = at = known->second;
+    }
+    return at;
+  }
 
-Value most(const std::map<std::string, u64>& sites) {
-  const auto largest =
-      std::max_element(sites.begin(), sites.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return largest == sites.end() ? Value() : Value(largest->first);
-}
+  // 0: of no line.
+  u32 number_of(const std::string& site) {
+    if (site.empty()) return 0;
+    const auto [known, is_new] = numbers_.try_emplace(site, static_cast<u32>(sites_.size()));
+    if (is_new) sites_.push_back(&known->first);
+    return known->second;
+  }
+
+  const FileNames names_;
+  std::map<std::pair<u32, std::string_view>, u32> places_;
+  std::vector<Sum> sums_{1};  // the first stands for none
+  std::map<std::string, u32> numbers_;
+  std::vector<const std::string*> sites_{nullptr};
+};
 
 u64 device_time(const LoadedRun& run) {
   u64 sum = 0;
@@ -110,17 +156,20 @@ void fill_ops(const LoadedRun& run, Table& table) {
   if (!timed) table.notes.push_back("device times are not known: " + why_no_device_times(run));
   const u64 all = device_time(run);
   const Operations operations(run);
-  for (const auto& [path, sum] : operations.by_path()) {
+  for (const Sum& sum : operations.sums()) {
+    if (!sum.is_row) continue;
     const bool ended = sum.host.count != 0;
     table.rows.push_back(
-        {sum.name, path, ended ? number(sum.host.total_ns) : Value(), ended ? number(sum.host.self_ns) : Value(),
-         timed ? number(sum.device_total_ns) : Value(), timed ? number(sum.device_self_ns) : Value(),
-         ended ? number(sum.host.count) : Value(),
+        {std::string(sum.name), operations.path_of(sum), ended ? number(sum.host.total_ns) : Value(),
+         ended ? number(sum.host.self_ns) : Value(), timed ? number(sum.device_total_ns) : Value(),
+         timed ? number(sum.device_self_ns) : Value(), ended ? number(sum.host.count) : Value(),
          timed && all ? Value(static_cast<double>(sum.device_self_ns) / static_cast<double>(all)) : Value(),
          timed ? number(sum.idle_ns) : Value(), sum.tensor_cores.ratio(),
-         sum.flops.calls != 0 && sum.flops.untold == 0 ? number(sum.flops.flops) : Value(), most(sum.sites),
+         sum.flops.calls != 0 && sum.flops.untold == 0 ? number(sum.flops.flops) : Value(), operations.site_of(sum),
          replays_graphs(run) ? number(sum.replayed) : Value()});
   }
+  std::sort(table.rows.begin(), table.rows.end(),
+            [](const auto& a, const auto& b) { return std::get<std::string>(a[1]) < std::get<std::string>(b[1]); });
   sort_table(table, "host_self_ns");
   if (timed) sort_table(table, "device_self_ns");
   table.sort = timed ? "device_self_ns" : "host_self_ns";

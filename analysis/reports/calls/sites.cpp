@@ -48,9 +48,9 @@ void add_native_note(const LoadedRun& run, Table& table) {
 void fill_sites(const LoadedRun& run, Table& table) {
   const bool timed = device_collected(run);
   if (!timed) table.notes.push_back("device and gpu idle are not known: " + why_no_device_times(run));
-  for (const SiteSum& sum : sites_of(run)) {
+  for (SiteSum& sum : sites_of(run)) {
     const bool known = !sum.site.empty();
-    table.rows.push_back({known ? sum.site : std::string("(no line known of the calling thread)"),
+    table.rows.push_back({known ? std::move(sum.site) : std::string("(no line known of the calling thread)"),
                           known ? Value(std::string(sum.native ? "native" : "Python")) : Value(),
                           number(sum.totals.calls), number(sum.totals.launches),
                           timed ? number(sum.times.device_ns) : Value(), timed ? number(sum.times.idle_ns) : Value(),

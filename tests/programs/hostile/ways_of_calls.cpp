@@ -72,9 +72,11 @@ Trace contexts_that_go() {
   return trace;
 }
 
-Trace stacks() {
+// One stack of 200,000 frames of that file, and launches from each of them.
+Trace deep_stacks(const std::string& file) {
   Trace trace;
-  std::string bytes = bytes_of_texts(2, 1000);
+  std::string bytes = bytes_of_texts(1, 1000);
+  Trace::put_text(bytes, 2, file);
   for (u32 i = 1; i < 200'000; ++i)
     Trace::put<StackFrame>(bytes, 0, 5, 5, [&](auto& r) {
       r.function = 1, r.file = 2, r.id = i, r.parent = i - 1, r.line = i, r.language = 1;
@@ -88,6 +90,11 @@ Trace stacks() {
   });
   return trace;
 }
+
+Trace stacks() { return deep_stacks(std::string(1000, 't')); }
+
+// None of the program's own: which line stands for a stack is looked for in all of it.
+Trace library_stacks() { return deep_stacks("/lib/site-packages/" + std::string(1000, 't')); }
 
 Trace operations() {
   Trace trace;
@@ -137,8 +144,9 @@ Trace communicators() {
 #define WAY(name) \
   { #name, name }
 std::vector<Way> ways_of_calls() {
-  return {WAY(plain_calls),      WAY(modules_again), WAY(images_of_one_module), WAY(allocations),  WAY(pools),
-          WAY(contexts_that_go), WAY(stacks),        WAY(operations),           WAY(library_rows), WAY(communicators)};
+  return {WAY(plain_calls),      WAY(modules_again), WAY(images_of_one_module), WAY(allocations), WAY(pools),
+          WAY(contexts_that_go), WAY(stacks),        WAY(library_stacks),       WAY(operations),  WAY(library_rows),
+          WAY(communicators)};
 }
 #undef WAY
 

@@ -1,0 +1,62 @@
+// Frames under their callers, as a trace tells them.
+#include "analysis/facts/source_lines.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace gputrace {
+namespace {
+
+u32 depth_of(const std::vector<SourceFrame>& frames, u32 frame) {
+  u32 depth = 0;
+  for (; frame != 0; frame = frames[frame].parent) ++depth;
+  return depth;
+}
+
+u32 deepest_of(const std::vector<SourceFrame>& frames) {
+  u32 deepest = 0;
+  for (u32 frame = 1; frame < frames.size(); ++frame) deepest = std::max(deepest, depth_of(frames, frame));
+  return deepest;
+}
+
+TEST(NewFrame, LiesUnderItsCaller) {
+  std::vector<SourceFrame> frames;
+  for (u32 number = 1; number <= 200; ++number) ASSERT_NE(new_frame(frames, number, number - 1), nullptr);
+  EXPECT_EQ(depth_of(frames, 200), 200u);
+  EXPECT_EQ(new_frame(frames, 100, 1), nullptr);  // it was told before
+  EXPECT_EQ(depth_of(frames, 200), 200u);
+}
+
+TEST(NewFrame, MayBeToldBeforeItsCaller) {
+  std::vector<SourceFrame> frames;
+  ASSERT_NE(new_frame(frames, 4, 3), nullptr);
+  for (u32 number = 1; number <= 3; ++number) ASSERT_NE(new_frame(frames, number, number - 1), nullptr);
+  EXPECT_EQ(depth_of(frames, 4), 4u);
+}
+
+TEST(NewFrame, LiesNowhereWhereItsCallerIsNumberedAfterIt) {
+  std::vector<SourceFrame> frames;
+  ASSERT_NE(new_frame(frames, 3, 3), nullptr);
+  ASSERT_NE(new_frame(frames, 2, 3), nullptr);
+  EXPECT_EQ(deepest_of(frames), 1u);
+}
+
+TEST(NewFrame, NeverLiesDeeperThanItMay) {
+  constexpr u32 kFrames = 2000;
+  std::vector<SourceFrame> rising, falling, halves;
+  for (u32 number = 1; number < kFrames; ++number) new_frame(rising, number, number - 1);
+  EXPECT_EQ(deepest_of(rising), kDeepestFrame);
+  for (u32 number = kFrames; number > 1; --number) new_frame(falling, number, number - 1);
+  EXPECT_LE(deepest_of(falling), kDeepestFrame);
+  // Stretches of stacks first, what ties each to the end of the one before last.
+  for (u32 number = 1; number < kFrames; ++number) {
+    if (number % 100 != 0) new_frame(halves, number, number - 1);
+  }
+  for (u32 number = 100; number < kFrames; number += 100) new_frame(halves, number, number - 1);
+  EXPECT_LE(deepest_of(halves), kDeepestFrame);
+}
+
+}  // namespace
+}  // namespace gputrace
