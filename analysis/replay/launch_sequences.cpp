@@ -11,10 +11,10 @@ constexpr std::size_t kShort = 5;      // launches; fewer are hardly worth a cap
 constexpr std::size_t kUnrolled = 20;  // launches of one graph, where the period is shorter
 constexpr u64 kRepeats = 3;            // that often at least: below it is start-up, not a loop
 
-// Launches of kernels with nothing but calls without a meaning between them.
+// Launches of kernels and memsets with nothing but calls without a meaning between them.
 struct Run {
   std::vector<u32> calls;     // all of them
-  std::vector<u64> launches;  // kernel and stream of each launch
+  std::vector<u64> launches;  // kernel (of memsets: their group) and stream of each
   std::vector<u32> of;        // its place in calls
 
   u64 key() const {
@@ -44,6 +44,21 @@ Period period_of(const std::vector<u64>& launches) {
     return {length, from};
   }
   return {};
+}
+
+bool has_place_in_graph(const TapeOperation& operation) {
+  return operation.kind == OperationKind::Kernel || operation.kind == OperationKind::Memset;
+}
+
+u64 key_of(const TapeOperation& operation) {
+  constexpr u64 kMemset = u64{1} << 63;
+  return (operation.kind == OperationKind::Memset ? kMemset : 0) ^
+         (static_cast<u64>(operation.target) << 32 | operation.stream);
+}
+
+// A call that gives work to a device, or orders it.
+bool gives(HostLog::Kind kind) {
+  return kind == HostLog::Kind::Launch || kind == HostLog::Kind::Order || kind == HostLog::Kind::Copy;
 }
 
 }  // namespace
@@ -77,16 +92,16 @@ void Replay::find_sequences(const Tape& tape) {
   for (u32 i = 0; i < calls_.size(); ++i) {
     if (i > 0 && calls_[i].thread != calls_[i - 1].thread) end();
     const HostLog::Kind kind = calls_[i].kind;
-    bool fits = kind == HostLog::Kind::Other || kind == HostLog::Kind::Library || kind == HostLog::Kind::Order ||
-                kind == HostLog::Kind::Launch;
-    for (const u32 each : operations(i)) fits = fits && tape.operations[each].kind == OperationKind::Kernel;
+    bool fits = kind == HostLog::Kind::Other || kind == HostLog::Kind::Library || gives(kind);
+    for (const u32 each : operations(i)) fits = fits && has_place_in_graph(tape.operations[each]);
+    if (kind == HostLog::Kind::Copy) fits = fits && !operations(i).empty() && calls_[i].waits_count == 0;
     if (!fits) {
       end();
       continue;
     }
     if (operations(i).empty() && open.launches.empty()) continue;
     for (const u32 each : operations(i)) {
-      open.launches.push_back(static_cast<u64>(tape.operations[each].target) << 32 | tape.operations[each].stream);
+      open.launches.push_back(key_of(tape.operations[each]));
       open.of.push_back(static_cast<u32>(open.calls.size()));
     }
     open.calls.push_back(i);
@@ -100,8 +115,7 @@ void Replay::find_sequences(const Tape& tape) {
     for (std::size_t launch = from; launch < run.launches.size(); launch += graph) first[run.of[launch]] = true;
     std::size_t last = run.of[from];  // that launched or ordered
     for (std::size_t i = last; i < run.calls.size(); ++i) {
-      const HostLog::Kind kind = calls_[run.calls[i]].kind;
-      if (kind == HostLog::Kind::Launch || kind == HostLog::Kind::Order) {
+      if (gives(calls_[run.calls[i]].kind)) {
         const Nanos pause = tape.calls[run.calls[i]].begin - tape.calls[run.calls[last]].end;
         for (std::size_t k = last + 1; pause > kLaunchPause && k <= i; ++k) calls_[run.calls[k]].keeps_work = true;
         last = i;

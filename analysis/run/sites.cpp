@@ -20,6 +20,21 @@ bool in_standard_library(const std::string& file) {
          file[at + kPlace.size()] <= '9';
 }
 
+// A module that Inductor wrote: "c" and 51 digits to the base of 32 ("/tmp/torchinductor_USER/3w/c3w….py").
+bool is_of_inductor(const std::string& file) {
+  constexpr std::size_t kName = 52;
+  const std::string name = last_part(file);
+  return name.size() == kName + 3 && name[0] == 'c' && name.ends_with(".py") &&
+         std::all_of(name.begin(), name.begin() + kName,
+                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); });
+}
+
+// What a library makes and runs itself ("<string>": Triton's launchers); that of `python -c` is called by nobody.
+bool is_made_by_library(const SourceFrames& frames, const SourceFrame& frame) {
+  return frame.file == "<string>" && frame.parent != 0 && frame.parent < frames.size() &&
+         is_library_file(frames[frame.parent].file);
+}
+
 void add(SiteSum& sum, const SourceLines& lines, u32 origin) {
   if (origin < lines.totals.size()) {
     const StackTotals& more = lines.totals[origin];
@@ -75,12 +90,13 @@ bool is_empty(const SiteSum& sum) {
 
 bool is_library_file(const std::string& file) {
   return contains(file, "/site-packages/") || contains(file, "/dist-packages/") || in_standard_library(file) ||
-         file.rfind("<frozen ", 0) == 0;
+         file.rfind("<frozen ", 0) == 0 || is_of_inductor(file);
 }
 
 u32 own_frame(const SourceFrames& frames, u32 stack) {
   for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
-    if (!frames[frame].library && !is_library_file(frames[frame].file)) return frame;
+    const SourceFrame& is = frames[frame];
+    if (!is.library && !is_library_file(is.file) && !is_made_by_library(frames, is)) return frame;
   }
   return stack < frames.size() ? stack : 0;
 }

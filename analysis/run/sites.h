@@ -12,7 +12,8 @@
 
 namespace gputrace {
 
-// Whether a file belongs to an installed package, to the standard library or to the interpreter itself.
+// Whether a file belongs to an installed package, to the standard library or to the interpreter itself, or was written by
+// PyTorch's compiler.
 bool is_library_file(const std::string& file);
 
 using SourceFrames = std::vector<SourceFrame>;

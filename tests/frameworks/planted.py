@@ -84,12 +84,16 @@ def run(cause, how, env):
 
 
 def simulation_of(cause):
-    """The simulated GPU's variables."""
+    """Variables of the simulated GPU, and PyTorch's."""
+    if cause == 'recompilation':
+        return {'SIMGPU_KERNEL_TIME': KERNELS, 'TORCHINDUCTOR_FORCE_DISABLE_CACHES': '1'}  # as where it compiles for the first time
     if cause == 'wrong-dtype':
         return {}  # products take as long as their arithmetic does
     if cause == 'pageable-copy':  # of 4 MiB, which the simulation itself moves in far less
-        return {'SIMGPU_KERNEL_TIME': KERNELS, 'SIMGPU_COPY_BANDWIDTH': '2G'}
-    return {'SIMGPU_KERNEL_TIME': LONG_KERNELS if cause in WAITS else SHORT_KERNELS if cause in MANY_LAUNCHES else KERNELS}
+        return {'SIMGPU_KERNEL_TIME': SHORT_KERNELS, 'SIMGPU_COPY_BANDWIDTH': '500M'}
+    if cause in MANY_LAUNCHES:
+        return {'SIMGPU_KERNEL_TIME': SHORT_KERNELS, 'SIMGPU_GRAPH_NODE_LATENCY': '1.5us'}
+    return {'SIMGPU_KERNEL_TIME': LONG_KERNELS if cause in WAITS else KERNELS}
 
 
 def gained(cause, plain):
@@ -136,11 +140,12 @@ the default collection. First finding and line are those of `gputrace report`; t
 takes less, untraced, as a share of the planted one's time (medians of three runs each, on an otherwise idle machine).
 
 - `small-batch`, `small-kernels`, `unfused-optimizer`: told is what one graph for all repeated launches brings, and true is that of the planted loop with each step a
-  replay of one CUDA graph; other: what the change of the program itself brings, batches eight times as large, one call for all tensors.
+  replay of one CUDA graph, whose nodes follow each other after 1.5 us; other: what the change of the program itself brings, batches eight times as large, one call for all tensors.
 - `checkpoint`: the work lies between two CUDA calls in every fifth step: the line is told as that behind which the longest pauses lie (`after`), where those outweigh the
   others' pauses, else as the line that launches next.
 - `wrong-dtype`: products of 4096 x 4096 matrices take as long as the simulated GPU's arithmetic does, in all other rows as long as a rule says.
-- `pageable-copy`: 4 MiB over a bus of 2 GB/s.
+- `pageable-copy`: 4 MiB over a bus of 0.5 GB/s.
+- `recompilation`: nothing that was compiled before is kept on disk.
 - `busy-machine` has no line: twice as many busy processes as there are processors.
 - `straggler`: one of two ranks works 10 ms more in each step; both have a processor.
 

@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "simgpu/driver/graph/graph.h"
+#include "simgpu/driver/life/knobs.h"
 #include "simgpu/driver/time/event_share.h"
 #include "simgpu/driver/time/timeline.h"
 
@@ -140,7 +141,8 @@ struct Performer {
 
 Nanos start_of(const Replay& replay, size_t step) {
   Nanos start = replay.begin;
-  for (size_t before : replay.steps[step].after) start = std::max(start, replay.ends[before]);
+  for (size_t before : replay.steps[step].after)
+    start = std::max(start, replay.ends[before] + knobs().graph_node_latency);
   return start;
 }
 

@@ -101,6 +101,7 @@ Knobs read_knobs() {
   if (const char* v = variable("SIMGPU_NAME")) knobs.name = v;
   if (const char* v = variable("SIMGPU_LAUNCH_LATENCY")) parse_duration(v, &knobs.launch_latency);
   if (const char* v = variable("SIMGPU_CALL_TIME")) parse_duration(v, &knobs.call_time);
+  if (const char* v = variable("SIMGPU_GRAPH_NODE_LATENCY")) parse_duration(v, &knobs.graph_node_latency);
   if (const char* v = variable("SIMGPU_TRUTH")) knobs.truth = v;
   if (const char* v = variable("SIMGPU_TRUTH_CALLS")) knobs.truth_calls = std::strcmp(v, "0") != 0;
   parse_kernel_time(knobs);

@@ -40,7 +40,8 @@ struct Knobs {
   std::vector<KernelTimeRule> kernel_time;
   Nanos launch_latency = 5'000;
   Nanos call_time = 2'000;
-  int queue = 0;  // launches that a stream holds before the next one blocks; 0: without limit
+  Nanos graph_node_latency = 0;  // from the end of a node to the start of those that depend on it
+  int queue = 0;                 // launches that a stream holds before the next one blocks; 0: without limit
   double copy_bandwidth = 50.0 * (1ull << 30);  // bytes/s of one copy engine
   std::string truth;                            // empty: off
   bool truth_calls = false;

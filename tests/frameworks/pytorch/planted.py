@@ -26,7 +26,17 @@ if cause == 'small-batch' and planted:  # the same samples
     BATCH, steps = BATCH // 8, steps * 8
 WARM_UP = steps // 6
 # What waits: work of the host follows, which could be done beside the device's.
-WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu'}
+WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchronize', 'stream-wait', 'event-wait', 'to-cpu', 'pageable-copy'}
+
+
+class Augmented(nn.Module):
+    """Eight of each sample, made on the device."""
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x):
+        return self.inner(x.repeat(8, 1)).view(8, len(x), -1).mean(dim=0)  # wrong-dtype
 
 
 def is_on(name):
@@ -78,6 +88,8 @@ if not is_on('wrong-dtype'):
 deep = [nn.LayerNorm(WIDTH) for _ in range(20 if cause == 'unfused-optimizer' else 0)]  # two parameters for each launch
 model = nn.Sequential(*deep, nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(),
                       nn.Linear(WIDTH, 16, bias=False)).cuda()
+if cause == 'wrong-dtype':
+    model = Augmented(model)
 parameters = list(model.parameters())
 forward = model
 if cause == 'straggler':
@@ -85,7 +97,10 @@ if cause == 'straggler':
 if cause == 'recompilation':
     torch._dynamo.config.recompile_limit = steps
     forward = torch.compile(model, dynamic=False)
-optimizer = torch.optim.AdamW(parameters, foreach=not is_on('unfused-optimizer'), capturable=graphed)
+if cause in ('small-kernels', 'small-batch', 'unfused-optimizer'):  # a graph of AdamW wants other kernels than its calls one by one
+    optimizer = torch.optim.SGD(parameters, lr=1e-3, momentum=0.9, foreach=not is_on('unfused-optimizer'))
+else:
+    optimizer = torch.optim.AdamW(parameters)
 loss_of = nn.CrossEntropyLoss()
 large = torch.ones(1 << 20)
 large_pinned = large.pin_memory()

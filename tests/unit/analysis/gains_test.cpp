@@ -214,6 +214,22 @@ const Pair kPairs[] = {
          fetch(p);
        }
      }},
+    {"short kernels, and a buffer that is cleared among them", "launch-bound",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 20; ++k) {
+             if (k % 4 == 3)
+               p.set(5 * kUs, true);
+             else
+               p.run(10 * kUs, 5 * kUs, k % 2);
+           }
+         } else {
+           p.replay(10 * kUs, 20, 5 * kUs);
+         }
+         fetch(p);
+       }
+     }},
     {"short kernels, and batches that the host makes between them", "short-kernels",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 40; ++i) {

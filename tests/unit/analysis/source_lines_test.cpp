@@ -1,10 +1,13 @@
-// Frames under their callers, as a trace tells them.
+// Frames under their callers, as a trace tells them, and which of them stand for a stack.
 #include "analysis/facts/source_lines.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
 #include <vector>
+
+#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {
@@ -56,6 +59,30 @@ TEST(NewFrame, NeverLiesDeeperThanItMay) {
   }
   for (u32 number = 100; number < kFrames; number += 100) new_frame(halves, number, number - 1);
   EXPECT_LE(deepest_of(halves), kDeepestFrame);
+}
+
+// What a compiler wrote calls the kernels; the program's line is the one that called what was compiled.
+TEST(OwnFrame, IsNoCodeThatACompilerWrote) {
+  const std::string inductor = "/tmp/torchinductor_root/3w/c3widxq6lm2ikn4crnhf632d5ydudhqkgceniz62r6hovk24jags.py";
+  std::vector<SourceFrame> frames(6);
+  const char* const files[] = {"/home/u/train.py", "/venv/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py",
+                               inductor.c_str(), "/venv/lib/python3.12/site-packages/torch/_inductor/runtime/x.py",
+                               "<string>"};
+  for (u32 i = 0; i < 5; ++i) frames[i + 1].file = files[i], frames[i + 1].parent = i;
+  EXPECT_EQ(own_frame(frames, 3), 1u);
+  EXPECT_EQ(own_frame(frames, 5), 1u);
+  EXPECT_TRUE(is_library_file(inductor));
+  EXPECT_FALSE(is_library_file("/home/u/checkpoint.py"));
+  EXPECT_FALSE(is_library_file("/home/u/" + std::string(52, 'c') + "_.py"));
+}
+
+// `python -c`, and functions that the program itself makes of text.
+TEST(OwnFrame, MayBeOfText) {
+  std::vector<SourceFrame> frames(3);
+  frames[1].file = frames[2].file = "<string>";
+  frames[2].parent = 1;
+  EXPECT_EQ(own_frame(frames, 2), 2u);
+  EXPECT_EQ(own_frame(frames, 1), 1u);
 }
 
 }  // namespace
