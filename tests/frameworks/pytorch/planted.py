@@ -85,9 +85,11 @@ if cause == 'straggler':
 torch.manual_seed(0)
 if not is_on('wrong-dtype'):
     torch.set_float32_matmul_precision('high')  # else that is the first thing to say of products in fp32
-deep = [nn.LayerNorm(WIDTH) for _ in range(20 if cause == 'unfused-optimizer' else 0)]  # two parameters for each launch
-model = nn.Sequential(*deep, nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(),
+model = nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(),
                       nn.Linear(WIDTH, 16, bias=False)).cuda()
+updated = [nn.Parameter(torch.ones(16, device='cuda')) for _ in range(60 if cause == 'unfused-optimizer' else 0)]  # by gradients that stay the same
+for each in updated:
+    each.grad = torch.ones_like(each)
 if cause == 'wrong-dtype':
     model = Augmented(model)
 parameters = list(model.parameters())
@@ -98,7 +100,7 @@ if cause == 'recompilation':
     torch._dynamo.config.recompile_limit = steps
     forward = torch.compile(model, dynamic=False)
 if cause in ('small-kernels', 'small-batch', 'unfused-optimizer'):  # a graph of AdamW wants other kernels than its calls one by one
-    optimizer = torch.optim.SGD(parameters, lr=1e-3, momentum=0.9, foreach=not is_on('unfused-optimizer'))
+    optimizer = torch.optim.SGD(parameters + updated, lr=1e-3, momentum=0.9, nesterov=True, weight_decay=1e-4, foreach=not is_on('unfused-optimizer'))
 else:
     optimizer = torch.optim.AdamW(parameters)
 loss_of = nn.CrossEntropyLoss()
@@ -201,7 +203,7 @@ def plant(step, loss, logits):
 def graph_of(x, y):
     """What replays a step, captured."""
     def train():
-        optimizer.zero_grad()
+        model.zero_grad()
         loss_of(forward(x), y).backward()
         optimizer.step()
         launch_much()
@@ -232,7 +234,7 @@ for step, (x, y) in enumerate(batches()):
         continue
     if is_on('recompilation'):
         x, y = x[:BATCH - step], y[:BATCH - step]
-    optimizer.zero_grad()
+    (model if updated else optimizer).zero_grad()
     logits = forward(x.cuda(non_blocking=True))  # small-batch wrong-dtype recompilation
     loss = loss_of(logits, y.cuda(non_blocking=True))
     loss.backward()  # small-batch wrong-dtype recompilation
