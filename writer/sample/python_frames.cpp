@@ -195,7 +195,10 @@ PythonFrames::Outcome PythonFrames::look(u64 state, u64 id, std::vector<Frame>& 
     Head head;
     if (!read_head(state, head) || head.id != id) return Outcome::Unreadable;
     if (!head.frame) return Outcome::Nothing;
-    const u32 same = walk(head.frame) ? unchanged(state) : 0;
+    u32 same = walk(head.frame) ? unchanged(state) : 0;
+    // Frames of 3.10 and before lie unchanged after their return: a loop that goes round once while they are read, which takes long
+    // on a slow machine, shows the same ones again. It is not there a second time.
+    if (same == links_.size() && layout_.owner == kNoOwner) same = unchanged(state);
     whole = same && same == links_.size();
     outer = std::min(same, agreed(before));
     before_ = links_;

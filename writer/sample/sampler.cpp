@@ -47,10 +47,10 @@ Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, const P
       next_(monotonic_nanos() + kInterval),
       random_(segment.header().random_id | 1) {}
 
-// A loop of the program's that takes as long as our interval must not be met at the same place each time.
-Nanos Sampler::jitter() {
+// A loop of the program's that takes as long as the pause must not be met at the same place each time: three to five quarters of it.
+Nanos Sampler::spread(Nanos pause) {
   random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
-  return static_cast<Nanos>(random_ % (kInterval / 2)) - kInterval / 4;
+  return pause / 4 * 3 + static_cast<Nanos>(random_ % static_cast<u64>(pause / 2));
 }
 
 void Sampler::look() {
@@ -60,8 +60,7 @@ void Sampler::look() {
   const Nanos took = own_cpu() - begin;
   cpu_ += took;
   const bool is_over = state == SessionState::Ended || !refused_.empty();
-  next_ =
-      is_over ? std::numeric_limits<Nanos>::max() : monotonic_nanos() + std::max(kInterval + jitter(), took * kShare);
+  next_ = is_over ? std::numeric_limits<Nanos>::max() : monotonic_nanos() + spread(std::max(kInterval, took * kShare));
 }
 
 // Threads of the traced process that have shown where their frames are.

@@ -61,7 +61,7 @@ class Sampler {
   bool sample(Process& process, const Thread& thread, i32 pid, Nanos& looked);
   void take_workers(const std::vector<Thread>& threads);
   void refuse(int error);
-  Nanos jitter();
+  Nanos spread(Nanos pause);
 
   SegmentView segment_;
   const PythonLayout& layout_;
