@@ -42,8 +42,8 @@ inline constexpr Part kParts[] = {{kApi, "api"},
                                   {kCounters, "counters"},
                                   {kEnvironment, "environment"}};
 inline constexpr u32 kAll = (kEnvironment << 1) - 1;
-inline constexpr u32 kBuilt =
-    kApi | kMemory | kDevice | kLatency | kNvtx | kStacks | kPython | kOps | kLibraries | kCode | kEnvironment;
+inline constexpr u32 kBuilt = kApi | kMemory | kDevice | kLatency | kNvtx | kStacks | kPython | kOps | kIo | kWaits |
+                              kLibraries | kCode | kEnvironment;
 inline constexpr u32 kDefault = kApi | kDevice | kNvtx | kCode | kPython | kOps;
 // Any of these needs CUPTI, and then brings device times too.
 inline constexpr u32 kFromCupti = kDevice | kLatency | kEnvironment;

@@ -85,6 +85,12 @@ std::string put_first(const std::vector<std::string>& first, const std::string& 
   return all + (all.empty() || rest.empty() ? "" : ":") + rest;
 }
 
+// File calls and waits are counted by a library of their own, which programs do not load for anything else.
+bool wants_host_library(const TraceOptions& options) {
+  const std::string list = options.collect.empty() ? variable("GPUTRACE_COLLECT") : options.collect;
+  return collect::parts_of(list.c_str()) & (collect::kIo | collect::kWaits);
+}
+
 }  // namespace
 
 std::vector<std::string> unknown_variables() {
@@ -152,6 +158,7 @@ Variables trace_variables(const TraceOptions& options, const Places& places, con
   std::string preload = variable("LD_PRELOAD");
   std::replace(preload.begin(), preload.end(), ' ', ':');
   std::vector<std::string> ours = {places.library};
+  if (wants_host_library(options) && !places.host_library.empty()) ours.push_back(places.host_library);
   ours.insert(ours.end(), simulated.begin(), simulated.end());
   variables.emplace_back("LD_PRELOAD", put_first(ours, preload));
   if (!options.simgpu.empty())

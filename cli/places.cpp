@@ -38,6 +38,7 @@ Places find_places() {
     places.program = real_path(started);  // there is no /proc
   const std::string folder = places.program.substr(0, places.program.find_last_of('/'));
   places.library = first_that_exists(folder, {"../lib/libgputrace.so", "../interpose/libgputrace.so"});
+  places.host_library = first_that_exists(folder, {"../lib/libgputrace-host.so", "../interpose/libgputrace-host.so"});
   places.sidecar = first_that_exists(folder, {"../libexec/gputrace/gputrace-sidecar", "../writer/gputrace-sidecar"});
   places.simgpu = first_that_exists(folder, {"../lib/gputrace/simgpu", "../simgpu/lib"});
   return places;

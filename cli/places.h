@@ -9,8 +9,8 @@
 namespace gputrace {
 
 struct Places {
-  std::string program;                   // this program, absolute
-  std::string library, sidecar, simgpu;  // absolute; empty: not found
+  std::string program;                                 // this program, absolute
+  std::string library, host_library, sidecar, simgpu;  // absolute; empty: not found
 };
 
 Places find_places();

@@ -6,6 +6,7 @@
 //   slots_offset         ThreadSlot[slot_count]      one per live thread; slot 0 is the definitions slot (see below)
 //   block_states_offset  atomic u64[block_count]     see BlockState
 //   blocks_offset        Block[block_count]          BlockHeader, then records
+//   host_table_offset    ringbuf/host_table.h, where `io` or `waits` are collected
 //
 //   · A memfd, sealed against shrinking and growing, or a file; reserved and pre-faulted before it is used. Never grown.
 //   · A thread's ring is a chain of blocks. It claims a free block at its first record, commits records into it, and at
@@ -33,7 +34,7 @@
 namespace gputrace {
 
 inline constexpr u64 kSegmentMagic = 0x3167657365636172ull;
-inline constexpr u32 kSegmentVersion = 3;  // the sidecar refuses another one
+inline constexpr u32 kSegmentVersion = 4;  // the sidecar refuses another one
 inline constexpr u32 kNoBlock = 0xffffffffu;
 inline constexpr u32 kReservedBlocks = 4;  // the first blocks go to slot 0 only
 inline constexpr u32 kPatientBlocks = 2;   // the next ones to the thread that waits: one fills, one is drained
@@ -55,6 +56,8 @@ struct SegmentHeader {
   u64 slots_offset;
   u64 block_states_offset;
   u64 blocks_offset;
+  u64 host_table_offset;  // 64-byte aligned
+  u64 host_table_size;    // 0: there is none
   u32 slot_count;
   u32 slot_size;  // sizeof(ThreadSlot) of the writer
   u32 block_count;

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/raw_syscall.h"
+#include "ringbuf/host_table.h"
 
 namespace gputrace {
 namespace {
@@ -88,6 +89,11 @@ int move_descriptor_high(int fd) {
 
 u64 segment_size(Bytes budget) { return budget & ~(kPage - 1); }
 
+Bytes host_table_size(Bytes budget) {
+  const Bytes part = (budget / 8) & ~(kPage - 1);
+  return part < kLeastHostTable ? kLeastHostTable : part > kMostHostTable ? kMostHostTable : part;
+}
+
 int reserve_file(int fd, u64 size) { return file_may_be(size) ? reserve_pages(fd, size) : EFBIG; }
 
 bool plan_segment(const SegmentRequest& request, SegmentHeader& header) {
@@ -105,11 +111,15 @@ bool plan_segment(const SegmentRequest& request, SegmentHeader& header) {
   header.slots_offset = align_up(header.text_offset + request.schema_size + request.info_size, 64);
   header.block_size = choose_block_size(size);
   header.slot_size = sizeof(ThreadSlot);
+  header.host_table_size = request.host_table & ~(kPage - 1);
+  if (header.host_table_size > size / 2) return false;
+  header.host_table_offset = header.host_table_size ? size - header.host_table_size : 0;
   const u64 slots = size / header.block_size;
   header.slot_count = static_cast<u32>(slots < kMinSlots ? kMinSlots : slots > kMaxSlots ? kMaxSlots : slots);
   header.block_states_offset = align_up(header.slots_offset + u64{header.slot_count} * sizeof(ThreadSlot), 64);
   // One state word and one block each, blocks on page borders.
-  const u64 left = size > header.block_states_offset + kPage ? size - header.block_states_offset - kPage : 0;
+  const u64 before = size - header.host_table_size;
+  const u64 left = before > header.block_states_offset + kPage ? before - header.block_states_offset - kPage : 0;
   header.block_count = static_cast<u32>(left / (header.block_size + sizeof(u64)));
   header.blocks_offset = align_up(header.block_states_offset + u64{header.block_count} * sizeof(u64), kPage);
   header.random_id = request.random_id;
@@ -119,7 +129,7 @@ bool plan_segment(const SegmentRequest& request, SegmentHeader& header) {
   header.clock = request.clock;
   header.on_full = request.on_full;
   return header.block_count > kReservedBlocks + kFirstSharedBlock &&
-         header.blocks_offset + u64{header.block_count} * header.block_size <= size;
+         header.blocks_offset + u64{header.block_count} * header.block_size <= before;
 }
 
 void begin_segment(char* base, const SegmentHeader& header, const SegmentRequest& request) {

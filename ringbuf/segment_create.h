@@ -20,6 +20,7 @@ struct SegmentRequest {
   u64 pid_namespace = 0;
   u64 start_time = 0;
   i32 pid = 0;
+  Bytes host_table = 0;  // of the budget: for the table of host calls (host_table_size()); 0: none
   int file =
       -1;  // a file of segment_size(budget) bytes that the segment is to lie in; -1: memory of its own. The caller's
 };
@@ -27,6 +28,8 @@ inline constexpr Bytes kMinSegment = 512u << 10;
 
 // Bytes that a segment of that budget takes.
 u64 segment_size(Bytes budget);
+// What a table of host calls takes of a budget.
+Bytes host_table_size(Bytes budget);
 // Gives an empty file that size, every block of it reserved. Returns 0 or an errno.
 int reserve_file(int fd, u64 size);
 

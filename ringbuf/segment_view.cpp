@@ -7,6 +7,8 @@
 #include <cstring>
 #include <exception>
 
+#include "ringbuf/host_table.h"
+
 namespace gputrace {
 namespace {
 
@@ -37,6 +39,10 @@ const char* what_is_wrong(const SegmentHeader& h, u64 size) {
     return "has blocks of a size that makes no sense";
   if ((h.control_offset | h.slots_offset | h.blocks_offset) % 64 || h.block_states_offset % 8)
     return "has offsets that are not aligned";
+  if (h.host_table_size != 0 &&
+      (h.host_table_size < kLeastHostTable || h.host_table_size > kMostHostTable || h.host_table_offset % 64 ||
+       !within(h.host_table_offset, h.host_table_size, 1, h.segment_size)))
+    return "has a table of host calls that makes no sense";
   if (h.schema_size > kMaxText || h.info_size > kMaxText) return "has too much text";
   if (!within(h.control_offset, 1, sizeof(SegmentControl), h.segment_size) ||
       !within(h.text_offset, h.schema_size + h.info_size, 1, h.segment_size) ||

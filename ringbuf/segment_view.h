@@ -38,6 +38,8 @@ class SegmentView {
     return *reinterpret_cast<BlockHeader*>(base_ + header_.blocks_offset + u64{index} * header_.block_size);
   }
   const u8* records(u32 block_index) const { return reinterpret_cast<const u8*>(&block(block_index) + 1); }
+  // nullptr: there is none.
+  const char* host_table() const { return header_.host_table_size ? base_ + header_.host_table_offset : nullptr; }
   u32 block_capacity() const { return header_.block_size - static_cast<u32>(sizeof(BlockHeader)); }
 
  private:

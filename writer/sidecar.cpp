@@ -98,6 +98,8 @@ void Sidecar::begin(const SegmentView& segment) {
     sampler_ = Sampler::make(segment, info_, *tree_, *sink_);
     thread_watch_ = std::make_unique<ThreadWatch>(segment.header().pid, *tree_, clock_, *sink_);
   }
+  if (sink_->writer() && segment.host_table())
+    host_table_ = std::make_unique<HostTableWatch>(consumer_->segment(), *sink_);
   (void)!::chdir("/");
   confine(ring_directory_.get(), sampler_ != nullptr);
   sink_->add_schema(segment.schema_text());
@@ -233,6 +235,7 @@ Nanos Sidecar::next_look() const {
   if (tree_ && thread_watch_ && thread_watch_->next() != next) next = tree_->next();
   if (sampler_) next = std::min(next, sampler_->next());
   if (thread_watch_) next = std::min(next, thread_watch_->next());
+  if (host_table_) next = std::min(next, host_table_->next());
   return next;
 }
 
@@ -241,6 +244,7 @@ void Sidecar::look() {
   if (tree_ && thread_watch_ && tree_->next() <= now) tree_->look();
   if (sampler_ && sampler_->next() <= now) sampler_->look();
   if (thread_watch_ && thread_watch_->next() <= now) thread_watch_->look();
+  if (host_table_ && host_table_->next() <= now) host_table_->look();
 }
 
 // Until the program is gone, or that long; meanwhile the program is looked at.
@@ -279,6 +283,7 @@ void Sidecar::finish(ProcessWatch::State how) {
   const auto open_calls = consumer_->open_calls();
   consumer_->drain_last();
   if (thread_watch_) thread_watch_->finish();
+  if (host_table_) host_table_->look();
   sink_->add_anchor(take_anchor(clock_));
   sink_->flush();
   sink_->add_in_flight(open_calls);
@@ -301,6 +306,10 @@ void Sidecar::finish(ProcessWatch::State how) {
   if (thread_watch_) {
     const InfoLines threads = thread_watch_->result();
     last.insert(last.end(), threads.begin(), threads.end());
+  }
+  if (host_table_) {
+    const InfoLines counted = host_table_->result();
+    last.insert(last.end(), counted.begin(), counted.end());
   }
   if (consumer_->bad_blocks()) last.emplace_back("end_bad_blocks", std::to_string(consumer_->bad_blocks()));
   sink_->add_info(format_info(last));
@@ -354,6 +363,7 @@ void Sidecar::look_at_user() {
   if (watch_code_) watch_code_->stop();
   scanner_.reset();
   thread_watch_.reset();
+  host_table_.reset();
   sink_->refuse(DropReason::UserGivenUp);
   consumer_->segment().control().consumer_state.store(static_cast<u32>(ConsumerState::NotWriting),
                                                       std::memory_order_relaxed);

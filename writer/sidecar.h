@@ -15,6 +15,7 @@
 #include "writer/process_info.h"
 #include "writer/process_watch.h"
 #include "writer/run_notes.h"
+#include "writer/sample/host_table_watch.h"
 #include "writer/sample/process_tree.h"
 #include "writer/sample/sampler.h"
 #include "writer/sample/thread_watch.h"
@@ -74,9 +75,10 @@ class Sidecar {
   std::unique_ptr<CodeWatch> watch_code_;
   std::unique_ptr<Consumer> consumer_;
   std::unique_ptr<ProcessWatch> watch_;
-  std::unique_ptr<ProcessTree> tree_;          // where Python lines are collected
-  std::unique_ptr<Sampler> sampler_;           // likewise, of an interpreter that is known
-  std::unique_ptr<ThreadWatch> thread_watch_;  // likewise
+  std::unique_ptr<ProcessTree> tree_;           // where Python lines are collected
+  std::unique_ptr<Sampler> sampler_;            // likewise, of an interpreter that is known
+  std::unique_ptr<ThreadWatch> thread_watch_;   // likewise
+  std::unique_ptr<HostTableWatch> host_table_;  // where file calls or waits are
   bool said_stop_ = false;
   bool user_given_up_ = false;
 };

@@ -6,6 +6,7 @@
 
 #include "analysis/facts/source_lines.h"
 #include "base/types.h"
+#include "trace/record.h"
 
 namespace gputrace {
 
@@ -43,6 +44,23 @@ struct HostThread {
   bool over = false;  // it was gone at the next look
 };
 
+// What one process's calls of one kind on one file came to (FileUse).
+struct FileUses {
+  u32 path = 0;     // in SampleFacts::paths
+  i32 process = 0;  // 0: the traced process itself
+  FileCall call = FileCall::Read;
+  u64 count = 0, bytes = 0, total_ns = 0, longest_ns = 0;
+};
+
+// What one thread's waits of one kind came to, from one line (WaitUse).
+struct WaitUses {
+  i32 process = 0;  // 0: the traced process itself
+  i32 tid = 0;
+  u32 frame = 0;  // in SourceLines::frames
+  WaitFor what = WaitFor::Condition;
+  u64 count = 0, total_ns = 0, longest_ns = 0;
+};
+
 struct SampleFacts {
   static constexpr std::size_t kMostPoints = 2u << 20;  // of a process; what comes after them is counted alone
   std::vector<SourceFrame> frames{{}};                  // the first: none
@@ -56,6 +74,11 @@ struct SampleFacts {
 
   static constexpr std::size_t kMostHostThreads = 1u << 16;
   std::vector<HostThread> host_threads;  // of all of the run
+  static constexpr std::size_t kMostUses = 1u << 16;
+  std::vector<std::string> paths;              // empty: not known
+  std::vector<FileUses> files;                 // of all of the run
+  std::vector<WaitUses> waits;                 // likewise
+  u64 files_left_out = 0, waits_left_out = 0;  // calls
 };
 
 }  // namespace gputrace

@@ -28,6 +28,8 @@ HostSamples::HostSamples(const TraceReader& reader, ProcessTrace& facts)
   samples_.outer_part = counter(reader, "samples_outer_part");
   samples_.torn = counter(reader, "samples_torn");
   samples_.cpu_ns = counter(reader, "samples_cpu_ns");
+  samples_.files_left_out = counter(reader, "io_left_out");
+  samples_.waits_left_out = counter(reader, "waits_left_out");
 }
 
 // 0: none that is known.
@@ -95,6 +97,37 @@ void HostSamples::thread_use(const ThreadUse& value, Nanos at, std::string_view 
   if (all.size() == SampleFacts::kMostHostThreads) return;
   uses_[key] = static_cast<u32>(all.size());
   all.push_back(std::move(made));
+}
+
+void HostSamples::file_use(const FileUse& value, std::string_view path) {
+  constexpr std::size_t kLongest = 1024;
+  auto& all = samples_.files;
+  const auto [known, is_new] =
+      files_.try_emplace({value.path, value.process, value.what}, static_cast<u32>(all.size()));
+  if (is_new && all.size() == SampleFacts::kMostUses) {
+    files_.erase(known);
+    return;
+  }
+  if (is_new) {
+    const auto [path_known, path_is_new] = paths_.try_emplace(value.path, static_cast<u32>(samples_.paths.size()));
+    if (path_is_new) samples_.paths.emplace_back(path.substr(0, kLongest));
+    all.push_back({path_known->second, value.process, static_cast<FileCall>(value.what)});
+  }
+  FileUses& uses = all[known->second];
+  uses.count = value.count, uses.bytes = value.bytes, uses.total_ns = value.total, uses.longest_ns = value.longest;
+}
+
+void HostSamples::wait_use(const WaitUse& value) {
+  auto& all = samples_.waits;
+  const auto [known, is_new] =
+      waits_.try_emplace({value.process, value.tid, value.frame, value.what}, static_cast<u32>(all.size()));
+  if (is_new && all.size() == SampleFacts::kMostUses) {
+    waits_.erase(known);
+    return;
+  }
+  if (is_new) all.push_back({value.process, value.tid, value.frame, static_cast<WaitFor>(value.what)});
+  WaitUses& uses = all[known->second];
+  uses.count = value.count, uses.total_ns = value.total, uses.longest_ns = value.longest;
 }
 
 void HostSamples::mark(u32 thread, Nanos begin, Nanos end) {

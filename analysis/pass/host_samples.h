@@ -2,7 +2,9 @@
 // the devices before its launches belongs to.
 #pragma once
 
+#include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "analysis/facts/facts.h"
@@ -18,6 +20,8 @@ class HostSamples {
   void frame(const StackFrame& value, std::string_view function, std::string_view file);
   void sample(const Sample& value, Nanos at, bool counted);
   void thread_use(const ThreadUse& value, Nanos at, std::string_view name);
+  void file_use(const FileUse& value, std::string_view path);
+  void wait_use(const WaitUse& value);
   // The thread was in a call: what was found then is no line between two. Calls of a thread come in the order of their ends.
   void called(u32 thread, Nanos begin, Nanos end) {
     if (thread < newest_.size() && newest_[thread] >= begin) mark(thread, begin, end);
@@ -38,6 +42,9 @@ class HostSamples {
   std::unordered_map<u64, u32> series_;                         // by thread and process
   std::vector<Nanos> newest_;                                   // by thread: when it was looked at last
   std::unordered_map<u64, std::unordered_map<u32, u64>> idle_;  // by origin and kind: samples by frame
+  std::unordered_map<u64, u32> paths_;                          // by text
+  std::map<std::tuple<u64, i32, u32>, u32> files_;              // by path, process and call
+  std::map<std::tuple<i32, i32, u32, u32>, u32> waits_;         // by process, thread, frame and kind
   std::unordered_map<u64, u32> uses_;                           // by process and thread: the newest of that number
   std::size_t points_ = 0;
 };

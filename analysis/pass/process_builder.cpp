@@ -247,6 +247,11 @@ void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStr
     const auto value = decode<ThreadUse>(record);
     return samples_.thread_use(value, clock_.nanos(record.begin), reader_.texts().find(value.name));
   }
+  if (type == RecordType::FileUse) {
+    const auto value = decode<FileUse>(record);
+    return samples_.file_use(value, reader_.texts().find(value.path));
+  }
+  if (type == RecordType::WaitUse) return samples_.wait_use(decode<WaitUse>(record));
   if (type == RecordType::OwnWork) return on_own_work(record, thread);
   if (type == RecordType::Gap) return on_loss(decode<Gap>(record), thread);
   threads_[thread].newest = record.end;

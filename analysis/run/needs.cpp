@@ -71,6 +71,19 @@ std::string why_no_ranges(const LoadedRun& run) {
   return why_absent(run, "nvtx", collect::kNvtx, "");
 }
 
+// Where it was collected in any process nothing is missing, though nothing may have been called.
+std::string why_not_counted(const LoadedRun& run, const char* name, u32 part) {
+  for (const ProcessTrace& process : run.processes) {
+    const bool refused = std::any_of(process.not_collected.begin(), process.not_collected.end(),
+                                     [&](const auto& entry) { return entry.first == name; });
+    if (!refused && asked_for(process, part).value_or(false)) return "";
+  }
+  return why_absent(run, name, part, "");
+}
+
+std::string why_no_files(const LoadedRun& run) { return why_not_counted(run, "io", collect::kIo); }
+std::string why_no_waits(const LoadedRun& run) { return why_not_counted(run, "waits", collect::kWaits); }
+
 struct NeedEntry {
   const char* part;
   std::string (*why_not_met)(const LoadedRun& run);  // empty: it is met
@@ -84,7 +97,9 @@ const NeedEntry& entry_of(Need need) {
                                            {"environment", why_no_environment},
                                            {"python", why_no_lines},
                                            {"ops", why_no_operations},
-                                           {"nvtx", why_no_ranges}};
+                                           {"nvtx", why_no_ranges},
+                                           {"io", why_no_files},
+                                           {"waits", why_no_waits}};
   return kEntries[static_cast<unsigned>(need)];
 }
 

@@ -11,7 +11,7 @@
 namespace gputrace {
 
 // A need is met where any process of the run has it.
-enum class Need { Calls, Device, Code, Libraries, Environment, Lines, Operations, Ranges };
+enum class Need { Calls, Device, Code, Libraries, Environment, Lines, Operations, Ranges, Files, Waits };
 using Needs = std::initializer_list<Need>;  // the order in which they are looked at: the first that is not met is named
 
 // The part of GPUTRACE_COLLECT that a need stands for: "api", "device".

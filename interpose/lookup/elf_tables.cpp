@@ -15,7 +15,16 @@ const T* pointer_of(const ElfW(Dyn) & entry, u64 base) {
   return reinterpret_cast<const T*>(value < base ? value + base : value);
 }
 
-void* symbol_at(const Tables& tables, const ElfW(Sym) & symbol, const char* name, u32 type) {
+// Beside STT_FUNC and STT_OBJECT: functions of their default version.
+constexpr u32 kDefaultFunction = 0x100;
+constexpr u16 kHiddenVersion = 0x8000;
+
+void* symbol_at(const Tables& tables, u32 index, const char* name, u32 type) {
+  const ElfW(Sym)& symbol = tables.symbols[index];
+  if (type == kDefaultFunction) {
+    if (tables.versions && (tables.versions[index] & kHiddenVersion)) return nullptr;
+    type = STT_FUNC;
+  }
   if (symbol.st_shndx == SHN_UNDEF || (symbol.st_info & 0xf) != type) return nullptr;
   if (!equal(tables.strings + symbol.st_name, name)) return nullptr;
   return reinterpret_cast<void*>(tables.base + symbol.st_value);
@@ -42,7 +51,7 @@ void* find_by_gnu_hash(const Tables& tables, const char* name, u32 type) {
   for (;; ++index) {
     const u32 entry = chain[index - first];
     if ((entry | 1) == (hash | 1)) {
-      if (void* found = symbol_at(tables, tables.symbols[index], name, type)) return found;
+      if (void* found = symbol_at(tables, index, name, type)) return found;
     }
     if (entry & 1) return nullptr;
   }
@@ -59,7 +68,7 @@ void* find_by_sysv_hash(const Tables& tables, const char* name, u32 type) {
   const u32* bucket = tables.sysv_hash + 2;
   const u32* chain = bucket + buckets;
   for (u32 index = bucket[hash % buckets], steps = 0; index && steps < count; index = chain[index], ++steps) {
-    if (void* found = symbol_at(tables, tables.symbols[index], name, type)) return found;
+    if (void* found = symbol_at(tables, index, name, type)) return found;
   }
   return nullptr;
 }
@@ -173,6 +182,10 @@ bool read_dynamic(const ElfW(Dyn) * dynamic, u64 base, Tables& tables) {
 void* find_symbol(const Tables& tables, const char* name, u32 type) {
   if (tables.gnu_hash) return find_by_gnu_hash(tables, name, type);
   return tables.sysv_hash ? find_by_sysv_hash(tables, name, type) : nullptr;
+}
+
+void* find_default_function(const Tables& tables, const char* name) {
+  return find_symbol(tables, name, kDefaultFunction);
 }
 
 bool visit_objects(bool (*visit)(const dl_phdr_info& info, const Tables& tables, void* data), void* data) {

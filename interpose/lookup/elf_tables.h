@@ -35,6 +35,8 @@ bool read_dynamic(const ElfW(Dyn) * dynamic, u64 base, Tables& tables);
 
 // What the object defines under this name as a function (STT_FUNC) or a variable (STT_OBJECT), whatever its version.
 void* find_symbol(const Tables& tables, const char* name, u32 type);
+// The function that programs which are linked today would get: its default version.
+void* find_default_function(const Tables& tables, const char* name);
 
 // Calls visit(info, tables, data) for every loaded object in load order until it returns true; whether it did. Holds the
 // loader's lock meanwhile.

@@ -15,6 +15,7 @@
 #include "interpose/code/code_capture.h"
 #include "interpose/definition/facts.h"
 #include "interpose/device/device_collection.h"
+#include "interpose/host/host_connection.h"
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/lookup/named_variables.h"
 #include "interpose/nvtx/nvtx.h"
@@ -194,6 +195,7 @@ int start_with(Texts& texts) {
   request.on_full = options.on_full;
   request.schema = texts.memory;
   request.schema_size = texts.schema_size;
+  request.host_table = wanted_host_table(options, request.budget, info);
   const Identity identity = own_identity();
   RingFile file;
   make_ring_file(options, identity, segment_size(request.budget), file, info);
@@ -272,6 +274,7 @@ void start_once() {
   begin_operations(generation);
   if (!begin_stacks(generation) && producer.clock == ClockKind::Tsc)
     gate.launch.store(generation, std::memory_order_release);
+  connect_host(options);
 }
 
 }  // namespace

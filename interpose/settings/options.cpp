@@ -288,6 +288,8 @@ Options read_options(InfoText& info) {
   options.collect_python = parts & collect::kPython;
   options.collect_stacks = parts & collect::kStacks;
   options.collect_operations = parts & collect::kOps;
+  options.collect_files = parts & collect::kIo;
+  options.collect_waits = parts & collect::kWaits;
   if (!options.collect_operations) info.add("not_collected", "ops: not asked for (GPUTRACE_COLLECT)");
   if (!options.collect_python) info.add("not_collected", "python: not asked for (GPUTRACE_COLLECT)");
   if (!options.collect_stacks) info.add("not_collected", "stacks: not asked for (GPUTRACE_COLLECT)");

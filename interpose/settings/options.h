@@ -28,6 +28,8 @@ struct Options {
   bool collect_python = true;
   bool collect_stacks = false;  // native ones
   bool collect_operations = true;
+  bool collect_files = false;  // `io`
+  bool collect_waits = false;
   bool collect_device = true;
   bool latency = false;         // queued and submitted stamps
   bool environment = false;     // clocks, power, temperature

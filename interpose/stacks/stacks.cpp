@@ -150,6 +150,32 @@ GT_COLD bool try_to_prove(const FinishedCall& call, u64 thread) {
   return answer == Proven::Yes;
 }
 
+// What is known of the calling thread's stack, which has a slot; nullptr: it may not be read now.
+ThreadStack* take_stack() {
+  const ThreadState& thread = thread_state;
+  if (thread.busy) return nullptr;
+  const u64 index = static_cast<u64>(thread.slot - producer.slots);
+  if (index >= thread_count || gate.stacks.load(std::memory_order_acquire) != thread.generation) return nullptr;
+  ThreadStack& last = reinterpret_cast<ThreadStack*>(memory + 1)[index];
+  if (last.busy) return nullptr;
+  last.busy = 1;
+  compiler_barrier();
+  return &last;
+}
+
+void give_back(ThreadStack& last) {
+  compiler_barrier();
+  last.busy = 0;
+}
+
+// What a record made now would say of its call.
+FinishedCall call_now() {
+  FinishedCall call{};
+  call.generation = thread_state.generation;
+  call.begin = call.end = record_ticks();
+  return call;
+}
+
 // So that the sidecar can look at this thread between two calls.
 void show_thread(u64 python_thread, u64 id) {
   ThreadSlot& slot = *thread_state.slot;
@@ -237,18 +263,26 @@ bool begin_stacks(u64 generation) {
   return true;
 }
 
+AddressRange interpreter_object() { return {interpreter_begin, interpreter_end}; }
+
+u32 innermost_frame() {
+  if (gate_generation() < kFirstGeneration || thread_state.generation != gate_generation()) return 0;
+  ThreadStack* const last = take_stack();
+  if (!last) return 0;
+  const FinishedCall call = call_now();
+  const u32 python = read_python(call, *last, 0);
+  last->native_count = 0;
+  const u32 frame = identify(call, *last, python);
+  give_back(*last);
+  return frame;
+}
+
 void read_stack() {
-  ThreadState& thread = thread_state;
-  if (thread.busy) return;
-  const u64 index = static_cast<u64>(thread.slot - producer.slots);
-  if (index >= thread_count || gate.stacks.load(std::memory_order_acquire) != thread.generation) return;
-  ThreadStack& last = reinterpret_cast<ThreadStack*>(memory + 1)[index];
-  if (last.busy) return;
-  last.busy = 1;
-  compiler_barrier();
-  FinishedCall call{};
-  call.generation = thread.generation;
-  call.begin = call.end = record_ticks();
+  ThreadStack* const taken = take_stack();
+  if (!taken) return;
+  ThreadStack& last = *taken;
+  const u64 index = static_cast<u64>(thread_state.slot - producer.slots);
+  const FinishedCall call = call_now();
   const OperationsUnderWay operations = operations_under_way();
   Found found;
   found.operation = operations.frame;
@@ -265,8 +299,7 @@ void read_stack() {
     }
   }
   write_stack(call, last, found);
-  compiler_barrier();
-  last.busy = 0;
+  give_back(last);
 }
 
 }  // namespace gputrace

@@ -41,6 +41,7 @@ def _artefact(variable, *defaults):
 def _tree():
     """The build's artefacts in the layout of an installed tree (hard links: programs that look beside themselves find the rest)."""
     parts = {'lib/libgputrace.so': _artefact('GT_LIBRARY', 'interpose/libgputrace.so'),
+             'lib/libgputrace-host.so': _artefact('GT_HOST_LIBRARY', 'interpose/libgputrace-host.so'),
              'bin/gputrace': _artefact('GT_CLI', 'cli/gputrace'),
              'libexec/gputrace/gputrace-sidecar': _artefact('GT_SIDECAR', 'writer/gputrace-sidecar')}
     absent = [name for name, path in parts.items() if not path or not os.path.exists(path)]
@@ -75,6 +76,7 @@ class _Places:
         return self._found
 
     library = property(lambda self: os.path.join(self.tree, 'lib/libgputrace.so'))
+    host_library = property(lambda self: os.path.join(self.tree, 'lib/libgputrace-host.so'))
     gputrace = property(lambda self: os.path.join(self.tree, 'bin/gputrace'))
     sidecar = property(lambda self: os.path.join(self.tree, 'libexec/gputrace/gputrace-sidecar'))
 

@@ -46,7 +46,8 @@ ROOMS = {
         'record': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device'},
         'entry': {'', 'hot', 'lookup', 'record'},
         'route': {'', 'hot', 'lookup', 'settings', 'device', 'library'},
-        'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'library', 'nvtx', 'ops', 'stacks', 'record'},
+        'host': {'', 'hot', 'lookup', 'settings', 'stacks'},
+        'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'host', 'library', 'nvtx', 'ops', 'stacks', 'record'},
     },
     'cli': {'': set(), 'read': {''}, 'view': {'', 'read'}, 'run': {''}, 'documents': {''}},
     'analysis': {

@@ -8,9 +8,9 @@
 #include <cstring>
 #include <limits>
 
-#include "trace/string_id.h"
 #include "writer/host.h"
 #include "writer/sample/numbers_in.h"
+#include "writer/sample/own_text.h"
 
 namespace gputrace {
 namespace {
@@ -21,6 +21,7 @@ constexpr Nanos kThreadShare = 400;  // one part of it is ours
 constexpr std::size_t kThreadsAtOnce = 16;
 constexpr u64 kNameEvery = 4;                 // rounds: of a thread that is known, name and start are read again
 constexpr std::size_t kThreadNameBytes = 64;  // the kernel's own limit is 15
+constexpr u64 kTexts = 0x7468726561640000ull;
 
 struct ThreadStat {
   std::string name;
@@ -136,33 +137,11 @@ void ThreadWatch::drop_ended() {
   }
 }
 
-u64 ThreadWatch::name_of(const std::string& name, Ticks now) {
-  if (name.empty()) return 0;
-  // Ids are not those that the process gives the same texts, nor the sampler's: each is written once in a file.
-  u64 id = ~text_id(name.data(), name.size()) ^ 0x7468726561640000u;
-  if (id == 0) id = 1;
-  if (!names_.insert(id).second) return id;
-  alignas(8) u8 bytes[sizeof(Text) + kThreadNameBytes + 8] = {};
-  Text record{};
-  record.header = {static_cast<u16>(RecordType::Text),
-                   static_cast<u16>((sizeof(Text) + name.size() + 7) & ~std::size_t{7}),
-                   0,
-                   0,
-                   now,
-                   now};
-  record.id = id;
-  record.total = static_cast<u32>(name.size());
-  std::memcpy(bytes, &record, sizeof record);
-  std::memcpy(bytes + sizeof record, name.data(), name.size());
-  sink_.add_record(*reinterpret_cast<const RecordHeader*>(bytes));
-  return id;
-}
-
 void ThreadWatch::write(Use& use) {
   const Ticks now = ticks_of(clock_);
   use.record.header = {static_cast<u16>(RecordType::ThreadUse), sizeof use.record, 0, 0, now, now};
   use.record.since = static_cast<u64>(monotonic_nanos() - use.looked);
-  use.record.name = name_of(use.name, now);
+  use.record.name = own_text(use.name, kTexts, names_, sink_, now);
   sink_.add_record(use.record.header);
   use.written = true;
 }

@@ -55,7 +55,6 @@ class ThreadWatch {
   void drop_ended();
   void write(Use& use);
   void write_changed();
-  u64 name_of(const std::string& name, Ticks now);
 
   const i32 process_;
   const ProcessTree& tree_;

@@ -1,13 +1,44 @@
 // Input: what the loop waits for before each step, by the stages of TensorFlow's input-pipeline analyzer as far as they are known.
 #include "analysis/reports/section_report.h"
 #include "analysis/run/input_wait.h"
+#include "analysis/run/needs.h"
 #include "analysis/steps/find_steps.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
 
-constexpr const char* kNotTold = "not collected: what reads and prepares batches makes no CUDA call";
+constexpr const char* kNotTold = "not collected: what prepares batches makes no CUDA call";
+constexpr const char* kNotRead = "not collected: file calls (GPUTRACE_COLLECT=+io tells)";
+
+bool reads(FileCall call) {
+  switch (call) {
+    case FileCall::Read:
+    case FileCall::Pread:
+    case FileCall::Readv:
+    case FileCall::Preadv:
+    case FileCall::Fread:
+    case FileCall::Open:
+    case FileCall::Fopen:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Time in calls that read files, in the traced processes or in those forked from them.
+u64 reading(const LoadedRun& run, bool in_workers) {
+  u64 sum = 0;
+  for (const ProcessTrace& process : run.processes) {
+    const SampleFacts& samples = process.samples;
+    for (const FileUses& uses : samples.files) {
+      const std::string& path = samples.paths[uses.path];
+      const bool is_file = !path.empty() && path[0] == '/';
+      if (is_file && reads(uses.call) && (uses.process != 0) == in_workers) sum += uses.total_ns;
+    }
+  }
+  return sum;
+}
 
 // Host time in copies to the device.
 u64 copies_to_device(const LoadedRun& run) {
@@ -28,8 +59,18 @@ void fill_input(const LoadedRun& run, Table& table) {
   const auto share = [all](u64 part) {
     return all ? Value(static_cast<double>(part) / static_cast<double>(all)) : Value();
   };
-  for (const char* stage : {"read_on_demand", "read_ahead", "preprocess"})
-    table.rows.push_back({std::string(stage), {}, {}, std::string(kNotTold)});
+  const bool files_are_known = !why_not_met({Need::Files}, run);
+  const auto add_reading = [&](const char* stage, bool in_workers, const char* note) {
+    table.rows.push_back({std::string(stage),
+                          files_are_known ? number(reading(run, in_workers)) : Value(),
+                          {},
+                          std::string(files_are_known ? note : kNotRead)});
+  };
+  add_reading("read_on_demand", false,
+              "in calls of the traced processes that open and read files, whole run; where the loop reads by itself: "
+              "part of other");
+  add_reading("read_ahead", true, "the same in processes forked from them, beside the loop");
+  table.rows.push_back({std::string("preprocess"), {}, {}, std::string(kNotTold)});
   table.rows.push_back({std::string("enqueue"), number(enqueued), share(enqueued),
                         std::string("host time in calls that copy to the device, whole run")});
   if (batches) {

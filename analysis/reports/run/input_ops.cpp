@@ -64,7 +64,7 @@ extern constexpr SectionReport input_ops_report = {
               "in a process beside it",
               "count = null: samples see no calls; category = null: samples do not tell reading from preparing; bytes "
               "= null: file "
-              "calls are not collected"},
+              "calls are told by file (io), not by function"},
     .fill = fill_input_ops,
     .of_all_devices = true,
 };

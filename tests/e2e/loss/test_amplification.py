@@ -8,7 +8,8 @@ SECONDS, MEGABYTES = 2, 256            # for a file of at most 1 MiB
 CUT = ['shapes', 'streams', 'handles', 'library_rows', 'schema_calls', 'calls_in_flight', 'large_chunks', 'Collective_distinct', 'graph_changes',
        'deep_samples', 'process_chain']
 WHOLE = ['growing_names', 'threads', 'notes', 'info_argv', 'broken_chunks', 'nvtx_messages']  # each record is read, and costs little
-FILLED = ['graph_changes', 'DeviceFacts_distinct', 'TensorMemory_distinct', 'operations', 'stacks', 'library_stacks']
+FILLED = ['graph_changes', 'DeviceFacts_distinct', 'TensorMemory_distinct', 'operations', 'stacks', 'library_stacks',
+          'file_uses', 'deep_waits']
 FULL = bool(os.environ.get('GT_FULL'))
 
 

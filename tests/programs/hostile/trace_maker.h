@@ -83,9 +83,10 @@ class Trace {
  public:
   Trace(const std::string& schema = own_schema(), const std::string& info = "") {
     file_.append(ChunkKind::Schema, schema);
-    file_.append(
-        ChunkKind::Info,
-        "executable\t/bin/hostile\nhost\th\nboot_id\tb\noption.collect\tapi,device,libs,nvtx,code,python,ops\n" + info);
+    file_.append(ChunkKind::Info,
+                 "executable\t/bin/"
+                 "hostile\nhost\th\nboot_id\tb\noption.collect\tapi,device,libs,nvtx,code,python,ops,io,waits\n" +
+                     info);
     const ThreadEntry threads[] = {{0, 1, 0, 0, 1, 0, ""}, {1, 1, 101, 0, 1, 0, "one"}, {2, 1, 102, 0, 1, 0, "two"}};
     file_.append(ChunkKind::Thread, threads, sizeof threads);
     const Anchor anchors[] = {{1, 1, 1'700'000'000'000'000'001, 2},

@@ -157,6 +157,41 @@ Trace deep_samples() {
   return trace;
 }
 
+// Files of a process each, all with one long path.
+Trace file_uses() {
+  Trace trace = with_long_text();
+  trace.fill_up(0, [](std::string& b, u64 i) {
+    Trace::put<FileUse>(b, 0, time_of(i), time_of(i), [&](auto& r) {
+      r.path = 1, r.process = static_cast<i32>(i), r.what = static_cast<u32>(i % 14 + 1);
+      r.count = r.bytes = r.total = r.longest = i;
+    });
+  });
+  return trace;
+}
+
+// Waits of a thread each, at lines as deep as they may be.
+Trace deep_waits() {
+  constexpr u32 kFrames = 100'000;
+  Trace trace = with_long_text();
+  trace.fill_up(
+      0,
+      [](std::string& b, u64 i) {
+        Trace::put<StackFrame>(b, 0, time_of(i), time_of(i), [&](auto& r) {
+          r.id = static_cast<u32>(i) + 1, r.parent = r.id % 250 == 0 ? 0 : r.id - 1;
+          r.file = r.function = 1, r.line = r.id;
+        });
+      },
+      kFrames);
+  trace.fill_up(0, [](std::string& b, u64 i) {
+    Trace::put<WaitUse>(b, 0, time_of(i), time_of(i), [&](auto& r) {
+      r.tid = static_cast<i32>(i), r.frame = static_cast<u32>(i * 7919 % kFrames),
+      r.what = static_cast<u32>(i % 10 + 1);
+      r.count = r.total = r.longest = i;
+    });
+  });
+  return trace;
+}
+
 Trace schema_of(const std::function<void(std::string&, u64)>& line) {
   std::string text;
   for (u64 i = 0; text.size() + 100 < kMaxChunkRaw; ++i) line(text, i);
@@ -236,7 +271,7 @@ std::vector<Way> ways_of_texts() {
           WAY(long_texts),         WAY(notes),         WAY(nvtx_messages), WAY(long_frames),  WAY(long_sampled_frames),
           WAY(long_native_frames), WAY(schema_values), WAY(schema_fields), WAY(schema_calls), WAY(schema_bad_lines),
           WAY(info_not_collected), WAY(info_options),  WAY(info_warnings), WAY(info_argv),    WAY(process_chain),
-          WAY(deep_samples)};
+          WAY(deep_samples),       WAY(file_uses),     WAY(deep_waits)};
 }
 #undef WAY
 

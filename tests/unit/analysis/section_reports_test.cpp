@@ -21,6 +21,8 @@ const std::map<std::string, std::set<std::string>> kInterface = {
       "collective_ns", "input_ns", "launch_ns", "host_ns", "output_ns", "other_ns", "compilation_ns",
       "device_to_device_ns", "straggler_score"}},
     {"input", {"stage", "total_ns", "share"}},
+    {"io", {"path", "call", "count", "bytes", "total_ns", "max_ns"}},
+    {"waits", {"thread", "for", "site", "count", "total_ns"}},
     {"input-ops", {"op", "count", "total_ns", "self_ns", "share", "category", "bytes"}},
     {"threads", {"pid", "tid", "name", "role", "parent", "cpu_ns", "wait_ns", "calls"}},
     {"nvtx", {"range", "domain", "count", "total_ns", "mean_ns", "device_total_ns", "kernels"}},

@@ -1,0 +1,144 @@
+#include "interpose/host/host_sums.h"
+
+#include <atomic>
+#include <cstring>
+
+#include "base/raw_syscall.h"
+#include "ringbuf/host_table.h"
+
+namespace gputrace::host {
+namespace {
+
+constexpr u32 kMostSteps =
+    64;  // of a look-up; three quarters full a table has room within them but once in a hundred million times
+
+constinit std::atomic<char*> memory{nullptr};
+constinit HostTableLayout layout{};
+
+u64 mixed(u64 value) {
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93ull;
+  value ^= value >> 32;
+  value *= 0xd6e8feb86659fd93ull;
+  return value ^ value >> 32;
+}
+
+u64 hash_of(const char* text, u64 length) {
+  u64 hash = 0xcbf29ce484222325ull;  // FNV-1a
+  for (u64 i = 0; i < length; ++i) hash = (hash ^ static_cast<u8>(text[i])) * 0x100000001b3ull;
+  return mixed(hash) | 1;
+}
+
+// The entry of `key` among `count`; where there is none it is taken if `may_take`. nullptr: there is none. `key_of` is its first word.
+template <typename Entry>
+struct Found {
+  Entry* entry = nullptr;
+  bool is_new = false;
+};
+template <typename Entry>
+Found<Entry> entry_of(Entry* entries, u32 count, u64 key, std::atomic<u64> Entry::*key_of, bool may_take = true) {
+  const u64 hash = mixed(key);
+  const u32 stride = 1 + static_cast<u32>((hash >> 32) % (count - 1));  // each key's own: no clusters
+  u32 at = static_cast<u32>(hash % count);
+  for (u32 step = 0; step < kMostSteps; ++step, at = (at + stride) % count) {
+    u64 held = (entries[at].*key_of).load(std::memory_order_acquire);
+    if (held == key) return {&entries[at]};
+    if (held != 0) continue;
+    if (!may_take) return {};
+    if ((entries[at].*key_of).compare_exchange_strong(held, key, std::memory_order_acq_rel))
+      return {&entries[at], true};
+    if (held == key) return {&entries[at]};
+  }
+  return {};
+}
+
+template <typename Sum>
+void add_to(Sum& sum, u64 length) {
+  sum.total.fetch_add(length, std::memory_order_relaxed);
+  u64 longest = sum.longest.load(std::memory_order_relaxed);
+  while (length > longest && !sum.longest.compare_exchange_weak(longest, length, std::memory_order_relaxed)) {
+  }
+  sum.count.fetch_add(1, std::memory_order_release);  // last: whoever sees it sees the rest
+}
+
+HostTableHead& head(char* table) { return *reinterpret_cast<HostTableHead*>(table); }
+
+// 0: it has none and `may_take` does not allow one, or there is no room.
+u32 number_of(char* table, const char* path, u64 length, bool may_take) {
+  auto* paths = reinterpret_cast<HostPath*>(table + layout.paths_at);
+  const auto [entry, is_new] = entry_of(paths, layout.paths, hash_of(path, length), &HostPath::hash, may_take);
+  if (!entry) return 0;
+  if (is_new) {
+    head(table).paths_used.fetch_add(1, std::memory_order_relaxed);
+    const u64 at = head(table).text_used.fetch_add(length, std::memory_order_relaxed);
+    if (at + length <= layout.text_size) {
+      std::memcpy(table + layout.text_at + at, path, length);
+      entry->offset.store(static_cast<u32>(at), std::memory_order_relaxed);
+      entry->length.store(static_cast<u32>(length), std::memory_order_release);
+    }
+  }
+  return static_cast<u32>(entry - paths) + 1;
+}
+
+bool is_nearly_full(char* table) {
+  const HostTableHead& state = head(table);
+  const auto nearly_all = [](const std::atomic<u64>& used, u64 of) {
+    return used.load(std::memory_order_relaxed) > of - of / 4;  // beyond it look-ups take long
+  };
+  return nearly_all(state.paths_used, layout.paths) || nearly_all(state.files_used, layout.files) ||
+         nearly_all(state.text_used, layout.text_size);
+}
+
+}  // namespace
+
+void set_table(char* table, u64 size) {
+  layout = host_table_layout(size);
+  memory.store(table, std::memory_order_release);
+}
+
+void add_file(u32 path, FileCall call, u64 bytes, Nanos length) {
+  char* const table = memory.load(std::memory_order_acquire);
+  if (!table) return;
+  auto* sums = reinterpret_cast<FileSum*>(table + layout.files_at);
+  const u32 process = static_cast<u32>(raw_syscall(SYS_getpid));
+  const auto [sum, is_new] =
+      entry_of(sums, layout.files, file_key(process, path, static_cast<u32>(call)), &FileSum::key);
+  if (!sum) {
+    head(table).lost_files.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (is_new) head(table).files_used.fetch_add(1, std::memory_order_relaxed);
+  sum->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  add_to(*sum, static_cast<u64>(length));
+}
+
+void add_wait(u32 frame, WaitFor what, Nanos length) {
+  char* const table = memory.load(std::memory_order_acquire);
+  if (!table) return;
+  auto* sums = reinterpret_cast<WaitSum*>(table + layout.waits_at);
+  const u32 thread = static_cast<u32>(raw_syscall(SYS_gettid));
+  const auto [sum, is_new] =
+      entry_of(sums, layout.waits, wait_key(thread, frame, static_cast<u32>(what)), &WaitSum::key);
+  if (!sum) {
+    head(table).lost_waits.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  if (is_new) sum->process.store(static_cast<u32>(raw_syscall(SYS_getpid)), std::memory_order_relaxed);
+  add_to(*sum, static_cast<u64>(length));
+}
+
+u32 path_number(const char* path, u64 length) {
+  char* const table = memory.load(std::memory_order_acquire);
+  if (!table || length == 0) return 0;
+  const bool is_file = path[0] == '/';  // "(pipe)" and the like are few
+  if (const u32 number = number_of(table, path, length, !is_file || !is_nearly_full(table))) return number;
+  char folder[512];
+  while (length > 0 && path[length - 1] != '/') --length;
+  if (length == 0 || length >= sizeof folder) return number_of(table, "(elsewhere)", 11, true);
+  std::memcpy(folder, path, length);
+  folder[length] = '*';
+  const u32 number = number_of(table, folder, length + 1, true);
+  return number ? number : number_of(table, "(elsewhere)", 11, true);
+}
+
+}  // namespace gputrace::host
