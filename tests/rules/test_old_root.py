@@ -103,6 +103,19 @@ def in_root(root, *command, **environment):
                           env={'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C', 'HOME': '/root'}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
 
+COUNTED = '''
+import ctypes, threading, time
+ctypes.CDLL('libcuda.so.1').cuInit(0)
+with open('/dev/zero', 'rb', buffering=0) as zero:
+    zero.read(1 << 20)
+lock = threading.Lock()
+lock.acquire()
+threading.Timer(0.05, lock.release).start()
+lock.acquire()
+time.sleep(0.01)
+print('done')
+'''
+
 
 def launches(report):
     for row in report['sections']['overview']['rows']:
@@ -113,6 +126,7 @@ def launches(report):
 
 def main():
     files = {'lib/libgputrace.so': artefact('GT_LIBRARY', 'interpose/libgputrace.so'),
+             'lib/libgputrace-host.so': artefact('GT_HOST_LIBRARY', 'interpose/libgputrace-host.so'),
              'libexec/gputrace/gputrace-sidecar': artefact('GT_SIDECAR', 'writer/gputrace-sidecar'),
              'bin/gputrace': artefact('GT_CLI', 'cli/gputrace')}
     absent = [name for name, path in files.items() if not path]
@@ -159,6 +173,19 @@ def main():
                           LD_LIBRARY_PATH=inside)
         check('gputrace run passes output and exit code through', (wrapped.returncode, wrapped.stdout) == (0, b'done\n'),
               (wrapped.returncode, wrapped.stdout, wrapped.stderr))
+        # Here libc has not all of these functions: some are libpthread's, which not every program has.
+        both = f'{preload["LD_PRELOAD"]} {inside}/lib/libgputrace-host.so'
+        true = in_root(root, '/bin/true', LD_PRELOAD=both)
+        check('the library of file calls and waits loads', (true.returncode, true.stdout, true.stderr) == (0, b'', b''), (true.returncode, true.stderr))
+        counted = in_root(root, f'{inside}/bin/gputrace', 'run', '-o', f'{inside}/counted', '--collect', '+io,+waits', '--', 'python3', '-c', COUNTED,
+                          LD_LIBRARY_PATH=inside)
+        check('a program with threads runs under it', (counted.returncode, counted.stdout) == (0, b'done\n'), (counted.returncode, counted.stdout, counted.stderr))
+        report = in_root(root, f'{inside}/bin/gputrace', 'report', f'{inside}/counted', '--json')
+        sections = json.loads(report.stdout)['sections'] if report.returncode == 0 else {}
+        read = [row['bytes'] for row in sections.get('io', {}).get('rows', []) if row['path'] == '/dev/zero' and row['call'] == 'read']
+        check('its file calls are told', read == [1 << 20], sections.get('io'))
+        waits = {row['for'] for row in sections.get('waits', {}).get('rows', [])}
+        check('and its waits', {'sleep', 'semaphore'} <= waits, waits)
     finally:
         shutil.rmtree(home, ignore_errors=True)
     finish()
