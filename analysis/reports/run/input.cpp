@@ -26,15 +26,19 @@ bool reads(FileCall call) {
   }
 }
 
-// Time in calls that read files, in the traced processes or in those forked from them.
+// A file, and none of those that a program is made of: what it imports meanwhile is no input.
+bool is_data(const std::string& path) {
+  return path.starts_with('/') && !path.ends_with(".py") && !path.ends_with(".pyc") && !path.ends_with(".so");
+}
+
+// Time in calls that read data, in the traced processes or in those forked from them.
 u64 reading(const LoadedRun& run, bool in_workers) {
   u64 sum = 0;
   for (const ProcessTrace& process : run.processes) {
     const SampleFacts& samples = process.samples;
     for (const FileUses& uses : samples.files) {
-      const std::string& path = samples.paths[uses.path];
-      const bool is_file = !path.empty() && path[0] == '/';
-      if (is_file && reads(uses.call) && (uses.process != 0) == in_workers) sum += uses.total_ns;
+      if (reads(uses.call) && (uses.process != 0) == in_workers && is_data(samples.paths[uses.path]))
+        sum += uses.total_ns;
     }
   }
   return sum;
@@ -67,7 +71,8 @@ void fill_input(const LoadedRun& run, Table& table) {
                           std::string(files_are_known ? note : kNotRead)});
   };
   add_reading("read_on_demand", false,
-              "in calls of the traced processes that open and read files, whole run; where the loop reads by itself: "
+              "in calls of the traced processes that open and read files (but .py, .pyc, .so), whole run; where the "
+              "loop reads by itself: "
               "part of other");
   add_reading("read_ahead", true, "the same in processes forked from them, beside the loop");
   table.rows.push_back({std::string("preprocess"), {}, {}, std::string(kNotTold)});
