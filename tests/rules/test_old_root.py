@@ -103,6 +103,7 @@ def in_root(root, *command, **environment):
                           env={'PATH': '/usr/bin:/bin:/usr/sbin:/sbin', 'LC_ALL': 'C', 'HOME': '/root'}, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120, check=False)
 
+
 COUNTED = '''
 import ctypes, threading, time
 ctypes.CDLL('libcuda.so.1').cuInit(0)
