@@ -31,9 +31,8 @@ Bytes wanted_host_table(const Options& options, Bytes budget, InfoText& info) {
   if (find_connect()) return host_table_size(budget);
   const auto say = [&](const char* part) {
     Sentence text;
-    text << part
-         << ": libgputrace-host.so is not loaded; `gputrace run` does it, by hand LD_PRELOAD=\"LIB/libgputrace.so "
-            "LIB/libgputrace-host.so\"";
+    text << part << ": libgputrace-host.so is not loaded: `gputrace run --collect +" << part
+         << "` loads it, `gputrace env --collect +" << part << "` tells the variables";
     info.add("not_collected", text.text());
   };
   if (options.collect_files) say("io");
