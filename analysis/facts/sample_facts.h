@@ -70,6 +70,7 @@ struct SampleFacts {
   u64 left_out = 0;
   // What the sidecar counted: of all of the run.
   bool collected = false;
+  Nanos newest = 0;  // when a thread was looked at last; the program may go on for long after its last call
   u64 outer_part = 0, torn = 0, cpu_ns = 0;
 
   static constexpr std::size_t kMostHostThreads = 1u << 16;

@@ -65,6 +65,7 @@ SampledThread& HostSamples::series_of(u32 thread, i32 process) {
 void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
   const u32 thread = thread_of(value), frame = index_of(value.frame);
   samples_.collected = true;
+  samples_.newest = std::max(samples_.newest, at);
   if (thread == kNone || frame == 0 || !counted) return;
   ++(value.process ? samples_.of_workers : samples_.taken);
   if (points_ == SampleFacts::kMostPoints) return static_cast<void>(++samples_.left_out);

@@ -86,12 +86,16 @@ PythonThread OwnInterpreter::first_thread(ProcessMemory& process) const {
   return first;
 }
 
-bool is_made_by_multiprocessing(i32 process, i32 parent) {
-  const auto imports = [](i32 of, const char* module) {
-    const std::string words = read_small_file("/proc/" + std::to_string(of) + "/cmdline", 4096);
+bool is_worker_begun_anew(i32 process, i32 parent) {
+  const auto command = [](i32 of) { return read_small_file("/proc/" + std::to_string(of) + "/cmdline", 4096); };
+  const auto imports = [](const std::string& words, const char* module) {
     return words.find("from multiprocessing." + std::string(module) + " import") != std::string::npos;
   };
-  return imports(process, "spawn") || (imports(process, "forkserver") && imports(parent, "forkserver"));
+  const std::string words = command(process);
+  const bool is_of_loky =
+      words.find("loky.backend.popen_loky_posix") != std::string::npos;  // also as joblib's own copy
+  return is_of_loky || imports(words, "spawn") ||
+         (imports(words, "forkserver") && imports(command(parent), "forkserver"));
 }
 
 bool has_own_ring(i32 process) {

@@ -1,4 +1,4 @@
-// Python processes that have an interpreter of their own: workers by multiprocessing's "spawn" and "forkserver". The traced process says where
+// Python processes that have an interpreter of their own: workers by multiprocessing's "spawn" and "forkserver", and by loky. The traced process says where
 // its interpreter keeps what it knows (`_PyRuntime`); in another process that runs the same file it lies as far behind that file's first page.
 #pragma once
 
@@ -33,8 +33,9 @@ class OwnInterpreter {
   u64 offset_ = 0;    // of the runtime from that file's first page
 };
 
-// Whether multiprocessing started the process anew, or its fork server forked it, by command lines; not the fork server itself.
-bool is_made_by_multiprocessing(i32 process, i32 parent);
+// Whether multiprocessing or loky (joblib's, scikit-learn's) started the process anew, or multiprocessing's fork server forked it, by
+// command lines; not the fork server itself.
+bool is_worker_begun_anew(i32 process, i32 parent);
 // Whether it has a ring of its own: it calls CUDA, and is a traced process like the one that started it.
 bool has_own_ring(i32 process);
 

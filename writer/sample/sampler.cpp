@@ -148,13 +148,13 @@ void Sampler::ask_what_it_is(Process& worker, i32 parent, Nanos now) {
   worker.question_every = std::clamp(2 * worker.question_every, kQuestionsEvery, kQuestionsAtLeastEvery);
   worker.next_question = now + worker.question_every;
   const i32 pid = worker.memory.process();
-  if (worker.is_proven || !is_made_by_multiprocessing(pid, parent)) return;
+  if (worker.is_proven || !is_worker_begun_anew(pid, parent)) return;
   if (!worker.first.state) worker.first = own_interpreter_.first_thread(worker.memory);
   worker.has_own_ring = has_own_ring(pid);
 }
 
 // What the traced process forked, as far as it is its image still: what has executed another program has nothing to be read where
-// its parent's interpreter is. And what multiprocessing started anew, wherever in the tree it is.
+// its parent's interpreter is. And what multiprocessing or loky started anew, wherever in the tree it is.
 void Sampler::take_workers(const std::vector<Thread>& threads) {
   looks_at_tree_ = tree_.looks();
   if (!knows_interpreter_ && !tree_.descendants().empty())

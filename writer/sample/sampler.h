@@ -1,7 +1,7 @@
 // Looks from outside at the Python frames of the threads that call CUDA, some hundred times a second: where the program is
 // between two calls. The program is not stopped, signalled or told, and nothing of ours runs in it.
 //   · Processes that were forked from the traced one without calling CUDA (workers of a data loader) are looked at too: their
-//     interpreter lies where their parent's does. So are those that multiprocessing started anew ("spawn", "forkserver"), in their
+//     interpreter lies where their parent's does. So are those that multiprocessing or loky started anew ("spawn", "forkserver"), in their
 //     first thread, until they call CUDA. No other process is.
 //   · At most a 160th of a core: where a round takes long, the next one comes later.
 //   · What could not be read is counted. Where the kernel refuses, it ends for good, with the reason.

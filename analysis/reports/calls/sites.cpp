@@ -1,6 +1,8 @@
 // Where in the program's source CUDA is called from, and what that costs.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/sites.h"
@@ -16,7 +18,7 @@ void add_sampling_note(const LoadedRun& run, Table& table) {
   for (const ProcessTrace& process : run.processes) {
     const SampleFacts& samples = process.samples;
     if (!samples.collected) continue;
-    length += process.end - process.begin;
+    length += std::max(process.end, samples.newest) - process.begin;
     all.taken += samples.taken, all.of_workers += samples.of_workers, all.left_out += samples.left_out;
     all.outer_part += samples.outer_part, all.torn += samples.torn, all.cpu_ns += samples.cpu_ns;
   }

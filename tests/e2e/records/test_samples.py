@@ -142,6 +142,42 @@ def test_a_worker_that_calls_cuda_is_its_own_to_tell():
     check(not seen or max(seen) - min(seen) < 3e9, 'it is left alone soon, of six seconds', len(seen), seen[:1] + seen[-1:])
 
 
+LOKY = """
+import ctypes, os, subprocess, sys, time
+cuda = ctypes.CDLL('libcuda.so.1')
+context, buffer = ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(1 << 20))
+command = [sys.executable, '-m', 'loky.backend.popen_loky_posix', '--process-name', 'LokyProcess-1']
+workers = [subprocess.Popen(command), subprocess.Popen([sys.executable, '-m', 'another'])]
+end = time.perf_counter() + 4
+while time.perf_counter() < end:
+    cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(4096))
+    cuda.cuCtxSynchronize()
+    time.sleep(0.01)
+print(*(worker.pid for worker in workers))
+for worker in workers:
+    worker.kill()
+"""
+
+
+def test_workers_of_loky_are_seen_and_other_programs_are_not():
+    folder = scratch('modules')
+    os.makedirs(os.path.join(folder, 'loky', 'backend'))
+    for name in ('loky/backend/popen_loky_posix.py', 'another.py'):
+        with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+            file.write('def serves_tasks():\n    while True:\n        sum(range(1000))\n\n\nserves_tasks()\n')
+    run = traced([sys.executable, '-c', LOKY], env={'PYTHONPATH': folder})
+    check_equal(run.returncode, 0, 'exit code')
+    worker, other = map(int, run.stdout.split())
+    stacks = [stack for sample, stack in sampled(run) if sample['process'] == worker]
+    working = sum(any(function == 'serves_tasks' for _, function, _ in stack) for stack in stacks)
+    check(working > 5, 'the worker works', working, len(stacks))
+    check(not any(sample['process'] == other for sample, _ in sampled(run)), 'another program is left alone')
+
+
 AS_NOBODY = """
 import ctypes, json, multiprocessing, os, sys, time
 sys.argv = sys.argv[1:]
