@@ -1,7 +1,7 @@
 """What file calls and waits cost where they are collected (GPUTRACE_COLLECT=io,waits): ns a call, beside the same untraced, traced without
 them, and under strace, which counts the calls that reach the kernel.
 
-The goal is what is promised to who does not ask: nothing. Who does pays less than half a microsecond a file call, a tenth of it for a lock, and five for opening
+Who does not ask has none of these wrappers (tests/rules/test_host_library.py holds the names apart): the figure is there to be seen. Who does pays less than half a microsecond a file call, a tenth of it for a lock, and five for opening
 a file, whose name the kernel is asked for.
 """
 import os
@@ -10,10 +10,10 @@ import shutil
 from bench import Table, built, harness, run, scratch
 
 ROUNDS, BATCHES = 3, 20
-CALLS = {'pread': 5000, 'open': 5000, 'mutex': 50000, 'semaphore': 50000}
+CALLS = {'pread': 5000, 'open': 2000, 'mutex': 50000, 'semaphore': 50000}
 NAMES = {'pread': 'pread of 4 KiB', 'open': 'open and close', 'mutex': 'a mutex that is free', 'semaphore': 'sem_post, sem_wait'}
 # ns more than untraced
-GOALS = {'pread': 500, 'open': 2000, 'mutex': 50, 'semaphore': 50}
+GOALS = {'pread': 500, 'open': 5000, 'mutex': 50, 'semaphore': 50}
 
 
 def main():

@@ -5,7 +5,7 @@
 //   HostTableHead | HostPath[paths] | FileSum[files] | WaitSum[waits] | text of the paths
 //
 //   · An entry is taken by one compare-and-swap of its key and never given back; its sums only grow. Nobody ever waits.
-//   · Several words of an entry are not changed together: a reader may see a call in `count` that is not yet in `total`.
+//   · Several words of an entry are not changed together, `count` last: a call may be in `total` and not yet in `count`.
 //   · What finds no room is counted in the head.
 //   · Whoever reads it assumes that the program is broken or hostile: the layout follows from its size alone.
 #pragma once
@@ -23,13 +23,13 @@ struct alignas(64) HostTableHead {
 };
 
 struct HostPath {
-  std::atomic<u64> hash;    // of its text; 0: free
+  std::atomic<u64> hash;    // text_id() of its text; 0: free
   std::atomic<u32> offset;  // in the text
   std::atomic<u32> length;  // 0: the text is not there yet, or never
 };
 
-// `key`: process (as it sees itself) << 32 | path << 8 | FileCall; 0: free. `path`: its place among the paths + 1, 0: of a pipe, a
-// socket, …, or one for which there was no room.
+// `key`: process (as it sees itself) << 32 | path << 8 | FileCall; 0: free. `path`: its place among the paths + 1; 0: none is known
+// (no such descriptor), or there was no room for it.
 struct FileSum {
   std::atomic<u64> key;
   std::atomic<u64> count, bytes, total, longest;  // ns

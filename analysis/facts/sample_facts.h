@@ -1,4 +1,5 @@
-// Where threads were found when the sidecar looked at them from outside: between two CUDA calls no record tells.
+// What is known of a process's host side beside its calls: where threads were found when the sidecar looked at them from outside, what
+// they used of the processors, and what libgputrace-host.so counted of its file calls and waits.
 #pragma once
 
 #include <string>

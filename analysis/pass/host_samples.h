@@ -1,5 +1,5 @@
 // Samples of one process in the order of the records: where each thread was between its calls, and which line the idle time of
-// the devices before its launches belongs to.
+// the devices before its launches belongs to. And the sums of which the newest record holds: of threads, files and waits.
 #pragma once
 
 #include <map>

@@ -1,9 +1,11 @@
 #include "interpose/host/descriptors.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include <atomic>
 
+#include "base/bounded_text.h"
 #include "base/raw_syscall.h"
 #include "interpose/host/host_sums.h"
 
@@ -32,16 +34,9 @@ DescriptorKind kind_of(const struct stat& file) {
 }
 
 u32 read_path(int descriptor) {
-  char link[32] = "/proc/self/fd/";
-  u32 at = 14;
-  char digits[12];
-  u32 count = 0;
-  for (u32 rest = static_cast<u32>(descriptor); count == 0 || rest != 0; rest /= 10)
-    digits[count++] = static_cast<char>('0' + rest % 10);
-  while (count > 0) link[at++] = digits[--count];
-  char path[1024];
-  const long length =
-      raw_syscall(SYS_readlinkat, -100 /* AT_FDCWD */, raw_pointer(link), raw_pointer(path), sizeof path);
+  char link[32], path[1024];
+  BoundedText(link, sizeof link) << "/proc/self/fd/" << static_cast<u64>(descriptor);
+  const long length = raw_syscall(SYS_readlinkat, AT_FDCWD, raw_pointer(link), raw_pointer(path), sizeof path);
   return length > 0 ? path_number(path, static_cast<u64>(length)) : 0;
 }
 

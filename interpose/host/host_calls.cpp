@@ -12,12 +12,12 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <type_traits>
 
+#include "base/clock.h"
 #include "interpose/host/connect.h"
 #include "interpose/host/descriptors.h"
 #include "interpose/host/host_sums.h"
@@ -29,18 +29,9 @@ namespace {
 constexpr Nanos kLeastWait = 2'000;   // ns; what is shorter is no wait: a lock that was free
 constexpr Nanos kLeastTold = 20'000;  // reading a stack takes about one microsecond
 
-// Written by the thread that begins a session, before `on`.
+// Written by the thread that begins a session, before it sets these two.
 constinit HostConnection connection{};
 constinit std::atomic<bool> files_on{false}, waits_on{false};
-
-bool counts_files() { return files_on.load(std::memory_order_acquire) && connection.wanted(); }
-bool counts_waits() { return waits_on.load(std::memory_order_acquire) && connection.wanted(); }
-
-Nanos now() {
-  timespec time{};
-  (void)clock_gettime(CLOCK_MONOTONIC, &time);
-  return time.tv_sec * Nanos{1'000'000'000} + time.tv_nsec;
-}
 
 void add_wait_of(WaitFor what, Nanos length) {
   if (length < kLeastWait) return;
@@ -53,6 +44,7 @@ void add_descriptor_wait(DescriptorKind kind, Nanos length) {
   if (kind == DescriptorKind::Terminal) return add_wait_of(WaitFor::Terminal, length);
 }
 
+// A call that is to be counted; `at` is 0 where it is not.
 struct Begun {
   Nanos at = 0;
   bool files = false, waits = false;
@@ -61,16 +53,17 @@ struct Begun {
 // Meanwhile another thread may have forbidden system calls to all.
 bool is_counted(const Begun& begun) { return begun.at != 0 && connection.wanted(); }
 
-Begun begin_file() {
-  Begun begun{0, counts_files(), counts_waits()};
-  if (begun.files || begun.waits) begun.at = now();
-  return begun;
+Begun begin(bool files) {
+  const Begun begun{0, files && files_on.load(std::memory_order_acquire), waits_on.load(std::memory_order_acquire)};
+  if (!(begun.files || begun.waits) || !connection.wanted()) return {};
+  return {monotonic_nanos(), begun.files, begun.waits};
 }
+Begun begin_file() { return begin(true); }
+Begun begin_wait() { return begin(false); }
 
 void end_file(const Begun& begun, FileCall call, int descriptor, u64 bytes) {
   if (!is_counted(begun)) return;
-  const int error = errno;
-  const Nanos length = now() - begun.at;
+  const Nanos length = monotonic_nanos() - begun.at;
   if (begun.files) {
     const Descriptor file = describe(descriptor);
     add_file(file.path, call, bytes, length);
@@ -78,28 +71,16 @@ void end_file(const Begun& begun, FileCall call, int descriptor, u64 bytes) {
   } else if (length >= kLeastWait) {
     add_descriptor_wait(kind_of(descriptor), length);
   }
-  errno = error;
 }
 
 void end_open(const Begun& begun, FileCall call, int descriptor) {
-  const int error = errno;
   forget(descriptor);
   if (begun.files && descriptor >= 0 && is_counted(begun))
-    add_file(describe(descriptor).path, call, 0, now() - begun.at);
-  errno = error;
-}
-
-Begun begin_wait() {
-  Begun begun{0, false, counts_waits()};
-  if (begun.waits) begun.at = now();
-  return begun;
+    add_file(describe(descriptor).path, call, 0, monotonic_nanos() - begun.at);
 }
 
 void end_wait(const Begun& begun, WaitFor what) {
-  if (!is_counted(begun)) return;
-  const int error = errno;
-  add_wait_of(what, now() - begun.at);
-  errno = error;
+  if (is_counted(begun)) add_wait_of(what, monotonic_nanos() - begun.at);
 }
 
 // CPython waits for condition variables, and for mutexes, for its lock alone; its other locks are semaphores.
@@ -117,9 +98,13 @@ u64 bytes_of(Result moved) {
   return static_cast<i64>(moved) > 0 ? static_cast<u64>(moved) : 0;
 }
 
+// Of a stream that has none (memory, a cookie) fileno sets errno: the one call of libc's here that does.
 int descriptor_of(FILE* file) {
   const auto real = reinterpret_cast<int (*)(FILE*)>(find_real(Function::fileno));
-  return real && file ? real(file) : -1;
+  if (!real || !file) return -1;
+  const int error = errno, descriptor = real(file);
+  errno = error;
+  return descriptor;
 }
 
 }  // namespace
@@ -168,7 +153,7 @@ __attribute__((constructor)) static void gputrace_host_loaded() { find_all_real(
       return nobody_has_it<Result>();                                         \
     const Begun begun = begin_file();                                         \
     const Result got = real arguments;                                        \
-    end_file(begun, FileCall::call, descriptor, bytes);                       \
+    if (begun.at != 0) end_file(begun, FileCall::call, descriptor, bytes);    \
     return got;                                                               \
   }
 
@@ -308,7 +293,7 @@ GT_HOST(int, pthread_mutex_lock, (pthread_mutex_t * mutex)) {
   const auto real = GT_REAL(int, pthread_mutex_lock, (pthread_mutex_t*));
   if (!real) return ENOSYS;
   const auto try_lock = GT_REAL(int, pthread_mutex_trylock, (pthread_mutex_t*));
-  if (!try_lock || !counts_waits()) return real(mutex);
+  if (!try_lock || !waits_on.load(std::memory_order_acquire)) return real(mutex);
   if (const int tried = try_lock(mutex); tried != EBUSY) return tried;
   const Begun begun = begin_wait();
   const int result = real(mutex);

@@ -5,12 +5,13 @@
 
 #include "base/raw_syscall.h"
 #include "ringbuf/host_table.h"
+#include "trace/string_id.h"
 
 namespace gputrace::host {
 namespace {
 
-constexpr u32 kMostSteps =
-    64;  // of a look-up; three quarters full a table has room within them but once in a hundred million times
+// Of a look-up: in a table that is three quarters full all of them are taken once in a hundred million times (0.75^64).
+constexpr u32 kMostSteps = 64;
 
 constinit std::atomic<char*> memory{nullptr};
 constinit HostTableLayout layout{};
@@ -23,18 +24,12 @@ u64 mixed(u64 value) {
   return value ^ value >> 32;
 }
 
-u64 hash_of(const char* text, u64 length) {
-  u64 hash = 0xcbf29ce484222325ull;  // FNV-1a
-  for (u64 i = 0; i < length; ++i) hash = (hash ^ static_cast<u8>(text[i])) * 0x100000001b3ull;
-  return mixed(hash) | 1;
-}
-
-// The entry of `key` among `count`; where there is none it is taken if `may_take`. nullptr: there is none. `key_of` is its first word.
 template <typename Entry>
 struct Found {
-  Entry* entry = nullptr;
+  Entry* entry = nullptr;  // nullptr: there is none
   bool is_new = false;
 };
+// The entry of `key` among `count`; where there is none it is taken if `may_take`. `key_of` is its first word.
 template <typename Entry>
 Found<Entry> entry_of(Entry* entries, u32 count, u64 key, std::atomic<u64> Entry::*key_of, bool may_take = true) {
   const u64 hash = mixed(key);
@@ -66,7 +61,7 @@ HostTableHead& head(char* table) { return *reinterpret_cast<HostTableHead*>(tabl
 // 0: it has none and `may_take` does not allow one, or there is no room.
 u32 number_of(char* table, const char* path, u64 length, bool may_take) {
   auto* paths = reinterpret_cast<HostPath*>(table + layout.paths_at);
-  const auto [entry, is_new] = entry_of(paths, layout.paths, hash_of(path, length), &HostPath::hash, may_take);
+  const auto [entry, is_new] = entry_of(paths, layout.paths, text_id(path, length), &HostPath::hash, may_take);
   if (!entry) return 0;
   if (is_new) {
     head(table).paths_used.fetch_add(1, std::memory_order_relaxed);

@@ -1,30 +1,14 @@
 #include "writer/sample/frame_records.h"
 
-#include <algorithm>
-#include <cstring>
+#include <string_view>
 
 #include "trace/record.h"
-#include "trace/string_id.h"
+#include "writer/sample/own_text.h"
 
 namespace gputrace {
 
-// Ids are not those that the process gives the same texts: each is written once in a file.
 u64 FrameRecords::text(const std::string& text, Ticks now) {
-  if (text.empty()) return 0;
-  const u64 size = std::min<u64>(text.size(), kMaxPythonUtf8);
-  u64 id = ~text_id(text.data(), size);
-  if (id == 0) id = 1;
-  if (!texts_.insert(id).second) return id;
-  alignas(8) u8 bytes[sizeof(Text) + kMaxPythonUtf8 + 8] = {};
-  Text record{};
-  record.header = {
-      static_cast<u16>(RecordType::Text), static_cast<u16>((sizeof(Text) + size + 7) & ~u64{7}), 0, 0, now, now};
-  record.id = id;
-  record.total = static_cast<u32>(size);
-  std::memcpy(bytes, &record, sizeof record);
-  std::memcpy(bytes + sizeof record, text.data(), size);
-  sink_.add_record(*reinterpret_cast<const RecordHeader*>(bytes));
-  return id;
+  return own_text(std::string_view(text).substr(0, kMaxPythonUtf8), 0, texts_, sink_, now);
 }
 
 u32 FrameRecords::number(const std::vector<PythonFrames::Frame>& frames, Ticks now) {

@@ -179,6 +179,11 @@ int main(void) {
   usleep(1);
   (void)!write(ends[1], "x", 1);
   printf("errno %d\n", errno);
+  char text[8];
+  FILE* no_file = fmemopen(text, sizeof text, "w");
+  errno = 56;
+  fwrite("x", 1, 1, no_file);
+  printf("errno %d\n", errno);
   FILE* none = fopen("/nowhere/at/all", "r");
   printf("fopen %d %d\n", none == NULL, errno == ENOENT);
   if (!vfork()) execl("/bin/true", "true", (char*)0), _exit(3);
@@ -193,11 +198,12 @@ int main(void) {
 def test_a_program_behaves_as_without_it():
     program = compiled('behaves.c', BEHAVES, '-ldl', '-lpthread')
     answers = []
-    for parts in ('api', 'api,io,waits'):
+    both = f'{places.library} {places.host_library}'
+    for parts, preload in (('api', None), ('api', both), ('api,io,waits', both)):
         forget_run()
-        run = traced([program], env={'GPUTRACE_COLLECT': parts, 'LD_PRELOAD': f'{places.library} {places.host_library}'})
+        run = traced([program], env={'GPUTRACE_COLLECT': parts, 'LD_PRELOAD': preload})
         answers.append((run.returncode, run.stdout, run.stderr))
-    check_equal(answers[0], answers[1], 'output and exit code')
+    check(answers[0] == answers[1] == answers[2], 'output and exit code, bare, with the library, and counted', answers)
     check(answers[0][0] == 42 and b'cancelled 1 1, cleaned 2\n' in answers[0][1] and b'child 0\n' in answers[0][1], 'it went all the way', answers[0])
     kinds = {row['for'] for row in rows_of(run, 'waits')}
     check({'sleep', 'end of a thread'} <= kinds, 'and was seen', kinds)
