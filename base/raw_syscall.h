@@ -38,6 +38,8 @@ inline long raw_syscall(long number, long a = 0, long b = 0, long c = 0, long d 
 // Of what raw_syscall returned: a pointer from mmap may be "negative" too.
 inline bool raw_failed(long result) { return result < 0 && result > -4096; }
 
+inline u32 own_thread_id() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
+
 template <typename T>
 long raw_pointer(T* pointer) {
   return reinterpret_cast<long>(pointer);

@@ -52,9 +52,7 @@ struct Listener {
 };
 constinit Listener listener{};
 
-u32 own_tid() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
-
-bool listens() { return collector_is_ours() && listener.thread.load(std::memory_order_acquire) == own_tid(); }
+bool listens() { return collector_is_ours() && listener.thread.load(std::memory_order_acquire) == own_thread_id(); }
 
 // Under the lock. A thread that was cancelled in its call never says that it is done.
 bool somebody_listens() {
@@ -86,7 +84,7 @@ void subscribe() {
     return;
   }
   listener.count = listener.next = 0;
-  listener.thread.store(own_tid(), std::memory_order_release);
+  listener.thread.store(own_thread_id(), std::memory_order_release);
   if (api.cuptiEnableCallback(1, listener.subscriber, kDomainResource, kGraphNodeCloned) != kCuptiSuccess)
     stop_listening();
 }

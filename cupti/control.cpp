@@ -15,8 +15,6 @@ constinit Alive collector_alive{};
 
 namespace {
 
-u32 own_tid() { return static_cast<u32>(raw_syscall(SYS_gettid)); }
-
 struct WantedKind {
   u32 kind;
   bool required;
@@ -131,7 +129,7 @@ void record_setup_cost(Nanos begin) {
   cost.start = now - static_cast<u64>(spent);
   cost.finish = now;
   cost.kind = static_cast<u32>(OverheadKind::OwnSetup);
-  cost.thread = own_tid();
+  cost.thread = own_thread_id();
   collector.host.define(&cost);
 }
 
@@ -145,7 +143,7 @@ void sleep_briefly() {
 }
 
 bool lock_control(Nanos patience) {
-  const u32 self = own_tid();
+  const u32 self = own_thread_id();
   for (const Nanos begin = monotonic_nanos();;) {
     u32 free = 0;
     if (collector.lock.compare_exchange_strong(free, self, std::memory_order_acquire, std::memory_order_relaxed))
@@ -244,7 +242,7 @@ bool switch_on(const char* why) {
   if (!collector.keys) reason << "; calls are not numbered by this CUPTI: kernels are joined by their order";
   record_state(DeviceCollection::On, reason.text());
   record_anchor();
-  const bool waited = static_cast<i32>(own_tid()) != collector.thread_id.load(std::memory_order_relaxed);
+  const bool waited = static_cast<i32>(own_thread_id()) != collector.thread_id.load(std::memory_order_relaxed);
   if (waited) record_setup_cost(begin);  // a thread of the program's
   return collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
 }

@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "base/c_text.h"
 #include "base/raw_syscall.h"
 #include "cupti/places.h"
 
@@ -14,12 +15,6 @@ namespace {
 
 constexpr u32 kMostLoaded = 512;
 constexpr u32 kMostCandidates = 32;
-
-const char* file_name(const char* path) {
-  const char* slash = std::strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
 
 // Copies of the loaded objects' paths: another thread may close what the loader's own strings belong to. One search at
 // a time.
@@ -144,17 +139,17 @@ bool open_cupti(const DeviceOptions& options, const DeviceHost& host, CuptiApi& 
 
 const char* find_other_profiler(const DeviceHost& host, Sentence& name) {
   if (const char* injection = host.variable("CUDA_INJECTION64_PATH"); injection && *injection) {
-    if (!std::strstr(file_name(injection), "libgputrace")) {
+    if (!std::strstr(file_name_of(injection), "libgputrace")) {
       name << "CUDA_INJECTION64_PATH=" << injection;
       return name.text();
     }
   }
   const Loaded& loaded = loaded_objects();
   for (u32 i = 0; i < loaded.count; ++i) {
-    const char* file = file_name(loaded.paths[i]);
+    const char* file = file_name_of(loaded.paths[i]);
     // Nsight Systems, Nsight Compute.
-    if (begins_with(file, "libToolsInjection") || begins_with(file, "libcuda-injection") ||
-        begins_with(file, "libInterceptorInjectionTarget") || begins_with(file, "libnsys")) {
+    if (starts_with(file, "libToolsInjection") || starts_with(file, "libcuda-injection") ||
+        starts_with(file, "libInterceptorInjectionTarget") || starts_with(file, "libnsys")) {
       name << loaded.paths[i];
       return name.text();
     }

@@ -2,15 +2,12 @@
 
 #include <cstring>
 
+#include "base/c_text.h"
+
 namespace gputrace {
 namespace {
 
-const char* file_name(const char* path) {
-  const char* slash = std::strrchr(path, '/');
-  return slash ? slash + 1 : path;
-}
-bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
-bool is_cupti_file(const char* path) { return begins_with(file_name(path), "libcupti.so"); }
+bool is_cupti_file(const char* path) { return starts_with(file_name_of(path), "libcupti.so"); }
 
 class Candidates {
  public:
@@ -49,11 +46,11 @@ class Candidates {
   u32 count_ = 0;
 };
 
-u64 folder_length(const char* path) { return static_cast<u64>(file_name(path) - path); }
+u64 folder_length(const char* path) { return static_cast<u64>(file_name_of(path) - path); }
 
 // A driver in a system folder says nothing about CUPTI; one that lies elsewhere may bring its own.
 bool is_system_folder(const char* path) {
-  return begins_with(path, "/usr/") || begins_with(path, "/lib/") || begins_with(path, "/lib64/");
+  return starts_with(path, "/usr/") || starts_with(path, "/lib/") || starts_with(path, "/lib64/");
 }
 
 // .../site-packages/nvidia/cuda_runtime/lib/libcudart.so.12, .../torch/lib/libtorch_cuda.so -> .../site-packages/

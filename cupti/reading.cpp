@@ -30,7 +30,7 @@ void buffer_completed(void* context, u32 stream, u8* buffer, std::size_t size, s
   }
   if (!collector_is_ours()) return;  // a child of fork: its parent's
   collector.buffers.complete(buffer, valid_size);
-  if (static_cast<i32>(raw_syscall(SYS_gettid)) != collector.thread_id.load(std::memory_order_relaxed)) wake_thread();
+  if (static_cast<i32>(own_thread_id()) != collector.thread_id.load(std::memory_order_relaxed)) wake_thread();
 }
 
 // ------------------------------------------------------------------ reading

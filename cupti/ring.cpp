@@ -8,7 +8,7 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kPausesBetweenLooks = 128, kPausesBeforeLook = 8;
-constexpr Nanos kPatience = 2'000'000'000;  // without a sign of life of the sidecar
+constexpr Nanos kSidecarPatience = 2'000'000'000;  // without a sign of life of the sidecar
 
 void pause_briefly() {
   const timespec pause{0, 1'000'000};
@@ -54,7 +54,7 @@ bool DeviceRing::wait_for_room(u32 size) {
     if (now_beat != beat) {
       beat = now_beat;
       since = now;
-    } else if (beat ? now - since > kPatience : is_none_coming()) {
+    } else if (beat ? now - since > kSidecarPatience : is_none_coming()) {
       return false;
     }
   }

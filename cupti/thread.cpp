@@ -98,7 +98,7 @@ void record_cost() {
   cost.start = now - spent;
   cost.finish = now;
   cost.kind = static_cast<u32>(OverheadKind::OwnThread);
-  cost.thread = static_cast<u32>(raw_syscall(SYS_gettid));
+  cost.thread = own_thread_id();
   write_record(cost.header);
   rounds.cpu_recorded = cpu;
 }
@@ -242,7 +242,7 @@ void wait(u32 seen_wakes) {
 
 void* run_thread(void*) {
   thread_state.busy = kUntraced;
-  collector.thread_id.store(static_cast<i32>(raw_syscall(SYS_gettid)), std::memory_order_relaxed);
+  collector.thread_id.store(static_cast<i32>(own_thread_id()), std::memory_order_relaxed);
   raw_syscall(SYS_prctl, PR_SET_NAME, raw_pointer("gputrace-cupti"));
   collector.ring.join(collector.options.generation);
   rounds = Rounds{};

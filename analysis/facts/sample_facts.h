@@ -11,6 +11,9 @@
 
 namespace gputrace {
 
+// What a sample stands for at most: a look that came much later than the others tells of no more than it saw.
+inline constexpr Nanos kLongestLook = 100'000'000;
+
 struct SamplePoint {
   Nanos at = 0;
   u32 frame = 0;         // in SampleFacts::frames

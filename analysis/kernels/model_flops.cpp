@@ -12,12 +12,12 @@ namespace {
 
 constexpr double kLeftOut = 0.01;  // of the FLOPs: those of an arithmetic whose peak is not known (sparse products)
 
-struct Sum {
+struct FlopsSum {
   u64 calls = 0, captured = 0, untold = 0, without_peak = 0;
   double flops = 0, flops_without_peak = 0, seconds = 0;
 };
 
-void add(const ProcessTrace& process, Sum& sum) {
+void add(const ProcessTrace& process, FlopsSum& sum) {
   const std::vector<const Device*> devices = devices_of_rows(process);
   for (std::size_t i = 0; i < process.library.rows.size(); ++i) {
     const LibraryRow& row = process.library.rows[i];
@@ -47,7 +47,7 @@ ModelFlops model_flops(const LoadedRun& run, u64 span_ns) {
   const bool collected = std::any_of(run.processes.begin(), run.processes.end(),
                                      [](const ProcessTrace& process) { return process.library.collected; });
   if (!collected) return {{}, "needs the shapes of library calls: GPUTRACE_COLLECT=+libs"};
-  Sum sum;
+  FlopsSum sum;
   for (const ProcessTrace& process : run.processes) add(process, sum);
   if (sum.captured)
     return {{}, "products were captured into graphs: how often their graphs ran them is not told by library calls"};

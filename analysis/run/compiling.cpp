@@ -6,12 +6,11 @@
 #include <map>
 #include <vector>
 
+#include "analysis/facts/sample_facts.h"
 #include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {
-
-constexpr Nanos kLongestLook = 100'000'000;  // what a sample stands for at most, where the next one comes late
 
 // Files that are run to compile only, and functions (a part of their names) of those that do more.
 struct CompilerFile {

@@ -5,13 +5,12 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/facts/sample_facts.h"
 #include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {
 
-// A look that came much later than the others tells of no more than it saw.
-constexpr Nanos kLongestLook = 100'000'000;
 // The sidecar reads no deeper stack: python_frames.h.
 constexpr u32 kDeepest = 256;
 

@@ -5,7 +5,7 @@
 namespace gputrace {
 namespace {
 
-std::string last_part(const std::string& file) {
+std::string file_alone(const std::string& file) {
   const std::size_t slash = file.rfind('/');
   return slash == std::string::npos ? file : file.substr(slash + 1);
 }
@@ -23,7 +23,7 @@ bool in_standard_library(const std::string& file) {
 // A module that Inductor wrote: "c" and 51 digits to the base of 32 ("/tmp/torchinductor_USER/3w/c3w….py").
 bool is_of_inductor(const std::string& file) {
   constexpr std::size_t kName = 52;
-  const std::string name = last_part(file);
+  const std::string name = file_alone(file);
   return name.size() == kName + 3 && name[0] == 'c' && name.ends_with(".py") &&
          std::all_of(name.begin(), name.begin() + kName,
                      [](char c) { return (c >= 'a' && c <= 'z') || (c >= '2' && c <= '7'); });
@@ -105,7 +105,7 @@ u32 own_frame_of_worker(const SourceFrames& frames, u32 stack) {
   for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
     const SourceFrame& is = frames[frame];
     if (!is_library_file(is.file)) return frame;
-    const std::string file = last_part(is.file);
+    const std::string file = file_alone(is.file);
     if (file == "popen_fork.py" || file == "spawn.py" || file == "forkserver.py" ||
         (file == "process.py" && contains(is.function, "_bootstrap")))
       return 0;
@@ -118,12 +118,12 @@ FileNames::FileNames(const LoadedRun& run) {
 }
 
 void FileNames::add(const ProcessTrace& process) {
-  for (const SourceFrame& frame : process.lines.frames) files_[last_part(frame.file)].insert(frame.file);
-  for (const SourceFrame& frame : process.samples.frames) files_[last_part(frame.file)].insert(frame.file);
+  for (const SourceFrame& frame : process.lines.frames) files_[file_alone(frame.file)].insert(frame.file);
+  for (const SourceFrame& frame : process.samples.frames) files_[file_alone(frame.file)].insert(frame.file);
 }
 
 std::string FileNames::of(const std::string& file) const {
-  const std::string name = last_part(file);
+  const std::string name = file_alone(file);
   const auto known = files_.find(name);
   return known != files_.end() && known->second.size() > 1 ? file : name;
 }

@@ -49,7 +49,7 @@ std::optional<double> number_in(const std::string& text, Unit unit) {
   return std::nullopt;
 }
 
-std::optional<std::string> text_of(const Value& value) {
+std::optional<std::string> searchable_text(const Value& value) {
   if (const auto* text = std::get_if<std::string>(&value)) return *text;
   if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "yes" : "no";
   if (const auto* whole = std::get_if<i64>(&value)) return std::to_string(*whole);
@@ -80,7 +80,7 @@ bool agrees(const Value& value, Unit unit, const Filter& filter) {
     if (!filter.value.empty()) return false;
     return filter.how == Filter::How::Is;
   }
-  const auto text = text_of(value);
+  const auto text = searchable_text(value);
   if (holds || holds_not) return text && (lower(*text).find(lower(filter.value)) != std::string::npos) == holds;
   if (filter.value.empty()) return filter.how == Filter::How::IsNot;
   const auto own = number_of(value);

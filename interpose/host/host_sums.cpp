@@ -111,7 +111,7 @@ void add_wait(u32 frame, WaitFor what, Nanos length) {
   char* const table = memory.load(std::memory_order_acquire);
   if (!table) return;
   auto* sums = reinterpret_cast<WaitSum*>(table + layout.waits_at);
-  const u32 thread = static_cast<u32>(raw_syscall(SYS_gettid));
+  const u32 thread = own_thread_id();
   const auto [sum, is_new] =
       entry_of(sums, layout.waits, wait_key(thread, frame, static_cast<u32>(what)), &WaitSum::key);
   if (!sum) {

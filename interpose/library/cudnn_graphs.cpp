@@ -59,7 +59,7 @@ struct Entry {
   GraphTensor operands[3];  // of an operation; [0] is a tensor itself
   GraphWork work;           // of a graph and all that is made of it
 };
-constexpr u32 kEntries = 4096, kProbes = 32;
+constexpr u32 kEntries = 4096, kEntryProbes = 32;
 constinit Entry entries[kEntries]{};
 
 // Held for the time of a copy. A holder that does not come back (a fork in another thread) costs what would have been learnt, nothing else.
@@ -81,13 +81,13 @@ class TableLock {
   bool held_ = false;
 };
 
-u32 place_of(u64 key) { return static_cast<u32>((key * 0x9e3779b97f4a7c15ull) >> 52); }
+u32 entry_place(u64 key) { return static_cast<u32>((key * 0x9e3779b97f4a7c15ull) >> 52); }
 static_assert(kEntries == 1u << (64 - 52));
 
 Entry* find(const void* descriptor) {
   const u64 key = reinterpret_cast<u64>(descriptor);
-  for (u32 i = 0; key != 0 && i < kProbes; ++i) {
-    Entry& entry = entries[(place_of(key) + i) % kEntries];
+  for (u32 i = 0; key != 0 && i < kEntryProbes; ++i) {
+    Entry& entry = entries[(entry_place(key) + i) % kEntries];
     if (entry.key.load(std::memory_order_relaxed) == key) return &entry;
   }
   return nullptr;
@@ -213,8 +213,8 @@ void graph_descriptor_made(void* descriptor, int type) {
   const u64 key = reinterpret_cast<u64>(descriptor);
   if (!lock.held() || key == 0) return;
   Entry* entry = find(descriptor);
-  for (u32 i = 0; !entry && i < kProbes; ++i) {
-    Entry& free = entries[(place_of(key) + i) % kEntries];
+  for (u32 i = 0; !entry && i < kEntryProbes; ++i) {
+    Entry& free = entries[(entry_place(key) + i) % kEntries];
     if (free.key.load(std::memory_order_relaxed) == 0) entry = &free;
   }
   if (!entry) return;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/bounded_text.h"
+#include "base/c_text.h"
 #include "base/raw_syscall.h"
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/session/spawn.h"
@@ -45,8 +46,6 @@ bool find_sidecar(char* out, u64 capacity) {
 // It complains of a system call that it does not know; the sidecar opens a descriptor of its own where it is given none.
 bool is_below_valgrind() { return find_function(ObjectRole::Other, "_vgnU_freeres") != nullptr; }
 
-bool begins_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
-
 // The host's environment without what would load things into the sidecar, and with our own variables as they were when
 // the program began, whatever other threads do to them now.
 char** sidecar_environment(char* scratch, u32 capacity) {
@@ -58,7 +57,7 @@ char** sidecar_environment(char* scratch, u32 capacity) {
     out[count++] = const_cast<char*>(own);
   // The list of the others is read ahead of where it is written: ours stand before it.
   for (char** entry = now; entry && *entry; ++entry) {
-    if (begins_with(*entry, "LD_PRELOAD=") || begins_with(*entry, "LD_AUDIT=") || begins_with(*entry, "GPUTRACE"))
+    if (starts_with(*entry, "LD_PRELOAD=") || starts_with(*entry, "LD_AUDIT=") || starts_with(*entry, "GPUTRACE"))
       continue;
     out[count++] = *entry;
   }

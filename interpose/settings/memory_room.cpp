@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/c_text.h"
 #include "base/raw_syscall.h"
 #include "interpose/settings/process_facts.h"
 
@@ -23,12 +24,6 @@ constexpr Bytes kStackTables = 5760u << 10,
                 kTouchedStackTables = 704u << 10;  // of lines and of operations, as mapped and as touched
 // The vendor's CUPTI maps tens of MiB of its own when it is loaded: not ours to bound, so not begun where that is much.
 constexpr Bytes kRoomForCupti = 64u << 20;
-
-u64 parse_decimal(const char* text) {
-  u64 value = 0;
-  for (; *text >= '0' && *text <= '9'; ++text) value = value * 10 + static_cast<u64>(*text - '0');
-  return value;
-}
 
 struct Path {
   char text[1024] = "";
@@ -55,7 +50,7 @@ bool read_number(const char* folder, const char* name, u64& value) {
   const u64 size = path.fits ? read_small_file(path.text, text, sizeof text - 1) : 0;
   if (!size || text[0] < '0' || text[0] > '9') return false;  // "max" is no limit
   text[size] = 0;
-  value = parse_decimal(text);
+  value = leading_decimal(text);
   return true;
 }
 
@@ -68,7 +63,7 @@ u64 reclaimable(const char* folder, const char* key) {
   const u64 size = path.fits ? read_small_file(path.text, text, sizeof text - 1) : 0;
   text[size] = 0;
   const char* at = std::strstr(text, key);
-  return at ? parse_decimal(at + std::strlen(key)) : 0;
+  return at ? leading_decimal(at + std::strlen(key)) : 0;
 }
 
 Bytes room_below(u64 limit, u64 used, u64 cache) {
@@ -141,7 +136,7 @@ u64 mapped_now(u32 field) {
     at = std::strchr(at, ' ');
     if (at) ++at;
   }
-  return at ? parse_decimal(at) * kPage : 0;
+  return at ? leading_decimal(at) * kPage : 0;
 }
 
 Bytes room_below_limit(int resource, u32 field) {

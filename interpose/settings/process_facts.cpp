@@ -7,16 +7,12 @@
 
 #include <cstring>
 
+#include "base/c_text.h"
 #include "base/raw_syscall.h"
 
 namespace gputrace {
 namespace {
 
-u64 parse_decimal(const char* text) {
-  u64 value = 0;
-  for (; *text >= '0' && *text <= '9'; ++text) value = value * 10 + static_cast<u64>(*text - '0');
-  return value;
-}
 u64 parse_hex(const char*& text) {
   u64 value = 0;
   for (;; ++text) {
@@ -40,7 +36,7 @@ u64 own_start_time() {
     at = std::strchr(at, ' ');
     if (at) ++at;
   }
-  return at ? parse_decimal(at) : 0;
+  return at ? leading_decimal(at) : 0;
 }
 
 u64 own_pid_namespace() {
@@ -50,7 +46,7 @@ u64 own_pid_namespace() {
   if (size <= 0) return 0;
   text[size] = 0;
   const char* bracket = std::strchr(text, '[');
-  return bracket ? parse_decimal(bracket + 1) : 0;
+  return bracket ? leading_decimal(bracket + 1) : 0;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace gputrace {
 namespace {
 
-constexpr u64 kMaxTexts = 8192, kMaxTextBytes = 4u << 20, kMaxPath = 4096;
+constexpr u64 kMostTexts = 8192, kMostTextBytes = 4u << 20, kMaxPath = 4096;
 constexpr u64 kMaxImages = 65536, kMaxModules = 65536, kMaxImagesOfModule = 64;
 
 template <typename T>
@@ -74,7 +74,7 @@ void CodeWatch::on_text(const RecordHeader& record) {
   const auto known = texts_.find(piece.id);
   if (known == texts_.end()) {
     if (piece.offset != 0 || !may_be_wanted(bytes, length)) return;
-    if (texts_.size() >= kMaxTexts || text_bytes_ + piece.total > kMaxTextBytes) return;
+    if (texts_.size() >= kMostTexts || text_bytes_ + piece.total > kMostTextBytes) return;
     text_bytes_ += piece.total;
     texts_.emplace(piece.id, std::string(bytes, length));
   } else if (piece.offset == known->second.size()) {

@@ -12,7 +12,7 @@ namespace {
 
 constexpr Nanos kWriteEvery = 5'000'000'000;
 constexpr u64 kLongestPath = 1024;
-constexpr u64 kTexts = 0x686f737463616c6cull;
+constexpr u64 kHostTexts = 0x686f737463616c6cull;
 
 template <typename Value>
 Value read(const std::atomic<Value>& word) {
@@ -88,7 +88,7 @@ u64 HostTableWatch::path_of(u32 number, Ticks now) {
   if (length == 0 || length > kLongestPath || at > layout_.text_size || length > layout_.text_size - at) return 0;
   char text[kLongestPath];
   std::memcpy(text, table_ + layout_.text_at + at, length);
-  return own_text({text, length}, kTexts, paths_, sink_, now);
+  return own_text({text, length}, kHostTexts, paths_, sink_, now);
 }
 
 InfoLines HostTableWatch::result() const {

@@ -21,7 +21,7 @@ constexpr Nanos kThreadShare = 400;  // one part of it is ours
 constexpr std::size_t kThreadsAtOnce = 16;
 constexpr u64 kNameEvery = 4;                 // rounds: of a thread that is known, name and start are read again
 constexpr std::size_t kThreadNameBytes = 64;  // the kernel's own limit is 15
-constexpr u64 kTexts = 0x7468726561640000ull;
+constexpr u64 kThreadTexts = 0x7468726561640000ull;
 
 struct ThreadStat {
   std::string name;
@@ -141,7 +141,7 @@ void ThreadWatch::write(Use& use) {
   const Ticks now = ticks_of(clock_);
   use.record.header = {static_cast<u16>(RecordType::ThreadUse), sizeof use.record, 0, 0, now, now};
   use.record.since = static_cast<u64>(monotonic_nanos() - use.looked);
-  use.record.name = own_text(use.name, kTexts, names_, sink_, now);
+  use.record.name = own_text(use.name, kThreadTexts, names_, sink_, now);
   sink_.add_record(use.record.header);
   use.written = true;
 }

@@ -14,7 +14,7 @@ namespace simgpu {
 namespace {
 
 constexpr Nanos kPollInterval = 50'000;  // of memory that a stream waits on
-constexpr Nanos kNever = ~Nanos{0};
+constexpr Nanos kNotAgain = ~Nanos{0};
 
 struct Worker {
   std::mutex mutex;
@@ -32,7 +32,7 @@ Worker& worker() {
 
 struct Progress {
   bool progressed = false;
-  Nanos again = kNever;  // when to look again, if nobody rings before
+  Nanos again = kNotAgain;  // when to look again, if nobody rings before
 };
 
 Progress step(Stream& stream) {
@@ -67,7 +67,7 @@ Progress step(Stream& stream) {
     context.orphans_end = std::max(context.orphans_end, end);
   }
   context.deferred.fetch_sub(1, std::memory_order_acq_rel);
-  return {true, kNever};
+  return {true, kNotAgain};
 }
 
 // One pass over all streams with work; when to look again.
@@ -100,7 +100,7 @@ void* run_worker(void*) {
       continue;
     }
     if (own.news) continue;
-    if (all.again == kNever) {
+    if (all.again == kNotAgain) {
       own.work.wait(lock);
     } else if (const Nanos now = now_ns(); now < all.again) {
       own.work.wait_for(lock, std::chrono::nanoseconds(all.again - now));
