@@ -152,9 +152,11 @@ int start_writer(int segment, char* scratch) {
     reason.what << "gputrace-sidecar could not be started" << (options.sidecar ? " (GPUTRACE_SIDECAR=" : "")
                 << (options.sidecar ? options.sidecar : "") << (options.sidecar ? ")" : "") << ": "
                 << error_word(error);
-    reason.fix << (options.sidecar ? "unset GPUTRACE_SIDECAR"
-                                   : "install the whole tree: the sidecar belongs beside the library");
-    no_sidecar = true;
+    const bool few = error == EMFILE;  // for a ring and a trace; the line in OUTPUT/untraced needs fewer
+    reason.fix << (few               ? ""
+                   : options.sidecar ? "unset GPUTRACE_SIDECAR"
+                                     : "install the whole tree: the sidecar belongs beside the library");
+    no_sidecar = !few;
   }
   return error;
 }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -63,7 +64,8 @@ int arrange_descriptors(const SidecarLaunch& launch) {
   // Out of the way first: either may sit on the other's place, or on that of a standard stream.
   const long segment = launch.segment_fd < 0 ? -1 : raw_syscall(SYS_fcntl, launch.segment_fd, F_DUPFD, kProcessFd + 1);
   const long process = launch.process_fd < 0 ? -1 : raw_syscall(SYS_fcntl, launch.process_fd, F_DUPFD, kProcessFd + 1);
-  if (launch.segment_fd >= 0 && segment < 0) return static_cast<int>(-segment);
+  // EINVAL: the limit is no higher than the number asked for.
+  if (launch.segment_fd >= 0 && segment < 0) return segment == -EINVAL ? EMFILE : static_cast<int>(-segment);
   for (int fd = 0; fd <= 2; ++fd) {
     if (null != fd) raw_syscall(SYS_dup3, null, fd, 0);
   }
@@ -73,10 +75,24 @@ int arrange_descriptors(const SidecarLaunch& launch) {
   return 0;
 }
 
+// The limit on descriptors is this process's own, the program keeps its. Only where it must be: a filter may forbid the call.
+bool allow_more_descriptors() {
+  rlimit limit{};
+  if (raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, raw_pointer(&limit)) != 0) return false;
+  constexpr rlim_t kEnough = 64;
+  if (limit.rlim_cur >= kEnough) return false;
+  const rlim_t hard = limit.rlim_max;
+  limit = {kEnough, hard > kEnough ? hard : kEnough};
+  if (raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, raw_pointer(&limit), 0) == 0) return true;
+  limit = {hard, hard};
+  return raw_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, raw_pointer(&limit), 0) == 0;
+}
+
 int become_sidecar(void* data) {
   Plan& plan = *static_cast<Plan*>(data);
   raw_syscall(SYS_setsid);
   int error = arrange_descriptors(*plan.launch);
+  if (error == EMFILE && allow_more_descriptors()) error = arrange_descriptors(*plan.launch);
   if (!error) {
     error = static_cast<int>(-raw_syscall(SYS_execve, raw_pointer(plan.launch->path),
                                           raw_pointer(plan.launch->arguments), raw_pointer(plan.launch->environment)));

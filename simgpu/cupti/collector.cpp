@@ -40,10 +40,13 @@ struct ClientBuffer {
   std::vector<Piece> pieces;
 };
 
-// Where a thread's records go, or everybody's.
+// Where a thread's records go, or everybody's. Threads with buffers of their own do not wait for each other: what each puts a record into is
+// under a mutex that nobody else takes but for a flush.
 struct Place {
-  std::mutex asking;  // the client for a buffer; taken before the collector's mutex
-  ClientBuffer open;  // under the collector's mutex
+  std::mutex asking;  // the client for a buffer; taken before the mutex
+  std::mutex mutex;   // taken after that of all places, before that of what is filled
+  ClientBuffer open;  // under the mutex
+  size_t index = 0;   // among the places; under theirs
 };
 
 // SIMGPU_CUPTI=late: kept for a flush.
@@ -53,8 +56,10 @@ struct Late {
 };
 
 struct Collector {
-  std::mutex mutex;  // of all that follows it; never held while the client is called
+  std::mutex places_mutex;  // none of the three is held while the client is called
   std::vector<Place*> places;
+
+  std::mutex mutex;  // of all that follows it
   std::deque<ClientBuffer> filled;
   std::vector<Late> late;
   bool rung = false;
@@ -81,9 +86,10 @@ Collector& the() {
 
 thread_local bool in_client = false;
 
-// Under the mutex.
+// Under the place's mutex.
 void close_buffer(Collector& c, Place& place) {
   if (place.open.data == nullptr) return;
+  std::lock_guard lock(c.mutex);
   c.filled.push_back(std::move(place.open));
   place.open = {};
   c.rung = true;
@@ -96,9 +102,17 @@ struct OwnPlace {
   ~OwnPlace() {
     if (place == nullptr) return;
     Collector& c = the();
-    std::lock_guard lock(c.mutex);
-    close_buffer(c, *place);
-    c.places.erase(std::find(c.places.begin(), c.places.end(), place));
+    {
+      std::lock_guard lock(c.places_mutex);
+      {
+        std::lock_guard own(place->mutex);
+        close_buffer(c, *place);
+      }
+      Place* const last = c.places.back();
+      last->index = place->index;
+      c.places[place->index] = last;
+      c.places.pop_back();
+    }
     delete place;
     place = nullptr;
   }
@@ -109,7 +123,8 @@ Place& place_of_this_thread(Collector& c) {
   if (!c.each.load(std::memory_order_relaxed) || !has_thread_buffers()) return c.shared;
   if (own_place.place == nullptr) {
     own_place.place = new Place;
-    std::lock_guard lock(c.mutex);
+    std::lock_guard lock(c.places_mutex);
+    own_place.place->index = c.places.size();
     c.places.push_back(own_place.place);
   }
   return *own_place.place;
@@ -119,7 +134,7 @@ Place& place_of_this_thread(Collector& c) {
 bool ask_for_buffer(Collector& c, Place& place) {
   std::lock_guard asking(place.asking);
   {
-    std::lock_guard lock(c.mutex);
+    std::lock_guard lock(place.mutex);
     if (place.open.data != nullptr) return true;  // another thread asked, for all
   }
   const auto request = c.request.load();
@@ -130,7 +145,7 @@ bool ask_for_buffer(Collector& c, Place& place) {
   in_client = false;
   const bool aligned = reinterpret_cast<uintptr_t>(buffer.data) % ACTIVITY_RECORD_ALIGNMENT == 0;
   if (buffer.data == nullptr || buffer.size == 0 || !aligned) return false;
-  std::lock_guard lock(c.mutex);
+  std::lock_guard lock(place.mutex);
   place.open = std::move(buffer);
   return true;
 }
@@ -164,7 +179,7 @@ void put(Collector& c, const void* bytes, size_t size, const RecordKind& kind) {
   const size_t whole = (size + 7) / 8 * 8;
   for (int asked = 0;; ++asked) {
     {
-      std::lock_guard lock(c.mutex);
+      std::lock_guard lock(place.mutex);
       ClientBuffer& open = place.open;
       if (open.data != nullptr && fits(open, whole)) {
         std::memcpy(open.data + open.used, bytes, size);
@@ -310,8 +325,9 @@ bool flush(bool forced) {
   const Nanos now = now_ns();
   put_late(c, forced ? ~Nanos{0} : now);
   {
-    std::lock_guard lock(c.mutex);
+    std::lock_guard lock(c.places_mutex);
     const auto close = [&](Place& place) {
+      std::lock_guard own(place.mutex);
       if (forced || (!place.open.pieces.empty() && place.open.known_at <= now)) close_buffer(c, place);
     };
     close(c.shared);
@@ -349,11 +365,18 @@ void reset_collector() {
   set_client_clock(nullptr);
   c.request.store(nullptr);
   c.complete.store(nullptr);
+  const auto forget = [](Place& place) {
+    std::lock_guard own(place.mutex);
+    place.open = {};
+  };
+  {
+    std::lock_guard lock(c.places_mutex);
+    forget(c.shared);
+    for (Place* place : c.places) forget(*place);
+  }
   std::lock_guard lock(c.mutex);
   c.filled.clear();
   c.late.clear();
-  c.shared.open = {};
-  for (Place* place : c.places) place->open = {};
   c.dropped.store(0);
   c.period.store(0);
 }

@@ -199,6 +199,41 @@ def test_no_descriptor_left_at_the_first_call():
         check('no more open files are allowed' in file.read(), 'the reason is said')
 
 
+FEW_DESCRIPTORS = r'''
+#include <linux/capability.h>
+int main(int count, char** words) {
+  struct rlimit five = {5, strtol(words[1], 0, 10)};
+  struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  struct __user_cap_data_struct data[2];
+  (void)count;
+  if (syscall(SYS_capget, &header, data)) return 74;
+  if (atoi(words[2])) data[0].effective &= ~(1u << CAP_SYS_RESOURCE), data[0].permitted &= ~(1u << CAP_SYS_RESOURCE);
+  if (syscall(SYS_capset, &header, data) || setrlimit(RLIMIT_NOFILE, &five)) return 75;
+  if (open_device()) return 70;
+  for (int i = 0; i < 5; ++i) if (once()) return 71;
+  struct rlimit now;
+  if (getrlimit(RLIMIT_NOFILE, &now) || now.rlim_cur != 5 || now.rlim_max != five.rlim_max) return 76;
+  puts("done");
+  return 0;
+}
+'''
+
+
+def test_a_limit_of_five_descriptors():
+    # The sidecar needs more than the program may have: it takes them where it may, for itself alone. Where it may not, the line says so.
+    path = compiled('few_descriptors.c', '#define _GNU_SOURCE\n' + OPEN + FEW_DESCRIPTORS, '-lcuda', '-lpthread')
+    for hard, drop in ((1024, 1), (5, 1)):
+        forget_run()
+        plain, run = both([path, str(hard), str(drop)], {'SIMGPU_TRUTH': None, 'GPUTRACE_COLLECT': 'api'})
+        check_equal((run.returncode, run.stdout), (0, b'done\n'), f'ends as it should below {hard}')
+        if hard == 1024:
+            check_equal(metrics(run)['launches'], 5, 'launches: the hard limit leaves room')
+    check_equal(run.traces, [], 'traces where there is no room')
+    with open(os.path.join(run.output, 'untraced'), encoding='utf-8') as file:
+        line = file.read()
+    check('no more open files are allowed' in line and 'ulimit -n' in line and line.count('\n') == 1, 'the reason and the way out are said', line)
+
+
 def test_a_process_that_shares_the_memory():
     # clone(CLONE_VM) without CLONE_THREAD: another process, the same memory and the same thread-local words. It makes no CUDA call, then it makes one,
     # which is stored as its parent's, whose words it uses.
