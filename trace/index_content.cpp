@@ -62,7 +62,10 @@ void TraceIndexer::read_chunk(const Found& found) {
     wrong = "this chunk does not decode";
   else if (!add_meta(header, reinterpret_cast<const u8*>(raw.data()), header.raw_size))
     wrong = "the content of this chunk makes no sense, or is more than a file of this size may hold: not read";
-  if (!wrong) return;
+  if (!wrong) {
+    trace_.other_chunks_.push_back({found.offset, header.sequence, header.kind, header.begin});
+    return;
+  }
   Damage& damage = add_damage(DamageKind::BadContent, found.offset, sizeof header + header.stored_size, wrong);
   damage.sequence = header.sequence;
   damage.sequence_count = 1;

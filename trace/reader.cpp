@@ -123,6 +123,25 @@ std::vector<std::string> TraceReader::info_all(std::string_view key) const {
   return values;
 }
 
+bool TraceReader::read(const OtherChunk& chunk, std::vector<u8>& payload) const {
+  const auto read_at = [&](u64 offset, void* to, std::size_t bytes) {
+    return ::pread(file_.get(), to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
+  };
+  ChunkHeader header;
+  if (!read_at(chunk.offset, &header, sizeof header) || header.kind != chunk.kind ||
+      header.stored_size > kMaxChunkRaw || header.raw_size > kMaxChunkRaw)
+    return false;
+  std::vector<u8> stored(header.stored_size);
+  if (!read_at(chunk.offset + sizeof header, stored.data(), stored.size()) ||
+      header.checksum != chunk_checksum(header, stored.data()))
+    return false;
+  std::vector<u64> raw(header.raw_size / 8 + 1);  // aligned
+  u8* const bytes = reinterpret_cast<u8*>(raw.data());
+  if (!ChunkDecoder().decode(header.encoding, stored.data(), stored.size(), bytes, header.raw_size)) return false;
+  payload.assign(bytes, bytes + header.raw_size);
+  return true;
+}
+
 Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkBuffer& buffer) const {
   ChunkBuffer::Parts& parts = *buffer.parts_;
   const auto fail = [&](const char* reason) {

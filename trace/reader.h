@@ -93,6 +93,14 @@ struct RecordChunk {
   Ticks end = 0;
 };
 
+// A good chunk of anything but records, for who copies a trace: what it says is in the TraceReader already.
+struct OtherChunk {
+  u64 offset = 0;  // of the ChunkHeader in the file
+  u64 sequence = 0;
+  ChunkKind kind = ChunkKind::Schema;
+  Ticks at = 0;  // the time that it speaks of
+};
+
 // What was seen, and what became of it. seen = stored + sum(dropped) holds when `exact`.
 struct Counters {
   u64 seen = 0;                    // records that the thread wanted to write, as far as is known
@@ -197,6 +205,7 @@ class TraceReader {
 
   const std::vector<ThreadInfo>& threads() const { return threads_; }
   const std::vector<RecordChunk>& record_chunks() const { return chunks_; }
+  const std::vector<OtherChunk>& other_chunks() const { return other_chunks_; }  // by sequence
   const std::vector<InFlightCallInfo>& in_flight() const { return in_flight_; }
   const std::optional<EndEntry>& end() const { return end_; }
   bool truncated() const { return !end_.has_value(); }  // still being written, sidecar killed, or cut
@@ -204,6 +213,9 @@ class TraceReader {
   // Decodes one chunk into `buffer`; what it returns is valid until the buffer's next use. Any thread.
   // Every record in the range has a size that is a multiple of 8, at least 24, and lies wholly within the range.
   Result<RecordRange, Damage> decode(const RecordChunk& chunk, ChunkBuffer& buffer) const;
+
+  // The payload of one of other_chunks(). False: the file has changed under us.
+  bool read(const OtherChunk& chunk, std::vector<u8>& payload) const;
 
   const std::vector<Damage>& damage() const { return damage_; }
   u64 unknown_chunks() const { return unknown_chunks_; }
@@ -227,6 +239,7 @@ class TraceReader {
   std::vector<std::pair<std::string, std::string>> info_;
   std::vector<ThreadInfo> threads_;
   std::vector<RecordChunk> chunks_;
+  std::vector<OtherChunk> other_chunks_;
   std::vector<InFlightCallInfo> in_flight_;
   std::optional<EndEntry> end_;
   std::vector<Damage> damage_;

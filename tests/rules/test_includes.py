@@ -49,7 +49,7 @@ ROOMS = {
         'host': {'', 'hot', 'lookup', 'settings', 'stacks'},
         'session': {'', 'hot', 'lookup', 'settings', 'definition', 'code', 'device', 'host', 'library', 'nvtx', 'ops', 'stacks', 'record'},
     },
-    'cli': {'': set(), 'read': {''}, 'view': {'', 'read'}, 'run': {''}, 'documents': {''}},
+    'cli': {'': set(), 'anonymize': {''}, 'read': {''}, 'view': {'', 'read'}, 'run': {''}, 'documents': {''}},
     'analysis': {
         'table': set(),
         'names': set(),

@@ -1,0 +1,136 @@
+// Info lines: which of them name something, and what.
+#include <algorithm>
+#include <cstring>
+
+#include "cli/anonymize/rewrite.h"
+
+namespace gputrace {
+namespace {
+
+enum class InfoKind : u8 { Kept, Path, Arguments, Host, Boot, Job, Value, Kernel, Sentence, Option, Warning };
+
+struct InfoRule {
+  std::string_view key;
+  InfoKind kind;
+};
+constexpr InfoRule kRules[] = {{"argv", InfoKind::Arguments},
+                               {"begin_realtime_ns", InfoKind::Kept},
+                               {"boot_id", InfoKind::Boot},
+                               {"clock", InfoKind::Kept},
+                               {"cwd", InfoKind::Path},
+                               {"disk_stop", InfoKind::Sentence},
+                               {"end_open_calls", InfoKind::Kept},
+                               {"end_realtime_ns", InfoKind::Kept},
+                               {"executable", InfoKind::Path},
+                               {"host", InfoKind::Host},
+                               {"job", InfoKind::Job},
+                               {"kernel", InfoKind::Kernel},
+                               {"not_collected", InfoKind::Sentence},
+                               {"ns_pid", InfoKind::Kept},
+                               {"option_warning", InfoKind::Warning},
+                               {"output", InfoKind::Path},
+                               {"parent_pid", InfoKind::Kept},
+                               {"parent_random_id", InfoKind::Kept},
+                               {"python_version", InfoKind::Option},
+                               {"recovered", InfoKind::Sentence},
+                               {"ring_file", InfoKind::Path},
+                               {"run", InfoKind::Job},
+                               {"sidecar_pid", InfoKind::Kept},
+                               {"torch_version", InfoKind::Option},
+                               {"user_given_up", InfoKind::Sentence},
+                               {"version", InfoKind::Option},
+                               {"window_never_opened", InfoKind::Sentence}};
+
+bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+
+// Numbers, words of ours and versions: short, and nothing in them that a path or a sentence would have.
+bool is_plain(std::string_view value) {
+  return value.size() <= 160 && std::all_of(value.begin(), value.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == ',' || c == '.' || c == '+' || c == '-' ||
+                  c == '_';
+         });
+}
+
+bool is_number(std::string_view value) {
+  return value.size() <= 24 &&
+         std::all_of(value.begin(), value.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-'; });
+}
+
+std::string arguments(std::string_view joined, Pseudonyms& names) {
+  std::string out;
+  for (std::size_t at = 0; at <= joined.size();) {
+    const std::size_t end = std::min(joined.find('\x1f', at), joined.size());
+    out += names.of(at == 0 ? NameKind::Path : NameKind::Argument, joined.substr(at, end - at));
+    if (end < joined.size()) out += '\x1f';
+    at = end + 1;
+  }
+  return out;
+}
+
+// "Linux 6.18.44-site3 x86_64": what a site calls its kernels goes.
+std::string kernel(std::string_view release) {
+  if (!begins(release, "Linux ")) return "Linux";
+  std::size_t end = 6;
+  while (end < release.size() && (release[end] == '.' || (release[end] >= '0' && release[end] <= '9'))) ++end;
+  return std::string(release.substr(0, end));
+}
+
+// Of what the user asked for only which variable it was.
+std::string warning(std::string_view text) {
+  constexpr std::string_view kPrefix = "GPUTRACE_";
+  const std::size_t at = text.find(kPrefix);
+  if (at == std::string_view::npos) return "a note about the options (left out of the anonymized trace)";
+  std::size_t end = at + kPrefix.size();
+  while (end < text.size() && text[end] >= 'A' && text[end] <= 'Z') ++end;
+  return std::string(text.substr(at, end - at)) + ": a note about this option (left out of the anonymized trace)";
+}
+
+InfoKind kind_of(std::string_view key, bool& known) {
+  known = true;
+  for (const InfoRule& rule : kRules)
+    if (rule.key == key) return rule.kind;
+  if (begins(key, "option.")) return InfoKind::Option;
+  if (begins(key, "env.")) return InfoKind::Value;
+  for (const std::string_view rank : {"rank", "local_rank", "world_size", "restart_count"})
+    if (key == rank) return InfoKind::Value;
+  known = false;
+  return InfoKind::Value;
+}
+
+}  // namespace
+
+std::string rewrite_info(std::string_view key, std::string_view value, Pseudonyms& names, bool& known) {
+  if (value.empty()) return {};
+  switch (kind_of(key, known)) {
+    case InfoKind::Kept:
+      return is_plain(value) ? std::string(value) : names.of(NameKind::Value, value);
+    case InfoKind::Option: {
+      if (is_plain(value)) return std::string(value);
+      const std::size_t colon = value.find(':');  // nvtx:NAME
+      const std::string_view word = value.substr(0, colon);
+      if (colon == std::string_view::npos || !is_plain(word)) return names.of(NameKind::Value, value);
+      return std::string(word) + ":" + names.of(NameKind::Range, value.substr(colon + 1));
+    }
+    case InfoKind::Path:
+      return names.of(NameKind::Path, value);
+    case InfoKind::Arguments:
+      return arguments(value, names);
+    case InfoKind::Host:
+      return names.of(NameKind::Host, value);
+    case InfoKind::Boot:
+      return names.of(NameKind::Boot, value);
+    case InfoKind::Job:
+      return names.of(NameKind::Job, value);
+    case InfoKind::Kernel:
+      return kernel(value);
+    case InfoKind::Sentence:
+      return names.of(NameKind::Sentence, value);
+    case InfoKind::Warning:
+      return warning(value);
+    case InfoKind::Value:
+      break;
+  }
+  return is_number(value) ? std::string(value) : names.of(NameKind::Value, value);
+}
+
+}  // namespace gputrace
