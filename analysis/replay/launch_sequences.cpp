@@ -1,4 +1,5 @@
 // Replay: which launches repeat, and so could be one launch of a graph.
+#include <algorithm>
 #include <span>
 #include <unordered_map>
 
@@ -56,6 +57,21 @@ u64 key_of(const TapeOperation& operation) {
          (static_cast<u64>(operation.target) << 32 | operation.stream);
 }
 
+// The host's way from one launch to the next: what it usually is, and the longest pause that is no more than that. A framework takes as
+// long as the machine makes it take, and some times longer where it goes from its forward to its backward pass or to its optimizer: what
+// it usually takes here is seen. Where even that is long, the pauses are the program's own work.
+struct Way {
+  Nanos usual = 0, longest = kLaunchPause;
+};
+Way way_of(std::vector<Nanos>& pauses) {
+  constexpr Nanos kTimes = 8, kLongest = 5 * kLaunchPause;
+  if (pauses.empty()) return {};
+  const auto middle = pauses.begin() + static_cast<std::ptrdiff_t>(pauses.size() / 2);
+  std::nth_element(pauses.begin(), middle, pauses.end());
+  const Nanos usual = std::max<Nanos>(0, *middle);
+  return {usual, usual > kLaunchPause ? kLaunchPause : std::clamp(kTimes * usual, kLaunchPause, kLongest)};
+}
+
 // A call that gives work to a device, or orders it.
 bool gives(HostLog::Kind kind) {
   return kind == HostLog::Kind::Launch || kind == HostLog::Kind::Order || kind == HostLog::Kind::Copy;
@@ -107,22 +123,40 @@ void Replay::find_sequences(const Tape& tape) {
     open.calls.push_back(i);
   }
   end();
+  // `what(pause, from, to)` of places in `run.calls`, of which both gave something, from `first` on.
+  const auto each_pause = [&](const Run& run, std::size_t first, auto&& what) {
+    std::size_t last = first;
+    for (std::size_t i = first; i < run.calls.size(); ++i) {
+      if (!gives(calls_[run.calls[i]].kind)) continue;
+      if (i != last) what(tape.calls[run.calls[i]].begin - tape.calls[run.calls[last]].end, last, i);
+      last = i;
+    }
+  };
+  std::vector<Nanos> pauses;
+  for (const Run& run : runs)
+    each_pause(run, 0, [&](Nanos pause, std::size_t, std::size_t) { pauses.push_back(pause); });
+  const Way way = way_of(pauses);
   std::unordered_map<u64, u64> times;
   for (const Run& run : runs) ++times[run.key()];
   // All calls of the run but the first of each graph.
   const auto mark = [&](const Run& run, std::size_t from, std::size_t graph) {
     std::vector<bool> first(run.calls.size());
     for (std::size_t launch = from; launch < run.launches.size(); launch += graph) first[run.of[launch]] = true;
-    std::size_t last = run.of[from];  // that launched or ordered
-    for (std::size_t i = last; i < run.calls.size(); ++i) {
-      if (gives(calls_[run.calls[i]].kind)) {
-        const Nanos pause = tape.calls[run.calls[i]].begin - tape.calls[run.calls[last]].end;
-        for (std::size_t k = last + 1; pause > kLaunchPause && k <= i; ++k) calls_[run.calls[k]].keeps_work = true;
-        last = i;
-      }
-      calls_[run.calls[i]].in_sequence = !first[i];
+    for (std::size_t i = run.of[from]; i < run.calls.size(); ++i) {
+      Call& call = calls_[run.calls[i]];
+      call.in_sequence = !first[i];
+      // From a copy, or from the graph before, to a graph's own launch it is the host's way as well.
+      const bool follows = run.calls[i] > 0 && !call.first && gives(calls_[run.calls[i] - 1].kind);
+      if (!first[i])
+        call.work_in_graph = 0;
+      else if (follows && call.work <= way.longest)
+        call.work_in_graph = std::min(call.work, way.usual);
       for (const u32 operation : operations(run.calls[i])) operations_[operation].in_sequence = !first[i];
     }
+    each_pause(run, run.of[from], [&](Nanos pause, std::size_t last, std::size_t next) {
+      if (pause <= way.longest) return;  // else the batch that it waits for in between, which no graph takes
+      for (std::size_t k = last + 1; k <= next; ++k) calls_[run.calls[k]].work_in_graph = calls_[run.calls[k]].work;
+    });
   };
   for (const Run& run : runs) {
     if (times[run.key()] >= kRepeats) {

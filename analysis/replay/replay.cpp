@@ -49,10 +49,8 @@ void Replay::order(const Tape& tape) {
 
 Nanos Replay::begin_of(const Call& call, WhatIfs changes) const {
   if (call.first) return first_ + call.work;
-  // A graph takes the host's way from launch to launch, not the batch that it waits for in between.
-  const bool in_graph = call.in_sequence && !call.keeps_work;
-  const bool gone = (changes & bit(WhatIf::HostWork)) || ((changes & bit(WhatIf::Launches)) && in_graph);
-  return threads_[call.thread] + (gone ? 0 : call.work);
+  if (changes & bit(WhatIf::HostWork)) return threads_[call.thread];
+  return threads_[call.thread] + (changes & bit(WhatIf::Launches) ? call.work_in_graph : call.work);
 }
 
 Nanos Replay::end_of(const Call& call, Nanos begin, WhatIfs changes) const {

@@ -54,7 +54,7 @@ class Replay {
     bool needless = false;
     bool reads = false;          // it waited for a result of at most kResultBytes
     bool in_sequence = false;    // a launch that repeats, not the first of its sequence
-    bool keeps_work = false;     // ... and what was done since the launch before it is more than a launch's preparation
+    Nanos work_in_graph = 0;     // of `work`, where launches that repeat are one
     bool looped = false;         // an allocation after work was launched
     bool unneeded_copy = false;  // a copy to the device for which the host need not wait
   };

@@ -148,6 +148,7 @@ void Replay::take_calls(Tape& tape) {
     const bool behind = i > 0 && tape.calls[i - 1].thread == each.thread && tape.calls[i - 1].begin >= first_;
     call.first = !behind;
     call.work = std::max<Nanos>(0, each.begin - (behind ? std::max(first_, tape.calls[i - 1].end) : first_));
+    call.work_in_graph = call.work;
     call.own = std::max<Nanos>(0, each.end - each.begin);
   }
   u32 threads = 0;

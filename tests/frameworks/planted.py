@@ -141,8 +141,8 @@ takes less, untraced, as a share of the planted one's time (medians of three run
 
 - `small-batch`, `small-kernels`, `unfused-optimizer`: told is what one graph for all repeated launches brings, and true is that of the planted loop with each step a
   replay of one CUDA graph, whose nodes follow each other after 1.5 us; other: what the change of the program itself brings, batches eight times as large, one call for all tensors.
-- `small-batch` is told too little: pauses of the host above 100 us between two launches (from forward to backward to optimizer, on a slow machine) are kept as the
-  program's own work, which a graph would not take.
+- `small-batch` copies both halves of its batch before the first launch, so that a step is one graph. It is told too little: what the host does from a step's last launch to
+  the next step's copies is kept as the program's own work, and some of it is the framework's, which a replayed graph does not do.
 - `checkpoint`: the work lies between two CUDA calls in every fifth step: the line is told as that behind which the longest pauses lie (`after`), where those outweigh the
   others' pauses, else as the line that launches next.
 - `wrong-dtype`: products of 4096 x 4096 matrices take as long as the simulated GPU's arithmetic does, in all other rows as long as a rule says.

@@ -234,6 +234,8 @@ for step, (x, y) in enumerate(batches()):
         continue
     if is_on('recompilation'):
         x, y = x[:BATCH - step], y[:BATCH - step]
+    if cause == 'small-batch':  # both before the first launch, as what replays a graph has them: else the step is two graphs
+        x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
     (model if updated else optimizer).zero_grad()
     logits = forward(x.cuda(non_blocking=True))  # small-batch wrong-dtype recompilation
     loss = loss_of(logits, y.cuda(non_blocking=True))

@@ -214,6 +214,29 @@ const Pair kPairs[] = {
          fetch(p);
        }
      }},
+    {"a framework on a slow machine, which takes four times as long from its backward pass to its optimizer",
+     "launch-bound",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 20; ++k) p.sleep((k == 14 ? 220 : 55) * kUs), p.run(6 * kUs, 5 * kUs);
+         } else {
+           p.sleep(55 * kUs), p.replay(6 * kUs, 20, 5 * kUs);
+         }
+         fetch(p);
+       }
+     }},
+    {"the same launches close together, and as much of the program's own work among them", "launch-bound",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 40; ++k) p.sleep((k == 20 ? 220 : 15) * kUs), p.run(6 * kUs, 5 * kUs);
+         } else {
+           p.sleep(15 * kUs), p.replay(6 * kUs, 20, 5 * kUs), p.sleep(220 * kUs), p.replay(0, 20, 5 * kUs);
+         }
+         fetch(p);
+       }
+     }},
     {"short kernels, and a buffer that is cleared among them", "launch-bound",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 30; ++i) {
