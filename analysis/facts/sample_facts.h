@@ -35,6 +35,12 @@ struct IdleLine {
   u64 count = 0;
 };
 
+// What a thread had used by then.
+struct ThreadReading {
+  Nanos at = 0;
+  u64 cpu_ns = 0, ready_ns = 0;
+};
+
 // A thread of the traced process, or of one that comes from it, and what it has used of the processors until it was last looked at.
 struct HostThread {
   i32 process = 0;  // 0: the traced process itself
@@ -46,6 +52,7 @@ struct HostThread {
   u64 ready_ns = 0;  // it could have run and had no processor
   bool ready_told = false;
   bool over = false;  // it was gone at the next look
+  std::vector<ThreadReading> readings;  // of the traced process's own, in order, its begin first; the last one is as above
 };
 
 // What one process's calls of one kind on one file came to (FileUse).
@@ -79,6 +86,7 @@ struct SampleFacts {
 
   static constexpr std::size_t kMostHostThreads = 1u << 16;
   std::vector<HostThread> host_threads;  // of all of the run
+  static constexpr std::size_t kMostReadings = 1u << 18;  // of all threads; then only each one's newest is kept
   static constexpr std::size_t kMostUses = 1u << 16;
   std::vector<std::string> paths;              // empty: not known
   std::vector<FileUses> files;                 // of all of the run

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
@@ -24,33 +25,66 @@ const HostThread* busiest_caller(const ProcessTrace& process) {
   return nullptr;
 }
 
-double ready_share(const HostThread& thread) {
-  const Nanos life = thread.seen - thread.began;
-  return life > 0 ? std::min(1.0, static_cast<double>(thread.ready_ns) / static_cast<double>(life)) : 0;
+// What it used between the looks nearest to the begin and the end of what the devices did, of which gains are shares: its start-up, in which it imports and
+// loads while the device has nothing yet, is another matter.
+struct Used {
+  Nanos length = 0;
+  u64 cpu_ns = 0, ready_ns = 0;
+  double share() const {
+    return length > 0 ? std::min(1.0, static_cast<double>(ready_ns) / static_cast<double>(length)) : 0;
+  }
+};
+
+Used used_meanwhile(const ProcessTrace& process, const HostThread& thread) {
+  const auto& readings = thread.readings;
+  const auto nearest = [&](Nanos time) {
+    const auto away = [&](const ThreadReading& each) { return std::abs(each.at - time); };
+    return *std::min_element(readings.begin(), readings.end(),
+                             [&](const auto& a, const auto& b) { return away(a) < away(b); });
+  };
+  const Used life{thread.seen - thread.began, thread.cpu_ns, thread.ready_ns};
+  if (readings.empty()) return life;
+  Nanos begin = process.begin, end = process.end;
+  if (!process.device.devices.empty()) begin = process.end, end = process.begin;
+  for (const DeviceTimes& device : process.device.devices)
+    begin = std::min(begin, device.first), end = std::max(end, device.last);
+  ThreadReading from = nearest(begin), to = nearest(end);
+  if (to.at <= from.at) {  // a loop between two looks: what lies around it
+    from = readings.front(), to = readings.back();
+    for (const ThreadReading& each : readings) {
+      if (each.at <= begin) from = each;
+      if (each.at < end) continue;
+      to = each;
+      break;
+    }
+  }
+  if (to.at <= from.at || to.ready_ns < from.ready_ns || to.cpu_ns < from.cpu_ns) return life;
+  return {to.at - from.at, to.cpu_ns - from.cpu_ns, to.ready_ns - from.ready_ns};
 }
 
 std::optional<Finding> judge_busy_processors(const ProcessTrace& process) {
   const HostThread* const thread = busiest_caller(process);
   if (!thread || is_busy(process)) return {};
+  const Used used = used_meanwhile(process, *thread);
   const u64 gain = gain_of_processors(process);
   const auto severity = severity_of(process, gain);
   if (!severity) return {};
   Finding finding{"busy-processors",
                   *severity,
                   "threads",
-                  fmt::format("the thread that calls CUDA waited {:.0f} % of its life for a processor that others had "
-                              "({} waiting, {} running): "
+                  fmt::format("the thread that calls CUDA waited {:.0f} % of its time for a processor that others had "
+                              "({} waiting, {} running, of {}): "
                               "the device waits for it",
-                              ready_share(*thread) * 100, human_nanos(static_cast<Nanos>(thread->ready_ns)),
-                              human_nanos(static_cast<Nanos>(thread->cpu_ns))),
+                              used.share() * 100, human_nanos(static_cast<Nanos>(used.ready_ns)),
+                              human_nanos(static_cast<Nanos>(used.cpu_ns)), human_nanos(used.length)),
                   "give it processors of its own: fewer workers and threads than processors, no second job on them, a "
                   "higher limit of "
                   "the container",
                   {{"tid", static_cast<i64>(thread->tid)},
-                   {"ready_ns", number(thread->ready_ns)},
-                   {"cpu_ns", number(thread->cpu_ns)},
-                   {"life_ns", number(static_cast<u64>(thread->seen - thread->began))},
-                   {"share", ready_share(*thread)}}};
+                   {"ready_ns", number(used.ready_ns)},
+                   {"cpu_ns", number(used.cpu_ns)},
+                   {"looked_ns", number(static_cast<u64>(used.length))},
+                   {"share", used.share()}}};
   finding.gain_ns = gain;
   return finding;
 }
@@ -63,7 +97,8 @@ u64 gain_of_processors(const ProcessTrace& process) {
   const HostThread* const thread = busiest_caller(process);
   const auto work = gain_of(process, WhatIf::HostWork);
   if (!thread || !work) return 0;
-  return std::min(*work, static_cast<u64>(ready_share(*thread) * static_cast<double>(span_of(process))));
+  const double share = used_meanwhile(process, *thread).share();
+  return std::min(*work, static_cast<u64>(share * static_cast<double>(span_of(process))));
 }
 
 extern constexpr FindingRule busy_processors_rule = {

@@ -74,6 +74,18 @@ void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
   if (value.process == 0) newest_[thread] = at;
 }
 
+void HostSamples::add_reading(HostThread& thread) {
+  if (thread.process != 0) return;
+  const ThreadReading reading{thread.seen, thread.cpu_ns, thread.ready_ns};
+  const bool grows = !thread.readings.empty() && thread.readings.back().at < reading.at;
+  if (grows && (readings_ < SampleFacts::kMostReadings || thread.readings.size() < 2)) {
+    thread.readings.push_back(reading);
+    ++readings_;
+  } else {
+    thread.readings.back() = reading;
+  }
+}
+
 // Another thread that has the same number now began later than the one before was last seen.
 void HostSamples::thread_use(const ThreadUse& value, Nanos at, std::string_view name) {
   const u64 key = static_cast<u64>(static_cast<u32>(value.process)) << 32 | static_cast<u32>(value.tid);
@@ -92,10 +104,14 @@ void HostSamples::thread_use(const ThreadUse& value, Nanos at, std::string_view 
   auto& all = samples_.host_threads;
   const auto known = uses_.find(key);
   if (known != uses_.end() && made.began < all[known->second].seen) {
+    made.readings = std::move(all[known->second].readings);
+    add_reading(made);
     all[known->second] = std::move(made);
     return;
   }
   if (all.size() == SampleFacts::kMostHostThreads) return;
+  if (made.process == 0) made.readings.push_back({made.began, 0, 0});
+  add_reading(made);
   uses_[key] = static_cast<u32>(all.size());
   all.push_back(std::move(made));
 }

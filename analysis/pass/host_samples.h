@@ -30,6 +30,7 @@ class HostSamples {
   void finish();
 
  private:
+  void add_reading(HostThread& thread);
   u32 index_of(u32 number) const;
   u32 thread_of(const Sample& value);
   SampledThread& series_of(u32 thread, i32 process);
@@ -46,7 +47,7 @@ class HostSamples {
   std::map<std::tuple<u64, i32, u32>, u32> files_;              // by path, process and call
   std::map<std::tuple<i32, i32, u32, u32>, u32> waits_;         // by process, thread, frame and kind
   std::unordered_map<u64, u32> uses_;                           // by process and thread: the newest of that number
-  std::size_t points_ = 0;
+  std::size_t points_ = 0, readings_ = 0;
 };
 
 }  // namespace gputrace

@@ -16,7 +16,10 @@ namespace gputrace {
 namespace {
 
 constexpr Nanos kOneSecond = 1'000'000'000;
-constexpr Nanos kLookAtThreadsEvery = kOneSecond / 4, kWriteThreadsEvery = 5 * kOneSecond;
+constexpr Nanos kLookAtThreadsEvery = kOneSecond / 4;
+constexpr Nanos kWriteThreadsEvery = kOneSecond, kWriteThreadsAtLast = 5 * kOneSecond;
+// So many parts of the time until now: a loop of seconds is told from the start-up before it.
+constexpr Nanos kWritesOfAll = 10;
 constexpr Nanos kThreadShare = 400;  // one part of it is ours
 constexpr std::size_t kThreadsAtOnce = 16;
 constexpr u64 kNameEvery = 4;                 // rounds: of a thread that is known, name and start are read again
@@ -147,7 +150,9 @@ void ThreadWatch::write(Use& use) {
 }
 
 void ThreadWatch::write_changed() {
-  next_write_ = monotonic_nanos() + kWriteThreadsEvery;
+  const Nanos now = monotonic_nanos();
+  if (began_ == 0) began_ = now;
+  next_write_ = now + std::clamp((now - began_) / kWritesOfAll, kWriteThreadsEvery, kWriteThreadsAtLast);
   for (auto& [who, use] : threads_) {
     if (!use.written) write(use);
   }

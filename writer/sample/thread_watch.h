@@ -1,7 +1,7 @@
 // What the threads of the traced process, and of processes that come from it, have used of the processors, as the kernel counts it:
 // read from /proc, some four times a second.
 //   · At most a 400th of a core, and some threads at a time: draining does not wait for a round through thousands.
-//   · A thread is written down once it is gone, every few seconds while it works, and at the end: its newest record holds.
+//   · A thread is written down once it is gone, every second while it works and every five later on, and at the end: its newest record holds.
 //   · What a thread did between the last look and its end is not seen.
 #pragma once
 
@@ -64,6 +64,7 @@ class ThreadWatch {
   std::map<std::pair<i32, i32>, Use> threads_;  // by process and thread
   std::unordered_set<u64> names_;
   Nanos next_ = 0, next_write_ = 0;
+  Nanos began_ = 0;  // when threads were written first
   Nanos next_round_ = 0;
   u64 round_ = 0, left_out_ = 0;
   bool ever_read_ = false;

@@ -116,6 +116,34 @@ TEST(DeviceFindings, AHostThatWaitsForAProcessor) {
   }
 }
 
+// A second of start-up in which others had the processor for 0.8 s is none of the loop's, of which it missed a tenth: looked at when the
+// first call was made, in the middle and at the end.
+TEST(DeviceFindings, WaitingForAProcessorBeforeTheLoopIsNoneOfIt) {
+  Script script;
+  const Nanos startup = 1'000 * kMs, begin = script.now();
+  const auto look = [&](double share) {
+    const Nanos in_loop = script.now() - begin;
+    script.trace().add<ThreadUse>(TraceBuilder::definitions(), "", script.now(), script.now(), [&](auto& r) {
+      r.process = 0, r.tid = 100, r.parent = 0, r.name = 0, r.flags = 0, r.since = 0;
+      r.ready = static_cast<u64>(0.8 * static_cast<double>(startup) + share * static_cast<double>(in_loop));
+      r.age = static_cast<u64>(startup + in_loop), r.cpu = r.age / 20;
+    });
+  };
+  look(0);
+  for (int i = 0; i < 60; ++i) {
+    script.run(4 * kUs, 300 * kUs), script.sleep(700 * kUs);
+    if (i == 30) look(0.1);
+  }
+  look(0.1);
+  const LoadedRun run = script.load();
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "busy-processors");
+  ASSERT_NE(finding, nullptr);
+  const double span = static_cast<double>(run.processes[0].device.devices.at(0).span_ns());
+  EXPECT_NEAR(static_cast<double>(finding->gain_ns), 0.1 * span, 0.005 * span);
+  EXPECT_NEAR(std::get<double>(evidence(*finding, "share")), 0.1, 0.001);
+}
+
 // Eight devices that each wait 2 % of their time are not one that waits 16 %.
 TEST(DeviceFindings, SharesOfDevicesAreNotSummed) {
   Script script;
