@@ -28,13 +28,24 @@ struct HostPath {
   std::atomic<u32> length;  // 0: the text is not there yet, or never
 };
 
-// `key`: process (as it sees itself) << 32 | path << 8 | FileCall; 0: free. `path`: its place among the paths + 1; 0: none is known
-// (no such descriptor), or there was no room for it.
+// `key`: process (as it sees itself; 22 bits, as many as Linux gives) << 42 | path (12) << 30 | FileCall (4) << 26 | number of the frame
+// (StackFrame::id; 26), 0: not known; 0: free. `path`: its place among the paths + 1; 0: none is known (no such descriptor), or there was
+// no room for it.
 struct FileSum {
   std::atomic<u64> key;
   std::atomic<u64> count, bytes, total, longest;  // ns
 };
-inline constexpr u64 file_key(u32 process, u32 path, u32 call) { return u64{process} << 32 | u64{path} << 8 | call; }
+inline constexpr u32 kMostFileFrame = (1u << 26) - 1;
+inline constexpr u64 file_key(u32 process, u32 path, u32 call, u32 frame) {
+  return u64{process} << 42 | u64{path} << 30 | u64{call} << 26 | (frame <= kMostFileFrame ? frame : 0);
+}
+struct FileKey {
+  u32 process, path, call, frame;
+};
+inline constexpr FileKey parts_of_file_key(u64 key) {
+  return {static_cast<u32>(key >> 42), static_cast<u32>(key >> 30 & 0xfff), static_cast<u32>(key >> 26 & 0xf),
+          static_cast<u32>(key & kMostFileFrame)};
+}
 
 // `key`: thread (24 bits) << 40 | number of the frame (StackFrame::id), 0: not known (32 bits) << 8 | WaitFor; 0: free.
 struct WaitSum {
@@ -64,5 +75,6 @@ inline constexpr HostTableLayout host_table_layout(u64 size) {
   return plan;
 }
 static_assert(host_table_layout(kLeastHostTable).text_at < kLeastHostTable);
+static_assert(host_table_layout(kMostHostTable).paths < 1u << 12);  // FileSum::key
 
 }  // namespace gputrace

@@ -55,11 +55,12 @@ struct HostThread {
   std::vector<ThreadReading> readings;  // of the traced process's own, in order, its begin first; the last one is as above
 };
 
-// What one process's calls of one kind on one file came to (FileUse).
+// What one process's calls of one kind on one file came to, from one line (FileUse).
 struct FileUses {
   u32 path = 0;     // in SampleFacts::paths
   i32 process = 0;  // 0: the traced process itself
   FileCall call = FileCall::Read;
+  u32 frame = 0;  // in SourceLines::frames
   u64 count = 0, bytes = 0, total_ns = 0, longest_ns = 0;
 };
 
@@ -85,8 +86,8 @@ struct SampleFacts {
   u64 outer_part = 0, torn = 0, cpu_ns = 0;
 
   static constexpr std::size_t kMostHostThreads = 1u << 16;
-  std::vector<HostThread> host_threads;  // of all of the run
   static constexpr std::size_t kMostReadings = 1u << 18;  // of all threads; then only each one's newest is kept
+  std::vector<HostThread> host_threads;  // of all of the run
   static constexpr std::size_t kMostUses = 1u << 16;
   std::vector<std::string> paths;              // empty: not known
   std::vector<FileUses> files;                 // of all of the run

@@ -2,16 +2,56 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "analysis/facts/kind_names.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/run/host_use.h"
+#include "analysis/run/input_ops.h"
 #include "analysis/run/input_wait.h"
 #include "analysis/run/sites.h"
 #include "analysis/words/human.h"
+#include "trace/schema.h"
 
 namespace gputrace {
 namespace {
+
+// Of what a finding speaks of: below it nothing is said.
+constexpr double kGoodPart = 0.2;
+
+bool is_good_part(u64 part, u64 of) {
+  return part != 0 && static_cast<double>(part) >= kGoodPart * static_cast<double>(of);
+}
+
+void say_files(const FilesUsed& used, u64 of_ns, const std::string& where, Finding& finding) {
+  if (!is_good_part(used.total_ns, of_ns)) return;
+  const std::string path = used.path.empty() ? "files without a name" : used.path;
+  finding.text += fmt::format("; file calls {} took {} of the run ({} in {} calls), most of it {} of {}", where,
+                              human_nanos(static_cast<Nanos>(used.total_ns)), human_bytes(used.bytes),
+                              human_count(used.count), word_of(used.call), path);
+  finding.evidence.emplace_back("io_ns", number(used.total_ns));
+  finding.evidence.emplace_back("io_bytes", number(used.bytes));
+  finding.evidence.emplace_back("io_calls", number(used.count));
+  finding.evidence.emplace_back("io_call", std::string(word_of(used.call)));
+  finding.evidence.emplace_back("io_path", path);
+}
+
+void say_wait(const std::optional<LongWait>& waited, u64 of_ns, Finding& finding) {
+  if (!waited || !is_good_part(waited->total_ns, of_ns)) return;
+  const bool is_python = waited->what == WaitFor::InterpreterLock;
+  finding.text += fmt::format("; its thread waited {} of the run {}({}, {} times)",
+                              human_nanos(static_cast<Nanos>(waited->total_ns)),
+                              is_python ? "for Python's lock, which other threads held " : "at " + waited->site + " ",
+                              word_of(waited->what), human_count(waited->count));
+  finding.evidence.emplace_back("wait_for", std::string(word_of(waited->what)));
+  finding.evidence.emplace_back("wait_ns", number(waited->total_ns));
+  finding.evidence.emplace_back("wait_count", number(waited->count));
+  if (is_python)
+    finding.fix =
+        "let Python's other threads do less while this one launches: their work in processes, or in calls that "
+        "give the lock away";
+}
 
 std::string fix_of(IdleCause cause) {
   switch (cause) {
@@ -78,15 +118,31 @@ const char* wait_behind(const ProcessTrace& process) {
 
 // The work lies behind the first line and before the second: said where these are two, and it is a good part of all.
 void add_pause(const ProcessTrace& process, u64 host_ns, Finding& finding) {
-  constexpr double kGoodPart = 0.2;
   const PausedLines pause = lines_of_pauses(process);
   if (pause.after.empty() || pause.before.empty() || pause.after == pause.before) return;
-  if (static_cast<double>(pause.length_ns) < kGoodPart * static_cast<double>(host_ns)) return;
+  if (!is_good_part(pause.length_ns, host_ns)) return;
   finding.text += fmt::format("; {} of that between {} and {}", human_nanos(static_cast<Nanos>(pause.length_ns)),
                               pause.after, pause.before);
   finding.evidence.emplace_back("pause_after", pause.after);
   finding.evidence.emplace_back("pause_before", pause.before);
   finding.evidence.emplace_back("pause_ns", number(pause.length_ns));
+}
+
+// The thread that launched what ended the gaps with most of the host's work; 0: not known.
+i32 thread_that_works(const ProcessTrace& process, const DeviceTimes& device) {
+  std::map<u32, Nanos> by_thread;
+  for (const IdleGap& gap : device.longest) by_thread[gap.thread] += gap.parts[static_cast<unsigned>(IdleCause::Host)];
+  const auto most = std::max_element(by_thread.begin(), by_thread.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == by_thread.end() || most->first >= process.threads.size() ? 0 : process.threads[most->first].tid;
+}
+
+// What of the host's work was file calls or waiting, at the line where that work is.
+void add_use(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns, Finding& finding) {
+  const std::string& site = finding.site;
+  if (!process.samples.files.empty()) say_files(files_used_at(process, site), host_ns, "at " + site, finding);
+  if (process.samples.waits.empty()) return;
+  say_wait(longest_wait_at(process, thread_that_works(process, device), site), host_ns, finding);
 }
 
 // A gain is promised once: what launching less brings is not this finding's.
@@ -129,6 +185,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
   finding.site = site_of_idle(process, cause);
   if (cause == IdleCause::Host) add_pause(process, most, finding);
+  if (cause == IdleCause::Host) add_use(process, device, most, finding);
   const auto input = input_wait_of(process.steps);
   if (cause == IdleCause::Host && input && 2 * input->batches_ns > most) {  // input-bound has the fix
     finding.severity = Severity::Hint;
@@ -188,6 +245,17 @@ std::string fix_of_loader(const std::string& loader) {
   return "prepare the next batch while the device computes";
 }
 
+// What of making a batch was reading or waiting: of the thread itself, or of the workers, each of which has all of that time.
+void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
+  const std::size_t workers = loader_processes(process).size();
+  if (workers != 0) return say_files(read_by_workers(process), waited_ns * workers, "of its workers", finding);
+  say_files(read_by_loop(process), waited_ns, "within the loader", finding);
+  for (const DeviceTimes& device : process.device.devices) {
+    const auto waited = longest_wait_at(process, thread_that_works(process, device), finding.site);
+    if (waited) return say_wait(waited, waited_ns, finding);
+  }
+}
+
 std::optional<Finding> judge_input(const ProcessTrace& process) {
   const StepFacts& steps = process.steps;
   const auto wait = input_wait_of(steps);
@@ -218,6 +286,7 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
     finding.evidence.emplace_back("worker_share", of_workers.front().share);
     finding.evidence.emplace_back("worker_samples", number(of_workers.front().samples));
   }
+  add_reading(process, gain, finding);
   return finding;
 }
 

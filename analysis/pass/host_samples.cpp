@@ -120,7 +120,7 @@ void HostSamples::file_use(const FileUse& value, std::string_view path) {
   constexpr std::size_t kLongest = 1024;
   auto& all = samples_.files;
   const auto [known, is_new] =
-      files_.try_emplace({value.path, value.process, value.what}, static_cast<u32>(all.size()));
+      files_.try_emplace({value.path, value.process, value.frame, value.what}, static_cast<u32>(all.size()));
   if (is_new && all.size() == SampleFacts::kMostUses) {
     files_.erase(known);
     return;
@@ -128,7 +128,7 @@ void HostSamples::file_use(const FileUse& value, std::string_view path) {
   if (is_new) {
     const auto [path_known, path_is_new] = paths_.try_emplace(value.path, static_cast<u32>(samples_.paths.size()));
     if (path_is_new) samples_.paths.emplace_back(path.substr(0, kLongest));
-    all.push_back({path_known->second, value.process, static_cast<FileCall>(value.what)});
+    all.push_back({path_known->second, value.process, static_cast<FileCall>(value.what), value.frame});
   }
   FileUses& uses = all[known->second];
   uses.count = value.count, uses.bytes = value.bytes, uses.total_ns = value.total, uses.longest_ns = value.longest;

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "analysis/facts/sample_facts.h"
+#include "analysis/run/host_use.h"
+#include "analysis/run/needs.h"
 #include "analysis/run/sites.h"
 
 namespace gputrace {
@@ -115,6 +117,21 @@ void add_process(const ProcessTrace& process, const FileNames& names, u64& stack
 
 }  // namespace
 
+LoaderFrames::LoaderFrames(const SourceFrames& frames) : frames_(frames), loads_(frames.size()) {
+  const std::vector<Place> places = places_of(frames);
+  for (std::size_t i = 0; i < places.size(); ++i) loads_[i] = places[i] == Place::OwnLoader;
+}
+
+std::vector<u32> LoaderFrames::within(u32 innermost) const {
+  std::vector<u32> found;
+  for (u32 frame = innermost; frame != 0 && frame < frames_.size() && found.size() < kDeepest;
+       frame = frames_[frame].parent) {
+    if (loads_[frame]) return found;
+    found.push_back(frame);
+  }
+  return {};
+}
+
 std::map<i32, u64> loader_processes(const ProcessTrace& process) {
   std::map<i32, u64> found;
   const SourceFrames& frames = process.samples.frames;
@@ -143,6 +160,13 @@ InputOps input_ops_of(const LoadedRun& run) {
   const FileNames names(run);
   u64 stacks = 0;
   for (const ProcessTrace& process : run.processes) add_process(process, names, stacks, ops, result);
+  const std::map<std::string, u64> bytes = bytes_by_loading_function(run, names);
+  const bool files_are_known = !why_not_met({Need::Files}, run);
+  for (auto& [key, op] : ops) {
+    if (!files_are_known || op.sum.ahead) continue;
+    const auto known = bytes.find(op.sum.op);
+    op.sum.bytes = known == bytes.end() ? 0 : known->second;
+  }
   for (auto& [key, op] : ops) result.ops.push_back(std::move(op.sum));
   std::stable_sort(result.ops.begin(), result.ops.end(),
                    [](const InputOp& a, const InputOp& b) { return a.total_ns > b.total_ns; });

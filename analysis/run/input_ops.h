@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,21 @@ namespace gputrace {
 // Processes forked from that one that load data, and how many samples found each.
 std::map<i32, u64> loader_processes(const ProcessTrace& process);
 
+// Stacks that lie within a DataLoader which loads in the thread that asks it. `frames` outlives it.
+class LoaderFrames {
+ public:
+  explicit LoaderFrames(const std::vector<SourceFrame>& frames);
+  // Of the stack that ends there those frames that the loader called, innermost first; none: it is in no such one.
+  std::vector<u32> within(u32 innermost) const;
+
+ private:
+  const std::vector<SourceFrame>& frames_;
+  std::vector<bool> loads_;  // by frame: it is the loader's
+};
+
 struct InputOp {
   std::string op;                     // "data.py Data.__getitem__"
+  std::optional<u64> bytes;           // that it read, from files; nothing: not known
   u64 samples = 0, self_samples = 0;  // that found it, and that found it innermost
   u64 total_ns = 0, self_ns = 0;      // those times how long after the look before
   bool ahead = false;                 // in a worker: while the loop goes on

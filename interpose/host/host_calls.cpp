@@ -26,8 +26,9 @@
 namespace gputrace::host {
 namespace {
 
-constexpr Nanos kLeastWait = 2'000;   // ns; what is shorter is no wait: a lock that was free
-constexpr Nanos kLeastTold = 20'000;  // reading a stack takes about one microsecond
+constexpr Nanos kLeastWait = 2'000;       // ns; what is shorter is no wait: a lock that was free
+constexpr Nanos kLeastTold = 20'000;      // reading a stack takes about one microsecond
+constexpr u64 kLeastToldBytes = 8 << 10;  // as copying that does; what Python's own buffers hold
 
 // Written by the thread that begins a session, before it sets these two.
 constinit HostConnection connection{};
@@ -61,12 +62,16 @@ Begun begin(bool files) {
 Begun begin_file() { return begin(true); }
 Begun begin_wait() { return begin(false); }
 
+u32 frame_of_file_call(u64 bytes, Nanos length) {
+  return length >= kLeastTold || bytes >= kLeastToldBytes ? connection.frame() : 0;
+}
+
 void end_file(const Begun& begun, FileCall call, int descriptor, u64 bytes) {
   if (!is_counted(begun)) return;
   const Nanos length = monotonic_nanos() - begun.at;
   if (begun.files) {
     const Descriptor file = describe(descriptor);
-    add_file(file.path, call, bytes, length);
+    add_file(file.path, frame_of_file_call(bytes, length), call, bytes, length);
     if (begun.waits) add_descriptor_wait(file.kind, length);
   } else if (length >= kLeastWait) {
     add_descriptor_wait(kind_of(descriptor), length);
@@ -75,8 +80,9 @@ void end_file(const Begun& begun, FileCall call, int descriptor, u64 bytes) {
 
 void end_open(const Begun& begun, FileCall call, int descriptor) {
   forget(descriptor);
-  if (begun.files && descriptor >= 0 && is_counted(begun))
-    add_file(describe(descriptor).path, call, 0, monotonic_nanos() - begun.at);
+  if (!begun.files || descriptor < 0 || !is_counted(begun)) return;
+  const Nanos length = monotonic_nanos() - begun.at;
+  add_file(describe(descriptor).path, frame_of_file_call(0, length), call, 0, length);
 }
 
 void end_wait(const Begun& begun, WaitFor what) {

@@ -91,13 +91,16 @@ void set_table(char* table, u64 size) {
   memory.store(table, std::memory_order_release);
 }
 
-void add_file(u32 path, FileCall call, u64 bytes, Nanos length) {
+void add_file(u32 path, u32 frame, FileCall call, u64 bytes, Nanos length) {
   char* const table = memory.load(std::memory_order_acquire);
   if (!table) return;
   auto* sums = reinterpret_cast<FileSum*>(table + layout.files_at);
   const u32 process = static_cast<u32>(raw_syscall(SYS_getpid));
-  const auto [sum, is_new] =
-      entry_of(sums, layout.files, file_key(process, path, static_cast<u32>(call)), &FileSum::key);
+  const auto key_at = [&](u32 line) { return file_key(process, path, static_cast<u32>(call), line); };
+  auto found = entry_of(sums, layout.files, key_at(frame), &FileSum::key, frame == 0 || !is_nearly_full(table));
+  // No room for one more line: the file's calls are still told.
+  if (!found.entry && frame != 0) found = entry_of(sums, layout.files, key_at(0), &FileSum::key);
+  const auto [sum, is_new] = found;
   if (!sum) {
     head(table).lost_files.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -11,7 +11,8 @@ namespace gputrace::host {
 void set_table(char* table, u64 size);
 
 // `path`: as HostPath counts, +1; 0: none.
-void add_file(u32 path, FileCall call, u64 bytes, Nanos length);
+// `frame`: StackFrame::id; 0: not known.
+void add_file(u32 path, u32 frame, FileCall call, u64 bytes, Nanos length);
 void add_wait(u32 frame, WaitFor what, Nanos length);
 
 // The place of a path + 1. Once the table is nearly full it is that of its directory with "/*"; 0: no room at all.

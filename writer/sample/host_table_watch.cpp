@@ -57,14 +57,15 @@ void HostTableWatch::look() {
 }
 
 void HostTableWatch::write_file(const FileSum& sum, Ticks now) {
-  const u64 key = read(sum.key);
+  const FileKey key = parts_of_file_key(read(sum.key));
   FileUse record{};
   begin_record(record, now);
-  record.path = path_of(static_cast<u32>(key) >> 8, now);
+  record.path = path_of(key.path, now);
   record.count = read(sum.count), record.bytes = read(sum.bytes);
   record.total = read(sum.total), record.longest = read(sum.longest);
-  record.process = other(static_cast<u32>(key >> 32));
-  record.what = static_cast<u32>(key & 0xff);
+  record.process = other(key.process);
+  record.what = key.call;
+  record.frame = key.frame;
   sink_.add_record(record.header);
 }
 

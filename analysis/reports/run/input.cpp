@@ -1,5 +1,6 @@
 // Input: what the loop waits for before each step, by the stages of TensorFlow's input-pipeline analyzer as far as they are known.
 #include "analysis/reports/section_report.h"
+#include "analysis/run/host_use.h"
 #include "analysis/run/input_wait.h"
 #include "analysis/run/needs.h"
 #include "analysis/steps/find_steps.h"
@@ -10,26 +11,6 @@ namespace {
 
 constexpr const char* kNotTold = "not collected: what prepares batches makes no CUDA call";
 constexpr const char* kNotRead = "not collected: file calls (GPUTRACE_COLLECT=+io tells)";
-
-bool reads(FileCall call) {
-  switch (call) {
-    case FileCall::Read:
-    case FileCall::Pread:
-    case FileCall::Readv:
-    case FileCall::Preadv:
-    case FileCall::Fread:
-    case FileCall::Open:
-    case FileCall::Fopen:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// A file, and none of those that a program is made of: what it imports meanwhile is no input.
-bool is_data(const std::string& path) {
-  return path.starts_with('/') && !path.ends_with(".py") && !path.ends_with(".pyc") && !path.ends_with(".so");
-}
 
 // Time in calls that read data, in the traced processes or in those forked from them.
 u64 reading(const LoadedRun& run, bool in_workers) {

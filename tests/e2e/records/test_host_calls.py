@@ -101,6 +101,51 @@ def test_files_beyond_the_table_are_told_by_directory():
     check(1000 < rest['count'] < 10_000, 'some of them by directory', rest)
 
 
+LOADS = f'''
+import ctypes, os, sys
+sys.path[:0] = [{os.path.join(SOURCE, "tests", "e2e")!r}, sys.argv[1]]
+from driver import Driver
+from torch.utils.data.dataloader import _SingleProcessDataLoaderIter
+SET, TURNS, PIECE, PIECES = sys.argv[2], 150, 64 << 10, 200
+d = Driver()
+k = d.kernel('step')
+def load():
+    file = os.open(SET, os.O_RDONLY)
+    for _ in range(PIECES): os.read(file, PIECE)  # reads
+    os.close(file)
+batches = _SingleProcessDataLoaderIter(load)
+for _ in range(TURNS):
+    batches._next_data()
+    d.launch(k)
+'''
+
+
+def test_a_loop_that_reads_files_is_told_which():
+    # PyTorch's loader, as far as its name is known by.
+    module = os.path.join(scratch('site-packages'), 'torch', 'utils', 'data', 'dataloader.py')
+    os.makedirs(os.path.dirname(module))
+    program, data = scratch('program.py'), scratch('set')
+    with open(module, 'w', encoding='utf-8') as file:
+        file.write('class _SingleProcessDataLoaderIter:\n    def __init__(self, load): self.load = load\n    def _next_data(self): return self.load()\n')
+    with open(program, 'w', encoding='utf-8') as file:
+        file.write(LOADS)
+    with open(data, 'wb') as file:
+        file.write(bytes(200 * (64 << 10)))
+    run = traced([sys.executable, program, scratch('site-packages'), data], timeout=120,
+                 env={'GPUTRACE_COLLECT': '+io', 'LD_PRELOAD': f'{places.library} {places.host_library}', 'SIMGPU_KERNEL_TIME': 'step=200us'})
+    check_equal(run.returncode, 0, 'exit code')
+    whole = report(run, 'input-ops')
+    gaps = next(each for each in report(run)['findings'] if each['id'] == 'idle-gaps')
+    site = f'program.py:{next(number for number, line in enumerate(LOADS.splitlines(), 1) if "# reads" in line)} load'
+    bytes_read = 150 * 200 * (64 << 10)
+    check_equal(gaps['site'], site, 'the line')
+    told = gaps['evidence']
+    check_equal((told['io_call'], told['io_path'], told['io_bytes'], told['io_calls']), ('read', os.path.realpath(data), bytes_read, 150 * 200), 'what it reads')
+    check(f'file calls at {site} took' in gaps['text'], 'in words', gaps['text'])
+    op = next(row for row in whole['sections']['input-ops']['rows'] if row['op'] == 'program.py load')
+    check_equal(op['bytes'], bytes_read, 'bytes by function')
+
+
 def test_nothing_is_lost_when_it_is_killed():
     text = f'''
 import ctypes, os, signal

@@ -66,7 +66,7 @@ TEST(HostTable, AddsWhatThreadsAndProcessesAddAtOnce) {
   Shared table;
   const auto work = [] {
     for (int i = 0; i < kTurns; ++i) {
-      host::add_file(number_of("/data/" + std::to_string(i % 5)), FileCall::Read, 10, i);
+      host::add_file(number_of("/data/" + std::to_string(i % 5)), 3 + static_cast<u32>(i % 2), FileCall::Read, 10, i);
       host::add_wait(7, WaitFor::Mutex, 3);
     }
   };
@@ -90,9 +90,13 @@ TEST(HostTable, AddsWhatThreadsAndProcessesAddAtOnce) {
     ++entries;
     bytes += sum.bytes, total += sum.total;
     longest = std::max<u64>(longest, sum.longest);
-    EXPECT_EQ(table.path(static_cast<u32>(sum.key) >> 8).substr(0, 6), "/data/");
+    const FileKey key = parts_of_file_key(sum.key);
+    EXPECT_EQ(table.path(key.path).substr(0, 6), "/data/");
+    EXPECT_EQ(key.call, static_cast<u32>(FileCall::Read));
+    EXPECT_TRUE(key.frame == 3 || key.frame == 4);
+    EXPECT_TRUE(key.process == static_cast<u32>(getpid()) || key.process == static_cast<u32>(child));
   }
-  EXPECT_EQ(entries, 2u * 5);
+  EXPECT_EQ(entries, 2u * 5 * 2);
   EXPECT_EQ(table.calls(), u64{kThreads + 1} * kTurns);
   EXPECT_EQ(bytes, u64{kThreads + 1} * kTurns * 10);
   EXPECT_EQ(total, u64{kThreads + 1} * (u64{kTurns} * (kTurns - 1) / 2));
@@ -112,6 +116,35 @@ TEST(HostTable, AddsWhatThreadsAndProcessesAddAtOnce) {
   EXPECT_EQ(table.head().lost_files + table.head().lost_waits, 0u);
 }
 
+// All that an entry's key may hold, and what it may not.
+TEST(HostTable, AKeyHoldsEveryProcessPathAndLine) {
+  constexpr u32 kLastProcess = (1u << 22) - 1;  // as Linux numbers them
+  const u32 paths = host_table_layout(kMostHostTable).paths;
+  const FileKey key = parts_of_file_key(file_key(kLastProcess, paths, 14, kMostFileFrame));
+  EXPECT_EQ(key.process, kLastProcess);
+  EXPECT_EQ(key.path, paths);
+  EXPECT_EQ(key.call, 14u);
+  EXPECT_EQ(key.frame, kMostFileFrame);
+  EXPECT_EQ(parts_of_file_key(file_key(1, 0, 1, kMostFileFrame + 1)).frame, 0u);
+  EXPECT_NE(file_key(1, 0, 1, 0), 0u);
+}
+
+// Lines of one file take no more than three quarters of the table: then its calls are counted without.
+TEST(HostTable, LeavesLinesOutWhenItIsNearlyFull) {
+  constexpr u32 kLines = 5000;
+  Shared table;
+  const u32 number = number_of("/data/set");
+  for (u32 line = 1; line <= kLines; ++line) host::add_file(number, line, FileCall::Read, 2, 1);
+  u64 with = 0, without = 0;
+  for (u32 i = 0; i < table.layout().files; ++i) {
+    const FileSum& sum = table.files()[i];
+    if (sum.key) (parts_of_file_key(sum.key).frame ? with : without) += sum.count;
+  }
+  EXPECT_EQ(with, table.layout().files / 4 * 3 + 1);
+  EXPECT_EQ(with + without, u64{kLines});
+  EXPECT_EQ(table.head().lost_files, 0u);
+}
+
 TEST(HostTable, TellsFilesByDirectoryWhenItIsNearlyFull) {
   constexpr u32 kFiles = 5000;
   Shared table;
@@ -119,7 +152,7 @@ TEST(HostTable, TellsFilesByDirectoryWhenItIsNearlyFull) {
   for (u32 i = 0; i < kFiles; ++i) {
     const u32 number = number_of("/data/set/" + std::to_string(i));
     ASSERT_NE(number, 0u);
-    host::add_file(number, FileCall::Read, 1, 1);
+    host::add_file(number, 1 + i % 7, FileCall::Read, 1, 1);
     if (table.path(number) == "/data/set/*") folder = number;
   }
   ASSERT_NE(folder, 0u);
@@ -141,7 +174,7 @@ TEST(HostTable, CountsWhatFindsNoRoom) {
 }
 
 TEST(HostTable, IsNotThereBeforeASession) {
-  host::add_file(1, FileCall::Read, 1, 1);
+  host::add_file(1, 1, FileCall::Read, 1, 1);
   host::add_wait(1, WaitFor::Sleep, 1);
   EXPECT_EQ(number_of("/x"), 0u);
 }

@@ -376,6 +376,52 @@ TEST(Findings, InputBound) {
   }
 }
 
+// Of 6 ms that the loop waits for batches: what it reads itself, and what its worker, which has all of that time, does.
+TEST(Findings, InputBoundByReading) {
+  for (const bool in_worker : {false, true}) {
+    constexpr u32 kSampled = 1u << 31;
+    Loop loop;
+    for (int i = 0; i < 20; ++i) loop.batch(300 * kUs), loop.forward(), loop.update(), loop.wait();
+    DeviceBuilder& trace = loop.trace();
+    const auto frame = [&](u32 id, u32 parent, const char* function, const char* file) {
+      const u64 name = trace.text(function), path = trace.text(file);
+      trace.add<StackFrame>(TraceBuilder::definitions(), "", 2, 2, [&](auto& r) {
+        r.function = name, r.file = path, r.id = id, r.parent = parent, r.line = 30, r.first_line = 1;
+        r.language = static_cast<u32>(SourceLanguage::Python);
+      });
+    };
+    frame(1001, 0, "_SingleProcessDataLoaderIter._next_data", "/x/site-packages/torch/utils/data/dataloader.py");
+    frame(1002, 1001, "Data.__getitem__", "data.py");
+    frame(kSampled, 0, "_worker_loop", "/x/site-packages/torch/utils/data/_utils/worker.py");
+    frame(kSampled + 1, kSampled, "Data.__getitem__", "data.py");
+    const auto file = [&](const char* path, u32 line, i32 process, u64 total, u64 bytes) {
+      const u64 name = trace.text(path);
+      trace.add<FileUse>(TraceBuilder::definitions(), "", 900, 900, [&](auto& r) {
+        r.path = name, r.what = static_cast<u32>(FileCall::Pread), r.frame = line, r.process = process;
+        r.count = 20, r.bytes = bytes, r.total = total, r.longest = total;
+      });
+    };
+    file("/data/set", in_worker ? 0 : 1002, in_worker ? 4711 : 0, 4 * kMs, 5'000'000);
+    file("/data/weights", 0, 0, 400 * kMs, 7'000'000);
+    if (in_worker) {
+      trace.add<Sample>(TraceBuilder::definitions(), "", 5 * kMs, 5 * kMs, [&](auto& r) {
+        r.frame = kSampled + 1, r.frames = 2, r.slot = 0, r.incarnation = 1, r.process = 4711;
+      });
+    }
+    const auto findings = find_findings(loop.load());
+    const Finding* const finding = find(findings, "input-bound");
+    ASSERT_NE(finding, nullptr);
+    EXPECT_EQ(evidence(*finding, "io_ns"), number(u64{4 * kMs}));
+    EXPECT_EQ(evidence(*finding, "io_bytes"), number(u64{5'000'000}));
+    EXPECT_EQ(evidence(*finding, "io_path"), Value(std::string("/data/set")));
+    EXPECT_EQ(evidence(*finding, "io_call"), Value(std::string("pread")));
+    EXPECT_NE(
+        finding->text.find(in_worker ? "file calls of its workers took 4.0" : "file calls within the loader took 4.0"),
+        std::string::npos)
+        << finding->text;
+  }
+}
+
 TEST(MarkedSteps, AreNotPassesOfACompilerThatHaveTheirName) {
   LoopLog log;
   const auto ranges = [&log](const std::string& name, u32 count) {

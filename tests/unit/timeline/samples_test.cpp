@@ -3,6 +3,7 @@
 
 #include "analysis/findings/findings.h"
 #include "analysis/run/compiling.h"
+#include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/sites.h"
 #include "tests/unit/device_builder.h"
@@ -166,9 +167,33 @@ TEST(Samples, WhatMakesTheInput) {
   const u32 looks[] = {kFirst + 4, kFirst + 5, kFirst + 5, kFirst};
   for (u32 i = 0; i < 8; ++i) trace.sample(looks[i % 4], 25'000'000 + Nanos{i} * 10'000'000);
   for (u32 i = 0; i < 4; ++i) trace.sample(i % 2 ? kFirst + 7 : kFirst + 8, 26'000'000 + Nanos{i} * 10'000'000, 4711);
+  trace.frame(2, 1, "_SingleProcessDataLoaderIter._next_data", loader, 700);
+  trace.frame(3, 2, "Data.__getitem__", "data.py", 41);
+  trace.frame(4, 3, "decode", "data.py", 51);
+  const auto read = [&](FileCall call, u32 frame, u64 bytes, u64 total, i32 process = 0) {
+    const u64 path = trace.text("/data/set");
+    trace.add<FileUse>(TraceBuilder::definitions(), "", 900, 900, [&](auto& r) {
+      r.path = path, r.what = static_cast<u32>(call), r.frame = frame, r.process = process;
+      r.count = 1, r.bytes = bytes, r.total = total, r.longest = total;
+    });
+  };
+  read(FileCall::Read, 3, 1'000, 10), read(FileCall::Pread, 4, 20'000, 200), read(FileCall::Write, 4, 500'000, 9'000);
+  read(FileCall::Read, 1, 300'000, 9'000), read(FileCall::Read, 0, 300'000, 9'000);
+  read(FileCall::Read, 0, 70'000, 5'000, 4711), read(FileCall::Read, 0, 80'000, 5'000, 4712);
   LoadedRun run;
   run.processes.push_back(trace.of(9));
+  EXPECT_FALSE(input_ops_of(run).ops.front().bytes.has_value());  // nobody asked for file calls
+  run.processes.front().options["collect"] = "api,python,samples,io";
   const InputOps found = input_ops_of(run);
+  EXPECT_EQ(found.ops[0].bytes, std::optional<u64>(21'000));
+  EXPECT_EQ(found.ops[1].bytes, std::optional<u64>(20'000));
+  EXPECT_FALSE(found.ops[2].bytes.has_value());  // a worker's
+  const FilesUsed by_loop = read_by_loop(run.processes.front()), ahead = read_by_workers(run.processes.front());
+  EXPECT_EQ(by_loop.bytes, 21'000u);
+  EXPECT_EQ(by_loop.total_ns, 210u);
+  EXPECT_EQ(by_loop.path, "/data/set");
+  EXPECT_EQ(ahead.bytes, 70'000u);  // 4712 is no loader's
+  EXPECT_EQ(ahead.total_ns, 5'000u);
   EXPECT_EQ(found.samples, 8u);
   EXPECT_EQ(found.waiting, 2u);
   ASSERT_EQ(found.ops.size(), 3u);
@@ -182,6 +207,104 @@ TEST(Samples, WhatMakesTheInput) {
   EXPECT_TRUE(found.ops[2].ahead);
   EXPECT_EQ(found.ops[2].samples, 2u);
   EXPECT_EQ(loader_processes(run.processes.front()), (std::map<i32, u64>{{4711, 4}}));
+}
+
+constexpr u32 kInData = 2, kInGzip = 3, kInOther = 4;  // frames of calls: those lines, with the names of kFirst + 1
+
+// Nine turns in whose gaps samples find the data set, told as a step's own work.
+class Using : public Sampled {
+ public:
+  Using() {
+    frame(kInData, 1, "Data.__getitem__", "data.py", 30);
+    frame(kInGzip, kInData, "read", "/usr/lib/python3.11/gzip.py", 301);
+    frame(kInOther, 1, "load", "weights.py", 7);
+    for (u32 i = 0; i < 8; ++i) sample(kFirst + 1, 25'000'000 + Nanos{i} * 10'000'000);
+  }
+  void file(const char* path, FileCall call, u32 frame, u64 total, u64 bytes, i32 process = 0) {
+    const u64 name = text(path);
+    add<FileUse>(definitions(), "", 900, 900, [&](auto& r) {
+      r.path = name, r.what = static_cast<u32>(call), r.frame = frame, r.process = process;
+      r.count = 5, r.bytes = bytes, r.total = total, r.longest = total;
+    });
+  }
+  void wait(i32 tid, WaitFor what, u32 frame, u64 total) {
+    add<WaitUse>(definitions(), "", 900, 900, [&](auto& r) {
+      r.tid = tid, r.what = static_cast<u32>(what), r.frame = frame, r.process = 0;
+      r.count = 8, r.total = total, r.longest = total;
+    });
+  }
+  Finding gaps() {
+    LoadedRun run;
+    run.processes.push_back(of(9));
+    const auto findings = find_findings(run);
+    const Finding* const finding = find(findings, "idle-gaps");
+    return finding ? *finding : Finding{};
+  }
+};
+
+bool has(const Finding& finding, const std::string& key) {
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                     [&](const auto& each) { return each.first == key; });
+}
+
+// Of some 80 ms in which the host works at one line: its file calls, those of what it called with them, and none of other lines.
+TEST(Samples, AGapInWhichFilesAreReadSaysWhichAndHowLong) {
+  Using trace;
+  trace.file("/data/train.bin", FileCall::Read, kInGzip, 40'000'000, 3'000'000);
+  trace.file("/data/train.bin", FileCall::Open, kInData, 2'000'000, 0);
+  trace.file("/data/labels", FileCall::Read, kInData, 1'000'000, 4'000);
+  trace.file("/data/weights", FileCall::Read, kInOther, 500'000'000, 9'000'000);
+  trace.file("/data/unknown", FileCall::Read, 0, 500'000'000, 9'000'000);
+  trace.file("/data/worker", FileCall::Read, kInData, 500'000'000, 9'000'000, 4711);
+  const Finding finding = trace.gaps();
+  EXPECT_EQ(finding.site, "data.py:30 Data.__getitem__");
+  EXPECT_EQ(evidence(finding, "io_ns"), number(u64{43'000'000}));
+  EXPECT_EQ(evidence(finding, "io_bytes"), number(u64{3'004'000}));
+  EXPECT_EQ(evidence(finding, "io_calls"), number(u64{15}));
+  EXPECT_EQ(evidence(finding, "io_path"), Value(std::string("/data/train.bin")));
+  EXPECT_EQ(evidence(finding, "io_call"), Value(std::string("read")));
+  EXPECT_NE(finding.text.find("file calls at data.py:30 Data.__getitem__ took 43.00 ms"), std::string::npos)
+      << finding.text;
+  EXPECT_FALSE(has(finding, "wait_ns"));
+}
+
+TEST(Samples, AGapInWhichItsThreadWaitsSaysForWhat) {
+  Using trace;
+  trace.wait(100, WaitFor::Semaphore, kInData, 30'000'000);
+  trace.wait(100, WaitFor::Semaphore, kInGzip, 5'000'000);
+  trace.wait(100, WaitFor::Condition, kInOther, 900'000'000);
+  trace.wait(101, WaitFor::Sleep, kInData, 900'000'000);
+  trace.wait(100, WaitFor::InterpreterLock, kInOther, 34'000'000);
+  const Finding finding = trace.gaps();
+  EXPECT_EQ(evidence(finding, "wait_ns"), number(u64{35'000'000}));
+  EXPECT_EQ(evidence(finding, "wait_count"), number(u64{16}));
+  EXPECT_EQ(evidence(finding, "wait_for"), Value(std::string("semaphore")));
+  EXPECT_NE(finding.text.find("waited 35.00 ms of the run at data.py:30 Data.__getitem__ (semaphore, 16 times)"),
+            std::string::npos)
+      << finding.text;
+  EXPECT_FALSE(has(finding, "io_ns"));
+}
+
+// Python's lock is kept from a thread wherever it is; what to do about it is another thing.
+TEST(Samples, AGapInWhichPythonsLockIsHeldByOthers) {
+  Using trace;
+  trace.wait(100, WaitFor::InterpreterLock, kInOther, 20'000'000);
+  trace.wait(100, WaitFor::InterpreterLock, 0, 10'000'000);
+  trace.wait(100, WaitFor::Sleep, kInData, 29'000'000);
+  const Finding finding = trace.gaps();
+  EXPECT_EQ(evidence(finding, "wait_ns"), number(u64{30'000'000}));
+  EXPECT_EQ(evidence(finding, "wait_for"), Value(std::string("GIL")));
+  EXPECT_EQ(finding.fix.rfind("let Python's other threads do less", 0), 0u) << finding.fix;
+}
+
+// Less than a fifth of the host's part of the gaps: nothing is said of it.
+TEST(Samples, AGapIsNotLaidToAFewReadsAndWaits) {
+  Using trace;
+  trace.file("/data/train.bin", FileCall::Read, kInData, 15'000'000, 3'000'000);
+  trace.wait(100, WaitFor::Semaphore, kInData, 15'000'000);
+  const Finding finding = trace.gaps();
+  EXPECT_EQ(finding.id, "idle-gaps");
+  EXPECT_FALSE(has(finding, "io_ns") || has(finding, "wait_ns"));
 }
 
 // A step a turn; samples at `at` ms of a turn in turns of 10 ms find the frame.

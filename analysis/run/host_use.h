@@ -1,0 +1,46 @@
+// What a process's file calls and waits came to (`io`, `waits`), by where they were made: what a finding says of the time in which its
+// device had nothing to do. All are sums of the whole run; calls and waits that were told without a line are in none that asks for one.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "analysis/facts/facts.h"
+#include "analysis/run/sites.h"
+
+namespace gputrace {
+
+// Whether it reads data or asks for a file that may be read.
+bool reads(FileCall call);
+// A file, and none of those that a program is made of: what it imports meanwhile is no input.
+bool is_data(const std::string& path);
+
+struct FilesUsed {
+  u64 count = 0, bytes = 0, total_ns = 0;
+  // The file and call that took most of it.
+  std::string path;
+  FileCall call = FileCall::Read;
+  u64 most_ns = 0;
+};
+FilesUsed files_used(const ProcessTrace& process, const std::function<bool(const FileUses&)>& wanted);
+
+// By the innermost frame, and where it stands (site_name).
+FilesUsed files_used_at(const ProcessTrace& process, const std::string& site);
+// What one thread waited for longest, at one line, or anywhere for Python's lock: whoever holds that keeps it from every line.
+struct LongWait {
+  WaitFor what = WaitFor::Condition;
+  u64 count = 0, total_ns = 0;
+  std::string site;  // empty: at several lines
+};
+std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, const std::string& site);
+
+// Reading of the program's own data within a DataLoader that loads in the thread that asks it, and by its workers.
+FilesUsed read_by_loop(const ProcessTrace& process);
+FilesUsed read_by_workers(const ProcessTrace& process);
+
+// The bytes that a function's calls read, those of functions that it called included, by its name as input-ops has it.
+std::map<std::string, u64> bytes_by_loading_function(const LoadedRun& run, const FileNames& names);
+
+}  // namespace gputrace
