@@ -250,10 +250,11 @@ void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
   const std::size_t workers = loader_processes(process).size();
   if (workers != 0) return say_files(read_by_workers(process), waited_ns * workers, "of its workers", finding);
   say_files(read_by_loop(process), waited_ns, "within the loader", finding);
-  for (const DeviceTimes& device : process.device.devices) {
-    const auto waited = longest_wait_at(process, thread_that_works(process, device), finding.site);
-    if (waited) return say_wait(waited, waited_ns, finding);
-  }
+  const auto& devices = process.device.devices;
+  if (process.samples.waits.empty() || devices.empty()) return;
+  const auto worst = std::max_element(devices.begin(), devices.end(),
+                                      [](const auto& a, const auto& b) { return a.idle_ns < b.idle_ns; });
+  say_wait(longest_wait_at(process, thread_that_works(process, *worst), finding.site), waited_ns, finding);
 }
 
 std::optional<Finding> judge_input(const ProcessTrace& process) {

@@ -403,6 +403,10 @@ TEST(Findings, InputBoundByReading) {
     };
     file("/data/set", in_worker ? 0 : 1002, in_worker ? 4711 : 0, 4 * kMs, 5'000'000);
     file("/data/weights", 0, 0, 400 * kMs, 7'000'000);
+    trace.add<WaitUse>(TraceBuilder::definitions(), "", 900, 900, [&](auto& r) {
+      r.tid = 100, r.what = static_cast<u32>(WaitFor::InterpreterLock), r.frame = 0, r.process = 0;
+      r.count = 20, r.total = r.longest = 2 * kMs;
+    });
     if (in_worker) {
       trace.add<Sample>(TraceBuilder::definitions(), "", 5 * kMs, 5 * kMs, [&](auto& r) {
         r.frame = kSampled + 1, r.frames = 2, r.slot = 0, r.incarnation = 1, r.process = 4711;
@@ -414,6 +418,9 @@ TEST(Findings, InputBoundByReading) {
     EXPECT_EQ(evidence(*finding, "io_ns"), number(u64{4 * kMs}));
     EXPECT_EQ(evidence(*finding, "io_bytes"), number(u64{5'000'000}));
     EXPECT_EQ(evidence(*finding, "io_path"), Value(std::string("/data/set")));
+    // Where workers load the loop's own thread waits for them.
+    EXPECT_EQ(finding->text.find("waited 2.000 ms of the run for Python's lock") != std::string::npos, !in_worker)
+        << finding->text;
     EXPECT_EQ(evidence(*finding, "io_call"), Value(std::string("pread")));
     EXPECT_NE(
         finding->text.find(in_worker ? "file calls of its workers took 4.0" : "file calls within the loader took 4.0"),
