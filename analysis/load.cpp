@@ -250,10 +250,10 @@ Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow w
 }
 
 // The steps of a part of the run are those of the whole, with their numbers.
-void keep_steps(const LoadedRun& whole, TimeWindow window, LoadedRun& part) {
+void keep_steps(const RunSteps& whole, TimeWindow window, LoadedRun& part) {
   for (ProcessTrace& process : part.processes) {
-    for (const ProcessTrace& known : whole.processes) {
-      if (known.who.file == process.who.file)
+    for (const RunSteps::Process& known : whole.processes) {
+      if (known.file == process.who.file)
         process.steps = steps_between(known.steps, window.of_operations().from, window.of_operations().to);
     }
   }
@@ -289,11 +289,19 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   return process;
 }
 
-Result<TimeWindow, InputError> window_of_steps(const LoadedRun& whole, std::pair<u64, u64> steps_asked_for) {
+RunSteps steps_of(const LoadedRun& whole) {
+  RunSteps steps;
+  for (const ProcessTrace& process : whole.processes) steps.processes.push_back({process.who.file, process.steps});
+  steps.why_none = why_no_steps(whole);
+  steps.origin = whole.origin;
+  return steps;
+}
+
+Result<TimeWindow, InputError> window_of_steps(const RunSteps& whole, std::pair<u64, u64> steps_asked_for) {
   std::optional<TimeWindow> window;
   u64 most = 0;
   const auto [first, last] = steps_asked_for;
-  for (const ProcessTrace& process : whole.processes) {
+  for (const RunSteps::Process& process : whole.processes) {
     const std::vector<Step>& steps = process.steps.steps;
     most = std::max<u64>(most, steps.size());
     if (first == 0 || first > steps.size()) continue;
@@ -302,23 +310,27 @@ Result<TimeWindow, InputError> window_of_steps(const LoadedRun& whole, std::pair
   }
   if (window) return *window;
   return Failure{InputError{most ? "there are steps 1 to " + std::to_string(most)
-                                 : "no steps were found in these traces: " + why_no_steps(whole)}};
+                                 : "no steps were found in these traces: " + whole.why_none}};
+}
+
+Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSteps& whole) {
+  const auto window = window_of_steps(whole, *request.steps);
+  if (!window) return Failure{window.error()};
+  auto part = load_once(request, window.value());
+  if (!part) return part;
+  u64 most = 0;
+  for (const RunSteps::Process& process : whole.processes) most = std::max<u64>(most, process.steps.steps.size());
+  keep_steps(whole, window.value(), part.value());
+  const auto [first, last] = *request.steps;
+  part.value().only_steps = "steps " + std::to_string(first) + " to " + std::to_string(std::min(last, most));
+  part.value().origin = whole.origin;
+  return part;
 }
 
 Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
   auto whole = load_once(request, window_of(request));
   if (!whole || !request.steps) return whole;
-  const auto window = window_of_steps(whole.value(), *request.steps);
-  if (!window) return Failure{window.error()};
-  auto part = load_once(request, window.value());
-  if (!part) return part;
-  u64 most = 0;
-  for (const ProcessTrace& process : whole.value().processes) most = std::max<u64>(most, process.steps.steps.size());
-  keep_steps(whole.value(), window.value(), part.value());
-  const auto [first, last] = *request.steps;
-  part.value().only_steps = "steps " + std::to_string(first) + " to " + std::to_string(std::min(last, most));
-  part.value().origin = whole.value().origin;
-  return part;
+  return load_steps(request, steps_of(whole.value()));
 }
 
 }  // namespace gputrace

@@ -28,13 +28,27 @@ struct LoadRequest {
 // Throws std::regex_error.
 Result<LoadedRun, InputError> load_run(const LoadRequest& request);
 
+// What is to be known of a whole run before steps of it can be loaded: who keeps it saves a reading of the traces.
+struct RunSteps {
+  struct Process {
+    std::string file;
+    StepFacts steps;
+  };
+  std::vector<Process> processes;
+  std::string why_none;         // where none of them has any
+  std::optional<Nanos> origin;  // as LoadedRun has it
+};
+RunSteps steps_of(const LoadedRun& whole);
+// The same as load_run() of a request for steps, where they are known: the traces are read once.
+Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSteps& whole);
+
 // One line on why a file cannot be opened, with its path.
 std::string describe(const std::string& path, const OpenError& error);
 
 // The window of the records that a request asks for by times, on the hosts' clock.
 TimeWindow window_of(const LoadRequest& request);
-// The window of the steps that it asks for, of a run that was loaded without them. The error: none of the processes has such steps.
-Result<TimeWindow, InputError> window_of_steps(const LoadedRun& whole, std::pair<u64, u64> steps);
+// The window of the steps that it asks for. The error: none of the processes has such steps.
+Result<TimeWindow, InputError> window_of_steps(const RunSteps& whole, std::pair<u64, u64> steps);
 
 // The fold of one open trace, with its steps and, where it is read as a whole and `with_loop`, its loop: all of it or none, and a note
 // says why none. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this one and others may

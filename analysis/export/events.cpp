@@ -203,7 +203,7 @@ Result<Exported, InputError> export_events(const LoadRequest& request, EventSink
   const auto window = [&]() -> Result<TimeWindow, InputError> {
     const auto run = load_run(whole);
     if (!run) return Failure{run.error()};
-    return window_of_steps(run.value(), *request.steps);
+    return window_of_steps(steps_of(run.value()), *request.steps);
   }();
   if (!window) return Failure{window.error()};
   return Exporter(request, window.value(), sink, progress).run();

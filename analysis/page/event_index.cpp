@@ -8,8 +8,6 @@ namespace gputrace {
 namespace {
 
 constexpr u64 kMostRaw = u64{1} << 28;  // bytes of one extent: what would be more is not kept
-// ns: instants and lengths beyond are no times, and sums of them would not fit.
-constexpr Nanos kFarthest = Nanos{1} << 61;
 constexpr char kMagic[8] = {'G', 'T', 'V', 'I', 'E', 'W', '0', '1'};
 
 // The last bytes of the file.
@@ -21,10 +19,6 @@ struct Footer {
 
 // Wraps: what stands in a file may be anything.
 Nanos sum(Nanos to, u64 by) { return static_cast<Nanos>(static_cast<u64>(to) + by); }
-
-bool is_time(Nanos begin, Nanos end) {
-  return begin >= -kFarthest && begin <= kFarthest && end >= begin && end <= kFarthest;
-}
 
 bool is_in(u64 offset, u64 bytes, u64 size) { return offset <= size && bytes <= size - offset; }
 

@@ -14,6 +14,12 @@ namespace gputrace {
 inline constexpr std::size_t kMostWaiting = 4'000'000;  // events that are not in the file yet; some 10 bytes each
 inline constexpr u32 kLengthClasses = 57;
 
+// ns: instants and lengths beyond are no times, and sums of them would not fit.
+inline constexpr Nanos kFarthest = Nanos{1} << 61;
+inline bool is_time(Nanos begin, Nanos end) {
+  return begin >= -kFarthest && begin <= kFarthest && end >= begin && end <= kFarthest;
+}
+
 // 0: shorter than 256 ns; 1: shorter than 512 ns; …
 inline u32 length_class(const LoggedEvent& event) {
   const Nanos length = event.end - event.begin;

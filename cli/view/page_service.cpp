@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/page/index_bytes.h"
+#include "analysis/page/kept_steps.h"
 #include "analysis/report.h"
 #include "analysis/words/human.h"
 #include "cli/options.h"
@@ -29,20 +30,29 @@ std::optional<Nanos> instant(const HttpRequest& asked, const char* name) {
   return std::strtoll(text.c_str(), nullptr, 10);
 }
 
-std::string document_of(const PageAround& page) {
+// What is kept beside the events.
+struct Document {
+  PageAround page;
+  RunSteps steps;
+};
+
+std::string packed_document(const PageAround& page, const RunSteps& steps) {
   PackedColumn document;
   document.add_text(page.before);
   document.add_text(page.after);
+  document.add_text(packed_steps(steps));
   return document.bytes();
 }
 
-std::optional<PageAround> page_in(const std::string& document) {
-  ColumnReader in(document);
-  PageAround page;
-  page.before = in.text();
-  page.after = in.text();
-  if (!in.good() || !in.at_end()) return {};
-  return page;
+std::optional<Document> document_in(const std::string& bytes) {
+  ColumnReader in(bytes);
+  Document document;
+  document.page.before = in.text();
+  document.page.after = in.text();
+  auto steps = steps_in(in.text());
+  if (!in.good() || !in.at_end() || !steps) return {};
+  document.steps = std::move(*steps);
+  return document;
 }
 
 }  // namespace
@@ -52,6 +62,7 @@ std::string PageService::load() {
   auto run = load_run(request_);
   if (!run) return run.error().message;
   run_ = std::move(run.value());
+  steps_ = steps_of(*run_);
   return "";
 }
 
@@ -82,16 +93,17 @@ std::string PageService::make_page(bool quiet) {
 bool PageService::find_index() {
   index_ = home_->find();
   if (!index_) return false;
-  const auto document = index_->document();
-  const auto page = document ? page_in(*document) : std::nullopt;
-  const auto picked = page ? index_->pick(most_) : std::nullopt;
+  const auto bytes = index_->document();
+  auto document = bytes ? document_in(*bytes) : std::nullopt;
+  const auto picked = document ? index_->pick(most_) : std::nullopt;
   if (!picked) {
     index_.reset();
     home_->forget();
     return false;
   }
   events_ = page_events(pack_events(index_->tables(), *picked));
-  page_ = page->before + events_ + page->after;
+  page_ = document->page.before + events_ + document->page.after;
+  steps_ = std::move(document->steps);
   return true;
 }
 
@@ -103,7 +115,8 @@ void PageService::make_index(const PageAround& page, bool quiet) {
   const bool all_read = read && read.value().unread.empty() && run_->unread.empty();
   if (read) index_ = writer.finish();
   std::string why = "it cannot be written, or would be larger than the traces";
-  if (index_) why = all_read ? home_->keep(*index_, document_of(page)) : "not all of the traces could be read";
+  if (index_)
+    why = all_read ? home_->keep(*index_, packed_document(page, *steps_)) : "not all of the traces could be read";
   if (!why.empty()) home_->forget();
   if (quiet) return;
   if (why.empty())
@@ -133,25 +146,36 @@ HttpAnswer PageService::answer(const HttpRequest& asked) {
   return {404, kText, "Not Found\n"};
 }
 
+HttpAnswer PageService::with_events(const PageAround& page) const {
+  return {200, kHtml, page.before + events_ + page.after};
+}
+
 // ?steps=A-B or ?from=NS&to=NS: the traces are read once more, as `report --steps` and `report --from` do.
-HttpAnswer PageService::part(const HttpRequest& asked) const {
+HttpAnswer PageService::part(const HttpRequest& asked) {
   LoadRequest request = request_;
-  std::string range;
+  std::string range, key;
   if (const auto steps = asked.query.find("steps"); steps != asked.query.end()) {
     request.steps = parse_steps(steps->second);
     if (!request.steps) return {400, kText, "steps: A-B, A-, -B or A, numbers from 1\n"};
-    range = "steps " + steps->second;
+    range = key = "steps " + steps->second;
   } else {
     request.from = instant(asked, "from"), request.to = instant(asked, "to");
     if (!request.from || !request.to || *request.from >= *request.to)
       return {400, kText, "from and to: whole numbers, in ns\n"};
     request.from = std::max<Nanos>(0, *request.from);
     range = human_nanos(*request.from) + " to " + human_nanos(*request.to);
+    key = std::to_string(*request.from) + " " + std::to_string(*request.to);
   }
-  const auto run = load_run(request);
+  const auto known = std::find_if(parts_.begin(), parts_.end(), [&](const Part& part) { return part.key == key; });
+  if (known != parts_.end()) {
+    parts_.splice(parts_.begin(), parts_, known);
+    return with_events(known->page);
+  }
+  const auto run = request.steps && steps_ ? load_steps(request, *steps_) : load_run(request);
   if (!run) return {400, kText, run.error().message + "\n"};
-  const PageAround page = around(run.value(), range);
-  return {200, kHtml, page.before + events_ + page.after};
+  parts_.push_front({key, around(run.value(), range)});
+  if (parts_.size() > kMostParts) parts_.pop_back();
+  return with_events(parts_.front().page);
 }
 
 HttpAnswer PageService::events(const HttpRequest& asked) {

@@ -1,9 +1,11 @@
 // What view's page may ask for: itself, the page of a part of the run, the events of a time.
 //   · With an index of the events (index_home.h) a time costs the blocks that it touches; without, a reading of the traces. The answers
 //     are the same.
+//   · A part costs a reading of the traces: the steps of the whole are known. The parts that were asked for last cost nothing.
 //   · What is damaged in the index is not answered: it is removed, and the traces are read.
 #pragma once
 
+#include <list>
 #include <optional>
 #include <string>
 
@@ -31,7 +33,8 @@ class PageService {
   // Nothing: the traces cannot be read.
   std::optional<EventBlock> events_of(std::optional<std::pair<Nanos, Nanos>> window);
   PageAround around(const LoadedRun& run, std::string range) const;
-  HttpAnswer part(const HttpRequest& asked) const;
+  HttpAnswer part(const HttpRequest& asked);
+  HttpAnswer with_events(const PageAround& page) const;
   HttpAnswer events(const HttpRequest& asked);
 
   const LoadRequest request_;
@@ -39,6 +42,13 @@ class PageService {
   IndexHome* const home_;
   std::optional<EventIndex> index_;
   std::optional<LoadedRun> run_;  // while it is needed
+  std::optional<RunSteps> steps_;
+  struct Part {
+    std::string key;
+    PageAround page;
+  };
+  static constexpr std::size_t kMostParts = 8;  // some 1 MiB each
+  std::list<Part> parts_;                       // the newest first
   std::string events_, page_;
 };
 

@@ -86,6 +86,33 @@ def test_it_answers_what_the_traces_say():
     check_equal([status for status, _ in Answers(folder, index='never', hide=folder).windows], [500] * len(WINDOWS), 'without')
 
 
+def test_parts_of_the_run():
+    """Steps, of an index that was found: they are kept with it, so the traces are read once. Of a time too. What was asked for before costs nothing."""
+    run = traced([program('train')], mode='run', output=scratch('out'))
+    queries = ('steps=5-9', 'steps=3', 'steps=2-', 'from=2000000&to=9000000', 'steps=900-', 'steps=9-5')
+
+    def parts(index):
+        with View(run.output, options=('--index', index)) as view:
+            told = view.told()
+            once = [view.get(f'/{view.token}/?{query}')[::2] for query in queries]
+            os.rename(run.output, run.output + '.hidden')
+            again = [view.get(f'/{view.token}/?{query}')[::2] for query in queries]
+            other = view.get(f'/{view.token}/?steps=4')[0]
+            os.rename(run.output + '.hidden', run.output)
+        check_equal(again[:4], once[:4], f'{index}: asked again, without the traces')
+        check_equal(other, 400, f'{index}: another part cannot be had without the traces')
+        return told, once
+
+    _, wanted = parts('never')
+    check_equal([status for status, _ in wanted], [200, 200, 200, 200, 400, 400], 'answers')
+    check(len({body for _, body in wanted}) == len(queries), 'they differ')
+    made, found = parts('always'), parts('always')
+    check((KEPT in made[0], KEPT in found[0]) == (True, False), 'made, then found', made[0], found[0])
+    for told, answers in (made, found):
+        for query, ours, theirs in zip(queries, answers, wanted):
+            check(ours == theirs, f'{query}: with an index and without', told)
+
+
 def test_damage_is_made_anew():
     folder, _ = run_of()
     wanted = Answers(folder, index='never')
