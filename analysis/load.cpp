@@ -174,6 +174,7 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
+  if (witness) witness->read(stream);
   if (process.device.collected && !witness) process.gains = builder.gains(kernel_changes(process));
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();

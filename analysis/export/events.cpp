@@ -56,8 +56,8 @@ DeviceWork work_like(const DeviceShape& shape) {
 // The timeline's operations as slices. On the timeline's thread, which nobody else's events come from meanwhile.
 class DeviceEvents : public Witness {
  public:
-  DeviceEvents(Nanos shift, EventSink& sink, std::function<void()> told)
-      : shift_(shift), sink_(sink), told_(std::move(told)) {}
+  DeviceEvents(const TraceReader& reader, Nanos shift, EventSink& sink, std::function<void()> told)
+      : reader_(reader), shift_(shift), sink_(sink), told_(std::move(told)) {}
 
   void ran(const DeviceOperation& operation, const DeviceShape& shape, const HostOperation* call,
            const DeviceActivity& activity) override {
@@ -88,6 +88,9 @@ class DeviceEvents : public Witness {
   }
 
   bool wants_sums() const override { return sink_.wants_sums(); }
+  void read(const RecordStream& stream) override { without_host_ = stream.without(HostEvents::types_of(reader_)); }
+  // Threads that hold nothing of the host's side, as those that collect from devices.
+  const std::vector<bool>& without_host() const { return without_host_; }
   u64 slices() const { return slices_; }
 
  private:
@@ -97,9 +100,11 @@ class DeviceEvents : public Witness {
     return works_[number].get();
   }
 
+  const TraceReader& reader_;
   const Nanos shift_;
   EventSink& sink_;
   const std::function<void()> told_;
+  std::vector<bool> without_host_;
   std::vector<std::unique_ptr<DeviceWork>> works_;  // by the number of their shape
   u64 slices_ = 0;
 };
@@ -158,11 +163,11 @@ class Exporter {
     process.shift = shared_ || first == 0 ? 0 : process.realtime - first;
     process.anchor = first ? first + process.shift : 0;
     sink_.begin(process);
-    DeviceEvents devices(process.shift, sink_, [&] { tell(devices_before_ + devices.slices()); });
+    DeviceEvents devices(reader, process.shift, sink_, [&] { tell(devices_before_ + devices.slices()); });
     const ProcessTrace facts = load_process(reader, window_, {}, &devices);
     sink_.facts(facts);
     HostEvents host(reader, window_, facts, process.shift, sink_);
-    RecordStream stream(reader);
+    RecordStream stream(reader, devices.without_host());
     u64 told = 0;
     stream.for_each_span([&](const RecordStream::Span& span) {
       host.add(span);

@@ -35,6 +35,17 @@ HostEvents::HostEvents(const TraceReader& reader, TimeWindow window, const Proce
       names_(facts),
       threads_(reader.threads().size()) {}
 
+TypeSet HostEvents::types_of(const TraceReader& reader) {
+  TypeSet types;
+  for (const RecordType one : {RecordType::Operation, RecordType::Nvtx}) types.add(static_cast<u16>(one));
+  types.add(RecordStream::kOtherTypes);  // numbers that are not small: nobody tells of which class
+  for (u16 type = 0; type < RecordStream::kOtherTypes; ++type) {
+    const RecordClass what = reader.schema().class_of(type);
+    if (what == RecordClass::Call || what == RecordClass::Library) types.add(type);
+  }
+  return types;
+}
+
 void HostEvents::add(const RecordStream::Span& span) {
   for (const u8* at = span.begin; at != span.end;) {
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);

@@ -22,6 +22,8 @@ class HostEvents {
   // `facts`: of the same trace, loaded.
   HostEvents(const TraceReader& reader, TimeWindow window, const ProcessTrace& facts, Nanos shift, EventSink& sink);
 
+  // The types of records that become slices.
+  static TypeSet types_of(const TraceReader& reader);
   void add(const RecordStream::Span& span);
   // Ranges that were never closed end with the process.
   void finish();

@@ -7,6 +7,7 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kNoLane = 0xffffffffu;
+constexpr u16 kOtherTypes = 128;                        // this one and all above are one in a TypeSet
 constexpr std::size_t kAheadInChunk = 768, kLine = 64;  // bytes: another processor decoded them
 
 bool gives_back(const RecordHeader& record) {
@@ -37,17 +38,18 @@ struct RecordStream::Lane {
   u64 open_bytes = 0;  // of it
   const u8* at = nullptr;
   const u8* end = nullptr;
+  TypeSet types;  // of what was decoded
   Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
 };
 
-RecordStream::RecordStream(const TraceReader& reader)
+RecordStream::RecordStream(const TraceReader& reader, const std::vector<bool>& left_out)
     : reader_(reader), most_open_(ReadLimits(reader.data_bytes()).open_bytes) {
   const auto& chunks = reader.record_chunks();
   const auto& threads = reader.threads();
   states_.assign(chunks.size(), State::Waiting);
   ready_.resize(chunks.size());
   for (u32 i = 0; i < threads.size(); ++i) {
-    if (threads[i].chunks.empty()) continue;
+    if (threads[i].chunks.empty() || (i < left_out.size() && left_out[i])) continue;
     Lane& lane = lanes_.emplace_back();
     lane.thread = i;
     lane.chunks = &threads[i].chunks;
@@ -130,6 +132,16 @@ void RecordStream::Spares::give(std::unique_ptr<Decoded> used) {
   if (buffers.size() < 8) buffers.push_back(std::move(used));
 }
 
+std::vector<bool> RecordStream::without(const TypeSet& types) const {
+  std::vector<bool> found(reader_.threads().size(), false);
+  for (const Lane& lane : lanes_) {
+    bool none = lane.next_chunk == lane.chunks->size() && lane.at == lane.end;
+    for (u16 type = 0; type <= kOtherTypes; ++type) none = none && !(lane.types.has(type) && types.has(type));
+    found[lane.thread] = none;
+  }
+  return found;
+}
+
 std::shared_ptr<const void> RecordStream::chunk() const { return lanes_[current_].decoded; }
 
 // Decodes the lane's next chunk that holds records. False: the lane is done.
@@ -140,6 +152,9 @@ bool RecordStream::open_next_chunk(Lane& lane) {
     const u64 bytes = reader_.record_chunks()[chunk].raw_size;
     std::unique_ptr<Decoded> decoded = take(chunk);
     unknown_ += decoded->range.unknown;
+    for (u16 type = 0; type <= kOtherTypes; ++type) {
+      if (decoded->range.types.has(type)) lane.types.add(type);
+    }
     if (!decoded->good) note_damage(decoded->reason);
     if (decoded->good && open_bytes_ + bytes > most_open_)
       note_damage("more threads have records at one time than a file of this size may hold: some were not read");

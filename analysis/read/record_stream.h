@@ -23,8 +23,10 @@ namespace gputrace {
 class RecordStream {
  public:
   static constexpr u64 kAheadBytes = 8u << 20;
+  static constexpr u16 kOtherTypes = 128;  // this one and all above are one in a TypeSet
 
-  explicit RecordStream(const TraceReader& reader);
+  // `left_out`, by index in reader.threads(): threads whose records are not read; beyond its end none is left out.
+  explicit RecordStream(const TraceReader& reader, const std::vector<bool>& left_out = {});
   ~RecordStream();
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
@@ -46,6 +48,9 @@ class RecordStream {
 
   // Keeps the records of the newest span where they are, beyond the next one and the stream. Any thread may let go.
   std::shared_ptr<const void> chunk() const;
+
+  // Threads, by their index, that have been read to their end and hold none of these types.
+  std::vector<bool> without(const TypeSet& types) const;
 
   u64 unknown_records() const { return unknown_; }
   const std::vector<std::string>& damage() const { return damage_; }  // chunks that would not decode

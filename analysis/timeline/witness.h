@@ -3,6 +3,7 @@
 
 #include "analysis/facts/facts.h"
 #include "analysis/gaps/operations.h"
+#include "analysis/read/record_stream.h"
 #include "analysis/timeline/device_shapes.h"
 
 namespace gputrace {
@@ -20,6 +21,8 @@ class Witness {
   // Whether the facts shall hold what else reports are made of: times of calls, kernels, copies, graphs and ranges, loops of
   // launches, the program's steps. Sums by source line, memory and devices are there anyway, gains never. Asked before the first record.
   virtual bool wants_sums() const { return false; }
+  // The trace was read; what of it lies where. Once, after all else, on the thread that reads.
+  virtual void read(const RecordStream& stream) { static_cast<void>(stream); }
 };
 
 }  // namespace gputrace

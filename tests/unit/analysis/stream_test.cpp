@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "tests/unit/trace_builder.h"
 
 namespace gputrace::test {
@@ -47,6 +51,53 @@ TEST(RecordStream, AChunkOutlivesItsStream) {
   }
   ASSERT_NE(kept, nullptr);
   EXPECT_EQ(reinterpret_cast<const RecordHeader*>(at)->size, sizeof(Call));
+}
+
+// Each record's thread and begin, in the order in which it came.
+std::vector<std::pair<u32, Ticks>> order_of(RecordStream& stream) {
+  std::vector<std::pair<u32, Ticks>> order;
+  stream.for_each_span([&](const RecordStream::Span& span) {
+    for (const u8* at = span.begin; at != span.end;) {
+      const auto& record = *reinterpret_cast<const RecordHeader*>(at);
+      order.emplace_back(span.thread, record.begin);
+      at += record.size;
+    }
+    return true;
+  });
+  return order;
+}
+
+TEST(RecordStream, LeavesThreadsOutAndKeepsTheOrderOfTheOthers) {
+  TemporaryDirectory directory;
+  const TraceReader reader = many_chunks(directory);
+  RecordStream whole(reader);
+  auto wanted = order_of(whole);
+  const u32 out = wanted.front().first;
+  ASSERT_EQ(wanted.size(), 80'000u);
+  std::erase_if(wanted, [&](const auto& one) { return one.first == out; });
+  std::vector<bool> left_out(out + 1u, false);
+  left_out[out] = true;
+  RecordStream rest(reader, left_out);
+  EXPECT_EQ(order_of(rest), wanted);
+  EXPECT_EQ(wanted.size(), 40'000u);
+}
+
+TEST(RecordStream, KnowsOfThreadsThatItReadWholeWhatTheyLack) {
+  TemporaryDirectory directory;
+  const TraceReader reader = many_chunks(directory);
+  TypeSet calls, others;
+  calls.add(static_cast<u16>(RecordType::Call));
+  others.add(static_cast<u16>(RecordType::Nvtx));
+  others.add(RecordStream::kOtherTypes);
+  const auto number = [](const std::vector<bool>& of) { return std::count(of.begin(), of.end(), true); };
+  RecordStream stream(reader);
+  EXPECT_EQ(number(stream.without(others)), 0) << "nothing was read yet";
+  order_of(stream);
+  EXPECT_EQ(number(stream.without(others)), 2);
+  EXPECT_EQ(number(stream.without(calls)), 0);
+  RecordStream broken_off(reader);
+  broken_off.for_each_span([](const RecordStream::Span&) { return false; });
+  EXPECT_EQ(number(broken_off.without(others)), 0) << "what was not read may hold anything";
 }
 
 }  // namespace
