@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <optional>
 
 #include "analysis/export/thrift.h"
@@ -138,13 +139,17 @@ ParquetFile::ParquetFile(const std::string& path, const std::vector<ParquetColum
     : columns_(columns),
       texts_(texts),
       file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
-      buffers_(columns.size()) {
+      buffers_(columns.size()),
+      packer_(ZSTD_createCCtx(), [](ZSTD_CCtx_s* used) { ZSTD_freeCCtx(used); }),
+      at_(buffers_.data()) {
+  for (std::size_t i = 0; i < columns.size(); ++i) buffers_[i].optional = columns[i].optional;
+  if (!packer_) throw std::bad_alloc();
   if (!file_) error_ = path + ": " + std::strerror(errno);
   write(kMagic);
 }
 
 ParquetFile& ParquetFile::text(u32 number) {
-  Buffer& buffer = buffers_[at_];
+  Buffer& buffer = *at_;
   if (number >= buffer.known.size()) buffer.known.resize(texts_.size());
   u32& known = buffer.known[number];
   if (known == 0) {
@@ -155,7 +160,7 @@ ParquetFile& ParquetFile::text(u32 number) {
 }
 
 void ParquetFile::done() {
-  at_ = 0;
+  at_ = buffers_.data();
   if (++rows_ == kRowsOfGroup) write_group();
 }
 
@@ -219,8 +224,8 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
 
 void ParquetFile::write_page(const std::string& content, bool dictionary, std::size_t values, Chunk& chunk) {
   packed_.resize(std::max(packed_.size(), ZSTD_compressBound(content.size())));
-  const std::string_view packed(packed_.data(),
-                                ZSTD_compress(packed_.data(), packed_.size(), content.data(), content.size(), kLevel));
+  const std::string_view packed(packed_.data(), ZSTD_compressCCtx(packer_.get(), packed_.data(), packed_.size(),
+                                                                  content.data(), content.size(), kLevel));
   Thrift header;
   header.structure([&] {
     header.i32_field(1, dictionary ? kDictionaryPage : kDataPage);

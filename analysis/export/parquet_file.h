@@ -5,6 +5,7 @@
 #pragma once
 
 #include <limits>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +13,8 @@
 
 #include "base/fd.h"
 #include "base/types.h"
+
+struct ZSTD_CCtx_s;
 
 namespace gputrace {
 
@@ -42,14 +45,14 @@ class ParquetFile {
 
   // Values of one row in the order of the columns, then done().
   ParquetFile& number(i64 value) {  // Int64, Int32, Bool
-    Buffer& buffer = buffers_[at_];
+    Buffer& buffer = *at_++;
     buffer.values.push_back(value);
-    if (columns_[at_++].optional) buffer.there.push_back(1);
+    if (buffer.optional) buffer.there.push_back(1);
     return *this;
   }
   ParquetFile& text(u32 number);
   ParquetFile& null() {  // optional columns only
-    buffers_[at_++].there.push_back(0);
+    (at_++)->there.push_back(0);
     return *this;
   }
   void done();
@@ -60,6 +63,7 @@ class ParquetFile {
 
  private:
   struct Buffer {
+    bool optional = false;
     std::vector<i64> values;      // without those that are not there; texts: their number in the group's dictionary
     std::vector<u8> there;        // optional columns: whether the row has one
     std::vector<u32> dictionary;  // texts: numbers in the pool
@@ -89,9 +93,11 @@ class ParquetFile {
   std::string error_;
   std::vector<Buffer> buffers_;
   std::vector<Group> groups_;
-  std::string page_;          // of a column, used again
-  std::vector<char> packed_;  // what became of it
-  std::size_t at_ = 0, rows_ = 0;
+  std::string page_;                                             // of a column, used again
+  std::vector<char> packed_;                                     // what became of it
+  std::unique_ptr<ZSTD_CCtx_s, void (*)(ZSTD_CCtx_s*)> packer_;  // its tables are used again
+  Buffer* at_ = nullptr;                                         // of the column that is next
+  std::size_t rows_ = 0;
   i64 written_ = 0;
 };
 

@@ -37,6 +37,12 @@ constexpr u32 kNameId = 1, kNumber = 3, kStringId = 17;
 
 constexpr std::size_t kFlushAt = 1u << 20;
 
+// A text that is interned where it is first used.
+struct Key {
+  const char* text;
+  u64 id = 0;
+};
+
 class PerfettoSink : public EventSink {
  public:
   explicit PerfettoSink(const WriteBytes& write) : write_(write) {
@@ -45,7 +51,7 @@ class PerfettoSink : public EventSink {
 
   void begin(const ExportProcess& process) override {
     threads_.assign(process.threads.size(), {});
-    streams_.clear(), idle_.clear(), works_.clear(), ranges_ = {};
+    streams_.clear(), idle_.clear(), works_.clear(), calls_.clear(), ranges_ = {};
     names_of_threads_ = &process.threads;
     shift_ = process.shift;
     flow_salt_ = process.number * 0x9e3779b97f4a7c15ull;
@@ -75,14 +81,13 @@ class PerfettoSink : public EventSink {
           new_track(process_, fmt::format("GPU {} stream {}{}", slice.device, slice.stream, number)));
     }
     const std::string& known = description_of(*slice.work);
-    begin_slice(stream.tracks[lane], slice.begin, [&] {
-      out_.bytes += known;
-      if (slice.flow) out_.fixed(event::kFlow, slice.flow ^ flow_salt_);
-      if (slice.bytes) note("bytes", slice.bytes);
-      if (slice.correlation) note("correlation", slice.correlation);
-      if (slice.graph_node) note("graph node", slice.graph_node);
+    write_slice(stream.tracks[lane], slice.begin, slice.end, [&](ProtoFields& out) {
+      out.raw(known);
+      if (slice.flow) out.fixed(event::kFlow, slice.flow ^ flow_salt_);
+      if (slice.bytes) note(out, key_bytes_, slice.bytes);
+      if (slice.correlation) note(out, key_correlation_, slice.correlation);
+      if (slice.graph_node) note(out, key_node_, slice.graph_node);
     });
-    end_slice(stream.tracks[lane], slice.end);
   }
 
   void idled(const IdleGap& gap) override {
@@ -123,25 +128,23 @@ class PerfettoSink : public EventSink {
 
   void host(const HostSlice& slice) override {
     const u64 id = slice.across_threads ? range_track(slice) : thread_track(slice);
-    const u64 name = name_id(slice.name.empty() ? std::string_view("unnamed") : slice.name);
-    const std::string_view category = category_of(slice);
+    const Said said = said_of(slice);
     if (slice.kind == HostKind::Mark) {
       event(id, slice.begin, event::kInstant, [&] {
-        out_.number(event::kNameId, name);
-        out_.number(event::kCategory, category_id(category));
+        out_.number(event::kNameId, said.name);
+        out_.number(event::kCategory, said.category);
       });
       return;
     }
-    begin_slice(id, slice.begin, [&] {
-      out_.number(event::kNameId, name);
-      out_.number(event::kCategory, category_id(category));
-      if (slice.flow) out_.fixed(event::kFlow, slice.flow ^ flow_salt_);
-      if (slice.result) note("result", slice.result);
-      if (!slice.site.empty()) note("line", slice.site);
-      if (slice.open) note("open", 1);
-      if (slice.kind == HostKind::Range && !slice.level.empty()) note("domain", slice.level);
+    write_slice(id, slice.begin, slice.end, [&](ProtoFields& out) {
+      out.number(event::kNameId, said.name);
+      out.number(event::kCategory, said.category);
+      if (slice.flow) out.fixed(event::kFlow, slice.flow ^ flow_salt_);
+      if (slice.result) note(out, key_result_, slice.result);
+      if (!slice.site.empty()) note(out, key_line_, slice.site);
+      if (slice.open) note(out, key_open_, u64{1});
+      if (slice.kind == HostKind::Range && !slice.level.empty()) note(out, key_domain_, slice.level);
     });
-    end_slice(id, slice.end);
   }
 
   bool failed() const override { return failed_; }
@@ -178,6 +181,17 @@ class PerfettoSink : public EventSink {
     return "nvtx";
   }
 
+  // A packet of the texts that the next one needs.
+  std::string texts_before() {
+    Proto before;
+    before.message(packet::kPacket, [&] {
+      before.number(packet::kSequence, 1);
+      before.text(packet::kInterned, pending_.bytes);
+    });
+    pending_.bytes.clear();
+    return std::move(before.bytes);
+  }
+
   // Packets stand one behind the other; `fill` writes one's fields.
   template <typename Fill>
   void in_packet(Fill&& fill) {
@@ -186,15 +200,7 @@ class PerfettoSink : public EventSink {
       out_.number(packet::kSequence, 1);
       fill();
     });
-    if (!pending_.bytes.empty()) {  // texts that it needs come before it
-      Proto before;
-      before.message(packet::kPacket, [&] {
-        before.number(packet::kSequence, 1);
-        before.text(packet::kInterned, pending_.bytes);
-      });
-      out_.bytes.insert(at, before.bytes);
-      pending_.bytes.clear();
-    }
+    if (!pending_.bytes.empty()) out_.bytes.insert(at, texts_before());
     if (out_.bytes.size() >= kFlushAt) flush();
   }
   template <typename Fill>
@@ -215,6 +221,37 @@ class PerfettoSink : public EventSink {
   }
   void end_slice(u64 id, Nanos at) {
     event(id, at, event::kEnd, [] {});
+  }
+
+  // Begin and end of a slice, as begin_slice() and end_slice() would write them, at once. What `fill` writes is at most kMostFields bytes: a
+  // description of some work, or name and category; a flow; four notes.
+  static constexpr std::size_t kMostFields = 512, kMostHead = 64;
+  template <typename Fill>
+  void write_slice(u64 id, Nanos begin, Nanos end, Fill&& fill) {
+    char fields[kMostFields + kMostHead], packets[kMostFields + 4 * kMostHead];
+    ProtoFields of_begin{fields}, out{packets};
+    of_begin.number(event::kType, event::kBegin);
+    of_begin.number(event::kTrack, id);
+    fill(of_begin);
+    if (!pending_.bytes.empty()) out_.bytes += texts_before();
+    put_packet(out, begin, {fields, static_cast<std::size_t>(of_begin.at - fields)});
+    ProtoFields of_end{fields};
+    of_end.number(event::kType, event::kEnd);
+    of_end.number(event::kTrack, id);
+    put_packet(out, end, {fields, static_cast<std::size_t>(of_end.at - fields)});
+    out_.bytes.append(packets, static_cast<std::size_t>(out.at - packets));
+    if (out_.bytes.size() >= kFlushAt) flush();
+  }
+  static void put_packet(ProtoFields& out, Nanos at, std::string_view fields) {
+    const u64 time = static_cast<u64>(at);
+    constexpr std::size_t kNumbers = 4;  // sequence and its flags: two small numbers of two bytes each
+    out.message(packet::kPacket,
+                kNumbers + 1 + Proto::size_of(time) + 1 + Proto::size_of(fields.size()) + fields.size());
+    out.number(packet::kSequence, 1);
+    out.number(packet::kSequenceFlags, packet::kNeeds);
+    out.number(packet::kTimestamp, time);
+    out.message(packet::kTrackEvent, fields.size());
+    out.raw(fields);
   }
 
   template <typename Fill>
@@ -297,6 +334,34 @@ class PerfettoSink : public EventSink {
       out_.number(annotation::kStringId, text);
     });
   }
+  void note(ProtoFields& out, Key& key, u64 value) { note(out, key, annotation::kNumber, value); }
+  void note(ProtoFields& out, Key& key, std::string_view value) {
+    id_of(key);
+    note(out, key, annotation::kStringId, string_id(value));
+  }
+  void note(ProtoFields& out, Key& key, u32 field, u64 value) {
+    const u64 id = id_of(key);
+    const std::size_t tag = field < 16 ? 1 : 2;
+    out.message(event::kAnnotation, 1 + Proto::size_of(id) + tag + Proto::size_of(value));
+    out.number(annotation::kNameId, id);
+    out.number(field, value);
+  }
+  u64 id_of(Key& key) { return key.id ? key.id : key.id = id_of(keys_, interned::kAnnotationNames, key.text); }
+
+  // Name and category of a slice, by number.
+  struct Said {
+    u64 name = 0, category = 0;
+  };
+  Said said_of(const HostSlice& slice) {
+    const bool call = slice.kind == HostKind::Call;  // those of one number say the same
+    if (call && slice.call < calls_.size() && calls_[slice.call].name) return calls_[slice.call];
+    Said said;
+    said.name = name_id(slice.name.empty() ? std::string_view("unnamed") : slice.name);
+    said.category = category_id(category_of(slice));
+    if (!call) return said;
+    if (slice.call >= calls_.size()) calls_.resize(slice.call + 1u);
+    return calls_[slice.call] = said;
+  }
 
   // What all slices of that work say alike, encoded once.
   const std::string& description_of(const DeviceWork& work) {
@@ -334,6 +399,9 @@ class PerfettoSink : public EventSink {
   std::vector<Thread> threads_;
   Thread ranges_;
   std::unordered_map<const DeviceWork*, std::string> works_;
+  std::vector<Said> calls_;  // by number in the trace
+  Key key_bytes_{"bytes"}, key_correlation_{"correlation"}, key_node_{"graph node"}, key_result_{"result"},
+      key_line_{"line"}, key_open_{"open"}, key_domain_{"domain"};
   Numbers names_, categories_, keys_, strings_;
 };
 

@@ -2,6 +2,7 @@
 // is put in front once it is known.
 #pragma once
 
+#include <bit>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -56,7 +57,6 @@ class Proto {
     bytes.replace(at, 1, length.bytes);
   }
 
- private:
   static constexpr std::size_t kLongest = 10;  // bytes of a varint
 
   // Returns where it ends.
@@ -64,6 +64,30 @@ class Proto {
     for (; value >= 0x80; value >>= 7) *to++ = static_cast<char>(value | 0x80);
     *to++ = static_cast<char>(value);
     return to;
+  }
+  static std::size_t size_of(u64 value) { return (static_cast<std::size_t>(std::bit_width(value | 1)) + 6) / 7; }
+};
+
+// Fields into room that its owner knows to be enough: for what is written a million times.
+struct ProtoFields {
+  char* at;
+
+  void varint(u64 value) { at = Proto::put(at, value); }
+  void number(u32 field, u64 value) {
+    varint(u64{field} << 3);
+    varint(value);
+  }
+  void fixed(u32 field, u64 value) {
+    varint(u64{field} << 3 | 1);
+    raw({reinterpret_cast<const char*>(&value), sizeof value});
+  }
+  void message(u32 field, std::size_t size) {  // its head; its fields follow
+    varint(u64{field} << 3 | 2);
+    varint(size);
+  }
+  void raw(std::string_view bytes) {
+    std::memcpy(at, bytes.data(), bytes.size());
+    at += bytes.size();
   }
 };
 

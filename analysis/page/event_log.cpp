@@ -1,6 +1,7 @@
 #include "analysis/page/event_log.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "analysis/facts/kind_names.h"
 #include "analysis/names/kernel_names.h"
@@ -38,7 +39,9 @@ void EventStrip::add(std::size_t piece, Piece sum) {
 
 void EventStrip::change(Nanos begin, Nanos end, bool less) {
   const auto change_by = [&](u64& value, u64 by) { value = less ? value - by : value + by; };
-  std::size_t piece = begin < 0 ? 0 : std::min<u64>(static_cast<u64>(begin / width), kMostPieces - 1);
+  // A width is a power of two.
+  const int shift = std::countr_zero(static_cast<u64>(width));
+  std::size_t piece = begin < 0 ? 0 : std::min<u64>(static_cast<u64>(begin) >> shift, kMostPieces - 1);
   change_by(at(piece).count, 1);
   for (Nanos done = begin; done < end; ++piece) {
     const bool last = piece + 1 >= kMostPieces;
@@ -118,41 +121,52 @@ void EventNamer::begin(const ExportProcess& process) {
 }
 
 void EventNamer::end() {
-  threads_.clear(), known_tracks_.clear(), names_by_address_.clear(), sites_by_address_.clear(), names_by_call_.clear();
+  threads_.clear(), stream_tracks_.clear(), thread_tracks_.clear(), range_tracks_.clear();
+  names_by_address_.clear(), sites_by_address_.clear(), names_by_call_.clear();
+  newest_site_ = nullptr;
 }
 
-u32 EventNamer::track(const char* kind, std::tuple<i32, u32, u32> key) {
-  const auto whole = std::tuple_cat(std::tuple(kind), key);
-  for (std::size_t i = known_tracks_.size(); i-- > 0;) {
-    if (known_tracks_[i].first == whole) return known_tracks_[i].second;
-  }
-  const u32 made = static_cast<u32>(tables_.tracks.size());
+u32 EventNamer::new_track(const char* kind) {
   EventTables::Track& fresh = tables_.tracks.emplace_back();
   fresh.process = *process_, fresh.kind = kind;
-  known_tracks_.emplace_back(whole, made);
+  return static_cast<u32>(tables_.tracks.size() - 1);
+}
+
+u32 EventNamer::track_of(const DeviceSlice& slice) {
+  const std::tuple key{slice.device, slice.context, slice.stream};
+  for (std::size_t i = stream_tracks_.size(); i-- > 0;) {
+    if (stream_tracks_[i].first == key) return stream_tracks_[i].second;
+  }
+  const u32 made = new_track("stream");
+  stream_tracks_.emplace_back(key, made);
+  tables_.tracks[made].id = slice.stream;
+  const Value device = devices_.number(*process_, slice.device);
+  if (const auto* number = std::get_if<i64>(&device)) tables_.tracks[made].device = *number;
   return made;
+}
+
+u32 EventNamer::track_of(const HostSlice& slice) {
+  std::vector<u32>& known = slice.across_threads ? range_tracks_ : thread_tracks_;
+  if (slice.thread >= known.size()) known.resize(slice.thread + 1u, kNone);
+  u32& track = known[slice.thread];
+  if (track != kNone) return track;
+  track = new_track(slice.across_threads ? "ranges" : "thread");
+  if (slice.thread < threads_.size()) {
+    tables_.tracks[track].id = threads_[slice.thread].first;
+    tables_.tracks[track].label = threads_[slice.thread].second;
+  }
+  return track;
 }
 
 void EventNamer::ran(const DeviceSlice& slice) {
   if (!process_) return;
-  const std::size_t before = tables_.tracks.size();
-  const u32 at = track("stream", {slice.device, slice.context, slice.stream});
-  if (tables_.tracks.size() > before) {
-    tables_.tracks[at].id = slice.stream;
-    const Value device = devices_.number(*process_, slice.device);
-    if (const auto* number = std::get_if<i64>(&device)) tables_.tracks[at].device = *number;
-  }
+  const u32 at = track_of(slice);
   take(true, {slice.begin - origin_, slice.end - origin_, slice.flow, slice.bytes, at, name_of(slice), 0});
 }
 
 void EventNamer::host(const HostSlice& slice) {
   if (!process_) return;
-  const std::size_t before = tables_.tracks.size();
-  const u32 at = track(slice.across_threads ? "ranges" : "thread", {0, 0, slice.thread});
-  if (tables_.tracks.size() > before && slice.thread < threads_.size()) {
-    tables_.tracks[at].id = threads_[slice.thread].first;
-    tables_.tracks[at].label = threads_[slice.thread].second;
-  }
+  const u32 at = track_of(slice);
   take(false,
        {slice.begin - origin_, slice.end - origin_, slice.flow, slice.result, at, name_of(slice), site_of(slice.site)});
 }
@@ -194,11 +208,13 @@ u32 EventNamer::name_of(const HostSlice& slice) {
 
 u32 EventNamer::site_of(std::string_view site) {
   if (site.empty()) return 0;
+  if (site.data() == newest_site_) return newest_site_number_;
+  newest_site_ = site.data();
   const auto known = sites_by_address_.find(site.data());
-  if (known != sites_by_address_.end()) return known->second;
+  if (known != sites_by_address_.end()) return newest_site_number_ = known->second;
   const auto [place, fresh] = sites_by_text_.try_emplace(std::string(site), static_cast<u32>(tables_.sites.size()));
   if (fresh) tables_.sites.emplace_back(site);
-  return sites_by_address_[site.data()] = place->second;
+  return newest_site_number_ = sites_by_address_[site.data()] = place->second;
 }
 
 }  // namespace gputrace

@@ -115,7 +115,9 @@ class EventNamer : public EventSink {
   EventTables tables_;
 
  private:
-  u32 track(const char* kind, std::tuple<i32, u32, u32> key);
+  u32 new_track(const char* kind);
+  u32 track_of(const DeviceSlice& slice);
+  u32 track_of(const HostSlice& slice);
   u32 name_of(const DeviceSlice& slice);
   u32 name_of(const HostSlice& slice);
   u32 name(EventTables::Name named);
@@ -128,9 +130,12 @@ class EventNamer : public EventSink {
   // Of the process that is being told.
   std::optional<std::size_t> process_;  // nothing: it is not in the run
   std::vector<std::pair<i32, std::string>> threads_;
-  std::vector<std::pair<std::tuple<const char*, i32, u32, u32>, u32>> known_tracks_;
+  std::vector<std::pair<std::tuple<i32, u32, u32>, u32>> stream_tracks_;      // by device, context and stream
+  std::vector<u32> thread_tracks_, range_tracks_;                             // by thread; kNone: it has none yet
   std::unordered_map<const void*, u32> names_by_address_, sites_by_address_;  // of texts that live until end()
   std::vector<u32> names_by_call_;
+  const char* newest_site_ = nullptr;  // the text that was asked for last, and its number
+  u32 newest_site_number_ = 0;
 };
 
 class EventLog : public EventNamer {

@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include <cerrno>
+#include <memory>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -14,8 +15,14 @@ namespace gputrace {
 u64 checksum_of(const std::string& bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 std::string packed(const std::string& raw) {
+  // Its tables are larger than a block, and are used again.
+  struct Free {
+    void operator()(ZSTD_CCtx* used) const { ZSTD_freeCCtx(used); }
+  };
+  thread_local const std::unique_ptr<ZSTD_CCtx, Free> context(ZSTD_createCCtx());
+  if (!context) return "";
   std::string bytes(ZSTD_compressBound(raw.size()), '\0');
-  const std::size_t size = ZSTD_compress(bytes.data(), bytes.size(), raw.data(), raw.size(), 1);
+  const std::size_t size = ZSTD_compressCCtx(context.get(), bytes.data(), bytes.size(), raw.data(), raw.size(), 1);
   bytes.resize(ZSTD_isError(size) ? 0 : size);
   return bytes;
 }

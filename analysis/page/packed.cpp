@@ -4,13 +4,6 @@
 
 namespace gputrace {
 
-void PackedColumn::add(u64 value) {
-  for (; value >= 0x80; value >>= 7) bytes_ += static_cast<char>(value | 0x80);
-  bytes_ += static_cast<char>(value);
-}
-
-void PackedColumn::add_signed(i64 value) { add(static_cast<u64>(value) << 1 ^ static_cast<u64>(value >> 63)); }
-
 PackedBlock::Extent PackedBlock::add(const PackedColumn& column) {
   const std::string& raw = column.bytes();
   const std::size_t before = bytes_.size();
