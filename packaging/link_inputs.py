@@ -17,13 +17,19 @@ def said(command, **more):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, **more).stdout.decode()
 
 
+def is_nvcc(command):
+    return os.path.basename(command[0]) == 'nvcc'
+
+
 def linked(build, target):
     """({archive: how many of its members}, {shared library}) of a target: it is linked once more, elsewhere, for the linker's map."""
     command = shlex.split(said(['ninja', '-C', build, '-t', 'commands', '-s', target]).strip().splitlines()[-1])
     with tempfile.TemporaryDirectory() as folder:
         out, where = os.path.join(folder, 'out'), os.path.join(folder, 'map')
         command[command.index('-o') + 1] = out
-        subprocess.run([*command, f'-Wl,-Map={where}', '-Wl,--strip-debug'], cwd=build, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wanted = [f'-Map={where}', '--strip-debug']
+        to_linker = [word for one in wanted for word in ('-Xlinker', one)] if is_nvcc(command) else [f'-Wl,{one}' for one in wanted]
+        subprocess.run([*command, *to_linker], cwd=build, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with open(where, encoding='utf-8', errors='replace') as file:
             text = file.read()
         needed = set(re.findall(r'\(NEEDED\).*\[(.*)\]', said(['readelf', '-dW', out])))
@@ -37,8 +43,8 @@ def linked(build, target):
         if re.search(r'\.so(\.\d+)*$', path):
             if os.path.basename(path) in needed:  # the others were looked at only
                 libraries.add(path)
-        elif path.endswith('.o') and not path.startswith(os.path.realpath(build)):
-            archives.setdefault(path, 1)  # of the compiler: crt1.o and its like
+        elif path.endswith('.o') and not path.startswith((os.path.realpath(build), tempfile.gettempdir() + '/')):
+            archives.setdefault(path, 1)  # of the compiler: crt1.o and its like; what nvcc has compiled lies among temporary files
     ours = os.path.realpath(build) + '/'
     return {path: count for path, count in archives.items() if not path.startswith(ours)}, {path for path in libraries if not path.startswith(ours)}
 
@@ -88,16 +94,19 @@ def inputs_of(build, targets, source, cuda):
     taken = {}
     for target in targets:
         archives, libraries = linked(build, target)
+        # What CUDA's compiler linked asks for the toolkit's runtime, which is found when it runs and is in no package of ours.
+        runtime = {path for path in libraries if path.startswith(toolkits)}
+        libraries -= runtime
         read, page = headers(build, target, source)
-        taken[target] = (archives, libraries, {path for path in read if not os.path.realpath(path).startswith(toolkits)}, read, page)
-    everything = {path for archives, libraries, read, _, _ in taken.values() for path in (*archives, *libraries, *read)}
+        taken[target] = (archives, libraries, {path for path in read if not os.path.realpath(path).startswith(toolkits)}, read, page, runtime)
+    everything = {path for archives, libraries, read, *_ in taken.values() for path in (*archives, *libraries, *read)}
     owner = packages_of(everything)
     if homeless := sorted(everything - set(owner)):
         raise Unknown(f'no package says that it owns {", ".join(homeless[:5])}')
     return {target: named(owner, *parts) for target, parts in taken.items()}
 
 
-def named(owner, archives, libraries, read, everything_read, page):
+def named(owner, archives, libraries, read, everything_read, page, runtime):
     found = {owner[path]: ('DEPENDS_ON', 'by its headers') for path in sorted(read)}
     found.update({owner[path]: ('DYNAMIC_LINK', os.path.basename(path)) for path in sorted(libraries)})
     parts = {}
@@ -106,6 +115,8 @@ def named(owner, archives, libraries, read, everything_read, page):
     found.update({package: ('STATIC_LINK', ', '.join(names)) for package, names in parts.items()})
     if len(everything_read) > len(read):
         found['cuda'] = ('BUILD_DEPENDENCY', f'{len(everything_read) - len(read)} headers; nothing of it is linked in')
+    if runtime:
+        found['cuda'] = ('BUILD_DEPENDENCY', f'its compiler, and code of its headers; {", ".join(map(os.path.basename, sorted(runtime)))} is found when it runs')
     if page:
         found['page'] = ('CONTAINS', 'in the page of the report')
     return found

@@ -7,7 +7,6 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kNoLane = 0xffffffffu;
-constexpr u16 kOtherTypes = 128;                        // this one and all above are one in a TypeSet
 constexpr std::size_t kAheadInChunk = 768, kLine = 64;  // bytes: another processor decoded them
 
 bool gives_back(const RecordHeader& record) {

@@ -1,6 +1,7 @@
 # The installed tree, moved elsewhere, with nothing of the build beside it: the library finds its sidecar, the command its library.
 import shutil
 
+from example import *
 from harness import *
 
 
@@ -39,6 +40,14 @@ def test_run_and_report_work_after_a_move():
     check_equal(said[0], 0, f'exit code of report ({said[2]!r})')
     overview = {row['metric']: row['value'] for row in json.loads(said[1])['sections']['overview']['rows']}
     check(overview['launches'] > 0, 'launches in the report', overview)
+
+
+def test_the_example_is_in_it():
+    """So that it can be tried without a GPU."""
+    if not os.path.exists(os.path.join(BUILD, 'examples', 'gputrace-example')):
+        skip("built without CUDA's compiler, or without the simulated GPU")
+    tree = installed()
+    check_equal(launches_of_the_example(os.path.join(tree, 'bin'), 3), LAUNCHES_BEFORE + 3 * LAUNCHES_OF_A_STEP, 'launches')
 
 
 def test_a_path_that_ld_preload_cannot_take_is_said():

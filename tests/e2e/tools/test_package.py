@@ -4,6 +4,7 @@
 import hashlib
 import tarfile
 
+from example import *
 from harness import *
 
 MADE = {}
@@ -37,7 +38,7 @@ def unpacked(name):
 
 
 def works(program_of_it):
-    """It traces a program on the simulated GPU that lies beside it, and reports."""
+    """It traces a program on the simulated GPU that lies beside it, and reports; and the example that was installed with it."""
     out, env = scratch('out'), environment(LD_LIBRARY_PATH=None)
     check(finish(start([program_of_it, '--version'], env))[1].startswith(b'gputrace 0.'), 'its version')
     ran = finish(start([program_of_it, 'run', '--simgpu', '-o', out, '--', program('drv_linked')], env))
@@ -47,6 +48,8 @@ def works(program_of_it):
     check_equal(said[0], 0, f'report ({said[2]!r})')
     overview = {row['metric']: row['value'] for row in json.loads(said[1])['sections']['overview']['rows']}
     check(overview['launches'] > 0, 'launches', overview)
+    if os.path.exists(os.path.join(BUILD, 'examples', 'gputrace-example')):
+        check_equal(launches_of_the_example(os.path.dirname(program_of_it), 3), LAUNCHES_BEFORE + 3 * LAUNCHES_OF_A_STEP, 'launches of the example')
 
 
 def test_twice_the_same_bytes():
@@ -84,6 +87,8 @@ def test_dpkg_takes_them_in_and_out():
         check(done.returncode == 0, f'dpkg {words[0]}', done.stderr.decode()[-2000:])
 
     dpkg('-i', packages()['gputrace_amd64.deb'], packages()['gputrace-simgpu_amd64.deb'])
+    owner = subprocess.run(['dpkg', f'--root={root}', '-S', '/usr/bin/gputrace-example'], capture_output=True, check=False, timeout=100).stdout.decode()
+    check_equal(owner, 'gputrace-simgpu: /usr/bin/gputrace-example\n', 'whose the example is')
     works(os.path.join(root, 'usr/bin/gputrace'))
     for below in ('usr/lib/libgputrace.so', 'usr/share/man/man1/gputrace.1.gz', 'usr/share/doc/gputrace/copyright', 'usr/share/zsh/vendor-completions/_gputrace'):
         check(os.path.exists(os.path.join(root, below)), below)

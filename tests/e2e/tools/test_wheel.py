@@ -29,6 +29,9 @@ print(json.dumps({'columns': [column['key'] for column in kernels.columns][:2], 
 '''
 
 
+EXAMPLE = os.path.join(BUILD, 'examples', 'gputrace-example')
+
+
 def stripped_tree():
     """An installed tree has no symbols."""
     tree = scratch('tree')
@@ -36,6 +39,8 @@ def stripped_tree():
     for below in ('bin/gputrace', 'lib/libgputrace.so', 'libexec/gputrace/gputrace-sidecar', *libraries):
         os.makedirs(os.path.dirname(os.path.join(tree, below)), exist_ok=True)
         subprocess.run(['strip', '-o', os.path.join(tree, below), os.path.join(places.tree, below)], check=True)
+    if os.path.exists(EXAMPLE):
+        shutil.copy(EXAMPLE, os.path.join(tree, 'bin'))
     return tree
 
 
@@ -70,6 +75,9 @@ def test_installed_and_used():
         check(said('gputrace', '--version').startswith('gputrace 0.'), 'the program')
         check_equal(said('gputrace', 'lib').strip(), os.path.realpath(os.path.join(folder, 'lib', 'libgputrace.so')), 'the library')
         check_equal(said('python', '-m', 'gputrace', 'run', '--simgpu', '-o', 'out', 'x.py', 'a', '-b'), "done ['a', '-b']\n", 'python -m gputrace run')
+        if os.path.exists(EXAMPLE):
+            said('gputrace', 'run', '--simgpu', '-o', f'example{number}', '--', os.path.join(bin_folder, 'gputrace-example'), '3')
+            check(glob.glob(os.path.join(os.path.dirname(path), f'example{number}', '*.gtrace')), 'the example is traced')
         read = json.loads(said('python', '-c', READ))
         check_equal((read['columns'], read['launches'], read['events']), (['rank', 'name'], [20], 1), 'as Python reads it')
         page = subprocess.run([os.path.join(bin_folder, 'python'), '-c', "import gputrace; print(gputrace.open('out')._repr_html_())"], capture_output=True, timeout=120, check=False,
@@ -87,7 +95,8 @@ def test_the_same_tree_gives_the_same_bytes():
     small = made(tree, scratch('c'), '--without-simgpu')
     check(small.endswith('-py3-none-manylinux_2_28_x86_64.whl'), 'without the simulated GPU it runs from glibc 2.28 on', small)
     with zipfile.ZipFile(first) as wheel, zipfile.ZipFile(small) as less:
-        check_equal({name for name in set(wheel.namelist()) - set(less.namelist()) if '/simgpu/' not in name}, set(), 'what the smaller one lacks')
+        lacking = {name for name in set(wheel.namelist()) - set(less.namelist()) if '/simgpu/' not in name}
+        check_equal({name.partition('/data/')[2] for name in lacking}, {'bin/gputrace-example'} if os.path.exists(EXAMPLE) else set(), 'what the smaller one lacks')
         check(any(name.endswith('libcuda.so.1') for name in wheel.namelist()) and wheel.testzip() is None, 'the simulated driver')
         modes = {name.rpartition('/')[2]: info.external_attr >> 16 & 0o111 for name, info in zip(less.namelist(), less.infolist())}
         check(modes['gputrace'] and modes['libgputrace.so'] and not modes['reader.py'], 'what may be executed', modes)
