@@ -52,7 +52,8 @@ struct HostThread {
   u64 ready_ns = 0;  // it could have run and had no processor
   bool ready_told = false;
   bool over = false;  // it was gone at the next look
-  std::vector<ThreadReading> readings;  // of the traced process's own, in order, its begin first; the last one is as above
+  std::vector<ThreadReading>
+      readings;  // of the traced process's own, in order, its begin first; the last one is as above
 };
 
 // What one process's calls of one kind on one file came to, from one line (FileUse).
@@ -87,7 +88,7 @@ struct SampleFacts {
 
   static constexpr std::size_t kMostHostThreads = 1u << 16;
   static constexpr std::size_t kMostReadings = 1u << 18;  // of all threads; then only each one's newest is kept
-  std::vector<HostThread> host_threads;  // of all of the run
+  std::vector<HostThread> host_threads;                   // of all of the run
   static constexpr std::size_t kMostUses = 1u << 16;
   std::vector<std::string> paths;              // empty: not known
   std::vector<FileUses> files;                 // of all of the run
