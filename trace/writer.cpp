@@ -210,6 +210,8 @@ bool TraceWriter::append(ChunkKind kind, const void* data, std::size_t size, Tic
   return state_->put(header, 0);
 }
 
+void TraceWriter::leave_gap() { ++state_->chunks; }
+
 bool TraceWriter::begin_counters() {
   State& s = *state_;
   const HealthEntry nothing{};

@@ -52,6 +52,9 @@ class TraceWriter {
   // what calls are about is worth more than the last calls.
   bool append_records(const RecordsOf& of, const void* data, std::size_t size);
 
+  // A number that no chunk has: readers say that one is missing. For who copies a trace of which not all could be read.
+  void leave_gap();
+
   // Makes room for the process's counters here, and writes them there from then on, as of `at`: one write within a page,
   // so that they are whole whenever the writer is killed. update_counters() does nothing without the room.
   bool begin_counters();

@@ -15,14 +15,16 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/output_directory.h"
+#include "cli/places.h"
 
 namespace gputrace {
 namespace {
 
-constexpr const char* kDefaultDirectory = "gputrace-anonymized";
+// No gputrace-*: those are runs, of which the newest is read where none is named.
+constexpr const char* kDefaultDirectory = "anonymized";
 
 // In the order of the originals, whose names may tell a host and a program.
-std::string trace_name(std::size_t number) {
+std::string numbered_name(std::size_t number) {
   char name[32];
   std::snprintf(name, sizeof name, "process_%04zu.gtrace", number);
   return name;
@@ -47,7 +49,7 @@ int write_map(const std::string& path, const Pseudonyms& names) {
   return output.close();
 }
 
-Result<Fd, std::string> make_directory(const std::string& path) {
+Result<Fd, std::string> make_target(const std::string& path) {
   const PreparedOutput prepared = prepare_output(path, false);
   if (!prepared.problem.empty()) return Failure{prepared.problem};
   if (!traces_below(path).empty()) return Failure{path + " holds traces already: name another directory with -o"};
@@ -67,7 +69,7 @@ int anonymize_verb(const Arguments& arguments, Globals& globals) {
   std::vector<std::string> paths, keep;
   std::string to = kDefaultDirectory, map;
   parser.paths(paths, "traces or directories of traces; none: the newest gputrace-* directory here");
-  parser.text("-o,--output", to, "directory for the new traces (default: gputrace-anonymized)", "DIR");
+  parser.text("-o,--output", to, "directory for the new traces (default: anonymized)", "DIR");
   parser.text("--map", map,
               "keep in FILE what stands for what; where it is there already, names get the same pseudonyms again",
               "FILE");
@@ -81,7 +83,7 @@ int anonymize_verb(const Arguments& arguments, Globals& globals) {
   if (!map.empty() && !read_map(map, names)) return kNoInput;
   const auto files = find_trace_files(paths);
   if (!files) return fail(kNoInput, files.error().message);
-  const auto directory = make_directory(to);
+  const auto directory = make_target(to);
   if (!directory) return fail(kRuntimeError, directory.error());
 
   u64 records = 0, left_out = 0;
@@ -93,7 +95,7 @@ int anonymize_verb(const Arguments& arguments, Globals& globals) {
       code = fail(kNoInput, describe(file, opened.error()));
       continue;
     }
-    const std::string name = trace_name(++written);
+    const std::string name = numbered_name(++written);
     const auto done = rewrite_trace(opened.value(), names, directory.value().get(), name);
     if (!done) return fail(kRuntimeError, to + "/" + name + ": " + done.error());
     records += done.value().records;
@@ -104,7 +106,7 @@ int anonymize_verb(const Arguments& arguments, Globals& globals) {
     warn(counted(left_out, "piece") + " of the originals could not be read, or is not known to this version: left out");
   if (written)
     say(counted(records, "record") + " of " + counted(written, "trace") + " written into " + to +
-        "; look at them: gputrace dump --info " + to);
+        "; look at what is left: " + own_command(find_places()) + " dump --info " + shell_word(to));
   return code;
 }
 

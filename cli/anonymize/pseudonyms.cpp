@@ -10,9 +10,9 @@ namespace {
 constexpr std::size_t kLongestPath = 4096;  // a longer one is taken as one name
 
 // By NameKind. Sentences are ours, with names of the program's in them; paths are named part by part.
-constexpr const char* kWords[] = {"kernel", "op",     "function", "name",     "range", "domain",
-                                  "thread", "device", "build",    "sentence", "host",  "boot",
-                                  "uuid",   "job",    "argument", "value",    "text"};
+constexpr const char* kKindWords[] = {"kernel", "op",     "function", "name",     "range", "domain",
+                                      "thread", "device", "build",    "sentence", "host",  "boot",
+                                      "uuid",   "job",    "argument", "value",    "text"};
 
 struct Keepable {
   const char* word;
@@ -65,15 +65,15 @@ constexpr std::string_view kEndings[] = {".py", ".so",  ".cubin", ".ptx",  ".fat
 // Threads that libraries name, by which reports tell what they are for.
 constexpr std::string_view kCommonThreads[] = {"gputrace-", "pt_autograd_", "pt_data_worker", "definitions"};
 
-bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+bool starts(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
-bool is_number(std::string_view text) {
+bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // python3, python3.11
 bool is_python(std::string_view part) {
-  return begins(part, "python3") && part.size() <= 10 &&
+  return starts(part, "python3") && part.size() <= 10 &&
          std::all_of(part.begin() + 7, part.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }
 
@@ -84,7 +84,7 @@ bool is_common(std::string_view part) {
 // ".py"; of libraries with the numbers behind it: ".so.13". What follows a name's last dot may be anything: it is kept where it is one of few.
 std::string_view ending_of(std::string_view part) {
   std::string_view front = part;
-  for (std::size_t dot = front.rfind('.'); dot != std::string_view::npos && is_number(front.substr(dot + 1));
+  for (std::size_t dot = front.rfind('.'); dot != std::string_view::npos && all_digits(front.substr(dot + 1));
        dot = front.rfind('.'))
     front = front.substr(0, dot);
   if (front.size() > 3 && front.substr(front.size() - 3) == ".so") return part.substr(front.size() - 3);
@@ -95,7 +95,7 @@ std::string_view ending_of(std::string_view part) {
                                                                                            : ending;
 }
 
-std::string escape(std::string_view text) {
+std::string escape_name(std::string_view text) {
   std::string out;
   for (const char c : text) {
     if (c == '\\' || c == '\n' || c == '\t') out += '\\';
@@ -104,7 +104,7 @@ std::string escape(std::string_view text) {
   return out;
 }
 
-std::string unescape(std::string_view text) {
+std::string unescape_name(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '\\' || i + 1 == text.size()) {
@@ -140,7 +140,7 @@ u64 Pseudonyms::numbered(const std::string& word, std::string_view original) {
 }
 
 u64 Pseudonyms::number(NameKind kind, std::string_view original) {
-  return numbered(kWords[static_cast<u8>(kind)], original);
+  return numbered(kKindWords[static_cast<u8>(kind)], original);
 }
 
 std::string Pseudonyms::named(const char* word, std::string_view original) {
@@ -152,12 +152,12 @@ std::string Pseudonyms::part(std::string_view original) {
   const std::string_view ending = ending_of(original);
   std::string_view stem = original.substr(0, original.size() - ending.size());
   if (stem.size() > 2 && stem.front() == '<' && stem.back() == '>') {  // code that is in no file
-    const std::string_view frozen = begins(stem, "<frozen ") ? "<frozen " : "<";
+    const std::string_view frozen = starts(stem, "<frozen ") ? "<frozen " : "<";
     stem = stem.substr(frozen.size(), stem.size() - frozen.size() - 1);
     return std::string(frozen) + named("name", stem) + ">";
   }
   constexpr std::string_view kInductor = "torchinductor_";  // then the user's name
-  if (begins(stem, kInductor)) return std::string(kInductor) + named("name", stem.substr(kInductor.size()));
+  if (starts(stem, kInductor)) return std::string(kInductor) + named("name", stem.substr(kInductor.size()));
   return named("name", stem) + std::string(ending);
 }
 
@@ -204,18 +204,18 @@ std::string Pseudonyms::of(NameKind kind, std::string_view original) {
       return std::string(original);
     case NameKind::Thread:
       for (const std::string_view common : kCommonThreads) {
-        if (begins(original, common)) return std::string(original);
+        if (starts(original, common)) return std::string(original);
       }
       break;
     case NameKind::Argument:
     case NameKind::Value:
-      if (is_number(original)) return std::string(original);
+      if (all_digits(original)) return std::string(original);
       if (original.front() == '/') return path(original);
       break;
     default:
       break;
   }
-  return named(kWords[static_cast<u8>(kind)], original);
+  return named(kKindWords[static_cast<u8>(kind)], original);
 }
 
 bool Pseudonyms::read(std::string_view text) {
@@ -226,23 +226,23 @@ bool Pseudonyms::read(std::string_view text) {
     const std::size_t first = line.find('\t'), second = line.find('\t', first + 1);
     if (first == std::string_view::npos || second == std::string_view::npos) return false;
     const std::string word(line.substr(0, first));
-    if (std::find(std::begin(kWords), std::end(kWords), word) == std::end(kWords)) return false;
+    if (std::find(std::begin(kKindWords), std::end(kKindWords), word) == std::end(kKindWords)) return false;
     // Numbers come in their order: each is the next one of its kind.
     if (line.substr(first + 1, second - first - 1) != std::to_string(numbers_[word].size() + 1)) return false;
-    numbered(word, unescape(line.substr(second + 1)));
+    numbered(word, unescape_name(line.substr(second + 1)));
   }
   return true;
 }
 
 std::string Pseudonyms::text() const {
   std::string out;
-  for (const char* word : kWords) {
+  for (const char* word : kKindWords) {
     const auto of_kind = numbers_.find(word);
     if (of_kind == numbers_.end()) continue;
     std::vector<const std::string*> originals(of_kind->second.size());
     for (const auto& [original, number] : of_kind->second) originals[number - 1] = &original;
     for (std::size_t i = 0; i < originals.size(); ++i)
-      out += std::string(word) + "\t" + std::to_string(i + 1) + "\t" + escape(*originals[i]) + "\n";
+      out += std::string(word) + "\t" + std::to_string(i + 1) + "\t" + escape_name(*originals[i]) + "\n";
   }
   return out;
 }

@@ -1,5 +1,7 @@
 #include "cli/anonymize/rewrite.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -29,7 +31,7 @@ struct TypePlan {
   u32 known_size = 0;  // what is behind it nobody here knows
 };
 
-NameKind kind_of(std::string_view record, std::string_view field) {
+NameKind text_kind(std::string_view record, std::string_view field) {
   struct Row {
     std::string_view record, field;  // no record: of any
     NameKind kind;
@@ -67,7 +69,7 @@ std::map<u16, TypePlan> plan_types(const TraceSchema& schema) {
     if (unit != "text" || field_type != "u64" || offset < sizeof(RecordHeader)) return;
     for (const TextField& text : plan.texts)
       if (text.offset == offset) return;
-    plan.texts.push_back({offset, kind_of(record, field)});
+    plan.texts.push_back({offset, text_kind(record, field)});
   };
   for (u32 i = 0; i < kRecordSchemaCount; ++i) {
     const RecordSchema& record = kRecordSchemas[i];
@@ -82,7 +84,7 @@ std::map<u16, TypePlan> plan_types(const TraceSchema& schema) {
   return plans;
 }
 
-u64 u64_at(const u8* at) {
+u64 word_at(const u8* at) {
   u64 value;
   std::memcpy(&value, at, sizeof value);
   return value;
@@ -144,7 +146,7 @@ void Rewriter::note_texts(const RecordHeader& record) {
   if (plan == plans_.end()) return;
   const u8* const bytes = reinterpret_cast<const u8*>(&record);
   for (const TextField& field : plan->second.texts)
-    if (field.offset + sizeof(u64) <= record.size) note(u64_at(bytes + field.offset), kind_in(record, field));
+    if (field.offset + sizeof(u64) <= record.size) note(word_at(bytes + field.offset), kind_in(record, field));
 }
 
 void Rewriter::rewrite_info_lines() {
@@ -232,7 +234,7 @@ void Rewriter::copy(const RecordHeader& record, std::vector<u8>& out) {
   if (plan == plans_.end()) return;
   for (const TextField& field : plan->second.texts) {
     if (field.offset + sizeof(u64) > record.size) continue;
-    const u64 id = u64_at(bytes + field.offset);
+    const u64 id = word_at(bytes + field.offset);
     const u64 new_id = id ? text(id).id : 0;
     std::memcpy(now + field.offset, &new_id, sizeof new_id);
   }
@@ -250,15 +252,28 @@ bool Rewriter::copy_records(const RecordChunk& chunk, TraceWriter& writer, Rewri
   static thread_local ChunkBuffer buffer;
   const auto records = trace_.decode(chunk, buffer);
   if (!records) return ++done.left_out, true;
+  const ThreadInfo& thread = trace_.threads()[chunk.thread];
   std::vector<u8> out;
   out.reserve(chunk.raw_size + 4096);
-  for (const RecordHeader& record : records.value()) copy(record, out);
-  std::vector<u64> aligned(out.size() / 8);
-  std::memcpy(aligned.data(), out.data(), out.size());
-  const ThreadInfo& thread = trace_.threads()[chunk.thread];
-  done.records += chunk.record_count;
-  return writer.append_records({thread.slot, thread.incarnation, chunk.first_record, chunk.record_count},
-                               aligned.data(), out.size());
+  RecordsOf of{thread.slot, thread.incarnation, chunk.first_record, 0};
+  const auto put = [&] {
+    if (!of.record_count) return true;
+    std::vector<u64> aligned(out.size() / 8);
+    std::memcpy(aligned.data(), out.data(), out.size());
+    const bool written = writer.append_records(of, aligned.data(), out.size());
+    done.records += of.record_count;
+    of.first_record += of.record_count;
+    of.record_count = 0;
+    out.clear();
+    return written;
+  };
+  for (const RecordHeader& record : records.value()) {
+    // New texts may be longer than the old ones: what was one chunk may be two.
+    if (out.size() + record.size + 2 * kLongestText > kMaxChunkRaw && !put()) return false;
+    copy(record, out);
+    ++of.record_count;
+  }
+  return put();
 }
 
 bool Rewriter::copy_other(const OtherChunk& chunk, TraceWriter& writer, Rewritten& done) {
@@ -301,10 +316,15 @@ Result<Rewritten, std::string> Rewriter::write(int directory, const std::string&
       written = copy_records(records[r++], writer, done);
     else
       written = copy_other(others[o++], writer, done);
+    // The new file is sound, but it is not whole: what reads it must know.
+    if (r + o == 1 && !trace_.damage().empty()) writer.leave_gap();
   }
+  // The original's info is among what could not be read: that it is damaged must be said all the same.
+  if (written && !info_written_) written = writer.append(ChunkKind::Info, info_.data(), info_.size());
   if (written) return done;
   const int error = writer.stop_errno();
-  return Failure{error ? std::string(std::strerror(error)) : std::string("a chunk would be too large")};
+  ::unlinkat(directory, name.c_str(), 0);  // half a trace would be taken for one
+  return Failure{error ? std::string(std::strerror(error)) : std::string("a limit on the size of files was reached")};
 }
 
 }  // namespace

@@ -13,50 +13,50 @@ struct InfoRule {
   std::string_view key;
   InfoKind kind;
 };
-constexpr InfoRule kRules[] = {{"argv", InfoKind::Arguments},
-                               {"begin_realtime_ns", InfoKind::Kept},
-                               {"boot_id", InfoKind::Boot},
-                               {"clock", InfoKind::Kept},
-                               {"cwd", InfoKind::Path},
-                               {"disk_stop", InfoKind::Sentence},
-                               {"end_open_calls", InfoKind::Kept},
-                               {"end_realtime_ns", InfoKind::Kept},
-                               {"executable", InfoKind::Path},
-                               {"host", InfoKind::Host},
-                               {"job", InfoKind::Job},
-                               {"kernel", InfoKind::Kernel},
-                               {"not_collected", InfoKind::Sentence},
-                               {"ns_pid", InfoKind::Kept},
-                               {"option_warning", InfoKind::Warning},
-                               {"output", InfoKind::Path},
-                               {"parent_pid", InfoKind::Kept},
-                               {"parent_random_id", InfoKind::Kept},
-                               {"python_version", InfoKind::Option},
-                               {"recovered", InfoKind::Sentence},
-                               {"ring_file", InfoKind::Path},
-                               {"run", InfoKind::Job},
-                               {"sidecar_pid", InfoKind::Kept},
-                               {"torch_version", InfoKind::Option},
-                               {"user_given_up", InfoKind::Sentence},
-                               {"version", InfoKind::Option},
-                               {"window_never_opened", InfoKind::Sentence}};
+constexpr InfoRule kInfoRules[] = {{"argv", InfoKind::Arguments},
+                                   {"begin_realtime_ns", InfoKind::Kept},
+                                   {"boot_id", InfoKind::Boot},
+                                   {"clock", InfoKind::Kept},
+                                   {"cwd", InfoKind::Path},
+                                   {"disk_stop", InfoKind::Sentence},
+                                   {"end_open_calls", InfoKind::Kept},
+                                   {"end_realtime_ns", InfoKind::Kept},
+                                   {"executable", InfoKind::Path},
+                                   {"host", InfoKind::Host},
+                                   {"job", InfoKind::Job},
+                                   {"kernel_release", InfoKind::Kernel},
+                                   {"not_collected", InfoKind::Sentence},
+                                   {"ns_pid", InfoKind::Kept},
+                                   {"option_warning", InfoKind::Warning},
+                                   {"output", InfoKind::Path},
+                                   {"parent_pid", InfoKind::Kept},
+                                   {"parent_random_id", InfoKind::Kept},
+                                   {"python_version", InfoKind::Option},
+                                   {"recovered", InfoKind::Sentence},
+                                   {"ring_file", InfoKind::Path},
+                                   {"run", InfoKind::Job},
+                                   {"sidecar_pid", InfoKind::Kept},
+                                   {"torch_version", InfoKind::Option},
+                                   {"user_given_up", InfoKind::Sentence},
+                                   {"version", InfoKind::Option},
+                                   {"window_never_opened", InfoKind::Sentence}};
 
-bool begins(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+bool has_prefix(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 // Numbers, words of ours and versions: short, and nothing in them that a path or a sentence would have.
-bool is_plain(std::string_view value) {
+bool is_plain_value(std::string_view value) {
   return value.size() <= 160 && std::all_of(value.begin(), value.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == ',' || c == '.' || c == '+' || c == '-' ||
                   c == '_';
          });
 }
 
-bool is_number(std::string_view value) {
+bool is_figure(std::string_view value) {
   return value.size() <= 24 &&
          std::all_of(value.begin(), value.end(), [](char c) { return (c >= '0' && c <= '9') || c == '.' || c == '-'; });
 }
 
-std::string arguments(std::string_view joined, Pseudonyms& names) {
+std::string command_arguments(std::string_view joined, Pseudonyms& names) {
   std::string out;
   for (std::size_t at = 0; at <= joined.size();) {
     const std::size_t end = std::min(joined.find('\x1f', at), joined.size());
@@ -68,15 +68,15 @@ std::string arguments(std::string_view joined, Pseudonyms& names) {
 }
 
 // "Linux 6.18.44-site3 x86_64": what a site calls its kernels goes.
-std::string kernel(std::string_view release) {
-  if (!begins(release, "Linux ")) return "Linux";
+std::string kernel_release(std::string_view release) {
+  if (!has_prefix(release, "Linux ")) return "Linux";
   std::size_t end = 6;
   while (end < release.size() && (release[end] == '.' || (release[end] >= '0' && release[end] <= '9'))) ++end;
   return std::string(release.substr(0, end));
 }
 
 // Of what the user asked for only which variable it was.
-std::string warning(std::string_view text) {
+std::string option_note(std::string_view text) {
   constexpr std::string_view kPrefix = "GPUTRACE_";
   const std::size_t at = text.find(kPrefix);
   if (at == std::string_view::npos) return "a note about the options (left out of the anonymized trace)";
@@ -85,12 +85,12 @@ std::string warning(std::string_view text) {
   return std::string(text.substr(at, end - at)) + ": a note about this option (left out of the anonymized trace)";
 }
 
-InfoKind kind_of(std::string_view key, bool& known) {
+InfoKind info_kind(std::string_view key, bool& known) {
   known = true;
-  for (const InfoRule& rule : kRules)
+  for (const InfoRule& rule : kInfoRules)
     if (rule.key == key) return rule.kind;
-  if (begins(key, "option.")) return InfoKind::Option;
-  if (begins(key, "env.")) return InfoKind::Value;
+  if (has_prefix(key, "option.")) return InfoKind::Option;
+  if (has_prefix(key, "env.")) return InfoKind::Value;
   for (const std::string_view rank : {"rank", "local_rank", "world_size", "restart_count"})
     if (key == rank) return InfoKind::Value;
   known = false;
@@ -101,20 +101,20 @@ InfoKind kind_of(std::string_view key, bool& known) {
 
 std::string rewrite_info(std::string_view key, std::string_view value, Pseudonyms& names, bool& known) {
   if (value.empty()) return {};
-  switch (kind_of(key, known)) {
+  switch (info_kind(key, known)) {
     case InfoKind::Kept:
-      return is_plain(value) ? std::string(value) : names.of(NameKind::Value, value);
+      return is_plain_value(value) ? std::string(value) : names.of(NameKind::Value, value);
     case InfoKind::Option: {
-      if (is_plain(value)) return std::string(value);
+      if (is_plain_value(value)) return std::string(value);
       const std::size_t colon = value.find(':');  // nvtx:NAME
       const std::string_view word = value.substr(0, colon);
-      if (colon == std::string_view::npos || !is_plain(word)) return names.of(NameKind::Value, value);
+      if (colon == std::string_view::npos || !is_plain_value(word)) return names.of(NameKind::Value, value);
       return std::string(word) + ":" + names.of(NameKind::Range, value.substr(colon + 1));
     }
     case InfoKind::Path:
       return names.of(NameKind::Path, value);
     case InfoKind::Arguments:
-      return arguments(value, names);
+      return command_arguments(value, names);
     case InfoKind::Host:
       return names.of(NameKind::Host, value);
     case InfoKind::Boot:
@@ -122,15 +122,15 @@ std::string rewrite_info(std::string_view key, std::string_view value, Pseudonym
     case InfoKind::Job:
       return names.of(NameKind::Job, value);
     case InfoKind::Kernel:
-      return kernel(value);
+      return kernel_release(value);
     case InfoKind::Sentence:
       return names.of(NameKind::Sentence, value);
     case InfoKind::Warning:
-      return warning(value);
+      return option_note(value);
     case InfoKind::Value:
       break;
   }
-  return is_number(value) ? std::string(value) : names.of(NameKind::Value, value);
+  return is_figure(value) ? std::string(value) : names.of(NameKind::Value, value);
 }
 
 }  // namespace gputrace

@@ -3,6 +3,7 @@ import functools
 import re
 import shutil
 import stat
+import subprocess
 
 from harness import *
 
@@ -181,6 +182,10 @@ def test_the_same_name_again():
 
 def test_what_is_kept_and_refused():
     train = glob.glob(os.path.join(GOLDEN, 'train', '*.gtrace'))
+    odd = scratch("a place's name")
+    told = gputrace('anonymize', *train, '-o', odd)[1]
+    done = subprocess.run(['sh', '-c', told.rsplit('look at what is left: ', 1)[1]], stdout=subprocess.PIPE, check=True)
+    check(b'host\thost_1\n' in done.stdout, 'what it says to do works', told, done.stdout)
     names = {row['symbol'] for row in rows(train, 'kernels')}
     kept = anonymized(train, '--keep', 'kernels')
     check_equal({row['symbol'] for row in rows(sorted(glob.glob(os.path.join(kept, '*.gtrace'))), 'kernels')}, names, '--keep kernels')
@@ -189,6 +194,29 @@ def test_what_is_kept_and_refused():
     with open(scratch('nomap'), 'w', encoding='utf-8') as file:
         file.write('kernel\t7\tx\n')
     gputrace('anonymize', *train, '-o', scratch('y'), '--map', scratch('nomap'), rc=3)
+
+
+def test_a_damaged_trace():
+    # Cut anywhere, and with bytes that changed: what can be read is written, what cannot is said, nothing of it is left in between.
+    [train] = glob.glob(os.path.join(GOLDEN, 'train', '*.gtrace'))
+    with open(train, 'rb') as file:
+        whole = file.read()
+    broken = scratch('broken.gtrace')
+    for place in range(1, 12):
+        at = len(whole) * place // 12 // 8 * 8
+        for made in (whole[:at + 4], whole[:at] + bytes(16) + whole[at + 16:]):
+            with open(broken, 'wb') as file:
+                file.write(made)
+            to = scratch('mended')
+            shutil.rmtree(to, ignore_errors=True)
+            told = gputrace('anonymize', broken, '-o', to)[1]
+            [now] = glob.glob(os.path.join(to, '*.gtrace'))
+            before, after = report(broken)['coverage'], report(now)['coverage']
+            check('left out' in told, 'it is said', told)
+            check_equal((after['truncated'], after['records']), (before['truncated'], before['records']), f'at {at}')
+            check('could not be read' in gputrace('dump', '--info', now)[0], 'so it is in the new trace')
+            said = '\n'.join(names(now))
+            check_equal([text for text in originals(train) if '/' in text and text in said], [], 'paths that are left')
 
 
 def test_a_program_of_now():
