@@ -24,7 +24,7 @@ constexpr InfoRule kInfoRules[] = {{"argv", InfoKind::Arguments},
                                    {"executable", InfoKind::Path},
                                    {"host", InfoKind::Host},
                                    {"job", InfoKind::Job},
-                                   {"kernel_release", InfoKind::Kernel},
+                                   {"kernel", InfoKind::Kernel},
                                    {"not_collected", InfoKind::Sentence},
                                    {"ns_pid", InfoKind::Kept},
                                    {"option_warning", InfoKind::Warning},
@@ -39,7 +39,12 @@ constexpr InfoRule kInfoRules[] = {{"argv", InfoKind::Arguments},
                                    {"torch_version", InfoKind::Option},
                                    {"user_given_up", InfoKind::Sentence},
                                    {"version", InfoKind::Option},
-                                   {"window_never_opened", InfoKind::Sentence}};
+                                   {"window_never_opened", InfoKind::Sentence},
+                                   {"end_bad_blocks", InfoKind::Kept},
+                                   {"io_left_out", InfoKind::Kept},
+                                   {"waits_left_out", InfoKind::Kept},
+                                   {"thread_looks_left_out", InfoKind::Kept},
+                                   {"shared_directory", InfoKind::Value}};
 
 bool has_prefix(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
@@ -91,7 +96,7 @@ InfoKind info_kind(std::string_view key, bool& known) {
     if (rule.key == key) return rule.kind;
   if (has_prefix(key, "option.")) return InfoKind::Option;
   if (has_prefix(key, "env.")) return InfoKind::Value;
-  for (const std::string_view rank : {"rank", "local_rank", "world_size", "restart_count"})
+  for (const std::string_view rank : {"rank", "local_rank", "restart"})
     if (key == rank) return InfoKind::Value;
   known = false;
   return InfoKind::Value;

@@ -186,6 +186,9 @@ def test_what_is_kept_and_refused():
     told = gputrace('anonymize', *train, '-o', odd)[1]
     done = subprocess.run(['sh', '-c', told.rsplit('look at what is left: ', 1)[1]], stdout=subprocess.PIPE, check=True)
     check(b'host\thost_1\n' in done.stdout, 'what it says to do works', told, done.stdout)
+    check('left out' not in told, 'all of it was read', told)
+    keys = [info['info'] for info in info_of(train[0])]
+    check_equal([info['info'] for info in info_of(os.path.join(odd, 'process_0001.gtrace'))], ['anonymized', *keys], 'facts about the process')
     names = {row['symbol'] for row in rows(train, 'kernels')}
     kept = anonymized(train, '--keep', 'kernels')
     check_equal({row['symbol'] for row in rows(sorted(glob.glob(os.path.join(kept, '*.gtrace'))), 'kernels')}, names, '--keep kernels')
