@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/load.h"
+#include "analysis/export/events.h"
 
 namespace gputrace {
 
