@@ -96,10 +96,15 @@ void close_buffer(Collector& c, Place& place) {
   c.bell.notify_one();
 }
 
-// The thread's own, until it ends.
-struct OwnPlace {
-  Place* place = nullptr;
-  ~OwnPlace() {
+// The thread's own, until it ends: what it does afterwards (a program's atexit functions) goes to everybody's. Words without a destructor, which may
+// be read then.
+thread_local Place* own_place = nullptr;
+thread_local bool own_place_is_over = false;
+struct ClosesOwnPlace {
+  ~ClosesOwnPlace() {
+    own_place_is_over = true;
+    Place* const place = own_place;
+    own_place = nullptr;
     if (place == nullptr) return;
     Collector& c = the();
     {
@@ -114,20 +119,20 @@ struct OwnPlace {
       c.places.pop_back();
     }
     delete place;
-    place = nullptr;
   }
 };
-thread_local OwnPlace own_place;
 
 Place& place_of_this_thread(Collector& c) {
   if (!c.each.load(std::memory_order_relaxed) || !has_thread_buffers()) return c.shared;
-  if (own_place.place == nullptr) {
-    own_place.place = new Place;
-    std::lock_guard lock(c.places_mutex);
-    own_place.place->index = c.places.size();
-    c.places.push_back(own_place.place);
-  }
-  return *own_place.place;
+  if (own_place != nullptr) return *own_place;
+  if (own_place_is_over) return c.shared;
+  thread_local ClosesOwnPlace closes;  // from here on
+  static_cast<void>(closes);
+  own_place = new Place;
+  std::lock_guard lock(c.places_mutex);
+  own_place->index = c.places.size();
+  c.places.push_back(own_place);
+  return *own_place;
 }
 
 // False: the client has none.

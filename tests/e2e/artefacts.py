@@ -47,6 +47,9 @@ def _tree():
     absent = [name for name, path in parts.items() if not path or not os.path.exists(path)]
     if absent:
         skip(f'not built: {", ".join(absent)}')
+    example = os.path.join(BUILD, 'examples', 'gputrace-example')
+    if os.path.exists(example):  # where there is a compiler for it
+        parts['bin/gputrace-example'] = example
     for pattern in ('simgpu/**/lib*.so.*', 'simgpu/**/lib*.so'):
         for path in glob.glob(os.path.join(BUILD, pattern), recursive=True):
             if re.search(r'\.so(\.\d+)*$', path) and os.path.isfile(path):

@@ -258,9 +258,13 @@ int main(int count, char** words) {
   while ((found = waitpid(-1, &status, WNOHANG)) == 0) { ++polls; usleep(1000); }
   printf("waitpid %d %d %d\n", found > 0, polls > 0, WEXITSTATUS(status));
   start(6, 0);
-  printf("wait3 %d %d %d\n", wait3(&status, 0, &usage) > 0, WEXITSTATUS(status), usage.ru_maxrss > 0);
+  memset(&usage, -1, sizeof usage);
+  found = wait3(&status, 0, &usage);  // before what it fills is read: arguments have no order
+  printf("wait3 %d %d %d\n", found > 0, WEXITSTATUS(status), usage.ru_utime.tv_usec >= 0);
   start(7, 10000);
-  printf("wait4 %d %d %d\n", wait4(-1, &status, 0, &usage) > 0, WEXITSTATUS(status), usage.ru_maxrss > 0);
+  memset(&usage, -1, sizeof usage);
+  found = wait4(-1, &status, 0, &usage);
+  printf("wait4 %d %d %d\n", found > 0, WEXITSTATUS(status), usage.ru_utime.tv_usec >= 0);
   start(8, 10000);
   memset(&info, 0, sizeof info);
   int kept = waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);
