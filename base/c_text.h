@@ -7,7 +7,9 @@
 
 namespace gputrace {
 
-inline bool starts_with(const char* text, const char* prefix) { return std::strncmp(text, prefix, std::strlen(prefix)) == 0; }
+inline bool starts_with(const char* text, const char* prefix) {
+  return std::strncmp(text, prefix, std::strlen(prefix)) == 0;
+}
 
 // Behind the last slash.
 inline const char* file_name_of(const char* path) {
