@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "trace/indexer.h"
+#include "trace/info_text.h"
 
 namespace gputrace {
 namespace {
@@ -12,19 +13,6 @@ constexpr u64 kMaxSchemaBytes = 4u << 20;  // of all schema chunks: the schema o
 constexpr u32 kLost = static_cast<u32>(DropReason::Lost);
 
 u64 key_of(u32 slot, u32 incarnation) { return static_cast<u64>(slot) << 32 | incarnation; }
-
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    const char next = text[++i];
-    out += next == 't' ? '\t' : next == 'n' ? '\n' : next;
-  }
-  return out;
-}
 
 // Sums that a hostile file cannot wrap.
 u64 add(u64 a, u64 b) { return a > ~u64{0} - b ? ~u64{0} : a + b; }
@@ -63,7 +51,8 @@ void TraceIndexer::read_chunk(const Found& found) {
   else if (!add_meta(header, reinterpret_cast<const u8*>(raw.data()), header.raw_size))
     wrong = "the content of this chunk makes no sense, or is more than a file of this size may hold: not read";
   if (!wrong) {
-    trace_.other_chunks_.push_back({found.offset, header.sequence, header.kind, header.begin});
+    trace_.other_chunks_.push_back({found.offset, header.sequence, header.stored_size, header.raw_size, header.encoding,
+                                    header.kind, header.begin});
     return;
   }
   Damage& damage = add_damage(DamageKind::BadContent, found.offset, sizeof header + header.stored_size, wrong);
@@ -153,7 +142,7 @@ bool TraceIndexer::add_info(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const std::size_t tab = line.find('\t');
     if (tab == std::string_view::npos || !tab) continue;
-    trace_.info_.emplace_back(unescape(line.substr(0, tab)), unescape(line.substr(tab + 1)));
+    trace_.info_.emplace_back(unescaped(line.substr(0, tab)), unescaped(line.substr(tab + 1)));
   }
   return true;
 }

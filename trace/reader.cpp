@@ -123,22 +123,31 @@ std::vector<std::string> TraceReader::info_all(std::string_view key) const {
   return values;
 }
 
-bool TraceReader::read(const OtherChunk& chunk, std::vector<u8>& payload) const {
-  const auto read_at = [&](u64 offset, void* to, std::size_t bytes) {
-    return ::pread(file_.get(), to, bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(bytes);
-  };
+// The chunk with its header, as it lies in the file. Null, or why it cannot be had any more.
+const char* TraceReader::fetch(u64 offset, u64 stored_size, std::vector<u8>& into) const {
+  const std::size_t bytes = sizeof(ChunkHeader) + stored_size;
+  if (into.size() < bytes) into.resize(bytes);
+  for (std::size_t filled = 0; filled < bytes;) {
+    const ssize_t got = ::pread(file_.get(), into.data() + filled, bytes - filled, static_cast<off_t>(offset + filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return "this chunk cannot be read any more";
+    filled += static_cast<std::size_t>(got);
+  }
   ChunkHeader header;
-  if (!read_at(chunk.offset, &header, sizeof header) || header.kind != chunk.kind ||
-      header.stored_size > kMaxChunkRaw || header.raw_size > kMaxChunkRaw)
-    return false;
-  std::vector<u8> stored(header.stored_size);
-  if (!read_at(chunk.offset + sizeof header, stored.data(), stored.size()) ||
-      header.checksum != chunk_checksum(header, stored.data()))
-    return false;
-  std::vector<u64> raw(header.raw_size / 8 + 1);  // aligned
+  std::memcpy(&header, into.data(), sizeof header);
+  const bool same =
+      header.stored_size == stored_size && header.checksum == chunk_checksum(header, into.data() + sizeof header);
+  return same ? nullptr : "this chunk has changed since the file was opened";
+}
+
+bool TraceReader::read(const OtherChunk& chunk, std::vector<u8>& payload) const {
+  std::vector<u8> stored;
+  if (fetch(chunk.offset, chunk.stored_size, stored)) return false;
+  std::vector<u64> raw(chunk.raw_size / 8 + 1);  // aligned
   u8* const bytes = reinterpret_cast<u8*>(raw.data());
-  if (!ChunkDecoder().decode(header.encoding, stored.data(), stored.size(), bytes, header.raw_size)) return false;
-  payload.assign(bytes, bytes + header.raw_size);
+  const u8* const packed = stored.data() + sizeof(ChunkHeader);
+  if (!ChunkDecoder().decode(chunk.encoding, packed, chunk.stored_size, bytes, chunk.raw_size)) return false;
+  payload.assign(bytes, bytes + chunk.raw_size);
   return true;
 }
 
@@ -155,21 +164,8 @@ Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkB
     damage.reason = reason;
     return Failure{std::move(damage)};
   };
-  const std::size_t bytes = sizeof(ChunkHeader) + chunk.stored_size;
-  if (parts.stored.size() < bytes) parts.stored.resize(bytes);
-  std::size_t filled = 0;
-  while (filled < bytes) {
-    const ssize_t got =
-        ::pread(file_.get(), parts.stored.data() + filled, bytes - filled, static_cast<off_t>(chunk.offset + filled));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return fail("this chunk cannot be read any more");
-    filled += static_cast<std::size_t>(got);
-  }
-  ChunkHeader header;
-  std::memcpy(&header, parts.stored.data(), sizeof header);
-  const u8* payload = parts.stored.data() + sizeof header;
-  if (header.stored_size != chunk.stored_size || header.checksum != chunk_checksum(header, payload))
-    return fail("this chunk has changed since the file was opened");
+  if (const char* why = fetch(chunk.offset, chunk.stored_size, parts.stored)) return fail(why);
+  const u8* payload = parts.stored.data() + sizeof(ChunkHeader);
 
   if (parts.raw.size() < chunk.raw_size / 8 + 1) parts.raw.resize(chunk.raw_size / 8 + 1);
   u8* raw = reinterpret_cast<u8*>(parts.raw.data());

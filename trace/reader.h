@@ -97,6 +97,9 @@ struct RecordChunk {
 struct OtherChunk {
   u64 offset = 0;  // of the ChunkHeader in the file
   u64 sequence = 0;
+  u32 stored_size = 0;
+  u32 raw_size = 0;
+  Encoding encoding = Encoding::Raw;
   ChunkKind kind = ChunkKind::Schema;
   Ticks at = 0;  // the time that it speaks of
 };
@@ -229,6 +232,7 @@ class TraceReader {
  private:
   friend class TraceIndexer;
   TraceReader() = default;
+  const char* fetch(u64 offset, u64 stored_size, std::vector<u8>& into) const;
 
   Fd file_;
   u64 file_size_ = 0, data_bytes_ = 0;

@@ -24,8 +24,16 @@ inline constexpr u32 kMaxTransformClasses = 64;
 // Which types of records there are, as far as they have small numbers; all others together.
 class TypeSet {
  public:
-  void add(u16 type) { (type < 128 ? words_[type / 64] : others_) |= type < 128 ? 1ull << (type % 64) : 1; }
-  bool has(u16 type) const { return type < 128 ? words_[type / 64] >> (type % 64) & 1 : others_ != 0; }
+  static constexpr u16 kOthers = 128;  // this number and all above are one
+
+  void add(u16 type) { (type < kOthers ? words_[type / 64] : others_) |= type < kOthers ? 1ull << (type % 64) : 1; }
+  void add(const TypeSet& other) {
+    words_[0] |= other.words_[0], words_[1] |= other.words_[1], others_ |= other.others_;
+  }
+  bool has(u16 type) const { return type < kOthers ? words_[type / 64] >> (type % 64) & 1 : others_ != 0; }
+  bool shares(const TypeSet& other) const {  // at least one
+    return (words_[0] & other.words_[0]) || (words_[1] & other.words_[1]) || (others_ & other.others_);
+  }
   bool within(const TypeSet& other) const {
     return !(words_[0] & ~other.words_[0]) && !(words_[1] & ~other.words_[1]) && !(others_ & ~other.others_);
   }

@@ -2,38 +2,13 @@
 
 #include <unistd.h>
 
+#include "trace/info_text.h"
 #include "writer/redact.h"
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kMaxVariables = 200;
-
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    const char next = text[++i];
-    out += next == 't' ? '\t' : next == 'n' ? '\n' : next;
-  }
-  return out;
-}
-
-void append_escaped(std::string& out, std::string_view text) {
-  for (char c : text) {
-    if (c == '\\')
-      out += "\\\\";
-    else if (c == '\t')
-      out += "\\t";
-    else if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-}
 
 }  // namespace
 
@@ -45,19 +20,14 @@ InfoLines parse_info(std::string_view text) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     const std::size_t tab = line.find('\t');
     if (tab != std::string_view::npos && tab)
-      lines.emplace_back(unescape(line.substr(0, tab)), unescape(line.substr(tab + 1)));
+      lines.emplace_back(unescaped(line.substr(0, tab)), unescaped(line.substr(tab + 1)));
   }
   return lines;
 }
 
 std::string format_info(const InfoLines& lines) {
   std::string out;
-  for (const auto& [key, value] : lines) {
-    append_escaped(out, key);
-    out += '\t';
-    append_escaped(out, value);
-    out += '\n';
-  }
+  for (const auto& [key, value] : lines) append_info_line(out, key, value);
   return out;
 }
 

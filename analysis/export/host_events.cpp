@@ -38,8 +38,8 @@ HostEvents::HostEvents(const TraceReader& reader, TimeWindow window, const Proce
 TypeSet HostEvents::types_of(const TraceReader& reader) {
   TypeSet types;
   for (const RecordType one : {RecordType::Operation, RecordType::Nvtx}) types.add(static_cast<u16>(one));
-  types.add(RecordStream::kOtherTypes);  // numbers that are not small: nobody tells of which class
-  for (u16 type = 0; type < RecordStream::kOtherTypes; ++type) {
+  types.add(TypeSet::kOthers);  // numbers that are not small: nobody tells of which class
+  for (u16 type = 0; type < TypeSet::kOthers; ++type) {
     const RecordClass what = reader.schema().class_of(type);
     if (what == RecordClass::Call || what == RecordClass::Library) types.add(type);
   }

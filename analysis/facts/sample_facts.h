@@ -52,8 +52,8 @@ struct HostThread {
   u64 ready_ns = 0;  // it could have run and had no processor
   bool ready_told = false;
   bool over = false;  // it was gone at the next look
-  std::vector<ThreadReading>
-      readings;  // of the traced process's own, in order, its begin first; the last one is as above
+  // Of the traced process's own: in order, its begin first; the last one is as above.
+  std::vector<ThreadReading> readings;
 };
 
 // What one process's calls of one kind on one file came to, from one line (FileUse).

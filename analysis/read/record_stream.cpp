@@ -134,9 +134,8 @@ void RecordStream::Spares::give(std::unique_ptr<Decoded> used) {
 std::vector<bool> RecordStream::without(const TypeSet& types) const {
   std::vector<bool> found(reader_.threads().size(), false);
   for (const Lane& lane : lanes_) {
-    bool none = lane.next_chunk == lane.chunks->size() && lane.at == lane.end;
-    for (u16 type = 0; type <= kOtherTypes; ++type) none = none && !(lane.types.has(type) && types.has(type));
-    found[lane.thread] = none;
+    const bool whole = lane.next_chunk == lane.chunks->size() && lane.at == lane.end;
+    found[lane.thread] = whole && !lane.types.shares(types);
   }
   return found;
 }
@@ -151,9 +150,7 @@ bool RecordStream::open_next_chunk(Lane& lane) {
     const u64 bytes = reader_.record_chunks()[chunk].raw_size;
     std::unique_ptr<Decoded> decoded = take(chunk);
     unknown_ += decoded->range.unknown;
-    for (u16 type = 0; type <= kOtherTypes; ++type) {
-      if (decoded->range.types.has(type)) lane.types.add(type);
-    }
+    lane.types.add(decoded->range.types);
     if (!decoded->good) note_damage(decoded->reason);
     if (decoded->good && open_bytes_ + bytes > most_open_)
       note_damage("more threads have records at one time than a file of this size may hold: some were not read");

@@ -23,7 +23,6 @@ namespace gputrace {
 class RecordStream {
  public:
   static constexpr u64 kAheadBytes = 8u << 20;
-  static constexpr u16 kOtherTypes = 128;  // this one and all above are one in a TypeSet
 
   // `left_out`, by index in reader.threads(): threads whose records are not read; beyond its end none is left out.
   explicit RecordStream(const TraceReader& reader, const std::vector<bool>& left_out = {});

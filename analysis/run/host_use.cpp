@@ -25,6 +25,27 @@ class SiteOfFrame {
   std::map<u32, std::string> sites_;
 };
 
+template <typename Wanted>
+FilesUsed files_used(const ProcessTrace& process, Wanted&& wanted) {
+  FilesUsed sum;
+  std::map<std::pair<u32, FileCall>, u64> times;
+  for (const FileUses& uses : process.samples.files) {
+    if (!wanted(uses)) continue;
+    sum.count += uses.count, sum.bytes += uses.bytes, sum.total_ns += uses.total_ns;
+    times[{uses.path, uses.call}] += uses.total_ns;
+  }
+  for (const auto& [what, time] : times) {
+    if (time <= sum.most_ns) continue;
+    sum.most_ns = time;
+    sum.path = process.samples.paths[what.first], sum.call = what.second;
+  }
+  return sum;
+}
+
+bool reads_data(const ProcessTrace& process, const FileUses& uses) {
+  return reads(uses.call) && is_data(process.samples.paths[uses.path]);
+}
+
 }  // namespace
 
 bool reads(FileCall call) {
@@ -44,22 +65,6 @@ bool reads(FileCall call) {
 
 bool is_data(const std::string& path) {
   return path.starts_with('/') && !path.ends_with(".py") && !path.ends_with(".pyc") && !path.ends_with(".so");
-}
-
-FilesUsed files_used(const ProcessTrace& process, const std::function<bool(const FileUses&)>& wanted) {
-  FilesUsed sum;
-  std::map<std::pair<u32, FileCall>, u64> times;
-  for (const FileUses& uses : process.samples.files) {
-    if (!wanted(uses)) continue;
-    sum.count += uses.count, sum.bytes += uses.bytes, sum.total_ns += uses.total_ns;
-    times[{uses.path, uses.call}] += uses.total_ns;
-  }
-  for (const auto& [what, time] : times) {
-    if (time <= sum.most_ns) continue;
-    sum.most_ns = time;
-    sum.path = process.samples.paths[what.first], sum.call = what.second;
-  }
-  return sum;
 }
 
 FilesUsed files_used_at(const ProcessTrace& process, const std::string& site) {
@@ -91,16 +96,14 @@ std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, co
 FilesUsed read_by_loop(const ProcessTrace& process) {
   const LoaderFrames loaders(process.lines.frames);
   return files_used(process, [&](const FileUses& uses) {
-    return uses.process == 0 && reads(uses.call) && is_data(process.samples.paths[uses.path]) &&
-           !loaders.within(uses.frame).empty();
+    return uses.process == 0 && reads_data(process, uses) && !loaders.within(uses.frame).empty();
   });
 }
 
 FilesUsed read_by_workers(const ProcessTrace& process) {
   const std::map<i32, u64> loaders = loader_processes(process);
-  return files_used(process, [&](const FileUses& uses) {
-    return loaders.contains(uses.process) && reads(uses.call) && is_data(process.samples.paths[uses.path]);
-  });
+  return files_used(process,
+                    [&](const FileUses& uses) { return loaders.contains(uses.process) && reads_data(process, uses); });
 }
 
 std::map<std::string, u64> bytes_by_loading_function(const LoadedRun& run, const FileNames& names) {
@@ -110,7 +113,7 @@ std::map<std::string, u64> bytes_by_loading_function(const LoadedRun& run, const
     const SourceFrames& frames = process.lines.frames;
     std::map<u32, u64> by_frame;
     for (const FileUses& uses : process.samples.files) {
-      if (uses.process == 0 && uses.frame != 0 && reads(uses.call)) by_frame[uses.frame] += uses.bytes;
+      if (uses.process == 0 && uses.frame != 0 && reads_data(process, uses)) by_frame[uses.frame] += uses.bytes;
     }
     const LoaderFrames loaders(frames);
     for (const auto& [innermost, read] : by_frame) {

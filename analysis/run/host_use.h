@@ -2,7 +2,6 @@
 // device had nothing to do. All are sums of the whole run; calls and waits that were told without a line are in none that asks for one.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -24,7 +23,6 @@ struct FilesUsed {
   FileCall call = FileCall::Read;
   u64 most_ns = 0;
 };
-FilesUsed files_used(const ProcessTrace& process, const std::function<bool(const FileUses&)>& wanted);
 
 // By the innermost frame, and where it stands (site_name).
 FilesUsed files_used_at(const ProcessTrace& process, const std::string& site);
@@ -40,7 +38,7 @@ std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, co
 FilesUsed read_by_loop(const ProcessTrace& process);
 FilesUsed read_by_workers(const ProcessTrace& process);
 
-// The bytes that a function's calls read, those of functions that it called included, by its name as input-ops has it.
+// The bytes of such data that a function's calls read, those of functions that it called included, by its name as input-ops has it.
 std::map<std::string, u64> bytes_by_loading_function(const LoadedRun& run, const FileNames& names);
 
 }  // namespace gputrace

@@ -160,12 +160,13 @@ InputOps input_ops_of(const LoadedRun& run) {
   const FileNames names(run);
   u64 stacks = 0;
   for (const ProcessTrace& process : run.processes) add_process(process, names, stacks, ops, result);
-  const std::map<std::string, u64> bytes = bytes_by_loading_function(run, names);
-  const bool files_are_known = !why_not_met({Need::Files}, run);
-  for (auto& [key, op] : ops) {
-    if (!files_are_known || op.sum.ahead) continue;
-    const auto known = bytes.find(op.sum.op);
-    op.sum.bytes = known == bytes.end() ? 0 : known->second;
+  if (!why_not_met({Need::Files}, run)) {
+    const std::map<std::string, u64> bytes = bytes_by_loading_function(run, names);
+    for (auto& [key, op] : ops) {
+      if (op.sum.ahead) continue;
+      const auto known = bytes.find(op.sum.op);
+      op.sum.bytes = known == bytes.end() ? 0 : known->second;
+    }
   }
   for (auto& [key, op] : ops) result.ops.push_back(std::move(op.sum));
   std::stable_sort(result.ops.begin(), result.ops.end(),

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <iterator>
 
+#include "trace/info_text.h"
+
 namespace gputrace {
 namespace {
 
@@ -65,15 +67,13 @@ constexpr std::string_view kEndings[] = {".py", ".so",  ".cubin", ".ptx",  ".fat
 // Threads that libraries name, by which reports tell what they are for.
 constexpr std::string_view kCommonThreads[] = {"gputrace-", "pt_autograd_", "pt_data_worker", "definitions"};
 
-bool starts(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
-
 bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // python3, python3.11
 bool is_python(std::string_view part) {
-  return starts(part, "python3") && part.size() <= 10 &&
+  return part.starts_with("python3") && part.size() <= 10 &&
          std::all_of(part.begin() + 7, part.end(), [](char c) { return c == '.' || (c >= '0' && c <= '9'); });
 }
 
@@ -93,28 +93,6 @@ std::string_view ending_of(std::string_view part) {
   const std::string_view ending = part.substr(dot);
   return std::find(std::begin(kEndings), std::end(kEndings), ending) == std::end(kEndings) ? std::string_view{}
                                                                                            : ending;
-}
-
-std::string escape_name(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '\\' || c == '\n' || c == '\t') out += '\\';
-    out += c == '\n' ? 'n' : c == '\t' ? 't' : c;
-  }
-  return out;
-}
-
-std::string unescape_name(std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out += text[i];
-      continue;
-    }
-    const char next = text[++i];
-    out += next == 'n' ? '\n' : next == 't' ? '\t' : next;
-  }
-  return out;
 }
 
 }  // namespace
@@ -152,12 +130,12 @@ std::string Pseudonyms::part(std::string_view original) {
   const std::string_view ending = ending_of(original);
   std::string_view stem = original.substr(0, original.size() - ending.size());
   if (stem.size() > 2 && stem.front() == '<' && stem.back() == '>') {  // code that is in no file
-    const std::string_view frozen = starts(stem, "<frozen ") ? "<frozen " : "<";
+    const std::string_view frozen = stem.starts_with("<frozen ") ? "<frozen " : "<";
     stem = stem.substr(frozen.size(), stem.size() - frozen.size() - 1);
     return std::string(frozen) + named("name", stem) + ">";
   }
   constexpr std::string_view kInductor = "torchinductor_";  // then the user's name
-  if (starts(stem, kInductor)) return std::string(kInductor) + named("name", stem.substr(kInductor.size()));
+  if (stem.starts_with(kInductor)) return std::string(kInductor) + named("name", stem.substr(kInductor.size()));
   return named("name", stem) + std::string(ending);
 }
 
@@ -204,7 +182,7 @@ std::string Pseudonyms::of(NameKind kind, std::string_view original) {
       return std::string(original);
     case NameKind::Thread:
       for (const std::string_view common : kCommonThreads) {
-        if (starts(original, common)) return std::string(original);
+        if (original.starts_with(common)) return std::string(original);
       }
       break;
     case NameKind::Argument:
@@ -229,7 +207,7 @@ bool Pseudonyms::read(std::string_view text) {
     if (std::find(std::begin(kKindWords), std::end(kKindWords), word) == std::end(kKindWords)) return false;
     // Numbers come in their order: each is the next one of its kind.
     if (line.substr(first + 1, second - first - 1) != std::to_string(numbers_[word].size() + 1)) return false;
-    numbered(word, unescape_name(line.substr(second + 1)));
+    numbered(word, unescaped(line.substr(second + 1)));
   }
   return true;
 }
@@ -241,8 +219,10 @@ std::string Pseudonyms::text() const {
     if (of_kind == numbers_.end()) continue;
     std::vector<const std::string*> originals(of_kind->second.size());
     for (const auto& [original, number] : of_kind->second) originals[number - 1] = &original;
-    for (std::size_t i = 0; i < originals.size(); ++i)
-      out += std::string(word) + "\t" + std::to_string(i + 1) + "\t" + escape_name(*originals[i]) + "\n";
+    for (std::size_t i = 0; i < originals.size(); ++i) {
+      out += std::string(word) + "\t";
+      append_info_line(out, std::to_string(i + 1), *originals[i]);
+    }
   }
   return out;
 }

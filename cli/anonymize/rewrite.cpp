@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/info_text.h"
 #include "trace/schema.h"
 #include "trace/string_id.h"
 #include "trace/writer.h"
@@ -122,6 +123,7 @@ class Rewriter {
   std::string info_;
   u64 unknown_info_ = 0;
   bool info_written_ = false;
+  ChunkBuffer buffer_;
 };
 
 // An operation of a framework is told as a frame.
@@ -150,15 +152,7 @@ void Rewriter::note_texts(const RecordHeader& record) {
 }
 
 void Rewriter::rewrite_info_lines() {
-  const auto put = [&](std::string_view key, std::string_view value) {
-    info_ += key;
-    info_ += '\t';
-    for (const char c : value) {
-      if (c == '\\' || c == '\n' || c == '\t') info_ += '\\';
-      info_ += c == '\n' ? 'n' : c == '\t' ? 't' : c;
-    }
-    info_ += '\n';
-  };
+  const auto put = [&](std::string_view key, std::string_view value) { append_info_line(info_, key, value); };
   put("anonymized", "1");
   for (const auto& [key, value] : trace_.info_lines()) {
     bool known = true;
@@ -195,9 +189,8 @@ void Rewriter::name_texts() {
 }
 
 void Rewriter::read_names() {
-  ChunkBuffer buffer;
   for (const RecordChunk& chunk : trace_.record_chunks()) {
-    const auto records = trace_.decode(chunk, buffer);
+    const auto records = trace_.decode(chunk, buffer_);
     if (!records) continue;
     for (const RecordHeader& record : records.value()) note_texts(record);
   }
@@ -249,8 +242,7 @@ void Rewriter::copy(const RecordHeader& record, std::vector<u8>& out) {
 }
 
 bool Rewriter::copy_records(const RecordChunk& chunk, TraceWriter& writer, Rewritten& done) {
-  static thread_local ChunkBuffer buffer;
-  const auto records = trace_.decode(chunk, buffer);
+  const auto records = trace_.decode(chunk, buffer_);
   if (!records) return ++done.left_out, true;
   const ThreadInfo& thread = trace_.threads()[chunk.thread];
   std::vector<u8> out;

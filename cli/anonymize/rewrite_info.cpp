@@ -46,8 +46,6 @@ constexpr InfoRule kInfoRules[] = {{"argv", InfoKind::Arguments},
                                    {"thread_looks_left_out", InfoKind::Kept},
                                    {"shared_directory", InfoKind::Value}};
 
-bool has_prefix(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
-
 // Numbers, words of ours and versions: short, and nothing in them that a path or a sentence would have.
 bool is_plain_value(std::string_view value) {
   return value.size() <= 160 && std::all_of(value.begin(), value.end(), [](char c) {
@@ -74,7 +72,7 @@ std::string command_arguments(std::string_view joined, Pseudonyms& names) {
 
 // "Linux 6.18.44-site3 x86_64": what a site calls its kernels goes.
 std::string kernel_release(std::string_view release) {
-  if (!has_prefix(release, "Linux ")) return "Linux";
+  if (!release.starts_with("Linux ")) return "Linux";
   std::size_t end = 6;
   while (end < release.size() && (release[end] == '.' || (release[end] >= '0' && release[end] <= '9'))) ++end;
   return std::string(release.substr(0, end));
@@ -94,8 +92,8 @@ InfoKind info_kind(std::string_view key, bool& known) {
   known = true;
   for (const InfoRule& rule : kInfoRules)
     if (rule.key == key) return rule.kind;
-  if (has_prefix(key, "option.")) return InfoKind::Option;
-  if (has_prefix(key, "env.")) return InfoKind::Value;
+  if (key.starts_with("option.")) return InfoKind::Option;
+  if (key.starts_with("env.")) return InfoKind::Value;
   for (const std::string_view rank : {"rank", "local_rank", "restart"})
     if (key == rank) return InfoKind::Value;
   known = false;

@@ -57,15 +57,15 @@ extern constexpr SectionReport input_ops_report = {
                 {"bytes", Unit::Bytes, Hint::Detail},
                 extra({"where", Unit::Text}),
                 extra({"samples", Unit::Count})},
-    .notes =
-        {"total = samples that found the function, each as long as the time since the look before; self = those "
-         "that found it "
-         "innermost; share = self, of all; over all workers; where = loop: in the thread that trains, which waits "
-         "for it; worker: "
-         "in a process beside it",
-         "count = null: samples see no calls; category = null: samples do not tell reading from preparing; bytes "
-         "= that it and what it called read from files, in calls of 8 KiB or 20 us and more; null: file calls were not "
-         "collected (GPUTRACE_COLLECT=+io), or a worker's, whose calls are told by file alone (io)"},
+    .notes = {"total = samples that found the function, each as long as the time since the look before; self = those "
+              "that found it "
+              "innermost; share = self, of all; over all workers; where = loop: in the thread that trains, which waits "
+              "for it; worker: "
+              "in a process beside it",
+              "count = null: samples see no calls; category = null: samples do not tell reading from preparing; bytes "
+              "= that it and what it called read from files of data, in calls of 8 KiB or 20 us and more; null: file "
+              "calls were not "
+              "collected (GPUTRACE_COLLECT=+io), or a worker's, whose calls are told by file alone (io)"},
     .fill = fill_input_ops,
     .of_all_devices = true,
 };

@@ -88,7 +88,7 @@ TEST(RecordStream, KnowsOfThreadsThatItReadWholeWhatTheyLack) {
   TypeSet calls, others;
   calls.add(static_cast<u16>(RecordType::Call));
   others.add(static_cast<u16>(RecordType::Nvtx));
-  others.add(RecordStream::kOtherTypes);
+  others.add(TypeSet::kOthers);
   const auto number = [](const std::vector<bool>& of) { return std::count(of.begin(), of.end(), true); };
   RecordStream stream(reader);
   EXPECT_EQ(number(stream.without(others)), 0) << "nothing was read yet";

@@ -170,8 +170,8 @@ TEST(Samples, WhatMakesTheInput) {
   trace.frame(2, 1, "_SingleProcessDataLoaderIter._next_data", loader, 700);
   trace.frame(3, 2, "Data.__getitem__", "data.py", 41);
   trace.frame(4, 3, "decode", "data.py", 51);
-  const auto read = [&](FileCall call, u32 frame, u64 bytes, u64 total, i32 process = 0) {
-    const u64 path = trace.text("/data/set");
+  const auto read = [&](FileCall call, u32 frame, u64 bytes, u64 total, i32 process = 0, const char* of = "/data/set") {
+    const u64 path = trace.text(of);
     trace.add<FileUse>(TraceBuilder::definitions(), "", 900, 900, [&](auto& r) {
       r.path = path, r.what = static_cast<u32>(call), r.frame = frame, r.process = process;
       r.count = 1, r.bytes = bytes, r.total = total, r.longest = total;
@@ -180,6 +180,8 @@ TEST(Samples, WhatMakesTheInput) {
   read(FileCall::Read, 3, 1'000, 10), read(FileCall::Pread, 4, 20'000, 200), read(FileCall::Write, 4, 500'000, 9'000);
   read(FileCall::Read, 1, 300'000, 9'000), read(FileCall::Read, 0, 300'000, 9'000);
   read(FileCall::Read, 0, 70'000, 5'000, 4711), read(FileCall::Read, 0, 80'000, 5'000, 4712);
+  read(FileCall::Read, 4, 600'000, 9'000, 0, "(pipe)"),
+      read(FileCall::Read, 4, 700'000, 9'000, 0, "/lib/decoder.py");  // no data
   LoadedRun run;
   run.processes.push_back(trace.of(9));
   EXPECT_FALSE(input_ops_of(run).ops.front().bytes.has_value());  // nobody asked for file calls
