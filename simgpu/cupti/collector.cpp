@@ -17,6 +17,7 @@
 #include "simgpu/cupti/device_clock.h"
 #include "simgpu/cupti/knobs.h"
 #include "simgpu/cupti/layout.h"
+#include "simgpu/cupti/pieces.h"
 
 namespace simgpu::cupti {
 
@@ -24,20 +25,13 @@ namespace {
 
 constexpr Nanos kOwnPeriod = 20'000'000;  // between the worker's rounds, unless the client sets a period
 
-// One record in a client's buffer.
-struct Piece {
-  size_t offset;
-  size_t size;
-  RecordKind kind;
-};
-
 struct ClientBuffer {
   uint8_t* data = nullptr;
   size_t size = 0;
   size_t used = 0;
   size_t most_records = 0;  // 0: as many as fit
   Nanos known_at = 0;       // when all of its operations have ended
-  std::vector<Piece> pieces;
+  Pieces pieces;
 };
 
 // Where a thread's records go, or everybody's. Threads with buffers of their own do not wait for each other: what each puts a record into is
@@ -86,12 +80,13 @@ Collector& the() {
 
 thread_local bool in_client = false;
 
-// Under the place's mutex.
-void close_buffer(Collector& c, Place& place) {
+// Under the place's mutex. Not urgent: the worker's next round is soon enough.
+void close_buffer(Collector& c, Place& place, bool urgent = true) {
   if (place.open.data == nullptr) return;
   std::lock_guard lock(c.mutex);
   c.filled.push_back(std::move(place.open));
   place.open = {};
+  if (!urgent) return;
   c.rung = true;
   c.bell.notify_one();
 }
@@ -111,7 +106,7 @@ struct ClosesOwnPlace {
       std::lock_guard lock(c.places_mutex);
       {
         std::lock_guard own(place->mutex);
-        close_buffer(c, *place);
+        close_buffer(c, *place, false);  // where thousands of threads end, each would wake the worker
       }
       Place* const last = c.places.back();
       last->index = place->index;
@@ -189,7 +184,7 @@ void put(Collector& c, const void* bytes, size_t size, const RecordKind& kind) {
       if (open.data != nullptr && fits(open, whole)) {
         std::memcpy(open.data + open.used, bytes, size);
         std::memset(open.data + open.used + size, 0, whole - size);
-        open.pieces.push_back({open.used, whole, kind});
+        open.pieces.add({open.used, whole, kind});
         open.used += whole;
         open.known_at = std::max(open.known_at, kind.known_at);
         if (open.pieces.size() == open.most_records) close_buffer(c, place);
@@ -247,11 +242,11 @@ void deliver(Collector& c, Nanos now, bool forced) {
       std::lock_guard lock(c.mutex);
       if (!take_filled(c, now, forced, &buffer)) return;
     }
-    for (const Piece& piece : buffer.pieces) {
+    buffer.pieces.for_each([&](const Piece& piece) {
       char* record = reinterpret_cast<char*>(buffer.data + piece.offset);
       if (piece.kind.known_at > now) forget_unknown(record, piece.kind, now);
       put_on_our_clock(record, piece.kind, piece.size);
-    }
+    });
     const auto complete = c.complete.load();
     if (complete == nullptr) continue;
     in_client = true;
