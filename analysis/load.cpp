@@ -25,16 +25,18 @@ struct Loaded {
   std::string error;
 };
 
-// Begin of a trace's records on its host's clock; nothing where it has none.
-std::optional<Nanos> first_record(const TraceReader& reader) {
-  std::optional<Nanos> first;
+TimeSpan together(TimeSpan a, TimeSpan b) { return {std::min(a.from, b.from), std::max(a.to, b.to)}; }
+
+// Begin and end of a trace's records on its host's clock; nothing where it has none.
+std::optional<TimeSpan> span_of_records(const TraceReader& reader) {
+  std::optional<TimeSpan> span;
   for (const RecordChunk& chunk : reader.record_chunks()) {
     if (reader.threads()[chunk.thread].tid == 0 || chunk.begin == 0)
       continue;  // definitions may be older than the first call
-    const Nanos at = reader.clock().nanos(chunk.begin);
-    if (!first || at < *first) first = at;
+    const TimeSpan own{reader.clock().nanos(chunk.begin), reader.clock().nanos(std::max(chunk.begin, chunk.end))};
+    span = span ? together(*span, own) : own;
   }
-  return first;
+  return span;
 }
 
 // Somebody may have put it there.
@@ -188,11 +190,10 @@ TimeWindow window_of(const StepSpan& steps) {
   return window;
 }
 
-TimeSpan both(TimeSpan a, TimeSpan b) { return {std::min(a.from, b.from), std::max(a.to, b.to)}; }
-TimeWindow both(const TimeWindow& a, const TimeWindow& b) {
-  const TimeSpan calls = both(TimeSpan{a.from, a.to}, TimeSpan{b.from, b.to});
+TimeWindow together(const TimeWindow& a, const TimeWindow& b) {
+  const TimeSpan calls = together(TimeSpan{a.from, a.to}, TimeSpan{b.from, b.to});
   TimeWindow window{calls.from, calls.to};
-  if (a.operations || b.operations) window.operations = both(a.of_operations(), b.of_operations());
+  if (a.operations || b.operations) window.operations = together(a.of_operations(), b.of_operations());
   return window;
 }
 
@@ -264,18 +265,22 @@ void keep_steps(const RunSteps& whole, TimeWindow window, LoadedRun& part) {
 
 std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
 
-TimeWindow window_of(const LoadRequest& request) {
+Result<TimeWindow, InputError> window_of(const LoadRequest& request) {
   TimeWindow window;
   if (!request.from && !request.to) return window;
-  std::optional<Nanos> first;
+  std::optional<TimeSpan> whole;
   for (const std::string& file : request.files) {
     auto opened = TraceReader::open(file);
-    const auto begin = opened ? first_record(opened.value()) : std::nullopt;
-    if (begin && (!first || *begin < *first)) first = begin;
+    const auto own = opened ? span_of_records(opened.value()) : std::nullopt;
+    if (own) whole = whole ? together(*whole, *own) : *own;
   }
-  if (!first) return window;
-  if (request.from) window.from = *first + *request.from;
-  if (request.to) window.to = *first + *request.to;
+  if (!whole) return window;
+  const Nanos length = whole->to - whole->from;
+  if (request.from && *request.from > length)
+    return Failure{InputError{"--from " + human_nanos(*request.from) + ": the run ended " + human_nanos(length) +
+                              " after its first call"}};
+  if (request.from) window.from = whole->from + *request.from;
+  if (request.to) window.to = whole->from + *request.to;
   return window;
 }
 
@@ -307,7 +312,7 @@ Result<TimeWindow, InputError> window_of_steps(const RunSteps& whole, std::pair<
     most = std::max<u64>(most, steps.size());
     if (first == 0 || first > steps.size()) continue;
     const StepSpan span = span_of(process.steps, steps[first - 1], steps[std::min<u64>(last, steps.size()) - 1]);
-    window = window ? both(*window, window_of(span)) : window_of(span);
+    window = window ? together(*window, window_of(span)) : window_of(span);
   }
   if (window) return *window;
   return Failure{InputError{most ? "there are steps 1 to " + std::to_string(most)
@@ -329,7 +334,9 @@ Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSt
 }
 
 Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
-  auto whole = load_once(request, window_of(request));
+  const auto window = window_of(request);
+  if (!window) return Failure{window.error()};
+  auto whole = load_once(request, window.value());
   if (!whole || !request.steps) return whole;
   return load_steps(request, steps_of(whole.value()));
 }

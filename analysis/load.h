@@ -45,8 +45,8 @@ Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSt
 // One line on why a file cannot be opened, with its path.
 std::string describe(const std::string& path, const OpenError& error);
 
-// The window of the records that a request asks for by times, on the hosts' clock.
-TimeWindow window_of(const LoadRequest& request);
+// The window of the records that a request asks for by times, on the hosts' clock. The error: it begins after the last of them.
+Result<TimeWindow, InputError> window_of(const LoadRequest& request);
 // The window of the steps that it asks for. The error: none of the processes has such steps.
 Result<TimeWindow, InputError> window_of_steps(const RunSteps& whole, std::pair<u64, u64> steps);
 

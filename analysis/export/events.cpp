@@ -202,10 +202,10 @@ class Exporter {
 }  // namespace
 
 Result<Exported, InputError> export_events(const LoadRequest& request, EventSink& sink, ExportProgress* progress) {
-  if (!request.steps) return Exporter(request, window_of(request), sink, progress).run();
   LoadRequest whole = request;
   whole.steps.reset();
   const auto window = [&]() -> Result<TimeWindow, InputError> {
+    if (!request.steps) return window_of(request);
     const auto run = load_run(whole);
     if (!run) return Failure{run.error()};
     return window_of_steps(steps_of(run.value()), *request.steps);

@@ -103,7 +103,8 @@ int anonymize_verb(const Arguments& arguments, Globals& globals) {
   }
   if (!map.empty() && write_map(map, names) != kOk) return kRuntimeError;
   if (left_out)
-    warn(counted(left_out, "piece") + " of the originals could not be read, or is not known to this version: left out");
+    warn(counted(left_out, "piece") +
+         " of the originals could not be read, or not understood by this version: left out");
   if (written)
     say(counted(records, "record") + " of " + counted(written, "trace") + " written into " + to +
         "; look at what is left: " + own_command(find_places()) + " dump --info " + shell_word(to));

@@ -104,6 +104,7 @@ def test_questions_that_cannot_be_answered():
             (2, "'xml' is none of text, json, csv", ('--format', 'xml')),
             (2, "--from: 'noon' is no duration", ('--from', 'noon')),
             (2, '--from must be before --to', ('--from', '2s', '--to', '1s')),
+            (3, '--from 7200 s: the run ended ', ('--from', '2h')),
             (3, 'no device 7 in these traces (in use: 0)', ('--device', '7')),
             (3, 'no process of rank 3', ('--rank', '3'))):
         got, out, err = gputrace('report', train(), *options, rc=None)
