@@ -11,7 +11,8 @@
 namespace gputrace {
 namespace {
 
-constexpr u16 kNotReady = 600;  // what a query answers while work is in flight: an answer, no error
+constexpr std::size_t kMostDefinitions = 1u << 16;  // calls of a recorded window
+constexpr u16 kNotReady = 600;                      // what a query answers while work is in flight: an answer, no error
 
 bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordClass::Library; }
 
@@ -110,6 +111,20 @@ ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& recor
   return nullptr;
 }
 
+[[gnu::always_inline]] inline void ProcessBuilder::count_ended(const EndedCall& ended) {
+  if (!sums_) return;
+  if (ended.lane < facts_.threads.size()) ++facts_.threads[ended.lane].calls;
+  CallFacts& call = call_facts(ended.call);
+  ++call.calls;
+  call.self_ns += ended.self_ns;
+  call.durations.add(ended.duration_ns);
+  if (ended.result == 0) return;
+  results_ += ++call.results[ended.result] == 1;
+  if (ended.stack != 0) call.error_origins.emplace(ended.result, ended.stack);
+  const bool begun = ended.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
+  if (ended.result != kNotReady && !begun) ++call.errors;
+}
+
 void ProcessBuilder::count_call(Moment& at) {
   const RecordHeader& record = at.record;
   if (record.call == 0) {
@@ -130,22 +145,15 @@ void ProcessBuilder::count_call(Moment& at) {
   }
   const u64 self = caller ? caller->nesting.self_time(at.begin, at.end) : at.duration();
   if (!at.counted) return;
-  if (facts_.window.empty() || !at.definitions) {  // those are written outside of the window too
-    if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
-    facts_.end = std::max(facts_.end, at.end);
+  const u32 lane = caller ? static_cast<u32>(caller - threads_.data()) : kNone;
+  const EndedCall call{at.begin, self, at.duration(), record.result, caller ? caller->stack : 0, lane, record.call};
+  if (!facts_.window.empty() && at.definitions) {  // those are written outside of the window too
+    if (definitions_.size() < kMostDefinitions) definitions_.push_back(call);
+    return;
   }
-  if (!sums_) return;
-  if (caller && static_cast<std::size_t>(caller - threads_.data()) < facts_.threads.size())
-    ++facts_.threads[static_cast<std::size_t>(caller - threads_.data())].calls;
-  CallFacts& call = call_facts(record.call);
-  ++call.calls;
-  call.self_ns += self;
-  call.durations.add(at.duration());
-  if (record.result == 0) return;
-  results_ += ++call.results[record.result] == 1;
-  if (caller && caller->stack != 0) call.error_origins.emplace(record.result, caller->stack);
-  const bool begun = record.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
-  if (record.result != kNotReady && !begun) ++call.errors;
+  if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
+  facts_.end = std::max(facts_.end, at.end);
+  count_ended(call);
 }
 
 void ProcessBuilder::tell_call(Moment& at, const ThreadState& caller) {
@@ -369,6 +377,9 @@ void ProcessBuilder::name_callers() {
 }
 
 void ProcessBuilder::finish() {
+  for (const EndedCall& call : definitions_) {
+    if (call.begin >= facts_.begin && call.begin < facts_.end) count_ended(call);
+  }
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   facts_.lines.replayed = replayed_.take();
   facts_.loops = loops_.finish();

@@ -101,7 +101,17 @@ class ProcessBuilder {
   void on_instantiate(const GraphInstantiate& value);
   CallFacts& call_facts(u16 id);
   ThreadState* caller_of(const RecordHeader& record);
+  // What statistics of calls are made of.
+  struct EndedCall {
+    Nanos begin;
+    u64 self_ns, duration_ns;
+    u32 result;
+    u32 stack;  // number of the CallOrigin
+    u32 lane;   // index of the thread in the trace; kNone: not known
+    u16 call;
+  };
   void count_call(Moment& at);
+  void count_ended(const EndedCall& ended);
   void tell_call(Moment& at, const ThreadState& caller);
   u32 context_index(u64 handle);
   u32 cached_context_index(u64 handle);  // the same, for what is asked again and again
@@ -175,7 +185,8 @@ class ProcessBuilder {
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
   Generation generation_;
-  u64 results_ = 0;  // different ones of all calls
+  u64 results_ = 0;                     // different ones of all calls
+  std::vector<EndedCall> definitions_;  // of a recorded window: which of them fell into it is known at its end
   u32 since_things_ = 0;
 };
 

@@ -286,6 +286,9 @@ class Screen {
 
   void remarks() {
     const Coverage& coverage = report_.coverage;
+    for (const Finding& finding : report_.findings) {
+      if (is_of_options(finding)) line("Note", safe_text(finding.text), "33;1");
+    }
     if (!coverage.remarks.empty()) {
       const std::size_t more = coverage.remarks.size() - 1;
       line("Note", safe_text(coverage.remarks.front()) +

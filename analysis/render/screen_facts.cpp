@@ -265,9 +265,13 @@ Heaviest heaviest(const Report& report, std::size_t most) {
   return found;
 }
 
+bool is_of_options(const Finding& finding) { return finding.id == "option"; }
+
 std::vector<const Finding*> findings_by_gain(const Report& report) {
   std::vector<const Finding*> findings;
-  for (const Finding& finding : report.findings) findings.push_back(&finding);
+  for (const Finding& finding : report.findings) {
+    if (!is_of_options(finding)) findings.push_back(&finding);
+  }
   const auto doubts_all = [](const Finding* finding) {
     return finding->severity == Severity::Problem && finding->section.compare(0, 7, "quality") == 0;
   };

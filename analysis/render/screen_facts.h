@@ -51,7 +51,9 @@ struct Heaviest {
 };
 Heaviest heaviest(const Report& report, std::size_t most);
 
-// The findings in the order of the screen: what all numbers rest on, then by gain.
+// An option that was not understood: said among the notes, since what follows is not what was asked for.
+bool is_of_options(const Finding& finding);
+// The others in the order of the screen: what all numbers rest on, then by gain.
 std::vector<const Finding*> findings_by_gain(const Report& report);
 
 // "10,960 records, 0 dropped, complete", and what follows from it.

@@ -38,8 +38,10 @@ std::string why_no_device_times(const LoadedRun& run) {
       any = true;
       continue;
     }
+    if (!process.window.empty() && process.end == 0) return "no call was made in the window that was recorded";
     for (auto state = process.device.states.rbegin(); state != process.device.states.rend(); ++state) {
-      if (!state->reason.empty()) return state->reason;
+      const bool is_why = state->state != DeviceCollection::Ended;  // that is how it should be
+      if (is_why && !state->reason.empty()) return state->reason;
     }
     for (const auto& [what, why] : process.not_collected) {
       if (what == "device" && !why.empty()) return why;

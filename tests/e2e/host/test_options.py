@@ -152,6 +152,8 @@ def test_capture_by_the_profiler_api():
     run = traced([sys.executable, '-c', PROFILER, HERE], {'GPUTRACE_CAPTURE': 'profiler-api'})
     check_equal(run.returncode, 0, run.stderr)
     check_equal(metrics(run)['launches'], 13, 'launches between start and stop')
+    calls = {row['call']: row['calls'] for row in rows(run, 'api')}
+    check('cuModuleLoadData' not in calls and calls['cuLaunchKernel'] == 13, 'what was told of the time before is no call of the window', calls)
     forget_run()
     run = traced([sys.executable, '-c', PROFILER, HERE])
     check_equal(metrics(run)['launches'], 28, 'launches without it')
@@ -165,6 +167,12 @@ def test_kernels_keep_their_names_when_capture_begins_late():
     check_equal({(row['symbol'], row['launches']) for row in rows(run, 'kernels')}, {('step', 13)}, 'named before the capture began')
 
 
+def test_a_window_without_a_call():
+    run = traced([sys.executable, '-c', PROFILER, HERE], {'GPUTRACE_DELAY': '1h'})
+    screen = gputrace('report', run.output)[0]
+    check('no CUDA call is in this trace' in screen and 'no call was made in the window' in screen and 'everything was flushed' not in screen, 'the screen', screen)
+
+
 def test_values_that_cannot_be_used():
     for name, value in (('GPUTRACE_BUFFER', 'much'), ('GPUTRACE_BUFFER', '1'), ('GPUTRACE_BUFFER', '99999G'), ('GPUTRACE_DURATION', 'soon'), ('GPUTRACE_DELAY', '-5'), ('GPUTRACE_CAPTURE', 'maybe'),
                         ('GPUTRACE_ON_FULL', 'wait'), ('GPUTRACE_COLLECT', 'api,everything'), ('GPUTRACE_RANKS', '1-'), ('GPUTRACE_PROCESS', '('), ('GPUTRACE_MAX_SIZE', 'big'),
@@ -175,6 +183,8 @@ def test_values_that_cannot_be_used():
         said = warnings_of(run)
         check(any(name in text for text in said), f'{name}={value}: the report says so', said)
         check_equal(metrics(run)['launches'], 7, f'{name}={value}: everything is there')
+        screen = re.sub(r'\s+', ' ', gputrace('report', run.output)[0])
+        check(f'Note {name}' in screen, f'{name}={value}: so does the first screen', screen)
         forget_run()
 
 
