@@ -62,18 +62,18 @@ const std::array<TableShape, kTableCount>& tables() {
         {"command", kText},
         {"trace", kText},
         {"wall_clock_offset_ns", kInt64, true}}},
-      {"kernels", on_stream({{"name", kText},
-                             {"symbol", kText},
-                             {"grid_x", kInt32},
-                             {"grid_y", kInt32},
-                             {"grid_z", kInt32},
-                             {"block_x", kInt32},
-                             {"block_y", kInt32},
-                             {"block_z", kInt32},
-                             {"registers", kInt32},
-                             {"static_shared_bytes", kInt32},
-                             {"dynamic_shared_bytes", kInt32},
-                             {"local_bytes", kInt32},
+      {"kernels", on_stream({{"name", kText, false, true},
+                             {"symbol", kText, false, true},
+                             {"grid_x", kInt32, false, true},
+                             {"grid_y", kInt32, false, true},
+                             {"grid_z", kInt32, false, true},
+                             {"block_x", kInt32, false, true},
+                             {"block_y", kInt32, false, true},
+                             {"block_z", kInt32, false, true},
+                             {"registers", kInt32, false, true},
+                             {"static_shared_bytes", kInt32, false, true},
+                             {"dynamic_shared_bytes", kInt32, false, true},
+                             {"local_bytes", kInt32, false, true},
                              {"graph_node_id", kInt64, true},
                              {"collective", kBool}})},
       {"copies", on_stream({{"kind", kText}, {"memory", kText, true}, {"asynchronous", kBool}, {"bytes"}})},
@@ -81,8 +81,8 @@ const std::array<TableShape, kTableCount>& tables() {
       {"graphs", on_stream({{"graph_id"}})},
       {"idle", spanning({{"device_id", kInt32}, {"cause", kText}})},
       {"calls", spanning({{"thread_id", kInt32, true},
-                          {"name", kText},
-                          {"level", kText},
+                          {"name", kText, false, true},
+                          {"level", kText, false, true},
                           {"result", kInt32},
                           {"line", kText, true},
                           {"flow_id", kInt64, true}})},
@@ -106,7 +106,8 @@ class ParquetSink : public EventSink {
   }
 
   void begin(const ExportProcess& process) override {
-    works_.clear(), places_.clear();
+    works_.clear(), call_keys_.clear(), places_.clear();
+    newest_place_ = {};
     threads_ = &process.threads;
     number_ = process.number;
     const std::string name = file_name(*process.who);
@@ -135,16 +136,11 @@ class ParquetSink : public EventSink {
     row.number(slice.device).number(slice.context).number(slice.stream);
     optional_number(row, slice.flow);
     row.number(slice.correlation);
-    const Named& names = named(work);
     if (table == kKernels) {
-      row.text(names.name).text(names.symbol);
-      for (const u32 size : work.grid) row.number(size);
-      for (const u32 size : work.block) row.number(size);
-      row.number(work.registers).number(work.static_shared).number(work.dynamic_shared).number(work.local_bytes);
       optional_number(row, slice.graph_node);
-      row.number(slice.collective);
+      row.number(slice.collective).key(known(work));
     } else if (table == kCopies) {
-      row.text(names.name);
+      row.text(known(work));
       optional_text(row, host_memory_name(work.memory));
       row.number(work.asynchronous).number(static_cast<i64>(slice.bytes));
     } else if (table == kMemsets) {
@@ -169,15 +165,17 @@ class ParquetSink : public EventSink {
       row.number(tid);
     else
       row.null();
-    row.text(lasting_text(slice.name));
     if (table == kCalls) {
-      row.text(lasting_text(slice.level)).number(slice.result);
+      row.number(slice.result).key(known_call(slice));
       if (slice.site.empty())
         row.null();
       else
         row.text(lasting_text(slice.site));
       optional_number(row, slice.flow);
-    } else if (table == kRanges) {
+    } else {
+      row.text(lasting_text(slice.name));
+    }
+    if (table == kRanges) {
       optional_text(row, slice.level);
       row.number(slice.kind == HostKind::Mark).number(!slice.across_threads).number(slice.open);
     }
@@ -196,11 +194,6 @@ class ParquetSink : public EventSink {
   const std::string& error() const { return error_; }
 
  private:
-  struct Named {
-    u32 name = 0, symbol = 0;
-    bool known = false;
-  };
-
   // That of the trace, without what it ends with; each once.
   std::string file_name(const ProcessIdentity& who) {
     std::string name = who.file.substr(who.file.find_last_of('/') + 1);
@@ -215,9 +208,12 @@ class ParquetSink : public EventSink {
   u32 text(std::string_view value) { return texts_.number_of(valid_utf8(value)); }
   // Of a text that lives until end(): known by its place.
   u32 lasting_text(std::string_view value) {
-    const auto [known, made] = places_.emplace(std::pair(value.data(), value.size()), 0);
-    if (made) known->second = text(value);
-    return known->second;
+    const std::pair place(value.data(), value.size());
+    if (newest_place_ == place) return newest_number_;
+    newest_place_ = place;
+    // Looked for first: emplace would make a node each time.
+    const auto known = places_.find(place);
+    return newest_number_ = known != places_.end() ? known->second : places_.emplace(place, text(value)).first->second;
   }
   void optional_text(ParquetFile& row, std::string_view value) {
     if (value.empty())
@@ -231,12 +227,29 @@ class ParquetSink : public EventSink {
     else
       row.number(static_cast<i64>(value));
   }
-  const Named& named(const DeviceWork& work) {
-    Named& known = works_[&work];
-    if (known.known) return known;
+  // A kernel's key; of other work the number of its name.
+  u32 known(const DeviceWork& work) {
+    const auto at = works_.find(&work);
+    return at != works_.end() ? at->second : works_.emplace(&work, added(work)).first->second;
+  }
+  u32 added(const DeviceWork& work) {
+    if (work.kind == OperationKind::Kernel) {
+      std::vector<i64> values = {text(work.name), text(work.symbol)};
+      values.insert(values.end(), work.grid, work.grid + 3);
+      values.insert(values.end(), work.block, work.block + 3);
+      for (const u32 value : {work.registers, work.static_shared, work.dynamic_shared, work.local_bytes})
+        values.push_back(value);
+      return files_[kKernels]->add_key(std::move(values));
+    }
     const bool copy = work.kind == OperationKind::Copy && work.name.compare(0, 7, "Memcpy ") == 0;
-    known = {text(copy ? work.name.substr(7) : work.name), text(work.symbol), true};
-    return known;
+    return text(copy ? work.name.substr(7) : work.name);
+  }
+  // The key of a call's name and level.
+  u32 known_call(const HostSlice& slice) {
+    if (slice.call >= call_keys_.size()) call_keys_.resize(slice.call + 1u, kNone);
+    u32& key = call_keys_[slice.call];
+    if (key == kNone) key = files_[kCalls]->add_key({text(slice.name), text(slice.level)});
+    return key;
   }
 
   const std::string folder_;
@@ -246,13 +259,16 @@ class ParquetSink : public EventSink {
   std::set<std::string> names_;
   const std::vector<ExportThread>* threads_ = nullptr;
   u32 number_ = 0;
-  std::unordered_map<const DeviceWork*, Named> works_;
+  std::unordered_map<const DeviceWork*, u32> works_;  // a kernel's key, of other work the number of its name
+  std::vector<u32> call_keys_;                        // by call
   struct HashOfPlace {
     std::size_t operator()(const std::pair<const char*, std::size_t>& place) const {
       return reinterpret_cast<std::uintptr_t>(place.first) * 31 + place.second;
     }
   };
   std::unordered_map<std::pair<const char*, std::size_t>, u32, HashOfPlace> places_;
+  std::pair<const char*, std::size_t> newest_place_;
+  u32 newest_number_ = 0;
 };
 
 }  // namespace

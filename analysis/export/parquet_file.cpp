@@ -139,10 +139,11 @@ ParquetFile::ParquetFile(const std::string& path, const std::vector<ParquetColum
     : columns_(columns),
       texts_(texts),
       file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
-      buffers_(columns.size()),
-      packer_(ZSTD_createCCtx(), [](ZSTD_CCtx_s* used) { ZSTD_freeCCtx(used); }),
-      at_(buffers_.data()) {
-  for (std::size_t i = 0; i < columns.size(); ++i) buffers_[i].optional = columns[i].optional;
+      packer_(ZSTD_createCCtx(), [](ZSTD_CCtx_s* used) { ZSTD_freeCCtx(used); }) {
+  for (const ParquetColumn& column : columns) {
+    if (!column.by_key) buffers_.emplace_back().optional = column.optional;
+  }
+  at_ = buffers_.data();
   if (!packer_) throw std::bad_alloc();
   if (!file_) error_ = path + ": " + std::strerror(errno);
   write(kMagic);
@@ -159,6 +160,12 @@ ParquetFile& ParquetFile::text(u32 number) {
   return this->number(known - 1);
 }
 
+u32 ParquetFile::add_key(std::vector<i64> values) {
+  keys_.push_back(std::move(values));
+  known_keys_.push_back(0);
+  return static_cast<u32>(keys_.size() - 1);
+}
+
 void ParquetFile::done() {
   at_ = buffers_.data();
   if (++rows_ == kRowsOfGroup) write_group();
@@ -168,9 +175,52 @@ void ParquetFile::write_group() {
   if (rows_ == 0) return;
   Group group;
   group.rows = static_cast<i64>(rows_);
-  for (std::size_t i = 0; i < columns_.size(); ++i) group.chunks.push_back(write_column(columns_[i], buffers_[i]));
+  std::size_t buffer = 0, keyed = 0;
+  for (const ParquetColumn& column : columns_)
+    group.chunks.push_back(column.by_key ? write_keyed_column(column, keyed++)
+                                         : write_column(column, buffers_[buffer++]));
   groups_.push_back(std::move(group));
+  for (const u32 key : keys_of_group_) known_keys_[key] = 0;
+  keys_of_group_.clear(), row_keys_.clear();
   rows_ = 0;
+}
+
+void ParquetFile::add_text(u32 number) {
+  const std::string& text = texts_.text(number);
+  put_little(page_, text.size(), 4);
+  page_ += text;
+}
+
+// Of the group's keys alone a dictionary is made; a row's place in it is that of its key.
+ParquetFile::Chunk ParquetFile::write_keyed_column(const ParquetColumn& column, std::size_t place) {
+  Chunk chunk;
+  chunk.values = static_cast<i64>(rows_);
+  chunk.by_dictionary = true;
+  std::vector<i64> words;
+  std::vector<u32> word_of_key;  // by its place in the group's
+  std::unordered_map<i64, u32> known;
+  for (const u32 key : keys_of_group_) {
+    const i64 value = keys_[key][place];
+    const auto [word, fresh] = known.emplace(value, static_cast<u32>(words.size()));
+    if (fresh) words.push_back(value);
+    word_of_key.push_back(word->second);
+    chunk.least = std::min(chunk.least, value), chunk.most = std::max(chunk.most, value);
+  }
+  page_.clear();
+  if (column.type == ParquetType::Text) {
+    for (const i64 number : words) add_text(static_cast<u32>(number));
+  } else {
+    put_plain(page_, words, column.type);
+  }
+  write_page(page_, true, words.size(), chunk);
+  const unsigned width = width_of(words.size());
+  page_.assign(1, static_cast<char>(width));
+  if (words.size() == 1)
+    put_repeated(page_, rows_, width, 0);
+  else
+    put_packed(page_, rows_, width, [&](std::size_t i) { return word_of_key[row_keys_[i]]; });
+  write_page(page_, false, rows_, chunk);
+  return chunk;
 }
 
 ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer& buffer) {
@@ -184,9 +234,7 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
   std::size_t words = buffer.dictionary.size();
   if (texts) {
     for (const u32 number : buffer.dictionary) {
-      const std::string& text = texts_.text(number);
-      put_little(page, text.size(), 4);
-      page += text;
+      add_text(number);
       buffer.known[number] = 0;
     }
   } else {

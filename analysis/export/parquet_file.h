@@ -1,6 +1,7 @@
 // A Parquet file that is written front to back: rows are gathered column by column, and every kRowsOfGroup of them become a row group.
 //   · Encodings of version 1, which every reader has: plain numbers, texts and numbers near each other by dictionary; pages compressed by zstd. Signed numbers only.
 //   · Texts are numbers of a pool that outlives the file: the same text costs one look at an array.
+//   · Columns whose values go together (a kernel's name, its grid …) are told once for each key, and a row tells its key alone.
 //   · Memory: one row group.
 #pragma once
 
@@ -34,6 +35,7 @@ struct ParquetColumn {
   const char* name;
   ParquetType type = ParquetType::Int64;
   bool optional = false;
+  bool by_key = false;  // told by the row's key; not with Bool, nor optional
 };
 
 class ParquetFile {
@@ -43,7 +45,17 @@ class ParquetFile {
   // `columns` and `texts` outlive it.
   ParquetFile(const std::string& path, const std::vector<ParquetColumn>& columns, const TextPool& texts);
 
-  // Values of one row in the order of the columns, then done().
+  // A key for what the columns by key hold, in their order; texts: their numbers.
+  u32 add_key(std::vector<i64> values);
+  // Values of one row in the order of the other columns, its key where there are columns by key, then done().
+  void key(u32 number) {
+    u32& known = known_keys_[number];
+    if (known == 0) {
+      keys_of_group_.push_back(number);
+      known = static_cast<u32>(keys_of_group_.size());
+    }
+    row_keys_.push_back(known - 1);
+  }
   ParquetFile& number(i64 value) {  // Int64, Int32, Bool
     Buffer& buffer = *at_++;
     buffer.values.push_back(value);
@@ -83,6 +95,8 @@ class ParquetFile {
 
   void write_group();
   Chunk write_column(const ParquetColumn& column, Buffer& buffer);
+  Chunk write_keyed_column(const ParquetColumn& column, std::size_t place);
+  void add_text(u32 number);  // to the page of a dictionary
   void write_page(const std::string& content, bool dictionary, std::size_t values, Chunk& chunk);
   void write(std::string_view bytes);
   std::string footer() const;
@@ -91,7 +105,10 @@ class ParquetFile {
   const TextPool& texts_;
   Fd file_;
   std::string error_;
-  std::vector<Buffer> buffers_;
+  std::vector<Buffer> buffers_;  // of the columns that are not by key
+  std::vector<std::vector<i64>> keys_;
+  std::vector<u32> known_keys_;                // by key, 1 + its place in the group's; 0: not yet
+  std::vector<u32> keys_of_group_, row_keys_;  // by row: the place of its key in the group's
   std::vector<Group> groups_;
   std::string page_;                                             // of a column, used again
   std::vector<char> packed_;                                     // what became of it
