@@ -11,6 +11,7 @@
 #include "analysis/kernels/kernel_changes.h"
 #include "analysis/read/identity.h"
 #include "analysis/read/record_stream.h"
+#include "analysis/run/runs.h"
 #include "analysis/steps/find_steps.h"
 #include "analysis/symbols/native_frames.h"
 #include "analysis/words/human.h"
@@ -89,39 +90,16 @@ std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window) {
   return loaded;
 }
 
-// Traces of one `gputrace run` carry its name; without one, processes of a job; without that, processes that were alive
-// together.
-std::string run_key(const ProcessTrace& process) {
-  if (!process.who.run.empty()) return "run " + process.who.run;
-  return process.who.job.empty() ? std::string() : "job " + process.who.job;
-}
-
-bool same_run(const ProcessTrace& a, const ProcessTrace& b) {
-  const std::string key = run_key(a);
-  if (!key.empty() || !run_key(b).empty()) return key == run_key(b);
-  const Nanos length_a = a.end - a.begin, length_b = b.end - b.begin;
-  return a.first_realtime < b.first_realtime + length_b && b.first_realtime < a.first_realtime + length_a;
-}
-
 void keep_newest_run(std::vector<ProcessTrace>& processes) {
   const auto newest = std::max_element(processes.begin(), processes.end(), [](const auto& a, const auto& b) {
     return a.first_realtime < b.first_realtime;
   });
   if (newest == processes.end()) return;
-  std::vector<bool> keep(processes.size(), false);
-  keep[static_cast<std::size_t>(newest - processes.begin())] = true;
-  for (bool grown = true; grown;) {  // processes that overlap one that is kept are of the same run
-    grown = false;
-    for (std::size_t i = 0; i < processes.size(); ++i) {
-      if (keep[i]) continue;
-      for (std::size_t k = 0; k < processes.size() && !keep[i]; ++k) {
-        if (keep[k] && same_run(processes[i], processes[k])) keep[i] = grown = true;
-      }
-    }
-  }
+  const std::vector<std::size_t> runs = runs_of(processes);
+  const std::size_t run = runs[static_cast<std::size_t>(newest - processes.begin())];
   std::vector<ProcessTrace> kept;
   for (std::size_t i = 0; i < processes.size(); ++i) {
-    if (keep[i]) kept.push_back(std::move(processes[i]));
+    if (runs[i] == run) kept.push_back(std::move(processes[i]));
   }
   processes = std::move(kept);
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/run/device_time.h"
+#include "analysis/run/runs.h"
 
 namespace gputrace {
 
@@ -111,8 +112,8 @@ void add_missing(const LoadedRun& run, Coverage& coverage) {
 void add_runs(const LoadedRun& run, Coverage& coverage) {
   constexpr std::size_t kNamed = 4;
   std::set<std::string, std::greater<>> runs;  // named by the time of their begin
-  for (const ProcessTrace& process : run.processes) {
-    if (!process.who.run.empty()) runs.insert(process.who.run);
+  for (const std::size_t first : runs_of(run.processes)) {
+    if (const std::string& name = run.processes[first].who.run; !name.empty()) runs.insert(name);
   }
   if (runs.size() < 2) return;
   std::string names;

@@ -2,6 +2,7 @@
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "analysis/run/quality.h"
+#include "analysis/run/runs.h"
 #include "tests/unit/trace_builder.h"
 
 namespace gputrace::test {
@@ -620,6 +621,36 @@ TEST(Coverage, NamesTheRunsThatAreCountedTogether) {
   run.processes.pop_back();
   for (const std::string& remark : coverage_of(run).remarks)
     EXPECT_EQ(remark.find("together"), std::string::npos) << remark;
+}
+
+// srun gputrace run -- …: each rank under one of its own.
+TEST(Coverage, RanksOfAJobThatWereAliveTogetherAreOneRun) {
+  LoadedRun run;
+  const auto add = [&](const char* name, const char* job, const char* rank, Nanos begin, Nanos end) {
+    ProcessTrace& process = run.processes.emplace_back();
+    process.who.run = name, process.who.job = job, process.who.rank = rank;
+    process.begin = process.first_realtime = begin, process.end = end;
+  };
+  using Places = std::vector<std::size_t>;
+  add("a", "77", "0", 100, 200);
+  add("b", "77", "1", 110, 220);
+  add("c", "77", "2", 210, 300);
+  EXPECT_EQ(runs_of(run.processes), (Places{0, 0, 0}));
+  for (const std::string& remark : coverage_of(run).remarks)
+    EXPECT_EQ(remark.find("together"), std::string::npos) << remark;
+  add("d", "77", "0", 400, 500);  // once more in the same allocation
+  add("e", "77", "1", 410, 500);
+  add("e", "77", "1", 420, 480);  // a child
+  add("f", "78", "2", 410, 500);
+  EXPECT_EQ(runs_of(run.processes), (Places{0, 0, 0, 3, 3, 3, 6}));
+  add("g", "77", "1", 450, 500);  // a rank twice: which one belongs to whom nobody can tell
+  EXPECT_EQ(runs_of(run.processes), (Places{0, 0, 0, 3, 4, 4, 6, 7}));
+  add("", "", "", 700, 800);
+  add("", "", "", 790, 900);
+  add("", "", "", 900, 950);
+  add("", "79", "", 0, 10);
+  add("", "79", "", 20, 30);
+  EXPECT_EQ(runs_of(run.processes), (Places{0, 0, 0, 3, 4, 4, 6, 7, 8, 8, 10, 11, 11}));
 }
 
 }  // namespace
