@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/run/quality.h"
 #include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
@@ -191,6 +192,13 @@ bool costs(Finding& finding, const ProcessTrace& process, WhatIf what) {
   }
   set_gain(finding, process, what);
   return true;
+}
+
+void say_whose(Finding& finding, const ProcessTrace& process, u64 processes) {
+  finding.evidence.emplace_back("processes", number(processes));
+  const std::string name = name_of(process);
+  if (finding.text.rfind(name, 0) == 0) return;
+  finding.text = name + (processes > 1 ? ", worst of " + human_count(processes) : "") + ": " + finding.text;
 }
 
 }  // namespace gputrace

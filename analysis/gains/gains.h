@@ -65,11 +65,15 @@ bool costs(Finding& finding, const ProcessTrace& process, WhatIf what);
 // could not be replayed, a hint without a gain.
 bool speeds_up(Finding& finding, const ProcessTrace& process, WhatIf what);
 
+// Of several processes: which one it is of, and how many have one.
+void say_whose(Finding& finding, const ProcessTrace& process, u64 processes);
+
 // Adds the finding of the process with the largest gain, and says of how many others there is one.
 // `judge(process)`: std::optional<Finding>.
 template <typename Judge>
 void add_worst(const LoadedRun& run, std::vector<Finding>& found, Judge&& judge) {
   std::optional<Finding> worst;
+  const ProcessTrace* whose = nullptr;
   u64 processes = 0;
   for (const ProcessTrace& process : run.processes) {
     std::optional<Finding> made = judge(process);
@@ -77,10 +81,10 @@ void add_worst(const LoadedRun& run, std::vector<Finding>& found, Judge&& judge)
     ++processes;
     made->evidence.emplace_back("pid", static_cast<i64>(process.who.pid));
     const auto rank = [](const Finding& each) { return std::pair(each.severity, each.gain_ns); };
-    if (!worst || rank(*made) > rank(*worst)) worst = std::move(made);
+    if (!worst || rank(*made) > rank(*worst)) worst = std::move(made), whose = &process;
   }
   if (!worst) return;
-  if (run.processes.size() > 1) worst->evidence.emplace_back("processes", number(processes));
+  if (run.processes.size() > 1) say_whose(*worst, *whose, processes);
   found.push_back(std::move(*worst));
 }
 

@@ -59,7 +59,7 @@ def test_one_rank():
 
 def test_ranks_are_matched():
     ranks, rounds = 4, 10
-    run = collectives(ranks, rounds, late=3000, times='AllReduce=40us')
+    run = collectives(ranks, rounds, late=10_000, times='AllReduce=40us')  # us: more than a turn of the scheduler
     whole = report(run)
     table = whole['sections']['comm']['rows']
     check_equal(len(table), ranks * 7, 'a row a rank, operation and type')

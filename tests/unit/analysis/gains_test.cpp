@@ -8,6 +8,7 @@
 #include <functional>
 #include <random>
 
+#include "analysis/gains/gains.h"
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "tests/unit/finding_lookup.h"
@@ -597,6 +598,34 @@ TEST(Gains, TheReplayOfAnUnchangedRunIsTheRun) {
     EXPECT_NEAR(static_cast<double>(gains.replayed_ns), static_cast<double>(gains.measured_ns), 2.0 * kUs) << seed;
     EXPECT_LE(gains.floor_ns, gains.replayed_ns) << seed;
   }
+}
+
+TEST(Worst, SaysWhoseItIsWhereThereAreSeveralProcesses) {
+  LoadedRun run;
+  for (const char* rank : {"0", "1", "2"}) run.processes.emplace_back().who.rank = rank;
+  const auto judge = [](const ProcessTrace& process) -> std::optional<Finding> {
+    if (process.who.rank == "0") return {};
+    Finding finding;
+    finding.text = "it waits";
+    finding.gain_ns = process.who.rank == "1" ? 7 : 5;
+    return finding;
+  };
+  std::vector<Finding> found;
+  add_worst(run, found, judge);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].text, "rank 1, worst of 2: it waits");
+  run.processes.pop_back();
+  add_worst(run, found, judge);
+  EXPECT_EQ(found.back().text, "rank 1: it waits");
+  add_worst(run, found, [](const ProcessTrace& process) -> std::optional<Finding> {
+    Finding finding;
+    finding.text = "rank " + process.who.rank + " waits";
+    return finding;
+  });
+  EXPECT_EQ(found.back().text, "rank 0 waits");
+  run.processes.erase(run.processes.begin());
+  add_worst(run, found, judge);
+  EXPECT_EQ(found.back().text, "it waits");
 }
 
 }  // namespace
