@@ -229,12 +229,23 @@ Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow w
   return run;
 }
 
-// The steps of a part of the run are those of the whole, with their numbers.
-void keep_steps(const RunSteps& whole, TimeWindow window, LoadedRun& part) {
+// The steps of a part of the run are those of the whole, with their numbers: of a process that was faster than others not all that lie in
+// that time.
+void keep_steps(const RunSteps& whole, TimeWindow window, std::pair<u64, u64> asked_for, LoadedRun& part) {
+  const auto [first, last] = asked_for;
   for (ProcessTrace& process : part.processes) {
     for (const RunSteps::Process& known : whole.processes) {
-      if (known.file == process.who.file)
-        process.steps = steps_between(known.steps, window.of_operations().from, window.of_operations().to);
+      if (known.file != process.who.file) continue;
+      StepFacts facts = steps_between(known.steps, window.of_operations().from, window.of_operations().to);
+      std::vector<Step>& steps = facts.steps;
+      const u64 before = first > facts.first_number ? std::min<u64>(first - facts.first_number, steps.size()) : 0;
+      steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(before));
+      facts.first_number += before;
+      if (last < facts.first_number)
+        steps.clear();
+      else if (steps.size() > last - facts.first_number)
+        steps.resize(last - facts.first_number + 1);
+      process.steps = std::move(facts);
     }
   }
 }
@@ -304,7 +315,7 @@ Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSt
   if (!part) return part;
   u64 most = 0;
   for (const RunSteps::Process& process : whole.processes) most = std::max<u64>(most, process.steps.steps.size());
-  keep_steps(whole, window.value(), part.value());
+  keep_steps(whole, window.value(), *request.steps, part.value());
   const auto [first, last] = *request.steps;
   part.value().only_steps = "steps " + std::to_string(first) + " to " + std::to_string(std::min(last, most));
   part.value().origin = whole.origin;

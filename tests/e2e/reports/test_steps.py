@@ -193,6 +193,25 @@ for i in range(30):
     gputrace('report', run.output, '--steps', '1-2', '--from', '1s', rc=2)
 
 
+def test_a_part_of_the_steps_of_two_ranks():
+    # One is three times as fast: what its other steps did in that time is told, but they are not among the steps that were asked for.
+    path = scratch('program.py')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write(BEGIN + '''
+import os, time
+for i in range(30):
+    to_device()
+    d.launch(step); d.launch(reduce); d.launch(scale)
+    to_host()
+    time.sleep(0.003 if os.environ['RANK'] == '1' else 0.001)
+''')
+    run = traced(['sh', '-c', f'for r in 0 1; do RANK=$r {sys.executable} {path} & pids="$pids $!"; done; for p in $pids; do wait $p || exit 9; done'], KERNELS)
+    check_equal(run.returncode, 0, 'exit code')
+    found = collections.Counter((row['pid'], row['step']) for row in steps_of(run, ['--steps', '11-13']))
+    check_equal(sorted(found.values()), [1] * 6, 'three steps of each')
+    check_equal({step for _, step in found}, {11, 12, 13}, 'with those numbers')
+
+
 def ranges(name):
     return compiled('ranges.c', f'#define NAME "{name}"\n' + RANGES, '-lcuda', '-ldl')
 
