@@ -232,20 +232,10 @@ Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow w
 // The steps of a part of the run are those of the whole, with their numbers: of a process that was faster than others not all that lie in
 // that time.
 void keep_steps(const RunSteps& whole, TimeWindow window, std::pair<u64, u64> asked_for, LoadedRun& part) {
-  const auto [first, last] = asked_for;
   for (ProcessTrace& process : part.processes) {
     for (const RunSteps::Process& known : whole.processes) {
       if (known.file != process.who.file) continue;
-      StepFacts facts = steps_between(known.steps, window.of_operations().from, window.of_operations().to);
-      std::vector<Step>& steps = facts.steps;
-      const u64 before = first > facts.first_number ? std::min<u64>(first - facts.first_number, steps.size()) : 0;
-      steps.erase(steps.begin(), steps.begin() + static_cast<std::ptrdiff_t>(before));
-      facts.first_number += before;
-      if (last < facts.first_number)
-        steps.clear();
-      else if (steps.size() > last - facts.first_number)
-        steps.resize(last - facts.first_number + 1);
-      process.steps = std::move(facts);
+      process.steps = steps_between(known.steps, window.of_operations().from, window.of_operations().to, asked_for);
     }
   }
 }

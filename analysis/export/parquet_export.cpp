@@ -20,6 +20,9 @@ using Columns = std::vector<ParquetColumn>;
 constexpr ParquetType kInt32 = ParquetType::Int32, kText = ParquetType::Text, kBool = ParquetType::Bool;
 constexpr ParquetType kInt64 = ParquetType::Int64;
 
+// Told by the row's key.
+ParquetColumn keyed(const char* name, ParquetType type) { return {name, type, false, true}; }
+
 enum TableId : unsigned {
   kProcesses,
   kKernels,
@@ -62,18 +65,18 @@ const std::array<TableShape, kTableCount>& tables() {
         {"command", kText},
         {"trace", kText},
         {"wall_clock_offset_ns", kInt64, true}}},
-      {"kernels", on_stream({{"name", kText, false, true},
-                             {"symbol", kText, false, true},
-                             {"grid_x", kInt32, false, true},
-                             {"grid_y", kInt32, false, true},
-                             {"grid_z", kInt32, false, true},
-                             {"block_x", kInt32, false, true},
-                             {"block_y", kInt32, false, true},
-                             {"block_z", kInt32, false, true},
-                             {"registers", kInt32, false, true},
-                             {"static_shared_bytes", kInt32, false, true},
-                             {"dynamic_shared_bytes", kInt32, false, true},
-                             {"local_bytes", kInt32, false, true},
+      {"kernels", on_stream({keyed("name", kText),
+                             keyed("symbol", kText),
+                             keyed("grid_x", kInt32),
+                             keyed("grid_y", kInt32),
+                             keyed("grid_z", kInt32),
+                             keyed("block_x", kInt32),
+                             keyed("block_y", kInt32),
+                             keyed("block_z", kInt32),
+                             keyed("registers", kInt32),
+                             keyed("static_shared_bytes", kInt32),
+                             keyed("dynamic_shared_bytes", kInt32),
+                             keyed("local_bytes", kInt32),
                              {"graph_node_id", kInt64, true},
                              {"collective", kBool}})},
       {"copies", on_stream({{"kind", kText}, {"memory", kText, true}, {"asynchronous", kBool}, {"bytes"}})},
@@ -81,8 +84,8 @@ const std::array<TableShape, kTableCount>& tables() {
       {"graphs", on_stream({{"graph_id"}})},
       {"idle", spanning({{"device_id", kInt32}, {"cause", kText}})},
       {"calls", spanning({{"thread_id", kInt32, true},
-                          {"name", kText, false, true},
-                          {"level", kText, false, true},
+                          keyed("name", kText),
+                          keyed("level", kText),
                           {"result", kInt32},
                           {"line", kText, true},
                           {"flow_id", kInt64, true}})},

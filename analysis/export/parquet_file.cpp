@@ -75,6 +75,17 @@ unsigned width_of(std::size_t dictionary) {
   return std::max(1u, static_cast<unsigned>(std::bit_width(dictionary > 0 ? dictionary - 1 : 0)));
 }
 
+// Values as places in a dictionary of so many words.
+template <typename Place>
+void put_places(std::string& out, std::size_t words, std::size_t count, Place&& place) {
+  const unsigned width = width_of(words);
+  out += static_cast<char>(width);
+  if (words == 1)
+    put_repeated(out, count, width, 0);
+  else
+    put_packed(out, count, width, place);
+}
+
 // Numbers that lie near each other cost less by dictionary than as they are: the compressor sees an eighth of the bytes.
 constexpr u64 kNear = 1u << 12;
 
@@ -213,12 +224,8 @@ ParquetFile::Chunk ParquetFile::write_keyed_column(const ParquetColumn& column, 
     put_plain(page_, words, column.type);
   }
   write_page(page_, true, words.size(), chunk);
-  const unsigned width = width_of(words.size());
-  page_.assign(1, static_cast<char>(width));
-  if (words.size() == 1)
-    put_repeated(page_, rows_, width, 0);
-  else
-    put_packed(page_, rows_, width, [&](std::size_t i) { return word_of_key[row_keys_[i]]; });
+  page_.clear();
+  put_places(page_, words.size(), rows_, [&](std::size_t i) { return word_of_key[row_keys_[i]]; });
   write_page(page_, false, rows_, chunk);
   return chunk;
 }
@@ -252,14 +259,10 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
   page.clear();
   if (column.optional) put_levels(page, buffer.there, buffer.values.size());
   if (chunk.by_dictionary) {
-    const unsigned width = width_of(words);
-    page += static_cast<char>(width);
-    if (words == 1)
-      put_repeated(page, buffer.values.size(), width, 0);
-    else if (texts)
-      put_packed(page, buffer.values.size(), width, [&](std::size_t i) { return buffer.values[i]; });
+    if (texts)
+      put_places(page, words, buffer.values.size(), [&](std::size_t i) { return buffer.values[i]; });
     else
-      put_packed(page, buffer.values.size(), width, [&](std::size_t i) {
+      put_places(page, words, buffer.values.size(), [&](std::size_t i) {
         return near->places[static_cast<u64>(buffer.values[i]) - static_cast<u64>(chunk.least)] - 1;
       });
   } else {

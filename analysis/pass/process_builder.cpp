@@ -11,7 +11,7 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kMostDefinitions = 1u << 16;  // calls of a recorded window
+constexpr std::size_t kMostDefinitions = 1u << 16;  // calls; further ones count, in the recorded window or not
 constexpr u16 kNotReady = 600;                      // what a query answers while work is in flight: an answer, no error
 
 bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordClass::Library; }
@@ -147,12 +147,12 @@ void ProcessBuilder::count_call(Moment& at) {
   if (!at.counted) return;
   const u32 lane = caller ? static_cast<u32>(caller - threads_.data()) : kNone;
   const EndedCall call{at.begin, self, at.duration(), record.result, caller ? caller->stack : 0, lane, record.call};
-  if (!facts_.window.empty() && at.definitions) {  // those are written outside of the window too
-    if (definitions_.size() < kMostDefinitions) definitions_.push_back(call);
-    return;
+  const bool unsure = !facts_.window.empty() && at.definitions;  // those are written outside of the window too
+  if (unsure && definitions_.size() < kMostDefinitions) return definitions_.push_back(call);
+  if (!unsure) {
+    if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
+    facts_.end = std::max(facts_.end, at.end);
   }
-  if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
-  facts_.end = std::max(facts_.end, at.end);
   count_ended(call);
 }
 

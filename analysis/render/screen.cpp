@@ -286,9 +286,13 @@ class Screen {
 
   void remarks() {
     const Coverage& coverage = report_.coverage;
+    constexpr std::size_t kOptions = 3;  // the rest is among all findings
+    std::size_t options = 0;
     for (const Finding& finding : report_.findings) {
-      if (is_of_options(finding)) line("Note", safe_text(finding.text), "33;1");
+      if (is_of_options(finding) && options++ < kOptions) line("Note", safe_text(finding.text), "33;1");
     }
+    if (options > kOptions)
+      line("Note", human_count(options - kOptions) + " more options were not understood: --section quality");
     if (!coverage.remarks.empty()) {
       const std::size_t more = coverage.remarks.size() - 1;
       line("Note", safe_text(coverage.remarks.front()) +

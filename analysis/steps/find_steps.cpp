@@ -179,13 +179,14 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
   process.activities = {};
 }
 
-StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to) {
+StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to, std::pair<u64, u64> numbers) {
   StepFacts part = facts;
   part.steps.clear();
   for (std::size_t i = 0; i < facts.steps.size(); ++i) {
     const Step& step = facts.steps[i];
-    if (step.begin < from || step.end > to) continue;
-    if (part.steps.empty()) part.first_number = facts.first_number + i;
+    const u64 number = facts.first_number + i;
+    if (step.begin < from || step.end > to || number < numbers.first || number > numbers.second) continue;
+    if (part.steps.empty()) part.first_number = number;
     part.steps.push_back(step);
   }
   return part;

@@ -16,8 +16,8 @@ namespace gputrace {
 // was made of. Throws std::regex_error.
 void find_steps(ProcessTrace& process, const std::string& pattern = {});
 
-// Those that lie in [from, to), with the numbers that they have.
-StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to);
+// Those that lie in [from, to), with the numbers that they have; only of `numbers`, both of them too.
+StepFacts steps_between(const StepFacts& facts, Nanos from, Nanos to, std::pair<u64, u64> numbers = {0, ~u64{0}});
 // Some steps that follow each other. The host gave their work to the device in [called_from, called_to): the same time, but where
 // it runs so far ahead that steps are told by the device's times.
 struct StepSpan {

@@ -4,7 +4,7 @@
 //                                    full ──▶ filled ── all its operations have ended, or a forced flush ──▶ the client
 //
 //   · Each thread has a buffer of its own (CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER, 1 by default), else all have one. A
-//     thread's last buffer counts as full when the thread ends.
+//     thread's last buffer counts as full when the thread ends, and goes with the worker's next round: it wakes nobody.
 //   · The client is asked for a buffer on the program's own thread, in the middle of its call, and under locks of the driver's; once
 //     when a kind is enabled, on the client's thread.
 //   · A buffer is handed out whole: one with an operation that has not ended is withheld, full or not, by cuptiActivityFlushAll(0) too.

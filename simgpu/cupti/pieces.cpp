@@ -6,8 +6,8 @@ namespace simgpu::cupti {
 
 namespace {
 
-constexpr size_t kSlab =
-    256;  // blocks: so many that malloc maps them, and a page is there only once a block in it is used
+// Blocks: so many that malloc maps them, and a page is there only once a block in it is used.
+constexpr size_t kSlab = 256;
 
 struct Unused {
   std::mutex mutex;
