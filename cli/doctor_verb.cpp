@@ -23,6 +23,7 @@
 #include "cli/options.h"
 #include "cli/output_directory.h"
 #include "cli/simgpu_choice.h"
+#include "cli/small_files.h"
 #include "cli/target.h"
 
 namespace gputrace {
@@ -158,6 +159,20 @@ void check_processes(const Places& places, Checks& checks) {
     checks.error(missing, "mount it, or: LD_PRELOAD=" + shell_word(places.library) + " CMD");
 }
 
+// Lines between two CUDA calls are read from outside of the program: where only its ancestor may, by `run`.
+void check_reading(Checks& checks) {
+  constexpr u64 kSysPtrace = 1u << 19;  // CAP_SYS_PTRACE
+  const std::string text = read_file("/proc/sys/kernel/yama/ptrace_scope"), status = read_file("/proc/self/status");
+  const std::size_t at = status.find("CapEff:\t");
+  const u64 rights = at == std::string::npos ? 0 : std::strtoull(status.c_str() + at + 8, nullptr, 16);
+  const long scope = std::strtol(text.c_str(), nullptr, 10);
+  if (scope <= 0 || (scope < 3 && rights & kSysPtrace)) return;
+  if (scope == 1)
+    return checks.info(
+        "lines between two CUDA calls: with gputrace run; not by LD_PRELOAD alone (kernel.yama.ptrace_scope is 1)");
+  checks.info("lines between two CUDA calls are not seen (kernel.yama.ptrace_scope is " + std::to_string(scope) + ")");
+}
+
 // What the environment keeps from being traced.
 void check_variables(const Target& target, Checks& checks) {
   if (variable("GPUTRACE") == "0") checks.error("GPUTRACE=0: tracing is off", "unset GPUTRACE");
@@ -235,6 +250,7 @@ int doctor_verb(const Arguments& arguments, Globals& globals) {
   check_output(options, checks);
   check_memory(checks);
   check_processes(places, checks);
+  check_reading(checks);
   check_variables(target, checks);
   check_target(command, target, checks);
   if (json) {

@@ -95,7 +95,7 @@ void Sidecar::begin(const SegmentView& segment) {
                                           segment_fd_.get());
   if (sink_->writer() && collects(info_, collect::kPython)) {
     tree_ = std::make_unique<ProcessTree>(segment.header().pid);
-    sampler_ = Sampler::make(segment, info_, *tree_, *sink_);
+    sampler_ = Sampler::make(segment, info_, *tree_, environment_, *sink_);
     thread_watch_ = std::make_unique<ThreadWatch>(segment.header().pid, *tree_, clock_, *sink_);
   }
   if (sink_->writer() && segment.host_table())

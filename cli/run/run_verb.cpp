@@ -1,6 +1,5 @@
 // gputrace run: starts a program with the library preloaded, ends as it ended, and says what was seen.
 #include <dirent.h>
-#include <fcntl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -12,15 +11,16 @@
 
 #include "analysis/words/safe_text.h"
 #include "base/clock.h"
-#include "base/fd.h"
 #include "cli/environment.h"
 #include "cli/options.h"
 #include "cli/output_directory.h"
 #include "cli/run/launch.h"
+#include "cli/run/memory_server.h"
 #include "cli/run/missing_traces.h"
 #include "cli/run/run_notes.h"
 #include "cli/run/verdict.h"
 #include "cli/simgpu_choice.h"
+#include "cli/small_files.h"
 #include "cli/target.h"
 
 namespace gputrace {
@@ -51,15 +51,6 @@ std::string run_name() {
   std::strftime(day, sizeof day, "%Y%m%d-%H%M%S", &parts);
   std::snprintf(name, sizeof name, "%s-%d-%04x", day, static_cast<int>(getpid()), static_cast<unsigned>(random));
   return name;
-}
-
-std::string read_file(const std::string& path) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string content;
-  char piece[4096];
-  for (ssize_t got; file && (got = read(file.get(), piece, sizeof piece)) > 0;)
-    content.append(piece, static_cast<std::size_t>(got));
-  return content;
 }
 
 // A sidecar, or what becomes one: between its fork and its exec it still goes by the program's name, but holds the
@@ -189,6 +180,8 @@ int run_verb(const Arguments& arguments, Globals& globals) {
   if (allow_shared) variables.emplace_back("GPUTRACE_ALLOW_SHARED_DIR", "1");
   const RunNotes notes;
   variables.emplace_back("GPUTRACE_RUN_NOTES", notes.path());
+  const MemoryServer memory;
+  variables.emplace_back("GPUTRACE_RUN_MEMORY", memory.path());
   if (!globals.quiet && !target.path.empty()) say("writing to " + output.shown);
 
   const Ending ending = launch(command, variables);

@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from check import SOURCE, artefact, check, finish, skip  # noqa: E402
 
-INTERNAL = {'GPUTRACE_RUN', 'GPUTRACE_RUN_NOTES', 'GPUTRACE_RUN_START'}  # from `run` to the processes that it starts
+INTERNAL = {'GPUTRACE_RUN', 'GPUTRACE_RUN_NOTES', 'GPUTRACE_RUN_MEMORY', 'GPUTRACE_RUN_START'}  # from `run` to the processes that it starts
 NOT_BUILT = {'GPUTRACE_KEEP', 'GPUTRACE_SIGNAL', 'GPUTRACE_METRICS', 'GPUTRACE_CONFIG'}
 
 

@@ -46,7 +46,7 @@ void visit_mappings(i32 process, Visit&& visit) {
 template <typename Visit>
 bool OwnInterpreter::visit_threads(ProcessMemory& process, u64 runtime, Visit&& visit) const {
   u64 interpreter = 0, thread = 0;
-  process.forget();
+  process.look_anew(0);
   if (!process.read(runtime + layout_.runtime_interpreter, &interpreter, sizeof interpreter) || !interpreter ||
       !process.read(interpreter + layout_.interpreter_threads, &thread, sizeof thread))
     return false;

@@ -6,25 +6,66 @@
 
 namespace gputrace {
 
-bool ProcessMemory::read_directly(u64 address, void* out, u64 size) {
-  const iovec here{out, size}, there{reinterpret_cast<void*>(address), size};
-  const ssize_t got = ::process_vm_readv(process_, &here, 1, &there, 1, 0);
-  if (got == static_cast<ssize_t>(size)) return true;
+// All of it, or false.
+bool ProcessMemory::take(const iovec* here, const iovec* there, std::size_t count, u64 wanted) {
+  ssize_t got = -1;
+  if (!by_run_) got = ::process_vm_readv(process_, here, count, there, count, 0);
+  if (by_run_ || (got < 0 && errno == EPERM && run_)) {
+    got = run_->read(process_, here, there, count);
+    by_run_ = by_run_ || got >= 0;
+  }
+  if (got == static_cast<ssize_t>(wanted)) return true;
   error_ = got < 0 ? errno : EFAULT;
   return false;
 }
 
-const ProcessMemory::Page* ProcessMemory::page_at(u64 address) {
-  for (std::size_t i = 0; i < used_; ++i) {
-    if (pages_[i]->address == address) return pages_[i].get();
-  }
+bool ProcessMemory::read_directly(u64 address, void* out, u64 size) {
+  const iovec here{out, size}, there{reinterpret_cast<void*>(address), size};
+  return take(&here, &there, 1, size);
+}
+
+// nullptr: that many are held already. Not yet counted as used.
+ProcessMemory::Page* ProcessMemory::free_page() {
   if (used_ == kMostPages) return nullptr;
   if (used_ == pages_.size()) pages_.push_back(std::make_unique<Page>());
-  Page& page = *pages_[used_];
-  if (!read_directly(address, page.bytes, kPage)) return nullptr;
-  page.address = address;
+  return pages_[used_].get();
+}
+
+const ProcessMemory::Page* ProcessMemory::page_at(u64 address) {
+  for (std::size_t i = 0; i < used_; ++i) {
+    if (pages_[i]->address == address) return pages_[i]->is_wanted = true, pages_[i].get();
+  }
+  Page* const page = free_page();
+  if (!page || !read_directly(address, page->bytes, kPage)) return nullptr;
+  page->address = address;
+  page->is_wanted = true;
   ++used_;
-  return &page;
+  return page;
+}
+
+void ProcessMemory::take_at_once(const std::vector<u64>& addresses) {
+  for (const u64 address : addresses) {
+    Page* const page = free_page();
+    page->address = address;
+    page->is_wanted = false;
+    add_piece(address, page->bytes, kPage);
+    ++used_;
+  }
+  if (!read_pieces()) used_ = 0;  // one is no longer there: each as it is asked for
+}
+
+void ProcessMemory::look_anew(u64 whose) {
+  if (whose_) {
+    if (wanted_before_.size() > kMostRemembered) wanted_before_.clear();
+    std::vector<u64>& before = wanted_before_[whose_];
+    before.clear();
+    for (std::size_t i = 0; i < used_; ++i)
+      if (pages_[i]->is_wanted) before.push_back(pages_[i]->address);
+  }
+  used_ = 0;
+  whose_ = whose;
+  const auto known = wanted_before_.find(whose);
+  if (known != wanted_before_.end() && known->second.size() > 1) take_at_once(known->second);
 }
 
 bool ProcessMemory::read(u64 address, void* out, u64 size) {
@@ -49,12 +90,7 @@ void ProcessMemory::add_piece(u64 address, void* out, u64 size) {
 
 bool ProcessMemory::read_pieces() {
   constexpr std::size_t kMostPieces = 1024;  // UIO_MAXIOV
-  bool all = here_.size() <= kMostPieces;
-  if (all) {
-    const ssize_t got = ::process_vm_readv(process_, here_.data(), here_.size(), there_.data(), there_.size(), 0);
-    all = got == static_cast<ssize_t>(wanted_);
-    if (!all) error_ = got < 0 ? errno : EFAULT;
-  }
+  const bool all = here_.size() <= kMostPieces && take(here_.data(), there_.data(), here_.size(), wanted_);
   here_.clear();
   there_.clear();
   wanted_ = 0;

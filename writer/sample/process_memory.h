@@ -1,24 +1,29 @@
 // Another process's memory, read as it lies there: the process is not stopped, signalled or told. What is read may have changed
-// a moment later, and nothing need be what it is taken for.
+// a moment later, and nothing need be what it is taken for. Where the kernel refuses, `gputrace run` is asked to read it, if there is one.
 #pragma once
 
 #include <sys/uio.h>
 
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "base/types.h"
+#include "writer/sample/memory_of_run.h"
 
 namespace gputrace {
 
 class ProcessMemory {
  public:
-  explicit ProcessMemory(i32 process) : process_(process) {}
+  // `run` may be nullptr; outlives this.
+  explicit ProcessMemory(i32 process, MemoryOfRun* run = nullptr) : process_(process), run_(run) {}
 
-  // False: nothing lies there, or the kernel refuses. Whole pages are taken and kept until forget(): what lies together is of
+  // False: nothing lies there, or the kernel refuses. Whole pages are taken and kept until look_anew(): what lies together is of
   // nearly one instant.
   bool read(u64 address, void* out, u64 size);
-  void forget() { used_ = 0; }
+  // Forgets what was read. `whose`: what is looked at next, a thread say; pages that were read at the look at it before are likely to
+  // be again, and are taken by one call of the kernel. 0: nothing in particular.
+  void look_anew(u64 whose);
 
   // All pieces by one call of the kernel, none from a kept page. False: one of them could not be read.
   void add_piece(u64 address, void* out, u64 size);
@@ -30,17 +35,26 @@ class ProcessMemory {
  private:
   static constexpr u64 kPage = 4096;
   static constexpr std::size_t kMostPages = 64;
+  static constexpr std::size_t kMostRemembered = 4096;
   struct Page {
     u64 address;
+    bool is_wanted;
     u8 bytes[kPage];
   };
   const Page* page_at(u64 address);
+  Page* free_page();
+  void take_at_once(const std::vector<u64>& addresses);
   bool read_directly(u64 address, void* out, u64 size);
+  bool take(const iovec* here, const iovec* there, std::size_t count, u64 wanted);
 
   const i32 process_;
+  MemoryOfRun* const run_;
+  bool by_run_ = false;
   int error_ = 0;
   std::vector<std::unique_ptr<Page>> pages_;
   std::size_t used_ = 0;
+  u64 whose_ = 0;
+  std::unordered_map<u64, std::vector<u64>> wanted_before_;  // addresses of pages, by whose they are
   std::vector<iovec> here_, there_;
   u64 wanted_ = 0;
 };

@@ -191,7 +191,7 @@ PythonFrames::Outcome PythonFrames::look(u64 state, u64 id, std::vector<Frame>& 
   u32 before = 0, outer = 0;  // of the walk before this one what was as it had been; of that what this one came upon
   bool whole = false;
   for (int attempt = 0; attempt < kTries && !whole; ++attempt) {
-    memory_.forget();
+    memory_.look_anew(state);
     Head head;
     if (!read_head(state, head) || head.id != id) return Outcome::Unreadable;
     if (!head.frame) return Outcome::Nothing;

@@ -19,12 +19,19 @@ constexpr Nanos kShare = 160;  // one part of it is ours
 constexpr std::size_t kMostWorkers = 64;
 constexpr Nanos kQuestionsEvery = 250 * kMillisecond, kQuestionsAtLeastEvery = 64'000 * kMillisecond;
 
-Nanos own_cpu() { return clock_nanos(CLOCK_THREAD_CPUTIME_ID); }
+// What would have to be otherwise, as far as it can be seen from here.
+std::string why_refused(bool has_run) {
+  const std::string scope = read_small_file("/proc/sys/kernel/yama/ptrace_scope", 8);
+  if (scope.starts_with('1') && !has_run)
+    return "kernel.yama.ptrace_scope is 1, by which only an ancestor of it may; gputrace run -- CMD is one";
+  if (!scope.empty() && !scope.starts_with('0')) return "kernel.yama.ptrace_scope is " + scope.substr(0, 1);
+  return "a container's seccomp profile, or a process that has made itself unreadable";
+}
 
 }  // namespace
 
 std::unique_ptr<Sampler> Sampler::make(const SegmentView& segment, const InfoLines& info, const ProcessTree& tree,
-                                       TraceSink& sink) {
+                                       const Environment& environment, TraceSink& sink) {
   const std::string version(find_info(info, "python_version"));
   const std::string_view parts = find_info(info, "option.collect");
   u32 minor = 0;
@@ -32,20 +39,26 @@ std::unique_ptr<Sampler> Sampler::make(const SegmentView& segment, const InfoLin
       !read_python_version(version.c_str(), minor))
     return nullptr;
   const PythonLayout* layout = layout_of(minor);
-  return layout ? std::unique_ptr<Sampler>(new Sampler(segment, *layout, tree, sink)) : nullptr;
+  if (!layout) return nullptr;
+  return std::unique_ptr<Sampler>(new Sampler(segment, *layout, tree, MemoryOfRun::open(environment), sink));
 }
 
-Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree, TraceSink& sink)
+Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree,
+                 std::unique_ptr<MemoryOfRun> run, TraceSink& sink)
     : segment_(segment),
       layout_(layout),
       tree_(tree),
       sink_(sink),
       records_(sink),
-      main_(layout, segment.header().pid),
+      run_(std::move(run)),
+      main_(layout, segment.header().pid, run_.get()),
       own_interpreter_(layout),
       looked_(segment.header().slot_count, 0),
       next_(monotonic_nanos() + kInterval),
       random_(segment.header().random_id | 1) {}
+
+// Of all looks: what `run` did for them is ours too.
+Nanos Sampler::cpu() const { return clock_nanos(CLOCK_THREAD_CPUTIME_ID) + (run_ ? run_->cpu() : 0); }
 
 // A loop of the program's that takes as long as the pause must not be met at the same place each time: three to five quarters of it.
 Nanos Sampler::spread(Nanos pause) {
@@ -55,9 +68,9 @@ Nanos Sampler::spread(Nanos pause) {
 
 void Sampler::look() {
   const auto state = static_cast<SessionState>(segment_.control().state.load(std::memory_order_relaxed));
-  const Nanos begin = own_cpu();
+  const Nanos begin = cpu();
   if (state == SessionState::Recording && refused_.empty() && sink_.stop() == WriteStop::None) look_at_all();
-  const Nanos took = own_cpu() - begin;
+  const Nanos took = cpu() - begin;
   cpu_ += took;
   const bool is_over = state == SessionState::Ended || !refused_.empty();
   next_ = is_over ? std::numeric_limits<Nanos>::max() : monotonic_nanos() + spread(std::max(kInterval, took * kShare));
@@ -168,7 +181,8 @@ void Sampler::take_workers(const std::vector<Thread>& threads) {
     const auto known = std::find_if(workers_.begin(), workers_.end(), [&](const auto& worker) {
       return worker && worker->memory.process() == child.pid;
     });
-    found.push_back(known != workers_.end() ? std::move(*known) : std::make_unique<Process>(layout_, child.pid));
+    found.push_back(known != workers_.end() ? std::move(*known)
+                                            : std::make_unique<Process>(layout_, child.pid, run_.get()));
     found.back()->is_child = child.parent == main_.memory.process();
     if (knows_interpreter_) ask_what_it_is(*found.back(), child.parent, now);
   }
@@ -181,10 +195,8 @@ void Sampler::refuse(int error) {
 
 InfoLines Sampler::result() const {
   if (!refused_.empty())
-    return {
-        {"not_collected",
-         "samples: the kernel lets the sidecar not read this process (" + refused_ +
-             "; kernel.yama.ptrace_scope, a container's seccomp profile): lines between two CUDA calls are not known"}};
+    return {{"not_collected", "samples: the kernel lets the sidecar not read this process (" + refused_ + "; " +
+                                  why_refused(run_ != nullptr) + "): lines between two CUDA calls are not known"}};
   const auto text = [](u64 number) { return std::to_string(number); };
   return {{"samples", text(taken_)},
           {"samples_of_workers", text(of_workers_)},

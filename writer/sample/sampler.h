@@ -4,7 +4,8 @@
 //     interpreter lies where their parent's does. So are those that multiprocessing or loky started anew ("spawn", "forkserver"), in their
 //     first thread, until they call CUDA. No other process is.
 //   · At most a 160th of a core: where a round takes long, the next one comes later.
-//   · What could not be read is counted. Where the kernel refuses, it ends for good, with the reason.
+//   · What could not be read is counted. Where the kernel refuses, `gputrace run` reads for us, as an ancestor of the program; where
+//     it refuses that too it ends for good, with the reason.
 #pragma once
 
 #include <memory>
@@ -26,7 +27,7 @@ class Sampler {
  public:
   // `tree`: what comes from the traced process; outlives this. nullptr: the process says of no interpreter that can be read.
   static std::unique_ptr<Sampler> make(const SegmentView& segment, const InfoLines& info, const ProcessTree& tree,
-                                       TraceSink& sink);
+                                       const Environment& environment, TraceSink& sink);
 
   Nanos next() const { return next_; }  // CLOCK_MONOTONIC
   void look();
@@ -35,7 +36,7 @@ class Sampler {
 
  private:
   struct Process {
-    Process(const PythonLayout& layout, i32 pid) : memory(pid), frames(layout, memory) {}
+    Process(const PythonLayout& layout, i32 pid, MemoryOfRun* run) : memory(pid, run), frames(layout, memory) {}
     void ask_soon() { next_question = question_every = 0; }
     ProcessMemory memory;
     PythonFrames frames;
@@ -53,7 +54,8 @@ class Sampler {
     u64 state, id;
   };
 
-  Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree, TraceSink& sink);
+  Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree,
+          std::unique_ptr<MemoryOfRun> run, TraceSink& sink);
   void look_at_all();
   std::vector<Thread> threads() const;
   void look_at_worker(Process& worker, const std::vector<Thread>& threads);
@@ -61,6 +63,7 @@ class Sampler {
   bool sample(Process& process, const Thread& thread, i32 pid, Nanos& looked);
   void take_workers(const std::vector<Thread>& threads);
   void refuse(int error);
+  Nanos cpu() const;
   Nanos spread(Nanos pause);
 
   SegmentView segment_;
@@ -68,6 +71,7 @@ class Sampler {
   const ProcessTree& tree_;
   TraceSink& sink_;
   FrameRecords records_;
+  const std::unique_ptr<MemoryOfRun> run_;  // nullptr: there is none
   Process main_;
   std::vector<std::unique_ptr<Process>> workers_;
   OwnInterpreter own_interpreter_;

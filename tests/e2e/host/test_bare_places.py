@@ -98,6 +98,18 @@ def test_no_proc():
     check(code == 1 and b'/proc is not mounted here' in out, 'doctor says it before', code, out, err)
 
 
+def test_doctor_knows_whom_the_kernel_lets_look():
+    """Yama's ptrace_scope, which this machine need not have."""
+    doctor = [places.gputrace, 'doctor', '--simgpu']
+    for scope, rights, said in ((0, '-sys_ptrace', None), (1, '+all', None), (3, '+all', b'calls are not seen (kernel.yama.ptrace_scope is 3)'),
+                                (2, '-sys_ptrace', b'calls are not seen (kernel.yama.ptrace_scope is 2)'),
+                                (1, '-sys_ptrace', b'calls: with gputrace run; not by LD_PRELOAD alone (kernel.yama.ptrace_scope is 1)')):
+        script = f'mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && echo {scope} > /proc/sys/kernel/yama/ptrace_scope'
+        code, out, err = there(script, ['setpriv', '--bounding-set', rights, *doctor], environment())
+        check((code, err) == (0, b''), 'doctor is content', code, out, err)
+        check((said in out) if said else (b'lines between' not in out), f'scope {scope}, {rights}', out)
+
+
 def test_a_user_without_a_name():
     if os.geteuid() != 0 or not shutil.which('setpriv'):
         skip('needs root, and setpriv of util-linux')

@@ -77,6 +77,13 @@ def check_possible(stacks):
                 check(inner[1] in ('<module>', 'made_' + inner[0][5:]), 'a function of its file', stack)
 
 
+def check_shares(stacks, truth, of):
+    for name in ('compute', 'rest'):
+        share = sum(any(function == name for _, function, _ in stack) for stack in stacks) / len(stacks)
+        true = truth[name] / (truth['compute'] + truth['rest'])
+        check(abs(share - true) < NEAR, f'{name} of {of}: {share} is near {true}')
+
+
 def test_lines_between_calls():
     for version, python in sorted(interpreters().items()):
         forget_run()
@@ -84,11 +91,7 @@ def test_lines_between_calls():
         found = [stack for sample, stack in sampled(run) if stack[-1][1] != '<module>' and sample['process'] == 0]
         check(len(found) > 30, f'samples of {version}', len(found))
         check_possible(found)
-        within = {name: sum(any(function == name for _, function, _ in stack) for stack in found) / len(found)
-                  for name in ('compute', 'rest')}
-        for name, share in within.items():
-            true = truth[name] / (truth['compute'] + truth['rest'])
-            check(abs(share - true) < NEAR, f'{name} of {version}: {share} is near {true}')
+        check_shares(found, truth, version)
 
 
 def test_idle_time_goes_to_the_lines_that_make_it():
@@ -204,6 +207,52 @@ def test_where_the_kernel_refuses_it_is_said():
     output = os.path.join(folder, 'trace')
     run = traced([sys.executable, '-c', AS_NOBODY, PROGRAM, truth, '0.5'], output=output, env={'SIMGPU_TRUTH': None})
     check(b'done' in run.stdout, 'the program came to its end', run.stdout, run.stderr)
+    check_equal(len(sampled(run)), 0, 'samples')
+    why = {entry['what']: entry['why'] for entry in report(run)['coverage']['not_collected']}
+    check('lines between two CUDA calls are not known' in why.get('samples', ''), 'the reason', why)
+
+
+# A sidecar that the kernel lets read nobody, as Yama's ptrace_scope 1 does; the program itself and `run` may.
+BLIND = r"""
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(int count, char** words) {
+  struct sock_filter filter[] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+    BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0)) return 1;
+  execv(SIDECAR, words);
+  return 1;
+}
+"""
+
+
+def blind_sidecar():
+    return {'GPUTRACE_SIDECAR': compiled('blind.c', BLIND, f'-DSIDECAR="{places.sidecar}"')}
+
+
+def test_run_looks_where_only_an_ancestor_may():
+    run, truth = run_between(3, mode='run', env=blind_sidecar())
+    found = [stack for _, stack in sampled(run) if stack[-1][1] != '<module>']
+    check(len(found) > 30, 'samples', len(found))
+    check_possible(found)
+    check_shares(found, truth, 'what run reads')
+    for method in ('fork', 'spawn'):
+        forget_run()
+        run, truth = run_between(3, workers=2, how=[method], mode='run', env=blind_sidecar())
+        stacks = sampled(run)
+        check_possible([stack for _, stack in stacks])
+        check({sample['process'] for sample, _ in stacks} == {0, *truth['workers']}, f'the program and both workers, nobody else, {method}', truth['workers'])
+
+
+def test_who_was_not_started_by_run_is_told_that_it_would_help():
+    run, _ = run_between(0.5, env=blind_sidecar())
     check_equal(len(sampled(run)), 0, 'samples')
     why = {entry['what']: entry['why'] for entry in report(run)['coverage']['not_collected']}
     check('lines between two CUDA calls are not known' in why.get('samples', ''), 'the reason', why)
