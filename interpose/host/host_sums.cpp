@@ -32,10 +32,10 @@ struct Found {
 // The entry of `key` among `count`; where there is none it is taken if `may_take`. `key_of` is its first word.
 template <typename Entry>
 Found<Entry> entry_of(Entry* entries, u32 count, u64 key, std::atomic<u64> Entry::*key_of, bool may_take = true) {
-  const u64 hash = mixed(key);
-  const u32 stride = 1 + static_cast<u32>((hash >> 32) % (count - 1));  // each key's own: no clusters
-  u32 at = static_cast<u32>(hash % count);
-  for (u32 step = 0; step < kMostSteps; ++step, at = (at + stride) % count) {
+  u64 hash = mixed(key);
+  // Each step anywhere, whatever `count` divides by: a stride that shares a factor with it would see few entries.
+  for (u32 step = 0; step < kMostSteps; ++step, hash = mixed(hash + 1)) {
+    const u64 at = hash % count;
     u64 held = (entries[at].*key_of).load(std::memory_order_acquire);
     if (held == key) return {&entries[at]};
     if (held != 0) continue;

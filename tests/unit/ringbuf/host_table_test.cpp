@@ -163,6 +163,19 @@ TEST(HostTable, TellsFilesByDirectoryWhenItIsNearlyFull) {
   EXPECT_EQ(table.path(pipe), "(pipe)");
 }
 
+// Whatever a path hashes to: up to three quarters of the table each one is told by its own name.
+TEST(HostTable, FindsRoomForEveryPathUntilItIsNearlyFull) {
+  for (u32 set = 0; set < 200; ++set) {
+    Shared table;
+    for (u32 i = 0; i < table.layout().paths / 4 * 3; ++i) {
+      const std::string path = "/set" + std::to_string(set) + "/" + std::to_string(i);
+      const u32 number = number_of(path);
+      ASSERT_NE(number, 0u);
+      ASSERT_EQ(table.path(number), path);
+    }
+  }
+}
+
 TEST(HostTable, CountsWhatFindsNoRoom) {
   constexpr u32 kFrames = 5000;
   Shared table;
