@@ -10,10 +10,12 @@
 #include "base/raw_syscall.h"
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/lookup/elf_tables.h"
+#include "interpose/settings/process_facts.h"
 
 namespace gputrace {
 namespace {
 
+constexpr char kCarried[] = "gputrace/libgputrace-unwind.so";  // beside our library; without it the system's
 constexpr char kLibrary[] = "libunwind.so.8";
 constexpr u32 kOwnFrames = 16;  // that may stand between a call and the program's
 
@@ -31,7 +33,12 @@ Backtrace open_libunwind() {
   const auto symbol = reinterpret_cast<void* (*)(void*, const char*)>(find_libc_function("dlsym"));
   const auto error = reinterpret_cast<char* (*)()>(find_libc_function("dlerror"));
   if (!open || !symbol) return nullptr;
-  void* library = open(kLibrary, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  constexpr int kForUsAlone = RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND;
+  char carried[1024 + sizeof kCarried];
+  const u64 length = own_folder(carried, sizeof carried - sizeof kCarried);
+  std::memcpy(carried + length, kCarried, sizeof kCarried);
+  void* library = length ? open(carried, kForUsAlone) : nullptr;
+  if (!library) library = open(kLibrary, kForUsAlone);
   const auto found = library ? reinterpret_cast<Backtrace>(symbol(library, "unw_backtrace")) : nullptr;
   if (!found && error) error();  // not the program's to find
   return found;
@@ -90,7 +97,9 @@ void reset_native_stacks(bool wanted, InfoText& info) {
     return info.add("not_collected", "stacks: not in a child of fork, whose parent had read native stacks");
   if (!backtrace_of_libunwind) backtrace_of_libunwind = open_libunwind();
   if (!backtrace_of_libunwind)
-    return info.add("not_collected", "stacks: libunwind.so.8 was not found (Debian: libunwind8); no native stacks");
+    return info.add("not_collected",
+                    "stacks: lib/gputrace/libgputrace-unwind.so and libunwind.so.8 were not found (Debian: "
+                    "libunwind8); no native stacks");
   opened_by = own_process();
   is_wanted = true;
 }

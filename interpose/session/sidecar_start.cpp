@@ -24,19 +24,12 @@ bool is_executable(const char* path) { return raw_syscall(SYS_faccessat, AT_FDCW
 bool find_sidecar(char* out, u64 capacity) {
   static constexpr const char* kPlaces[] = {"/../libexec/gputrace/gputrace-sidecar", "/gputrace-sidecar",
                                             "/../writer/gputrace-sidecar"};
-  char library[1024];
-  const void* const own = reinterpret_cast<const void*>(&find_sidecar);
-  u64 length = file_of_address(own, library, sizeof library);
-  // Without /proc: by the name that it was loaded by.
-  if (LoadedObject object; !length && find_object(own, object) && object.path[0] == '/') {
-    length = strnlen(object.path, sizeof library - 1);
-    std::memcpy(library, object.path, length);
-  }
-  while (length && library[length - 1] != '/') --length;
+  char folder[1024];
+  const u64 length = own_folder(folder, sizeof folder);
   if (!length) return false;
   for (const char* place : kPlaces) {
     if (length + std::strlen(place) >= capacity) continue;
-    std::memcpy(out, library, length - 1);
+    std::memcpy(out, folder, length - 1);
     std::strcpy(out + length - 1, place);
     if (is_executable(out)) return true;
   }

@@ -9,6 +9,7 @@
 
 #include "base/c_text.h"
 #include "base/raw_syscall.h"
+#include "interpose/lookup/elf_lookup.h"
 
 namespace gputrace {
 namespace {
@@ -110,6 +111,19 @@ u64 file_of_address(const void* address, char* out, u64 capacity) {
   }
   raw_syscall(SYS_close, fd);
   return found;
+}
+
+u64 own_folder(char* out, u64 capacity) {
+  const void* const own = reinterpret_cast<const void*>(&own_folder);
+  u64 length = file_of_address(own, out, capacity);
+  // Without /proc: by the name that it was loaded by.
+  if (LoadedObject object; !length && find_object(own, object) && object.path[0] == '/') {
+    length = strnlen(object.path, capacity - 1);
+    std::memcpy(out, object.path, length);
+  }
+  while (length && out[length - 1] != '/') --length;
+  out[length] = 0;
+  return length;
 }
 
 u64 own_executable(char* out, u64 capacity) {

@@ -19,6 +19,8 @@ Identity own_identity();
 
 // The file that holds `address`, absolute; 0: not known. Returns the length, out is terminated.
 u64 file_of_address(const void* address, char* out, u64 capacity);
+// The folder that this library lies in, with the slash at its end; also where there is no /proc. 0: not known.
+u64 own_folder(char* out, u64 capacity);
 
 // The program's file, terminated; where there is no /proc, the name that it was started by. Returns the length, 0: not known.
 u64 own_executable(char* out, u64 capacity);

@@ -47,6 +47,9 @@ def _tree():
     absent = [name for name, path in parts.items() if not path or not os.path.exists(path)]
     if absent:
         skip(f'not built: {", ".join(absent)}')
+    unwind = _artefact('GT_LIBUNWIND', '../libunwind/libgputrace-unwind.so')
+    if unwind:  # where it could be had
+        parts['lib/gputrace/libgputrace-unwind.so'] = unwind
     example = os.path.join(BUILD, 'examples', 'gputrace-example')
     if os.path.exists(example):  # where there is a compiler for it
         parts['bin/gputrace-example'] = example

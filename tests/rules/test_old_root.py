@@ -130,6 +130,9 @@ def main():
              'lib/libgputrace-host.so': artefact('GT_HOST_LIBRARY', 'interpose/libgputrace-host.so'),
              'libexec/gputrace/gputrace-sidecar': artefact('GT_SIDECAR', 'writer/gputrace-sidecar'),
              'bin/gputrace': artefact('GT_CLI', 'cli/gputrace')}
+    unwind = artefact('GT_LIBUNWIND', '../libunwind/libgputrace-unwind.so')
+    if unwind:  # where it could be had
+        files['lib/gputrace/libgputrace-unwind.so'] = unwind
     absent = [name for name, path in files.items() if not path]
     if absent:
         skip('older Debian', f'not built yet: {", ".join(absent)}')
@@ -187,6 +190,14 @@ def main():
         check('its file calls are told', read == [1 << 20], sections.get('io'))
         waits = {row['for'] for row in sections.get('waits', {}).get('rows', [])}
         check('and its waits', {'sleep', 'semaphore'} <= waits, waits)
+        if unwind:  # there is no other libunwind in this root
+            stacks = in_root(root, f'{inside}/bin/gputrace', 'run', '-o', f'{inside}/stacks', '--collect', '+stacks,-python', '--', 'python3',
+                             f'{inside}/program.py', LD_LIBRARY_PATH=inside)
+            check('with native stacks it runs as well', (stacks.returncode, stacks.stdout) == (0, b'done\n'), (stacks.returncode, stacks.stdout, stacks.stderr))
+            report = in_root(root, f'{inside}/bin/gputrace', 'report', f'{inside}/stacks', '--json')
+            rows = json.loads(report.stdout)['sections']['sites']['rows'] if report.returncode == 0 else []
+            found = sum(row['launches'] for row in rows if row['language'] == 'native')
+            check('each launch has one', found == LAUNCHES, rows)
     finally:
         shutil.rmtree(home, ignore_errors=True)
     finish()

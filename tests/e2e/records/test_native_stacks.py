@@ -4,7 +4,7 @@
 from small_programs import *
 
 STACKS = {'GPUTRACE_COLLECT': '+stacks'}
-LIBUNWIND = any(os.path.exists(f'/{at}/libunwind.so.8') for at in ('usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu', 'usr/lib64'))
+SYSTEMS = any(os.path.exists(f'/{at}/libunwind.so.8') for at in ('usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu', 'usr/lib64'))
 
 # Each function launches its own number of times; line() notes where.
 LINES = CUDA + r'''
@@ -33,9 +33,20 @@ int main(void) {
 '''
 
 
+def carried():
+    return os.path.join(places.tree, 'lib/gputrace/libgputrace-unwind.so')
+
+
 def need_libunwind():
-    if not LIBUNWIND:
-        skip('libunwind8 is not installed')
+    if not SYSTEMS and not os.path.exists(carried()):
+        skip('libunwind8 is not installed, and none was built')
+
+
+def bare_library():
+    """The library where no libunwind lies beside it."""
+    os.makedirs(scratch('bare'), exist_ok=True)
+    shutil.copy(places.library, scratch('bare'))
+    return {'LD_PRELOAD': scratch('bare', 'libgputrace.so'), 'GPUTRACE_SIDECAR': places.sidecar}
 
 
 def launches_by_site(run):
@@ -62,6 +73,46 @@ def test_lines_are_the_compilers():
         check_launches_against_truth(run)
         seen, stored, dropped = check_conservation(run)
         check(dropped == 0 and seen == stored, 'everything seen is stored', seen, stored, dropped)
+
+
+# Prints the libraries by the name of libunwind that it has loaded once it has made its calls.
+LOADED = '#define _GNU_SOURCE\n' + CUDA + r"""
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+static int print(struct dl_phdr_info* object, size_t size, void* data) {
+  if (strstr(object->dlpi_name, "unwind")) puts(object->dlpi_name);
+  return 0;
+}
+int main(void) {
+  if (launch(2)) return 1;
+  dl_iterate_phdr(print, 0);
+  return dlopen("libunwind.so.8", RTLD_NOW) && dlsym(RTLD_DEFAULT, "unw_backtrace") == 0 && dlsym(dlopen("libunwind.so.8", RTLD_NOW), "_ULx86_64_step") ? 0 : 3;
+}
+"""
+
+
+def test_what_is_carried_comes_before_the_systems():
+    if not SYSTEMS or not os.path.exists(carried()):
+        skip('libunwind8 is not installed, or none was built to be carried')
+    binary = compiled('loaded.c', LOADED, '-g', '-O0', '-lcuda', '-ldl')
+    check_equal(untraced([binary]).returncode, 0, 'the program finds its own libunwind')
+    for env, wanted in ((STACKS, carried()), ({**STACKS, **bare_library()}, 'libunwind.so.8')):
+        run = traced([binary], env)
+        check_equal(run.returncode, 0, 'so it does when we have loaded one')
+        loaded = run.stdout.decode().split()
+        check(len(loaded) == 1 and loaded[0].endswith(wanted), 'one libunwind, the wanted one', loaded)
+        launches = {site.split()[-1]: count for site, (count, _) in launches_by_site(run).items()}
+        check_equal(launches, {'launch': 2}, 'launches by function')
+        forget_run()
+
+
+def test_what_is_carried_needs_little():
+    if not os.path.exists(carried()):
+        skip('none was built')
+    said = subprocess.run(['readelf', '-WVd', '--dyn-syms', carried()], stdout=subprocess.PIPE, check=True).stdout.decode()
+    check(max(tuple(map(int, found.split('.'))) for found in re.findall(r'GLIBC_(\d+\.\d+)', said)) <= (2, 28), 'glibc 2.28 is enough')
+    check(set(re.findall(r'\(NEEDED\).*\[(.*)\]', said)) <= {'libc.so.6', 'ld-linux-x86-64.so.2'}, 'and nothing else', said)
 
 
 def test_without_debug_information_functions_are_told():
@@ -171,11 +222,11 @@ def test_without_libunwind_the_trace_says_so():
     empty = scratch('empty')
     os.makedirs(empty)
     open(os.path.join(empty, 'libunwind.so.8'), 'w').close()  # the loader refuses it, and looks no further
-    run = traced([binary], {**STACKS, 'LD_LIBRARY_PATH': empty + ':' + places.simgpu})
+    run = traced([binary], {**STACKS, **bare_library(), 'LD_LIBRARY_PATH': empty + ':' + places.simgpu})
     check_equal(run.returncode, 0, run.stderr)
     check_launches_against_truth(run)
     reasons = [entry['why'] for entry in report(run)['coverage']['not_collected'] if entry['what'] == 'stacks']
-    check(len(reasons) == 1 and 'libunwind.so.8 was not found' in reasons[0], 'and why there are none', reasons)
+    check(len(reasons) == 1 and 'libunwind.so.8 were not found' in reasons[0], 'and why there are none', reasons)
 
 
 main()

@@ -122,7 +122,9 @@ def test_the_bill_of_materials_says_what_is_in_them():
         check_equal({package for package in marks if package in said}, {package for package, name in marks.items() if name in names}, f'linked into {below}')
     check_equal(linked('lib/libgputrace.so', 'DYNAMIC_LINK'), {'libc6'}, 'the library')
     check(all(one['licenseDeclared'] != 'NOASSERTION' for one in bill['packages'] if one['name'] != 'cuda-headers'), 'licences')
-    for package in linked('bin/gputrace', 'STATIC_LINK'):
+    check_equal('lib/gputrace/libgputrace-unwind.so' in native, 'libunwind' in name_of.values(), 'the libunwind that is carried, and what it was built from')
+    carried = {'libunwind'} & set(name_of.values())
+    for package in linked('bin/gputrace', 'STATIC_LINK') | carried:
         check(os.path.getsize(os.path.join(tree, 'share/doc/gputrace/licences', package)) > 100, f'licence of {package}')
 
 
