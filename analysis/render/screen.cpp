@@ -97,9 +97,9 @@ class Screen {
     if (const Table* table = report_.table("steps"); table && !table->rows.empty())
       source = human(cell_of(*table, table->rows.front(), "source"), Unit::Text);
     line("Steps",
-         fmt::format("{} of {} (median{}{}){}", human_count(static_cast<u64>(*steps)), human(median, Unit::Nanos),
+         fmt::format("{} of {} (median{}{}){}{}", human_count(static_cast<u64>(*steps)), human(median, Unit::Nanos),
                      is_null(p99) ? "" : "; p99 ", is_null(p99) ? "" : human(p99, Unit::Nanos),
-                     source.empty() || source == "-" ? "" : ", by " + source));
+                     source.empty() || source == "-" ? "" : ", by " + source, between_steps(report_)));
     const std::string parts = largest(step_parts(report_));
     if (!parts.empty())
       line("A step", parts + "   of " + human(metric_of(report_, "step_mean_ns").value, Unit::Nanos) + " (mean)");

@@ -226,6 +226,14 @@ std::vector<std::pair<std::string, double>> idle_parts(const Report& report) {
   return parts;
 }
 
+std::string between_steps(const Report& report) {
+  constexpr double kLeast = 0.05;  // of the loop
+  const Value loop = metric_of(report, "loop_ns").value, between = metric_of(report, "between_steps_ns").value;
+  const double whole = number_of(loop).value_or(0), part = number_of(between).value_or(0);
+  if (whole <= 0 || part < kLeast * whole) return {};
+  return "; " + human(between, Unit::Nanos) + " of " + human(loop, Unit::Nanos) + " lie between them";
+}
+
 std::vector<std::pair<std::string, double>> step_parts(const Report& report) {
   const auto mean = number_of(metric_of(report, "step_mean_ns").value);
   std::vector<std::pair<std::string, double>> parts;

@@ -243,6 +243,12 @@ StepStatistics statistics_of(const StepFacts& facts) {
   made.mean_ns = (sum + made.counted / 2) / made.counted;
   made.median_ns = rank(0.5), made.p99_ns = rank(0.99);
   made.min_ns = lengths.front(), made.max_ns = lengths.back();
+  const StepSpan loop = *loop_of(facts);
+  made.loop_ns = static_cast<u64>(loop.end - loop.begin);
+  made.between_ns = made.loop_ns;
+  for (const Step& step : facts.steps) {
+    if (step.begin >= loop.begin && step.end <= loop.end) made.between_ns -= step.length();
+  }
   for (unsigned i = 0; i < kStepCategories && made.divided; ++i) made.mean_parts[i] = parts[i] / made.divided;
   return made;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "analysis/steps/find_steps.h"
 #include "analysis/words/human.h"
@@ -31,6 +32,34 @@ std::vector<Group> groups_of(const std::vector<Step>& steps, Nanos longest_break
       groups.push_back({i, i});
   }
   return groups;
+}
+
+// Functions that write a model to a file, whatever program calls them.
+struct Saver {
+  std::string_view function, file;
+};
+constexpr Saver kSavers[] = {{"save", "torch/serialization.py"}, {"save_file", "safetensors/torch.py"}};
+
+bool is_saving(const std::vector<SourceFrame>& frames, u32 frame) {
+  for (; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
+    for (const Saver& saver : kSavers)
+      if (frames[frame].function == saver.function && frames[frame].file.ends_with(saver.file)) return true;
+  }
+  return false;
+}
+
+// By what samples of the process's own threads found in that time; empty: most of them were not saving, or there are none.
+std::string evidence_of_saving(const SampleFacts& samples, Nanos from, Nanos to) {
+  u64 all = 0, saving = 0;
+  for (const SampledThread& thread : samples.threads) {
+    if (thread.process != 0) continue;
+    auto point = std::lower_bound(thread.points.begin(), thread.points.end(), from,
+                                  [](const SamplePoint& a, Nanos time) { return a.at < time; });
+    for (; point != thread.points.end() && point->at < to; ++point)
+      ++all, saving += is_saving(samples.frames, point->frame);
+  }
+  if (2 * saving <= all) return {};
+  return fmt::format("between two steps; a model was being saved in {} of {} samples", saving, all);
 }
 
 // A step makes one token of each sequence.
@@ -108,8 +137,11 @@ std::vector<PhaseSpan> phases_of(const ProcessTrace& process) {
     const Step &first = facts.steps[group.first], &last = facts.steps[group.last];
     if (phases.empty())
       add(RunPhase::StartUp, first.begin, "from the first CUDA call to the first step");
-    else if (first.begin - done > longest_break)
-      add(RunPhase::Other, first.begin, "between two steps; other work than theirs");
+    else if (first.begin - done > longest_break) {
+      std::string saving = evidence_of_saving(process.samples, done, first.begin);
+      const RunPhase phase = saving.empty() ? RunPhase::Other : RunPhase::Checkpoint;
+      add(phase, first.begin, saving.empty() ? "between two steps; other work than theirs" : std::move(saving));
+    }
     add(first.phase, last.end, evidence_of(facts, group));
   }
   if (process.end - done > longest_break) add(RunPhase::Other, process.end, "after the last step");

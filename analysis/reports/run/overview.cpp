@@ -246,6 +246,10 @@ void add_steps(const LoadedRun& run, const Add& add) {
   add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, note);
   add("step_median_ns", usual.counted ? number(usual.median_ns) : Value(), Unit::Nanos, "");
   add("step_p99_ns", usual.counted ? number(usual.p99_ns) : Value(), Unit::Nanos, "");
+  if (usual.counted) {
+    add("loop_ns", number(usual.loop_ns), Unit::Nanos, "from the first of these steps to the last");
+    add("between_steps_ns", number(usual.between_ns), Unit::Nanos, "of that, what lies in no step");
+  }
   if (const auto wait = input_wait_of(facts))
     add("step_input_ratio", wait->share(), Unit::Ratio,
         std::string(input_verdict(wait->share())) +

@@ -293,4 +293,49 @@ for epoch in range(2):
     check_equal(len(steps), 40, 'steps')
 
 
+# What saves a model, by the name that samples find it under; and the same under another name.
+SAVER = """
+def save():
+    end = time.thread_time() + 0.25
+    while time.thread_time() < end:
+        sum(range(1000))
+
+
+save()
+"""
+
+
+def test_what_lies_between_steps_and_that_a_model_is_saved_there():
+    for file, phase in (('/opt/torch/serialization.py', 'checkpoint'), ('/opt/mine/serialization.py', 'other')):
+        run = ran(f'''
+saver = compile({SAVER!r}, {file!r}, 'exec')
+wait()
+last = now()
+for epoch in range(3):
+    for i in range(20):
+        turn(last)
+        to_device()
+        d.launch(step); d.launch(reduce); d.launch(scale)
+        last = now()
+        wait()
+    for i in range(10):
+        to_device()
+        d.launch(scale)
+        to_host()
+    exec(saver)
+    to_host()
+''')
+        steps, metric = steps_of(run), {row['metric']: row['value'] for row in rows(run, 'overview')}
+        counted = [row for row in steps if row['counted']]
+        loop = counted[-1]['begin_ns'] + counted[-1]['duration_ns'] - counted[0]['begin_ns']
+        within = sum(row['duration_ns'] for row in steps if row['begin_ns'] >= counted[0]['begin_ns'])
+        check_equal((metric['loop_ns'], metric['between_steps_ns']), (loop, loop - within), 'the loop, and what of it lies between steps')
+        check(metric['between_steps_ns'] > 450e6, 'saving twice', metric['between_steps_ns'])
+        found = [row for row in rows(run, 'phases') if row['duration_ns'] > 200e6][-3:-1]
+        check_equal([row['phase'] for row in found], [phase] * 2, f'what lies between the epochs: {found}')
+        said = gputrace('report', run.output)[0]
+        check(re.search(r'Steps +60 of .*; \d+\.?\d* ms of \d+\.?\d* ms lie between them', said), 'the first screen says so', said)
+        forget_run()
+
+
 main()

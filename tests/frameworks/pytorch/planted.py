@@ -179,7 +179,7 @@ def work_on_the_host(step):
         with open(os.devnull, 'w', encoding='utf-8') as log:
             json.dump([{'step': step, 'k': k} for k in range(8000)], log)  # logging
     if is_on('checkpoint') and step % 5 == 0:
-        torch.save(list(parameters) * 6000, io.BytesIO())  # checkpoint
+        torch.save(list(parameters) * 40000, io.BytesIO())  # checkpoint
 
 
 def launch_much():
