@@ -34,7 +34,7 @@
 namespace gputrace {
 
 inline constexpr u64 kSegmentMagic = 0x3167657365636172ull;
-inline constexpr u32 kSegmentVersion = 4;  // the sidecar refuses another one
+inline constexpr u32 kSegmentVersion = 5;  // the sidecar refuses another one
 inline constexpr u32 kNoBlock = 0xffffffffu;
 inline constexpr u32 kReservedBlocks = 4;  // the first blocks go to slot 0 only
 inline constexpr u32 kPatientBlocks = 2;   // the next ones to the thread that waits: one fills, one is drained
@@ -108,6 +108,8 @@ struct alignas(64) SegmentControl {
   alignas(64) std::atomic<u64> heartbeat;  // CLOCK_MONOTONIC ns of the last drain; 0: no consumer yet
   std::atomic<i32> consumer_pid;           // as the consumer sees itself; 0: none
   std::atomic<u32> consumer_state;         // ConsumerState
+  // Path of the trace that it has begun, absolute; empty: none, or it is longer. Whoever recovers a ring looks there, and believes nothing.
+  char trace[1024];
 };
 
 enum class SlotState : u32 {

@@ -1,6 +1,6 @@
 // gputrace-sidecar --segment-fd N [--process-fd M]         drains the ring of a process
 // gputrace-sidecar --untraced PID EXECUTABLE WHAT FIX      one line in OUTPUT/untraced
-// gputrace-sidecar --recover RING TRACE                    see recover.h; TRACE may be "": none was begun
+// gputrace-sidecar --recover RING TRACE                    see recover.h; TRACE may be "": where the ring says
 // The first two are started by libgputrace.so alone: own session, standard descriptors on /dev/null, signals blocked; the third by
 // `gputrace recover`.
 #include <fcntl.h>

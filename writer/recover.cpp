@@ -111,6 +111,16 @@ Begun open_begun(const std::string& path, const SegmentView& segment) {
   return begun;
 }
 
+// The trace that the ring's sidecar says it had begun; empty: it had not come so far, or that trace is no longer there.
+std::string begun_by_sidecar(const SegmentView& segment) {
+  const char(&told)[sizeof SegmentControl::trace] = segment.control().trace;
+  const std::string path(told, ::strnlen(told, sizeof told));
+  struct stat about;
+  const bool is_there = path.starts_with('/') && path.ends_with(".gtrace") && ::lstat(path.c_str(), &about) == 0 &&
+                        S_ISREG(about.st_mode);
+  return is_there ? path : std::string();
+}
+
 // The sidecar had not come as far as to make one.
 Begun make_new(const SegmentView& segment, const Environment& environment) {
   Begun begun;
@@ -173,7 +183,10 @@ Recovered recover_ring(const std::string& ring, const std::string& trace, const 
         ring + ": the program (pid " + std::to_string(segment.value().header().pid) + ") or its sidecar still runs";
     return result;
   }
-  Begun begun = trace.empty() ? make_new(segment.value(), environment) : open_begun(trace, segment.value());
+  const std::string known = trace.empty() ? begun_by_sidecar(segment.value()) : trace;
+  Begun begun = known.empty() ? Begun() : open_begun(known, segment.value());
+  // What the ring says need not be so.
+  if (known.empty() || (trace.empty() && !begun.error.empty())) begun = make_new(segment.value(), environment);
   result.trace = begun.path;
   result.error = begun.error;
   if (!result.error.empty()) return result;

@@ -17,7 +17,7 @@ struct Recovered {
   bool was_complete = false;  // the trace had its end already
 };
 
-// `trace`: path of the trace that was begun; empty: none is known. Then one is made where GPUTRACE_OUTPUT says. The ring file is
+// `trace`: path of the trace that was begun; empty: it is where the ring says. Where there is none one is made where GPUTRACE_OUTPUT says. The ring file is
 // removed once all of it is in the trace.
 Recovered recover_ring(const std::string& ring, const std::string& trace, const Environment& environment);
 

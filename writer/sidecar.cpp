@@ -179,6 +179,8 @@ bool Sidecar::open_trace(const SegmentView& segment) {
     if (writer) {
       (void)writer.value().begin_counters();
       trace_path_ = directory_.path + "/" + name + ".gtrace";
+      char(&told)[sizeof SegmentControl::trace] = segment.control().trace;
+      if (trace_path_.size() < sizeof told) std::memcpy(told, trace_path_.c_str(), trace_path_.size() + 1);
       sink_ = std::make_unique<TraceSink>(std::move(writer).value());
       log_.info("writing " + trace_path_);
       return true;

@@ -84,6 +84,33 @@ def test_both_die_at_once():
     check(stored > 1000, 'launches were recovered', stored)
 
 
+def test_the_ring_says_where_its_trace_is():
+    """Rings and traces in different folders: whoever names the rings alone gets the trace that was begun, and none where it is gone."""
+    for left in ('whole', 'gone', 'another'):
+        process, sidecars, progress = start_loop('apart', GPUTRACE_SHM='file:' + scratch('rings'))
+        begun = wait_until(lambda: glob.glob(scratch('apart', '*.gtrace')), 'a trace')[0]
+        for pid in (*sidecars, process.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # the scanner goes with its sidecar
+        finish(process)
+        wait_for_orphans(5)
+        if left != 'whole':
+            os.unlink(begun)
+        if left == 'another':
+            shutil.copy(os.path.join(SOURCE, 'tests', 'corpus', 'kept', 'numbers_are_those_of_the_samples', os.listdir(os.path.join(
+                SOURCE, 'tests', 'corpus', 'kept', 'numbers_are_those_of_the_samples'))[0]), begun)
+        said = gputrace('recover', scratch('rings'))[1]
+        made = begun if left == 'whole' else os.path.join(scratch('rings'), os.path.basename(begun))
+        check('recovered into ' + made in said, f'{left}: into which trace', said)
+        check_equal(glob.glob(scratch('rings', '*')), [] if left == 'whole' else [made], f'{left}: nothing else is left')
+        launches, dropped, _ = launches_and_dropped(made)
+        check(sum(counts(progress)) <= launches + dropped, f'{left}: every launch that returned is stored or counted', launches, dropped)
+        shutil.rmtree(scratch('apart'))
+        shutil.rmtree(scratch('rings'))
+
+
 def test_the_sidecar_dies_first():
     process, sidecars, progress = start_loop('first', GPUTRACE_BUFFER='1M', SIMGPU_CALL_TIME='1us')
     time.sleep(0.2)
