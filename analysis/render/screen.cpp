@@ -99,7 +99,8 @@ class Screen {
     line("Steps",
          fmt::format("{} of {} (median{}{}){}{}", human_count(static_cast<u64>(*steps)), human(median, Unit::Nanos),
                      is_null(p99) ? "" : "; p99 ", is_null(p99) ? "" : human(p99, Unit::Nanos),
-                     source.empty() || source == "-" ? "" : ", by " + source, between_steps(report_)));
+                     source.empty() || source == "-" ? "" : ", by " + source,
+                     whose_steps(report_) + between_steps(report_)));
     const std::string parts = largest(step_parts(report_));
     if (!parts.empty())
       line("A step", parts + "   of " + human(metric_of(report_, "step_mean_ns").value, Unit::Nanos) + " (mean)");

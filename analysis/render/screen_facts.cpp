@@ -226,6 +226,12 @@ std::vector<std::pair<std::string, double>> idle_parts(const Report& report) {
   return parts;
 }
 
+std::string whose_steps(const Report& report) {
+  const std::string note = metric_of(report, "steps").note;
+  const std::size_t at = note.rfind(kOfWhom);
+  return at == std::string::npos ? std::string() : ", of " + safe_text(note.substr(at + kOfWhom.size()));
+}
+
 std::string between_steps(const Report& report) {
   constexpr double kLeast = 0.05;  // of the loop
   const Value loop = metric_of(report, "loop_ns").value, between = metric_of(report, "between_steps_ns").value;

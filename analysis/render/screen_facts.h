@@ -36,6 +36,9 @@ std::vector<std::pair<std::string, double>> idle_parts(const Report& report);
 // Where the time of a mean step went: "input 49.4 %", shares of its length, largest first. Empty: steps are not known, or not divided.
 std::vector<std::pair<std::string, double>> step_parts(const Report& report);
 
+// ", of rank 0": of several processes whose steps are told; empty: of the only one.
+std::string whose_steps(const Report& report);
+
 // "; 271.0 ms of 390.0 ms lie between them": of the loop, what no step tells of. Empty: hardly anything.
 std::string between_steps(const Report& report);
 

@@ -238,7 +238,7 @@ def blind_sidecar():
 
 
 def test_run_looks_where_only_an_ancestor_may():
-    run, truth = run_between(3, mode='run', env=blind_sidecar())
+    run, truth = run_between(6, mode='run', env=blind_sidecar())
     found = [stack for _, stack in sampled(run) if stack[-1][1] != '<module>']
     check(len(found) > 30, 'samples', len(found))
     check_possible(found)

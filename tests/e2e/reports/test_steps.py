@@ -338,4 +338,26 @@ for epoch in range(3):
         forget_run()
 
 
+def test_of_several_processes_it_is_said_whose_steps_are_told():
+    for children in (0, 1):
+        run = ran('''
+import os, subprocess
+child = len(sys.argv) > 1
+others = [] if child or os.environ['CHILDREN'] == '0' else [subprocess.Popen([sys.executable, __file__, 'child'])]
+for i in range(30 if child else 60):
+    d.launch(step); d.launch(reduce); d.launch(scale)
+    wait()
+for other in others:
+    other.wait()
+if not child:
+    print('pid', os.getpid())
+''', {'CHILDREN': str(children)})
+        check_equal(len(run.traces), 1 + children, 'traces')
+        line = next(line for line in gputrace('report', run.output)[0].splitlines() if line.startswith('Steps'))
+        named = re.search(r', of python\S* \(pid (\d+)\)', line)
+        launched_most = int(re.search(rb'pid (\d+)', run.stdout)[1])
+        check_equal(int(named[1]) if named else None, launched_most if children else None, f'whose steps: {line}')
+        forget_run()
+
+
 main()
