@@ -109,7 +109,8 @@ def traced(cause, output, env):
     report = subprocess.run([places.gputrace, 'report', output, '--json'], capture_output=True, text=True, check=True, timeout=120)
     report = json.loads(report.stdout)
     loop = next(row['value'] for row in report['sections']['overview']['rows'] if row['metric'] == 'loop_ns')
-    return loop / sum(row['counted'] for row in report['sections']['steps']['rows']), report['findings']
+    steps = report['sections']['steps']['rows']
+    return loop / sum(row['counted'] for row in steps if row['pid'] == steps[0]['pid']), report['findings']
 
 
 def judge(cause, folder, quick):
