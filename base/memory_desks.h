@@ -31,8 +31,12 @@ struct MemoryDesk {
   u32 pieces;
   i64 result;            // as process_vm_readv has it: bytes; -errno
   std::atomic<u64> cpu;  // ns of processor time that answers took, in sum
-  Piece piece[kMostPieces];
-  u8 bytes[kMostBytes];  // the pieces, one after the other
+};
+
+// What lies on a desk. Apart from its words, which `run` looks through with each question: those of all are one page.
+struct DeskPaper {
+  MemoryDesk::Piece piece[MemoryDesk::kMostPieces];
+  u8 bytes[MemoryDesk::kMostBytes];  // the pieces, one after the other
 };
 
 struct MemoryDesks {
@@ -42,6 +46,7 @@ struct MemoryDesks {
   u32 version;
   std::atomic<u32> bell;  // moves with each question; a futex
   MemoryDesk desk[kCount];
+  DeskPaper paper[kCount];  // of the desk of the same place
 };
 
 // Until the word is another than `value`, at most `timeout` (nullptr: for ever); it may return earlier. Between processes.

@@ -227,9 +227,8 @@ std::vector<std::pair<std::string, double>> idle_parts(const Report& report) {
 }
 
 std::string whose_steps(const Report& report) {
-  const std::string note = metric_of(report, "steps").note;
-  const std::size_t at = note.rfind(kOfWhom);
-  return at == std::string::npos ? std::string() : ", of " + safe_text(note.substr(at + kOfWhom.size()));
+  const Metric pid = metric_of(report, "steps_pid");
+  return is_null(pid.value) ? std::string() : ", of " + safe_text(pid.note);
 }
 
 std::string between_steps(const Report& report) {

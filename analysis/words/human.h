@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "analysis/table/table.h"
 
@@ -17,8 +16,5 @@ std::string human_nanos(Nanos nanos);
 std::string human_parts(const Parts& parts);   // "host 390us, copy 10us"
 std::string human_large(const Value& number);  // "989.1 T": decimal prefixes
 std::string triple(const u32 (&value)[3]);     // "8,1,1"
-
-// In a metric's note, before whose it is of several processes.
-inline constexpr std::string_view kOfWhom = "; of ";
 
 }  // namespace gputrace

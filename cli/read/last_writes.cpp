@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "cli/small_files.h"
 #include "trace/file.h"
 
 namespace gputrace {
@@ -23,16 +24,9 @@ constexpr Nanos kPatienceForWrites = 2'000'000'000;
 constexpr std::time_t kLately = 10;    // seconds: a sidecar at work writes counters many times a second
 constexpr useconds_t kPause = 10'000;  // us between two looks
 
-std::string read_text(const std::string& path) {
-  const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  char text[1024];
-  const ssize_t size = file ? read(file.get(), text, sizeof text) : -1;
-  return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string();
-}
-
 // State and start time of a process, from behind its name, which may hold anything.
 bool runs(i32 pid, u64 start_time) {
-  const std::string stat = read_text("/proc/" + std::to_string(pid) + "/stat");
+  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
   std::size_t at = stat.rfind(')');
   if (at == std::string::npos || at + 2 >= stat.size()) return false;
   const char state = stat[at + 2];
@@ -44,7 +38,7 @@ bool runs(i32 pid, u64 start_time) {
 // Made on this machine since it started, by a process of a number that means the same here.
 bool of_here(const FileHeader& header) {
   std::string digits;
-  for (const char c : read_text("/proc/sys/kernel/random/boot_id")) {
+  for (const char c : read_file("/proc/sys/kernel/random/boot_id")) {
     if (std::isxdigit(static_cast<unsigned char>(c))) digits += c;
   }
   std::string own;
@@ -92,7 +86,7 @@ bool sidecar_holds_one(const std::vector<struct stat>& files) {
   while (const dirent* entry = found ? nullptr : readdir(processes)) {
     if (!std::isdigit(static_cast<unsigned char>(entry->d_name[0]))) continue;
     const std::string folder = std::string("/proc/") + entry->d_name;
-    found = read_text(folder + "/comm").compare(0, 15, "gputrace-sideca") == 0 && holds_one(folder, files);
+    found = read_file(folder + "/comm").compare(0, 15, "gputrace-sideca") == 0 && holds_one(folder, files);
   }
   closedir(processes);
   return found;

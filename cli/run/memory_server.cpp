@@ -5,10 +5,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <iterator>
 #include <system_error>
 #include <vector>
 
@@ -65,42 +65,43 @@ void MemoryServer::serve() {
   while (!over_) {
     const u32 bell = desks_->bell.load();
     bool any = false;
-    for (MemoryDesk& desk : desks_->desk) {
+    for (u32 i = 0; i < MemoryDesks::kCount; ++i) {
+      MemoryDesk& desk = desks_->desk[i];
       if (desk.owner.load(std::memory_order_relaxed) == 0 ||
           desk.state.load(std::memory_order_acquire) != static_cast<u32>(DeskState::Asked))
         continue;
-      answer(desk);
+      answer(desk, desks_->paper[i]);
       any = true;
     }
     if (!any && !over_) futex_wait(desks_->bell, bell, nullptr);
   }
 }
 
-void MemoryServer::answer(MemoryDesk& desk) {
+void MemoryServer::answer(MemoryDesk& desk, DeskPaper& paper) {
   const Nanos begin = clock_nanos(CLOCK_THREAD_CPUTIME_ID);
-  desk.result = read_for(desk);
+  desk.result = read_for(desk, paper);
   desk.cpu.fetch_add(static_cast<u64>(clock_nanos(CLOCK_THREAD_CPUTIME_ID) - begin), std::memory_order_relaxed);
   desk.state.store(static_cast<u32>(DeskState::Answered), std::memory_order_release);
   futex_wake(desk.state);
 }
 
 // Each word of the desk is read once: its owner could change it meanwhile.
-i64 MemoryServer::read_for(MemoryDesk& desk) {
-  const i32 process = *const_cast<const volatile i32*>(&desk.process);
-  const u32 pieces = *const_cast<const volatile u32*>(&desk.pieces);
+i64 MemoryServer::read_for(const MemoryDesk& desk, DeskPaper& paper) {
+  const i32 process = *static_cast<const volatile i32*>(&desk.process);
+  const u32 pieces = *static_cast<const volatile u32*>(&desk.pieces);
   if (pieces == 0 || pieces > MemoryDesk::kMostPieces) return -EINVAL;
   if (!comes_from_here(process)) return -EPERM;
   std::vector<iovec> there;
   there.reserve(pieces);
   u64 total = 0;
   for (u32 i = 0; i < pieces; ++i) {
-    const volatile MemoryDesk::Piece& asked = desk.piece[i];
+    const volatile MemoryDesk::Piece& asked = paper.piece[i];
     const u64 address = asked.address, size = asked.size;
     if (size > MemoryDesk::kMostBytes - total) return -EINVAL;
     there.push_back({reinterpret_cast<void*>(address), size});
     total += size;
   }
-  const iovec here{desk.bytes, total};
+  const iovec here{paper.bytes, total};
   const ssize_t got = ::process_vm_readv(process, &here, 1, there.data(), there.size(), 0);
   return got < 0 ? -errno : got;
 }
@@ -108,7 +109,7 @@ i64 MemoryServer::read_for(MemoryDesk& desk) {
 bool MemoryServer::comes_from_here(i32 process) {
   const Nanos now = monotonic_nanos();
   for (const Known& known : known_)
-    if (known.process == process && now < known.until) return process != 0;
+    if (known.process == process && now < known.until) return true;
   const i32 own = ::getpid();
   i32 at = process;
   for (u32 i = 0; i < kMostAncestors && at > 1 && at != own; ++i) at = parent_of(at);

@@ -22,8 +22,8 @@ class MemoryServer {
 
  private:
   void serve();
-  void answer(MemoryDesk& desk);
-  i64 read_for(MemoryDesk& desk);
+  void answer(MemoryDesk& desk, DeskPaper& paper);
+  i64 read_for(const MemoryDesk& desk, DeskPaper& paper);
   bool comes_from_here(i32 process);
 
   struct Known {

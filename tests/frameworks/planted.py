@@ -150,8 +150,8 @@ takes less, untraced, as a share of the planted one's time (medians of three run
   replay of one CUDA graph, whose nodes follow each other after 1.5 us; other: what the change of the program itself brings, batches eight times as large, one call for all tensors.
 - `small-batch` copies both halves of its batch before the first launch, so that a step is one graph. It is told somewhat too little: what the host does from a step's last launch to
   the next step's copies is kept as the program's own work, and some of it is the framework's, which a replayed graph does not do.
-- `checkpoint`: every fifth turn of the loop. Where the line is told as `after`, it is that behind which the longest pauses lie. (With a sixth of the work it brought 7 % here, which the
-  device's work hid but for a tenth of it; what tracing adds to the host's time then shows in full: 12 % told, and 13 % taken less of the traced run.)
+- `checkpoint`: every fifth turn of the loop. Where the line is told as `after`, it is that behind which the longest pauses lie. (With a sixth of the work it brought 7 % here, most of
+  it being hidden by the device's; what tracing adds to the host's time then shows in full: in four runs 12 to 27 % were told, and the mended program took 13 to 26 % less than the traced run.)
 - `wrong-dtype`: products of 4096 x 4096 matrices take as long as the simulated GPU's arithmetic does, in all other rows as long as a rule says.
 - `pageable-copy`: 4 MiB over a bus of 0.5 GB/s.
 - `recompilation`: nothing that was compiled before is kept on disk.

@@ -87,10 +87,11 @@ ssize_t MemoryOfRun::read(i32 process, const iovec* here, const iovec* there, st
     over_ = !process_stat(run_).known;
     return fail(over_ ? EPERM : ETIMEDOUT);
   }
+  DeskPaper& paper = desks_->paper[desk_ - desks_->desk];
   u64 wanted = 0;
   if (count > MemoryDesk::kMostPieces) return fail(EINVAL);
   for (std::size_t i = 0; i < count; ++i) {
-    desk_->piece[i] = {reinterpret_cast<u64>(there[i].iov_base), there[i].iov_len};
+    paper.piece[i] = {reinterpret_cast<u64>(there[i].iov_base), there[i].iov_len};
     wanted += there[i].iov_len;
   }
   if (wanted > MemoryDesk::kMostBytes) return fail(EINVAL);
@@ -105,7 +106,7 @@ ssize_t MemoryOfRun::read(i32 process, const iovec* here, const iovec* there, st
   const i64 got = desk_->result;
   if (got < 0) return fail(static_cast<int>(-got));
   if (static_cast<u64>(got) != wanted) return got;
-  const u8* from = desk_->bytes;
+  const u8* from = paper.bytes;
   for (std::size_t i = 0; i < count; ++i) {
     std::memcpy(here[i].iov_base, from, here[i].iov_len);
     from += here[i].iov_len;

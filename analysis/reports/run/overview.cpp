@@ -227,7 +227,7 @@ void add_graphs(const LoadedRun& run, u64 span, const Add& add) {
   }
 }
 
-// Of several processes that of the one that launched most. The first screen reads from the note whose they are.
+// Of several processes that of the one that launched most.
 template <typename Add>
 void add_steps(const LoadedRun& run, const Add& add) {
   const ProcessTrace* const process = main_steps(run);
@@ -239,10 +239,10 @@ void add_steps(const LoadedRun& run, const Add& add) {
   }
   const StepFacts& facts = process->steps;
   const StepStatistics usual = statistics_of(facts);
-  std::string note = std::string(step_source_name(facts.source)) + ": " + facts.evidence;
-  if (run.processes.size() > 1) note += std::string(kOfWhom) + name_of(*process);
-  add("steps", number(usual.steps), Unit::Count, note);
-  note = "of " + std::to_string(usual.counted) + " steps, without warm-up, compilation and evaluation";
+  add("steps", number(usual.steps), Unit::Count, std::string(step_source_name(facts.source)) + ": " + facts.evidence);
+  if (run.processes.size() > 1) add("steps_pid", Value(i64{process->who.pid}), Unit::Count, name_of(*process));
+  const std::string note =
+      "of " + std::to_string(usual.counted) + " steps, without warm-up, compilation and evaluation";
   add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, note);
   add("step_median_ns", usual.counted ? number(usual.median_ns) : Value(), Unit::Nanos, "");
   add("step_p99_ns", usual.counted ? number(usual.p99_ns) : Value(), Unit::Nanos, "");

@@ -27,6 +27,17 @@ def start_loop(name, **env):
     return process, sidecar, progress
 
 
+def kill_all(process, pids):
+    """In this order, the program among them."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # the scanner goes with its sidecar
+    finish(process)
+    wait_for_orphans(5)
+
+
 def rings(name):
     return glob.glob(scratch(name, '*.ring'))
 
@@ -71,13 +82,7 @@ def test_both_die_at_once():
     for i in range(ROUNDS):
         process, sidecars, progress = start_loop(f'both{i}')
         time.sleep(random.uniform(0, 0.7))
-        for pid in ([*sidecars, process.pid] if i % 2 else [process.pid, *sidecars]):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # the scanner goes with its sidecar
-        finish(process)
-        wait_for_orphans(5)
+        kill_all(process, [*sidecars, process.pid] if i % 2 else [process.pid, *sidecars])
         launches, dropped = check_recovered(f'both{i}', sum(counts(progress)), f'round {i}')
         stored += launches
         shutil.rmtree(scratch(f'both{i}'))
@@ -89,18 +94,11 @@ def test_the_ring_says_where_its_trace_is():
     for left in ('whole', 'gone', 'another'):
         process, sidecars, progress = start_loop('apart', GPUTRACE_SHM='file:' + scratch('rings'))
         begun = wait_until(lambda: glob.glob(scratch('apart', '*.gtrace')), 'a trace')[0]
-        for pid in (*sidecars, process.pid):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # the scanner goes with its sidecar
-        finish(process)
-        wait_for_orphans(5)
+        kill_all(process, [*sidecars, process.pid])
         if left != 'whole':
             os.unlink(begun)
         if left == 'another':
-            shutil.copy(os.path.join(SOURCE, 'tests', 'corpus', 'kept', 'numbers_are_those_of_the_samples', os.listdir(os.path.join(
-                SOURCE, 'tests', 'corpus', 'kept', 'numbers_are_those_of_the_samples'))[0]), begun)
+            shutil.copy(glob.glob(os.path.join(SOURCE, 'tests', 'corpus', 'kept', 'numbers_are_those_of_the_samples', '*.gtrace'))[0], begun)
         said = gputrace('recover', scratch('rings'))[1]
         made = begun if left == 'whole' else os.path.join(scratch('rings'), os.path.basename(begun))
         check('recovered into ' + made in said, f'{left}: into which trace', said)

@@ -309,15 +309,12 @@ def test_what_lies_between_steps_and_that_a_model_is_saved_there():
     for file, phase in (('/opt/torch/serialization.py', 'checkpoint'), ('/opt/mine/serialization.py', 'other')):
         run = ran(f'''
 saver = compile({SAVER!r}, {file!r}, 'exec')
-wait()
-last = now()
-for epoch in range(3):
-    for i in range(20):
-        turn(last)
-        to_device()
-        d.launch(step); d.launch(reduce); d.launch(scale)
-        last = now()
-        wait()
+for turn in range(60):
+    to_device()
+    d.launch(step); d.launch(reduce); d.launch(scale)
+    wait()
+    if turn % 20 != 19:
+        continue
     for i in range(10):
         to_device()
         d.launch(scale)

@@ -123,7 +123,7 @@ TEST(MemoryServer, BelievesNothing) {
   const auto ask = [&](u32 pieces, u64 size) {
     desk.process = child.pid();
     desk.pieces = pieces;
-    for (auto& piece : desk.piece) piece = {reinterpret_cast<u64>(&byte), size};
+    for (auto& piece : desks->paper[0].piece) piece = {reinterpret_cast<u64>(&byte), size};
     desk.state = static_cast<u32>(DeskState::Asked);
     desks->bell.fetch_add(1);
     futex_wake(desks->bell);
