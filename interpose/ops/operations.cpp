@@ -15,7 +15,6 @@ constexpr u32 kMostOpen = 64;  // operations of a thread within each other that 
 constexpr u32 kPlaces = 1u << 14;
 constexpr u32 kMostNodes = kPlaces / 4 * 3;
 constexpr u32 kMaxName = 512;
-constexpr u8 kBackwardScope = 1;  // at::RecordScope::BACKWARD_FUNCTION
 
 // One operation under the one that called it. Written under the definition lock, `key` last; never changed.
 struct Node {
@@ -30,7 +29,8 @@ struct OpenOperation {
   u64 function;  // address of the at::RecordFunction
   Ticks begin;
   u64 sequence;
-  u64 ended_backward;  // sequence of the operation of a backward pass that has ended directly within it
+  u64 number;          // autograd_number() of it, or of the forward operation whose backward one it is
+  u64 ended_backward;  // that of the operation of a backward pass that has ended directly within it
   u32 frame;
   u32 scope;
   bool is_step;
@@ -177,6 +177,12 @@ void leave_what_is_gone(ThreadOperations& operations, u64 function) {
   }
 }
 
+// Autograd numbers the operations of each thread.
+u64 autograd_number(u64 function, u64 sequence, u32 scope) {
+  const u64 thread = load(function + (scope == kBackwardScope ? torch.layout->forward_thread : torch.layout->thread));
+  return thread == 0 || thread >= kMostThreads || sequence >= u64{1} << 40 ? kNoNumber : thread << 40 | sequence;
+}
+
 void began(const void* function) {
   ThreadState& thread = thread_state;
   if (!is_in_session(thread)) return;
@@ -200,7 +206,8 @@ void began(const void* function) {
   open.is_step = node && node->is_step;
   open.sequence = load(at + torch.layout->sequence);
   open.scope = *reinterpret_cast<const u8*>(at + torch.layout->scope);
-  open.ended_backward = kNoSequence;
+  open.number = autograd_number(at, open.sequence, open.scope);
+  open.ended_backward = kNoNumber;
   open.begin = now;
 }
 
@@ -214,7 +221,7 @@ void ended(const void* function) {
   if (depth == 0) return;  // begun on another thread, or one too deep
   operations->depth = --depth;
   const OpenOperation& open = operations->open[depth];
-  if (depth > 0 && open.scope == kBackwardScope) operations->open[depth - 1].ended_backward = open.sequence;
+  if (depth > 0 && open.scope == kBackwardScope) operations->open[depth - 1].ended_backward = open.number;
   Operation record{};
   record.frame = open.frame;
   record.sequence = open.sequence;
@@ -283,15 +290,12 @@ OperationsUnderWay operations_under_way() {
   const u32 depth = operations->depth;
   result.frame = operations->open[depth - 1].frame;
   if (on_stack(operations->open[depth - 1].function)) result.instance = operations->open[depth - 1].begin;
-  for (u32 i = depth; i-- > 0 && !result.backward;) {
+  for (u32 i = depth; i-- > 0;) {
     const OpenOperation& open = operations->open[i];
     // What the engine does for an operation of the backward pass after its own work (sums to the shape that is wanted) is its.
-    const u64 backward = open.scope == kBackwardScope ? open.sequence : open.ended_backward;
-    result.backward = backward != kNoSequence;
-    if (result.backward)
-      result.sequence = backward;
-    else if (result.sequence == kNoSequence)
-      result.sequence = open.sequence;
+    result.backward = open.scope == kBackwardScope ? open.number : open.ended_backward;
+    if (open.scope == kBackwardScope || result.backward != kNoNumber) break;
+    if (result.forward == kNoNumber) result.forward = open.number;
   }
   return result;
 }

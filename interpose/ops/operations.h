@@ -18,12 +18,13 @@ bool operations_are_followed();
 void begin_operations(u64 generation);
 
 // What the calling thread is in.
-inline constexpr u64 kNoSequence = ~0ull;
+inline constexpr u64 kNoNumber = ~0ull;
 struct OperationsUnderWay {
   u32 frame = 0;  // StackFrame of the innermost operation; 0: none, or not known
-  u64 sequence =
-      kNoSequence;  // autograd's number: of the innermost one of a backward pass, else of the innermost that has one
-  bool backward = false;  // that one is of the backward pass
+  // Autograd's numbers, with the thread's: of the innermost forward operation that has one, of those within the backward one
+  // (a checkpointed module runs forward again there); and of the forward operation whose backward one that is.
+  u64 forward = kNoNumber;
+  u64 backward = kNoNumber;
   Ticks instance = 0;  // when the innermost one began, where it lies on the thread's stack: no Python code runs between
                        // two calls from the same place in it but what it calls itself; 0: not known
 };

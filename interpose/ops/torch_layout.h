@@ -6,11 +6,17 @@
 
 namespace gputrace {
 
+inline constexpr u8 kBackwardScope = 1;  // at::RecordScope::BACKWARD_FUNCTION
+// Of a process's life; PyTorch numbers each that it meets.
+inline constexpr u64 kMostThreads = u64{1} << 24;
+
 struct TorchLayout {
   u8 scope;      // RecordScope, one byte
   u8 name;       // a schema's address, or a string
   u8 is_schema;  // which of them: one byte, 1 or 0
   u8 sequence;   // i64; -1: none
+  u8 thread;     // u64: PyTorch's own number of the thread, from 1
+  u16 forward_thread;  // u64: in the backward pass, of the thread that ran the forward operation; else 0
 };
 
 // As at::RecordFunctionCallback lies on the stack when it is passed by value.
@@ -27,6 +33,7 @@ struct Torch {
   const TorchLayout* layout = nullptr;  // nullptr: not to be read
   u64 (*add_callback)(TorchCallback) = nullptr;
   const char* (*name_of)(const void* function) = nullptr;
+  u64 (*thread_now)() = nullptr;  // PyTorch's number of the calling thread
   const char* why = nullptr;  // why not; nullptr: all is well, or there is no PyTorch
   char version[32] = {};      // "2.15.0"; "": there is no PyTorch
 };

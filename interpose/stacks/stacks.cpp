@@ -37,10 +37,9 @@ struct alignas(64) ThreadStack {
 // Which frame called the forward operation of a number. Of the last ones.
 constexpr u32 kForwardLines = 1u << 15;
 struct ForwardLine {
-  std::atomic<u64> sequence;
+  std::atomic<u64> number;
   std::atomic<u32> frame;
 };
-constexpr u32 kSeveral = ~0u;
 
 struct alignas(64) Memory {  // one ThreadStack a slot follows
   ForwardLine forward[kForwardLines];
@@ -51,7 +50,6 @@ enum class Proven : u32 { NotYet, Yes, No };
 constinit Memory* memory = nullptr;
 constinit u32 thread_count = 0;
 constinit std::atomic<Proven> proven{Proven::NotYet};
-constinit std::atomic<u32> forward_thread{0};  // its number + 1; kSeveral
 constinit PythonInterpreter interpreter{};
 constinit u64 interpreter_begin = 0, interpreter_end = 0;  // the object that it lies in
 
@@ -118,22 +116,28 @@ void write_stack(const FinishedCall& call, ThreadStack& last, const Found& found
 }
 
 // ------------------------------------------------------------------ forward lines of backward operations
-// Autograd numbers operations by thread. As long as one thread alone runs forward operations a number names one of them.
-void remember_forward(u64 sequence, u32 frame, u32 thread) {
-  u32 nobody = 0;
-  if (!forward_thread.compare_exchange_strong(nobody, thread + 1, std::memory_order_relaxed) && nobody != thread + 1)
-    forward_thread.store(kSeveral, std::memory_order_relaxed);
-  ForwardLine& line = memory->forward[sequence % kForwardLines];
-  line.frame.store(frame, std::memory_order_relaxed);
-  line.sequence.store(sequence, std::memory_order_release);
+// Threads count alike, from 0 on: each has its own stretch of the table to begin with.
+ForwardLine& line_of(u64 number) {
+  constexpr u64 kApart = 10007;
+  return memory->forward[(number + (number >> 40) * kApart) % kForwardLines];
 }
 
-u32 forward_frame(u64 sequence) {
-  if (forward_thread.load(std::memory_order_relaxed) == kSeveral) return 0;
-  const ForwardLine& line = memory->forward[sequence % kForwardLines];
-  if (line.sequence.load(std::memory_order_acquire) != sequence) return 0;
+// Numbers of several threads share an entry: one writes at a time, another one's line is not remembered then.
+void remember_forward(u64 number, u32 frame) {
+  ForwardLine& line = line_of(number);
+  if (line.number.load(std::memory_order_relaxed) == number && line.frame.load(std::memory_order_relaxed) == frame) return;
+  if (line.number.exchange(kNoNumber, std::memory_order_acquire) == kNoNumber) return;
+  std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire in forward_frame()
+  line.frame.store(frame, std::memory_order_relaxed);
+  line.number.store(number, std::memory_order_release);
+}
+
+u32 forward_frame(u64 number) {
+  const ForwardLine& line = line_of(number);
+  if (line.number.load(std::memory_order_acquire) != number) return 0;
   const u32 frame = line.frame.load(std::memory_order_relaxed);
-  return line.sequence.load(std::memory_order_relaxed) == sequence ? frame : 0;
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return line.number.load(std::memory_order_relaxed) == number ? frame : 0;
 }
 
 GT_COLD bool try_to_prove(const FinishedCall& call, u64 thread) {
@@ -240,7 +244,6 @@ void reset_stacks(WantedStacks wanted, InfoText& info) {
   close_frame_table();
   if (memory) unmap_memory(memory, bytes_for(thread_count));
   memory = nullptr;
-  forward_thread.store(0, std::memory_order_relaxed);
   proven.store(Proven::NotYet, std::memory_order_relaxed);
   interpreter = {};
   interpreter_begin = interpreter_end = 0;
@@ -281,7 +284,6 @@ void read_stack() {
   ThreadStack* const taken = take_stack();
   if (!taken) return;
   ThreadStack& last = *taken;
-  const u64 index = static_cast<u64>(thread_state.slot - producer.slots);
   const FinishedCall call = call_now();
   const OperationsUnderWay operations = operations_under_way();
   Found found;
@@ -290,10 +292,9 @@ void read_stack() {
   read_native(last, python);
   found.frame = identify(call, last, python);
   found.frames = python + last.native_count;
-  if (operations.sequence != kNoSequence) {
-    if (!operations.backward && found.frame) {
-      remember_forward(operations.sequence, found.frame, static_cast<u32>(index));
-    } else if (const u32 forward = operations.backward && python == 0 ? forward_frame(operations.sequence) : 0) {
+  if (operations.forward != kNoNumber && python != 0 && found.frame) remember_forward(operations.forward, found.frame);
+  if (operations.backward != kNoNumber && python == 0) {
+    if (const u32 forward = forward_frame(operations.backward)) {
       found.frame = forward;
       found.flags = kStackOfForward;
     }

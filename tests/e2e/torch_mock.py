@@ -3,20 +3,25 @@
 from harness import *
 
 LIBRARY = r'''
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 namespace at {
 struct ObserverContext;
 struct RecordFunction {  // as far as it is read
-  char before[96]; uint8_t scope; char between[63];
+  char before[88]; uint64_t thread; uint8_t scope; char between[63];
   union { const void* schema; const char* text; };
   char rest[LONG ? 24 : 0];
   uint8_t is_schema; char pad[7];
   int64_t sequence;
+  char inputs[KEYWORDS ? 96 : 40];
+  uint64_t forward_thread;
   const char* name() const;
+  static uint64_t currentThreadId();
 };
-static_assert(sizeof(RecordFunction) == (LONG ? 208 : 184));
+static_assert(offsetof(RecordFunction, sequence) == (LONG ? 200 : 176));
 struct RecordFunctionCallback {
   void* (*start)(void*, const RecordFunction&);
   void (*end)(const RecordFunction&, void*);
@@ -26,18 +31,28 @@ static RecordFunctionCallback callback;
 static int callbacks;
 __attribute__((visibility("default"))) uint64_t addGlobalCallback(RecordFunctionCallback given) { callback = given; ++callbacks; return 1; }
 const char* RecordFunction::name() const { return is_schema ? *static_cast<const char* const*>(schema) : text; }
+uint64_t RecordFunction::currentThreadId() {
+  static std::atomic<uint64_t> threads;
+  static thread_local const uint64_t number = ++threads;
+  return number;
+}
 __attribute__((visibility("default"))) const char* force(const RecordFunction& f) { return f.name(); }
+static thread_local uint64_t forward_thread = 1;
 }
 #if LONG
 namespace at { __attribute__((visibility("default"))) std::string show_config() { return ""; } }
 #endif
 struct Schema { const char* name; };
 extern "C" int registered() { return at::callbacks; }
+// Whose forward operations those of the calling thread's backward pass belong to; the first thread that has one is 1.
+extern "C" void is_backward_of(long thread) { at::forward_thread = thread; }
 // One operation around `inside`.
 extern "C" void operation(const char* name, int is_schema, int scope, long sequence, void (*inside)()) {
   static Schema schemas[16]; static char names[16][64];
   at::RecordFunction function{};
   function.scope = scope; function.is_schema = is_schema; function.sequence = sequence; function.text = name;
+  function.thread = at::RecordFunction::currentThreadId();
+  if (scope == 1) function.forward_thread = at::forward_thread;
   if (is_schema) {
     int i = 0;
     while (schemas[i].name && strcmp(schemas[i].name, name)) ++i;
@@ -88,7 +103,8 @@ def torch_library(version, long_strings=True, broken=''):
     os.makedirs(os.path.join(place, 'lib'), exist_ok=True)
     with open(os.path.join(place, 'version.py'), 'w') as file:
         file.write(f"__all__ = ['__version__']\n__version__ = '{version}+cu132'\n")
-    text = LIBRARY.replace('LONG', '1' if long_strings else '0').replace('BROKEN', broken)
+    keywords = int(version.split('.')[1]) >= 4  # it keeps arguments by name
+    text = LIBRARY.replace('LONG', str(int(long_strings))).replace('KEYWORDS', str(int(keywords))).replace('BROKEN', broken)
     return shared_library(os.path.join(place, 'lib', 'libtorch_cpu.so'), text)
 
 

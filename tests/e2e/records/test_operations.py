@@ -37,12 +37,14 @@ BACKWARD = r'''
 #include <stddef.h>
 typedef void (*Operation)(const char*, int, int, long, void (*)(void));
 static Operation operation; static int (*current)(void*); static void* context; static int (*set)(unsigned long, unsigned char, size_t);
-static unsigned long buffer; static int steps, step;
+static unsigned long buffer; static int steps, step; static void (*is_backward_of)(long); static long forward = 1;
+void is_of(void (*f)(long), long thread) { is_backward_of = f, forward = thread; }
 static void work(void) { set(buffer, 1, 2000 + step); }
-static void inner(void) { operation("aten::mm", 1, 0, 77, work); }
+static void inner(void) { operation(forward == 1 ? "aten::mm" : forward == 2 ? "aten::sigmoid_backward" : "aten::relu_backward", 1, 0, 77, work); }
 static void outer(void) { operation("AddmmBackward0", 0, 1, 2 * step, inner); }
 static void* run(void* none) {
   current(context);
+  if (is_backward_of) is_backward_of(forward);
   for (step = steps; step-- > 0;) operation("evaluate_function: AddmmBackward0", 0, 1, 2 * step, outer);
   return none;
 }
@@ -55,13 +57,33 @@ void backward(Operation o, int (*c)(void*), void* x, int (*s)(unsigned long, uns
 '''
 
 
-def framework(version, long_strings=True, broken=''):
+# The other thread's forward operations have the same numbers, and another line.
+SEVERAL = PROGRAM.partition('backward = ')[0] + r'''
+def put(): cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(3000))
+
+def other():
+    cuda.cuCtxSetCurrent(context)
+    for step in range(10):
+        operation('aten::sigmoid', put, sequence=2 * step)
+
+thread = threading.Thread(target=other)
+thread.start(); thread.join()
+backward = ctypes.CDLL(sys.argv[2])
+for forward in (1, 2, 3):
+    backward.is_of(torch.is_backward_of, forward)
+    backward.backward(torch.operation, cuda.cuCtxSetCurrent, context, cuda.cuMemsetD8_v2, buffer, 10)
+cuda.cuCtxSynchronize()
+print('done', torch.registered())
+'''
+
+
+def framework(version, long_strings=True, broken='', program=PROGRAM):
     """A program's words, on a PyTorch of that version."""
     library = torch_library(version, long_strings, broken)
     backward = compiled('backward.c', BACKWARD, '-shared', '-fPIC', '-lpthread')
     script = scratch('program.py')
     with open(script, 'w') as file:
-        file.write(PROGRAM)
+        file.write(program)
     return [sys.executable, script, library, backward]
 
 
@@ -82,8 +104,7 @@ def check_operations(run):
     for path, row in ops.items():
         within = sum(other['host_total_ns'] for key, other in ops.items() if key.rpartition(' / ')[0] == path)
         check_equal(row['host_total_ns'] - row['host_self_ns'], within, f'host time of {path}: the rest is what lies within')
-    line = 1 + next(i for i, text in enumerate(PROGRAM.splitlines()) if text.startswith('def set'))
-    check_equal(ops[f'{under} / aten::mm']['site'], f'program.py:{line} set', 'the line of a backward operation is that of the forward one')
+    check_equal(ops[f'{under} / aten::mm']['site'], f"program.py:{line_in(PROGRAM, 'def set')} set", 'the line of a backward operation is that of the forward one')
 
 
 def test_operations_of_both_kinds_of_strings():
@@ -91,6 +112,23 @@ def test_operations_of_both_kinds_of_strings():
         forget_run()
         shutil.rmtree(scratch('torch'), ignore_errors=True)
         check_operations(traced(framework(version, long_strings)))
+
+
+def line_in(program, begin):
+    return next(i for i, text in enumerate(program.splitlines(), 1) if text.lstrip().startswith(begin))
+
+
+def test_backward_operations_of_several_forward_threads():
+    for version, long_strings in (('2.15.0', True), ('2.3.1', False)):
+        forget_run()
+        shutil.rmtree(scratch('torch'), ignore_errors=True)
+        run = traced(framework(version, long_strings, program=SEVERAL))
+        check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
+        sites = {row['op']: (row['count'], row['site']) for row in rows(run, 'ops') if row['path'].startswith('evaluate_function')}
+        check_equal({op: sites[op] for op in ('aten::mm', 'aten::sigmoid_backward', 'aten::relu_backward')},
+                    {'aten::mm': (10, f"program.py:{line_in(SEVERAL, 'def set')} set"),
+                     'aten::sigmoid_backward': (10, f"program.py:{line_in(SEVERAL, 'def put')} put"),
+                     'aten::relu_backward': (10, None)}, 'lines of the thread that ran the forward operation; nobody knows of the third')
 
 
 KERNELS = PROGRAM.partition('def set')[0] + f"""
