@@ -90,7 +90,8 @@ class Screen {
   }
 
   void steps() {
-    const auto steps = number_of(metric_of(report_, "steps").value);
+    const Metric counted = metric_of(report_, "steps_counted");
+    const auto steps = number_of(counted.value);
     const Value median = metric_of(report_, "step_median_ns").value, p99 = metric_of(report_, "step_p99_ns").value;
     if (!steps || *steps < 1 || is_null(median)) return;
     std::string source;
@@ -100,7 +101,8 @@ class Screen {
          fmt::format("{} of {} (median{}{}){}{}", human_count(static_cast<u64>(*steps)), human(median, Unit::Nanos),
                      is_null(p99) ? "" : "; p99 ", is_null(p99) ? "" : human(p99, Unit::Nanos),
                      source.empty() || source == "-" ? "" : ", by " + source,
-                     whose_steps(report_) + between_steps(report_)));
+                     whose_steps(report_) + (counted.note.empty() ? "" : ", " + safe_text(counted.note)) +
+                         between_steps(report_)));
     const std::string parts = largest(step_parts(report_));
     if (!parts.empty())
       line("A step", parts + "   of " + human(metric_of(report_, "step_mean_ns").value, Unit::Nanos) + " (mean)");

@@ -226,7 +226,10 @@ StepStatistics statistics_of(const StepFacts& facts) {
   StepParts parts{};
   for (const Step& step : facts.steps) {
     ++made.steps;
-    if (!step.counted) continue;
+    if (!step.counted) {
+      ++made.beside[static_cast<unsigned>(step.phase)];
+      continue;
+    }
     lengths.push_back(step.length());
     sum += step.length();
     if (!step.divided) continue;

@@ -34,6 +34,7 @@ inline constexpr double kMostOutside = 0.05;  // with less of it, what holds for
 // What the steps that count come to.
 struct StepStatistics {
   u64 steps = 0, counted = 0, divided = 0;
+  std::array<u64, kRunPhases> beside{};  // by phase: those that do not count
   u64 mean_ns = 0, median_ns = 0, p99_ns = 0, min_ns = 0, max_ns = 0;
   StepParts mean_parts{};           // of those that count and are divided
   u64 loop_ns = 0, between_ns = 0;  // from the first that counts to the last; of that what lies in no step

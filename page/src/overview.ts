@@ -3,7 +3,7 @@ import * as colors from './colors';
 import { stackedBar, type Slice } from './charts/bars';
 import { h } from './dom';
 import { bytes, count, heading, human, nanos, percent, prose, safe } from './format';
-import { type Finding, metric, numberAt, report, section, programOf, textAt } from './report';
+import { type Finding, metric, metricNote, numberAt, report, section, programOf, textAt } from './report';
 
 function fact(label: string, value: string | null, more: string | null = null): HTMLElement | null {
   if (value === null || value === '') return null;
@@ -22,12 +22,13 @@ function facts(): HTMLElement {
   const program = programOf(run[0]);
   const others = run.length > 1 ? ` and ${run.length - 1} more` : '';
   const median = told('step_median_ns', nanos);
+  const beside = metricNote('steps_counted');
   return h('dl', { class: 'facts' },
     fact('Program', safe(program) + others, safe([...new Set(run.map((row) => textAt(row, 'host')))].join(', '))),
     fact('Device', devices.length ? `${devices.length} × ${names.join(', ')}` : null),
     fact('Time', told('wall_ns', nanos), 'first to last record'),
     fact('Device busy', told('gpu_busy_ratio', percent), 'kernels, copies, memsets'),
-    fact('Steps', told('steps', count), median ? `median ${median}` : null),
+    fact('Steps', told('steps_counted', count), median ? `median ${median}${beside ? `, ${safe(beside)}` : ''}` : null),
     fact('Kernels', told('kernels', count), told('launches', (value) => `by ${count(value)} launches`)),
     fact('Peak memory', told('peak_memory_bytes', bytes), 'fullest device'),
     fact('Tensor cores', told('tensor_core_time_ratio', percent), 'of kernel time'));

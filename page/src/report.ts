@@ -91,9 +91,16 @@ export function textAt(row: Row | undefined, key: string): string {
 }
 
 // A single number of the overview; null where it is not known.
+function metricRow(name: string): Row | undefined {
+  return section('overview')?.rows.find((one) => one['metric'] === name);
+}
+
 export function metric(name: string): number | null {
-  const row = section('overview')?.rows.find((one) => one['metric'] === name);
-  return numberAt(row, 'value');
+  return numberAt(metricRow(name), 'value');
+}
+
+export function metricNote(name: string): string {
+  return textAt(metricRow(name), 'note');
 }
 
 // What people call the run: of an interpreter its script, else the program.

@@ -227,6 +227,17 @@ void add_graphs(const LoadedRun& run, u64 span, const Add& add) {
   }
 }
 
+// "beside 24 of evaluation, 1 of compilation"
+std::string steps_beside(const StepStatistics& usual) {
+  std::string words;
+  for (unsigned i = 0; i < kRunPhases; ++i) {
+    if (usual.beside[i] == 0) continue;
+    words += words.empty() ? "beside " : ", ";
+    words += human_count(usual.beside[i]) + " of " + run_phase_name(static_cast<RunPhase>(i));
+  }
+  return words;
+}
+
 // Of several processes that of the one that launched most.
 template <typename Add>
 void add_steps(const LoadedRun& run, const Add& add) {
@@ -234,6 +245,7 @@ void add_steps(const LoadedRun& run, const Add& add) {
   if (!process) {
     const std::string why = why_no_steps(run);
     add("steps", {}, Unit::Count, why);
+    add("steps_counted", {}, Unit::Count, why);
     for (const char* metric : {"step_mean_ns", "step_median_ns", "step_p99_ns"}) add(metric, {}, Unit::Nanos, why);
     return;
   }
@@ -241,9 +253,8 @@ void add_steps(const LoadedRun& run, const Add& add) {
   const StepStatistics usual = statistics_of(facts);
   add("steps", number(usual.steps), Unit::Count, std::string(step_source_name(facts.source)) + ": " + facts.evidence);
   if (run.processes.size() > 1) add("steps_pid", Value(i64{process->who.pid}), Unit::Count, name_of(*process));
-  const std::string note =
-      "of " + std::to_string(usual.counted) + " steps, without warm-up, compilation and evaluation";
-  add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, note);
+  add("steps_counted", number(usual.counted), Unit::Count, steps_beside(usual));
+  add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, "of the steps that are counted");
   add("step_median_ns", usual.counted ? number(usual.median_ns) : Value(), Unit::Nanos, "");
   add("step_p99_ns", usual.counted ? number(usual.p99_ns) : Value(), Unit::Nanos, "");
   if (usual.counted) {

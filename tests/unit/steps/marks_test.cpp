@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 
 #include "analysis/pass/generation.h"
+#include "analysis/report.h"
 #include "analysis/steps/find_steps.h"
 #include "analysis/steps/step_marks.h"
 #include "tests/unit/finding_lookup.h"
@@ -84,9 +86,15 @@ TEST(MarkedSteps, AccumulateAndAreFollowedByEvaluation) {
     for (int i = 0; i < 5; ++i) loop.batch(50 * kUs), loop.forward(), loop.wait();
     loop.batch(10 * kUs);
   }
-  const StepFacts facts = loop.load().processes[0].steps;
+  const LoadedRun run = loop.load();
+  const StepFacts& facts = run.processes[0].steps;
   EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
   EXPECT_EQ(begins_of(facts, RunPhase::Evaluation).size(), 15u);
+  const Report report = make_report(run, {});
+  std::map<std::string, Row> metric;
+  for (const Row& row : report.table("overview")->rows) metric[std::get<std::string>(row[0])] = row;
+  EXPECT_EQ(metric["steps"][1], Value(i64{45}));
+  EXPECT_EQ(metric["steps_counted"], Row({"steps_counted", i64{30}, "count", "beside 15 of evaluation"}));
 }
 
 // What lies behind a request that found no more data is no batch of an evaluation: saving, and a kernel for what the next epoch needs.
