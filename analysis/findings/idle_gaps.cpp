@@ -116,6 +116,34 @@ const char* wait_behind(const ProcessTrace& process) {
   return nullptr;
 }
 
+// What the host does in its gaps, where most of that is a little at a time: the device is held up all along, and there is no place from
+// which something could be moved away. A batch, a file, a log line take longer.
+u64 in_short_gaps(const DeviceTimes& device, u64 host_ns) {
+  constexpr u64 kShort = 1'000'000;
+  u64 in_long = 0;
+  for (const IdleGap& gap : device.longest) {
+    if (gap.length() >= kShort) in_long += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Host)]);
+  }
+  const bool all_long_kept = device.longest.size() < DeviceTimes::kGapsKept || device.longest.back().length() < kShort;
+  return all_long_kept && 2 * in_long <= host_ns ? host_ns - in_long : 0;
+}
+
+// Advice of the loop's own: a loader that the loop does not wait for need not load faster.
+void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns, Finding& finding) {
+  constexpr u64 kFew = 10;  // one part of so many
+  const u64 in_short = in_short_gaps(device, host_ns);
+  const auto input = input_wait_of(process.steps);
+  if (in_short != 0) {
+    finding.text += fmt::format("; {} of that in gaps shorter than 1 ms", human_nanos(static_cast<Nanos>(in_short)));
+    finding.evidence.emplace_back("short_gaps_ns", number(in_short));
+    finding.fix =
+        "give the device more for each launch, since the host is busy all along: larger batches, CUDA graphs, fused "
+        "kernels (torch.compile), less of the program's own work from launch to launch";
+  } else if (input && process.steps.batches != 0 && kFew * input->batches_ns <= host_ns) {
+    finding.fix = "do that work beside the device's (before a wait, in another thread or process), or less often";
+  }
+}
+
 // The work lies behind the first line and before the second: said where these are two, and it is a good part of all.
 void add_pause(const ProcessTrace& process, u64 host_ns, Finding& finding) {
   const PausedLines pause = lines_of_pauses(process);
@@ -185,6 +213,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
   finding.site = site_of_idle(process, cause);
   if (cause == IdleCause::Host) add_pause(process, most, finding);
+  if (cause == IdleCause::Host) advise_on_host(process, device, most, finding);
   if (cause == IdleCause::Host) add_use(process, device, most, finding);
   const auto input = input_wait_of(process.steps);
   if (cause == IdleCause::Host && input && 2 * input->batches_ns > most) {  // input-bound has the fix

@@ -97,6 +97,34 @@ TEST(MarkedSteps, AccumulateAndAreFollowedByEvaluation) {
   EXPECT_EQ(metric["steps_counted"], Row({"steps_counted", i64{30}, "count", "beside 15 of evaluation"}));
 }
 
+// The host's own work of 40 steps: `pieces` times so long from launch to launch; from which a loader's part may be known.
+Finding idle_finding(int pieces, Nanos each, std::optional<Nanos> batch) {
+  Loop loop;
+  for (int i = 0; i < 40; ++i) {
+    if (batch) loop.batch(*batch);
+    for (int piece = 0; piece < pieces; ++piece) loop.forward(), loop.wait(), loop.sleep(each);
+    loop.update();
+    loop.wait();
+  }
+  const LoadedRun run = loop.load();
+  const std::vector<Finding> found = find_findings(run);
+  const Finding* const idle = find(found, "idle-gaps");
+  EXPECT_NE(idle, nullptr);
+  return idle ? *idle : Finding{};
+}
+
+TEST(IdleGaps, AdviseByWhereTheHostsWorkLies) {
+  const auto says = [](const Finding& finding, const char* words) { return finding.fix.find(words) != std::string::npos; };
+  const Finding spread = idle_finding(20, 400 * kUs, 20 * kUs);
+  EXPECT_TRUE(says(spread, "larger batches")) << spread.fix;
+  EXPECT_GT(std::get<i64>(evidence(spread, "short_gaps_ns")), 40 * 20 * 390 * kUs);
+  EXPECT_LT(std::get<i64>(evidence(spread, "short_gaps_ns")), 40 * 20 * 430 * kUs);
+  const Finding at_once = idle_finding(1, 8 * kMs, 20 * kUs);
+  EXPECT_TRUE(says(at_once, "beside the device's")) << at_once.fix;
+  const Finding no_loader = idle_finding(1, 8 * kMs, {});
+  EXPECT_TRUE(says(no_loader, "next batch")) << no_loader.fix << ": nobody knows what of it was loading";
+}
+
 // What lies behind a request that found no more data is no batch of an evaluation: saving, and a kernel for what the next epoch needs.
 TEST(MarkedSteps, WhatFollowsTheEndOfTheDataIsNoEvaluation) {
   for (const int evaluated : {0, 1, 4}) {
