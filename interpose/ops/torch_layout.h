@@ -11,11 +11,11 @@ inline constexpr u8 kBackwardScope = 1;  // at::RecordScope::BACKWARD_FUNCTION
 inline constexpr u64 kMostThreads = u64{1} << 24;
 
 struct TorchLayout {
-  u8 scope;      // RecordScope, one byte
-  u8 name;       // a schema's address, or a string
-  u8 is_schema;  // which of them: one byte, 1 or 0
-  u8 sequence;   // i64; -1: none
-  u8 thread;     // u64: PyTorch's own number of the thread, from 1
+  u8 scope;            // RecordScope, one byte
+  u8 name;             // a schema's address, or a string
+  u8 is_schema;        // which of them: one byte, 1 or 0
+  u8 sequence;         // i64; -1: none
+  u8 thread;           // u64: PyTorch's own number of the thread, from 1
   u16 forward_thread;  // u64: in the backward pass, of the thread that ran the forward operation; else 0
 };
 
@@ -34,8 +34,8 @@ struct Torch {
   u64 (*add_callback)(TorchCallback) = nullptr;
   const char* (*name_of)(const void* function) = nullptr;
   u64 (*thread_now)() = nullptr;  // PyTorch's number of the calling thread
-  const char* why = nullptr;  // why not; nullptr: all is well, or there is no PyTorch
-  char version[32] = {};      // "2.15.0"; "": there is no PyTorch
+  const char* why = nullptr;      // why not; nullptr: all is well, or there is no PyTorch
+  char version[32] = {};          // "2.15.0"; "": there is no PyTorch
 };
 // Cold: walks the loaded objects and reads a file beside PyTorch's library.
 void find_torch(Torch& torch);

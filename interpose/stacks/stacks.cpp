@@ -125,7 +125,8 @@ ForwardLine& line_of(u64 number) {
 // Numbers of several threads share an entry: one writes at a time, another one's line is not remembered then.
 void remember_forward(u64 number, u32 frame) {
   ForwardLine& line = line_of(number);
-  if (line.number.load(std::memory_order_relaxed) == number && line.frame.load(std::memory_order_relaxed) == frame) return;
+  if (line.number.load(std::memory_order_relaxed) == number && line.frame.load(std::memory_order_relaxed) == frame)
+    return;
   if (line.number.exchange(kNoNumber, std::memory_order_acquire) == kNoNumber) return;
   std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire in forward_frame()
   line.frame.store(frame, std::memory_order_relaxed);

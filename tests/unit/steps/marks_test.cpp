@@ -114,7 +114,9 @@ Finding idle_finding(int pieces, Nanos each, std::optional<Nanos> batch) {
 }
 
 TEST(IdleGaps, AdviseByWhereTheHostsWorkLies) {
-  const auto says = [](const Finding& finding, const char* words) { return finding.fix.find(words) != std::string::npos; };
+  const auto says = [](const Finding& finding, const char* words) {
+    return finding.fix.find(words) != std::string::npos;
+  };
   const Finding spread = idle_finding(20, 400 * kUs, 20 * kUs);
   EXPECT_TRUE(says(spread, "larger batches")) << spread.fix;
   EXPECT_GT(std::get<i64>(evidence(spread, "short_gaps_ns")), 40 * 20 * 390 * kUs);
