@@ -21,7 +21,7 @@ std::optional<Finding> judge_code_loading(const ProcessTrace& process) {
                   {{"gpu_idle_ns", number(idle.total_ns)}, {"gaps", number(idle.count)}}};
   if (!idle.call.empty()) finding.evidence.emplace_back("call", idle.call);
   if (!costs(finding, process, WhatIf::Modules)) return {};
-  finding.site = site_of_idle(process, IdleCause::ModuleLoad);
+  finding.site = site_of_idle(process, IdleCause::ModuleLoad).site;
   return finding;
 }
 

@@ -106,7 +106,7 @@ void find_straggler(const LoadedRun& run, Findings& found) {
   finding.gain_ns = gain * last->steps.counted;
   finding.gain_ns_per_step = gain;
   if (last->most == StepCategory::Host || last->most == StepCategory::Input)
-    finding.site = site_of_idle(process.loop ? *process.loop : process, IdleCause::Host);
+    finding.site = site_of_idle(process.loop ? *process.loop : process, IdleCause::Host).site;
   finding.evidence = {{"pid", static_cast<i64>(process.who.pid)},
                       {"rank", last->rank},
                       {"ranks", number(static_cast<u64>(ranks.size()))},

@@ -22,7 +22,7 @@ std::optional<Finding> judge_host_functions(const ProcessTrace& process) {
                   {{"gpu_idle_ns", number(idle.total_ns)}, {"gaps", number(idle.count)}}};
   if (!idle.call.empty()) finding.evidence.emplace_back("call", idle.call);
   if (!costs(finding, process, WhatIf::HostFunctions)) return {};
-  finding.site = site_of_idle(process, IdleCause::HostFunction);
+  finding.site = site_of_idle(process, IdleCause::HostFunction).site;
   return finding;
 }
 

@@ -211,7 +211,9 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
        {"cause", std::string(idle_cause_name(cause))},
        {"cause_ns", number(most)}}};
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
-  finding.site = site_of_idle(process, cause);
+  const IdleSite site = site_of_idle(process, cause);
+  finding.site = site.site;
+  say_within(site.within, finding);
   if (cause == IdleCause::Host) add_pause(process, most, finding);
   if (cause == IdleCause::Host) advise_on_host(process, device, most, finding);
   if (cause == IdleCause::Host) add_use(process, device, most, finding);
@@ -307,7 +309,7 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
                    {"batch_ns", number(steps.batch_ns)},
                    {"loader", steps.loader}}};
   finding.gain_ns = gain;
-  finding.site = site_of_idle(process, IdleCause::Host);
+  finding.site = site_of_idle(process, IdleCause::Host).site;
   const auto of_workers = worker_lines(process, FileNames(process));
   if (!of_workers.empty()) {  // they make what the loop waits for
     finding.site = of_workers.front().site;

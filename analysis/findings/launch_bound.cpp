@@ -50,6 +50,7 @@ std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
   if (!worst_line.site.empty()) {
     finding.text += fmt::format("; {:.0f} % of that before launches of {}", worst_line.share * 100, worst_line.site);
     finding.evidence.emplace_back("site_share", worst_line.share);
+    say_within(worst_line.within, finding);
   }
   return finding;
 }

@@ -21,7 +21,7 @@ std::optional<Finding> judge_polling(const ProcessTrace& process) {
                   {{"gpu_idle_ns", number(idle.total_ns)}, {"gaps", number(idle.count)}}};
   if (!idle.call.empty()) finding.evidence.emplace_back("call", idle.call);
   if (!costs(finding, process, WhatIf::Polling)) return {};
-  finding.site = site_of_idle(process, IdleCause::Polling);
+  finding.site = site_of_idle(process, IdleCause::Polling).site;
   return finding;
 }
 

@@ -79,22 +79,36 @@ IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(c
   return share;
 }
 
-std::string site_of_idle(const ProcessTrace& process, IdleCause cause) {
+IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause) {
   std::map<u32, Nanos> by_origin;
   for (const DeviceTimes& device : process.device.devices) {
     for (const IdleGap& gap : device.longest) by_origin[gap.origin] += gap.parts[static_cast<unsigned>(cause)];
   }
   const FileNames names(process);
   std::map<std::string, Nanos> by_site;
+  FunctionsWithin within(names);
   for (const auto& [origin, length] : by_origin) {
     const auto shares = cause == IdleCause::Host ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
-    if (shares.empty()) by_site[site_of_origin(process.lines, origin, names)] += length;
-    for (const SampledShare& share : shares)
+    if (shares.empty()) {
+      by_site[site_of_origin(process.lines, origin, names)] += length;
+      if (origin < process.lines.origins.size())
+        within.add(process.lines.frames, process.lines.origins[origin].frame, static_cast<u64>(length));
+    }
+    u64 samples = 0;
+    for (const SampledShare& share : shares) {
       by_site[share.site] += static_cast<Nanos>(static_cast<double>(length) * share.share);
+      samples += share.samples;
+    }
+    for (const IdleLine& line : process.samples.idle) {
+      if (samples == 0 || line.origin != origin || line.of_worker) continue;
+      const double share = static_cast<double>(line.count) / static_cast<double>(samples);
+      within.add(process.samples.frames, line.frame, static_cast<u64>(static_cast<double>(length) * share));
+    }
   }
   const auto most = std::max_element(by_site.begin(), by_site.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == by_site.end() || most->second == 0 ? "" : most->first;
+  if (most == by_site.end() || most->second == 0) return {};
+  return {most->first, within.of(most->first)};
 }
 
 PausedLines lines_of_pauses(const ProcessTrace& process) {
@@ -114,11 +128,14 @@ PausedLines lines_of_pauses(const ProcessTrace& process) {
 SiteShare site_of_launch_gaps(const ProcessTrace& process) {
   const FileNames names(process);
   std::map<std::string, u64> by_site;
+  FunctionsWithin within(names);
   u64 all = 0;
   for (u32 origin = 0; origin < process.lines.times.size(); ++origin) {
     const u64 length = process.lines.times[origin].launch_ns;
     if (length == 0) continue;
     by_site[site_of_origin(process.lines, origin, names)] += length;
+    if (origin < process.lines.origins.size())
+      within.add(process.lines.frames, process.lines.origins[origin].frame, length);
     all += length;
   }
   SiteShare worst;
@@ -126,8 +143,9 @@ SiteShare site_of_launch_gaps(const ProcessTrace& process) {
   for (const auto& [site, length] : by_site) {
     if (site.empty() || length <= most) continue;
     most = length;
-    worst = {site, static_cast<double>(length) / static_cast<double>(all)};
+    worst = {site, static_cast<double>(length) / static_cast<double>(all), {}};
   }
+  worst.within = within.of(worst.site);
   return worst;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/run/within.h"
 #include "analysis/table/table.h"
 
 namespace gputrace {
@@ -26,9 +27,13 @@ struct IdleShare {
   u64 count = 0, total_ns = 0;
   std::string call;  // with most of it; empty: none is to blame
 };
-// The line of the program that launched what ended the gaps with most of that cause, among the longest ones; empty: none is
-// known.
-std::string site_of_idle(const ProcessTrace& process, IdleCause cause);
+// The line of the program that launched what ended the gaps with most of that cause, among the longest ones (empty: none is
+// known), and the function that it calls in which most of that is.
+struct IdleSite {
+  std::string site;
+  Within within;
+};
+IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause);
 // Between which two lines of the program, of the longest pause of each idle gap, the host's own work comes to most: the lines of the
 // last call before such a pause and of the first one after it; either may be empty: not known.
 struct PausedLines {
@@ -40,6 +45,7 @@ PausedLines lines_of_pauses(const ProcessTrace& process);
 struct SiteShare {
   std::string site;  // empty: no line is known
   double share = 0;
+  Within within;
 };
 SiteShare site_of_launch_gaps(const ProcessTrace& process);
 // Parts of the process's gaps with that cause, over its devices; of calls for which `wanted` holds, where it is given.

@@ -277,7 +277,10 @@ class TextRenderer {
     tell_apart(table, layout, cells);
     title(table);
     if (table.rows.empty() || layout.columns.empty()) {
-      out_ += "  none\n\n";
+      out_ += "  none\n";
+      for (std::size_t i = table.general_notes; i < table.notes.size(); ++i)
+        paragraph("  ", safe_text(table.notes[i]), 4);
+      out_ += "\n";
       return;
     }
     std::string head;

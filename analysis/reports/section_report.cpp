@@ -10,6 +10,7 @@ Table SectionReport::operator()(const LoadedRun& run) const {
   table.title = title;
   for (const SectionColumn& column : columns) table.columns.push_back({column.key, column.unit, column.hint});
   table.notes.assign(notes.begin(), notes.end());
+  table.general_notes = notes.size();
   fill(run, table);
   for (const Row& row : table.rows) {
     if (row.size() != table.columns.size())

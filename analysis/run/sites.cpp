@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "analysis/run/within.h"
+
 namespace gputrace {
 namespace {
 
@@ -211,6 +213,7 @@ std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNa
 std::vector<SiteSum> sites_of(const LoadedRun& run) {
   const FileNames names(run);
   std::map<std::string, SiteSum> sums;
+  FunctionsWithin within(names);
   for (const ProcessTrace& process : run.processes) {
     const SourceLines& lines = process.lines;
     for (u32 number = 0; number < lines.origins.size(); ++number) {
@@ -218,6 +221,9 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
       SiteSum& own = sums[site_name(lines.frames, frame, names)];
       own.native = frame < lines.frames.size() && lines.frames[frame].native;
       add(own, lines, number);
+      if (number < lines.times.size())
+        within.add(lines.frames, lines.origins[number].frame,
+                   lines.times[number].device_ns + lines.times[number].idle_ns);
       move_to_sampled(process, number, names, own, sums);
     }
     for (const KernelOrigin& pair : lines.replayed) {
@@ -231,6 +237,7 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
     auto first = sums.extract(sums.begin());
     if (is_empty(first.mapped())) continue;
     first.mapped().site = std::move(first.key());
+    first.mapped().within = within.of(first.mapped().site).function;
     sites.push_back(std::move(first.mapped()));
   }
   return sites;

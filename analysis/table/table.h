@@ -71,7 +71,8 @@ struct Table {
   // Denominators, and why a column has no values. A clause "NAME = …", up to the next "; ", speaks of the column of
   // that name, in words or as its key: a terminal that has no room for the column leaves the clause out.
   std::vector<std::string> notes;
-  std::size_t total_rows = 0;  // before --top cut them; 0: nothing was cut
+  std::size_t general_notes = 0;  // of them, first: what holds for every trace
+  std::size_t total_rows = 0;     // before --top cut them; 0: nothing was cut
 
   // Index of a column, or -1.
   int column(const std::string& key) const;

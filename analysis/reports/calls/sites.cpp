@@ -57,7 +57,8 @@ void fill_sites(const LoadedRun& run, Table& table) {
                           number(sum.totals.calls), number(sum.totals.launches),
                           timed ? number(sum.times.device_ns) : Value(), timed ? number(sum.times.idle_ns) : Value(),
                           number(sum.totals.wait_ns), number(sum.totals.copy_bytes), number(sum.totals.allocated_bytes),
-                          replays_graphs(run) ? number(sum.replayed_kernels) : Value()});
+                          replays_graphs(run) ? number(sum.replayed_kernels) : Value(),
+                          sum.within.empty() ? Value() : Value(std::move(sum.within))});
   }
   add_sampling_note(run, table);
   add_native_note(run, table);
@@ -83,7 +84,8 @@ extern constexpr SectionReport sites_report = {
                 {"wait_ns", Unit::Nanos},
                 {"copy_bytes", Unit::Bytes},
                 {"allocated_bytes", Unit::Bytes},
-                extra({"replayed_kernels", Unit::Count})},
+                extra({"replayed_kernels", Unit::Count}),
+                extra({"within", Unit::Text})},
     .notes =
         {"a line is the innermost one of the stack that lies in no installed package and not in the standard library; "
          "of native frames (GPUTRACE_COLLECT=+stacks) the innermost one outside of the system's and CUDA's libraries",
@@ -91,6 +93,8 @@ extern constexpr SectionReport sites_report = {
          "the device; idle = time that the device did nothing before an operation of that line began, but for what the "
          "program did between two calls: that goes to the lines at which samples found it",
          "replayed_kernels = kernels that replays of CUDA graphs ran and that this line captured (nodes x replays)",
+         "within = the innermost function of an installed package, but for frameworks, that holds at least half of the "
+         "device and idle time of what the line called",
          "the time of a replay is that of the lines that captured it with GPUTRACE_GRAPHS=node, else it is known as a "
          "whole and is the launching line's"},
     .fill = fill_sites,

@@ -1,5 +1,7 @@
 // Input operations: the functions that make the program's batches, by what samples found, in the columns of TensorFlow's
 // input-pipeline analyzer.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "analysis/reports/section_report.h"
@@ -28,6 +30,11 @@ void fill_input_ops(const LoadedRun& run, Table& table) {
   for (const ProcessTrace& process : run.processes) collected = collected || process.samples.collected;
   if (!collected)
     table.notes.push_back("no rows: nobody looked at the program between its calls (not_collected says why)");
+  else if (found.samples == 0 && found.waiting != 0)
+    table.notes.push_back(fmt::format(
+        "no rows: {} samples found workers that waited to be asked for a batch, and none a loader of torch.utils.data "
+        "at work",
+        found.waiting));
   else if (found.samples == 0)
     table.notes.push_back(
         "no rows: no sample found a loader of torch.utils.data at work; other loaders are not told apart from the "

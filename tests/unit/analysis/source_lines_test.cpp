@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/run/sites.h"
+#include "analysis/run/within.h"
 
 namespace gputrace {
 namespace {
@@ -83,6 +84,45 @@ TEST(OwnFrame, MayBeOfText) {
   frames[2].parent = 1;
   EXPECT_EQ(own_frame(frames, 2), 2u);
   EXPECT_EQ(own_frame(frames, 1), 1u);
+}
+
+// train.py calls a package, that goes through a framework to a model of the same package, and to the framework's optimizer.
+struct Calls {
+  ProcessTrace process;
+  std::vector<SourceFrame>& frames = process.lines.frames;
+  Calls() { frames.resize(1); }
+  u32 add(const char* file, const char* function, u32 parent) {
+    SourceFrame& frame = frames.emplace_back();
+    frame.file = file, frame.function = function, frame.parent = parent, frame.line = 7;
+    return static_cast<u32>(frames.size() - 1);
+  }
+};
+
+TEST(FunctionsWithin, GoInwardAsLongAsOneHoldsHalf) {
+  Calls calls;
+  const std::string packages = "/v/lib/python3.11/site-packages/";
+  const u32 main = calls.add("/home/me/train.py", "<module>", 0);
+  const u32 fit = calls.add((packages + "trainer/trainer.py").c_str(), "Trainer.fit", main);
+  const u32 through = calls.add((packages + "torch/nn/modules/module.py").c_str(), "Module._call_impl", fit);
+  const u32 model = calls.add((packages + "trainer/model.py").c_str(), "Model.forward", through);
+  const u32 layer = calls.add((packages + "torch/nn/modules/linear.py").c_str(), "Linear.forward", model);
+  const u32 loss = calls.add((packages + "trainer/model.py").c_str(), "Model.loss", model);
+  const u32 optimizer = calls.add((packages + "torch/optim/sgd.py").c_str(), "SGD.step", fit);
+  const FileNames names(calls.process);
+  FunctionsWithin within(names);
+  EXPECT_EQ(within.of("train.py:7 <module>").function, "");
+  within.add(calls.frames, layer, 30);
+  within.add(calls.frames, loss, 30);
+  within.add(calls.frames, optimizer, 30);
+  within.add(calls.frames, main, 10);
+  within.add(calls.frames, 0, 1000);
+  const Within model_most = within.of("train.py:7 <module>");
+  EXPECT_EQ(model_most.function, "model.py Model.forward");
+  EXPECT_DOUBLE_EQ(model_most.share, 0.6);
+  within.add(calls.frames, optimizer, 30);  // now neither of what fit() calls holds half
+  EXPECT_EQ(within.of("train.py:7 <module>").function, "trainer.py Trainer.fit");
+  within.add(calls.frames, main, 200);
+  EXPECT_EQ(within.of("train.py:7 <module>").function, "") << "most is the line's own";
 }
 
 }  // namespace

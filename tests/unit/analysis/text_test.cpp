@@ -190,6 +190,22 @@ std::string rendered(Table table, std::size_t width, std::optional<Nanos> origin
   return text.substr(text.find("\n\n") + 2);  // without the coverage
 }
 
+TEST(Render, AnEmptyTableSaysWhyAndNotWhatItsColumnsMean) {
+  Table table;
+  table.title = "Input";
+  table.columns = {{"op", Unit::Text}};
+  table.notes = {"op = a function", "no rows: nobody looked"};
+  table.general_notes = 1;
+  table.section = "input-ops";
+  Report report;
+  report.tables = {table};
+  TextStyle style;
+  style.all_sections = true;
+  const std::string text = render_text(report, style);
+  EXPECT_NE(text.find("Input\n  none\n  no rows: nobody looked\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("op ="), std::string::npos) << text;
+}
+
 TEST(Render, InstantsAreTextFromTheFirstRecordOn) {
   Table table;
   table.title = "Gaps";

@@ -1,0 +1,48 @@
+// Which function of an installed package a line of the program spends its time in: of "trainer.train()" the line alone says little,
+// where all of the run is in there.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/run/sites.h"
+
+namespace gputrace {
+
+struct Within {
+  std::string
+      function;  // "trainer.py Trainer.training_step"; empty: it branches at once, or calls no package but frameworks
+  double share = 0;  // of all of the line's
+};
+
+// Of amounts by stack, those of each site by the functions between its line and the innermost frame.
+class FunctionsWithin {
+ public:
+  explicit FunctionsWithin(const FileNames& names) : names_(names) {}
+  // `stack`: place of its innermost frame.
+  void add(const SourceFrames& frames, u32 stack, u64 amount);
+  // The innermost function that holds at least half of the site's amount, and lies in a package that is no framework.
+  Within of(const std::string& site) const;
+
+ private:
+  struct Path {
+    std::vector<u32> functions;  // from the line on inward
+    u64 amount = 0;
+  };
+  struct Function {
+    std::string name;
+    bool told = false;
+  };
+  u32 number_of(const SourceFrame& frame);
+
+  const FileNames& names_;
+  std::map<std::pair<std::string, std::string>, u32> numbers_;  // by file and function
+  std::vector<Function> functions_;
+  std::map<std::string, std::vector<Path>> paths_;  // by site
+};
+
+// Goes on with what a finding says of its line: "; 78 % of that within trainer.py Trainer.training_step", if there is something to say.
+void say_within(const Within& within, Finding& finding);
+
+}  // namespace gputrace
