@@ -73,6 +73,13 @@ std::size_t launches_of_a_turn(const std::vector<LoopEvent>& events, const Loop&
   return counts.empty() ? 0 : usual_count(std::move(counts));
 }
 
+// When what was given from one place on came to its end: until another place, and by a moment.
+Nanos end_within(const std::vector<LoopEvent>& events, std::size_t from, std::size_t until, Nanos latest) {
+  Nanos end = events[from].end;
+  for (std::size_t i = from + 1; i < until && events[i].begin <= latest; ++i) end = std::max(end, events[i].end);
+  return end;
+}
+
 // The first `count` batches, behind which the optimizer made no step. A request after which nothing was given to the device before the
 // next one found the end of the data; so did the first and the last one where little was launched behind them, for what follows the data
 // (saving, memory of the next epoch).
@@ -87,6 +94,7 @@ void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std:
   }
   const std::size_t usual = count > 2 ? usual_count(std::move(launches)) / 2 : 0;
   const std::size_t least = std::max(usual, launches_of_a_turn / kPartOfATurn);
+  Nanos longest = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const bool at_an_end = i == 0 || i + 1 == count;
     if (work[i].all == 0 || (at_an_end && work[i].launches < least)) continue;
@@ -94,6 +102,11 @@ void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std:
     Step step;
     step.begin = events[batches[i]].begin;
     step.end = next < events.size() ? events[next].begin : events.back().end;
+    // A loader that is one batch ahead (Accelerate's) finds the end of its data before the last batch is worked on: what follows
+    // that one, to the end of the run, is not its own.
+    if (next == events.size() && longest != 0)
+      step.end = std::min(step.end, end_within(events, batches[i], next, step.begin + longest + longest / 2));
+    longest = std::max(longest, step.end - step.begin);
     step.phase = RunPhase::Evaluation;
     step.counted = false;
     steps.push_back(step);
@@ -102,10 +115,7 @@ void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std:
 
 // The end of what follows the optimizer's step for as long as it usually does.
 Nanos end_of_last(const std::vector<LoopEvent>& events, std::size_t optimizer, std::size_t until, Nanos usual_tail) {
-  const Nanos latest = events[optimizer].end + usual_tail + usual_tail / 2;
-  Nanos end = events[optimizer].end;
-  for (std::size_t i = optimizer + 1; i < until && events[i].begin <= latest; ++i) end = std::max(end, events[i].end);
-  return end;
+  return end_within(events, optimizer, until, events[optimizer].end + usual_tail + usual_tail / 2);
 }
 
 MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& loop) {

@@ -97,6 +97,29 @@ TEST(MarkedSteps, AccumulateAndAreFollowedByEvaluation) {
   EXPECT_EQ(metric["steps_counted"], Row({"steps_counted", i64{30}, "count", "beside 15 of evaluation"}));
 }
 
+// A loader that is one batch ahead finds the end of the data before the last batch is worked on; then the model is saved.
+TEST(MarkedSteps, TheLastEvaluationEndsWhereTheOthersDo) {
+  Loop loop;
+  for (int i = 0; i < 10; ++i) loop.begins(), loop.batch(50 * kUs), loop.forward(), loop.update(), loop.wait();
+  Nanos begin = 0;
+  for (int i = 0; i < 5; ++i) {
+    begin = loop.now();
+    loop.batch(50 * kUs);
+    for (int layer = 0; layer < 8; ++layer) loop.forward();
+    loop.wait();
+  }
+  const Nanos end = loop.now();
+  loop.sleep(400 * kMs);
+  loop.run(4 * kUs, 100 * kUs);
+  loop.wait();
+  const StepFacts facts = loop.load().processes[0].steps;
+  ASSERT_EQ(begins_of(facts, RunPhase::Evaluation).size(), 5u);
+  const Step& last = facts.steps.back();
+  EXPECT_EQ(last.begin, begin);
+  EXPECT_LE(last.end, end);
+  EXPECT_GE(last.end, end - 100 * kUs);
+}
+
 // The host's own work of 40 steps: `pieces` times so long from launch to launch; from which a loader's part may be known.
 Finding idle_finding(int pieces, Nanos each, std::optional<Nanos> batch) {
   Loop loop;
