@@ -25,6 +25,8 @@ struct alignas(64) ThreadStack {
   u32 sequence;                   // of the block that it went into, as the slot counts
   u64 dropped;                    // records that the thread had lost by then
   u64 incarnation;                // of the slot, +1; 0: no record yet
+  u64 bare;                       // likewise: of a thread that was found without Python frames, as autograd's are
+  u32 base;                       // the frame that the outermost of `frames` lies under; 0: none
   SeenFrame frames[kMostFrames];  // outermost first
   u32 ids[kMostFrames];
   Ticks instance;  // of the operation in which `found` was read; 0: none
@@ -57,19 +59,21 @@ u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
 
 u64 bytes_for(u32 slots) { return sizeof(Memory) + u64{slots} * sizeof(ThreadStack); }
 
-// The number of the innermost frame that was found; 0: not known. `python`: so many of them are. What the last stack had in
-// common with this one is not looked up again.
-u32 identify(const FinishedCall& call, ThreadStack& last, u32 python) {
+// The number of the innermost frame that was found; 0: not known. `python`: so many of them are; they lie under `base`. What the last
+// stack had in common with this one is not looked up again.
+u32 identify(const FinishedCall& call, ThreadStack& last, u32 python, u32 base = 0) {
   const u32 count = python + last.native_count;
   const auto found = [&](u32 i) -> const SeenFrame& {
     return i < python ? last.found[python - 1 - i] : last.native[count - 1 - i];
   };
   u32 i = 0;
+  if (last.base != base) last.depth = 0;
+  last.base = base;
   while (i < count && i < last.depth && last.frames[i] == found(i)) ++i;
   last.depth = i;
   for (; i < count; last.depth = ++i) {
     const SeenFrame& frame = found(i);
-    const u32 parent = i ? last.ids[i - 1] : 0;
+    const u32 parent = i ? last.ids[i - 1] : base;
     if (!frame_id(call, interpreter.layout, parent, frame, last.ids[i])) return 0;
     last.frames[i] = frame;
   }
@@ -291,15 +295,16 @@ void read_stack() {
   found.operation = operations.frame;
   const u32 python = read_python(call, last, operations.instance);
   read_native(last, python);
-  found.frame = identify(call, last, python);
+  const u64 incarnation = u64{thread_state.slot->incarnation} + 1;
+  if (python == 0) last.bare = incarnation;
+  // Python that a backward pass calls in autograd's thread has no callers there: what runs forward again (a checkpointed module), and the
+  // backward pass of that.
+  const bool is_backward = operations.backward != kNoNumber && last.bare == incarnation;
+  const u32 forward = is_backward ? forward_frame(operations.backward) : 0;
+  found.frame = forward && python == 0 ? forward : identify(call, last, python, forward);
   found.frames = python + last.native_count;
+  if (forward) found.flags = kStackOfForward;
   if (operations.forward != kNoNumber && python != 0 && found.frame) remember_forward(operations.forward, found.frame);
-  if (operations.backward != kNoNumber && python == 0) {
-    if (const u32 forward = forward_frame(operations.backward)) {
-      found.frame = forward;
-      found.flags = kStackOfForward;
-    }
-  }
   write_stack(call, last, found);
   give_back(last);
 }

@@ -42,10 +42,22 @@ void is_of(void (*f)(long), long thread) { is_backward_of = f, forward = thread;
 static void work(void) { set(buffer, 1, 2000 + step); }
 static void inner(void) { operation(forward == 1 ? "aten::mm" : forward == 2 ? "aten::sigmoid_backward" : "aten::relu_backward", 1, 0, 77, work); }
 static void outer(void) { operation("AddmmBackward0", 0, 1, 2 * step, inner); }
+static void (*forward_again)(void), (*backward_again)(void);
+void runs_again(void (*f)(void), void (*b)(void)) { forward_again = f, backward_again = b; }
+static void again(void) {
+  work();
+  forward_again();
+  is_backward_of(2);
+  backward_again();
+  is_backward_of(1);
+}
 static void* run(void* none) {
   current(context);
   if (is_backward_of) is_backward_of(forward);
-  for (step = steps; step-- > 0;) operation("evaluate_function: AddmmBackward0", 0, 1, 2 * step, outer);
+  for (step = steps; step-- > 0;) {
+    if (forward_again) operation("CheckpointFunctionBackward", 0, 1, 2 * step, again);
+    else operation("evaluate_function: AddmmBackward0", 0, 1, 2 * step, outer);
+  }
   return none;
 }
 void backward(Operation o, int (*c)(void*), void* x, int (*s)(unsigned long, unsigned char, size_t), unsigned long b, int n) {
@@ -77,6 +89,36 @@ print('done', torch.registered())
 '''
 
 
+# A module of a package runs forward again in the backward pass, and backward through that; both by the thread of the pass, which has no
+# Python frames but those.
+AGAIN = r'''
+import ctypes
+step = 0
+def bind(torch, Inside, cuda, buffer):
+    globals().update(torch=torch, Inside=Inside, put=lambda: cuda.cuMemsetD8_v2(buffer, 1, 4000))
+def operation(name, inside, scope=0, sequence=-1, schema=1):
+    torch.operation(name.encode(), schema, scope, ctypes.c_long(sequence), Inside(inside))
+def forward():
+    operation('aten::linear_again', put, sequence=500 + step)
+def backward():
+    global step
+    operation('AgainBackward0', lambda: operation('aten::mm', put), scope=1, sequence=500 + step, schema=0)
+    step += 1
+'''
+CHECKPOINT = PROGRAM.partition('backward = ')[0] + r'''
+import again
+cuda.cuMemsetD8_v2.argtypes = [ctypes.c_uint64, ctypes.c_ubyte, ctypes.c_size_t]
+again.bind(torch, Inside, cuda, buffer)
+forward_again, backward_again = Inside(again.forward), Inside(again.backward)
+backward = ctypes.CDLL(sys.argv[2])
+backward.is_of(torch.is_backward_of, 1)
+backward.runs_again(forward_again, backward_again)
+backward.backward(torch.operation, cuda.cuCtxSetCurrent, context, cuda.cuMemsetD8_v2, buffer, 10)
+cuda.cuCtxSynchronize()
+print('done', torch.registered())
+'''
+
+
 def framework(version, long_strings=True, broken='', program=PROGRAM):
     """A program's words, on a PyTorch of that version."""
     library = torch_library(version, long_strings, broken)
@@ -84,7 +126,11 @@ def framework(version, long_strings=True, broken='', program=PROGRAM):
     script = scratch('program.py')
     with open(script, 'w') as file:
         file.write(program)
-    return [sys.executable, script, library, backward]
+    packages = scratch('packages/site-packages')
+    os.makedirs(packages, exist_ok=True)
+    with open(os.path.join(packages, 'again.py'), 'w') as file:
+        file.write(AGAIN)
+    return ['env', f'PYTHONPATH={packages}', sys.executable, script, library, backward]
 
 
 def check_operations(run):
@@ -129,6 +175,17 @@ def test_backward_operations_of_several_forward_threads():
                     {'aten::mm': (10, f"program.py:{line_in(SEVERAL, 'def set')} set"),
                      'aten::sigmoid_backward': (10, f"program.py:{line_in(SEVERAL, 'def put')} put"),
                      'aten::relu_backward': (10, None)}, 'lines of the thread that ran the forward operation; nobody knows of the third')
+
+
+def test_what_a_backward_pass_runs_again_has_the_line_of_the_first_time():
+    run = traced(framework('2.15.0', program=CHECKPOINT))
+    check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
+    line = f"program.py:{line_in(CHECKPOINT, 'def set')} set"
+    under = 'CheckpointFunctionBackward'
+    sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops') if row['path'].startswith(under)}
+    check_equal({path: sites[path] for path in (f'{under} / aten::linear_again', f'{under} / AgainBackward0 / aten::mm')},
+                {f'{under} / aten::linear_again': (10, line), f'{under} / AgainBackward0 / aten::mm': (10, line)}, 'lines')
+    check(not any('again.py' in (row['site'] or '') for row in rows(run, 'sites')), 'no line of the package', rows(run, 'sites'))
 
 
 KERNELS = PROGRAM.partition('def set')[0] + f"""
