@@ -11,8 +11,8 @@
 namespace gputrace {
 
 struct Within {
-  std::string
-      function;  // "trainer.py Trainer.training_step"; empty: it branches at once, or calls no package but frameworks
+  // "trainer.py Trainer.training_step"; empty: none holds half, or the line calls no package but frameworks.
+  std::string function;
   double share = 0;  // of all of the line's
 };
 
