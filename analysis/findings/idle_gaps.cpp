@@ -134,7 +134,8 @@ void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, u64 
   const u64 in_short = in_short_gaps(device, host_ns);
   const auto input = input_wait_of(process.steps);
   if (in_short != 0) {
-    finding.text += fmt::format("; {} of that in gaps shorter than 1 ms", human_nanos(static_cast<Nanos>(in_short)));
+    const std::string part = in_short == host_ns ? "all" : human_nanos(static_cast<Nanos>(in_short));
+    finding.text += "; " + part + " of that in gaps shorter than 1 ms";
     finding.evidence.emplace_back("short_gaps_ns", number(in_short));
     finding.fix =
         "give the device more for each launch, since the host is busy all along: larger batches, CUDA graphs, fused "
@@ -234,8 +235,9 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   const u64 launching = between + device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns;
   const bool launch_bound = cause == IdleCause::Host && launch_share(device) >= kLaunchBound;
   if (launch_bound) {
-    finding.text += fmt::format("; {} of that lies between launches that follow each other (launch-bound)",
-                                human_nanos(static_cast<Nanos>(between)));
+    if (is_good_part(between, most))
+      finding.text += fmt::format("; {} of that lies between launches that follow each other (launch-bound)",
+                                  human_nanos(static_cast<Nanos>(between)));
     finding.evidence.emplace_back("between_launches_ns", number(between));
   }
   if (launch_bound && launching > most - between) {
