@@ -215,9 +215,11 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   const IdleSite site = site_of_idle(process, cause);
   finding.site = site.site;
   say_within(site.within, finding);
-  if (cause == IdleCause::Host) add_pause(process, most, finding);
-  if (cause == IdleCause::Host) advise_on_host(process, device, most, finding);
-  if (cause == IdleCause::Host) add_use(process, device, most, finding);
+  if (cause == IdleCause::Host) {
+    add_pause(process, most, finding);
+    advise_on_host(process, device, most, finding);
+    add_use(process, device, most, finding);
+  }
   const auto input = input_wait_of(process.steps);
   if (cause == IdleCause::Host && input && 2 * input->batches_ns > most) {  // input-bound has the fix
     finding.severity = Severity::Hint;

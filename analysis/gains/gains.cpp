@@ -91,8 +91,8 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause) {
     const auto shares = cause == IdleCause::Host ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
     if (shares.empty()) {
       by_site[site_of_origin(process.lines, origin, names)] += length;
-      if (origin < process.lines.origins.size())
-        within.add(process.lines.frames, process.lines.origins[origin].frame, static_cast<u64>(length));
+      within.add(process.lines, origin, static_cast<u64>(length));
+      continue;
     }
     u64 samples = 0;
     for (const SampledShare& share : shares) {
@@ -100,7 +100,7 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause) {
       samples += share.samples;
     }
     for (const IdleLine& line : process.samples.idle) {
-      if (samples == 0 || line.origin != origin || line.of_worker) continue;
+      if (line.origin != origin || line.of_worker) continue;
       const double share = static_cast<double>(line.count) / static_cast<double>(samples);
       within.add(process.samples.frames, line.frame, static_cast<u64>(static_cast<double>(length) * share));
     }
@@ -134,8 +134,7 @@ SiteShare site_of_launch_gaps(const ProcessTrace& process) {
     const u64 length = process.lines.times[origin].launch_ns;
     if (length == 0) continue;
     by_site[site_of_origin(process.lines, origin, names)] += length;
-    if (origin < process.lines.origins.size())
-      within.add(process.lines.frames, process.lines.origins[origin].frame, length);
+    within.add(process.lines, origin, length);
     all += length;
   }
   SiteShare worst;

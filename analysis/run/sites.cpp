@@ -222,8 +222,7 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
       own.native = frame < lines.frames.size() && lines.frames[frame].native;
       add(own, lines, number);
       if (number < lines.times.size())
-        within.add(lines.frames, lines.origins[number].frame,
-                   lines.times[number].device_ns + lines.times[number].idle_ns);
+        within.add(lines, number, lines.times[number].device_ns + lines.times[number].idle_ns);
       move_to_sampled(process, number, names, own, sums);
     }
     for (const KernelOrigin& pair : lines.replayed) {

@@ -40,6 +40,10 @@ void FunctionsWithin::add(const SourceFrames& frames, u32 stack, u64 amount) {
   paths_[site_name(frames, own, names_)].push_back(std::move(path));
 }
 
+void FunctionsWithin::add(const SourceLines& lines, u32 origin, u64 amount) {
+  if (origin < lines.origins.size()) add(lines.frames, lines.origins[origin].frame, amount);
+}
+
 Within FunctionsWithin::of(const std::string& site) const {
   const auto of_site = paths_.find(site);
   if (of_site == paths_.end()) return {};

@@ -22,6 +22,7 @@ class FunctionsWithin {
   explicit FunctionsWithin(const FileNames& names) : names_(names) {}
   // `stack`: place of its innermost frame.
   void add(const SourceFrames& frames, u32 stack, u64 amount);
+  void add(const SourceLines& lines, u32 origin, u64 amount);
   // The innermost function that holds at least half of the site's amount, and lies in a package that is no framework.
   Within of(const std::string& site) const;
 

@@ -180,7 +180,8 @@ void leave_what_is_gone(ThreadOperations& operations, u64 function) {
 // Autograd numbers the operations of each thread.
 u64 autograd_number(u64 function, u64 sequence, u32 scope) {
   const u64 thread = load(function + (scope == kBackwardScope ? torch.layout->forward_thread : torch.layout->thread));
-  return thread == 0 || thread >= kMostThreads || sequence >= u64{1} << 40 ? kNoNumber : thread << 40 | sequence;
+  return thread == 0 || thread >= kMostThreads || sequence >> kSequenceBits ? kNoNumber
+                                                                            : thread << kSequenceBits | sequence;
 }
 
 void began(const void* function) {

@@ -18,6 +18,8 @@ bool operations_are_followed();
 void begin_operations(u64 generation);
 
 // What the calling thread is in.
+// A number of autograd's, with that of the thread above these bits.
+inline constexpr unsigned kSequenceBits = 40;
 inline constexpr u64 kNoNumber = ~0ull;
 struct OperationsUnderWay {
   u32 frame = 0;  // StackFrame of the innermost operation; 0: none, or not known

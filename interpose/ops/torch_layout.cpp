@@ -9,7 +9,7 @@
 namespace gputrace {
 namespace {
 
-// Strings of eight bytes (packages until 2.6) and of 32 bytes; until 2.3, and with a table of keyword arguments before the
+// With strings of eight bytes (packages until 2.6) and of 32; without (until 2.3) and with a table of keyword arguments before the
 // forward thread's number.
 constexpr TorchLayout layout_of(bool long_strings, bool keywords) {
   const u8 more = long_strings ? 24 : 0;
@@ -82,7 +82,7 @@ bool proves(const Torch& torch, const void* function) {
       !read_safely(at + torch.layout->forward_thread, forward_thread))
     return false;
   if (scope >= 10 || is_schema > 1 || sequence < -1 || sequence >= i64{1} << 48) return false;
-  if (thread != torch.thread_now() || forward_thread > kMostThreads) return false;
+  if (thread != torch.thread_now() || forward_thread >= kMostThreads) return false;
   if (scope != kBackwardScope && forward_thread != 0) return false;
   // A schema begins with its name; a string with the address of its characters.
   if (is_schema) return read_safely(name, text) && text == reinterpret_cast<u64>(torch.name_of(function));

@@ -123,7 +123,7 @@ void write_stack(const FinishedCall& call, ThreadStack& last, const Found& found
 // Threads count alike, from 0 on: each has its own stretch of the table to begin with.
 ForwardLine& line_of(u64 number) {
   constexpr u64 kApart = 10007;
-  return memory->forward[(number + (number >> 40) * kApart) % kForwardLines];
+  return memory->forward[(number + (number >> kSequenceBits) * kApart) % kForwardLines];
 }
 
 // Numbers of several threads share an entry: one writes at a time, another one's line is not remembered then.
