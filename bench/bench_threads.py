@@ -7,7 +7,7 @@ import statistics
 
 from bench import Table, built, harness, scratch
 
-ROUNDS = 11
+ROUNDS = 21
 COMMAND = ['threads=2000', 'alive=2000', 'launches=20']
 
 
@@ -24,7 +24,7 @@ def processor_seconds(program, env):
 
 
 def main():
-    program, simgpu = harness.program('drv_threads'), harness.places.simgpu
+    program, simgpu = built('thread_calls'), harness.places.simgpu
     base = {'LD_LIBRARY_PATH': simgpu}
     output = os.path.join(scratch.name, 'threads')
     traced = {**base, 'LD_PRELOAD': harness.places.library, 'GPUTRACE_OUTPUT': output}

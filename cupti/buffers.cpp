@@ -10,34 +10,56 @@ void ActivityBuffers::configure(u64 budget) {
 }
 
 ActivityBuffers::Buffer* ActivityBuffers::take_free(u64 size) {
+  if (!free_.load(std::memory_order_acquire)) return nullptr;
   const u32 made = made_.load(std::memory_order_acquire);
+  const u32 first = look_at_.load(std::memory_order_relaxed);
   for (u32 i = 0; i < made; ++i) {
-    Buffer& buffer = buffers_[i];
+    const u32 index = first + i < made ? first + i : first + i - made;
+    Buffer& buffer = buffers_[index];
     u32 state = buffer.state.load(std::memory_order_acquire);
     if (state != kFree || (size && buffer.size != size)) continue;
-    if (buffer.state.compare_exchange_strong(state, kLent, std::memory_order_acq_rel)) return &buffer;
+    if (!buffer.state.compare_exchange_strong(state, kLent, std::memory_order_acq_rel)) continue;
+    free_.fetch_sub(1, std::memory_order_relaxed);
+    look_at_.store(index, std::memory_order_relaxed);
+    return &buffer;
   }
   return nullptr;
 }
 
-ActivityBuffers::Buffer* ActivityBuffers::make(u64 size) {
-  if (bytes_.fetch_add(size, std::memory_order_relaxed) + size > budget_) {
-    bytes_.fetch_sub(size, std::memory_order_relaxed);
-    return nullptr;
-  }
-  u32 index = made_.load(std::memory_order_relaxed);
-  while (index < kMost && !made_.compare_exchange_weak(index, index + 1, std::memory_order_acq_rel)) {
-  }
-  u8* const data = index == kMost ? nullptr : map_memory<u8>(size);
-  if (!data) {
-    bytes_.fetch_sub(size, std::memory_order_relaxed);
-    return nullptr;  // its entry stays absent for good
-  }
+u32 ActivityBuffers::home_of(const u8* data) {
+  return static_cast<u32>(reinterpret_cast<u64>(data) / kSmallest * 0x9e3779b97f4a7c15 >> 32) % kHomes;
+}
+
+void ActivityBuffers::settle(u32 index, u8* data, u64 size, State state) {
   Buffer& buffer = buffers_[index];
   buffer.size = size;
   buffer.data.store(data, std::memory_order_relaxed);
-  buffer.state.store(kLent, std::memory_order_release);
-  return &buffer;
+  for (u32 home = home_of(data);; home = (home + 1) % kHomes) {
+    u16 nobody = 0;
+    if (homes_[home].compare_exchange_strong(nobody, static_cast<u16>(index + 1), std::memory_order_release)) break;
+  }
+  buffer.state.store(state, std::memory_order_release);
+}
+
+// The first of them is lent, the others are free.
+ActivityBuffers::Buffer* ActivityBuffers::make(u64 size, u32 count) {
+  const u64 bytes = count * size;
+  if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes > budget_) {
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    return nullptr;
+  }
+  u32 index = made_.load(std::memory_order_relaxed);
+  while (index + count <= kMost && !made_.compare_exchange_weak(index, index + count, std::memory_order_acq_rel)) {
+  }
+  u8* const data = index + count > kMost ? nullptr : map_memory<u8>(bytes);
+  if (!data) {
+    bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+    return nullptr;  // their entries stay absent for good
+  }
+  if (count > 1) populate_memory(data, bytes);  // many threads are about to write into them
+  free_.fetch_add(count - 1, std::memory_order_relaxed);
+  for (u32 i = 0; i < count; ++i) settle(index + i, data + i * size, size, i ? kFree : kLent);
+  return &buffers_[index];
 }
 
 u8* ActivityBuffers::lend(Buffer& buffer, u64& size, Nanos now) {
@@ -53,6 +75,7 @@ u8* ActivityBuffers::request(u64& size, Nanos now) {
   u64 wanted = size_.load(std::memory_order_relaxed);
   while (wanted > kSmallest && wanted > share) wanted /= 2;
   Buffer* buffer = take_free(wanted);
+  if (!buffer && wanted == kSmallest) buffer = make(wanted, kAtOnce);
   if (!buffer) buffer = make(wanted);
   if (!buffer) buffer = take_free(0);
   if (buffer) return lend(*buffer, size, now);
@@ -62,11 +85,11 @@ u8* ActivityBuffers::request(u64& size, Nanos now) {
 }
 
 u32 ActivityBuffers::find(const u8* data) const {
-  const u32 made = made_.load(std::memory_order_acquire);
-  for (u32 i = 0; data && i < made; ++i) {
-    if (buffers_[i].data.load(std::memory_order_relaxed) == data) return i;
+  for (u32 home = home_of(data);; home = (home + 1) % kHomes) {
+    const u32 number = homes_[home].load(std::memory_order_acquire);
+    if (!number) return kMost;
+    if (buffers_[number - 1].data.load(std::memory_order_relaxed) == data) return number - 1;
   }
-  return kMost;
 }
 
 bool ActivityBuffers::owns(const u8* data) const { return find(data) != kMost; }
@@ -123,6 +146,7 @@ ActivityBuffers::Completed ActivityBuffers::take() {
 void ActivityBuffers::give_back(u8* data) {
   const u32 index = find(data);
   if (index == kMost) return;
+  free_.fetch_add(1, std::memory_order_relaxed);
   buffers_[index].state.store(kFree, std::memory_order_release);
   unread_.fetch_sub(1, std::memory_order_release);
 }

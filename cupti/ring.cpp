@@ -7,7 +7,8 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kPausesBetweenLooks = 128, kPausesBeforeLook = 8;
+constexpr u32 kPausesBeforeDeathLook = 8;
+constexpr Nanos kBetweenDeathLooks = 128'000'000;
 constexpr Nanos kSidecarPatience = 2'000'000'000;  // without a sign of life of the sidecar
 
 void pause_briefly() {
@@ -45,7 +46,10 @@ bool DeviceRing::wait_for_room(u32 size) {
   for (u32 pauses = 0;; ++pauses) {
     // The program's threads may have ended with all that there is in their hands, and no new one comes that would notice. A sidecar
     // that keeps up is there before that is asked, which is a system call for each thread.
-    if (pauses % kPausesBetweenLooks == kPausesBeforeLook) end_dead_threads();
+    if (pauses >= kPausesBeforeDeathLook && monotonic_nanos() >= next_death_look_) {
+      end_dead_threads();
+      next_death_look_ = monotonic_nanos() + kBetweenDeathLooks;
+    }
     pause_briefly();
     if (room_for(state_, size)) return true;
     if (control.consumer_state.load(std::memory_order_relaxed) == static_cast<u32>(ConsumerState::Gone)) return false;

@@ -26,6 +26,7 @@ class DeviceRing {
   u64 generation_ = 0;
   bool patient_ = true;  // false: nobody drains; no more waiting until there is room again
   Nanos next_look_ = 0;
+  Nanos next_death_look_ = 0;  // whether threads have ended that still hold room
 };
 
 }  // namespace gputrace

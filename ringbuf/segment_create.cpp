@@ -7,6 +7,7 @@
 
 #include <cstring>
 
+#include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
 #include "ringbuf/host_table.h"
 
@@ -18,7 +19,6 @@ constexpr u64 kReserveStep =
     1u << 20;  // the reservation itself can trigger the OOM killer: small steps give it little to kill for
 constexpr u32 kAllowSealing = 2, kCloseOnExec = 1;
 constexpr int kAddSeals = 1033, kSealSeal = 1, kSealShrink = 2, kSealGrow = 4;
-constexpr int kPopulateWrite = 23;    // MADV_POPULATE_WRITE, Linux 5.14
 constexpr u64 kMaxDescriptor = 1000;  // higher ones cost the process a larger descriptor table
 
 // Blocks small enough that a thousand threads can hold one each, large enough that borders cost nothing.
@@ -41,7 +41,7 @@ int reserve_pages(int fd, u64 size) {
 }
 
 void prefault(char* base, u64 size) {
-  if (raw_syscall(SYS_madvise, raw_pointer(base), static_cast<long>(size), kPopulateWrite) == 0) return;
+  if (populate_memory(base, size)) return;
   for (u64 at = 0; at < size; at += kPage) *const_cast<volatile char*>(base + at) = 0;
 }
 

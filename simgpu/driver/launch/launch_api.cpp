@@ -43,13 +43,13 @@ void record_at(Event& event, Nanos at) {
 }
 
 // A programmatic launch may begin when its predecessor, if that is a kernel, has begun.
-Nanos run_kernel(const KernelLaunch& launch, const Origin& origin, Event* at_start, Nanos submitted, Nanos ready) {
-  Stream& stream = *origin.stream;
+// Gives the kernel its time in its stream, under the stream's lock; `span` is what is shown of it. Returns when the stream has ended.
+Nanos run_kernel(const KernelLaunch& launch, Stream& stream, Event* at_start, Nanos submitted, Nanos ready, Span* span) {
   if (launch.programmatic && stream.last_kernel_start != 0) ready = std::max(submitted, stream.last_kernel_start);
-  const Span span = perform(launch, origin, ready);
-  stream.last_kernel_start = span.start;
-  if (at_start != nullptr) record_at(*at_start, span.start);
-  return std::max(span.end, stream.end.load(std::memory_order_relaxed));
+  *span = {ready, ready + kernel_duration(launch)};
+  stream.last_kernel_start = span->start;
+  if (at_start != nullptr) record_at(*at_start, span->start);
+  return std::max(span->end, stream.end.load(std::memory_order_relaxed));
 }
 
 // The launches of each stream that have not started, for SIMGPU_QUEUE.
@@ -138,16 +138,20 @@ CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& l
     return CUDA_SUCCESS;
   }
   if (!deferring(*stream)) [[likely]] {  // what in_order would do, without a copy of the launch
+    Span span;
     at_once(*stream, submitted, [&](Nanos ready) {
       if (limited) launch_queues().launched(stream->id, ready);
-      return run_kernel(launch, origin, request.at_start, submitted, ready);
+      return run_kernel(launch, *stream, request.at_start, submitted, ready, &span);
     });
+    show_kernel(launch, origin, span);  // not under the stream's lock: an observer may ask its client for a buffer, and other threads launch
     return CUDA_SUCCESS;
   }
   Event* at_start = request.at_start;
   if (at_start != nullptr) retain(at_start);
   in_order(call, *stream, [launch, at_start, submitted, origin](Nanos ready) {
-    const Nanos end = run_kernel(launch, origin, at_start, submitted, ready);
+    Span span;
+    const Nanos end = run_kernel(launch, *origin.stream, at_start, submitted, ready, &span);
+    show_kernel(launch, origin, span);
     if (at_start != nullptr) release(at_start);
     return end;
   });

@@ -53,6 +53,38 @@ TEST(ActivityBuffers, AThousandThreadsEachFindOne) {
   EXPECT_EQ(buffers.take_refused(), 0u);
 }
 
+// A thousand threads at a time: each buffer is known by its address, whichever they were made with, and serves again.
+TEST(ActivityBuffers, AThousandAreKnownByTheirAddressAndServeAgain) {
+  ActivityBuffers buffers;
+  buffers.configure(32u << 20);
+  std::vector<u8*> lent;
+  std::set<u8*> known;
+  u64 size = 0;
+  for (int thread = 0; thread < 1000; ++thread) {
+    lent.push_back(buffers.request(size));
+    ASSERT_NE(lent.back(), nullptr) << thread;
+    known.insert(lent.back());
+    EXPECT_FALSE(buffers.owns(lent.back() + 8));
+    lent.back()[size - 1] = 1;  // none reaches into another
+    EXPECT_EQ(lent.back()[0], 0);
+  }
+  EXPECT_EQ(known.size(), 1000u);
+  for (int round = 0; round < 3; ++round) {
+    for (u8* const data : lent) EXPECT_TRUE(buffers.complete(data, 8));
+    for (u8* const data : lent) {
+      EXPECT_EQ(buffers.take().data, data);
+      buffers.give_back(data);
+    }
+    EXPECT_EQ(buffers.take().data, nullptr);
+    for (u8*& data : lent) {
+      data = buffers.request(size);
+      ASSERT_NE(data, nullptr);
+    }
+    EXPECT_EQ(std::set<u8*>(lent.begin(), lent.end()).size(), 1000u);
+  }
+  EXPECT_EQ(buffers.held(), 1000u);
+}
+
 TEST(ActivityBuffers, RefusesAndCountsWhenAllAreLent) {
   ActivityBuffers buffers;
   buffers.configure(64u << 10);  // eight of 8 KiB
