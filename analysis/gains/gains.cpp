@@ -85,25 +85,20 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause) {
     for (const IdleGap& gap : device.longest) by_origin[gap.origin] += gap.parts[static_cast<unsigned>(cause)];
   }
   const FileNames names(process);
+  const PausesBefore pauses(process.lines);
   std::map<std::string, Nanos> by_site;
   FunctionsWithin within(names);
   for (const auto& [origin, length] : by_origin) {
-    const auto shares = cause == IdleCause::Host ? sampled_shares(process, origin, names) : std::vector<SampledShare>();
-    if (shares.empty()) {
+    if (cause != IdleCause::Host) {
       by_site[site_of_origin(process.lines, origin, names)] += length;
       within.add(process.lines, origin, static_cast<u64>(length));
       continue;
     }
-    u64 samples = 0;
-    for (const SampledShare& share : shares) {
+    const auto shares = sampled_shares(process, origin, names);
+    if (shares.empty()) by_site[site_of_origin(process.lines, origin, names)] += length;
+    for (const SampledShare& share : shares)
       by_site[share.site] += static_cast<Nanos>(static_cast<double>(length) * share.share);
-      samples += share.samples;
-    }
-    for (const IdleLine& line : process.samples.idle) {
-      if (line.origin != origin || line.of_worker) continue;
-      const double share = static_cast<double>(line.count) / static_cast<double>(samples);
-      within.add(process.samples.frames, line.frame, static_cast<u64>(static_cast<double>(length) * share));
-    }
+    within.add_host(process, origin, !shares.empty(), pauses, static_cast<u64>(length));
   }
   const auto most = std::max_element(by_site.begin(), by_site.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -69,6 +69,22 @@ std::string processes(const Table& run, u64 count) {
   return words;
 }
 
+// "exited 1", "2 of 4 exited 1, 1 signal 9"; empty: nothing that was seen is out of the ordinary. One that vanished is told with the trace.
+std::string ends(const Table& run, u64 count) {
+  std::map<std::string, std::size_t> failed;
+  for (const Row& row : run.rows) {
+    const std::string reason = text_of(cell_of(run, row, "end_reason"));
+    if (reason.rfind("exited ", 0) == 0 || reason.rfind("signal ", 0) == 0) ++failed[reason];
+  }
+  std::string words;
+  for (const auto& [reason, processes] : failed) {
+    words += words.empty() ? "" : ", ";
+    if (count > 1) words += human_count(processes) + (words.empty() ? " of " + human_count(count) : "") + " ";
+    words += reason;
+  }
+  return words;
+}
+
 // "8 x NVIDIA H100 80GB HBM3".
 std::string device_names(const Table& devices) {
   std::map<std::string, std::size_t> counts;
@@ -196,6 +212,7 @@ std::vector<std::string> headline(const Report& report) {
   add(cuda_version(run ? *run : none));
   const Value wall = metric_of(report, "wall_ns").value;
   add(is_null(wall) ? "" : human_duration(std::get<i64>(wall)));
+  add(ends(run ? *run : none, report.coverage.processes));
   return parts;
 }
 

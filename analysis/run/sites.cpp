@@ -127,7 +127,12 @@ void FileNames::add(const ProcessTrace& process) {
 std::string FileNames::of(const std::string& file) const {
   const std::string name = file_alone(file);
   const auto known = files_.find(name);
-  return known != files_.end() && known->second.size() > 1 ? file : name;
+  if (known == files_.end() || known->second.size() <= 1) return name;
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = file.rfind(packages);
+    if (at != std::string::npos) return file.substr(at + packages.size());
+  }
+  return file;
 }
 
 std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& names) {
@@ -216,13 +221,18 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
   FunctionsWithin within(names);
   for (const ProcessTrace& process : run.processes) {
     const SourceLines& lines = process.lines;
+    const PausesBefore pauses(lines);
     for (u32 number = 0; number < lines.origins.size(); ++number) {
       const u32 frame = own_frame(lines.frames, lines.origins[number].frame);
       SiteSum& own = sums[site_name(lines.frames, frame, names)];
       own.native = frame < lines.frames.size() && lines.frames[frame].native;
       add(own, lines, number);
-      if (number < lines.times.size())
-        within.add(lines, number, lines.times[number].device_ns + lines.times[number].idle_ns);
+      if (number < lines.times.size()) {
+        const StackDeviceTimes& times = lines.times[number];
+        within.add(lines, number, times.device_ns + times.idle_ns - std::min(times.idle_ns, times.host_ns));
+        if (times.host_ns != 0)
+          within.add_host(process, number, !sampled_shares(process, number, names).empty(), pauses, times.host_ns);
+      }
       move_to_sampled(process, number, names, own, sums);
     }
     for (const KernelOrigin& pair : lines.replayed) {

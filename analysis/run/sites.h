@@ -25,7 +25,8 @@ u32 own_frame(const SourceFrames& frames, u32 stack);
 // no function of the program's.
 u32 own_frame_of_worker(const SourceFrames& frames, u32 stack);
 
-// File names as reports show them: the last part where no other file of the run has the same, else the whole path.
+// File names as reports show them: the last part where no other file of the run has the same, else the whole path; that of a package
+// from its name on.
 class FileNames {
  public:
   explicit FileNames(const LoadedRun& run);

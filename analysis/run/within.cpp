@@ -30,18 +30,69 @@ u32 FunctionsWithin::number_of(const SourceFrame& frame) {
   return at->second;
 }
 
+// From the outermost on inward; without `end` and what lies outside of it.
+std::vector<u32> FunctionsWithin::numbers_of(const SourceFrames& frames, u32 stack, u32 end) {
+  std::vector<u32> numbers;
+  for (u32 frame = stack; frame != end && frame != 0; frame = frames[frame].parent)
+    numbers.push_back(number_of(frames[frame]));
+  std::reverse(numbers.begin(), numbers.end());
+  return numbers;
+}
+
 void FunctionsWithin::add(const SourceFrames& frames, u32 stack, u64 amount) {
   const u32 own = own_frame(frames, stack);
   if (own == 0 || amount == 0) return;
-  Path path{{}, amount};
-  for (u32 frame = stack; frame != own && frame != 0; frame = frames[frame].parent)
-    path.functions.push_back(number_of(frames[frame]));
-  std::reverse(path.functions.begin(), path.functions.end());
-  paths_[site_name(frames, own, names_)].push_back(std::move(path));
+  paths_[site_name(frames, own, names_)].push_back({numbers_of(frames, stack, own), amount});
 }
 
 void FunctionsWithin::add(const SourceLines& lines, u32 origin, u64 amount) {
   if (origin < lines.origins.size()) add(lines.frames, lines.origins[origin].frame, amount);
+}
+
+void FunctionsWithin::add_between(const SourceLines& lines, u32 after, u32 before, u64 amount) {
+  if (std::max(after, before) >= lines.origins.size() || amount == 0) return;
+  const u32 stack = lines.origins[before].frame, own = own_frame(lines.frames, stack);
+  if (own == 0) return;
+  const std::vector<u32> left = numbers_of(lines.frames, lines.origins[after].frame, 0);
+  std::vector<u32> inside = numbers_of(lines.frames, stack, 0);
+  const auto outer = static_cast<std::ptrdiff_t>(inside.size() - numbers_of(lines.frames, stack, own).size());
+  const auto parted = std::mismatch(inside.begin(), inside.end(), left.begin(), left.end()).first;
+  inside.erase(std::max(parted, inside.begin() + outer), inside.end());
+  inside.erase(inside.begin(), inside.begin() + outer);
+  paths_[site_name(lines.frames, own, names_)].push_back({std::move(inside), amount});
+}
+
+void FunctionsWithin::add_host(const ProcessTrace& process, u32 origin, bool sampled, const PausesBefore& pauses,
+                               u64 amount) {
+  const auto part_of = [amount](u64 part, u64 all) {
+    return static_cast<u64>(static_cast<double>(amount) * static_cast<double>(part) / static_cast<double>(all));
+  };
+  if (sampled) {
+    const auto counts = [&](const IdleLine& line) { return line.origin == origin && !line.of_worker; };
+    u64 samples = 0;
+    for (const IdleLine& line : process.samples.idle) samples += counts(line) ? line.count : 0;
+    for (const IdleLine& line : process.samples.idle) {
+      if (counts(line)) add(process.samples.frames, line.frame, part_of(line.count, samples));
+    }
+    return;
+  }
+  const std::vector<PausesBefore::Pause>& of_origin = pauses.of(origin);
+  u64 all = 0;
+  for (const PausesBefore::Pause& pause : of_origin) all += pause.length_ns;
+  if (all == 0) return add(process.lines, origin, amount);
+  for (const PausesBefore::Pause& pause : of_origin)
+    add_between(process.lines, pause.after, origin, part_of(pause.length_ns, all));
+}
+
+PausesBefore::PausesBefore(const SourceLines& lines) {
+  for (const auto& [pair, length] : lines.pauses.of)
+    of_[static_cast<u32>(pair)].push_back({static_cast<u32>(pair >> 32), length});
+}
+
+const std::vector<PausesBefore::Pause>& PausesBefore::of(u32 origin) const {
+  static const std::vector<Pause> kNone;
+  const auto known = of_.find(origin);
+  return known == of_.end() ? kNone : known->second;
 }
 
 Within FunctionsWithin::of(const std::string& site) const {

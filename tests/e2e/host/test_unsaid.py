@@ -176,6 +176,8 @@ def test_how_it_ended():
         code_seen, out, err = run_verb(command=[sys.executable, '-c', DIE + how])
         check_equal(code_seen, code, f'{how}: exit code')
         check_equal([row['end_reason'] for row in rows(scratch('t'), 'run')], [reason], f'{how}: as `run` saw it')
+        headline = gputrace('report', scratch('t'))[0].splitlines()[0]
+        check(headline.endswith(reason if reason != 'exited' else 's'), f'{how}: the first screen says what is out of the ordinary', headline)
         shutil.rmtree(scratch('t'))
 
 

@@ -125,5 +125,73 @@ TEST(FunctionsWithin, GoInwardAsLongAsOneHoldsHalf) {
   EXPECT_EQ(within.of("train.py:7 <module>").function, "") << "most is the line's own";
 }
 
+// What the program did between two calls lies in no function that only one of them is in: behind fit() its author's own work may
+// come before a call that a package makes.
+TEST(FunctionsWithin, BetweenTwoCallsIsWhatBothAreIn) {
+  Calls calls;
+  const std::string packages = "/v/lib/python3.11/site-packages/";
+  const u32 main = calls.add("/home/me/train.py", "<module>", 0);
+  const u32 fit = calls.add((packages + "trainer/trainer.py").c_str(), "Trainer.fit", main);
+  const u32 model = calls.add((packages + "trainer/model.py").c_str(), "Model.forward", fit);
+  const u32 clear = calls.add((packages + "trainer/memory.py").c_str(), "clear", fit);
+  const u32 other = calls.add("/home/me/train.py", "prepare", main);
+  SourceLines& lines = calls.process.lines;
+  lines.origins.assign(4, {});
+  lines.origins[1].frame = model, lines.origins[2].frame = clear, lines.origins[3].frame = other;
+  const u32 in_model = 1, in_clear = 2, in_other = 3;
+  const FileNames names(calls.process);
+  const auto between = [&](u32 after, u32 before) {
+    FunctionsWithin within(names);
+    within.add_between(lines, after, before, 100);
+    return within.of("train.py:7 <module>").function;
+  };
+  EXPECT_EQ(between(in_model, in_model), "model.py Model.forward");
+  EXPECT_EQ(between(in_model, in_clear), "trainer.py Trainer.fit");
+  EXPECT_EQ(between(in_other, in_clear), "");
+  EXPECT_EQ(between(0, in_clear), "") << "behind a call whose line is not known";
+}
+
+TEST(FileNames, AreThePathWhereTheLastPartIsNoName) {
+  Calls calls;
+  const std::string packages = "/v/lib/python3.11/site-packages/";
+  const std::string lightning = packages + "lightning/core/module.py";
+  for (const std::string& file : {std::string("/a/train.py"), std::string("/b/train.py"), std::string("/a/model.py"),
+                                  lightning, packages + "torch/nn/modules/module.py"})
+    calls.add(file.c_str(), "f", 0);
+  const FileNames names(calls.process);
+  EXPECT_EQ(names.of("/a/model.py"), "model.py");
+  EXPECT_EQ(names.of("/a/train.py"), "/a/train.py");
+  EXPECT_EQ(names.of(lightning), "lightning/core/module.py");
+}
+
+// Host time goes by samples where these tell lines, else by the pauses, else by the call that ended it.
+TEST(FunctionsWithin, HostTimeGoesByWhatIsKnownBest) {
+  Calls calls;
+  const std::string packages = "/v/lib/python3.11/site-packages/";
+  const u32 main = calls.add("/home/me/train.py", "<module>", 0);
+  const u32 fit = calls.add((packages + "trainer/trainer.py").c_str(), "Trainer.fit", main);
+  const u32 model = calls.add((packages + "trainer/model.py").c_str(), "Model.forward", fit);
+  const u32 clear = calls.add((packages + "trainer/memory.py").c_str(), "clear", fit);
+  SourceLines& lines = calls.process.lines;
+  lines.origins.assign(3, {});
+  lines.origins[1].frame = model, lines.origins[2].frame = clear;
+  calls.process.samples.frames = lines.frames;
+  calls.process.samples.idle = {
+      {2, model, false, 30}, {2, main, false, 10}, {2, fit, true, 1000}, {1, fit, false, 1000}};
+  const FileNames names(calls.process);
+  const auto host = [&](bool sampled) {
+    FunctionsWithin within(names);
+    within.add_host(calls.process, 2, sampled, PausesBefore(lines), 1000);
+    return within.of("train.py:7 <module>");
+  };
+  EXPECT_EQ(host(true).function, "model.py Model.forward");
+  EXPECT_DOUBLE_EQ(host(true).share, 0.75);
+  EXPECT_EQ(host(false).function, "memory.py clear") << "no pause is known";
+  lines.pauses.add(1, 2, 60);
+  lines.pauses.add(2, 2, 40);
+  lines.pauses.add(2, 1, 5000);  // before another call
+  EXPECT_EQ(host(false).function, "trainer.py Trainer.fit");
+}
+
 }  // namespace
 }  // namespace gputrace
