@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/run/processor_use.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -25,47 +25,10 @@ const HostThread* busiest_caller(const ProcessTrace& process) {
   return nullptr;
 }
 
-// What it used between the looks nearest to the begin and the end of what the devices did, of which gains are shares: its start-up, in which it imports and
-// loads while the device has nothing yet, is another matter.
-struct Used {
-  Nanos length = 0;
-  u64 cpu_ns = 0, ready_ns = 0;
-  double share() const {
-    return length > 0 ? std::min(1.0, static_cast<double>(ready_ns) / static_cast<double>(length)) : 0;
-  }
-};
-
-Used used_meanwhile(const ProcessTrace& process, const HostThread& thread) {
-  const auto& readings = thread.readings;
-  const auto nearest = [&](Nanos time) {
-    const auto away = [&](const ThreadReading& each) { return std::abs(each.at - time); };
-    return *std::min_element(readings.begin(), readings.end(),
-                             [&](const auto& a, const auto& b) { return away(a) < away(b); });
-  };
-  const Used life{thread.seen - thread.began, thread.cpu_ns, thread.ready_ns};
-  if (readings.empty()) return life;
-  Nanos begin = process.begin, end = process.end;
-  if (!process.device.devices.empty()) begin = process.end, end = process.begin;
-  for (const DeviceTimes& device : process.device.devices)
-    begin = std::min(begin, device.first), end = std::max(end, device.last);
-  ThreadReading from = nearest(begin), to = nearest(end);
-  if (to.at <= from.at) {  // a loop between two looks: what lies around it
-    from = readings.front(), to = readings.back();
-    for (const ThreadReading& each : readings) {
-      if (each.at <= begin) from = each;
-      if (each.at < end) continue;
-      to = each;
-      break;
-    }
-  }
-  if (to.at <= from.at || to.ready_ns < from.ready_ns || to.cpu_ns < from.cpu_ns) return life;
-  return {to.at - from.at, to.cpu_ns - from.cpu_ns, to.ready_ns - from.ready_ns};
-}
-
 std::optional<Finding> judge_busy_processors(const ProcessTrace& process) {
   const HostThread* const thread = busiest_caller(process);
   if (!thread || is_busy(process)) return {};
-  const Used used = used_meanwhile(process, *thread);
+  const ProcessorUse used = used_meanwhile(process, *thread);
   const u64 gain = gain_of_processors(process);
   const auto severity = severity_of(process, gain);
   if (!severity) return {};

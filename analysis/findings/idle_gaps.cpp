@@ -10,6 +10,7 @@
 #include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/input_wait.h"
+#include "analysis/run/processor_use.h"
 #include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 #include "trace/schema.h"
@@ -116,22 +117,55 @@ const char* wait_behind(const ProcessTrace& process) {
   return nullptr;
 }
 
-// What the host does in its gaps, where most of that is a little at a time: the device is held up all along, and there is no place from
-// which something could be moved away. A batch, a file, a log line take longer.
-u64 in_short_gaps(const DeviceTimes& device, u64 host_ns) {
-  constexpr u64 kShort = 1'000'000;
+// The thread that launched what ended the gaps with most of the host's work; 0: not known.
+i32 thread_that_works(const ProcessTrace& process, const DeviceTimes& device) {
+  std::map<u32, Nanos> by_thread;
+  for (const IdleGap& gap : device.longest) by_thread[gap.thread] += gap.parts[static_cast<unsigned>(IdleCause::Host)];
+  const auto most = std::max_element(by_thread.begin(), by_thread.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == by_thread.end() || most->first >= process.threads.size() ? 0 : process.threads[most->first].tid;
+}
+
+// Of the host's time, what lay in short gaps; 0: it is not known, or not most of what it does at the line that the finding names. There the
+// device is held up all along, and no place is that something could be moved away from; a batch, a file, a log line take longer.
+u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns) {
   u64 in_long = 0;
   for (const IdleGap& gap : device.longest) {
-    if (gap.length() >= kShort) in_long += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Host)]);
+    if (gap.length() >= IdleSite::kLongGap)
+      in_long += static_cast<u64>(gap.parts[static_cast<unsigned>(IdleCause::Host)]);
   }
-  const bool all_long_kept = device.longest.size() < DeviceTimes::kGapsKept || device.longest.back().length() < kShort;
-  return all_long_kept && 2 * in_long <= host_ns ? host_ns - in_long : 0;
+  const bool all_long_kept =
+      device.longest.size() < DeviceTimes::kGapsKept || device.longest.back().length() < IdleSite::kLongGap;
+  return all_long_kept && 2 * site.in_long_ns <= site.host_ns ? host_ns - std::min(host_ns, in_long) : 0;
+}
+
+// Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
+// comes from outside, and no change of the host's own work brings that time back: returns how much.
+u64 add_waiting(const ProcessTrace& process, i32 tid, const WaitForOthers& waits, u64 host_ns, Finding& finding) {
+  if (!is_good_part(waits.total_ns, host_ns)) return 0;
+  const u64 others = cpu_of_others(process, tid);
+  const bool from_outside = 2 * others <= waits.total_ns;
+  finding.text += fmt::format(
+      "; {} of that it waits for {} (most of it in {}, at {})", human_nanos(static_cast<Nanos>(waits.total_ns)),
+      from_outside ? "what comes from outside" : "other threads or processes", waits.function, waits.site);
+  finding.evidence.emplace_back("waits_ns", number(waits.total_ns));
+  finding.evidence.emplace_back("waits_in", waits.function);
+  finding.evidence.emplace_back("waits_at", waits.site);
+  finding.evidence.emplace_back("others_cpu_ns", number(others));
+  return from_outside ? waits.total_ns : 0;
+}
+
+const char* fix_of_waiting(bool for_outside) {
+  return for_outside ? "nothing of the program's own work: it is asked too seldom for the device; gathering requests "
+                       "for a shorter time answers them sooner"
+                     : "make what it waits for ahead, or in more threads or processes";
 }
 
 // Advice of the loop's own: a loader that the loop does not wait for need not load faster.
-void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns, Finding& finding) {
+void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, const IdleSite& site, u64 host_ns,
+                    Finding& finding) {
   constexpr u64 kFew = 10;  // one part of so many
-  const u64 in_short = in_short_gaps(device, host_ns);
+  const u64 in_short = in_short_gaps(device, site, host_ns);
   const auto input = input_wait_of(process.steps);
   if (in_short != 0) {
     const std::string part = in_short == host_ns ? "all" : human_nanos(static_cast<Nanos>(in_short));
@@ -157,15 +191,6 @@ void add_pause(const ProcessTrace& process, u64 host_ns, Finding& finding) {
   finding.evidence.emplace_back("pause_ns", number(pause.length_ns));
 }
 
-// The thread that launched what ended the gaps with most of the host's work; 0: not known.
-i32 thread_that_works(const ProcessTrace& process, const DeviceTimes& device) {
-  std::map<u32, Nanos> by_thread;
-  for (const IdleGap& gap : device.longest) by_thread[gap.thread] += gap.parts[static_cast<unsigned>(IdleCause::Host)];
-  const auto most = std::max_element(by_thread.begin(), by_thread.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == by_thread.end() || most->first >= process.threads.size() ? 0 : process.threads[most->first].tid;
-}
-
 // What of the host's work was file calls or waiting, at the line where that work is.
 void add_use(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns, Finding& finding) {
   const std::string& site = finding.site;
@@ -174,9 +199,9 @@ void add_use(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns
   say_wait(longest_wait_at(process, thread_that_works(process, device), site), host_ns, finding);
 }
 
-// A gain is promised once: what launching less brings is not this finding's.
-void leave_to_launch_bound(const ProcessTrace& process, Finding& finding) {
-  finding.gain_ns -= std::min(finding.gain_ns, gain_of(process, WhatIf::Launches).value_or(0));
+void lower_gain(Finding& finding, u64 by) {
+  if (by == 0) return;
+  finding.gain_ns -= std::min(finding.gain_ns, by);
   for (auto& [name, value] : finding.evidence) {
     if (name == "gain_ns") value = number(finding.gain_ns);
   }
@@ -215,9 +240,15 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   const IdleSite site = site_of_idle(process, cause);
   finding.site = site.site;
   say_within(site.within, finding);
+  u64 from_outside = 0;
   if (cause == IdleCause::Host) {
     add_pause(process, most, finding);
-    advise_on_host(process, device, most, finding);
+    const WaitForOthers waits = wait_for_others(process);
+    from_outside = add_waiting(process, thread_that_works(process, device), waits, most, finding);
+    if (2 * waits.total_ns > most)
+      finding.fix = fix_of_waiting(from_outside != 0);
+    else
+      advise_on_host(process, device, site, most, finding);
     add_use(process, device, most, finding);
   }
   const auto input = input_wait_of(process.steps);
@@ -254,7 +285,9 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
         fmt::format("; without the waits ({}) the host would do most of that beside the device's work", behind);
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
-  if (launch_bound && finding.gain_ns) leave_to_launch_bound(process, finding);
+  lower_gain(finding, from_outside);
+  // A gain is promised once: what launching less brings is not this finding's.
+  if (launch_bound) lower_gain(finding, gain_of(process, WhatIf::Launches).value_or(0));
   return finding;
 }
 

@@ -80,30 +80,44 @@ IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(c
 }
 
 IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause) {
-  std::map<u32, Nanos> by_origin;
+  std::map<u32, std::pair<Nanos, Nanos>> by_origin;  // of all of the longest gaps, and of the long ones among them
   for (const DeviceTimes& device : process.device.devices) {
-    for (const IdleGap& gap : device.longest) by_origin[gap.origin] += gap.parts[static_cast<unsigned>(cause)];
+    for (const IdleGap& gap : device.longest) {
+      const Nanos part = gap.parts[static_cast<unsigned>(cause)];
+      by_origin[gap.origin].first += part;
+      if (gap.length() >= IdleSite::kLongGap) by_origin[gap.origin].second += part;
+    }
   }
   const FileNames names(process);
   const PausesBefore pauses(process.lines);
-  std::map<std::string, Nanos> by_site;
+  struct At {
+    Nanos longest = 0;
+    u64 host = 0, in_long = 0;
+  };
+  std::map<std::string, At> by_site;
   FunctionsWithin within(names);
-  for (const auto& [origin, length] : by_origin) {
+  for (const auto& [origin, lengths] : by_origin) {
+    const auto& [length, in_long] = lengths;
     if (cause != IdleCause::Host) {
-      by_site[site_of_origin(process.lines, origin, names)] += length;
+      by_site[site_of_origin(process.lines, origin, names)].longest += length;
       within.add(process.lines, origin, static_cast<u64>(length));
       continue;
     }
-    const auto shares = sampled_shares(process, origin, names);
-    if (shares.empty()) by_site[site_of_origin(process.lines, origin, names)] += length;
-    for (const SampledShare& share : shares)
-      by_site[share.site] += static_cast<Nanos>(static_cast<double>(length) * share.share);
+    auto shares = sampled_shares(process, origin, names);
     within.add_host(process, origin, !shares.empty(), pauses, static_cast<u64>(length));
+    if (shares.empty()) shares.push_back({site_of_origin(process.lines, origin, names), 1, 0});
+    const u64 host = origin < process.lines.times.size() ? process.lines.times[origin].host_ns : 0;
+    for (const SampledShare& share : shares) {
+      At& at = by_site[share.site];
+      at.longest += static_cast<Nanos>(static_cast<double>(length) * share.share);
+      at.host += static_cast<u64>(static_cast<double>(host) * share.share);
+      at.in_long += static_cast<u64>(static_cast<double>(in_long) * share.share);
+    }
   }
   const auto most = std::max_element(by_site.begin(), by_site.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == by_site.end() || most->second == 0) return {};
-  return {most->first, within.of(most->first)};
+                                     [](const auto& a, const auto& b) { return a.second.longest < b.second.longest; });
+  if (most == by_site.end() || most->second.longest == 0) return {};
+  return {most->first, within.of(most->first), most->second.host, most->second.in_long};
 }
 
 PausedLines lines_of_pauses(const ProcessTrace& process) {

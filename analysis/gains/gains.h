@@ -30,8 +30,11 @@ struct IdleShare {
 // The line of the program that launched what ended the gaps with most of that cause, among the longest ones (empty: none is
 // known), and the function that it calls in which most of that is.
 struct IdleSite {
+  static constexpr u64 kLongGap = 1'000'000;  // ns
   std::string site;
   Within within;
+  // Host's part of all gaps at that line, and of those of the longest ones that are longer than kLongGap.
+  u64 host_ns = 0, in_long_ns = 0;
 };
 IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause);
 // Between which two lines of the program, of the longest pause of each idle gap, the host's own work comes to most: the lines of the

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 
 #include "analysis/run/input_ops.h"
 
@@ -24,6 +25,40 @@ class SiteOfFrame {
   const FileNames names_;
   std::map<u32, std::string> sites_;
 };
+
+// Whether it is one of the standard library's in which a thread waits for another one, a process or a machine.
+bool is_waiting(const SourceFrame& frame) {
+  static const std::map<std::string_view, std::set<std::string_view>> kWaiting = {
+      {"threading.py", {"wait", "wait_for", "acquire", "join", "_wait_for_tstate_lock"}},
+      {"queue.py", {"get", "put"}},
+      {"selectors.py", {"select"}},
+      {"socket.py", {"readinto", "accept", "recv", "sendall"}},
+      {"ssl.py", {"read", "recv", "recv_into"}},
+      {"connection.py", {"wait", "poll", "recv", "_poll", "_recv", "accept"}},
+      {"popen_fork.py", {"wait", "poll"}},
+      {"subprocess.py", {"wait", "_wait", "_try_wait", "_communicate"}},
+  };
+  if (!in_standard_library(frame.file)) return false;
+  const auto functions = kWaiting.find(std::string_view(frame.file).substr(frame.file.rfind('/') + 1));
+  const std::string_view name = std::string_view(frame.function).substr(frame.function.rfind('.') + 1);
+  return functions != kWaiting.end() && functions->second.contains(name);
+}
+
+bool waits_for_others(const SourceFrames& frames, u32 stack) {
+  if (stack == 0 || stack >= frames.size() || !is_waiting(frames[stack])) return false;
+  for (u32 frame = stack; frame != 0; frame = frames[frame].parent) {
+    if (frames[frame].file.find("/torch/utils/data/") != std::string::npos) return false;
+  }
+  return true;
+}
+
+// Of those that the innermost lies in.
+u32 outermost_of_library(const SourceFrames& frames, u32 stack) {
+  u32 found = stack;
+  for (u32 frame = stack; frame != 0 && in_standard_library(frames[frame].file); frame = frames[frame].parent)
+    found = frame;
+  return found;
+}
 
 template <typename Wanted>
 FilesUsed files_used(const ProcessTrace& process, Wanted&& wanted) {
@@ -91,6 +126,39 @@ std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, co
     if (sum.total_ns > (longest ? longest->total_ns : 0)) longest = sum;
   }
   return longest;
+}
+
+WaitForOthers wait_for_others(const ProcessTrace& process) {
+  const SourceFrames& frames = process.samples.frames;
+  struct Found {
+    u64 all = 0;
+    std::map<u32, u64> waiting;  // by the frame that it waits in
+  };
+  std::map<u32, Found> by_origin;
+  for (const IdleLine& line : process.samples.idle) {
+    if (line.of_worker) continue;
+    Found& found = by_origin[line.origin];
+    found.all += line.count;
+    if (waits_for_others(frames, line.frame)) found.waiting[line.frame] += line.count;
+  }
+  WaitForOthers waits;
+  const FileNames names(process);
+  std::map<std::pair<std::string, std::string>, u64> places;
+  for (const auto& [origin, found] : by_origin) {
+    if (found.all < kFewSamples || origin >= process.lines.times.size()) continue;
+    const auto host = static_cast<double>(process.lines.times[origin].host_ns);
+    for (const auto& [frame, count] : found.waiting) {
+      const auto part = static_cast<u64>(host * static_cast<double>(count) / static_cast<double>(found.all));
+      const SourceFrame& called = frames[outermost_of_library(frames, frame)];
+      places[{site_name(frames, own_frame(frames, frame), names), names.of(called.file) + " " + called.function}] +=
+          part;
+      waits.total_ns += part;
+    }
+  }
+  for (const auto& [place, time] : places) {
+    if (time > waits.most_ns) waits.most_ns = time, waits.site = place.first, waits.function = place.second;
+  }
+  return waits;
 }
 
 FilesUsed read_by_loop(const ProcessTrace& process) {

@@ -34,6 +34,17 @@ struct LongWait {
 };
 std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, const std::string& site);
 
+// Waiting for another thread, process or machine, as samples found it in the time in which devices had nothing to do because of the host:
+// within a function of Python's standard library that waits. Not for the batches of PyTorch's loader, which `input` tells. A wait that C
+// code makes at once under the program's own line is not seen to be one.
+struct WaitForOthers {
+  u64 total_ns = 0;
+  // The line and the function that it called where most of it was: "queue.py Queue.get".
+  std::string site, function;
+  u64 most_ns = 0;
+};
+WaitForOthers wait_for_others(const ProcessTrace& process);
+
 // Reading of the program's own data within a DataLoader that loads in the thread that asks it, and by its workers.
 FilesUsed read_by_loop(const ProcessTrace& process);
 FilesUsed read_by_workers(const ProcessTrace& process);

@@ -14,12 +14,10 @@ std::string file_alone(const std::string& file) {
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// "/usr/lib/python3.11/threading.py": a digit follows, so that a project called python3-tools is no library.
-bool in_standard_library(const std::string& file) {
-  static const std::string kPlace = "/lib/python3.";
-  const std::size_t at = file.find(kPlace);
-  return at != std::string::npos && at + kPlace.size() < file.size() && file[at + kPlace.size()] >= '0' &&
-         file[at + kPlace.size()] <= '9';
+constexpr std::string_view kStandardLibrary = "/lib/python3.";
+
+bool in_packages(const std::string& file) {
+  return contains(file, "/site-packages/") || contains(file, "/dist-packages/");
 }
 
 // A module that Inductor wrote: "c" and 51 digits to the base of 32 ("/tmp/torchinductor_USER/3w/c3w….py").
@@ -51,9 +49,6 @@ void add(SiteSum& sum, const SourceLines& lines, u32 origin) {
     sum.times.idle_ns += lines.times[origin].idle_ns;
   }
 }
-
-// A few say nothing of how long.
-constexpr u64 kFewSamples = 5;
 
 std::vector<SampledShare> shares_of(const std::map<std::string, u64>& found) {
   u64 all = 0;
@@ -90,9 +85,14 @@ bool is_empty(const SiteSum& sum) {
 
 }  // namespace
 
+bool in_standard_library(const std::string& file) {
+  const std::size_t at = file.find(kStandardLibrary), digit = at + kStandardLibrary.size();
+  return at != std::string::npos && digit < file.size() && file[digit] >= '0' && file[digit] <= '9' &&
+         !in_packages(file);
+}
+
 bool is_library_file(const std::string& file) {
-  return contains(file, "/site-packages/") || contains(file, "/dist-packages/") || in_standard_library(file) ||
-         file.rfind("<frozen ", 0) == 0 || is_of_inductor(file);
+  return in_packages(file) || in_standard_library(file) || file.rfind("<frozen ", 0) == 0 || is_of_inductor(file);
 }
 
 u32 own_frame(const SourceFrames& frames, u32 stack) {
@@ -132,7 +132,9 @@ std::string FileNames::of(const std::string& file) const {
     const std::size_t at = file.rfind(packages);
     if (at != std::string::npos) return file.substr(at + packages.size());
   }
-  return file;
+  return in_standard_library(file)
+             ? file.substr(file.find('/', file.find(kStandardLibrary) + kStandardLibrary.size()) + 1)
+             : file;
 }
 
 std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& names) {

@@ -16,6 +16,9 @@ namespace gputrace {
 // PyTorch's compiler.
 bool is_library_file(const std::string& file);
 
+// "/usr/lib/python3.11/threading.py": a digit follows, so that a project called python3-tools is no library.
+bool in_standard_library(const std::string& file);
+
 using SourceFrames = std::vector<SourceFrame>;
 
 // The index of the frame that stands for a stack in reports: the innermost of the program's own, else the innermost; 0: none is
@@ -25,8 +28,8 @@ u32 own_frame(const SourceFrames& frames, u32 stack);
 // no function of the program's.
 u32 own_frame_of_worker(const SourceFrames& frames, u32 stack);
 
-// File names as reports show them: the last part where no other file of the run has the same, else the whole path; that of a package
-// from its name on.
+// File names as reports show them: the last part where no other file of the run has the same, else the whole path; of a package
+// from its name on, of the standard library from its folder on.
 class FileNames {
  public:
   explicit FileNames(const LoadedRun& run);
@@ -51,6 +54,8 @@ bool replays_graphs(const LoadedRun& run);
 // The innermost operation of a framework that was under way; empty: none is known.
 std::string operation_of_origin(const SourceLines& lines, u32 origin);
 
+// Fewer samples say nothing of how long.
+inline constexpr u64 kFewSamples = 5;
 // How the idle time of the devices that the host made before launches of one origin is shared out among lines, by what samples
 // found; the shares sum to 1. Empty: too few found anything.
 struct SampledShare {

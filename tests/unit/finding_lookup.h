@@ -25,4 +25,9 @@ inline Value evidence(const Finding& finding, const std::string& key) {
   return {};
 }
 
+inline bool has(const Finding& finding, const std::string& key) {
+  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
+                     [&](const auto& each) { return each.first == key; });
+}
+
 }  // namespace gputrace::test

@@ -6,58 +6,11 @@
 #include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/sites.h"
-#include "tests/unit/device_builder.h"
 #include "tests/unit/finding_lookup.h"
+#include "tests/unit/timeline/sampled.h"
 
 namespace gputrace::test {
 namespace {
-
-constexpr u32 kFirst = 1u << 31;
-
-class Sampled : public DeviceBuilder {
- public:
-  Thread main = thread(100);
-
-  void frame(u32 id, u32 parent, const char* function, const char* file, u32 line) {
-    const u64 name = text(function), path = text(file);
-    add<StackFrame>(definitions(), "", 2, 2, [&](auto& r) {
-      r.function = name, r.file = path, r.id = id, r.parent = parent, r.line = line, r.first_line = 1;
-      r.language = static_cast<u32>(SourceLanguage::Python);
-    });
-  }
-  // The slot of a thread is its place, its incarnation 1.
-  void sample(u32 frame, Nanos at, i32 process = 0) {
-    add<Sample>(definitions(), "", at, at, [&](auto& r) {
-      r.frame = frame, r.frames = 1, r.slot = static_cast<u32>(main.index), r.incarnation = 1, r.process = process;
-    });
-  }
-  // A turn of 10 ms: nothing but the host's work before its launch at the end; the kernel takes 10 us.
-  void turn(u32 number) {
-    const Nanos end = 20'000'000 + Nanos{number} * 10'000'000;
-    launch(main, 0xf1, end - 20'000, end - 10'000);
-    key(100, number + 1, end - 20'000, end - 10'000, end + 1'000'000);
-    kernel(number + 1, name_, end - 5'000, end + 5'000, end + 1'000'000);
-  }
-  Sampled() {
-    name_ = text("kernel");
-    name_function(0xf1, "kernel", 0xa0);
-    stream(0, 7);
-    reading(1'000);
-    frame(1, 0, "main", "train.py", 9);
-    frame(kFirst, 0, "main", "train.py", 8);
-    frame(kFirst + 1, kFirst, "Data.__getitem__", "data.py", 30);
-    frame(kFirst + 2, kFirst, "wait", "/usr/lib/python3.11/queue.py", 5);
-    add<Stack>(main, "", 10, 10, [&](auto& r) { r.frame = 1, r.frames = 1; });
-  }
-  ProcessTrace of(u32 turns) {
-    for (u32 i = 0; i < turns; ++i) turn(i);
-    reading(900'000'000);
-    return load();
-  }
-
- private:
-  u64 name_;
-};
 
 u64 idle_of(const std::vector<SiteSum>& sites, const std::string& site) {
   for (const SiteSum& sum : sites) {
@@ -243,11 +196,6 @@ class Using : public Sampled {
     return finding ? *finding : Finding{};
   }
 };
-
-bool has(const Finding& finding, const std::string& key) {
-  return std::any_of(finding.evidence.begin(), finding.evidence.end(),
-                     [&](const auto& each) { return each.first == key; });
-}
 
 // Of some 80 ms in which the host works at one line: its file calls, those of what it called with them, and none of other lines.
 TEST(Samples, AGapInWhichFilesAreReadSaysWhichAndHowLong) {

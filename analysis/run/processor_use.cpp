@@ -1,0 +1,80 @@
+#include "analysis/run/processor_use.h"
+
+#include <cstdlib>
+
+namespace gputrace {
+namespace {
+
+struct TimeSpan {
+  Nanos begin, end;
+};
+
+TimeSpan time_of_devices(const ProcessTrace& process) {
+  if (process.device.devices.empty()) return {process.begin, process.end};
+  TimeSpan span{process.end, process.begin};
+  for (const DeviceTimes& device : process.device.devices)
+    span = {std::min(span.begin, device.first), std::max(span.end, device.last)};
+  return span;
+}
+
+// Of a thread of the process itself, evenly between two readings. A thread is not written down while it stands still: it did so until the
+// last of `rounds` before it was.
+u64 cpu_between(const HostThread& thread, const TimeSpan& span, const std::vector<ThreadReading>& rounds) {
+  constexpr Nanos kOfOneRound = 100'000'000;  // the threads of a round are looked at one after the other
+  double sum = 0;
+  for (std::size_t i = 1; i < thread.readings.size(); ++i) {
+    const ThreadReading &before = thread.readings[i - 1], &after = thread.readings[i];
+    Nanos from = before.at;
+    for (const ThreadReading& round : rounds) {
+      if (round.at + kOfOneRound < after.at) from = std::max(from, round.at);
+    }
+    const Nanos common = std::min(span.end, after.at) - std::max(span.begin, from);
+    if (common > 0 && after.cpu_ns > before.cpu_ns)
+      sum += static_cast<double>(after.cpu_ns - before.cpu_ns) * static_cast<double>(common) /
+             static_cast<double>(after.at - from);
+  }
+  return static_cast<u64>(sum);
+}
+
+}  // namespace
+
+ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& thread) {
+  const auto& readings = thread.readings;
+  const auto nearest = [&](Nanos time) {
+    const auto away = [&](const ThreadReading& each) { return std::abs(each.at - time); };
+    return *std::min_element(readings.begin(), readings.end(),
+                             [&](const auto& a, const auto& b) { return away(a) < away(b); });
+  };
+  const ProcessorUse life{thread.seen - thread.began, thread.cpu_ns, thread.ready_ns};
+  if (readings.empty()) return life;
+  const auto [begin, end] = time_of_devices(process);
+  ThreadReading from = nearest(begin), to = nearest(end);
+  if (to.at <= from.at) {  // a loop between two looks: what lies around it
+    from = readings.front(), to = readings.back();
+    for (const ThreadReading& each : readings) {
+      if (each.at <= begin) from = each;
+      if (each.at < end) continue;
+      to = each;
+      break;
+    }
+  }
+  if (to.at <= from.at || to.ready_ns < from.ready_ns || to.cpu_ns < from.cpu_ns) return life;
+  return {to.at - from.at, to.cpu_ns - from.cpu_ns, to.ready_ns - from.ready_ns};
+}
+
+u64 cpu_of_others(const ProcessTrace& process, i32 tid) {
+  const auto& threads = process.samples.host_threads;
+  const auto own = std::find_if(threads.begin(), threads.end(),
+                                [&](const HostThread& thread) { return thread.process == 0 && thread.tid == tid; });
+  const std::vector<ThreadReading> rounds = own == threads.end() ? std::vector<ThreadReading>() : own->readings;
+  const TimeSpan span = time_of_devices(process);
+  u64 sum = 0;
+  for (const HostThread& thread : threads) {
+    const bool traces = thread.name.rfind("gputrace-", 0) == 0;
+    if (traces || (thread.process == 0 && thread.tid == tid)) continue;
+    sum += thread.process == 0 ? cpu_between(thread, span, rounds) : thread.cpu_ns;
+  }
+  return sum;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,25 @@
+// What threads used of the processors, as the kernel told it of them now and then.
+#pragma once
+
+#include <algorithm>
+
+#include "analysis/facts/facts.h"
+
+namespace gputrace {
+
+// Between the looks nearest to the begin and the end of what the devices did, of which gains are shares: a thread's start-up, in which it
+// imports and loads while the device has nothing yet, is another matter. Of its whole life where it was looked at too seldom.
+struct ProcessorUse {
+  Nanos length = 0;
+  u64 cpu_ns = 0, ready_ns = 0;  // running; it could have run and had no processor
+  double share() const {
+    return length > 0 ? std::min(1.0, static_cast<double>(ready_ns) / static_cast<double>(length)) : 0;
+  }
+};
+ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& thread);
+
+// What the others of the process's threads used meanwhile, and the processes that come from it in their lives: all that works for thread
+// `tid`, but for what traces.
+u64 cpu_of_others(const ProcessTrace& process, i32 tid);
+
+}  // namespace gputrace

@@ -1,0 +1,61 @@
+// A trace with samples: a loop whose host works 10 ms before each launch.
+#pragma once
+
+#include "tests/unit/device_builder.h"
+
+namespace gputrace::test {
+
+inline constexpr u32 kFirst = 1u << 31;
+
+class Sampled : public DeviceBuilder {
+ public:
+  Thread main = thread(100);
+
+  void frame(u32 id, u32 parent, const char* function, const char* file, u32 line) {
+    const u64 name = text(function), path = text(file);
+    add<StackFrame>(definitions(), "", 2, 2, [&](auto& r) {
+      r.function = name, r.file = path, r.id = id, r.parent = parent, r.line = line, r.first_line = 1;
+      r.language = static_cast<u32>(SourceLanguage::Python);
+    });
+  }
+  // The slot of a thread is its place, its incarnation 1.
+  void sample(u32 frame, Nanos at, i32 process = 0) {
+    add<Sample>(definitions(), "", at, at, [&](auto& r) {
+      r.frame = frame, r.frames = 1, r.slot = static_cast<u32>(main.index), r.incarnation = 1, r.process = process;
+    });
+  }
+  void use(i32 process, i32 tid, const char* called, Nanos at, u64 cpu) {
+    const u64 name = text(called);
+    add<ThreadUse>(definitions(), "", at, at, [&](auto& r) {
+      r.process = process, r.tid = tid, r.name = name, r.cpu = cpu, r.age = static_cast<u64>(at);
+    });
+  }
+  // A turn of 10 ms: nothing but the host's work before its launch at the end; the kernel takes 10 us.
+  void turn(u32 number) {
+    const Nanos end = 20'000'000 + Nanos{number} * 10'000'000;
+    launch(main, 0xf1, end - 20'000, end - 10'000);
+    key(100, number + 1, end - 20'000, end - 10'000, end + 1'000'000);
+    kernel(number + 1, name_, end - 5'000, end + 5'000, end + 1'000'000);
+  }
+  Sampled() {
+    name_ = text("kernel");
+    name_function(0xf1, "kernel", 0xa0);
+    stream(0, 7);
+    reading(1'000);
+    frame(1, 0, "main", "train.py", 9);
+    frame(kFirst, 0, "main", "train.py", 8);
+    frame(kFirst + 1, kFirst, "Data.__getitem__", "data.py", 30);
+    frame(kFirst + 2, kFirst, "wait", "/usr/lib/python3.11/queue.py", 5);
+    add<Stack>(main, "", 10, 10, [&](auto& r) { r.frame = 1, r.frames = 1; });
+  }
+  ProcessTrace of(u32 turns) {
+    for (u32 i = 0; i < turns; ++i) turn(i);
+    reading(900'000'000);
+    return load();
+  }
+
+ private:
+  u64 name_;
+};
+
+}  // namespace gputrace::test

@@ -1,0 +1,103 @@
+// What the host waits for while a device has nothing to do, as samples found it.
+#include <gtest/gtest.h>
+
+#include "analysis/findings/findings.h"
+#include "analysis/run/host_use.h"
+#include "analysis/run/processor_use.h"
+#include "tests/unit/finding_lookup.h"
+#include "tests/unit/timeline/sampled.h"
+
+namespace gputrace::test {
+namespace {
+
+constexpr const char* kQueue = "/usr/lib/python3.11/queue.py";
+constexpr const char* kThreading = "/usr/lib/python3.11/threading.py";
+
+// Eight turns of 10 ms with 8 samples each: of them `waiting` within Queue.get of serve(), the others in its own work.
+class Server : public Sampled {
+ public:
+  explicit Server(Nanos waiting) {
+    frame(kFirst + 10, kFirst, "serve", "serve.py", 20);
+    frame(kFirst + 11, kFirst + 10, "Queue.get", kQueue, 171);
+    frame(kFirst + 12, kFirst + 11, "Condition.wait", kThreading, 327);
+    for (Nanos turn = 0; turn < 8; ++turn) {
+      for (Nanos i = 0; i < 8; ++i)
+        sample(i < waiting ? kFirst + 12 : kFirst + 10, 21'000'000 + turn * 10'000'000 + i * 1'000'000);
+    }
+  }
+  Finding gaps() {
+    LoadedRun run;
+    run.processes.push_back(of(9));
+    const auto findings = find_findings(run);
+    const Finding* const found = find(findings, "idle-gaps");
+    return found ? *found : Finding{};
+  }
+};
+
+TEST(SampledWaits, AreThoseWithinFunctionsThatWait) {
+  Server trace(6);
+  // Not PyTorch's loader, no package that has such a file, no function of the program's own with such a name.
+  trace.frame(kFirst + 20, kFirst, "_next_data", "/x/site-packages/torch/utils/data/dataloader.py", 700);
+  trace.frame(kFirst + 21, kFirst + 20, "Queue.get", kQueue, 171);
+  trace.frame(kFirst + 22, kFirst, "HTTPConnection.recv", "/usr/lib/python3.11/site-packages/urllib3/connection.py", 5);
+  trace.frame(kFirst + 23, kFirst, "Queue.get", "/home/me/queue.py", 5);
+  for (u32 frame = kFirst + 21; frame <= kFirst + 23; ++frame) trace.sample(frame, 25'500'000);
+  const ProcessTrace process = trace.of(9);
+  const WaitForOthers waits = wait_for_others(process);
+  u64 host = 0;
+  for (const StackDeviceTimes& times : process.lines.times) host += times.host_ns;
+  EXPECT_NEAR(static_cast<double>(waits.total_ns), static_cast<double>(host) * 48 / (64 + 3), 2.0);
+  EXPECT_EQ(waits.most_ns, waits.total_ns);
+  EXPECT_EQ(waits.function, "queue.py Queue.get") << "what the program's line called";
+  EXPECT_EQ(waits.site, "serve.py:20 serve");
+}
+
+// Nothing else of the program worked: no change of the host's own work brings that time back.
+TEST(SampledWaits, ForWhatComesFromOutside) {
+  Server trace(6), works(0);
+  trace.use(0, 100, "python", 20'000'000, 1'000'000), trace.use(0, 101, "client", 20'000'000, 1'000'000);
+  trace.use(0, 101, "client", 100'000'000, 9'000'000);
+  const Finding own = works.gaps(), finding = trace.gaps();
+  EXPECT_FALSE(has(own, "waits_ns"));
+  EXPECT_NE(finding.text.find("it waits for what comes from outside (most of it in queue.py Queue.get, at serve.py:20"),
+            std::string::npos)
+      << finding.text;
+  EXPECT_EQ(finding.fix.rfind("nothing of the program's own work", 0), 0u) << finding.fix;
+  ASSERT_GT(own.gain_ns, 0u);
+  EXPECT_NEAR(static_cast<double>(finding.gain_ns), static_cast<double>(own.gain_ns) / 4,
+              0.02 * static_cast<double>(own.gain_ns));
+}
+
+// A thread that makes what the loop waits for.
+TEST(SampledWaits, ForAnotherThread) {
+  Server trace(6), works(0);
+  trace.use(0, 100, "python", 20'000'000, 1'000'000), trace.use(0, 101, "loader", 20'000'000, 1'000'000);
+  trace.use(0, 101, "loader", 100'000'000, 61'000'000);
+  const Finding finding = trace.gaps();
+  EXPECT_NE(finding.text.find("it waits for other threads or processes"), std::string::npos) << finding.text;
+  EXPECT_EQ(finding.fix.rfind("make what it waits for ahead", 0), 0u) << finding.fix;
+  EXPECT_EQ(finding.gain_ns, works.gaps().gain_ns);
+}
+
+TEST(SampledWaits, AFewAreNotSaid) {
+  EXPECT_FALSE(has(Server(1).gaps(), "waits_ns"));
+  EXPECT_TRUE(has(Server(2).gaps(), "waits_ns"));
+}
+
+// A thread stands still until the last round of looks before the one that found it changed; what traces counts for nothing.
+TEST(ProcessorUse, OfOthersIsWhatTheyUsedMeanwhile) {
+  Sampled trace;
+  trace.use(0, 100, "python", 20'000'000, 1'000'000);
+  trace.use(0, 101, "main", 20'000'000, 50'000'000);
+  for (const Nanos at : {300'000'000, 600'000'000, 900'000'000})
+    trace.use(0, 100, "python", at, 1'000'000 + static_cast<u64>(at) / 10);
+  trace.use(0, 101, "main", 910'000'000, 350'000'000);  // all after 600 ms: the devices' time was over at 110 ms
+  trace.use(0, 102, "gputrace-cupti", 20'000'000, 0), trace.use(0, 102, "gputrace-cupti", 300'000'000, 90'000'000);
+  trace.use(4711, 4711, "worker", 300'000'000, 7'000'000);
+  const ProcessTrace process = trace.of(9);
+  EXPECT_NEAR(static_cast<double>(cpu_of_others(process, 100)), 7e6, 2e4);
+  EXPECT_GT(cpu_of_others(process, 101), 7'000'000u) << "the thread that launches, for another one";
+}
+
+}  // namespace
+}  // namespace gputrace::test
