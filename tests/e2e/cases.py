@@ -5,6 +5,7 @@ import glob
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -48,13 +49,16 @@ def scratch(*parts):
     return os.path.join(_scratch, *parts)
 
 
-def main():
-    """Runs the test_* functions of the calling script, in their order; those named on the command line, if any."""
+def main(together=False):
+    """Runs the test_* functions of the calling script, in their order; those named on the command line, if any. Together: all at a time, each in
+    a process of its own, where most of what they do is to wait."""
     global _scratch
     module = sys.modules['__main__']
     tests = [(name, value) for name, value in vars(module).items() if name.startswith('test_') and callable(value)]
     if sys.argv[1:]:
         tests = [(name, value) for name, value in tests if name in sys.argv[1:]]
+    elif together:
+        run_together([name for name, _ in tests])
     counts = collections.Counter()
     become_reaper()
     stop_ignoring_signals()
@@ -79,8 +83,23 @@ def main():
             print('  kept', _scratch)
         else:
             shutil.rmtree(_scratch, ignore_errors=True)
-    print(f"CASES {counts['passed']} {counts['failed']} {counts['skipped']}")
-    sys.exit(1 if counts['failed'] else 0 if counts['passed'] else 77)
+    end_with(counts['passed'], counts['failed'], counts['skipped'])
+
+
+def end_with(passed, failed, skipped):
+    print(f'CASES {passed} {failed} {skipped}')
+    sys.exit(1 if failed else 0 if passed else 77)
+
+
+def run_together(names):
+    runs = [subprocess.Popen([sys.executable, sys.argv[0], name], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) for name in names]
+    sums = [0, 0, 0]
+    for name, run in zip(names, runs):
+        said, _, cases = run.communicate()[0].decode(errors='replace').rpartition('CASES ')
+        counts = [int(word) for word in cases.split()] if said else [0, 1, 0]
+        print(said or f'failed {name}: ended by {run.returncode} without a word: {cases}', end='' if said else '\n', flush=True)
+        sums = [old + new for old, new in zip(sums, counts)]
+    end_with(*sums)
 
 
 def become_reaper():

@@ -225,4 +225,4 @@ def test_other_profilers_variable():
     check_equal(len(records(run, 'KernelLaunch')), 21, 'launches')
 
 
-main()
+main(together=True)

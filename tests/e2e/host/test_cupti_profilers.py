@@ -168,4 +168,4 @@ def test_a_profiler_that_uses_the_calls_of_cupti_13_3():
     check_times_in_report(run, 110)
 
 
-main()
+main(together=True)

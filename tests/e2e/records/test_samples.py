@@ -123,8 +123,10 @@ def test_workers_are_seen_from_outside():
 
 
 def test_workers_with_an_interpreter_of_their_own_are_seen():
-    for version, python in sorted(interpreters().items()):
-        for method in ('spawn', 'forkserver'):
+    known = sorted(interpreters().items())
+    for version, python in known:
+        # A fork server's worker is laid out as one that was spawned: the oldest and the newest of them here, all by hand.
+        for method in ('spawn', 'forkserver') if FULL or version in (known[0][0], known[-1][0]) else ('spawn',):
             forget_run()
             run, truth = run_between(3, workers=2, python=python, how=[method])
             stacks = [(sample, stack) for sample, stack in sampled(run) if sample['process']]
