@@ -127,8 +127,9 @@ i32 thread_that_works(const ProcessTrace& process, const DeviceTimes& device) {
 }
 
 // Of the host's time, what lay in short gaps; 0: it is not known, or not most of what it does at the line that the finding names. There the
-// device is held up all along, and no place is that something could be moved away from; a batch, a file, a log line take longer.
-u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns) {
+// device is held up all along, and no place is that something could be moved away from; a batch, a file, a log line take longer. Waiting for
+// batches is another finding's.
+u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns, u64 batches_ns) {
   u64 in_long = 0;
   for (const IdleGap& gap : device.longest) {
     if (gap.length() >= IdleSite::kLongGap)
@@ -136,7 +137,10 @@ u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns) 
   }
   const bool all_long_kept =
       device.longest.size() < DeviceTimes::kGapsKept || device.longest.back().length() < IdleSite::kLongGap;
-  return all_long_kept && 2 * site.in_long_ns <= site.host_ns ? host_ns - std::min(host_ns, in_long) : 0;
+  const u64 loading = std::min(batches_ns, site.in_long_ns);
+  return all_long_kept && 2 * (site.in_long_ns - loading) <= site.host_ns - loading
+             ? host_ns - std::min(host_ns, in_long)
+             : 0;
 }
 
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
@@ -165,8 +169,8 @@ const char* fix_of_waiting(bool for_outside) {
 void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, const IdleSite& site, u64 host_ns,
                     Finding& finding) {
   constexpr u64 kFew = 10;  // one part of so many
-  const u64 in_short = in_short_gaps(device, site, host_ns);
   const auto input = input_wait_of(process.steps);
+  const u64 in_short = in_short_gaps(device, site, host_ns, input ? input->batches_ns : 0);
   if (in_short != 0) {
     const std::string part = in_short == host_ns ? "all" : human_nanos(static_cast<Nanos>(in_short));
     finding.text += "; " + part + " of that in gaps shorter than 1 ms";

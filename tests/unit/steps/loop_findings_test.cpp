@@ -143,13 +143,13 @@ TEST(Findings, InputBoundByReading) {
   }
 }
 
-// The host's own work of 40 steps: `pieces` times so long from launch to launch; from which a loader's part may be known.
-Finding idle_finding(int pieces, Nanos each, std::optional<Nanos> batch) {
+// The host's own work of 40 steps: `pieces` times so long from launch to launch, and once `at_once`; from which a loader's part may be known.
+Finding idle_finding(int pieces, Nanos each, std::optional<Nanos> batch, Nanos at_once = 0) {
   Loop loop;
   for (int i = 0; i < 40; ++i) {
     if (batch) loop.batch(*batch);
     for (int piece = 0; piece < pieces; ++piece) loop.forward(), loop.wait(), loop.sleep(each);
-    loop.update();
+    loop.update(at_once);
     loop.wait();
   }
   const LoadedRun run = loop.load();
@@ -169,6 +169,9 @@ TEST(IdleGaps, AdviseByWhereTheHostsWorkLies) {
   EXPECT_LT(std::get<i64>(evidence(spread, "short_gaps_ns")), 40 * 20 * 430 * kUs);
   const Finding at_once = idle_finding(1, 8 * kMs, 20 * kUs);
   EXPECT_TRUE(says(at_once, "beside the device's")) << at_once.fix;
+  // 4 ms for the batch and 4 at once, of 14.8: what the loader takes is another finding's.
+  const Finding beside_loader = idle_finding(17, 400 * kUs, 4 * kMs, 4 * kMs);
+  EXPECT_TRUE(says(beside_loader, "larger batches")) << beside_loader.fix;
   const Finding no_loader = idle_finding(1, 8 * kMs, {});
   EXPECT_TRUE(says(no_loader, "next batch")) << no_loader.fix << ": nobody knows what of it was loading";
 }
