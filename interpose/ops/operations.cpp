@@ -39,7 +39,8 @@ struct OpenOperation {
 // What a thread is in. Its own thread only.
 struct alignas(64) ThreadOperations {
   u32 depth;
-  u64 incarnation;  // of the slot, + 1, to which this belongs
+  u64 incarnation;    // of the slot, + 1, to which this belongs
+  u64 last_backward;  // number of the newest operation of a backward pass that had one
   OpenOperation open[kMostOpen];
 };
 
@@ -73,6 +74,7 @@ GT_HOT ThreadOperations* operations_of(ThreadState& thread) {
   if (operations.incarnation != incarnation) [[unlikely]] {  // another thread had the slot
     operations.depth = 0;
     operations.incarnation = incarnation;
+    operations.last_backward = kNoNumber;
   }
   return &operations;
 }
@@ -208,6 +210,14 @@ void began(const void* function) {
   open.sequence = load(at + torch.layout->sequence);
   open.scope = *reinterpret_cast<const u8*>(at + torch.layout->scope);
   open.number = autograd_number(at, open.sequence, open.scope);
+  // What sums up a parameter's gradient has no forward operation and no number. The engine runs it next, before all that has one: the
+  // gradient is what the operation before it made.
+  if (open.scope == kBackwardScope) {
+    if (open.number == kNoNumber)
+      open.number = operations->last_backward;
+    else
+      operations->last_backward = open.number;
+  }
   open.ended_backward = kNoNumber;
   open.begin = now;
 }

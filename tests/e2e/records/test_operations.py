@@ -51,12 +51,16 @@ static void again(void) {
   backward_again();
   is_backward_of(1);
 }
+static int sums;  // the engine sums a parameter's gradient right behind the operation that made it, and tells hooks
+void sums_gradients(void) { sums = 1; }
+static void sum(void) { operation("AccumulateGrad", 0, 1, -1, work); operation("c10d::allreduce_", 1, 0, -1, work); }
 static void* run(void* none) {
   current(context);
   if (is_backward_of) is_backward_of(forward);
   for (step = steps; step-- > 0;) {
     if (forward_again) operation("CheckpointFunctionBackward", 0, 1, 2 * step, again);
     else operation("evaluate_function: AddmmBackward0", 0, 1, 2 * step, outer);
+    if (sums) operation("evaluate_function: AccumulateGrad", 0, 0, -1, sum);
   }
   return none;
 }
@@ -119,6 +123,9 @@ print('done', torch.registered())
 '''
 
 
+SUMS = PROGRAM.replace('backward.backward(', 'backward.sums_gradients()\nbackward.backward(')
+
+
 def framework(version, long_strings=True, broken='', program=PROGRAM):
     """A program's words, on a PyTorch of that version."""
     library = torch_library(version, long_strings, broken)
@@ -175,6 +182,16 @@ def test_backward_operations_of_several_forward_threads():
                     {'aten::mm': (10, f"program.py:{line_in(SEVERAL, 'def set')} set"),
                      'aten::sigmoid_backward': (10, f"program.py:{line_in(SEVERAL, 'def put')} put"),
                      'aten::relu_backward': (10, None)}, 'lines of the thread that ran the forward operation; nobody knows of the third')
+
+
+def test_sums_of_gradients_have_the_line_of_what_made_them():
+    run = traced(framework('2.15.0', program=SUMS))
+    check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
+    sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops') if row['path'].startswith('evaluate_function: Acc')}
+    made = (10, f"program.py:{line_in(SUMS, 'def set')} set")
+    under = 'evaluate_function: AccumulateGrad'
+    check_equal({path: sites[path] for path in (f'{under} / AccumulateGrad', f'{under} / c10d::allreduce_')},
+                {f'{under} / AccumulateGrad': made, f'{under} / c10d::allreduce_': made}, 'lines')
 
 
 def test_what_a_backward_pass_runs_again_has_the_line_of_the_first_time():
