@@ -35,6 +35,8 @@ bool asked_for(const ReportOptions& options, const char* section) {
 int check_sections(const ReportOptions& options) {
   for (const std::string& section : options.sections) {
     if (find_report(section)) continue;
+    if (section == "findings")
+      return fail(kUsage, "findings are no section: every report has them, and '--section quality' little else");
     return fail(kUsage, "unknown section '" + section + "'" + did_you_mean(section, section_names()));
   }
   if (options.format == "csv" && options.sections.size() != 1)

@@ -91,6 +91,7 @@ def test_quiet_and_verbose_mean_something():
 def test_questions_that_cannot_be_answered():
     for code, words, options in (
             (2, "unknown section 'kernel', did you mean 'kernels'?", ('--section', 'kernel')),
+            (2, "findings are no section: every report has them", ('--section', 'findings')),
             (2, "unknown section 'turns'", ('--section', 'turns')),
             (2, "--top: 'x' is no number", ('--top', 'x')),
             (2, '--top: a number of rows', ('--top', '-3')),
