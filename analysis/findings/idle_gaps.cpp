@@ -147,16 +147,30 @@ u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns, 
 // comes from outside, and no change of the host's own work brings that time back: returns how much.
 u64 add_waiting(const ProcessTrace& process, i32 tid, const WaitForOthers& waits, u64 host_ns, Finding& finding) {
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
-  const u64 others = cpu_of_others(process, tid);
-  const bool from_outside = 2 * others <= waits.total_ns;
-  finding.text += fmt::format(
-      "; {} of that it waits for {} (most of it in {}, at {})", human_nanos(static_cast<Nanos>(waits.total_ns)),
-      from_outside ? "what comes from outside" : "other threads or processes", waits.function, waits.site);
+  const std::optional<u64> others = cpu_of_others(process, tid);
+  const bool from_outside = others && 2 * *others <= waits.total_ns;
+  finding.text += fmt::format("; {} of that it waits for {} (most of it in {}, at {})",
+                              human_nanos(static_cast<Nanos>(waits.total_ns)),
+                              from_outside ? "what comes from outside"
+                              : others     ? "other threads or processes"
+                                           : "others",
+                              waits.function, waits.site);
   finding.evidence.emplace_back("waits_ns", number(waits.total_ns));
   finding.evidence.emplace_back("waits_in", waits.function);
   finding.evidence.emplace_back("waits_at", waits.site);
-  finding.evidence.emplace_back("others_cpu_ns", number(others));
+  finding.evidence.emplace_back("others_cpu_ns", others ? number(*others) : Value());
   return from_outside ? waits.total_ns : 0;
+}
+
+// Lines have what all devices waited for them.
+WaitForOthers waits_before(const ProcessTrace& process, u64 host_ns) {
+  WaitForOthers waits = wait_for_others(process);
+  u64 of_all = 0;
+  for (const DeviceTimes& device : process.device.devices)
+    of_all += device.causes[static_cast<unsigned>(IdleCause::Host)].total_ns;
+  const double part = of_all == 0 ? 1 : static_cast<double>(host_ns) / static_cast<double>(of_all);
+  waits.total_ns = static_cast<u64>(part * static_cast<double>(waits.total_ns));
+  return waits;
 }
 
 const char* fix_of_waiting(bool for_outside) {
@@ -247,7 +261,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   u64 from_outside = 0;
   if (cause == IdleCause::Host) {
     add_pause(process, most, finding);
-    const WaitForOthers waits = wait_for_others(process);
+    const WaitForOthers waits = waits_before(process, most);
     from_outside = add_waiting(process, thread_that_works(process, device), waits, most, finding);
     if (2 * waits.total_ns > most)
       finding.fix = fix_of_waiting(from_outside != 0);

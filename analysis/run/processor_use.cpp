@@ -62,17 +62,17 @@ ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& threa
   return {to.at - from.at, to.cpu_ns - from.cpu_ns, to.ready_ns - from.ready_ns};
 }
 
-u64 cpu_of_others(const ProcessTrace& process, i32 tid) {
+std::optional<u64> cpu_of_others(const ProcessTrace& process, i32 tid) {
   const auto& threads = process.samples.host_threads;
   const auto own = std::find_if(threads.begin(), threads.end(),
                                 [&](const HostThread& thread) { return thread.process == 0 && thread.tid == tid; });
-  const std::vector<ThreadReading> rounds = own == threads.end() ? std::vector<ThreadReading>() : own->readings;
+  if (own == threads.end()) return {};
   const TimeSpan span = time_of_devices(process);
   u64 sum = 0;
   for (const HostThread& thread : threads) {
     const bool traces = thread.name.rfind("gputrace-", 0) == 0;
     if (traces || (thread.process == 0 && thread.tid == tid)) continue;
-    sum += thread.process == 0 ? cpu_between(thread, span, rounds) : thread.cpu_ns;
+    sum += thread.process == 0 ? cpu_between(thread, span, own->readings) : thread.cpu_ns;
   }
   return sum;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 
 #include "analysis/facts/facts.h"
 
@@ -19,7 +20,7 @@ struct ProcessorUse {
 ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& thread);
 
 // What the others of the process's threads used meanwhile, and the processes that come from it in their lives: all that works for thread
-// `tid`, but for what traces.
-u64 cpu_of_others(const ProcessTrace& process, i32 tid);
+// `tid`, but for what traces. Nothing: nobody looked at that thread.
+std::optional<u64> cpu_of_others(const ProcessTrace& process, i32 tid);
 
 }  // namespace gputrace

@@ -79,6 +79,12 @@ TEST(SampledWaits, ForAnotherThread) {
   EXPECT_EQ(finding.gain_ns, works.gaps().gain_ns);
 }
 
+TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
+  const Finding finding = Server(6).gaps();
+  EXPECT_NE(finding.text.find("it waits for others"), std::string::npos) << finding.text;
+  EXPECT_EQ(finding.gain_ns, Server(0).gaps().gain_ns);
+}
+
 TEST(SampledWaits, AFewAreNotSaid) {
   EXPECT_FALSE(has(Server(1).gaps(), "waits_ns"));
   EXPECT_TRUE(has(Server(2).gaps(), "waits_ns"));
@@ -95,8 +101,9 @@ TEST(ProcessorUse, OfOthersIsWhatTheyUsedMeanwhile) {
   trace.use(0, 102, "gputrace-cupti", 20'000'000, 0), trace.use(0, 102, "gputrace-cupti", 300'000'000, 90'000'000);
   trace.use(4711, 4711, "worker", 300'000'000, 7'000'000);
   const ProcessTrace process = trace.of(9);
-  EXPECT_NEAR(static_cast<double>(cpu_of_others(process, 100)), 7e6, 2e4);
-  EXPECT_GT(cpu_of_others(process, 101), 7'000'000u) << "the thread that launches, for another one";
+  EXPECT_NEAR(static_cast<double>(cpu_of_others(process, 100).value_or(0)), 7e6, 2e4);
+  EXPECT_GT(cpu_of_others(process, 101).value_or(0), 7'000'000u) << "the thread that launches, for another one";
+  EXPECT_FALSE(cpu_of_others(process, 103).has_value()) << "nobody looked at it";
 }
 
 }  // namespace
