@@ -183,6 +183,50 @@ def test_workers_of_loky_are_seen_and_other_programs_are_not():
     check(not any(sample['process'] == other for sample, _ in sampled(run)), 'another program is left alone')
 
 
+# What the device waits for is made by a thread of the program, or comes from outside: the thread that gives it out only sleeps.
+WAITS = """
+import ctypes, queue, sys, threading, time
+cuda = ctypes.CDLL('libcuda.so.1')
+context, buffer = ctypes.c_void_p(), ctypes.c_uint64()
+cuda.cuInit(0)
+cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+cuda.cuCtxSetCurrent(context)
+cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(1 << 20))
+asked = queue.Queue()
+def give():
+    for i in range(40):
+        end = time.perf_counter() + 0.05
+        while sys.argv[1] == 'works' and time.perf_counter() < end:
+            pass
+        time.sleep(max(0, end - time.perf_counter()))
+        asked.put(i)
+    asked.put(None)
+def serve():
+    while asked.get() is not None:
+        cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(4096))
+threading.Thread(target=give).start()
+serve()
+"""
+
+
+def test_waiting_for_others_is_told_with_where_it_comes_from():
+    script = scratch('serves.py')
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(WAITS)
+    line = next(i for i, text in enumerate(WAITS.splitlines(), 1) if 'asked.get()' in text)
+    for version, python in sorted(interpreters().items())[::len(interpreters()) - 1 or 1]:
+        for how, words in (('works', 'it waits for other threads or processes'), ('sleeps', 'it waits for what comes from outside')):
+            forget_run()
+            run = traced([python, script, how])
+            finding = next(finding for finding in report(run, 'overview')['findings'] if finding['id'] == 'idle-gaps')
+            said = finding['evidence']
+            check(words in finding['text'], f'{version}, {how}', finding)
+            check(said['waits_at'] == f'serves.py:{line} serve' and said['waits_in'].startswith('queue.py '), f'{version}, {how}: where', said)
+            check(said['waits_ns'] > 0.8 * said['cause_ns'], f'{version}, {how}: how long', said)
+            gain = said.get('gain_ns', 0) / said['cause_ns']
+            check(gain < 0.2 if how == 'sleeps' else gain > 0.5, f'{version}, {how}: gain', finding)
+
+
 AS_NOBODY = """
 import ctypes, json, multiprocessing, os, sys, time
 sys.argv = sys.argv[1:]
