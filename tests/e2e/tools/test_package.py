@@ -1,6 +1,7 @@
 # meson: serial timeout=400
 # Tarball and .deb, as `./dev package` makes them, of what the build made: the same bytes twice, taken in and thrown out by dpkg, run from where they
 # lie, and a bill of materials that says what is in them.
+import concurrent.futures
 import hashlib
 import tarfile
 
@@ -11,8 +12,8 @@ MADE = {}
 KEPT = tempfile.TemporaryDirectory(prefix='gputrace-packages-')  # removed at the end
 
 
-def made(out, **environment_changes):
-    done = subprocess.run([sys.executable, os.path.join(SOURCE, 'packaging', 'make_package'), BUILD, out], stdin=subprocess.DEVNULL, capture_output=True, timeout=200, check=False,
+def made(out, umask=-1, **environment_changes):
+    done = subprocess.run([sys.executable, os.path.join(SOURCE, 'packaging', 'make_package'), BUILD, out], umask=umask, stdin=subprocess.DEVNULL, capture_output=True, timeout=200, check=False,
                           env={**os.environ, **environment_changes})
     check(done.returncode == 0, 'make_package', done.stderr.decode()[-2000:])
     return {os.path.basename(path): path for path in done.stdout.decode().split()}
@@ -53,9 +54,10 @@ def works(program_of_it):
 
 
 def test_twice_the_same_bytes():
-    first = {os.path.basename(path): bytes_of(path) for path in packages().values()}
-    os.umask(0o077)
-    second = {name: bytes_of(path) for name, path in made(scratch('again'), TZ='Asia/Tokyo', LC_ALL='C').items()}
+    with concurrent.futures.ThreadPoolExecutor() as both:
+        again = both.submit(made, scratch('again'), TZ='Asia/Tokyo', LC_ALL='C', umask=0o077)
+        first = {os.path.basename(path): bytes_of(path) for path in packages().values()}
+        second = {name: bytes_of(path) for name, path in again.result().items()}
     check_equal(sorted(first), sorted(second), 'files')
     check_equal([name for name in first if first[name] != second[name]], [], 'files that differ')
 
