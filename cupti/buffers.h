@@ -64,20 +64,21 @@ class ActivityBuffers {
   static u32 home_of(const u8* data);
   u32 find(const u8* data) const;  // its index; kMost: it is none of these
   void settle(u32 index, u8* data, u64 size, State state);
-  Buffer* take_free(u64 size);     // any size: 0
+  Buffer* take_free(u64 size);  // any size: 0
   Buffer* make(u64 size, u32 count = 1);
   u8* lend(Buffer& buffer, u64& size, Nanos now);
   void judge(const Buffer& buffer, Nanos now);
 
   Buffer buffers_[kMost]{};
-  std::atomic<u16> homes_[kHomes]{};  // number (index + 1) of the buffer by its address, open addressing; never taken out
+  std::atomic<u16>
+      homes_[kHomes]{};            // number (index + 1) of the buffer by its address, open addressing; never taken out
   std::atomic<u32> made_{0};       // entries below it may be in use
   std::atomic<u64> bytes_{0};      // of all that were made
   std::atomic<u64> size_{kFirst};  // of the next one
   std::atomic<u32> completed_{0};  // number (index + 1) of the one that was completed last
   std::atomic<u32> held_{0};
-  std::atomic<u32> free_{0};      // at least as many as there are: raised before one is free, lowered after it is taken
-  std::atomic<u32> look_at_{0};   // where a free one is looked for first
+  std::atomic<u32> free_{0};     // at least as many as there are: raised before one is free, lowered after it is taken
+  std::atomic<u32> look_at_{0};  // where a free one is looked for first
   std::atomic<u32> unread_{0}, era_{0};
   std::atomic<u64> refused_{0};
   u32 queue_ = 0;  // the collector's: completed ones in their order, by `next`
