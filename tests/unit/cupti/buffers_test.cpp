@@ -145,9 +145,9 @@ TEST(ActivityBuffers, KnowsForeignAndRepeatedBuffers) {
   EXPECT_EQ(buffers.take().data, nullptr) << "once";
 }
 
-TEST(ActivityBuffers, ManyThreadsNeverShareOne) {
+void share_among_threads(u64 budget) {
   ActivityBuffers buffers;
-  buffers.configure(2u << 20);
+  buffers.configure(budget);
   std::atomic<u64> errors{0}, completed{0};
   std::atomic<bool> stop{false};
   std::vector<std::thread> threads;
@@ -184,6 +184,11 @@ TEST(ActivityBuffers, ManyThreadsNeverShareOne) {
   EXPECT_EQ(errors, 0u);
   EXPECT_EQ(taken, completed);
   EXPECT_EQ(buffers.held(), 0u);
+}
+
+TEST(ActivityBuffers, ManyThreadsNeverShareOne) {
+  share_among_threads(2u << 20);
+  share_among_threads(256u << 10);  // of the smallest, several with one mapping
 }
 
 }  // namespace
