@@ -104,7 +104,7 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause) {
       continue;
     }
     auto shares = sampled_shares(process, origin, names);
-    within.add_host(process, origin, !shares.empty(), pauses, static_cast<u64>(length));
+    within.add_host(process, origin, pauses, static_cast<u64>(length));
     if (shares.empty()) shares.push_back({site_of_origin(process.lines, origin, names), 1, 0});
     const u64 host = origin < process.lines.times.size() ? process.lines.times[origin].host_ns : 0;
     for (const SampledShare& share : shares) {

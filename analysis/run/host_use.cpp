@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <tuple>
 
 #include "analysis/run/input_ops.h"
 
@@ -155,9 +156,9 @@ WaitForOthers wait_for_others(const ProcessTrace& process) {
       waits.total_ns += part;
     }
   }
-  for (const auto& [place, time] : places) {
-    if (time > waits.most_ns) waits.most_ns = time, waits.site = place.first, waits.function = place.second;
-  }
+  const auto most =
+      std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most != places.end()) std::tie(waits.site, waits.function) = most->first;
   return waits;
 }
 

@@ -1,5 +1,6 @@
-// What a process's file calls and waits came to (`io`, `waits`), by where they were made: what a finding says of the time in which its
-// device had nothing to do. All are sums of the whole run; calls and waits that were told without a line are in none that asks for one.
+// What a process's file calls and waits came to, by where they were made: what a finding says of the time in which its device had nothing to
+// do. What was counted (`io`, `waits`) are sums of the whole run; calls and waits that were told without a line are in none that asks for
+// one. What samples found (wait_for_others) is of that idle time alone.
 #pragma once
 
 #include <map>
@@ -41,7 +42,6 @@ struct WaitForOthers {
   u64 total_ns = 0;
   // The line and the function that it called where most of it was: "queue.py Queue.get".
   std::string site, function;
-  u64 most_ns = 0;
 };
 WaitForOthers wait_for_others(const ProcessTrace& process);
 

@@ -1,6 +1,7 @@
 #include "analysis/run/processor_use.h"
 
 #include <cstdlib>
+#include <iterator>
 
 namespace gputrace {
 namespace {
@@ -25,9 +26,9 @@ u64 cpu_between(const HostThread& thread, const TimeSpan& span, const std::vecto
   for (std::size_t i = 1; i < thread.readings.size(); ++i) {
     const ThreadReading &before = thread.readings[i - 1], &after = thread.readings[i];
     Nanos from = before.at;
-    for (const ThreadReading& round : rounds) {
-      if (round.at + kOfOneRound < after.at) from = std::max(from, round.at);
-    }
+    const auto next = std::lower_bound(rounds.begin(), rounds.end(), after.at - kOfOneRound,
+                                       [](const ThreadReading& round, Nanos time) { return round.at < time; });
+    if (next != rounds.begin()) from = std::max(from, std::prev(next)->at);
     const Nanos common = std::min(span.end, after.at) - std::max(span.begin, from);
     if (common > 0 && after.cpu_ns > before.cpu_ns)
       sum += static_cast<double>(after.cpu_ns - before.cpu_ns) * static_cast<double>(common) /

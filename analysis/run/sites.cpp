@@ -232,8 +232,7 @@ std::vector<SiteSum> sites_of(const LoadedRun& run) {
       if (number < lines.times.size()) {
         const StackDeviceTimes& times = lines.times[number];
         within.add(lines, number, times.device_ns + times.idle_ns - std::min(times.idle_ns, times.host_ns));
-        if (times.host_ns != 0)
-          within.add_host(process, number, !sampled_shares(process, number, names).empty(), pauses, times.host_ns);
+        if (times.host_ns != 0) within.add_host(process, number, pauses, times.host_ns);
       }
       move_to_sampled(process, number, names, own, sums);
     }

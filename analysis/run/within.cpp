@@ -62,15 +62,14 @@ void FunctionsWithin::add_between(const SourceLines& lines, u32 after, u32 befor
   paths_[site_name(lines.frames, own, names_)].push_back({std::move(inside), amount});
 }
 
-void FunctionsWithin::add_host(const ProcessTrace& process, u32 origin, bool sampled, const PausesBefore& pauses,
-                               u64 amount) {
+void FunctionsWithin::add_host(const ProcessTrace& process, u32 origin, const PausesBefore& pauses, u64 amount) {
   const auto part_of = [amount](u64 part, u64 all) {
     return static_cast<u64>(static_cast<double>(amount) * static_cast<double>(part) / static_cast<double>(all));
   };
-  if (sampled) {
-    const auto counts = [&](const IdleLine& line) { return line.origin == origin && !line.of_worker; };
-    u64 samples = 0;
-    for (const IdleLine& line : process.samples.idle) samples += counts(line) ? line.count : 0;
+  const auto counts = [&](const IdleLine& line) { return line.origin == origin && !line.of_worker; };
+  u64 samples = 0;
+  for (const IdleLine& line : process.samples.idle) samples += counts(line) ? line.count : 0;
+  if (samples >= kFewSamples) {
     for (const IdleLine& line : process.samples.idle) {
       if (counts(line)) add(process.samples.frames, line.frame, part_of(line.count, samples));
     }

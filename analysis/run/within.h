@@ -39,9 +39,9 @@ class FunctionsWithin {
   void add(const SourceLines& lines, u32 origin, u64 amount);
   // Time of the host between two calls, on the line of the later one: within what both were in.
   void add_between(const SourceLines& lines, u32 after, u32 before, u64 amount);
-  // What hosts did between two calls before those of an origin: where samples found them, if these are enough to tell its lines
-  // (sampled_shares), else between the two calls.
-  void add_host(const ProcessTrace& process, u32 origin, bool sampled, const PausesBefore& pauses, u64 amount);
+  // What hosts did between two calls before those of an origin: where samples found it, if these are enough to tell its lines, else between
+  // the two calls.
+  void add_host(const ProcessTrace& process, u32 origin, const PausesBefore& pauses, u64 amount);
   // The innermost function that holds at least half of the site's amount, and lies in a package that is no framework.
   Within of(const std::string& site) const;
 

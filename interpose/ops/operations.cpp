@@ -40,7 +40,7 @@ struct OpenOperation {
 struct alignas(64) ThreadOperations {
   u32 depth;
   u64 incarnation;    // of the slot, + 1, to which this belongs
-  u64 last_backward;  // number of the newest operation of a backward pass that had one
+  u64 last_backward;  // autograd_number() of the newest operation of a backward pass that autograd numbers
   OpenOperation open[kMostOpen];
 };
 
@@ -213,7 +213,7 @@ void began(const void* function) {
   // What sums up a parameter's gradient has no forward operation and no number. The engine runs it next, before all that has one: the
   // gradient is what the operation before it made.
   if (open.scope == kBackwardScope) {
-    if (open.number == kNoNumber)
+    if (open.sequence == kNoNumber)
       open.number = operations->last_backward;
     else
       operations->last_backward = open.number;

@@ -17,10 +17,10 @@ bool operations_are_followed();
 // moment; not from a signal handler.
 void begin_operations(u64 generation);
 
-// What the calling thread is in.
 // A number of autograd's, with that of the thread above these bits.
 inline constexpr unsigned kSequenceBits = 40;
-inline constexpr u64 kNoNumber = ~0ull;
+inline constexpr u64 kNoNumber = ~0ull;  // autograd's own, too
+// What the calling thread is in.
 struct OperationsUnderWay {
   u32 frame = 0;  // StackFrame of the innermost operation; 0: none, or not known
   // Autograd's numbers, with the thread's: of the innermost forward operation that has one, of those within the backward one

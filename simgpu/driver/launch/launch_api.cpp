@@ -42,8 +42,8 @@ void record_at(Event& event, Nanos at) {
   set_event_time(event, at);
 }
 
-// A programmatic launch may begin when its predecessor, if that is a kernel, has begun.
-// Gives the kernel its time in its stream, under the stream's lock; `span` is what is shown of it. Returns when the stream has ended.
+// Gives the kernel its time in its stream, under the stream's lock; a programmatic launch may begin when its predecessor, if that is a kernel,
+// has begun. Returns the stream's end.
 Nanos run_kernel(const KernelLaunch& launch, Stream& stream, Event* at_start, Nanos submitted, Nanos ready,
                  Span* span) {
   if (launch.programmatic && stream.last_kernel_start != 0) ready = std::max(submitted, stream.last_kernel_start);
@@ -144,9 +144,8 @@ CUresult launch_kernel(Call& call, const LaunchRequest& request, KernelLaunch& l
       if (limited) launch_queues().launched(stream->id, ready);
       return run_kernel(launch, *stream, request.at_start, submitted, ready, &span);
     });
-    show_kernel(
-        launch, origin,
-        span);  // not under the stream's lock: an observer may ask its client for a buffer, and other threads launch
+    // Not under the stream's lock: an observer may ask its client for a buffer, and other threads launch.
+    show_kernel(launch, origin, span);
     return CUDA_SUCCESS;
   }
   Event* at_start = request.at_start;

@@ -54,13 +54,19 @@ static void again(void) {
 static int sums;  // the engine sums a parameter's gradient right behind the operation that made it, and tells hooks
 void sums_gradients(void) { sums = 1; }
 static void sum(void) { operation("AccumulateGrad", 0, 1, -1, work); operation("c10d::allreduce_", 1, 0, -1, work); }
+static void far(void) { operation("aten::far", 1, 0, -1, work); }
 static void* run(void* none) {
   current(context);
   if (is_backward_of) is_backward_of(forward);
   for (step = steps; step-- > 0;) {
     if (forward_again) operation("CheckpointFunctionBackward", 0, 1, 2 * step, again);
     else operation("evaluate_function: AddmmBackward0", 0, 1, 2 * step, outer);
-    if (sums) operation("evaluate_function: AccumulateGrad", 0, 0, -1, sum);
+    if (!sums) continue;
+    operation("evaluate_function: AccumulateGrad", 0, 0, -1, sum);
+    is_backward_of(1l << 40);  // of a thread beyond those that are counted: nobody knows its line, nor that of the sum behind it
+    operation("FarBackward0", 0, 1, 5, far);
+    operation("evaluate_function: FarGrad", 0, 0, -1, sum);
+    is_backward_of(forward);
   }
   return none;
 }
@@ -123,7 +129,7 @@ print('done', torch.registered())
 '''
 
 
-SUMS = PROGRAM.replace('backward.backward(', 'backward.sums_gradients()\nbackward.backward(')
+SUMS = PROGRAM.replace('backward.backward(', 'backward.is_of(torch.is_backward_of, 1)\nbackward.sums_gradients()\nbackward.backward(')
 
 
 def framework(version, long_strings=True, broken='', program=PROGRAM):
@@ -187,11 +193,12 @@ def test_backward_operations_of_several_forward_threads():
 def test_sums_of_gradients_have_the_line_of_what_made_them():
     run = traced(framework('2.15.0', program=SUMS))
     check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
-    sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops') if row['path'].startswith('evaluate_function: Acc')}
+    sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops')}
     made = (10, f"program.py:{line_in(SUMS, 'def set')} set")
     under = 'evaluate_function: AccumulateGrad'
-    check_equal({path: sites[path] for path in (f'{under} / AccumulateGrad', f'{under} / c10d::allreduce_')},
-                {f'{under} / AccumulateGrad': made, f'{under} / c10d::allreduce_': made}, 'lines')
+    wanted = {f'{under} / AccumulateGrad': made, f'{under} / c10d::allreduce_': made,
+              'FarBackward0 / aten::far': (10, None), 'evaluate_function: FarGrad / AccumulateGrad': (10, None)}
+    check_equal({path: sites[path] for path in wanted}, wanted, 'lines')
 
 
 def test_what_a_backward_pass_runs_again_has_the_line_of_the_first_time():

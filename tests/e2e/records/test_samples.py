@@ -147,14 +147,16 @@ def test_a_worker_that_calls_cuda_is_its_own_to_tell():
     check(not seen or max(seen) - min(seen) < 3e9, 'it is left alone soon, of six seconds', len(seen), seen[:1] + seen[-1:])
 
 
-LOKY = """
-import ctypes, os, subprocess, sys, time
+CUDA = """import ctypes
 cuda = ctypes.CDLL('libcuda.so.1')
 context, buffer = ctypes.c_void_p(), ctypes.c_uint64()
 cuda.cuInit(0)
 cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
 cuda.cuCtxSetCurrent(context)
 cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(1 << 20))
+"""
+LOKY = CUDA + """
+import os, subprocess, sys, time
 command = [sys.executable, '-m', 'loky.backend.popen_loky_posix', '--process-name', 'LokyProcess-1']
 workers = [subprocess.Popen(command), subprocess.Popen([sys.executable, '-m', 'another'])]
 end = time.perf_counter() + 4
@@ -184,14 +186,8 @@ def test_workers_of_loky_are_seen_and_other_programs_are_not():
 
 
 # What the device waits for is made by a thread of the program, or comes from outside: the thread that gives it out only sleeps.
-WAITS = """
-import ctypes, queue, sys, threading, time
-cuda = ctypes.CDLL('libcuda.so.1')
-context, buffer = ctypes.c_void_p(), ctypes.c_uint64()
-cuda.cuInit(0)
-cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
-cuda.cuCtxSetCurrent(context)
-cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(1 << 20))
+WAITS = CUDA + """
+import queue, sys, threading, time
 asked = queue.Queue()
 def give():
     for i in range(40):

@@ -125,20 +125,27 @@ TEST(FunctionsWithin, GoInwardAsLongAsOneHoldsHalf) {
   EXPECT_EQ(within.of("train.py:7 <module>").function, "") << "most is the line's own";
 }
 
+// Two calls within the package: of origins 1 and 2.
+struct Fit : Calls {
+  const std::string package = "/v/lib/python3.11/site-packages/trainer/";
+  const u32 main = add("/home/me/train.py", "<module>", 0);
+  const u32 fit = add((package + "trainer.py").c_str(), "Trainer.fit", main);
+  const u32 model = add((package + "model.py").c_str(), "Model.forward", fit);
+  const u32 clear = add((package + "memory.py").c_str(), "clear", fit);
+  Fit() {
+    process.lines.origins.assign(3, {});
+    process.lines.origins[1].frame = model, process.lines.origins[2].frame = clear;
+  }
+};
+
 // What the program did between two calls lies in no function that only one of them is in: behind fit() its author's own work may
 // come before a call that a package makes.
 TEST(FunctionsWithin, BetweenTwoCallsIsWhatBothAreIn) {
-  Calls calls;
-  const std::string packages = "/v/lib/python3.11/site-packages/";
-  const u32 main = calls.add("/home/me/train.py", "<module>", 0);
-  const u32 fit = calls.add((packages + "trainer/trainer.py").c_str(), "Trainer.fit", main);
-  const u32 model = calls.add((packages + "trainer/model.py").c_str(), "Model.forward", fit);
-  const u32 clear = calls.add((packages + "trainer/memory.py").c_str(), "clear", fit);
-  const u32 other = calls.add("/home/me/train.py", "prepare", main);
+  Fit calls;
   SourceLines& lines = calls.process.lines;
-  lines.origins.assign(4, {});
-  lines.origins[1].frame = model, lines.origins[2].frame = clear, lines.origins[3].frame = other;
   const u32 in_model = 1, in_clear = 2, in_other = 3;
+  lines.origins.resize(4);
+  lines.origins[in_other].frame = calls.add("/home/me/train.py", "prepare", calls.main);
   const FileNames names(calls.process);
   const auto between = [&](u32 after, u32 before) {
     FunctionsWithin within(names);
@@ -166,31 +173,26 @@ TEST(FileNames, AreThePathWhereTheLastPartIsNoName) {
 
 // Host time goes by samples where these tell lines, else by the pauses, else by the call that ended it.
 TEST(FunctionsWithin, HostTimeGoesByWhatIsKnownBest) {
-  Calls calls;
-  const std::string packages = "/v/lib/python3.11/site-packages/";
-  const u32 main = calls.add("/home/me/train.py", "<module>", 0);
-  const u32 fit = calls.add((packages + "trainer/trainer.py").c_str(), "Trainer.fit", main);
-  const u32 model = calls.add((packages + "trainer/model.py").c_str(), "Model.forward", fit);
-  const u32 clear = calls.add((packages + "trainer/memory.py").c_str(), "clear", fit);
+  Fit calls;
   SourceLines& lines = calls.process.lines;
-  lines.origins.assign(3, {});
-  lines.origins[1].frame = model, lines.origins[2].frame = clear;
-  calls.process.samples.frames = lines.frames;
-  calls.process.samples.idle = {
-      {2, model, false, 30}, {2, main, false, 10}, {2, fit, true, 1000}, {1, fit, false, 1000}};
+  SampleFacts& samples = calls.process.samples;
+  samples.frames = lines.frames;
   const FileNames names(calls.process);
-  const auto host = [&](bool sampled) {
+  const auto host = [&] {
     FunctionsWithin within(names);
-    within.add_host(calls.process, 2, sampled, PausesBefore(lines), 1000);
+    within.add_host(calls.process, 2, PausesBefore(lines), 1000);
     return within.of("train.py:7 <module>");
   };
-  EXPECT_EQ(host(true).function, "model.py Model.forward");
-  EXPECT_DOUBLE_EQ(host(true).share, 0.75);
-  EXPECT_EQ(host(false).function, "memory.py clear") << "no pause is known";
+  samples.idle = {
+      {2, calls.model, false, 30}, {2, calls.main, false, 10}, {2, calls.fit, true, 1000}, {1, calls.fit, false, 1000}};
+  EXPECT_EQ(host().function, "model.py Model.forward");
+  EXPECT_DOUBLE_EQ(host().share, 0.75);
+  samples.idle.front().count = 2, samples.idle[1].count = 2;  // too few to tell lines
+  EXPECT_EQ(host().function, "memory.py clear") << "no pause is known";
   lines.pauses.add(1, 2, 60);
   lines.pauses.add(2, 2, 40);
   lines.pauses.add(2, 1, 5000);  // before another call
-  EXPECT_EQ(host(false).function, "trainer.py Trainer.fit");
+  EXPECT_EQ(host().function, "trainer.py Trainer.fit");
 }
 
 }  // namespace
