@@ -34,7 +34,7 @@
 namespace gputrace {
 
 inline constexpr u64 kSegmentMagic = 0x3167657365636172ull;
-inline constexpr u32 kSegmentVersion = 5;  // the sidecar refuses another one
+inline constexpr u32 kSegmentVersion = 6;  // the sidecar refuses another one
 inline constexpr u32 kNoBlock = 0xffffffffu;
 inline constexpr u32 kReservedBlocks = 4;  // the first blocks go to slot 0 only
 inline constexpr u32 kPatientBlocks = 2;   // the next ones to the thread that waits: one fills, one is drained
@@ -102,8 +102,9 @@ struct alignas(64) SegmentControl {
   std::atomic<u64> retired_seen;  // sums over threads whose slots were reclaimed while nobody drained
   std::atomic<u64> retired_dropped[kDropReasons];
   std::atomic<u32> exiting;  // 1: exit handlers run (a hint; nothing depends on it)
-  // Where CPython's `_PyRuntime` lies; 0: not known. A hint like those of ThreadSlot.
+  // Where CPython's `_PyRuntime` lies, and how large it is; 0: not known. Hints like those of ThreadSlot.
   std::atomic<u64> python_runtime;
+  std::atomic<u64> python_runtime_bytes;
   // Consumer.
   alignas(64) std::atomic<u64> heartbeat;  // CLOCK_MONOTONIC ns of the last drain; 0: no consumer yet
   std::atomic<i32> consumer_pid;           // as the consumer sees itself; 0: none

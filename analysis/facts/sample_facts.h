@@ -2,6 +2,7 @@
 // they used of the processors, and what libgputrace-host.so counted of its file calls and waits.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ inline constexpr Nanos kLongestLook = 100'000'000;
 
 struct SamplePoint {
   Nanos at = 0;
-  u32 frame = 0;         // in SampleFacts::frames
-  bool in_call = false;  // the thread was in a CUDA call
+  u32 frame = 0;                 // in SampleFacts::frames
+  bool in_call = false;          // the thread was in a CUDA call
+  std::optional<WaitFor> waits;  // what it slept for; nothing: it ran, or that is not known
 };
 // Of a thread of the traced process, or of a process that was forked from it.
 struct SampledThread {
@@ -27,10 +29,11 @@ struct SampledThread {
 };
 
 // How often samples found a line while a device had nothing to do because of the host, before something was launched from
-// `origin`.
+// `origin`; what it slept for there stands apart from what it slept for otherwise, and from running.
 struct IdleLine {
   u32 origin = 0;  // number of a CallOrigin
   u32 frame = 0;
+  std::optional<WaitFor> waits;  // as SamplePoint has it
   bool of_worker = false;
   u64 count = 0;
 };

@@ -1,4 +1,4 @@
-// A device that does nothing for a good part of its time, and what most of that is; a loop that waits for its next batch.
+// A device that does nothing for a good part of its time, and what most of that is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,10 +16,6 @@
 #include "trace/schema.h"
 
 namespace gputrace {
-namespace {
-
-// Of what a finding speaks of: below it nothing is said.
-constexpr double kGoodPart = 0.2;
 
 bool is_good_part(u64 part, u64 of) {
   return part != 0 && static_cast<double>(part) >= kGoodPart * static_cast<double>(of);
@@ -48,10 +44,19 @@ void say_wait(const std::optional<LongWait>& waited, u64 of_ns, Finding& finding
   finding.evidence.emplace_back("wait_for", std::string(word_of(waited->what)));
   finding.evidence.emplace_back("wait_ns", number(waited->total_ns));
   finding.evidence.emplace_back("wait_count", number(waited->count));
-  if (is_python)
-    finding.fix =
-        "let Python's other threads do less while this one launches: their work in processes, or in calls that "
-        "give the lock away";
+  if (is_python) finding.fix = kFixOfInterpreterLock;
+}
+
+namespace {
+
+// "; 9.2 ms of that it sleeps (most of it in retry.py call, at train.py:8)": `what` is "sleeps"; `key`_ns, `key`_in and `key`_at.
+void say_sampled(const SampledWait& wait, const std::string& what, const std::string& key, Finding& finding) {
+  const std::string place = wait.function.empty() ? "at " + wait.site : "in " + wait.function + ", at " + wait.site;
+  finding.text +=
+      fmt::format("; {} of that it {} (most of it {})", human_nanos(static_cast<Nanos>(wait.total_ns)), what, place);
+  finding.evidence.emplace_back(key + "_ns", number(wait.total_ns));
+  finding.evidence.emplace_back(key + "_in", wait.function.empty() ? Value() : Value(wait.function));
+  finding.evidence.emplace_back(key + "_at", wait.site);
 }
 
 std::string fix_of(IdleCause cause) {
@@ -117,15 +122,6 @@ const char* wait_behind(const ProcessTrace& process) {
   return nullptr;
 }
 
-// The thread that launched what ended the gaps with most of the host's work; 0: not known.
-i32 thread_that_works(const ProcessTrace& process, const DeviceTimes& device) {
-  std::map<u32, Nanos> by_thread;
-  for (const IdleGap& gap : device.longest) by_thread[gap.thread] += gap.parts[static_cast<unsigned>(IdleCause::Host)];
-  const auto most = std::max_element(by_thread.begin(), by_thread.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == by_thread.end() || most->first >= process.threads.size() ? 0 : process.threads[most->first].tid;
-}
-
 // Of the host's time, what lay in short gaps; 0: it is not known, or not most of what it does at the line that the finding names. There the
 // device is held up all along, and no place is that something could be moved away from; a batch, a file, a log line take longer. Waiting for
 // batches is another finding's.
@@ -145,38 +141,54 @@ u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns, 
 
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
 // comes from outside, and no change of the host's own work brings that time back: returns how much.
-u64 add_waiting(const ProcessTrace& process, i32 tid, const WaitForOthers& waits, u64 host_ns, Finding& finding) {
+u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, u64 host_ns, Finding& finding) {
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
   const std::optional<u64> others = cpu_of_others(process, tid);
   const bool from_outside = others && 2 * *others <= waits.total_ns;
-  finding.text += fmt::format("; {} of that it waits for {} (most of it in {}, at {})",
-                              human_nanos(static_cast<Nanos>(waits.total_ns)),
-                              from_outside ? "what comes from outside"
-                              : others     ? "other threads or processes"
-                                           : "others",
-                              waits.function, waits.site);
-  finding.evidence.emplace_back("waits_ns", number(waits.total_ns));
-  finding.evidence.emplace_back("waits_in", waits.function);
-  finding.evidence.emplace_back("waits_at", waits.site);
+  say_sampled(waits,
+              from_outside ? "waits for what comes from outside"
+              : others     ? "waits for other threads or processes"
+                           : "waits for others",
+              "waits", finding);
   finding.evidence.emplace_back("others_cpu_ns", others ? number(*others) : Value());
   return from_outside ? waits.total_ns : 0;
 }
 
 // Lines have what all devices waited for them.
-WaitForOthers waits_before(const ProcessTrace& process, u64 host_ns) {
-  WaitForOthers waits = wait_for_others(process);
+SampledWaits waits_before(const ProcessTrace& process, u64 host_ns) {
+  SampledWaits waits = sampled_waits(process);
   u64 of_all = 0;
   for (const DeviceTimes& device : process.device.devices)
     of_all += device.causes[static_cast<unsigned>(IdleCause::Host)].total_ns;
   const double part = of_all == 0 ? 1 : static_cast<double>(host_ns) / static_cast<double>(of_all);
-  waits.total_ns = static_cast<u64>(part * static_cast<double>(waits.total_ns));
+  for (SampledWait* const wait : {&waits.others, &waits.interpreter_lock, &waits.sleep, &waits.files})
+    wait->total_ns = static_cast<u64>(part * static_cast<double>(wait->total_ns));
   return waits;
 }
 
-const char* fix_of_waiting(bool for_outside) {
-  return for_outside ? "nothing of the program's own work: it is asked too seldom for the device; gathering requests "
-                       "for a shorter time answers them sooner"
-                     : "make what it waits for ahead, or in more threads or processes";
+// What to do about the kind of waiting that most of the host's time is; nullptr: about none.
+const char* fix_of_waits(const SampledWaits& waits, bool for_outside, u64 host_ns) {
+  const auto is_most = [host_ns](const SampledWait& wait) { return 2 * wait.total_ns > host_ns; };
+  if (is_most(waits.others))
+    return for_outside ? "nothing of the program's own work: it is asked too seldom for the device; gathering requests "
+                         "for a shorter time answers them sooner"
+                       : "make what it waits for ahead, or in more threads or processes";
+  if (is_most(waits.interpreter_lock)) return kFixOfInterpreterLock;
+  if (is_most(waits.sleep))
+    return "let it wait for what it needs (an event, a future, a descriptor) instead of for some time, or sleep in "
+           "another thread";
+  if (is_most(waits.files))
+    return "read and write beside the device's work, in another thread or process; keep what is read again in memory";
+  return nullptr;
+}
+
+// What was counted stands for itself: files (`io`) and Python's lock (`waits`).
+void add_own_waits(const ProcessTrace& process, const SampledWaits& waits, u64 host_ns, Finding& finding) {
+  if (process.samples.waits.empty() && is_good_part(waits.interpreter_lock.total_ns, host_ns))
+    say_sampled(waits.interpreter_lock, "waits for Python's lock, which other threads hold", "python_lock", finding);
+  if (is_good_part(waits.sleep.total_ns, host_ns)) say_sampled(waits.sleep, "sleeps", "sleeps", finding);
+  if (process.samples.files.empty() && is_good_part(waits.files.total_ns, host_ns))
+    say_sampled(waits.files, "waits for files", "files", finding);
 }
 
 // Advice of the loop's own: a loader that the loop does not wait for need not load faster.
@@ -214,7 +226,7 @@ void add_use(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns
   const std::string& site = finding.site;
   if (!process.samples.files.empty()) say_files(files_used_at(process, site), host_ns, "at " + site, finding);
   if (process.samples.waits.empty()) return;
-  say_wait(longest_wait_at(process, thread_that_works(process, device), site), host_ns, finding);
+  say_wait(longest_wait_at(process, thread_of_host_time(process, device), site), host_ns, finding);
 }
 
 void lower_gain(Finding& finding, u64 by) {
@@ -261,10 +273,11 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   u64 from_outside = 0;
   if (cause == IdleCause::Host) {
     add_pause(process, most, finding);
-    const WaitForOthers waits = waits_before(process, most);
-    from_outside = add_waiting(process, thread_that_works(process, device), waits, most, finding);
-    if (2 * waits.total_ns > most)
-      finding.fix = fix_of_waiting(from_outside != 0);
+    const SampledWaits waits = waits_before(process, most);
+    from_outside = add_waiting(process, thread_of_host_time(process, device), waits.others, most, finding);
+    add_own_waits(process, waits, most, finding);
+    if (const char* const fix = fix_of_waits(waits, from_outside != 0, most))
+      finding.fix = fix;
     else
       advise_on_host(process, device, site, most, finding);
     add_use(process, device, most, finding);
@@ -322,61 +335,6 @@ std::optional<Finding> judge_idle_gaps(const ProcessTrace& process) {
   return worst;
 }
 
-std::string fix_of_loader(const std::string& loader) {
-  if (loader.rfind("_SingleProcess", 0) == 0)
-    return "load ahead in other processes: DataLoader(num_workers=4 or more, persistent_workers=True, pin_memory=True)";
-  if (loader.rfind("_MultiProcessing", 0) == 0)
-    return "more workers or a larger prefetch_factor, or less work for each batch: cheaper transforms, data kept "
-           "decoded";
-  return "prepare the next batch while the device computes";
-}
-
-// What of making a batch was reading or waiting: of the thread itself, or of the workers, each of which has all of that time.
-void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
-  const std::size_t workers = loader_processes(process).size();
-  if (workers != 0) return say_files(read_by_workers(process), waited_ns * workers, "of its workers", finding);
-  say_files(read_by_loop(process), waited_ns, "within the loader", finding);
-  const auto& devices = process.device.devices;
-  if (process.samples.waits.empty() || devices.empty()) return;
-  const auto worst = std::max_element(devices.begin(), devices.end(),
-                                      [](const auto& a, const auto& b) { return a.idle_ns < b.idle_ns; });
-  say_wait(longest_wait_at(process, thread_that_works(process, *worst), finding.site), waited_ns, finding);
-}
-
-std::optional<Finding> judge_input(const ProcessTrace& process) {
-  const StepFacts& steps = process.steps;
-  const auto wait = input_wait_of(steps);
-  if (!wait || wait->batches_ns == 0) return {};
-  const u64 gain = wait->batches_ns;
-  const double share = static_cast<double>(gain) / static_cast<double>(wait->steps_ns);
-  if (share < kModeratelyInputBound) return {};
-  const auto words = [&](u64 length) { return human_nanos(static_cast<Nanos>(length / wait->steps)); };
-  Finding finding{"input-bound",
-                  share >= kHighlyInputBound ? Severity::Problem : Severity::Warning,
-                  "steps",
-                  fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch",
-                              input_verdict(share), words(wait->steps_ns), words(gain), share * 100),
-                  fix_of_loader(steps.loader),
-                  {{"input_ns", number(gain)},
-                   {"steps", number(wait->steps)},
-                   {"share", share},
-                   {"batches", number(steps.batches)},
-                   {"batch_ns", number(steps.batch_ns)},
-                   {"loader", steps.loader}}};
-  finding.gain_ns = gain;
-  finding.site = site_of_idle(process, IdleCause::Host).site;
-  const auto of_workers = worker_lines(process, FileNames(process));
-  if (!of_workers.empty()) {  // they make what the loop waits for
-    finding.site = of_workers.front().site;
-    finding.text += fmt::format("; {:.0f} % of what its workers do meanwhile is {}", of_workers.front().share * 100,
-                                of_workers.front().site);
-    finding.evidence.emplace_back("worker_share", of_workers.front().share);
-    finding.evidence.emplace_back("worker_samples", number(of_workers.front().samples));
-  }
-  add_reading(process, gain, finding);
-  return finding;
-}
-
 // Findings of one cause: they say what to do about it.
 std::vector<std::string> findings_of(const std::string& cause) {
   static const std::pair<IdleCause, std::vector<std::string>> kOwn[] = {
@@ -421,14 +379,12 @@ void find_idle_gaps(const LoadedRun& run, Findings& found) {
   Findings own;
   add_worst(run, own, judge_idle_gaps);
   for (Finding& gaps : own) leave_gain_to_others(found, gaps), found.push_back(std::move(gaps));
-  add_worst(run, found, judge_input);
 }
 
 }  // namespace
 
 extern constexpr FindingRule idle_gaps_rule = {
-    .findings = {{"idle-gaps", "a device that is idle for more than 2 % of its time, and the largest cause of it"},
-                 {"input-bound", "a loop that waits for its next batch while the device has nothing to do"}},
+    .findings = {{"idle-gaps", "a device that is idle for more than 2 % of its time, and the largest cause of it"}},
     .needs = {Need::Calls, Need::Device},
     .find = find_idle_gaps,
     .of_the_loop = true,

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <initializer_list>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "analysis/facts/facts.h"
 #include "analysis/findings/findings.h"
+#include "analysis/run/host_use.h"
 #include "analysis/run/needs.h"
 #include "analysis/table/table.h"
 
@@ -48,6 +51,16 @@ u64 gain_of_processors(const ProcessTrace& process);
 // What a loop would gain that compiles nothing: the device's idle time meanwhile. 0: it compiles in fewer than three steps.
 // recompilation.cpp
 u64 gain_of_compiling(const ProcessTrace& process);
+
+// What findings say of file calls and waits that were counted, each with its evidence. Below this part of what a finding speaks of nothing is
+// said. idle_gaps.cpp
+inline constexpr double kGoodPart = 0.2;
+bool is_good_part(u64 part, u64 of);
+void say_files(const FilesUsed& used, u64 of_ns, const std::string& where, Finding& finding);
+inline constexpr const char* kFixOfInterpreterLock =
+    "let Python's other threads do less while this one launches: their work in processes, or in calls that give the "
+    "lock away";
+void say_wait(const std::optional<LongWait>& waited, u64 of_ns, Finding& finding);
 
 inline double wall_seconds(const LoadedRun& run) { return static_cast<double>(run.wall_end - run.wall_begin) / 1e9; }
 inline double per_second(u64 count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }

@@ -70,7 +70,9 @@ void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
   ++(value.process ? samples_.of_workers : samples_.taken);
   if (points_ == SampleFacts::kMostPoints) return static_cast<void>(++samples_.left_out);
   ++points_;
-  series_of(thread, value.process).points.push_back({at, frame, false});
+  std::optional<WaitFor> waits;
+  if (value.waits != 0) waits = static_cast<WaitFor>(value.waits);
+  series_of(thread, value.process).points.push_back({at, frame, false, waits});
   if (value.process == 0) newest_[thread] = at;
 }
 
@@ -163,7 +165,7 @@ void HostSamples::tell_gap(IdleGap& gap) {
     auto point = std::lower_bound(series.points.begin(), series.points.end(), gap.begin, before);
     for (; point != series.points.end() && point->at < gap.called; ++point) {
       if (point->in_call) continue;
-      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][point->frame];
+      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][{point->frame, point->waits}];
       if (series.process == 0) ++found[point->frame];
     }
   }
@@ -182,11 +184,11 @@ void HostSamples::finish() {
     for (IdleGap& gap : device.longest) tell_gap(gap);
   }
   for (const auto& [key, frames] : idle_) {
-    for (const auto& [frame, count] : frames)
-      samples_.idle.push_back({static_cast<u32>(key >> 1), frame, (key & 1) != 0, count});
+    for (const auto& [what, count] : frames)
+      samples_.idle.push_back({static_cast<u32>(key >> 1), what.first, what.second, (key & 1) != 0, count});
   }
   std::sort(samples_.idle.begin(), samples_.idle.end(), [](const IdleLine& a, const IdleLine& b) {
-    return std::tuple{a.origin, a.of_worker, a.frame} < std::tuple{b.origin, b.of_worker, b.frame};
+    return std::tuple{a.origin, a.of_worker, a.frame, a.waits} < std::tuple{b.origin, b.of_worker, b.frame, b.waits};
   });
 }
 

@@ -1,6 +1,7 @@
 #include "analysis/run/host_use.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -45,20 +46,40 @@ bool is_waiting(const SourceFrame& frame) {
   return functions != kWaiting.end() && functions->second.contains(name);
 }
 
-bool waits_for_others(const SourceFrames& frames, u32 stack) {
-  if (stack == 0 || stack >= frames.size() || !is_waiting(frames[stack])) return false;
+// Where a stack lies within PyTorch's loader.
+bool is_in_loader(const SourceFrames& frames, u32 stack) {
   for (u32 frame = stack; frame != 0; frame = frames[frame].parent) {
-    if (frames[frame].file.find("/torch/utils/data/") != std::string::npos) return false;
+    if (frames[frame].file.find("/torch/utils/data/") != std::string::npos) return true;
   }
-  return true;
+  return false;
 }
 
-// Of those that the innermost lies in.
-u32 outermost_of_library(const SourceFrames& frames, u32 stack) {
+// What a look found the host waiting for; nullptr: for nothing, or for what is told elsewhere.
+SampledWait SampledWaits::*kind_of_wait(const SourceFrames& frames, const IdleLine& line) {
+  if (line.waits == WaitFor::InterpreterLock) return &SampledWaits::interpreter_lock;
+  const bool known = line.frame != 0 && line.frame < frames.size();
+  if (known && is_waiting(frames[line.frame]))
+    return is_in_loader(frames, line.frame) ? nullptr : &SampledWaits::others;
+  switch (line.waits.value_or(WaitFor::Kernel)) {
+    case WaitFor::Sleep:
+      return &SampledWaits::sleep;
+    case WaitFor::File:
+    case WaitFor::Page:
+      return &SampledWaits::files;
+    case WaitFor::Kernel:
+      return nullptr;
+    default:
+      return is_in_loader(frames, line.frame) ? nullptr : &SampledWaits::others;
+  }
+}
+
+// The function that waits, where it is not the program's own: of the standard library the one that others called.
+std::string waiting_function(const SourceFrames& frames, u32 stack, u32 own, const FileNames& names) {
+  if (stack == own) return "";
   u32 found = stack;
   for (u32 frame = stack; frame != 0 && in_standard_library(frames[frame].file); frame = frames[frame].parent)
     found = frame;
-  return found;
+  return names.of(frames[found].file) + " " + frames[found].function;
 }
 
 template <typename Wanted>
@@ -129,37 +150,70 @@ std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, co
   return longest;
 }
 
-WaitForOthers wait_for_others(const ProcessTrace& process) {
+SampledWaits sampled_waits(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
+  using Kind = SampledWait SampledWaits::*;
   struct Found {
     u64 all = 0;
-    std::map<u32, u64> waiting;  // by the frame that it waits in
+    std::vector<std::pair<const IdleLine*, Kind>> waiting;
   };
   std::map<u32, Found> by_origin;
   for (const IdleLine& line : process.samples.idle) {
     if (line.of_worker) continue;
     Found& found = by_origin[line.origin];
     found.all += line.count;
-    if (waits_for_others(frames, line.frame)) found.waiting[line.frame] += line.count;
+    if (const Kind kind = kind_of_wait(frames, line)) found.waiting.emplace_back(&line, kind);
   }
-  WaitForOthers waits;
+  SampledWaits waits;
   const FileNames names(process);
-  std::map<std::pair<std::string, std::string>, u64> places;
+  constexpr Kind kKinds[] = {&SampledWaits::others, &SampledWaits::interpreter_lock, &SampledWaits::sleep,
+                             &SampledWaits::files};
+  std::map<std::pair<std::string, std::string>, u64> places[std::size(kKinds)];
   for (const auto& [origin, found] : by_origin) {
     if (found.all < kFewSamples || origin >= process.lines.times.size()) continue;
     const auto host = static_cast<double>(process.lines.times[origin].host_ns);
-    for (const auto& [frame, count] : found.waiting) {
-      const auto part = static_cast<u64>(host * static_cast<double>(count) / static_cast<double>(found.all));
-      const SourceFrame& called = frames[outermost_of_library(frames, frame)];
-      places[{site_name(frames, own_frame(frames, frame), names), names.of(called.file) + " " + called.function}] +=
-          part;
-      waits.total_ns += part;
+    for (const auto& [line, kind] : found.waiting) {
+      const auto part = static_cast<u64>(host * static_cast<double>(line->count) / static_cast<double>(found.all));
+      const u32 own = own_frame(frames, line->frame);
+      const auto at = static_cast<std::size_t>(std::find(std::begin(kKinds), std::end(kKinds), kind) - kKinds);
+      places[at][{site_name(frames, own, names), waiting_function(frames, line->frame, own, names)}] += part;
+      (waits.*kind).total_ns += part;
     }
   }
-  const auto most =
-      std::max_element(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most != places.end()) std::tie(waits.site, waits.function) = most->first;
+  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+    const auto most = std::max_element(places[i].begin(), places[i].end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    SampledWait& wait = waits.*kKinds[i];
+    if (most != places[i].end()) std::tie(wait.site, wait.function) = most->first;
+  }
   return waits;
+}
+
+std::optional<LoadingAsleep> loading_asleep(const ProcessTrace& process) {
+  const SourceFrames& frames = process.samples.frames;
+  const LoaderFrames loaders(frames);
+  const bool by_workers = !loader_processes(process).empty();
+  u64 all = 0, asleep = 0;
+  std::map<WaitFor, u64> waits;
+  for (const IdleLine& line : process.samples.idle) {
+    const bool loads = by_workers ? line.of_worker && own_frame_of_worker(frames, line.frame) != 0
+                                  : !line.of_worker && !loaders.within(line.frame).empty();
+    if (!loads) continue;
+    all += line.count;
+    if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
+  }
+  if (all < kFewSamples || asleep == 0) return {};
+  const auto most =
+      std::max_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return LoadingAsleep{static_cast<double>(asleep) / static_cast<double>(all), most->first};
+}
+
+i32 thread_of_host_time(const ProcessTrace& process, const DeviceTimes& device) {
+  std::map<u32, Nanos> by_thread;
+  for (const IdleGap& gap : device.longest) by_thread[gap.thread] += gap.parts[static_cast<unsigned>(IdleCause::Host)];
+  const auto most = std::max_element(by_thread.begin(), by_thread.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == by_thread.end() || most->first >= process.threads.size() ? 0 : process.threads[most->first].tid;
 }
 
 FilesUsed read_by_loop(const ProcessTrace& process) {

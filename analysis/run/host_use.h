@@ -35,15 +35,32 @@ struct LongWait {
 };
 std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, const std::string& site);
 
-// Waiting for another thread, process or machine, as samples found it in the time in which devices had nothing to do because of the host:
-// within a function of Python's standard library that waits. Not for the batches of PyTorch's loader, which `input` tells. A wait that C
-// code makes at once under the program's own line is not seen to be one.
-struct WaitForOthers {
+// One kind of waiting, in the time in which devices had nothing to do because of the host.
+struct SampledWait {
   u64 total_ns = 0;
-  // The line and the function that it called where most of it was: "queue.py Queue.get".
+  // The line where most of it was, and the function that it called there: "queue.py Queue.get"; empty: one without a line of its own.
   std::string site, function;
 };
-WaitForOthers wait_for_others(const ProcessTrace& process);
+// What the host waits for instead of working, as samples found it: within a function of Python's standard library that waits, or asleep in
+// a call of the kernel, where the kernel tells which.
+struct SampledWaits {
+  SampledWait others;  // another thread, process or machine; not the batches of PyTorch's loader, which `input` tells
+  SampledWait interpreter_lock;  // CPython's
+  SampledWait sleep;             // until some time has gone by
+  SampledWait files;             // reading and writing them, and memory that lies in one
+};
+SampledWaits sampled_waits(const ProcessTrace& process);
+
+// How much of the looks at what loads batches while devices waited for them (workers, or the loop within its loader) found it asleep, and
+// what for most often. Nothing: too few looks, or it did not sleep.
+struct LoadingAsleep {
+  double share = 0;
+  WaitFor what = WaitFor::File;
+};
+std::optional<LoadingAsleep> loading_asleep(const ProcessTrace& process);
+
+// The thread that launched what ended the gaps with most of the host's work; 0: not known.
+i32 thread_of_host_time(const ProcessTrace& process, const DeviceTimes& device);
 
 // Reading of the program's own data within a DataLoader that loads in the thread that asks it, and by its workers.
 FilesUsed read_by_loop(const ProcessTrace& process);

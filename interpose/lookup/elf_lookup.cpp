@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "interpose/hot/session.h"
-#include "interpose/lookup/elf_tables.h"
 
 namespace gputrace {
 namespace {
@@ -86,11 +85,12 @@ bool holds(const LoadedObject& object, const void* address) {
 }
 
 // Of the object that holds `address`.
-void* find_beside(const void* address, const char* name, u32 type) {
-  void* found = nullptr;
+template <typename Find>
+auto find_beside(const void* address, Find&& find) {
+  decltype(find(Tables{})) found{};
   walk([&](const LoadedObject& object, const Tables& tables) {
     if (!holds(object, address)) return false;
-    found = elf::find_symbol(tables, name, type);
+    found = find(tables);
     return true;
   });
   return found;
@@ -142,8 +142,12 @@ bool find_functions(ObjectRole role, const char* const* names, void** functions,
   });
 }
 
-void* find_function_beside(const void* address, const char* name) { return find_beside(address, name, STT_FUNC); }
-void* find_variable_beside(const void* address, const char* name) { return find_beside(address, name, STT_OBJECT); }
+void* find_function_beside(const void* address, const char* name) {
+  return find_beside(address, [name](const Tables& tables) { return function_in(tables, name); });
+}
+elf::Variable find_variable_beside(const void* address, const char* name) {
+  return find_beside(address, [name](const Tables& tables) { return elf::find_variable(tables, name); });
+}
 
 SymbolReference find_reference(const void* address, const char* name) {
   SymbolReference reference;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/types.h"
+#include "interpose/lookup/elf_tables.h"
 
 namespace gputrace {
 
@@ -33,7 +34,7 @@ void* find_libc_function(const char* name);
 bool find_functions(ObjectRole role, const char* const* names, void** functions, u32 count);
 // The function `name` that the object holding `address` defines.
 void* find_function_beside(const void* address, const char* name);
-void* find_variable_beside(const void* address, const char* name);
+elf::Variable find_variable_beside(const void* address, const char* name);
 // How the object holding `address` refers to a function of another object. Scans its relocations: cold.
 struct SymbolReference {
   bool refers = false;

@@ -19,7 +19,7 @@ const T* pointer_of(const ElfW(Dyn) & entry, u64 base) {
 constexpr u32 kDefaultFunction = 0x100;
 constexpr u16 kHiddenVersion = 0x8000;
 
-void* symbol_at(const Tables& tables, u32 index, const char* name, u32 type) {
+const ElfW(Sym) * symbol_at(const Tables& tables, u32 index, const char* name, u32 type) {
   const ElfW(Sym)& symbol = tables.symbols[index];
   if (type == kDefaultFunction) {
     if (tables.versions && (tables.versions[index] & kHiddenVersion)) return nullptr;
@@ -27,7 +27,7 @@ void* symbol_at(const Tables& tables, u32 index, const char* name, u32 type) {
   }
   if (symbol.st_shndx == SHN_UNDEF || (symbol.st_info & 0xf) != type) return nullptr;
   if (!equal(tables.strings + symbol.st_name, name)) return nullptr;
-  return reinterpret_cast<void*>(tables.base + symbol.st_value);
+  return &symbol;
 }
 
 u32 gnu_hash_of(const char* name) {
@@ -36,7 +36,7 @@ u32 gnu_hash_of(const char* name) {
   return hash;
 }
 
-void* find_by_gnu_hash(const Tables& tables, const char* name, u32 type) {
+const ElfW(Sym) * find_by_gnu_hash(const Tables& tables, const char* name, u32 type) {
   const u32* table = tables.gnu_hash;
   const u32 buckets = table[0], first = table[1], words = table[2], shift = table[3];
   const u64* bloom = reinterpret_cast<const u64*>(table + 4);
@@ -51,13 +51,13 @@ void* find_by_gnu_hash(const Tables& tables, const char* name, u32 type) {
   for (;; ++index) {
     const u32 entry = chain[index - first];
     if ((entry | 1) == (hash | 1)) {
-      if (void* found = symbol_at(tables, index, name, type)) return found;
+      if (const ElfW(Sym)* found = symbol_at(tables, index, name, type)) return found;
     }
     if (entry & 1) return nullptr;
   }
 }
 
-void* find_by_sysv_hash(const Tables& tables, const char* name, u32 type) {
+const ElfW(Sym) * find_by_sysv_hash(const Tables& tables, const char* name, u32 type) {
   u32 hash = 0;
   for (const char* c = name; *c; ++c) {
     hash = (hash << 4) + static_cast<unsigned char>(*c);
@@ -68,9 +68,14 @@ void* find_by_sysv_hash(const Tables& tables, const char* name, u32 type) {
   const u32* bucket = tables.sysv_hash + 2;
   const u32* chain = bucket + buckets;
   for (u32 index = bucket[hash % buckets], steps = 0; index && steps < count; index = chain[index], ++steps) {
-    if (void* found = symbol_at(tables, index, name, type)) return found;
+    if (const ElfW(Sym)* found = symbol_at(tables, index, name, type)) return found;
   }
   return nullptr;
+}
+
+const ElfW(Sym) * find(const Tables& tables, const char* name, u32 type) {
+  if (tables.gnu_hash) return find_by_gnu_hash(tables, name, type);
+  return tables.sysv_hash ? find_by_sysv_hash(tables, name, type) : nullptr;
 }
 
 using Iterate = int (*)(int (*)(dl_phdr_info*, size_t, void*), void*);
@@ -180,8 +185,13 @@ bool read_dynamic(const ElfW(Dyn) * dynamic, u64 base, Tables& tables) {
 }
 
 void* find_symbol(const Tables& tables, const char* name, u32 type) {
-  if (tables.gnu_hash) return find_by_gnu_hash(tables, name, type);
-  return tables.sysv_hash ? find_by_sysv_hash(tables, name, type) : nullptr;
+  const ElfW(Sym)* const found = find(tables, name, type);
+  return found ? reinterpret_cast<void*>(tables.base + found->st_value) : nullptr;
+}
+
+Variable find_variable(const Tables& tables, const char* name) {
+  const ElfW(Sym)* const found = find(tables, name, STT_OBJECT);
+  return found ? Variable{tables.base + found->st_value, found->st_size} : Variable{};
 }
 
 void* find_default_function(const Tables& tables, const char* name) {

@@ -35,6 +35,10 @@ bool read_dynamic(const ElfW(Dyn) * dynamic, u64 base, Tables& tables);
 
 // What the object defines under this name as a function (STT_FUNC) or a variable (STT_OBJECT), whatever its version.
 void* find_symbol(const Tables& tables, const char* name, u32 type);
+struct Variable {
+  u64 address = 0, size = 0;  // 0: there is none
+};
+Variable find_variable(const Tables& tables, const char* name);
 // The function that programs which are linked today would get: its default version.
 void* find_default_function(const Tables& tables, const char* name);
 

@@ -50,7 +50,8 @@ void find_interpreter(PythonInterpreter& interpreter) {
   } else {
     interpreter.layout = layout_of(minor);
     interpreter.thread_state = reinterpret_cast<u64 (*)()>(found);
-    interpreter.runtime = reinterpret_cast<u64>(find_variable_beside(found, "_PyRuntime"));
+    const elf::Variable runtime = find_variable_beside(found, "_PyRuntime");
+    interpreter.runtime = runtime.address, interpreter.runtime_bytes = runtime.size;
   }
 }
 

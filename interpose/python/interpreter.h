@@ -15,6 +15,7 @@ struct PythonInterpreter {
   u64 (*thread_state)() = nullptr;       // PyGILState_GetThisThreadState: needs no GIL
   int (*is_finalizing)() = nullptr;
   u64 runtime = 0;            // where its _PyRuntime lies; 0: it exports none
+  u64 runtime_bytes = 0;      // of its _PyRuntime
   const char* why = nullptr;  // a sentence for people; nullptr: all is well, or there is no interpreter
   char version[32] = {};      // "3.11.2"; "": there is none
 };

@@ -191,6 +191,7 @@ void show_thread(u64 python_thread, u64 id) {
   if (slot.python_thread.load(std::memory_order_relaxed) == python_thread) return;
   slot.python_thread_id = id;
   producer.control->python_runtime.store(interpreter.runtime, std::memory_order_relaxed);
+  producer.control->python_runtime_bytes.store(interpreter.runtime_bytes, std::memory_order_relaxed);
   slot.python_thread.store(python_thread, std::memory_order_release);  // pairs with the acquire in Sampler::look()
 }
 

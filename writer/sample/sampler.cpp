@@ -9,6 +9,7 @@
 
 #include "base/collect_parts.h"
 #include "writer/host.h"
+#include "writer/sample/thread_wait.h"
 
 namespace gputrace {
 namespace {
@@ -128,9 +129,25 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
   record.incarnation = thread.incarnation;
   record.process = pid;
   if (outcome == PythonFrames::Outcome::OuterPart) record.flags = kSampleOuterPart;
+  tell_wait(process, pid ? pid : thread.tid, record);
   sink_.add_record(record.header);
   ++(pid ? of_workers_ : taken_);
   return true;
+}
+
+// One that was started anew has its lock elsewhere.
+void Sampler::tell_wait(const Process& process, i32 tid, Sample& record) const {
+  const SegmentControl& control = segment_.control();
+  InterpreterMemory interpreter;
+  if (!process.first.state)
+    interpreter = {control.python_runtime.load(std::memory_order_relaxed),
+                   control.python_runtime_bytes.load(std::memory_order_relaxed)};
+  const auto wait = wait_of_thread(process.memory.process(), tid, interpreter);
+  if (!wait) return;
+  if (wait->what)
+    record.waits = static_cast<u32>(*wait->what);
+  else
+    record.flags |= kSampleRan;
 }
 
 // A forked one's only thread is the one that forked it: until that is seen any may have.

@@ -61,6 +61,7 @@ class Sampler {
   void look_at_worker(Process& worker, const std::vector<Thread>& threads);
   void ask_what_it_is(Process& worker, i32 parent, Nanos now);
   bool sample(Process& process, const Thread& thread, i32 pid, Nanos& looked);
+  void tell_wait(const Process& process, i32 tid, Sample& record) const;
   void take_workers(const std::vector<Thread>& threads);
   void refuse(int error);
   Nanos cpu() const;

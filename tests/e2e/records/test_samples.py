@@ -223,6 +223,55 @@ def test_waiting_for_others_is_told_with_where_it_comes_from():
             check(gain < 0.2 if how == 'sleeps' else gain > 0.5, f'{version}, {how}: gain', finding)
 
 
+# What C code does at once under a line of the program's: its frame is that line, what it waits for is for the kernel to tell.
+AT_ONE_LINE = CUDA + """
+import queue, socket, sys, threading, time
+asked, (here, there) = queue.SimpleQueue(), socket.socketpair()
+def simple_queue():
+    return asked.get()
+def socket_recv():
+    return here.recv(1)
+def sleep():
+    time.sleep(0.03)
+def gil():
+    time.sleep(0.0002)  # the other thread takes the lock meanwhile
+def give():
+    for i in range(60):
+        time.sleep(0.03)
+        asked.put(i), there.send(b'x')
+def hold():
+    while wanted:
+        pass
+act, wanted = globals()[sys.argv[1]], True
+other = threading.Thread(target=hold if act is gil else give)
+other.start()
+for i in range(200 if act is gil else 60):
+    act()
+    cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(4096))
+wanted = False
+other.join()
+"""
+
+
+def test_what_c_code_waits_for_is_told_by_the_kernel():
+    script = scratch('waits.py')
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(AT_ONE_LINE)
+    line = {name: next(i for i, text in enumerate(AT_ONE_LINE.splitlines(), 1) if of in text)
+            for name, of in (('simple_queue', 'asked.get()'), ('socket_recv', 'here.recv'), ('sleep', 'sleep(0.03)'), ('gil', 'sleep(0.0002)'))}
+    outside = 'waits for what comes from outside (most of it at waits.py:{} {})'
+    kinds = (('simple_queue', 'waits', outside), ('socket_recv', 'waits', outside), ('sleep', 'sleeps', 'sleeps (most of it at waits.py:{} {})'),
+             ('gil', 'python_lock', "waits for Python's lock, which other threads hold (most of it at waits.py:"))  # behind either call that gives it away
+    for version, python in sorted(interpreters().items())[::len(interpreters()) - 1 or 1]:
+        for how, key, words in kinds:
+            forget_run()
+            run = traced([python, script, how])
+            finding = next(finding for finding in report(run, 'overview')['findings'] if finding['id'] == 'idle-gaps')
+            said = finding['evidence']
+            check(words.format(line[how], how) in finding['text'], f'{version}, {how}', finding)
+            check(said[key + '_ns'] > 0.6 * said['cause_ns'], f'{version}, {how}: how long', said)
+
+
 AS_NOBODY = """
 import ctypes, json, multiprocessing, os, sys, time
 sys.argv = sys.argv[1:]

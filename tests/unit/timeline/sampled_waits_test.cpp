@@ -43,7 +43,7 @@ TEST(SampledWaits, AreThoseWithinFunctionsThatWait) {
   trace.frame(kFirst + 23, kFirst, "Queue.get", "/home/me/queue.py", 5);
   for (u32 frame = kFirst + 21; frame <= kFirst + 23; ++frame) trace.sample(frame, 25'500'000);
   const ProcessTrace process = trace.of(9);
-  const WaitForOthers waits = wait_for_others(process);
+  const SampledWait waits = sampled_waits(process).others;
   u64 host = 0;
   for (const StackDeviceTimes& times : process.lines.times) host += times.host_ns;
   EXPECT_NEAR(static_cast<double>(waits.total_ns), static_cast<double>(host) * 48 / (64 + 3), 2.0);
@@ -82,6 +82,88 @@ TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
   const Finding finding = Server(6).gaps();
   EXPECT_NE(finding.text.find("it waits for others"), std::string::npos) << finding.text;
   EXPECT_EQ(finding.gain_ns, Server(0).gaps().gain_ns);
+}
+
+// Of what C code does at once under a line of the program's: the frame is the line itself.
+class Asleep : public Sampled {
+ public:
+  explicit Asleep(WaitFor waits, u32 at = kFirst + 10) {
+    frame(kFirst + 10, kFirst, "serve", "serve.py", 20);
+    frame(kFirst + 11, kFirst + 10, "Socket.recv", "/x/site-packages/zmq/sugar/socket.py", 60);
+    for (Nanos turn = 0; turn < 8; ++turn) {
+      for (Nanos i = 0; i < 8; ++i)
+        sample(at, 21'000'000 + turn * 10'000'000 + i * 1'000'000, 0, i < 6 ? waits : WaitFor{});
+    }
+    use(0, 100, "python", 20'000'000, 1'000'000), use(0, 101, "other", 20'000'000, 1'000'000);
+  }
+  Finding gaps() {
+    LoadedRun run;
+    run.processes.push_back(of(9));
+    const auto findings = find_findings(run);
+    const Finding* const found = find(findings, "idle-gaps");
+    return found ? *found : Finding{};
+  }
+};
+
+TEST(SampledWaits, ThatOnlyTheKernelTells) {
+  const u64 own = Server(0).gaps().gain_ns;
+  for (const WaitFor what : {WaitFor::Lock, WaitFor::Socket, WaitFor::Pipe, WaitFor::Descriptors, WaitFor::Process}) {
+    const Finding finding = Asleep(what).gaps();
+    EXPECT_NE(finding.text.find("it waits for what comes from outside (most of it at serve.py:20 serve)"),
+              std::string::npos)
+        << finding.text;
+    EXPECT_NEAR(static_cast<double>(finding.gain_ns), static_cast<double>(own) / 4, 0.02 * static_cast<double>(own));
+  }
+  const Finding finding = Asleep(WaitFor::Socket, kFirst + 11).gaps();
+  EXPECT_NE(finding.text.find("(most of it in socket.py Socket.recv, at serve.py:20 serve)"), std::string::npos)
+      << finding.text;
+}
+
+TEST(SampledWaits, OwnSleepPythonsLockAndFilesAreTheHostsOwn) {
+  const u64 own = Server(0).gaps().gain_ns;
+  const struct {
+    WaitFor what;
+    const char *words, *fix;
+  } kinds[] = {{WaitFor::Sleep, "it sleeps (most of it at serve.py:20 serve)", "let it wait for what it needs"},
+               {WaitFor::InterpreterLock, "it waits for Python's lock, which other threads hold", "let Python's other"},
+               {WaitFor::File, "it waits for files (most of it at serve.py:20 serve)", "read and write beside"},
+               {WaitFor::Page, "it waits for files", "read and write beside"}};
+  for (const auto& kind : kinds) {
+    const Finding finding = Asleep(kind.what).gaps();
+    EXPECT_NE(finding.text.find(kind.words), std::string::npos) << finding.text;
+    EXPECT_EQ(finding.fix.rfind(kind.fix, 0), 0u) << finding.fix;
+    EXPECT_FALSE(has(finding, "waits_ns"));
+    EXPECT_EQ(finding.gain_ns, own);
+  }
+  // A call of the kernel that says nothing of what is waited for.
+  EXPECT_EQ(Asleep(WaitFor::Kernel).gaps().text, Asleep(WaitFor{}).gaps().text);
+}
+
+// Within Queue.get, but what it lacks is Python's lock.
+TEST(SampledWaits, PythonsLockComesBeforeTheFunctionThatAsksForIt) {
+  Sampled trace;
+  trace.frame(kFirst + 10, kFirst, "serve", "serve.py", 20);
+  trace.frame(kFirst + 11, kFirst + 10, "Queue.get", kQueue, 171);
+  for (Nanos i = 0; i < 8; ++i) trace.sample(kFirst + 11, 21'000'000 + i * 1'000'000, 0, WaitFor::InterpreterLock);
+  const SampledWaits waits = sampled_waits(trace.of(9));
+  EXPECT_EQ(waits.others.total_ns, 0u);
+  EXPECT_GT(waits.interpreter_lock.total_ns, 0u);
+}
+
+TEST(SampledWaits, WhatTheLoaderDoesMeanwhile) {
+  Sampled trace;
+  trace.frame(kFirst + 20, kFirst, "_SingleProcessDataLoaderIter._next_data",
+              "/x/site-packages/torch/utils/data/dataloader.py", 700);
+  trace.frame(kFirst + 21, kFirst + 20, "Data.__getitem__", "data.py", 30);
+  for (Nanos i = 0; i < 8; ++i)
+    trace.sample(i < 6 ? kFirst + 21 : kFirst, 21'000'000 + i * 1'000'000, 0,
+                 i < 2   ? WaitFor::Socket
+                 : i < 3 ? WaitFor::File
+                         : WaitFor{});
+  const auto asleep = loading_asleep(trace.of(9));
+  ASSERT_TRUE(asleep.has_value());
+  EXPECT_DOUBLE_EQ(asleep->share, 0.5);
+  EXPECT_EQ(asleep->what, WaitFor::Socket);
 }
 
 TEST(SampledWaits, AFewAreNotSaid) {

@@ -1,4 +1,4 @@
-// Records that were seen and are not in the file.
+// What is not there to be read: a file that could not be read, is damaged or has no end; records that were seen and are not in the file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +9,33 @@
 
 namespace gputrace {
 namespace {
+
+void find_damaged_file(const LoadedRun& run, Findings& found) {
+  for (const std::string& unread : run.unread) {
+    found.push_back({"unread-file", Severity::Problem, "quality-notes", unread, "", {}});
+  }
+  for (const ProcessTrace& process : run.processes) {
+    if (!process.damage.empty()) {
+      const std::string more =
+          process.damage.size() > 1 ? fmt::format(" (and {} more, see quality-notes)", process.damage.size() - 1) : "";
+      found.push_back(
+          {"damaged-file",
+           Severity::Problem,
+           "quality-notes",
+           fmt::format("{} is damaged: {}{}", process.who.file, process.damage.front(), more),
+           "what is intact was used; --strict refuses it",
+           {{"damages", number(static_cast<u64>(process.damage.size()))}, {"pid", static_cast<i64>(process.who.pid)}}});
+    } else if (!process.who.ended) {
+      found.push_back({"unfinished-file",
+                       Severity::Warning,
+                       "quality-notes",
+                       fmt::format("the trace of {} has no end: it is still being written, or its sidecar was killed",
+                                   name_of(process)),
+                       "",
+                       {{"pid", static_cast<i64>(process.who.pid)}}});
+    }
+  }
+}
 
 // The next power of two above four times what it was: a ring that was full is rarely full by a little.
 std::string buffer_fix(const ProcessTrace& process) {
@@ -52,13 +79,21 @@ void find_dropped_records(const LoadedRun& run, Findings& found) {
   }
 }
 
+void find_missing_records(const LoadedRun& run, Findings& found) {
+  find_damaged_file(run, found);
+  find_dropped_records(run, found);
+}
+
 }  // namespace
 
-extern constexpr FindingRule dropped_records_rule = {
-    .findings = {{"dropped-records",
+extern constexpr FindingRule missing_records_rule = {
+    .findings = {{"unread-file", "a file that could not be read"},
+                 {"damaged-file", "a file that is damaged; what is intact was used"},
+                 {"unfinished-file", "a trace without an end: still being written, or its sidecar was killed"},
+                 {"dropped-records",
                   "records that were seen and are not in the file, and what would make room for them"}},
     .needs = {},
-    .find = find_dropped_records,
+    .find = find_missing_records,
 };
 
 }  // namespace gputrace

@@ -1,0 +1,95 @@
+// A loop that waits for its next batch.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
+#include "analysis/run/host_use.h"
+#include "analysis/run/input_ops.h"
+#include "analysis/run/input_wait.h"
+#include "analysis/run/sites.h"
+#include "analysis/words/human.h"
+#include "trace/schema.h"
+
+namespace gputrace {
+namespace {
+
+std::string fix_of_loader(const std::string& loader) {
+  if (loader.rfind("_SingleProcess", 0) == 0)
+    return "load ahead in other processes: DataLoader(num_workers=4 or more, persistent_workers=True, pin_memory=True)";
+  if (loader.rfind("_MultiProcessing", 0) == 0)
+    return "more workers or a larger prefetch_factor, or less work for each batch: cheaper transforms, data kept "
+           "decoded";
+  return "prepare the next batch while the device computes";
+}
+
+// What of making a batch was reading or waiting: of the thread itself, or of the workers, each of which has all of that time.
+void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
+  const std::size_t workers = loader_processes(process).size();
+  if (workers != 0) return say_files(read_by_workers(process), waited_ns * workers, "of its workers", finding);
+  say_files(read_by_loop(process), waited_ns, "within the loader", finding);
+  const auto& devices = process.device.devices;
+  if (process.samples.waits.empty() || devices.empty()) return;
+  const auto worst = std::max_element(devices.begin(), devices.end(),
+                                      [](const auto& a, const auto& b) { return a.idle_ns < b.idle_ns; });
+  say_wait(longest_wait_at(process, thread_of_host_time(process, *worst), finding.site), waited_ns, finding);
+}
+
+// Whether what makes batches works, or waits itself: more workers cost a processor each only where they work.
+void add_asleep(const ProcessTrace& process, bool of_workers, Finding& finding) {
+  const auto asleep = loading_asleep(process);
+  if (!asleep || asleep->share < kGoodPart) return;
+  finding.text += fmt::format("; {} {:.0f} % of that time ({})", of_workers ? "they sleep" : "the loader sleeps",
+                              asleep->share * 100, word_of(asleep->what));
+  finding.evidence.emplace_back("asleep_share", asleep->share);
+  finding.evidence.emplace_back("asleep_for", std::string(word_of(asleep->what)));
+}
+
+std::optional<Finding> judge_input(const ProcessTrace& process) {
+  const StepFacts& steps = process.steps;
+  const auto wait = input_wait_of(steps);
+  if (!wait || wait->batches_ns == 0) return {};
+  const u64 gain = wait->batches_ns;
+  const double share = static_cast<double>(gain) / static_cast<double>(wait->steps_ns);
+  if (share < kModeratelyInputBound) return {};
+  const auto words = [&](u64 length) { return human_nanos(static_cast<Nanos>(length / wait->steps)); };
+  Finding finding{"input-bound",
+                  share >= kHighlyInputBound ? Severity::Problem : Severity::Warning,
+                  "steps",
+                  fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch",
+                              input_verdict(share), words(wait->steps_ns), words(gain), share * 100),
+                  fix_of_loader(steps.loader),
+                  {{"input_ns", number(gain)},
+                   {"steps", number(wait->steps)},
+                   {"share", share},
+                   {"batches", number(steps.batches)},
+                   {"batch_ns", number(steps.batch_ns)},
+                   {"loader", steps.loader}}};
+  finding.gain_ns = gain;
+  finding.site = site_of_idle(process, IdleCause::Host).site;
+  const auto of_workers = worker_lines(process, FileNames(process));
+  if (!of_workers.empty()) {  // they make what the loop waits for
+    finding.site = of_workers.front().site;
+    finding.text += fmt::format("; {:.0f} % of what its workers do meanwhile is {}", of_workers.front().share * 100,
+                                of_workers.front().site);
+    finding.evidence.emplace_back("worker_share", of_workers.front().share);
+    finding.evidence.emplace_back("worker_samples", number(of_workers.front().samples));
+  }
+  add_asleep(process, !of_workers.empty(), finding);
+  add_reading(process, gain, finding);
+  return finding;
+}
+
+void find_input_bound(const LoadedRun& run, Findings& found) { add_worst(run, found, judge_input); }
+
+}  // namespace
+
+extern constexpr FindingRule input_bound_rule = {
+    .findings = {{"input-bound", "a loop that waits for its next batch while the device has nothing to do"}},
+    .needs = {Need::Calls, Need::Device},
+    .find = find_input_bound,
+    .of_the_loop = true,
+};
+
+}  // namespace gputrace
