@@ -151,6 +151,7 @@ u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, 
                            : "waits for others",
               "waits", finding);
   finding.evidence.emplace_back("others_cpu_ns", others ? number(*others) : Value());
+  if (from_outside) finding.evidence.emplace_back("outside_ns", number(waits.total_ns));
   return from_outside ? waits.total_ns : 0;
 }
 

@@ -15,12 +15,17 @@
 namespace gputrace {
 namespace {
 
-std::string fix_of_loader(const std::string& loader) {
+std::string fix_of_loader(const std::string& loader, bool sleeps) {
   if (loader.rfind("_SingleProcess", 0) == 0)
-    return "load ahead in other processes: DataLoader(num_workers=4 or more, persistent_workers=True, pin_memory=True)";
+    return std::string(
+               "load ahead in other processes: DataLoader(num_workers=4 or more, persistent_workers=True, "
+               "pin_memory=True)") +
+           (sleeps ? "; they need no processor while they sleep, so there may be many" : "");
   if (loader.rfind("_MultiProcessing", 0) == 0)
-    return "more workers or a larger prefetch_factor, or less work for each batch: cheaper transforms, data kept "
-           "decoded";
+    return sleeps ? "more workers, which need no processor while they sleep, or a larger prefetch_factor; fewer and "
+                    "larger reads, data kept near"
+                  : "more workers or a larger prefetch_factor, or less work for each batch: cheaper transforms, data "
+                    "kept decoded";
   return "prepare the next batch while the device computes";
 }
 
@@ -36,14 +41,21 @@ void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
   say_wait(longest_wait_at(process, thread_of_host_time(process, *worst), finding.site), waited_ns, finding);
 }
 
-// Whether what makes batches works, or waits itself: more workers cost a processor each only where they work.
-void add_asleep(const ProcessTrace& process, bool of_workers, Finding& finding) {
-  const auto asleep = loading_asleep(process);
-  if (!asleep || asleep->share < kGoodPart) return;
-  finding.text += fmt::format("; {} {:.0f} % of that time ({})", of_workers ? "they sleep" : "the loader sleeps",
-                              asleep->share * 100, word_of(asleep->what));
-  finding.evidence.emplace_back("asleep_share", asleep->share);
-  finding.evidence.emplace_back("asleep_for", std::string(word_of(asleep->what)));
+// Who makes the batches, where, and whether that is work: what sleeps needs no processor.
+void add_making(const BatchMaking& making, Finding& finding) {
+  if (!making.site.empty()) finding.site = making.site;
+  if (making.by_workers && !making.site.empty()) {
+    finding.text +=
+        fmt::format("; {:.0f} % of what its workers do meanwhile is {}", making.site_share * 100, making.site);
+    finding.evidence.emplace_back("worker_share", making.site_share);
+    finding.evidence.emplace_back("worker_samples", number(making.samples));
+  }
+  if (making.asleep_share < kGoodPart) return;
+  finding.text += fmt::format("; {} {:.0f} % of the time that batches take ({})",
+                              making.by_workers ? "they sleep" : "the loader sleeps", making.asleep_share * 100,
+                              word_of(making.asleep_for));
+  finding.evidence.emplace_back("asleep_share", making.asleep_share);
+  finding.evidence.emplace_back("asleep_for", std::string(word_of(making.asleep_for)));
 }
 
 std::optional<Finding> judge_input(const ProcessTrace& process) {
@@ -53,13 +65,14 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
   const u64 gain = wait->batches_ns;
   const double share = static_cast<double>(gain) / static_cast<double>(wait->steps_ns);
   if (share < kModeratelyInputBound) return {};
+  const auto making = batch_making(process);
   const auto words = [&](u64 length) { return human_nanos(static_cast<Nanos>(length / wait->steps)); };
   Finding finding{"input-bound",
                   share >= kHighlyInputBound ? Severity::Problem : Severity::Warning,
                   "steps",
                   fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch",
                               input_verdict(share), words(wait->steps_ns), words(gain), share * 100),
-                  fix_of_loader(steps.loader),
+                  fix_of_loader(steps.loader, making && 2 * making->asleep_share > 1),
                   {{"input_ns", number(gain)},
                    {"steps", number(wait->steps)},
                    {"share", share},
@@ -68,15 +81,7 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
                    {"loader", steps.loader}}};
   finding.gain_ns = gain;
   finding.site = site_of_idle(process, IdleCause::Host).site;
-  const auto of_workers = worker_lines(process, FileNames(process));
-  if (!of_workers.empty()) {  // they make what the loop waits for
-    finding.site = of_workers.front().site;
-    finding.text += fmt::format("; {:.0f} % of what its workers do meanwhile is {}", of_workers.front().share * 100,
-                                of_workers.front().site);
-    finding.evidence.emplace_back("worker_share", of_workers.front().share);
-    finding.evidence.emplace_back("worker_samples", number(of_workers.front().samples));
-  }
-  add_asleep(process, !of_workers.empty(), finding);
+  if (making) add_making(*making, finding);
   add_reading(process, gain, finding);
   return finding;
 }

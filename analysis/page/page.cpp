@@ -74,10 +74,10 @@ std::string data_of(const Report& report, const PageParts& parts) {
 
 std::string title_of(const Report& report) {
   const Table* run = report.table("run");
-  const int at = run ? run->column("executable") : -1;
+  const int at = run ? run->column("program") : -1;
   if (at < 0 || run->rows.empty()) return "gputrace";
-  const auto* path = std::get_if<std::string>(&run->rows.front()[static_cast<std::size_t>(at)]);
-  return path ? path->substr(path->rfind('/') + 1) + " · gputrace" : "gputrace";
+  const auto* program = std::get_if<std::string>(&run->rows.front()[static_cast<std::size_t>(at)]);
+  return program ? *program + " · gputrace" : "gputrace";
 }
 
 }  // namespace

@@ -191,8 +191,21 @@ class Screen {
     std::string title = paint("1", "What to do");
     if (shown < findings.size()) title += fmt::format("  ({} of {}, by gain)", shown, findings.size());
     out_ += title + "\n";
+    if (findings.front()->id != "idle-gaps") asked_too_seldom();
     for (std::size_t i = 0; i < shown; ++i) finding(i + 1, *findings[i]);
     what_remains(findings);
+  }
+
+  // A device that has nothing to do since the program has nothing to do: no finding has a gain for it, and it explains all the others' size.
+  void asked_too_seldom() {
+    const Outside found = most_from_outside(report_);
+    if (found.waits_ns == 0) return;
+    out_ += wrapped(
+        "     ",
+        fmt::format("{} of {} device {} has nothing to do, since the program waits for what comes from outside ({})",
+                    human_nanos(static_cast<Nanos>(found.waits_ns)), human_nanos(static_cast<Nanos>(found.span_ns)),
+                    found.device, safe_text(found.at)),
+        5, width_);
   }
 
   void finding(std::size_t number, const Finding& finding) {

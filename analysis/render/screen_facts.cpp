@@ -17,38 +17,13 @@ std::string text_of(const Value& value) {
   return text ? *text : std::string();
 }
 
-std::string last_part(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string::npos;) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
-
-// What a person calls the program: of an interpreter, its script or module.
-std::string program_name(const std::string& command, const std::string& executable) {
-  const std::vector<std::string> words = words_of(command);
-  const bool python = executable.compare(0, 6, "python") == 0;
-  for (std::size_t i = 1; python && i < words.size(); ++i) {
-    if (words[i] == "-m" && i + 1 < words.size()) return "python -m " + words[i + 1];
-    if (words[i] == "-c") return "python -c";
-    if (words[i] == "-W" || words[i] == "-X")
-      ++i;
-    else if (words[i][0] != '-')
-      return last_part(words[i]);
-  }
-  return executable.empty() ? "unnamed" : executable;
-}
-
 // "train.py", "train.py, loader.py", "train.py and 3 others".
 std::string programs(const Table& run) {
   std::map<std::string, std::size_t> counts;
-  for (const Row& row : run.rows)
-    ++counts[program_name(text_of(cell_of(run, row, "command")), text_of(cell_of(run, row, "executable")))];
+  for (const Row& row : run.rows) {
+    const std::string program = text_of(cell_of(run, row, "program"));
+    ++counts[program.empty() ? "unnamed" : program];
+  }
   std::vector<std::pair<std::string, std::size_t>> names(counts.begin(), counts.end());
   std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   if (names.empty()) return "";
@@ -310,6 +285,23 @@ std::vector<const Finding*> findings_by_gain(const Report& report) {
     return a->gain_ns > b->gain_ns;
   });
   return findings;
+}
+
+Outside most_from_outside(const Report& report) {
+  Outside most;
+  for (const Finding& finding : report.findings) {
+    const auto told = [&](const char* key) -> Value {
+      const auto known = std::find_if(finding.evidence.begin(), finding.evidence.end(),
+                                      [key](const auto& each) { return each.first == key; });
+      return known == finding.evidence.end() ? Value() : known->second;
+    };
+    const auto count = [&](const char* key) { return static_cast<u64>(number_of(told(key)).value_or(0)); };
+    if (finding.id != "idle-gaps" || count("outside_ns") <= most.waits_ns) continue;
+    const std::string function = text_of(told("waits_in")), line = text_of(told("waits_at"));
+    most = {count("outside_ns"), count("span_ns"), static_cast<i64>(count("device")),
+            function.empty() ? "at " + line : function + ", at " + line};
+  }
+  return most;
 }
 
 std::string trace_line(const Report& report) {

@@ -62,6 +62,15 @@ bool is_of_options(const Finding& finding);
 // The others in the order of the screen: what all numbers rest on, then by gain.
 std::vector<const Finding*> findings_by_gain(const Report& report);
 
+// The device that had nothing to do for longest because the program waited for what comes from outside, as `idle-gaps` tells it.
+struct Outside {
+  u64 waits_ns = 0;  // 0: there is none
+  u64 span_ns = 0;
+  i64 device = 0;
+  std::string at;  // "queue.py Queue.get, at server.py:22"
+};
+Outside most_from_outside(const Report& report);
+
 // "10,960 records, 0 dropped, complete", and what follows from it.
 std::string trace_line(const Report& report);
 

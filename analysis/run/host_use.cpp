@@ -189,23 +189,35 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   return waits;
 }
 
-std::optional<LoadingAsleep> loading_asleep(const ProcessTrace& process) {
+std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
-  const LoaderFrames loaders(frames);
-  const bool by_workers = !loader_processes(process).empty();
-  u64 all = 0, asleep = 0;
+  BatchMaking making;
+  making.by_workers = !loader_processes(process).empty();
+  const LoaderFrames loaders(frames, making.by_workers ? LoaderFrames::Of::Workers : LoaderFrames::Of::OwnThread);
+  const FileNames names(process);
+  u64 asleep = 0, at_lines = 0;
   std::map<WaitFor, u64> waits;
+  std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
-    const bool loads = by_workers ? line.of_worker && own_frame_of_worker(frames, line.frame) != 0
-                                  : !line.of_worker && !loaders.within(line.frame).empty();
-    if (!loads) continue;
-    all += line.count;
+    if (line.of_worker != making.by_workers) continue;
+    const std::vector<u32> within = loaders.within(line.frame);
+    if (within.empty()) continue;
+    making.samples += line.count;
     if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
+    const u32 own = making.by_workers ? own_frame_of_worker(frames, line.frame) : own_frame(frames, line.frame);
+    if (std::find(within.begin(), within.end(), own) == within.end()) continue;
+    at_lines += line.count;
+    lines[site_name(frames, own, names)] += line.count;
   }
-  if (all < kFewSamples || asleep == 0) return {};
-  const auto most =
-      std::max_element(waits.begin(), waits.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return LoadingAsleep{static_cast<double>(asleep) / static_cast<double>(all), most->first};
+  if (making.samples < kFewSamples) return {};
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  if (const auto most = std::max_element(lines.begin(), lines.end(), fewer); most != lines.end()) {
+    making.site = most->first;
+    making.site_share = static_cast<double>(most->second) / static_cast<double>(at_lines);
+  }
+  making.asleep_share = static_cast<double>(asleep) / static_cast<double>(making.samples);
+  if (!waits.empty()) making.asleep_for = std::max_element(waits.begin(), waits.end(), fewer)->first;
+  return making;
 }
 
 i32 thread_of_host_time(const ProcessTrace& process, const DeviceTimes& device) {

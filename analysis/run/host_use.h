@@ -51,13 +51,19 @@ struct SampledWaits {
 };
 SampledWaits sampled_waits(const ProcessTrace& process);
 
-// How much of the looks at what loads batches while devices waited for them (workers, or the loop within its loader) found it asleep, and
-// what for most often. Nothing: too few looks, or it did not sleep.
-struct LoadingAsleep {
-  double share = 0;
-  WaitFor what = WaitFor::File;
+// What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, or the loop within a loader
+// that has none. Nothing: too few looks found it.
+struct BatchMaking {
+  bool by_workers = false;
+  u64 samples = 0;
+  // The line of the program's own where most looks found it, and their share of those that found such a line; empty: it was in packages alone.
+  std::string site;
+  double site_share = 0;
+  // The share of the looks that found it asleep, and what for most often.
+  double asleep_share = 0;
+  WaitFor asleep_for = WaitFor::File;
 };
-std::optional<LoadingAsleep> loading_asleep(const ProcessTrace& process);
+std::optional<BatchMaking> batch_making(const ProcessTrace& process);
 
 // The thread that launched what ended the gaps with most of the host's work; 0: not known.
 i32 thread_of_host_time(const ProcessTrace& process, const DeviceTimes& device);

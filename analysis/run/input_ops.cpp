@@ -22,7 +22,7 @@ bool ends(const std::string& text, const char* with) {
 }
 
 // What the frames of a process are, each looked at once.
-enum class Place : u8 { Other, WorkerLoop, OwnLoader, Queue };
+using Place = LoaderFrames::Place;
 std::vector<Place> places_of(const SourceFrames& frames) {
   std::vector<Place> places(frames.size(), Place::Other);
   for (std::size_t i = 1; i < frames.size(); ++i) {
@@ -117,19 +117,12 @@ void add_process(const ProcessTrace& process, const FileNames& names, u64& stack
 
 }  // namespace
 
-LoaderFrames::LoaderFrames(const SourceFrames& frames) : frames_(frames), loads_(frames.size()) {
-  const std::vector<Place> places = places_of(frames);
-  for (std::size_t i = 0; i < places.size(); ++i) loads_[i] = places[i] == Place::OwnLoader;
-}
+LoaderFrames::LoaderFrames(const SourceFrames& frames, Of of) : frames_(frames), of_(of), places_(places_of(frames)) {}
 
 std::vector<u32> LoaderFrames::within(u32 innermost) const {
-  std::vector<u32> found;
-  for (u32 frame = innermost; frame != 0 && frame < frames_.size() && found.size() < kDeepest;
-       frame = frames_[frame].parent) {
-    if (loads_[frame]) return found;
-    found.push_back(frame);
-  }
-  return {};
+  Loading loading;
+  find_loader(frames_, places_, innermost, of_ == Of::Workers, loading);
+  return loading.found && !loading.waits ? std::move(loading.frames) : std::vector<u32>();
 }
 
 std::map<i32, u64> loader_processes(const ProcessTrace& process) {

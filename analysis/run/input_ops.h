@@ -16,16 +16,20 @@ namespace gputrace {
 // Processes forked from that one that load data, and how many samples found each.
 std::map<i32, u64> loader_processes(const ProcessTrace& process);
 
-// Stacks that lie within a DataLoader which loads in the thread that asks it. `frames` outlives it.
+// Stacks that lie within a DataLoader: one which loads in the thread that asks it, or its workers. `frames` outlives it.
 class LoaderFrames {
  public:
-  explicit LoaderFrames(const std::vector<SourceFrame>& frames);
-  // Of the stack that ends there those frames that the loader called, innermost first; none: it is in no such one.
+  enum class Of : u8 { OwnThread, Workers };
+  enum class Place : u8 { Other, WorkerLoop, OwnLoader, Queue };  // what a frame is
+  explicit LoaderFrames(const std::vector<SourceFrame>& frames, Of of = Of::OwnThread);
+  // Of the stack that ends there those frames that the loader called, innermost first; none: it is in no such one, or a worker that waits
+  // to be asked.
   std::vector<u32> within(u32 innermost) const;
 
  private:
   const std::vector<SourceFrame>& frames_;
-  std::vector<bool> loads_;  // by frame: it is the loader's
+  const Of of_;
+  std::vector<Place> places_;  // by frame
 };
 
 struct InputOp {

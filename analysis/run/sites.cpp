@@ -207,16 +207,6 @@ std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin
   return shares_of(found);
 }
 
-std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNames& names) {
-  std::map<std::string, u64> found;
-  const SourceFrames& frames = process.samples.frames;
-  for (const IdleLine& line : process.samples.idle) {
-    const u32 own = line.of_worker ? own_frame_of_worker(frames, line.frame) : 0;
-    if (own != 0) found[site_name(frames, own, names)] += line.count;
-  }
-  return shares_of(found);
-}
-
 std::vector<SiteSum> sites_of(const LoadedRun& run) {
   const FileNames names(run);
   std::map<std::string, SiteSum> sums;

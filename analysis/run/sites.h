@@ -85,9 +85,6 @@ std::string site_of_launches(const ProcessTrace& process);
 // Whether PyTorch made some of the process's calls, as far as its operations are known: advice may then speak its language.
 bool uses_pytorch(const ProcessTrace& process);
 
-// Where workers were found while a device waited for what their parent does; most first. Only lines of the program's own.
-std::vector<SampledShare> worker_lines(const ProcessTrace& process, const FileNames& names);
-
 // What the calls of one site came to, over all processes of a run.
 struct SiteSum {
   std::string site;  // empty: no line is known

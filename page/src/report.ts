@@ -105,8 +105,5 @@ export function metricNote(name: string): string {
 
 // What people call the run: of an interpreter its script, else the program.
 export function programOf(run: Row | undefined): string {
-  const program = textAt(run, 'executable').split('/').pop() ?? '';
-  if (!/^python/.test(program)) return program;
-  const script = textAt(run, 'command').split(' ').slice(1).find((word) => !word.startsWith('-'));
-  return script ? `${program} ${script.split('/').pop() ?? script}` : program;
+  return textAt(run, 'program');
 }

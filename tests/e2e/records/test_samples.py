@@ -185,6 +185,19 @@ def test_workers_of_loky_are_seen_and_other_programs_are_not():
     check(not any(sample['process'] == other for sample, _ in sampled(run)), 'another program is left alone')
 
 
+def test_a_process_that_multiprocessing_started_anew_has_its_programs_name():
+    script = scratch('served.py')
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write('import multiprocessing\n\ndef serve():\n' + ''.join(f'    {line}\n' for line in CUDA.splitlines()) +
+                   '    for i in range(3):\n        cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(4096))\n\n' +
+                   "if __name__ == '__main__':\n    for how in ('spawn', 'forkserver'):\n" +
+                   '        process = multiprocessing.get_context(how).Process(target=serve)\n        process.start(), process.join()\n')
+    run = traced([sys.executable, script])
+    programs = [row['program'] for row in report(run, 'run')['sections']['run']['rows']]
+    check_equal(programs, ['served.py (multiprocessing)'] * 2, 'what people call it')
+    check(gputrace('report', run.output)[0].startswith('served.py (multiprocessing)'), 'first of all')
+
+
 # What the device waits for is made by a thread of the program, or comes from outside: the thread that gives it out only sleeps.
 WAITS = CUDA + """
 import queue, sys, threading, time

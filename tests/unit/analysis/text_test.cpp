@@ -359,6 +359,30 @@ TEST(Screen, LeavesFindingsOutWholeWhereTheyDoNotFit) {
   EXPECT_EQ(text.find("middle"), std::string::npos) << text;
 }
 
+// Where all gain was taken from a finding since no work of the program's can bring it, another one stands first: what explains it is said.
+TEST(Screen, AProgramThatIsAskedTooSeldom) {
+  Report report = small_report();
+  Finding gaps = long_finding(10, "gap");
+  gaps.id = "idle-gaps";
+  gaps.evidence = {{"device", i64{1}},
+                   {"span_ns", i64{2'000'000}},
+                   {"outside_ns", i64{1'500'000}},
+                   {"waits_in", std::string("queue.py Queue.get")},
+                   {"waits_at", std::string("serve.py:20 serve")}};
+  report.findings = {long_finding(1000, "other"), gaps};
+  ScreenStyle style;
+  style.width = 120;
+  const std::string told =
+      "     1.500 ms of 2.000 ms device 1 has nothing to do, since the program waits for what comes from outside "
+      "(queue.py\n     Queue.get, at serve.py:20 serve)\n";
+  EXPECT_NE(render_screen(report, style).find(told), std::string::npos) << render_screen(report, style);
+  report.findings.front().gain_ns = 1;  // the finding itself says it
+  EXPECT_EQ(render_screen(report, style).find(told), std::string::npos);
+  report.findings = {long_finding(1000, "other"), gaps};
+  report.findings.back().evidence.erase(report.findings.back().evidence.begin() + 2);
+  EXPECT_EQ(render_screen(report, style).find("from outside"), std::string::npos);
+}
+
 TEST(Screen, LossAndWhatWasNotMeasuredAreSaid) {
   Report report = small_report();
   report.coverage.missing = {"3 records were dropped"};

@@ -155,15 +155,20 @@ TEST(SampledWaits, WhatTheLoaderDoesMeanwhile) {
   trace.frame(kFirst + 20, kFirst, "_SingleProcessDataLoaderIter._next_data",
               "/x/site-packages/torch/utils/data/dataloader.py", 700);
   trace.frame(kFirst + 21, kFirst + 20, "Data.__getitem__", "data.py", 30);
-  for (Nanos i = 0; i < 8; ++i)
-    trace.sample(i < 6 ? kFirst + 21 : kFirst, 21'000'000 + i * 1'000'000, 0,
-                 i < 2   ? WaitFor::Socket
-                 : i < 3 ? WaitFor::File
-                         : WaitFor{});
-  const auto asleep = loading_asleep(trace.of(9));
-  ASSERT_TRUE(asleep.has_value());
-  EXPECT_DOUBLE_EQ(asleep->share, 0.5);
-  EXPECT_EQ(asleep->what, WaitFor::Socket);
+  trace.frame(kFirst + 30, kFirst, "Popen._launch", "/usr/lib/python3.11/multiprocessing/popen_fork.py", 70);
+  trace.frame(kFirst + 31, kFirst + 30, "serve", "store.py", 5);
+  for (Nanos i = 0; i < 8; ++i) {
+    const Nanos at = 21'000'000 + i * 1'000'000;
+    trace.sample(i < 6 ? kFirst + 21 : kFirst, at, 0, i < 2 ? WaitFor::Socket : i < 3 ? WaitFor::File : WaitFor{});
+    trace.sample(kFirst + 31, at, 4711, WaitFor::Descriptors);  // forked, and no worker of the loader's
+  }
+  const auto making = batch_making(trace.of(9));
+  ASSERT_TRUE(making.has_value());
+  EXPECT_FALSE(making->by_workers);
+  EXPECT_EQ(making->samples, 6u);
+  EXPECT_EQ(making->site, "data.py:30 Data.__getitem__");
+  EXPECT_DOUBLE_EQ(making->asleep_share, 0.5);
+  EXPECT_EQ(making->asleep_for, WaitFor::Socket);
 }
 
 TEST(SampledWaits, AFewAreNotSaid) {

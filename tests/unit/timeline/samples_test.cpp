@@ -63,18 +63,24 @@ TEST(Samples, AFewSayNothing) {
 TEST(Samples, OfWorkersOnlyWhatTheyDoThemselves) {
   Sampled trace;
   trace.frame(kFirst + 3, kFirst, "Popen._launch", "/usr/lib/python3.11/multiprocessing/popen_fork.py", 70);
-  trace.frame(kFirst + 4, kFirst + 3, "get", "/usr/lib/python3.11/multiprocessing/queues.py", 90);
-  trace.frame(kFirst + 5, kFirst + 3, "decode", "data.py", 41);
+  trace.frame(kFirst + 4, kFirst + 3, "_worker_loop", "/x/site-packages/torch/utils/data/_utils/worker.py", 320);
+  trace.frame(kFirst + 5, kFirst + 4, "get", "/usr/lib/python3.11/multiprocessing/queues.py", 90);
+  trace.frame(kFirst + 6, kFirst + 4, "decode", "data.py", 41);
+  trace.frame(kFirst + 7, kFirst + 3, "serve", "store.py", 5);
   for (u32 i = 0; i < 8; ++i) {
-    trace.sample(kFirst + 4, 24'000'000 + Nanos{i} * 10'000'000, 4711);
-    trace.sample(kFirst + 5, 25'000'000 + Nanos{i} * 10'000'000, 4712);
+    trace.sample(kFirst + 5, 24'000'000 + Nanos{i} * 10'000'000, 4711);  // waits to be asked
+    trace.sample(kFirst + 6, 25'000'000 + Nanos{i} * 10'000'000, 4712);
+    trace.sample(kFirst + 7, 26'000'000 + Nanos{i} * 10'000'000, 4713);  // forked, and no worker of the loader's
   }
   const ProcessTrace process = trace.of(9);
-  EXPECT_EQ(process.samples.of_workers, 16u);
-  const auto lines = worker_lines(process, FileNames(process));
-  ASSERT_EQ(lines.size(), 1u);
-  EXPECT_EQ(lines.front().site, "data.py:41 decode");
-  EXPECT_EQ(lines.front().samples, 8u);
+  EXPECT_EQ(process.samples.of_workers, 24u);
+  const auto making = batch_making(process);
+  ASSERT_TRUE(making.has_value());
+  EXPECT_TRUE(making->by_workers);
+  EXPECT_EQ(making->site, "data.py:41 decode");
+  EXPECT_EQ(making->samples, 8u);
+  EXPECT_EQ(making->site_share, 1.0);
+  EXPECT_EQ(making->asleep_share, 0.0);
   EXPECT_TRUE(sampled_shares(process, 1, FileNames(process)).empty());
 }
 
