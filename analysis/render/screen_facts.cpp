@@ -299,7 +299,7 @@ Outside most_from_outside(const Report& report) {
     if (finding.id != "idle-gaps" || count("outside_ns") <= most.waits_ns) continue;
     const std::string function = text_of(told("waits_in")), line = text_of(told("waits_at"));
     most = {count("outside_ns"), count("span_ns"), static_cast<i64>(count("device")),
-            function.empty() ? "at " + line : function + ", at " + line};
+            fmt::format("{}at {}", function.empty() ? "" : function + ", ", line)};
   }
   return most;
 }
