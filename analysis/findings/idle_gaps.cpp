@@ -62,7 +62,9 @@ void say_sampled(const SampledWait& wait, const std::string& what, const std::st
 std::string fix_of(IdleCause cause) {
   switch (cause) {
     case IdleCause::Host:
-      return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch)";
+      return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch), "
+             "write "
+             "what came out in another thread or process";
     case IdleCause::Library:
       return "look at what the library does on the host: plans and handles are made once, before the loop";
     case IdleCause::OtherStream:
@@ -268,7 +270,19 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
        {"cause", std::string(idle_cause_name(cause))},
        {"cause_ns", number(most)}}};
   if (profiler) finding.evidence.emplace_back("left_out_profiler_ns", number(profiler));
-  const IdleSite site = site_of_idle(process, cause);
+  const u64 between = device.between_launches.total_ns;
+  const u64 launching = between + device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns;
+  const bool launch_bound = cause == IdleCause::Host && launch_share(device) >= kLaunchBound;
+  const bool launches_are_most = launch_bound && launching > most - between;
+  IdleSite site = site_of_idle(process, cause);
+  const IdleSite beside = launches_are_most ? site_of_idle(process, cause, true) : IdleSite{};
+  const bool works_beside = is_good_part(beside.in_long_ns, most);
+  if (works_beside) {
+    site = beside;
+    finding.text += "; " + human_nanos(static_cast<Nanos>(beside.in_long_ns)) + " of that in gaps longer than 1 ms" +
+                    (site.site.empty() ? "" : ", at " + site.site);
+    finding.evidence.emplace_back("long_gaps_ns", number(beside.in_long_ns));
+  }
   finding.site = site.site;
   say_within(site.within, finding);
   u64 from_outside = 0;
@@ -296,16 +310,13 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.fix.clear();
     return finding;
   }
-  const u64 between = device.between_launches.total_ns;
-  const u64 launching = between + device.causes[static_cast<unsigned>(IdleCause::Launch)].total_ns;
-  const bool launch_bound = cause == IdleCause::Host && launch_share(device) >= kLaunchBound;
   if (launch_bound) {
     if (is_good_part(between, most))
       finding.text += fmt::format("; {} of that lies between launches that follow each other (launch-bound)",
                                   human_nanos(static_cast<Nanos>(between)));
     finding.evidence.emplace_back("between_launches_ns", number(between));
   }
-  if (launch_bound && launching > most - between) {
+  if (launches_are_most && !works_beside) {
     finding.severity = Severity::Hint;
     finding.fix.clear();
     return finding;
@@ -318,8 +329,11 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
   lower_gain(finding, from_outside);
-  // A gain is promised once: what launching less brings is not this finding's.
-  if (launch_bound) lower_gain(finding, gain_of(process, WhatIf::Launches).value_or(0));
+  // A gain is promised once: what launching less brings is not this finding's. Long gaps are no part of that: one graph keeps them.
+  if (works_beside)
+    lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, beside.in_long_ns));
+  else if (launch_bound)
+    lower_gain(finding, gain_of(process, WhatIf::Launches).value_or(0));
   return finding;
 }
 
@@ -348,13 +362,6 @@ std::vector<std::string> findings_of(const std::string& cause) {
       {IdleCause::ModuleLoad, {"code-loading"}}};
   for (const auto& [own, ids] : kOwn) {
     if (cause == idle_cause_name(own)) return ids;
-  }
-  return {};
-}
-
-Value evidence_of(const Finding& finding, const char* key) {
-  for (const auto& [name, value] : finding.evidence) {
-    if (name == key) return value;
   }
   return {};
 }

@@ -79,10 +79,11 @@ IdleShare idle_of(const ProcessTrace& process, IdleCause cause, bool (*wanted)(c
   return share;
 }
 
-IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause) {
+IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long_gaps) {
   std::map<u32, std::pair<Nanos, Nanos>> by_origin;  // of all of the longest gaps, and of the long ones among them
   for (const DeviceTimes& device : process.device.devices) {
     for (const IdleGap& gap : device.longest) {
+      if (in_long_gaps && gap.length() < IdleSite::kLongGap) continue;
       const Nanos part = gap.parts[static_cast<unsigned>(cause)];
       by_origin[gap.origin].first += part;
       if (gap.length() >= IdleSite::kLongGap) by_origin[gap.origin].second += part;

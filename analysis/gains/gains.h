@@ -36,7 +36,8 @@ struct IdleSite {
   // Host's part of all gaps at that line, and of those of the longest ones that are longer than kLongGap.
   u64 host_ns = 0, in_long_ns = 0;
 };
-IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause);
+// The line with most of that cause's idle time; `in_long_gaps`: of that which lies in gaps longer than kLongGap.
+IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long_gaps = false);
 // Between which two lines of the program, of the longest pause of each idle gap, the host's own work comes to most: the lines of the
 // last call before such a pause and of the first one after it; either may be empty: not known.
 struct PausedLines {

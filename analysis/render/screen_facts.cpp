@@ -284,17 +284,21 @@ std::vector<const Finding*> findings_by_gain(const Report& report) {
     if (doubts_all(a) != doubts_all(b)) return doubts_all(a);
     return a->gain_ns > b->gain_ns;
   });
-  return findings;
+  std::set<std::pair<u64, std::string>> told;
+  std::vector<const Finding*> first, again;
+  for (const Finding* finding : findings) {
+    const bool is_new = finding->gain_ns == 0 ||
+                        told.insert({finding->gain_ns, human(evidence_of(*finding, "pid"), Unit::Text)}).second;
+    (is_new ? first : again).push_back(finding);
+  }
+  first.insert(first.end(), again.begin(), again.end());
+  return first;
 }
 
 Outside most_from_outside(const Report& report) {
   Outside most;
   for (const Finding& finding : report.findings) {
-    const auto told = [&](const char* key) -> Value {
-      const auto known = std::find_if(finding.evidence.begin(), finding.evidence.end(),
-                                      [key](const auto& each) { return each.first == key; });
-      return known == finding.evidence.end() ? Value() : known->second;
-    };
+    const auto told = [&](const char* key) { return evidence_of(finding, key); };
     const auto count = [&](const char* key) { return static_cast<u64>(number_of(told(key)).value_or(0)); };
     if (finding.id != "idle-gaps" || count("outside_ns") <= most.waits_ns) continue;
     const std::string function = text_of(told("waits_in")), line = text_of(told("waits_at"));

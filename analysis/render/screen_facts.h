@@ -59,7 +59,8 @@ Heaviest heaviest(const Report& report, std::size_t most);
 
 // An option that was not understood: said among the notes, since what follows is not what was asked for.
 bool is_of_options(const Finding& finding);
-// The others in the order of the screen: what all numbers rest on, then by gain.
+// The others in the order of the screen: what all numbers rest on, then by gain; those that tell of a change that another one has told of (the
+// same gain of the same process: launch-bound, graph-candidates, short-kernels) come behind the others.
 std::vector<const Finding*> findings_by_gain(const Report& report);
 
 // The device that had nothing to do for longest because the program waited for what comes from outside, as `idle-gaps` tells it.

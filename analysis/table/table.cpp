@@ -98,4 +98,11 @@ std::optional<double> number_of(const Value& value) {
   return std::nullopt;
 }
 
+Value evidence_of(const Finding& finding, const char* key) {
+  for (const auto& [name, value] : finding.evidence) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
 }  // namespace gputrace

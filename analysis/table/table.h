@@ -99,6 +99,9 @@ struct Finding {
   std::optional<u64> gain_ns_per_step = {};  // nothing: no steps are known, or no gain
 };
 
+// Null: it has no such evidence.
+Value evidence_of(const Finding& finding, const char* key);
+
 // What the numbers rest on; first in every output.
 struct NotCollected {
   std::string what;

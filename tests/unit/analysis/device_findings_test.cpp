@@ -65,6 +65,27 @@ TEST(DeviceFindings, ManyShortPausesAreLaunchesAndLongOnesAreWork) {
   EXPECT_EQ(find(of_batches, "launch-bound"), nullptr);
 }
 
+// A loop that is launch-bound and saves pictures now and then: that is mended elsewhere, and brings as much as those pauses take.
+TEST(DeviceFindings, WorkBesideManyLaunchesIsToldWithItsOwnGain) {
+  Script saves, seldom;
+  for (int i = 0; i < 200; ++i) {
+    saves.run(5 * kUs, 10 * kUs), saves.sleep(i % 100 == 50 ? 2500 * kUs : 45 * kUs);
+    seldom.run(5 * kUs, 10 * kUs), seldom.sleep(i == 50 ? 1200 * kUs : 45 * kUs);
+  }
+  const auto findings = find_findings(saves.load());
+  const Finding* gaps = find(findings, "idle-gaps");
+  ASSERT_NE(gaps, nullptr);
+  EXPECT_NE(gaps->text.find(" of that in gaps longer than 1 ms"), std::string::npos) << gaps->text;
+  EXPECT_NE(gaps->fix, "");
+  EXPECT_NEAR(static_cast<double>(gaps->gain_ns), 2 * 2500.0 * kUs, 0.02 * 2 * 2500 * kUs);
+  EXPECT_EQ(evidence(*gaps, "gain_ns"), number(gaps->gain_ns));
+  ASSERT_NE(find(findings, "launch-bound"), nullptr);
+  EXPECT_GT(find(findings, "launch-bound")->gain_ns, gaps->gain_ns);
+  const auto of_seldom = find_findings(seldom.load());
+  ASSERT_NE(find(of_seldom, "idle-gaps"), nullptr);
+  EXPECT_EQ(find(of_seldom, "idle-gaps")->fix, "") << "less than a fifth";
+}
+
 // What the finding of a cause promises, the one of idle time does not promise once more; where the causes are two, it does.
 TEST(DeviceFindings, AGainIsPromisedOnce) {
   Script loads, works;

@@ -359,6 +359,23 @@ TEST(Screen, LeavesFindingsOutWholeWhereTheyDoNotFit) {
   EXPECT_EQ(text.find("middle"), std::string::npos) << text;
 }
 
+// Three that launching less would mend are one change; what else there is to do comes before the second of them.
+TEST(Screen, WhatTellsOfTheSameChangeComesLater) {
+  Report report = small_report();
+  for (const auto& [gain, word] : {std::pair{9000u, "first"}, {9000u, "again"}, {500u, "other"}}) {
+    report.findings.push_back(long_finding(gain, word));
+    report.findings.back().evidence = {{"pid", i64{7}}};
+  }
+  report.findings.push_back(long_finding(9000, "elsewhere"));
+  report.findings.back().evidence = {{"pid", i64{8}}};
+  ScreenStyle style;
+  style.width = 120;
+  const std::string text = render_screen(report, style);
+  const std::size_t places[] = {text.find("end-of-first"), text.find("end-of-elsewhere"), text.find("end-of-other")};
+  EXPECT_TRUE(places[0] < places[1] && places[1] < places[2] && places[2] != std::string::npos) << text;
+  EXPECT_EQ(text.find("end-of-again"), std::string::npos) << "three are shown";
+}
+
 // Where all gain was taken from a finding since no work of the program's can bring it, another one stands first: what explains it is said.
 TEST(Screen, AProgramThatIsAskedTooSeldom) {
   Report report = small_report();
