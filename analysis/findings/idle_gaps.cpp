@@ -154,6 +154,13 @@ u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, 
               "waits", finding);
   finding.evidence.emplace_back("others_cpu_ns", others ? number(*others) : Value());
   if (from_outside) finding.evidence.emplace_back("outside_ns", number(waits.total_ns));
+  const auto work = from_outside ? std::nullopt : work_of_others(process);
+  if (work) {
+    finding.text +=
+        fmt::format("; {:.0f} % of what processes that it forked work meanwhile is {}", work->share * 100, work->site);
+    finding.evidence.emplace_back("others_at", work->site);
+    finding.evidence.emplace_back("others_share", work->share);
+  }
   return from_outside ? waits.total_ns : 0;
 }
 

@@ -189,6 +189,23 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   return waits;
 }
 
+std::optional<SampledShare> work_of_others(const ProcessTrace& process) {
+  const SourceFrames& frames = process.samples.frames;
+  const FileNames names(process);
+  u64 all = 0;
+  std::map<std::string, u64> lines;
+  for (const IdleLine& line : process.samples.idle) {
+    // One that was just woken is awake in the function that waited.
+    const bool works = line.of_worker && !line.waits && line.frame < frames.size() && !is_waiting(frames[line.frame]);
+    const u32 own = works ? own_frame_of_worker(frames, line.frame) : 0;
+    if (own != 0) all += line.count, lines[site_name(frames, own, names)] += line.count;
+  }
+  if (all < kFewSamples) return {};
+  const auto most =
+      std::max_element(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return SampledShare{most->first, static_cast<double>(most->second) / static_cast<double>(all), most->second};
+}
+
 std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
   BatchMaking making;

@@ -78,6 +78,28 @@ TEST(SampledWaits, ForAnotherThread) {
   EXPECT_EQ(finding.gain_ns, works.gaps().gain_ns);
 }
 
+// Processes that it forked make it: where they work is said, not where they sleep.
+TEST(SampledWaits, ForProcessesThatItForkedWithTheirLine) {
+  Server trace(6), outside(6);
+  for (Server* const each : {&trace, &outside}) {
+    each->frame(kFirst + 30, kFirst, "Process._bootstrap", "/usr/lib/python3.11/multiprocessing/process.py", 314);
+    each->frame(kFirst + 31, kFirst + 30, "Env.step", "env.py", 7);
+    each->frame(kFirst + 32, kFirst + 30, "Env.wait", "env.py", 9);
+    for (Nanos i = 0; i < 40; ++i) {
+      each->sample(kFirst + 31, 21'000'000 + i * 1'800'000, 4711);
+      each->sample(kFirst + 32, 21'000'000 + i * 1'800'000, 4712, WaitFor::Pipe);
+    }
+    each->use(0, 100, "python", 20'000'000, 1'000'000);
+  }
+  trace.use(4711, 4711, "python", 20'000'000, 1'000'000), trace.use(4711, 4711, "python", 100'000'000, 61'000'000);
+  const Finding finding = trace.gaps();
+  EXPECT_NE(finding.text.find("it waits for other threads or processes"), std::string::npos) << finding.text;
+  EXPECT_NE(finding.text.find("; 100 % of what processes that it forked work meanwhile is env.py:7 Env.step"),
+            std::string::npos)
+      << finding.text;
+  EXPECT_FALSE(has(outside.gaps(), "others_at"));
+}
+
 TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
   const Finding finding = Server(6).gaps();
   EXPECT_NE(finding.text.find("it waits for others"), std::string::npos) << finding.text;
