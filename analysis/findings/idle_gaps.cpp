@@ -63,8 +63,7 @@ std::string fix_of(IdleCause cause) {
   switch (cause) {
     case IdleCause::Host:
       return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch), "
-             "write "
-             "what came out in another thread or process";
+             "write what came out in another thread or process";
     case IdleCause::Library:
       return "look at what the library does on the host: plans and handles are made once, before the loop";
     case IdleCause::OtherStream:

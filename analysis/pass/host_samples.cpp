@@ -5,6 +5,8 @@
 #include <limits>
 #include <tuple>
 
+#include "trace/schema.h"
+
 namespace gputrace {
 namespace {
 
@@ -71,7 +73,8 @@ void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
   if (points_ == SampleFacts::kMostPoints) return static_cast<void>(++samples_.left_out);
   ++points_;
   std::optional<WaitFor> waits;
-  if (value.waits != 0) waits = static_cast<WaitFor>(value.waits);
+  const auto named = static_cast<WaitFor>(value.waits);
+  if (*word_of(named)) waits = named;  // a newer writer's: not known here
   series_of(thread, value.process).points.push_back({at, frame, false, waits});
   if (value.process == 0) newest_[thread] = at;
 }
