@@ -19,7 +19,8 @@ struct SamplePoint {
   Nanos at = 0;
   u32 frame = 0;                 // in SampleFacts::frames
   bool in_call = false;          // the thread was in a CUDA call
-  std::optional<WaitFor> waits;  // what it slept for; nothing: it ran, or that is not known
+  bool ran = false;              // it was on a processor, or could have been
+  std::optional<WaitFor> waits;  // what it slept for; neither: not known
 };
 // Of a thread of the traced process, or of a process that was forked from it.
 struct SampledThread {
@@ -33,7 +34,8 @@ struct SampledThread {
 struct IdleLine {
   u32 origin = 0;  // number of a CallOrigin
   u32 frame = 0;
-  std::optional<WaitFor> waits;  // as SamplePoint has it
+  bool ran = false;  // as SamplePoint has them
+  std::optional<WaitFor> waits;
   bool of_worker = false;
   u64 count = 0;
 };

@@ -170,34 +170,35 @@ SampledWaits waits_before(const ProcessTrace& process, u64 host_ns) {
   for (const DeviceTimes& device : process.device.devices)
     of_all += device.causes[static_cast<unsigned>(IdleCause::Host)].total_ns;
   const double part = of_all == 0 ? 1 : static_cast<double>(host_ns) / static_cast<double>(of_all);
-  for (SampledWait* const wait : {&waits.others, &waits.interpreter_lock, &waits.sleep, &waits.files})
-    wait->total_ns = static_cast<u64>(part * static_cast<double>(wait->total_ns));
+  for (SampledWait& wait : waits.kinds) wait.total_ns = static_cast<u64>(part * static_cast<double>(wait.total_ns));
   return waits;
 }
 
 // What to do about the kind of waiting that most of the host's time is; nullptr: about none.
 const char* fix_of_waits(const SampledWaits& waits, bool for_outside, u64 host_ns) {
-  const auto is_most = [host_ns](const SampledWait& wait) { return 2 * wait.total_ns > host_ns; };
-  if (is_most(waits.others))
+  const auto is_most = [&](HostWait kind) { return 2 * waits.of(kind).total_ns > host_ns; };
+  if (is_most(HostWait::Others))
     return for_outside ? "nothing of the program's own work: it is asked too seldom for the device; gathering requests "
                          "for a shorter time answers them sooner"
                        : "make what it waits for ahead, or in more threads or processes";
-  if (is_most(waits.interpreter_lock)) return kFixOfInterpreterLock;
-  if (is_most(waits.sleep))
+  if (is_most(HostWait::InterpreterLock)) return kFixOfInterpreterLock;
+  if (is_most(HostWait::Sleep))
     return "let it wait for what it needs (an event, a future, a descriptor) instead of for some time, or sleep in "
            "another thread";
-  if (is_most(waits.files))
+  if (is_most(HostWait::Files))
     return "read and write beside the device's work, in another thread or process; keep what is read again in memory";
   return nullptr;
 }
 
 // What was counted stands for itself: files (`io`) and Python's lock (`waits`).
 void add_own_waits(const ProcessTrace& process, const SampledWaits& waits, u64 host_ns, Finding& finding) {
-  if (process.samples.waits.empty() && is_good_part(waits.interpreter_lock.total_ns, host_ns))
-    say_sampled(waits.interpreter_lock, "waits for Python's lock, which other threads hold", "python_lock", finding);
-  if (is_good_part(waits.sleep.total_ns, host_ns)) say_sampled(waits.sleep, "sleeps", "sleeps", finding);
-  if (process.samples.files.empty() && is_good_part(waits.files.total_ns, host_ns))
-    say_sampled(waits.files, "waits for files", "files", finding);
+  if (process.samples.waits.empty() && is_good_part(waits.of(HostWait::InterpreterLock).total_ns, host_ns))
+    say_sampled(waits.of(HostWait::InterpreterLock), "waits for Python's lock, which other threads hold", "python_lock",
+                finding);
+  if (is_good_part(waits.of(HostWait::Sleep).total_ns, host_ns))
+    say_sampled(waits.of(HostWait::Sleep), "sleeps", "sleeps", finding);
+  if (process.samples.files.empty() && is_good_part(waits.of(HostWait::Files).total_ns, host_ns))
+    say_sampled(waits.of(HostWait::Files), "waits for files", "files", finding);
 }
 
 // Advice of the loop's own: a loader that the loop does not wait for need not load faster.
@@ -295,7 +296,8 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   if (cause == IdleCause::Host) {
     add_pause(process, most, finding);
     const SampledWaits waits = waits_before(process, most);
-    from_outside = add_waiting(process, thread_of_host_time(process, device), waits.others, most, finding);
+    from_outside =
+        add_waiting(process, thread_of_host_time(process, device), waits.of(HostWait::Others), most, finding);
     add_own_waits(process, waits, most, finding);
     if (const char* const fix = fix_of_waits(waits, from_outside != 0, most))
       finding.fix = fix;

@@ -75,7 +75,7 @@ void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
   std::optional<WaitFor> waits;
   const auto named = static_cast<WaitFor>(value.waits);
   if (*word_of(named)) waits = named;  // a newer writer's: not known here
-  series_of(thread, value.process).points.push_back({at, frame, false, waits});
+  series_of(thread, value.process).points.push_back({at, frame, false, (value.flags & kSampleRan) != 0, waits});
   if (value.process == 0) newest_[thread] = at;
 }
 
@@ -168,7 +168,7 @@ void HostSamples::tell_gap(IdleGap& gap) {
     auto point = std::lower_bound(series.points.begin(), series.points.end(), gap.begin, before);
     for (; point != series.points.end() && point->at < gap.called; ++point) {
       if (point->in_call) continue;
-      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][{point->frame, point->waits}];
+      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][{point->frame, point->ran, point->waits}];
       if (series.process == 0) ++found[point->frame];
     }
   }
@@ -187,11 +187,14 @@ void HostSamples::finish() {
     for (IdleGap& gap : device.longest) tell_gap(gap);
   }
   for (const auto& [key, frames] : idle_) {
-    for (const auto& [what, count] : frames)
-      samples_.idle.push_back({static_cast<u32>(key >> 1), what.first, what.second, (key & 1) != 0, count});
+    for (const auto& [what, count] : frames) {
+      const auto& [frame, ran, waits] = what;
+      samples_.idle.push_back({static_cast<u32>(key >> 1), frame, ran, waits, (key & 1) != 0, count});
+    }
   }
   std::sort(samples_.idle.begin(), samples_.idle.end(), [](const IdleLine& a, const IdleLine& b) {
-    return std::tuple{a.origin, a.of_worker, a.frame, a.waits} < std::tuple{b.origin, b.of_worker, b.frame, b.waits};
+    return std::tuple{a.origin, a.of_worker, a.frame, a.ran, a.waits} <
+           std::tuple{b.origin, b.of_worker, b.frame, b.ran, b.waits};
   });
 }
 

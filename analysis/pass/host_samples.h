@@ -39,15 +39,16 @@ class HostSamples {
 
   SampleFacts& samples_;
   ProcessTrace& facts_;
-  std::unordered_map<u64, u32> threads_;                                // by slot and incarnation
-  std::unordered_map<u64, u32> series_;                                 // by thread and process
-  std::vector<Nanos> newest_;                                           // by thread: when it was looked at last
-  using Found = std::map<std::pair<u32, std::optional<WaitFor>>, u64>;  // samples by frame and what was waited for
-  std::unordered_map<u64, Found> idle_;                                 // by origin and kind
-  std::unordered_map<u64, u32> paths_;                                  // by text
-  std::map<std::tuple<u64, i32, u32, u32>, u32> files_;                 // by path, process, frame and call
-  std::map<std::tuple<i32, i32, u32, u32>, u32> waits_;                 // by process, thread, frame and kind
-  std::unordered_map<u64, u32> uses_;  // by process and thread: the newest of that number
+  std::unordered_map<u64, u32> threads_;  // by slot and incarnation
+  std::unordered_map<u64, u32> series_;   // by thread and process
+  std::vector<Nanos> newest_;             // by thread: when it was looked at last
+  using Found = std::map<std::tuple<u32, bool, std::optional<WaitFor>>,
+                         u64>;                           // samples by frame, whether it ran, and what it waited for
+  std::unordered_map<u64, Found> idle_;                  // by origin and kind
+  std::unordered_map<u64, u32> paths_;                   // by text
+  std::map<std::tuple<u64, i32, u32, u32>, u32> files_;  // by path, process, frame and call
+  std::map<std::tuple<i32, i32, u32, u32>, u32> waits_;  // by process, thread, frame and kind
+  std::unordered_map<u64, u32> uses_;                    // by process and thread: the newest of that number
   std::size_t points_ = 0, readings_ = 0;
 };
 

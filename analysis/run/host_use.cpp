@@ -1,7 +1,6 @@
 #include "analysis/run/host_use.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -54,22 +53,22 @@ bool is_in_loader(const SourceFrames& frames, u32 stack) {
   return false;
 }
 
-// What a look found the host waiting for; nullptr: for nothing, or for what is told elsewhere.
-SampledWait SampledWaits::*kind_of_wait(const SourceFrames& frames, const IdleLine& line) {
-  if (line.waits == WaitFor::InterpreterLock) return &SampledWaits::interpreter_lock;
-  const bool known = line.frame != 0 && line.frame < frames.size();
-  if (known && is_waiting(frames[line.frame]))
-    return is_in_loader(frames, line.frame) ? nullptr : &SampledWaits::others;
+// What a look found the host waiting for; nothing: for none of them, or for what is told elsewhere.
+std::optional<HostWait> kind_of_wait(const SourceFrames& frames, const IdleLine& line) {
+  if (line.waits == WaitFor::InterpreterLock) return HostWait::InterpreterLock;
+  const std::optional<HostWait> others =
+      is_in_loader(frames, line.frame) ? std::nullopt : std::optional(HostWait::Others);
+  if (is_waiting(frames[line.frame])) return others;
   switch (line.waits.value_or(WaitFor::Kernel)) {
     case WaitFor::Sleep:
-      return &SampledWaits::sleep;
+      return HostWait::Sleep;
     case WaitFor::File:
     case WaitFor::Page:
-      return &SampledWaits::files;
+      return HostWait::Files;
     case WaitFor::Kernel:
-      return nullptr;
+      return std::nullopt;
     default:
-      return is_in_loader(frames, line.frame) ? nullptr : &SampledWaits::others;
+      return others;
   }
 }
 
@@ -152,39 +151,27 @@ std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, co
 
 SampledWaits sampled_waits(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
-  using Kind = SampledWait SampledWaits::*;
-  struct Found {
-    u64 all = 0;
-    std::vector<std::pair<const IdleLine*, Kind>> waiting;
-  };
-  std::map<u32, Found> by_origin;
-  for (const IdleLine& line : process.samples.idle) {
-    if (line.of_worker) continue;
-    Found& found = by_origin[line.origin];
-    found.all += line.count;
-    if (const Kind kind = kind_of_wait(frames, line)) found.waiting.emplace_back(&line, kind);
-  }
-  SampledWaits waits;
   const FileNames names(process);
-  constexpr Kind kKinds[] = {&SampledWaits::others, &SampledWaits::interpreter_lock, &SampledWaits::sleep,
-                             &SampledWaits::files};
-  std::map<std::pair<std::string, std::string>, u64> places[std::size(kKinds)];
-  for (const auto& [origin, found] : by_origin) {
-    if (found.all < kFewSamples || origin >= process.lines.times.size()) continue;
-    const auto host = static_cast<double>(process.lines.times[origin].host_ns);
-    for (const auto& [line, kind] : found.waiting) {
-      const auto part = static_cast<u64>(host * static_cast<double>(line->count) / static_cast<double>(found.all));
-      const u32 own = own_frame(frames, line->frame);
-      const auto at = static_cast<std::size_t>(std::find(std::begin(kKinds), std::end(kKinds), kind) - kKinds);
-      places[at][{site_name(frames, own, names), waiting_function(frames, line->frame, own, names)}] += part;
-      (waits.*kind).total_ns += part;
-    }
+  std::map<u32, u64> of_origin;  // looks
+  for (const IdleLine& line : process.samples.idle) of_origin[line.origin] += line.of_worker ? 0 : line.count;
+  SampledWaits waits;
+  std::array<std::map<std::pair<std::string, std::string>, u64>, std::tuple_size_v<decltype(waits.kinds)>> places;
+  for (const IdleLine& line : process.samples.idle) {
+    const u64 all = of_origin[line.origin];
+    if (line.of_worker || all < kFewSamples || line.origin >= process.lines.times.size()) continue;
+    const auto kind = kind_of_wait(frames, line);
+    if (!kind) continue;
+    const auto host = static_cast<double>(process.lines.times[line.origin].host_ns);
+    const auto part = static_cast<u64>(host * static_cast<double>(line.count) / static_cast<double>(all));
+    const u32 own = own_frame(frames, line.frame);
+    const auto at = static_cast<std::size_t>(*kind);
+    places[at][{site_name(frames, own, names), waiting_function(frames, line.frame, own, names)}] += part;
+    waits.kinds[at].total_ns += part;
   }
-  for (std::size_t i = 0; i < std::size(kKinds); ++i) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
     const auto most = std::max_element(places[i].begin(), places[i].end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-    SampledWait& wait = waits.*kKinds[i];
-    if (most != places[i].end()) std::tie(wait.site, wait.function) = most->first;
+    if (most != places[i].end()) std::tie(waits.kinds[i].site, waits.kinds[i].function) = most->first;
   }
   return waits;
 }
@@ -196,7 +183,7 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process) {
   std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
     // One that was just woken is awake in the function that waited.
-    const bool works = line.of_worker && !line.waits && line.frame < frames.size() && !is_waiting(frames[line.frame]);
+    const bool works = line.of_worker && line.ran && !is_waiting(frames[line.frame]);
     const u32 own = works ? own_frame_of_worker(frames, line.frame) : 0;
     if (own != 0) all += line.count, lines[site_name(frames, own, names)] += line.count;
   }

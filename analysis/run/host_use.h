@@ -3,6 +3,7 @@
 // one. What samples found (wait_for_others) is of that idle time alone.
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,11 +44,15 @@ struct SampledWait {
 };
 // What the host waits for instead of working, as samples found it: within a function of Python's standard library that waits, or asleep in
 // a call of the kernel, where the kernel tells which.
+enum class HostWait : u8 {
+  Others,           // another thread, process or machine; not the batches of PyTorch's loader, which `input` tells
+  InterpreterLock,  // CPython's
+  Sleep,            // until some time has gone by
+  Files,            // reading and writing them, and memory that lies in one
+};
 struct SampledWaits {
-  SampledWait others;  // another thread, process or machine; not the batches of PyTorch's loader, which `input` tells
-  SampledWait interpreter_lock;  // CPython's
-  SampledWait sleep;             // until some time has gone by
-  SampledWait files;             // reading and writing them, and memory that lies in one
+  std::array<SampledWait, 4> kinds;  // by HostWait
+  const SampledWait& of(HostWait kind) const { return kinds[static_cast<std::size_t>(kind)]; }
 };
 SampledWaits sampled_waits(const ProcessTrace& process);
 

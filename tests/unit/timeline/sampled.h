@@ -22,7 +22,7 @@ class Sampled : public DeviceBuilder {
   void sample(u32 frame, Nanos at, i32 process = 0, WaitFor waits = {}) {
     add<Sample>(definitions(), "", at, at, [&](auto& r) {
       r.frame = frame, r.frames = 1, r.slot = static_cast<u32>(main.index), r.incarnation = 1, r.process = process;
-      r.waits = static_cast<u32>(waits);
+      r.waits = static_cast<u32>(waits), r.flags = waits == WaitFor{} ? static_cast<u32>(kSampleRan) : 0;
     });
   }
   void use(i32 process, i32 tid, const char* called, Nanos at, u64 cpu) {

@@ -13,8 +13,19 @@ namespace {
 constexpr const char* kQueue = "/usr/lib/python3.11/queue.py";
 constexpr const char* kThreading = "/usr/lib/python3.11/threading.py";
 
+class Judged : public Sampled {
+ public:
+  Finding gaps() {
+    LoadedRun run;
+    run.processes.push_back(of(9));
+    const auto findings = find_findings(run);
+    const Finding* const found = find(findings, "idle-gaps");
+    return found ? *found : Finding{};
+  }
+};
+
 // Eight turns of 10 ms with 8 samples each: of them `waiting` within Queue.get of serve(), the others in its own work.
-class Server : public Sampled {
+class Server : public Judged {
  public:
   explicit Server(Nanos waiting) {
     frame(kFirst + 10, kFirst, "serve", "serve.py", 20);
@@ -24,13 +35,6 @@ class Server : public Sampled {
       for (Nanos i = 0; i < 8; ++i)
         sample(i < waiting ? kFirst + 12 : kFirst + 10, 21'000'000 + turn * 10'000'000 + i * 1'000'000);
     }
-  }
-  Finding gaps() {
-    LoadedRun run;
-    run.processes.push_back(of(9));
-    const auto findings = find_findings(run);
-    const Finding* const found = find(findings, "idle-gaps");
-    return found ? *found : Finding{};
   }
 };
 
@@ -43,7 +47,7 @@ TEST(SampledWaits, AreThoseWithinFunctionsThatWait) {
   trace.frame(kFirst + 23, kFirst, "Queue.get", "/home/me/queue.py", 5);
   for (u32 frame = kFirst + 21; frame <= kFirst + 23; ++frame) trace.sample(frame, 25'500'000);
   const ProcessTrace process = trace.of(9);
-  const SampledWait waits = sampled_waits(process).others;
+  const SampledWait waits = sampled_waits(process).of(HostWait::Others);
   u64 host = 0;
   for (const StackDeviceTimes& times : process.lines.times) host += times.host_ns;
   EXPECT_NEAR(static_cast<double>(waits.total_ns), static_cast<double>(host) * 48 / (64 + 3), 2.0);
@@ -100,6 +104,21 @@ TEST(SampledWaits, ForProcessesThatItForkedWithTheirLine) {
   EXPECT_FALSE(has(outside.gaps(), "others_at"));
 }
 
+// Where the kernel does not say whether they sleep nobody knows where they work.
+TEST(SampledWaits, OfOthersThatMaySleepNoLineIsSaid) {
+  Server trace(6);
+  trace.frame(kFirst + 30, kFirst, "Process._bootstrap", "/usr/lib/python3.11/multiprocessing/process.py", 314);
+  trace.frame(kFirst + 31, kFirst + 30, "Env.step", "env.py", 7);
+  for (Nanos at = 21'000'000; at < 90'000'000; at += 1'800'000)
+    trace.add<Sample>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
+      r.frame = kFirst + 31, r.frames = 1, r.slot = static_cast<u32>(trace.main.index), r.incarnation = 1;
+      r.process = 4711;
+    });
+  const ProcessTrace process = trace.of(9);
+  EXPECT_GT(process.samples.of_workers, 0u);
+  EXPECT_FALSE(work_of_others(process).has_value());
+}
+
 TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
   const Finding finding = Server(6).gaps();
   EXPECT_NE(finding.text.find("it waits for others"), std::string::npos) << finding.text;
@@ -107,7 +126,7 @@ TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
 }
 
 // Of what C code does at once under a line of the program's: the frame is the line itself.
-class Asleep : public Sampled {
+class Asleep : public Judged {
  public:
   explicit Asleep(WaitFor waits, u32 at = kFirst + 10) {
     frame(kFirst + 10, kFirst, "serve", "serve.py", 20);
@@ -117,13 +136,6 @@ class Asleep : public Sampled {
         sample(at, 21'000'000 + turn * 10'000'000 + i * 1'000'000, 0, i < 6 ? waits : WaitFor{});
     }
     use(0, 100, "python", 20'000'000, 1'000'000), use(0, 101, "other", 20'000'000, 1'000'000);
-  }
-  Finding gaps() {
-    LoadedRun run;
-    run.processes.push_back(of(9));
-    const auto findings = find_findings(run);
-    const Finding* const found = find(findings, "idle-gaps");
-    return found ? *found : Finding{};
   }
 };
 
@@ -169,8 +181,8 @@ TEST(SampledWaits, PythonsLockComesBeforeTheFunctionThatAsksForIt) {
   trace.frame(kFirst + 11, kFirst + 10, "Queue.get", kQueue, 171);
   for (Nanos i = 0; i < 8; ++i) trace.sample(kFirst + 11, 21'000'000 + i * 1'000'000, 0, WaitFor::InterpreterLock);
   const SampledWaits waits = sampled_waits(trace.of(9));
-  EXPECT_EQ(waits.others.total_ns, 0u);
-  EXPECT_GT(waits.interpreter_lock.total_ns, 0u);
+  EXPECT_EQ(waits.of(HostWait::Others).total_ns, 0u);
+  EXPECT_GT(waits.of(HostWait::InterpreterLock).total_ns, 0u);
 }
 
 TEST(SampledWaits, WhatTheLoaderDoesMeanwhile) {
