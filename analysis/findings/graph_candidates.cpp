@@ -2,6 +2,7 @@
 // them.
 #include <fmt/format.h>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_rows.h"
@@ -40,7 +41,7 @@ std::optional<Finding> judge_graph_candidates(const ProcessTrace& process) {
                   name_of(process), human_count(best->launches), human_count(best->times),
                   name_in(process, best->first), name_in(process, best->last), human_nanos(static_cast<Nanos>(saved)),
                   candidates, candidates == 1 ? "" : "s"),
-      "capture the sequence once (cudaStreamBeginCapture, torch.cuda.graph) and replay it",
+      advise(Advice::ReplayGraph, process),
       {{"launches", number(best->launches)},
        {"times", number(best->times)},
        {"first", name_in(process, best->first)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/advice/advice.h"
 #include "analysis/facts/kind_names.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
@@ -174,20 +175,20 @@ SampledWaits waits_before(const ProcessTrace& process, u64 host_ns) {
   return waits;
 }
 
-// What to do about the kind of waiting that most of the host's time is; nullptr: about none.
-const char* fix_of_waits(const SampledWaits& waits, bool for_outside, u64 host_ns) {
+// What to do about the kind of waiting that most of the host's time is; empty: about none.
+std::string fix_of_waits(const ProcessTrace& process, const SampledWaits& waits, bool for_outside, u64 host_ns) {
   const auto is_most = [&](HostWait kind) { return 2 * waits.of(kind).total_ns > host_ns; };
   if (is_most(HostWait::Others))
     return for_outside ? "nothing of the program's own work: it is asked too seldom for the device; gathering requests "
                          "for a shorter time answers them sooner"
-                       : "make what it waits for ahead, or in more threads or processes";
+                       : advise(Advice::MakeAhead, process);
   if (is_most(HostWait::InterpreterLock)) return kFixOfInterpreterLock;
   if (is_most(HostWait::Sleep))
     return "let it wait for what it needs (an event, a future, a descriptor) instead of for some time, or sleep in "
            "another thread";
   if (is_most(HostWait::Files))
     return "read and write beside the device's work, in another thread or process; keep what is read again in memory";
-  return nullptr;
+  return "";
 }
 
 // What was counted stands for itself: files (`io`) and Python's lock (`waits`).
@@ -211,9 +212,8 @@ void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, cons
     const std::string part = in_short == host_ns ? "all" : human_nanos(static_cast<Nanos>(in_short));
     finding.text += "; " + part + " of that in gaps shorter than 1 ms";
     finding.evidence.emplace_back("short_gaps_ns", number(in_short));
-    finding.fix =
-        "give the device more for each launch, since the host is busy all along: larger batches, CUDA graphs, fused "
-        "kernels (torch.compile), less of the program's own work from launch to launch";
+    finding.fix = "give the device more for each launch, since the host is busy all along: " + fewer_launches(process) +
+                  ", less of the program's own work from launch to launch";
   } else if (input && process.steps.batches != 0 && kFew * input->batches_ns <= host_ns) {
     finding.fix = "do that work beside the device's (before a wait, in another thread or process), or less often";
   }
@@ -299,7 +299,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     from_outside =
         add_waiting(process, thread_of_host_time(process, device), waits.of(HostWait::Others), most, finding);
     add_own_waits(process, waits, most, finding);
-    if (const char* const fix = fix_of_waits(waits, from_outside != 0, most))
+    if (const std::string fix = fix_of_waits(process, waits, from_outside != 0, most); !fix.empty())
       finding.fix = fix;
     else
       advise_on_host(process, device, site, most, finding);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/run/host_use.h"
@@ -15,18 +16,20 @@
 namespace gputrace {
 namespace {
 
-std::string fix_of_loader(const std::string& loader, bool sleeps) {
+// The loader is PyTorch's, whoever calls CUDA; a trainer that makes it has words of its own.
+std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
+  const std::string& loader = process.steps.loader;
+  const Maker known = calls_made(process).by;
+  const Maker maker = known == Maker::Transformers || is_keras(known) ? known : Maker::PyTorch;
   if (loader.rfind("_SingleProcess", 0) == 0)
-    return std::string(
-               "load ahead in other processes: DataLoader(num_workers=4 or more, persistent_workers=True, "
-               "pin_memory=True)") +
+    return advise(Advice::LoadAhead, maker) +
            (sleeps ? "; they need no processor while they sleep, so there may be many" : "");
   if (loader.rfind("_MultiProcessing", 0) == 0)
-    return sleeps ? "more workers, which need no processor while they sleep, or a larger prefetch_factor; fewer and "
-                    "larger reads, data kept near"
-                  : "more workers or a larger prefetch_factor, or less work for each batch: cheaper transforms, data "
-                    "kept decoded";
-  return "prepare the next batch while the device computes";
+    return advise(Advice::MoreWorkers, maker) +
+           (sleeps ? "; workers need no processor while they sleep, so there may be many; fewer and larger reads, data "
+                     "kept near"
+                   : ", or less work for each batch: cheaper transforms, data kept decoded");
+  return advise(Advice::LoadAhead, Maker::General);
 }
 
 // What of making a batch was reading or waiting: of the thread itself, or of the workers, each of which has all of that time.
@@ -72,7 +75,7 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
                   "steps",
                   fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch",
                               input_verdict(share), words(wait->steps_ns), words(gain), share * 100),
-                  fix_of_loader(steps.loader, making && 2 * making->asleep_share > 1),
+                  fix_of_loader(process, making && 2 * making->asleep_share > 1),
                   {{"input_ns", number(gain)},
                    {"steps", number(wait->steps)},
                    {"share", share},

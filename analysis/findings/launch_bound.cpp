@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
@@ -35,7 +36,7 @@ std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
                   worst->device, human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)),
                   share * 100, human_count(gaps), human_nanos(static_cast<Nanos>(calls.total_ns)),
                   human_nanos(static_cast<Nanos>(between.total_ns))),
-      "launch less and more at once: CUDA graphs, fused kernels (torch.compile), larger batches",
+      "launch less and more at once: " + fewer_launches(process),
       {{"device", static_cast<i64>(worst->device)},
        {"idle_ns", number(idle)},
        {"between_launches_ns", number(between.total_ns)},

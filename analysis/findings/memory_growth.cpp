@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/run/quality.h"
@@ -94,7 +95,7 @@ void judge_memory(const ProcessTrace& process, const DeviceMemory& memory, Findi
                   "not given back",
                   name_of(process), memory.device, human_bytes(grown), human_nanos(loop.last - loop.first)) +
           (kept ? told(process, *kept) : ""),
-      "keep no results of earlier steps on the device (detach, .item()), free what the loop allocates",
+      advise(Advice::KeepNothing, process),
       {{"device", static_cast<i64>(memory.device)},
        {"grown_bytes", number(grown)},
        {"bytes_per_second", static_cast<double>(grown) / seconds},

@@ -1,6 +1,7 @@
 // Asynchronous copies that pageable memory makes synchronous.
 #include <fmt/format.h>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/run/sites.h"
@@ -28,7 +29,7 @@ std::optional<Finding> judge_pageable_async_copies(const ProcessTrace& process) 
                   fmt::format("{} asynchronous copies ({}) are from or to pageable host memory: the driver stages "
                               "them, and they are not asynchronous",
                               count, human_bytes(bytes)),
-                  "use pinned memory (cuMemHostAlloc, cudaHostAlloc, pin_memory=True)",
+                  advise(Advice::PinMemory, process),
                   {{"count", number(count)},
                    {"bytes", number(bytes)},
                    {"api_ns", number(call_ns)},

@@ -1,6 +1,7 @@
 // Kernels that run shorter than their own launch call takes.
 #include <fmt/format.h>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_rows.h"
@@ -54,7 +55,7 @@ std::optional<Finding> judge_short_kernels(const ProcessTrace& process) {
                   "launch)",
                   human_count(sum.launches), human_count(sum.timed), sum.worst,
                   human_nanos(static_cast<Nanos>(sum.worst_mean)), human_nanos(static_cast<Nanos>(sum.worst_call))),
-      "fuse small operations (torch.compile), batch them, or replay them from a CUDA graph",
+      advise(Advice::FuseKernels, process),
       {{"short", number(sum.launches)},
        {"launches", number(sum.timed)},
        {"excess_ns", number(sum.excess_ns)},

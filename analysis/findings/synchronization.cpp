@@ -2,6 +2,7 @@
 // of at most 64 KiB: they are needed where they stand, and could stand elsewhere.
 #include <fmt/format.h>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/run/sites.h"
@@ -33,7 +34,7 @@ std::optional<Finding> judge_synchronization(const ProcessTrace& process) {
   }
   if (!costs(finding, process, WhatIf::Waits)) return {};
   finding.site = site_of_most(process, loops.needless_by_origin);
-  if (uses_pytorch(process)) finding.fix += "; torch.cuda.synchronize() in a loop is only good for taking times";
+  finding.fix += advise(Advice::OnlyForTimes, process);
   return finding;
 }
 
@@ -54,9 +55,7 @@ std::optional<Finding> judge_results(const ProcessTrace& process) {
       {{"waits", number(loops.result_waits)}, {"wait_ns", number(spent)}}};
   if (!costs(finding, process, WhatIf::Results)) return {};
   finding.site = site_of_most(process, loops.results_by_origin);
-  if (uses_pytorch(process))
-    finding.fix +=
-        "; .item(), .cpu(), print(tensor), `if tensor:` and float(tensor) all wait like this: sum losses as tensors";
+  finding.fix += advise(Advice::ReadsResults, process);
   return finding;
 }
 

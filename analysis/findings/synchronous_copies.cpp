@@ -1,6 +1,7 @@
 // Synchronous copies and memsets in a loop.
 #include <fmt/format.h>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/run/sites.h"
@@ -29,7 +30,7 @@ std::optional<Finding> judge_synchronous_copies(const ProcessTrace& process) {
                               "waits for each, {} in all",
                               count, human_bytes(bytes), between, per_second(count, wall),
                               human_nanos(static_cast<Nanos>(call_ns))),
-                  "copy with cuMemcpyAsync (cudaMemcpyAsync, non_blocking=True) from pinned memory, and wait once",
+                  advise(Advice::CopyBesides, process),
                   {{"count", number(count)},
                    {"between_launches", number(between)},
                    {"bytes", number(bytes)},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_callers.h"
@@ -73,17 +74,19 @@ std::optional<Finding> judge(const ProcessTrace& process, WhatIf what, const cha
 
 // Names the switch of who made the call; without one, none.
 std::string fp32_fix(const ProcessTrace& process, const std::string& call) {
+  // PyTorch's kernels in a program that shows no frames are PyTorch's as well.
   const bool torch = std::any_of(process.modules.begin(), process.modules.end(), [](const ModuleInstance& module) {
     return module.path.find("libtorch") != std::string::npos;
   });
+  const Maker known = calls_made(process).by, maker = known == Maker::General && torch ? Maker::PyTorch : known;
   std::string fix = "let it round to tf32";
-  if (torch)
-    fix += ": torch.set_float32_matmul_precision('high')";
+  if (const std::string own = advise(Advice::RoundToTf32, maker); !own.empty())
+    fix += own;
   else if (call.rfind("cublas", 0) == 0)
     fix += ": CUBLAS_TF32_TENSOR_OP_MATH, or a compute type of FAST_TF32";
   else if (call.rfind("cudnn", 0) == 0)
     fix += ": CUDNN_TENSOR_OP_MATH_ALLOW_CONVERSION";
-  return fix + ", or use bf16";
+  return fix + ", " + advise(Advice::NarrowTypes, maker);
 }
 
 void find_tensor_core_misses(const LoadedRun& run, Findings& found) {

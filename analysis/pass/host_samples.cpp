@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <tuple>
 
 #include "trace/schema.h"
@@ -17,6 +18,13 @@ u64 counter(const TraceReader& reader, std::string_view key) {
     if (name == key) return std::strtoull(value.c_str(), nullptr, 10);
   }
   return 0;
+}
+
+// The points of a thread between two times.
+std::span<const SamplePoint> points_between(const SampledThread& series, Nanos begin, Nanos end) {
+  const auto before = [](const SamplePoint& point, Nanos time) { return point.at < time; };
+  const auto from = std::lower_bound(series.points.begin(), series.points.end(), begin, before);
+  return {from, std::lower_bound(from, series.points.end(), end, before)};
 }
 
 }  // namespace
@@ -158,18 +166,36 @@ void HostSamples::mark(u32 thread, Nanos begin, Nanos end) {
     point->in_call = point->in_call || point->at < end;
 }
 
-// What the launching thread did until it called, and its workers meanwhile.
+// Who shows what had the device wait. A thread that has no lines launches what another one gave it, as XLA's own threads do: then the one
+// that ran most meanwhile.
+const SampledThread* HostSamples::thread_to_ask(const IdleGap& gap) const {
+  const auto& origins = facts_.lines.origins;
+  const bool has_lines = gap.origin < origins.size() && origins[gap.origin].frame != 0;
+  const SampledThread* best = nullptr;
+  std::pair<std::size_t, std::size_t> most{};
+  for (const SampledThread& series : samples_.threads) {
+    if (series.process != 0) continue;
+    if (series.thread == gap.thread) return &series;
+    if (has_lines) continue;
+    const auto points = points_between(series, gap.begin, gap.called);
+    const auto ran = std::count_if(points.begin(), points.end(), [](const SamplePoint& point) { return point.ran; });
+    const std::pair here{static_cast<std::size_t>(ran), points.size()};
+    if (here > most) most = here, best = &series;
+  }
+  return best;
+}
+
+// What that thread did until the launching one called, and its workers meanwhile.
 void HostSamples::tell_gap(IdleGap& gap) {
   if (gap.parts[static_cast<unsigned>(IdleCause::Host)] == 0) return;
-  const auto before = [](const SamplePoint& point, Nanos time) { return point.at < time; };
+  const SampledThread* const asked = thread_to_ask(gap);
   std::unordered_map<u32, u64> found;
   for (const SampledThread& series : samples_.threads) {
-    if (series.thread != gap.thread && series.process == 0) continue;
-    auto point = std::lower_bound(series.points.begin(), series.points.end(), gap.begin, before);
-    for (; point != series.points.end() && point->at < gap.called; ++point) {
-      if (point->in_call) continue;
-      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][{point->frame, point->ran, point->waits}];
-      if (series.process == 0) ++found[point->frame];
+    if (&series != asked && series.process == 0) continue;
+    for (const SamplePoint& point : points_between(series, gap.begin, gap.called)) {
+      if (point.in_call) continue;
+      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][{point.frame, point.ran, point.waits}];
+      if (series.process == 0) ++found[point.frame];
     }
   }
   const auto most = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {

@@ -35,6 +35,7 @@ class HostSamples {
   u32 thread_of(const Sample& value);
   SampledThread& series_of(u32 thread, i32 process);
   void mark(u32 thread, Nanos begin, Nanos end);
+  const SampledThread* thread_to_ask(const IdleGap& gap) const;
   void tell_gap(IdleGap& gap);
 
   SampleFacts& samples_;

@@ -89,6 +89,12 @@ class Screen {
     line("Work", words);
   }
 
+  // Of `source` in `steps`.
+  static std::string how_found(const std::string& source) {
+    if (source.empty() || source == "-") return "";
+    return source == "inferred" ? ", inferred from what is launched" : ", by " + source;
+  }
+
   void steps() {
     const Metric counted = metric_of(report_, "steps_counted");
     const auto steps = number_of(counted.value);
@@ -99,8 +105,7 @@ class Screen {
       source = human(cell_of(*table, table->rows.front(), "source"), Unit::Text);
     line("Steps",
          fmt::format("{} of {} (median{}{}){}{}", human_count(static_cast<u64>(*steps)), human(median, Unit::Nanos),
-                     is_null(p99) ? "" : "; p99 ", is_null(p99) ? "" : human(p99, Unit::Nanos),
-                     source.empty() || source == "-" ? "" : ", by " + source,
+                     is_null(p99) ? "" : "; p99 ", is_null(p99) ? "" : human(p99, Unit::Nanos), how_found(source),
                      whose_steps(report_) + (counted.note.empty() ? "" : ", " + safe_text(counted.note)) +
                          between_steps(report_)));
     const std::string parts = largest(step_parts(report_));

@@ -191,12 +191,6 @@ std::string site_of_launches(const ProcessTrace& process) {
   return site_of_most(process, launches);
 }
 
-bool uses_pytorch(const ProcessTrace& process) {
-  return std::any_of(process.lines.frames.begin(), process.lines.frames.end(), [](const SourceFrame& frame) {
-    return frame.file.empty() && frame.function.rfind("aten::", 0) == 0;
-  });
-}
-
 std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names) {
   std::map<std::string, u64> found;
   const SourceFrames& frames = process.samples.frames;

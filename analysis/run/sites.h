@@ -82,9 +82,6 @@ std::string site_of_most(const ProcessTrace& process, const OriginAmounts& amoun
 // The line of one process that launches most; empty: none is known.
 std::string site_of_launches(const ProcessTrace& process);
 
-// Whether PyTorch made some of the process's calls, as far as its operations are known: advice may then speak its language.
-bool uses_pytorch(const ProcessTrace& process);
-
 // What the calls of one site came to, over all processes of a run.
 struct SiteSum {
   std::string site;  // empty: no line is known

@@ -10,6 +10,8 @@ inline constexpr u32 kFirst = 1u << 31;
 class Sampled : public DeviceBuilder {
  public:
   Thread main = thread(100);
+  Thread launching = main;
+  i32 launching_tid = 100;
 
   void frame(u32 id, u32 parent, const char* function, const char* file, u32 line) {
     const u64 name = text(function), path = text(file);
@@ -19,9 +21,10 @@ class Sampled : public DeviceBuilder {
     });
   }
   // The slot of a thread is its place, its incarnation 1.
-  void sample(u32 frame, Nanos at, i32 process = 0, WaitFor waits = {}) {
+  void sample(u32 frame, Nanos at, i32 process = 0, WaitFor waits = {}) { sample_of(main, frame, at, waits, process); }
+  void sample_of(Thread of, u32 frame, Nanos at, WaitFor waits = {}, i32 process = 0) {
     add<Sample>(definitions(), "", at, at, [&](auto& r) {
-      r.frame = frame, r.frames = 1, r.slot = static_cast<u32>(main.index), r.incarnation = 1, r.process = process;
+      r.frame = frame, r.frames = 1, r.slot = static_cast<u32>(of.index), r.incarnation = 1, r.process = process;
       r.waits = static_cast<u32>(waits), r.flags = waits == WaitFor{} ? static_cast<u32>(kSampleRan) : 0;
     });
   }
@@ -34,8 +37,8 @@ class Sampled : public DeviceBuilder {
   // A turn of 10 ms: nothing but the host's work before its launch at the end; the kernel takes 10 us.
   void turn(u32 number) {
     const Nanos end = 20'000'000 + Nanos{number} * 10'000'000;
-    launch(main, 0xf1, end - 20'000, end - 10'000);
-    key(100, number + 1, end - 20'000, end - 10'000, end + 1'000'000);
+    launch(launching, 0xf1, end - 20'000, end - 10'000);
+    key(launching_tid, number + 1, end - 20'000, end - 10'000, end + 1'000'000);
     kernel(number + 1, name_, end - 5'000, end + 5'000, end + 1'000'000);
   }
   Sampled() {

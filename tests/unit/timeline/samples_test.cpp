@@ -59,6 +59,30 @@ TEST(Samples, AFewSayNothing) {
   EXPECT_EQ(idle_of(sites, "train.py:9 main"), run.processes.front().device.devices.front().idle_ns);
 }
 
+// XLA's own threads launch what the program's lines asked for, and have none.
+TEST(Samples, OfAThreadWithoutLinesAreThoseOfTheOneThatRan) {
+  const auto site_of = [](bool has_lines, bool other_runs, bool in_call) {
+    Sampled trace;
+    trace.launching = trace.thread(200), trace.launching_tid = 200;
+    const auto other = trace.thread(300);
+    if (has_lines) trace.add<Stack>(trace.launching, "", 10, 10, [&](auto& r) { r.frame = 1, r.frames = 1; });
+    for (u32 i = 0; i < 8; ++i) {
+      const Nanos at = 25'000'000 + Nanos{i} * 10'000'000;
+      trace.sample(kFirst + 1, at, 0, other_runs ? WaitFor::Mutex : WaitFor{});
+      trace.sample_of(other, kFirst, at + 1'000, other_runs ? WaitFor{} : WaitFor::Mutex);
+      if (in_call) trace.launch(trace.main, 0xf1, at - 10'000, at + 10'000);
+    }
+    const ProcessTrace process = trace.of(9);
+    std::string site;
+    for (const SampledShare& share : sampled_shares(process, has_lines ? 1 : 0, FileNames(process))) site += share.site;
+    return site;
+  };
+  EXPECT_EQ(site_of(false, false, false), "data.py:30 Data.__getitem__");
+  EXPECT_EQ(site_of(false, true, false), "train.py:8 main");
+  EXPECT_EQ(site_of(true, false, false), "") << "its own line is known";
+  EXPECT_EQ(site_of(false, false, true), "") << "it was in a call of its own";
+}
+
 // What a worker shares with its parent above the fork is not what it does.
 TEST(Samples, OfWorkersOnlyWhatTheyDoThemselves) {
   Sampled trace;

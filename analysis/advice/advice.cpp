@@ -1,0 +1,63 @@
+#include "analysis/advice/advice.h"
+
+namespace gputrace {
+namespace {
+
+struct OwnWords {
+  Advice what;
+  Maker maker;
+  const char* words;
+};
+
+constexpr OwnWords kRows[] = {
+#define GT_ADVICE(what, maker, words) {Advice::what, Maker::maker, words},
+#include "analysis/advice/advice.def"
+#undef GT_ADVICE
+};
+
+const char* own_words(Advice what, Maker maker) {
+  for (const OwnWords& row : kRows) {
+    if (row.what == what && row.maker == maker) return row.words;
+  }
+  return nullptr;
+}
+
+// A trainer's words before those of its framework, and these before those for all.
+Maker stands_on(Maker maker) {
+  switch (maker) {
+    case Maker::Transformers:
+    case Maker::Lightning:
+    case Maker::KerasOnPyTorch:
+      return Maker::PyTorch;
+    case Maker::KerasOnJax:
+      return Maker::Jax;
+    case Maker::KerasOnTensorFlow:
+      return Maker::TensorFlow;
+    default:
+      return Maker::General;
+  }
+}
+
+}  // namespace
+
+std::string advise(Advice what, Maker maker) {
+  const Maker in_order[] = {maker, is_keras(maker) ? Maker::Keras : maker, stands_on(maker), Maker::General};
+  for (const Maker each : in_order) {
+    if (const char* const words = own_words(what, each)) return words;
+  }
+  return "";
+}
+
+std::string advise(Advice what, const ProcessTrace& process) { return advise(what, calls_made(process).by); }
+
+std::string fewer_launches(const ProcessTrace& process) {
+  constexpr double kGoodPart = 0.2;  // of all launches
+  const CallsMade made = calls_made(process);
+  std::string words;
+  if (made.in_optimizer >= kGoodPart)
+    words += "one call for all parameters in the optimizer (fused=True, or foreach=True), ";
+  if (made.in_zero_grad >= kGoodPart) words += "zero_grad(set_to_none=True), ";
+  return words + advise(Advice::FewerLaunches, made.by);
+}
+
+}  // namespace gputrace

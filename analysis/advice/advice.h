@@ -1,0 +1,33 @@
+// What to do about a cause, in the words of whose calls they are: rows of advice.def.
+#pragma once
+
+#include <string>
+
+#include "analysis/advice/made_by.h"
+
+namespace gputrace {
+
+enum class Advice : u8 {
+  FewerLaunches,
+  FuseKernels,
+  ReplayGraph,
+  LoadAhead,
+  MoreWorkers,
+  MakeAhead,
+  PinMemory,
+  CopyBesides,
+  ReadsResults,
+  OnlyForTimes,
+  KeepNothing,
+  NarrowTypes,
+  RoundToTf32,
+};
+
+// "": nothing that this maker's users could do, and no general words.
+std::string advise(Advice what, Maker maker);
+std::string advise(Advice what, const ProcessTrace& process);
+
+// How to launch less, for a process as it is: what of its launches its optimizer makes comes first.
+std::string fewer_launches(const ProcessTrace& process);
+
+}  // namespace gputrace

@@ -1,0 +1,127 @@
+#include "analysis/advice/made_by.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace gputrace {
+namespace {
+
+enum class Trainer : u8 { None, Transformers, Lightning, Keras };
+
+// What is known of a stack that ends in a frame.
+struct Known {
+  Maker framework = Maker::General;  // the innermost one
+  Trainer trainer = Trainer::None;   // the innermost one
+  bool optimizer = false, zero_grad = false;
+};
+
+// "torch/optim/sgd.py" of "…/site-packages/torch/optim/sgd.py"; empty: of no installed package.
+std::string_view within_packages(std::string_view file) {
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = file.rfind(packages);
+    if (at != std::string_view::npos) return file.substr(at + packages.size());
+  }
+  return {};
+}
+
+bool begins_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
+
+Maker framework_of(const SourceFrame& frame, std::string_view file) {
+  if (begins_with(file, "torch/") || (frame.file.empty() && begins_with(frame.function, "aten::")))
+    return Maker::PyTorch;
+  if (begins_with(file, "jax/") || begins_with(file, "jaxlib/")) return Maker::Jax;
+  return begins_with(file, "tensorflow/") ? Maker::TensorFlow : Maker::General;
+}
+
+Trainer trainer_of(std::string_view file) {
+  if (begins_with(file, "transformers/trainer")) return Trainer::Transformers;
+  if (begins_with(file, "lightning/") || begins_with(file, "pytorch_lightning/")) return Trainer::Lightning;
+  return begins_with(file, "keras/") ? Trainer::Keras : Trainer::None;
+}
+
+// By frame; callers are numbered first.
+std::vector<Known> known_of(const std::vector<SourceFrame>& frames) {
+  std::vector<Known> all(frames.size());
+  for (std::size_t i = 1; i < frames.size(); ++i) {
+    const SourceFrame& frame = frames[i];
+    const std::string_view file = within_packages(frame.file);
+    Known& known = all[i];
+    if (frame.parent < i) known = all[frame.parent];
+    if (const Maker framework = framework_of(frame, file); framework != Maker::General) known.framework = framework;
+    if (const Trainer trainer = trainer_of(file); trainer != Trainer::None) known.trainer = trainer;
+    if (begins_with(file, "torch/optim/") && frame.function != "zero_grad") known.optimizer = true;
+    if (begins_with(file, "torch/") && frame.function.find("zero_grad") != std::string::npos) known.zero_grad = true;
+  }
+  return all;
+}
+
+Maker maker_of(Maker framework, Trainer trainer) {
+  switch (trainer) {
+    case Trainer::Transformers:
+      return Maker::Transformers;
+    case Trainer::Lightning:
+      return Maker::Lightning;
+    case Trainer::Keras:
+      return framework == Maker::PyTorch      ? Maker::KerasOnPyTorch
+             : framework == Maker::Jax        ? Maker::KerasOnJax
+             : framework == Maker::TensorFlow ? Maker::KerasOnTensorFlow
+                                              : Maker::Keras;
+    case Trainer::None:
+      break;
+  }
+  return framework;
+}
+
+template <typename Counts>
+std::size_t largest(const Counts& counts) {
+  return static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
+}
+
+}  // namespace
+
+bool is_keras(Maker maker) {
+  return maker == Maker::Keras || maker == Maker::KerasOnPyTorch || maker == Maker::KerasOnJax ||
+         maker == Maker::KerasOnTensorFlow;
+}
+
+CallsMade calls_made(const ProcessTrace& process) {
+  const SourceLines& lines = process.lines;
+  const std::vector<Known> known = known_of(lines.frames);
+  std::array<u64, 4> frameworks{};  // Maker::General to Maker::TensorFlow
+  std::array<u64, 4> trainers{};
+  u64 launches = 0, in_optimizer = 0, in_zero_grad = 0;
+  for (std::size_t i = 0; i < std::min(lines.totals.size(), lines.origins.size()); ++i) {
+    const StackTotals& totals = lines.totals[i];
+    const CallOrigin& origin = lines.origins[i];
+    const Known by_line = origin.frame < known.size() ? known[origin.frame] : Known{};
+    const Known by_operation = origin.operation < known.size() ? known[origin.operation] : Known{};
+    const Maker framework = by_operation.framework != Maker::General ? by_operation.framework : by_line.framework;
+    if (origin.frame != 0 || framework != Maker::General) {  // a thread that shows nothing speaks for nobody
+      frameworks[static_cast<std::size_t>(framework)] += totals.calls;
+      trainers[static_cast<std::size_t>(by_line.trainer)] += totals.calls;
+    }
+    launches += totals.launches;
+    if (by_line.zero_grad)
+      in_zero_grad += totals.launches;
+    else if (by_line.optimizer)
+      in_optimizer += totals.launches;
+  }
+  // A loop whose calls are all a framework's own threads': the frames tell of the calls before it.
+  if (std::all_of(frameworks.begin(), frameworks.end(), [](u64 calls) { return calls == 0; })) {
+    for (const Known& frame : known) {
+      ++frameworks[static_cast<std::size_t>(frame.framework)];
+      ++trainers[static_cast<std::size_t>(frame.trainer)];
+    }
+    frameworks[0] = trainers[0] = 0;  // callers of the others
+  }
+  CallsMade made;
+  made.by = maker_of(static_cast<Maker>(largest(frameworks)), static_cast<Trainer>(largest(trainers)));
+  if (launches == 0) return made;
+  made.in_optimizer = static_cast<double>(in_optimizer) / static_cast<double>(launches);
+  made.in_zero_grad = static_cast<double>(in_zero_grad) / static_cast<double>(launches);
+  return made;
+}
+
+}  // namespace gputrace

@@ -1,0 +1,33 @@
+// Who makes a process's calls, as the frames of their stacks tell: the framework that calls CUDA, and the trainer whose loop it is.
+#pragma once
+
+#include "analysis/facts/facts.h"
+
+namespace gputrace {
+
+// In whose words advice can be given. A trainer is told from its framework, since what its user can change is the trainer's.
+enum class Maker : u8 {
+  General,
+  PyTorch,
+  Jax,
+  TensorFlow,
+  Transformers,
+  Lightning,
+  Keras,  // on whatever it stands
+  KerasOnPyTorch,
+  KerasOnJax,
+  KerasOnTensorFlow,
+};
+
+bool is_keras(Maker maker);
+
+struct CallsMade {
+  Maker by =
+      Maker::General;  // of most calls whose stack is known; General: of most the program's own code, or none is known
+  // Shares of the launches that lie within a step of one of PyTorch's optimizers, and within its zero_grad.
+  double in_optimizer = 0;
+  double in_zero_grad = 0;
+};
+CallsMade calls_made(const ProcessTrace& process);
+
+}  // namespace gputrace

@@ -1,0 +1,129 @@
+// Advice speaks of a framework only where that framework makes the calls.
+#include "analysis/advice/advice.h"
+
+#include <gtest/gtest.h>
+
+namespace gputrace {
+namespace {
+
+constexpr Maker kMakers[] = {Maker::General,      Maker::PyTorch,          Maker::Jax,   Maker::TensorFlow,
+                             Maker::Transformers, Maker::Lightning,        Maker::Keras, Maker::KerasOnPyTorch,
+                             Maker::KerasOnJax,   Maker::KerasOnTensorFlow};
+constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph, Advice::LoadAhead,
+                           Advice::MoreWorkers,   Advice::MakeAhead,    Advice::PinMemory,   Advice::CopyBesides,
+                           Advice::ReadsResults,  Advice::OnlyForTimes, Advice::KeepNothing, Advice::NarrowTypes,
+                           Advice::RoundToTf32};
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// A process whose calls come from stacks of files, outermost first.
+class Program {
+ public:
+  Program() { process_.lines.frames.emplace_back(); }
+
+  Program& calls(const std::vector<std::string>& files, u64 launches, const std::string& operation = "",
+                 const std::string& function = "f") {
+    SourceLines& lines = process_.lines;
+    CallOrigin origin;
+    for (const std::string& file : files) origin.frame = frame(function, file, origin.frame);
+    if (!operation.empty()) origin.operation = frame(operation, "", 0);
+    lines.origins.push_back(origin);
+    lines.totals.resize(lines.origins.size());
+    lines.totals.back().calls = lines.totals.back().launches = launches;
+    return *this;
+  }
+  operator const ProcessTrace&() const { return process_; }
+
+ private:
+  u32 frame(const std::string& function, const std::string& file, u32 parent) {
+    SourceFrame& made = process_.lines.frames.emplace_back();
+    made.function = function, made.file = file, made.parent = parent;
+    return static_cast<u32>(process_.lines.frames.size() - 1);
+  }
+  ProcessTrace process_;
+};
+
+const std::string kPackages = "/home/me/venv/lib/python3.11/site-packages/";
+
+TEST(Advice, GeneralWordsNameNoFramework) {
+  for (const Advice what : kAll) {
+    for (const char* const name : {"torch", "jax", "tf.", "eras", "DataLoader", "TrainingArguments", ".item()"})
+      EXPECT_FALSE(has(advise(what, Maker::General), name)) << advise(what, Maker::General);
+  }
+}
+
+TEST(Advice, WordsOfOthersAreNotGiven) {
+  for (const Advice what : kAll) {
+    for (const Maker maker : kMakers) {
+      const std::string words = advise(what, maker);
+      const bool torch = maker == Maker::PyTorch || maker == Maker::Transformers || maker == Maker::Lightning ||
+                         maker == Maker::KerasOnPyTorch;
+      EXPECT_TRUE(torch || !has(words, "torch.")) << words;
+      EXPECT_TRUE(maker == Maker::Jax || maker == Maker::KerasOnJax || !has(words, "jax.")) << words;
+      EXPECT_TRUE(maker == Maker::Transformers || !has(words, "TrainingArguments")) << words;
+      EXPECT_TRUE(maker == Maker::TensorFlow || maker == Maker::KerasOnTensorFlow || !has(words, "tf.")) << words;
+    }
+  }
+}
+
+TEST(Advice, WhoStandsOnAFrameworkHasItsWords) {
+  EXPECT_EQ(advise(Advice::PinMemory, Maker::Lightning), advise(Advice::PinMemory, Maker::PyTorch));
+  EXPECT_EQ(advise(Advice::PinMemory, Maker::Keras), advise(Advice::PinMemory, Maker::General));
+  EXPECT_EQ(advise(Advice::NarrowTypes, Maker::KerasOnJax), advise(Advice::NarrowTypes, Maker::Keras));
+  EXPECT_EQ(advise(Advice::MakeAhead, Maker::KerasOnTensorFlow), advise(Advice::MakeAhead, Maker::TensorFlow));
+  EXPECT_NE(advise(Advice::FewerLaunches, Maker::KerasOnPyTorch), advise(Advice::FewerLaunches, Maker::KerasOnJax));
+  EXPECT_NE(advise(Advice::FewerLaunches, Maker::Transformers), advise(Advice::FewerLaunches, Maker::PyTorch));
+  EXPECT_EQ(advise(Advice::ReadsResults, Maker::General), "");
+}
+
+TEST(Advice, IsOfWhoMakesMostCalls) {
+  const std::vector<std::string> own{"/home/me/train.py"};
+  const auto by = [](const Program& program) { return calls_made(program).by; };
+  EXPECT_EQ(by(Program()), Maker::General);
+  EXPECT_EQ(by(Program().calls(own, 10)), Maker::General);
+  EXPECT_EQ(by(Program().calls(own, 10, "aten::mm")), Maker::PyTorch) << "the line itself is the program's";
+  EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "torch/nn/modules/linear.py"}, 10)), Maker::PyTorch);
+  EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "jax/_src/pjit.py"}, 10).calls(own, 9, "aten::mm")),
+            Maker::Jax);
+  EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "jax/_src/pjit.py"}, 9).calls(own, 10, "aten::mm")),
+            Maker::PyTorch);
+  EXPECT_EQ(by(Program().calls({kPackages + "jax/_src/pjit.py"}, 5).calls({}, 100)), Maker::Jax) << "XLA's own threads";
+  const std::vector<std::string> keras{"/home/me/train.py", kPackages + "keras/src/backend/tensorflow/trainer.py",
+                                       kPackages + "tensorflow/python/eager/execute.py"};
+  EXPECT_EQ(by(Program().calls(keras, 0).calls({}, 100)), Maker::KerasOnTensorFlow)
+      << "all of the loop's calls are theirs";
+  EXPECT_EQ(by(Program().calls({kPackages + "tensorflow/python/eager/execute.py"}, 1)), Maker::TensorFlow);
+  EXPECT_EQ(by(Program().calls({"/home/me/torch/mine.py"}, 10)), Maker::General) << "a folder of that name";
+}
+
+TEST(Advice, OfATrainerIsTheTrainers) {
+  const auto by = [](const std::vector<std::string>& files, const std::string& operation) {
+    return calls_made(Program().calls(files, 10, operation).calls({"/home/me/train.py"}, 3, operation)).by;
+  };
+  EXPECT_EQ(by({"/home/me/train.py", kPackages + "transformers/trainer.py"}, "aten::mm"), Maker::Transformers);
+  EXPECT_EQ(by({"/home/me/train.py", kPackages + "transformers/models/bert/modeling_bert.py"}, "aten::mm"),
+            Maker::PyTorch)
+      << "a model, in a loop of the program's";
+  EXPECT_EQ(by({"/home/me/train.py", kPackages + "lightning/pytorch/loops/fit_loop.py"}, "aten::mm"), Maker::Lightning);
+  EXPECT_EQ(by({"/home/me/train.py", kPackages + "keras/src/backend/torch/trainer.py"}, "aten::mm"),
+            Maker::KerasOnPyTorch);
+  EXPECT_EQ(by({"/home/me/train.py", kPackages + "keras/src/backend/jax/trainer.py", kPackages + "jax/_src/pjit.py"},
+               "fusion (jit(train_step)/add)"),
+            Maker::KerasOnJax);
+}
+
+TEST(Advice, AnOptimizerThatLaunchesMuchIsNamed) {
+  const std::vector<std::string> own{"/home/me/train.py"};
+  const std::vector<std::string> step{"/home/me/train.py", kPackages + "torch/optim/sgd.py"};
+  const auto words = [&](u64 of_step, const std::string& function) {
+    return fewer_launches(Program().calls(own, 100 - of_step, "aten::mm").calls(step, of_step, "aten::mul_", function));
+  };
+  EXPECT_TRUE(has(words(60, "step"), "fused=True")) << words(60, "step");
+  EXPECT_FALSE(has(words(10, "step"), "fused=True")) << words(10, "step");
+  EXPECT_TRUE(has(words(60, "step"), "torch.compile")) << "and what holds for all launches";
+  EXPECT_TRUE(has(words(60, "zero_grad"), "set_to_none")) << words(60, "zero_grad");
+  EXPECT_FALSE(has(words(60, "zero_grad"), "fused=True")) << words(60, "zero_grad");
+}
+
+}  // namespace
+}  // namespace gputrace
