@@ -13,6 +13,7 @@ enum class Advice : u8 {
   ReplayGraph,
   LoadAhead,
   MoreWorkers,
+  WorkAhead,
   MakeAhead,
   PinMemory,
   CopyBesides,

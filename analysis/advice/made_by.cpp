@@ -29,6 +29,8 @@ std::string_view within_packages(std::string_view file) {
 bool begins_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 
 Maker framework_of(const SourceFrame& frame, std::string_view file) {
+  constexpr std::string_view kBackends = "keras/src/backend/";  // "torch/trainer.py"
+  if (begins_with(file, kBackends)) file.remove_prefix(kBackends.size());
   if (begins_with(file, "torch/") || (frame.file.empty() && begins_with(frame.function, "aten::")))
     return Maker::PyTorch;
   if (begins_with(file, "jax/") || begins_with(file, "jaxlib/")) return Maker::Jax;

@@ -24,10 +24,15 @@ struct SamplePoint {
 };
 // Of a thread of the traced process, or of a process that was forked from it.
 struct SampledThread {
-  u32 thread = 0;   // index in the trace; of a worker: that of the thread that it was forked from
+  u32 thread =
+      0;  // index in the trace; of a worker: that of the thread that it was forked from; kNone: it calls no CUDA
   i32 process = 0;  // 0: the traced process itself
+  i32 tid = 0;      // of one that calls no CUDA: looked at while none of those that do ran
   std::vector<SamplePoint> points;
 };
+
+// Whose line it is: that of a thread that calls CUDA, of a process that was forked to work for it, or of another thread of its own.
+enum class LineOf : u8 { Caller, Worker, OtherThread };
 
 // How often samples found a line while a device had nothing to do because of the host, before something was launched from
 // `origin`; what it slept for there stands apart from what it slept for otherwise, and from running.
@@ -36,7 +41,7 @@ struct IdleLine {
   u32 frame = 0;
   bool ran = false;  // as SamplePoint has them
   std::optional<WaitFor> waits;
-  bool of_worker = false;
+  LineOf of = LineOf::Caller;
   u64 count = 0;
 };
 
@@ -80,11 +85,12 @@ struct WaitUses {
 };
 
 struct SampleFacts {
+  static constexpr std::size_t kMostSeries = 4096;      // threads and processes: each gap looks at all of them
   static constexpr std::size_t kMostPoints = 2u << 20;  // of a process; what comes after them is counted alone
   std::vector<SourceFrame> frames{{}};                  // the first: none
   std::vector<SampledThread> threads;
   std::vector<IdleLine> idle;
-  u64 taken = 0, of_workers = 0;  // samples in the window
+  u64 taken = 0, of_workers = 0, of_others = 0;  // samples in the window: of callers, workers, other threads
   u64 left_out = 0;
   // What the sidecar counted: of all of the run.
   bool collected = false;

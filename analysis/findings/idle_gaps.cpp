@@ -60,11 +60,10 @@ void say_sampled(const SampledWait& wait, const std::string& what, const std::st
   finding.evidence.emplace_back(key + "_at", wait.site);
 }
 
-std::string fix_of(IdleCause cause) {
+std::string fix_of(IdleCause cause, const ProcessTrace& process) {
   switch (cause) {
     case IdleCause::Host:
-      return "let the host work ahead: prepare the next batch while the device computes (loader workers, prefetch), "
-             "write what came out in another thread or process";
+      return advise(Advice::WorkAhead, process);
     case IdleCause::Library:
       return "look at what the library does on the host: plans and handles are made once, before the loop";
     case IdleCause::OtherStream:
@@ -141,6 +140,20 @@ u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns, 
              : 0;
 }
 
+// Of processes that it forked or of its other threads, whichever were found at work more often.
+void say_work_of_others(const ProcessTrace& process, Finding& finding) {
+  const auto of_processes = work_of_others(process, LineOf::Worker);
+  const auto of_threads = work_of_others(process, LineOf::OtherThread);
+  if (!of_processes && !of_threads) return;
+  const bool threads = !of_processes || (of_threads && of_threads->samples > of_processes->samples);
+  const SampledShare& work = threads ? *of_threads : *of_processes;
+  finding.text += fmt::format("; {:.0f} % of what {} meanwhile is {}", work.share * 100,
+                              threads ? "its other threads work" : "processes that it forked work", work.site);
+  finding.evidence.emplace_back("others", std::string(threads ? "threads" : "processes"));
+  finding.evidence.emplace_back("others_at", work.site);
+  finding.evidence.emplace_back("others_share", work.share);
+}
+
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
 // comes from outside, and no change of the host's own work brings that time back: returns how much.
 u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, u64 host_ns, Finding& finding) {
@@ -154,13 +167,7 @@ u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, 
               "waits", finding);
   finding.evidence.emplace_back("others_cpu_ns", others ? number(*others) : Value());
   if (from_outside) finding.evidence.emplace_back("outside_ns", number(waits.total_ns));
-  const auto work = from_outside ? std::nullopt : work_of_others(process);
-  if (work) {
-    finding.text +=
-        fmt::format("; {:.0f} % of what processes that it forked work meanwhile is {}", work->share * 100, work->site);
-    finding.evidence.emplace_back("others_at", work->site);
-    finding.evidence.emplace_back("others_share", work->share);
-  }
+  if (!from_outside) say_work_of_others(process, finding);
   return from_outside ? waits.total_ns : 0;
 }
 
@@ -267,7 +274,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
           human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)), idle / span * 100,
           profiler ? fmt::format(", without {} that tracing took", human_nanos(static_cast<Nanos>(profiler))) : "",
           human_count(device.gaps), idle_cause_name(cause), human_nanos(static_cast<Nanos>(most))),
-      fix_of(cause),
+      fix_of(cause, process),
       {{"device", static_cast<i64>(device.device)},
        {"idle_ns", number(static_cast<u64>(idle))},
        {"span_ns", number(device.span_ns())},

@@ -65,26 +65,30 @@ u32 HostSamples::thread_of(const Sample& value) {
   return known == threads_.end() ? kNone : known->second;
 }
 
-SampledThread& HostSamples::series_of(u32 thread, i32 process) {
-  const u64 key = static_cast<u64>(static_cast<u32>(process)) << 32 | thread;
-  const auto [known, is_new] = series_.try_emplace(key, static_cast<u32>(samples_.threads.size()));
-  if (is_new) samples_.threads.push_back({thread, process, {}});
-  return samples_.threads[known->second];
+// `tid`: of one that calls no CUDA, which has no place in the trace. nullptr: one too many.
+SampledThread* HostSamples::series_of(u32 thread, i32 process, i32 tid) {
+  const auto known = series_.find({thread, process, tid});
+  if (known != series_.end()) return &samples_.threads[known->second];
+  if (samples_.threads.size() == SampleFacts::kMostSeries) return nullptr;
+  series_.emplace(std::tuple{thread, process, tid}, static_cast<u32>(samples_.threads.size()));
+  return &samples_.threads.emplace_back(SampledThread{thread, process, tid, {}});
 }
 
 void HostSamples::sample(const Sample& value, Nanos at, bool counted) {
   const u32 thread = thread_of(value), frame = index_of(value.frame);
   samples_.collected = true;
   samples_.newest = std::max(samples_.newest, at);
-  if (thread == kNone || frame == 0 || !counted) return;
-  ++(value.process ? samples_.of_workers : samples_.taken);
-  if (points_ == SampleFacts::kMostPoints) return static_cast<void>(++samples_.left_out);
+  const bool is_other = value.process == 0 && value.tid != 0;
+  if ((thread == kNone && !is_other) || frame == 0 || !counted) return;
+  ++(value.process ? samples_.of_workers : is_other ? samples_.of_others : samples_.taken);
+  SampledThread* const series = is_other ? series_of(kNone, 0, value.tid) : series_of(thread, value.process, 0);
+  if (!series || points_ == SampleFacts::kMostPoints) return static_cast<void>(++samples_.left_out);
   ++points_;
   std::optional<WaitFor> waits;
   const auto named = static_cast<WaitFor>(value.waits);
   if (*word_of(named)) waits = named;  // a newer writer's: not known here
-  series_of(thread, value.process).points.push_back({at, frame, false, (value.flags & kSampleRan) != 0, waits});
-  if (value.process == 0) newest_[thread] = at;
+  series->points.push_back({at, frame, false, (value.flags & kSampleRan) != 0, waits});
+  if (value.process == 0 && !is_other) newest_[thread] = at;
 }
 
 void HostSamples::add_reading(HostThread& thread) {
@@ -161,7 +165,9 @@ void HostSamples::wait_use(const WaitUse& value) {
 }
 
 void HostSamples::mark(u32 thread, Nanos begin, Nanos end) {
-  auto& points = series_of(thread, 0).points;
+  SampledThread* const series = series_of(thread, 0, 0);
+  if (!series) return;
+  auto& points = series->points;
   for (auto point = points.rbegin(); point != points.rend() && point->at >= begin; ++point)
     point->in_call = point->in_call || point->at < end;
 }
@@ -191,11 +197,12 @@ void HostSamples::tell_gap(IdleGap& gap) {
   const SampledThread* const asked = thread_to_ask(gap);
   std::unordered_map<u32, u64> found;
   for (const SampledThread& series : samples_.threads) {
-    if (&series != asked && series.process == 0) continue;
+    if (&series != asked && series.process == 0 && series.tid == 0) continue;
+    const LineOf of = &series == asked ? LineOf::Caller : series.process ? LineOf::Worker : LineOf::OtherThread;
     for (const SamplePoint& point : points_between(series, gap.begin, gap.called)) {
       if (point.in_call) continue;
-      ++idle_[static_cast<u64>(gap.origin) << 1 | (series.process != 0)][{point.frame, point.ran, point.waits}];
-      if (series.process == 0) ++found[point.frame];
+      ++idle_[{gap.origin, of}][{point.frame, point.ran, point.waits}];
+      if (of == LineOf::Caller) ++found[point.frame];
     }
   }
   const auto most = std::max_element(found.begin(), found.end(), [](const auto& a, const auto& b) {
@@ -215,12 +222,11 @@ void HostSamples::finish() {
   for (const auto& [key, frames] : idle_) {
     for (const auto& [what, count] : frames) {
       const auto& [frame, ran, waits] = what;
-      samples_.idle.push_back({static_cast<u32>(key >> 1), frame, ran, waits, (key & 1) != 0, count});
+      samples_.idle.push_back({key.first, frame, ran, waits, key.second, count});
     }
   }
   std::sort(samples_.idle.begin(), samples_.idle.end(), [](const IdleLine& a, const IdleLine& b) {
-    return std::tuple{a.origin, a.of_worker, a.frame, a.ran, a.waits} <
-           std::tuple{b.origin, b.of_worker, b.frame, b.ran, b.waits};
+    return std::tuple{a.origin, a.of, a.frame, a.ran, a.waits} < std::tuple{b.origin, b.of, b.frame, b.ran, b.waits};
   });
 }
 

@@ -33,19 +33,19 @@ class HostSamples {
   void add_reading(HostThread& thread);
   u32 index_of(u32 number) const;
   u32 thread_of(const Sample& value);
-  SampledThread& series_of(u32 thread, i32 process);
+  SampledThread* series_of(u32 thread, i32 process, i32 tid);
   void mark(u32 thread, Nanos begin, Nanos end);
   const SampledThread* thread_to_ask(const IdleGap& gap) const;
   void tell_gap(IdleGap& gap);
 
   SampleFacts& samples_;
   ProcessTrace& facts_;
-  std::unordered_map<u64, u32> threads_;  // by slot and incarnation
-  std::unordered_map<u64, u32> series_;   // by thread and process
-  std::vector<Nanos> newest_;             // by thread: when it was looked at last
+  std::unordered_map<u64, u32> threads_;             // by slot and incarnation
+  std::map<std::tuple<u32, i32, i32>, u32> series_;  // by thread, process and number
+  std::vector<Nanos> newest_;                        // by thread: when it was looked at last
   using Found = std::map<std::tuple<u32, bool, std::optional<WaitFor>>,
                          u64>;                           // samples by frame, whether it ran, and what it waited for
-  std::unordered_map<u64, Found> idle_;                  // by origin and kind
+  std::map<std::pair<u32, LineOf>, Found> idle_;         // by origin
   std::unordered_map<u64, u32> paths_;                   // by text
   std::map<std::tuple<u64, i32, u32, u32>, u32> files_;  // by path, process, frame and call
   std::map<std::tuple<i32, i32, u32, u32>, u32> waits_;  // by process, thread, frame and kind

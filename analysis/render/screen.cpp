@@ -92,7 +92,7 @@ class Screen {
   // Of `source` in `steps`.
   static std::string how_found(const std::string& source) {
     if (source.empty() || source == "-") return "";
-    return source == "inferred" ? ", inferred from what is launched" : ", by " + source;
+    return source == "inferred" ? ", inferred" : ", by " + source;
   }
 
   void steps() {

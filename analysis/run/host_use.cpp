@@ -153,12 +153,13 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
   const FileNames names(process);
   std::map<u32, u64> of_origin;  // looks
-  for (const IdleLine& line : process.samples.idle) of_origin[line.origin] += line.of_worker ? 0 : line.count;
+  for (const IdleLine& line : process.samples.idle)
+    of_origin[line.origin] += line.of == LineOf::Caller ? line.count : 0;
   SampledWaits waits;
   std::array<std::map<std::pair<std::string, std::string>, u64>, std::tuple_size_v<decltype(waits.kinds)>> places;
   for (const IdleLine& line : process.samples.idle) {
     const u64 all = of_origin[line.origin];
-    if (line.of_worker || all < kFewSamples || line.origin >= process.lines.times.size()) continue;
+    if (line.of != LineOf::Caller || all < kFewSamples || line.origin >= process.lines.times.size()) continue;
     const auto kind = kind_of_wait(frames, line);
     if (!kind) continue;
     const auto host = static_cast<double>(process.lines.times[line.origin].host_ns);
@@ -176,15 +177,17 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   return waits;
 }
 
-std::optional<SampledShare> work_of_others(const ProcessTrace& process) {
+std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others) {
   const SourceFrames& frames = process.samples.frames;
   const FileNames names(process);
   u64 all = 0;
   std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
     // One that was just woken is awake in the function that waited.
-    const bool works = line.of_worker && line.ran && !is_waiting(frames[line.frame]);
-    const u32 own = works ? own_frame_of_worker(frames, line.frame) : 0;
+    const bool works = line.of == others && line.ran && !is_waiting(frames[line.frame]);
+    const u32 own = !works                     ? 0
+                    : others == LineOf::Worker ? own_frame_of_worker(frames, line.frame)
+                                               : own_frame(frames, line.frame);
     if (own != 0) all += line.count, lines[site_name(frames, own, names)] += line.count;
   }
   if (all < kFewSamples) return {};
@@ -203,7 +206,7 @@ std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   std::map<WaitFor, u64> waits;
   std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
-    if (line.of_worker != making.by_workers) continue;
+    if (line.of != (making.by_workers ? LineOf::Worker : LineOf::Caller)) continue;
     const std::vector<u32> within = loaders.within(line.frame);
     if (within.empty()) continue;
     making.samples += line.count;

@@ -56,9 +56,9 @@ struct SampledWaits {
 };
 SampledWaits sampled_waits(const ProcessTrace& process);
 
-// Where processes that the program forked worked while devices had nothing to do because of the host: the line of the program's own where looks
-// found them awake most often, and its share of those. Nothing: too few looks did.
-std::optional<SampledShare> work_of_others(const ProcessTrace& process);
+// Where others of the program worked, processes that it forked or threads that call no CUDA, while devices had nothing to do because of the
+// host: the line of the program's own where looks found them awake most often, and its share of those. Nothing: too few looks did.
+std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others);
 
 // What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, or the loop within a loader
 // that has none. Nothing: too few looks found it.

@@ -195,7 +195,7 @@ std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin
   std::map<std::string, u64> found;
   const SourceFrames& frames = process.samples.frames;
   for (const IdleLine& line : process.samples.idle) {
-    if (line.origin == origin && !line.of_worker)
+    if (line.origin == origin && line.of == LineOf::Caller)
       found[site_name(frames, own_frame(frames, line.frame), names)] += line.count;
   }
   return shares_of(found);

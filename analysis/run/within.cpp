@@ -66,7 +66,7 @@ void FunctionsWithin::add_host(const ProcessTrace& process, u32 origin, const Pa
   const auto part_of = [amount](u64 part, u64 all) {
     return static_cast<u64>(static_cast<double>(amount) * static_cast<double>(part) / static_cast<double>(all));
   };
-  const auto counts = [&](const IdleLine& line) { return line.origin == origin && !line.of_worker; };
+  const auto counts = [&](const IdleLine& line) { return line.origin == origin && line.of == LineOf::Caller; };
   u64 samples = 0;
   for (const IdleLine& line : process.samples.idle) samples += counts(line) ? line.count : 0;
   if (samples >= kFewSamples) {

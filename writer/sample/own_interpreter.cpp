@@ -86,6 +86,16 @@ PythonThread OwnInterpreter::first_thread(ProcessMemory& process) const {
   return first;
 }
 
+std::vector<PythonThread> OwnInterpreter::threads(ProcessMemory& process, u64 runtime, std::size_t most) const {
+  std::vector<PythonThread> found;
+  const bool whole = visit_threads(process, runtime, [&](u64 thread) {
+    PythonThread each{thread, 0};
+    if (found.size() < most && process.read(thread + layout_.thread_id, &each.id, sizeof each.id) && each.id)
+      found.push_back(each);
+  });
+  return whole ? found : std::vector<PythonThread>();
+}
+
 bool is_worker_begun_anew(i32 process, i32 parent) {
   const auto command = [](i32 of) { return read_small_file("/proc/" + std::to_string(of) + "/cmdline", 4096); };
   const auto imports = [](const std::string& words, const char* module) {

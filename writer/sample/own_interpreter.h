@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "frames/python_layout.h"
 #include "writer/sample/process_memory.h"
@@ -23,6 +24,8 @@ class OwnInterpreter {
   bool prove(ProcessMemory& traced, u64 runtime, u64 thread);
   // The thread that a process began with. None: it runs no such interpreter, or not yet.
   PythonThread first_thread(ProcessMemory& process) const;
+  // The threads that the interpreter whose _PyRuntime that is lists, the newest first: `most` at most. None: the way breaks off.
+  std::vector<PythonThread> threads(ProcessMemory& process, u64 runtime, std::size_t most) const;
 
  private:
   template <typename Visit>

@@ -92,14 +92,38 @@ std::vector<Sampler::Thread> Sampler::threads() const {
 void Sampler::look_at_all() {
   const std::vector<Thread> all = threads();
   if (all.empty()) return;
+  caller_ran_ = false;
   for (const Thread& thread : all) {
     if (!sample(main_, thread, 0, looked_[thread.slot]) && !refused_.empty()) return;
   }
+  if (!caller_ran_) look_at_other_thread(all);
   if (looks_at_tree_ != tree_.looks()) take_workers(all);
   for (const auto& worker : workers_) look_at_worker(*worker, all);
 }
 
-// Whether there was something to be read.
+// Reading the mappings takes long where there are many: asked again the more seldom.
+bool Sampler::prove_interpreter(const Thread& thread) {
+  if (knows_interpreter_) return true;
+  const Nanos now = monotonic_nanos();
+  if (now < next_proof_) return false;
+  proof_every_ = std::clamp(2 * proof_every_, kQuestionsEvery, kQuestionsAtLeastEvery);
+  next_proof_ = now + proof_every_;
+  knows_interpreter_ = own_interpreter_.prove(
+      main_.memory, segment_.control().python_runtime.load(std::memory_order_relaxed), thread.state);
+  return knows_interpreter_;
+}
+
+// One at a time: the calling threads' own looks must not become fewer.
+void Sampler::look_at_other_thread(const std::vector<Thread>& calling) {
+  if (!prove_interpreter(calling.front())) return;
+  std::vector<OtherThreads::Calling> known;
+  for (const Thread& thread : calling) known.push_back({thread.state, thread.tid});
+  const u64 runtime = segment_.control().python_runtime.load(std::memory_order_relaxed);
+  const auto turn = other_threads_.next(own_interpreter_, main_.memory, runtime, known);
+  if (turn) sample(main_, {0, 0, turn->tid, turn->python.state, turn->python.id}, 0, turn->looked);
+}
+
+// Whether there was something to be read. A thread of slot 0 is one that calls no CUDA: it may be gone.
 bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& looked) {
   const PythonFrames::Outcome outcome = process.frames.look(thread.state, thread.id, found_);
   const Nanos now = monotonic_nanos(), since = looked ? now - looked : 0;
@@ -109,9 +133,10 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
       return true;
     case PythonFrames::Outcome::Torn:
       ++torn_;
+      caller_ran_ = true;
       return true;
     case PythonFrames::Outcome::Unreadable:
-      if (pid == 0) ++unreadable_, refuse(process.memory.error());
+      if (pid == 0 && thread.slot != 0) ++unreadable_, refuse(process.memory.error());
       return false;
     case PythonFrames::Outcome::OuterPart:
       ++parts_;
@@ -128,10 +153,12 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
   record.slot = thread.slot;
   record.incarnation = thread.incarnation;
   record.process = pid;
+  if (thread.slot == 0) record.tid = thread.tid;
   if (outcome == PythonFrames::Outcome::OuterPart) record.flags = kSampleOuterPart;
   tell_wait(process, pid ? pid : thread.tid, record);
   sink_.add_record(record.header);
-  ++(pid ? of_workers_ : taken_);
+  caller_ran_ = caller_ran_ || (record.flags & kSampleRan);
+  ++(pid ? of_workers_ : thread.slot ? taken_ : of_others_);
   return true;
 }
 
@@ -187,9 +214,7 @@ void Sampler::ask_what_it_is(Process& worker, i32 parent, Nanos now) {
 // its parent's interpreter is. And what multiprocessing or loky started anew, wherever in the tree it is.
 void Sampler::take_workers(const std::vector<Thread>& threads) {
   looks_at_tree_ = tree_.looks();
-  if (!knows_interpreter_ && !tree_.descendants().empty())
-    knows_interpreter_ = own_interpreter_.prove(
-        main_.memory, segment_.control().python_runtime.load(std::memory_order_relaxed), threads.front().state);
+  if (!tree_.descendants().empty()) prove_interpreter(threads.front());
   const Nanos now = monotonic_nanos();
   std::vector<std::unique_ptr<Process>> found;
   for (const ProcessTree::Process& child : tree_.descendants()) {
@@ -217,6 +242,7 @@ InfoLines Sampler::result() const {
   const auto text = [](u64 number) { return std::to_string(number); };
   return {{"samples", text(taken_)},
           {"samples_of_workers", text(of_workers_)},
+          {"samples_of_other_threads", text(of_others_)},
           {"samples_outer_part", text(parts_)},
           {"samples_torn", text(torn_)},
           {"samples_unreadable", text(unreadable_)},

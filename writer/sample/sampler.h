@@ -3,6 +3,7 @@
 //   · Processes that were forked from the traced one without calling CUDA (workers of a data loader) are looked at too: their
 //     interpreter lies where their parent's does. So are those that multiprocessing or loky started anew ("spawn", "forkserver"), in their
 //     first thread, until they call CUDA. No other process is.
+//   · So are, in turn, other Python threads of the process that work, while none of those that call CUDA does: what these wait for.
 //   · At most a 160th of a core: where a round takes long, the next one comes later.
 //   · What could not be read is counted. Where the kernel refuses, `gputrace run` reads for us, as an ancestor of the program; where
 //     it refuses that too it ends for good, with the reason.
@@ -16,6 +17,7 @@
 #include "ringbuf/segment_view.h"
 #include "writer/process_info.h"
 #include "writer/sample/frame_records.h"
+#include "writer/sample/other_threads.h"
 #include "writer/sample/own_interpreter.h"
 #include "writer/sample/process_memory.h"
 #include "writer/sample/process_tree.h"
@@ -58,6 +60,8 @@ class Sampler {
           std::unique_ptr<MemoryOfRun> run, TraceSink& sink);
   void look_at_all();
   std::vector<Thread> threads() const;
+  void look_at_other_thread(const std::vector<Thread>& calling);
+  bool prove_interpreter(const Thread& thread);
   void look_at_worker(Process& worker, const std::vector<Thread>& threads);
   void ask_what_it_is(Process& worker, i32 parent, Nanos now);
   bool sample(Process& process, const Thread& thread, i32 pid, Nanos& looked);
@@ -77,12 +81,15 @@ class Sampler {
   std::vector<std::unique_ptr<Process>> workers_;
   OwnInterpreter own_interpreter_;
   bool knows_interpreter_ = false;  // own_interpreter_ is proven
-  std::vector<Nanos> looked_;       // by slot
+  Nanos next_proof_ = 0, proof_every_ = 0;
+  OtherThreads other_threads_;
+  bool caller_ran_ = false;    // in this round
+  std::vector<Nanos> looked_;  // by slot
   std::vector<PythonFrames::Frame> found_;
   Nanos next_ = 0;
   u64 looks_at_tree_ = 0;
   u64 random_;
-  u64 taken_ = 0, parts_ = 0, torn_ = 0, unreadable_ = 0, of_workers_ = 0;
+  u64 taken_ = 0, parts_ = 0, torn_ = 0, unreadable_ = 0, of_workers_ = 0, of_others_ = 0;
   Nanos cpu_ = 0;
   std::string refused_;
 };

@@ -19,15 +19,17 @@ void add_sampling_note(const LoadedRun& run, Table& table) {
     const SampleFacts& samples = process.samples;
     if (!samples.collected) continue;
     length += std::max(process.end, samples.newest) - process.begin;
-    all.taken += samples.taken, all.of_workers += samples.of_workers, all.left_out += samples.left_out;
+    all.taken += samples.taken, all.of_workers += samples.of_workers, all.of_others += samples.of_others,
+        all.left_out += samples.left_out;
     all.outer_part += samples.outer_part, all.torn += samples.torn, all.cpu_ns += samples.cpu_ns;
   }
-  if (all.taken + all.of_workers == 0) return;
+  if (all.taken + all.of_workers + all.of_others == 0) return;
   std::string text = fmt::format(
-      "lines between two calls: {} looks at the calling threads, {} at workers forked from them; in all of the run {} "
+      "lines between two calls: {} looks at the calling threads, {} at workers forked from them, {} at other threads "
+      "while none of those ran; in all of the run {} "
       "told the outer frames alone and {} nothing, since these changed meanwhile; they took {:.1f} % of a core",
-      human_count(all.taken), human_count(all.of_workers), human_count(all.outer_part), human_count(all.torn),
-      length > 0 ? 100 * static_cast<double>(all.cpu_ns) / static_cast<double>(length) : 0);
+      human_count(all.taken), human_count(all.of_workers), human_count(all.of_others), human_count(all.outer_part),
+      human_count(all.torn), length > 0 ? 100 * static_cast<double>(all.cpu_ns) / static_cast<double>(length) : 0);
   if (all.left_out) text += fmt::format("; {} more were left out", human_count(all.left_out));
   table.notes.push_back(text);
 }

@@ -31,6 +31,7 @@ std::map<i32, Called> calls_by_thread(const ProcessTrace& process) {
   std::vector<u64> samples(process.threads.size());
   for (const SampledThread& series : process.samples.threads) {
     if (series.process == 0 && series.thread < samples.size()) samples[series.thread] += series.points.size();
+    if (series.tid != 0) by_tid[series.tid].samples += series.points.size();
   }
   for (std::size_t i = 0; i < process.threads.size(); ++i) {
     const ThreadFacts& thread = process.threads[i];

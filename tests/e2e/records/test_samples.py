@@ -205,8 +205,7 @@ asked = queue.Queue()
 def give():
     for i in range(40):
         end = time.perf_counter() + 0.05
-        while sys.argv[1] == 'works' and time.perf_counter() < end:
-            pass
+        while sys.argv[1] == 'works' and time.perf_counter() < end: pass
         time.sleep(max(0, end - time.perf_counter()))
         asked.put(i)
     asked.put(None)
@@ -223,6 +222,7 @@ def test_waiting_for_others_is_told_with_where_it_comes_from():
     with open(script, 'w', encoding='utf-8') as file:
         file.write(WAITS)
     line = next(i for i, text in enumerate(WAITS.splitlines(), 1) if 'asked.get()' in text)
+    at_work = next(i for i, text in enumerate(WAITS.splitlines(), 1) if 'while sys.argv' in text)
     for version, python in sorted(interpreters().items())[::len(interpreters()) - 1 or 1]:
         for how, words in (('works', 'it waits for other threads or processes'), ('sleeps', 'it waits for what comes from outside')):
             forget_run()
@@ -233,6 +233,9 @@ def test_waiting_for_others_is_told_with_where_it_comes_from():
             check(said['waits_at'] == f'serves.py:{line} serve' and said['waits_in'].startswith('queue.py '), f'{version}, {how}: where', said)
             waits = said['waits_ns'] + said.get('python_lock_ns', 0)  # the other thread works on while this one has what it waited for
             check(waits > 0.8 * said['cause_ns'], f'{version}, {how}: how long', said)
+            working = said.get('others'), said.get('others_at', ''), said.get('others_share', 0) > 0.8
+            check(working == ('threads', f'serves.py:{at_work} give', True) if how == 'works' else working == (None, '', False),
+                  f'{version}, {how}: where the others work', finding)
             gain = said.get('gain_ns', 0) / said['cause_ns']
             check(gain < 0.2 if how == 'sleeps' else gain > 0.5, f'{version}, {how}: gain', finding)
 

@@ -9,10 +9,10 @@ namespace {
 constexpr Maker kMakers[] = {Maker::General,      Maker::PyTorch,          Maker::Jax,   Maker::TensorFlow,
                              Maker::Transformers, Maker::Lightning,        Maker::Keras, Maker::KerasOnPyTorch,
                              Maker::KerasOnJax,   Maker::KerasOnTensorFlow};
-constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph, Advice::LoadAhead,
-                           Advice::MoreWorkers,   Advice::MakeAhead,    Advice::PinMemory,   Advice::CopyBesides,
-                           Advice::ReadsResults,  Advice::OnlyForTimes, Advice::KeepNothing, Advice::NarrowTypes,
-                           Advice::RoundToTf32};
+constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph,  Advice::LoadAhead,
+                           Advice::MoreWorkers,   Advice::MakeAhead,    Advice::WorkAhead,    Advice::PinMemory,
+                           Advice::CopyBesides,   Advice::ReadsResults, Advice::OnlyForTimes, Advice::KeepNothing,
+                           Advice::NarrowTypes,   Advice::RoundToTf32};
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -107,6 +107,10 @@ TEST(Advice, OfATrainerIsTheTrainers) {
   EXPECT_EQ(by({"/home/me/train.py", kPackages + "lightning/pytorch/loops/fit_loop.py"}, "aten::mm"), Maker::Lightning);
   EXPECT_EQ(by({"/home/me/train.py", kPackages + "keras/src/backend/torch/trainer.py"}, "aten::mm"),
             Maker::KerasOnPyTorch);
+  EXPECT_EQ(by({"/home/me/train.py", kPackages + "keras/src/backend/tensorflow/trainer.py",
+                kPackages + "keras/src/utils/x.py"},
+               ""),
+            Maker::KerasOnTensorFlow);
   EXPECT_EQ(by({"/home/me/train.py", kPackages + "keras/src/backend/jax/trainer.py", kPackages + "jax/_src/pjit.py"},
                "fusion (jit(train_step)/add)"),
             Maker::KerasOnJax);

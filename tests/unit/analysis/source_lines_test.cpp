@@ -183,10 +183,10 @@ TEST(FunctionsWithin, HostTimeGoesByWhatIsKnownBest) {
     within.add_host(calls.process, 2, PausesBefore(lines), 1000);
     return within.of("train.py:7 <module>");
   };
-  samples.idle = {{2, calls.model, false, {}, false, 30},
-                  {2, calls.main, false, {}, false, 10},
-                  {2, calls.fit, false, {}, true, 1000},
-                  {1, calls.fit, false, {}, false, 1000}};
+  samples.idle = {{2, calls.model, false, {}, LineOf::Caller, 30},
+                  {2, calls.main, false, {}, LineOf::Caller, 10},
+                  {2, calls.fit, false, {}, LineOf::Worker, 1000},
+                  {1, calls.fit, false, {}, LineOf::Caller, 1000}};
   EXPECT_EQ(host().function, "model.py Model.forward");
   EXPECT_DOUBLE_EQ(host().share, 0.75);
   samples.idle.front().count = 2, samples.idle[1].count = 2;  // too few to tell lines

@@ -116,7 +116,32 @@ TEST(SampledWaits, OfOthersThatMaySleepNoLineIsSaid) {
     });
   const ProcessTrace process = trace.of(9);
   EXPECT_GT(process.samples.of_workers, 0u);
-  EXPECT_FALSE(work_of_others(process).has_value());
+  EXPECT_FALSE(work_of_others(process, LineOf::Worker).has_value());
+}
+
+// A thread that calls no CUDA is looked at while those that do only wait.
+TEST(SampledWaits, WhereTheProgramsOtherThreadsWork) {
+  Server trace(6), asleep(6);
+  for (Server* each : {&trace, &asleep}) {
+    each->frame(kFirst + 30, 0, "Thread._bootstrap", kThreading, 1000);
+    each->frame(kFirst + 31, kFirst + 30, "Loader.load", "load.py", 12);
+    each->frame(kFirst + 32, kFirst + 31, "sort", "/x/site-packages/numpy/core.py", 3);
+    for (Nanos at = 21'000'000; at < 90'000'000; at += 1'800'000) {
+      each->add<Sample>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
+        r.frame = kFirst + 32, r.frames = 3, r.tid = 101, r.flags = each == &trace ? static_cast<u32>(kSampleRan) : 0;
+        r.waits = static_cast<u32>(each == &trace ? WaitFor{} : WaitFor::Socket);
+      });
+    }
+    each->use(0, 100, "python", 20'000'000, 1'000'000), each->use(0, 101, "python", 20'000'000, 1'000'000);
+    each->use(0, 101, "python", 100'000'000, 61'000'000);
+  }
+  const Finding finding = trace.gaps();
+  EXPECT_NE(finding.text.find("; 100 % of what its other threads work meanwhile is load.py:12 Loader.load"),
+            std::string::npos)
+      << finding.text;
+  EXPECT_EQ(evidence(finding, "others"), Value("threads"));
+  EXPECT_FALSE(has(asleep.gaps(), "others_at")) << "it waits as well";
+  EXPECT_EQ(finding.site, Server(6).gaps().site) << "the line that has the device wait is the caller's";
 }
 
 TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {

@@ -1,0 +1,78 @@
+#include "writer/sample/other_threads.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+#include "writer/host.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kCountEvery = 250'000'000;
+constexpr u64 kNumberInThread = 0x2d0;  // struct pthread: its tid, in glibc for x86-64
+
+// How long it has run, ns; 0: it is gone, or the kernel does not count it.
+u64 time_of(i32 process, i32 tid) {
+  const std::string path = "/proc/" + std::to_string(process) + "/task/" + std::to_string(tid) + "/schedstat";
+  unsigned long long ran = 0;
+  return std::sscanf(read_small_file(path, 128).c_str(), "%llu", &ran) == 1 ? ran : 0;
+}
+
+}  // namespace
+
+void OtherThreads::learn_numbers(const std::vector<PythonThread>& all, ProcessMemory& process,
+                                 const std::vector<Calling>& calling) {
+  for (const PythonThread& thread : all) {
+    i32 tid = 0;
+    if (numbers_.contains(thread.id) || !process.read(thread.id + kNumberInThread, &tid, sizeof tid)) continue;
+    numbers_[thread.id] = tid;
+    const auto known =
+        std::find_if(calling.begin(), calling.end(), [&](const Calling& each) { return each.state == thread.state; });
+    is_proven_ = is_proven_ || (known != calling.end() && known->tid == tid);
+  }
+}
+
+void OtherThreads::find_busy(i32 process, const std::vector<Calling>& calling) {
+  std::unordered_map<i32, u64> ran;
+  std::vector<Busy> found;
+  for (const auto& [id, tid] : numbers_) {
+    const auto calls = [number = tid](const Calling& each) { return each.tid == number; };
+    if (std::any_of(calling.begin(), calling.end(), calls)) continue;
+    const u64 now = time_of(process, tid);
+    if (now == 0) continue;
+    ran[tid] = now;
+    const auto before = ran_.find(tid);
+    if (before == ran_.end() || now <= before->second) continue;
+    const auto same = std::find_if(busy_.begin(), busy_.end(), [&](const Busy& each) { return each.tid == tid; });
+    found.push_back({tid, now - before->second, same == busy_.end() ? 0 : same->looked});
+  }
+  std::sort(found.begin(), found.end(), [](const Busy& a, const Busy& b) { return a.lately > b.lately; });
+  if (found.size() > kMostAtOnce) found.resize(kMostAtOnce);
+  busy_ = std::move(found);
+  // Its place may be another thread's by and by.
+  std::erase_if(numbers_, [&](const auto& each) { return !ran.contains(each.second); });
+  ran_ = std::move(ran);
+}
+
+std::optional<OtherThreads::Turn> OtherThreads::next(const OwnInterpreter& interpreter, ProcessMemory& process,
+                                                     u64 runtime, const std::vector<Calling>& calling) {
+  const Nanos now = monotonic_nanos();
+  const bool counts = now >= next_count_;
+  if (!counts && busy_.empty()) return {};
+  const std::vector<PythonThread> all = interpreter.threads(process, runtime, kMostThreads);
+  learn_numbers(all, process, calling);
+  if (counts) find_busy(process.process(), calling), next_count_ = now + kCountEvery;
+  if (!is_proven_) return {};
+  for (std::size_t i = 0; i < busy_.size(); ++i) {
+    Busy& each = busy_[turn_++ % busy_.size()];
+    const auto at = std::find_if(all.begin(), all.end(), [&](const PythonThread& thread) {
+      const auto number = numbers_.find(thread.id);
+      return number != numbers_.end() && number->second == each.tid;
+    });
+    if (at != all.end()) return Turn{*at, each.tid, each.looked};
+  }
+  return {};
+}
+
+}  // namespace gputrace

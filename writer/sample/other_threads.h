@@ -1,0 +1,56 @@
+// Python threads of the traced process that call no CUDA and have worked lately: loaders, queues, servers. What the calling threads wait
+// for may be theirs to make.
+//   · Which there are, the interpreter lists. How much each has run is the kernel's count, read four times a second at most; those
+//     kMostAtOnce that ran most since then have their turns. One that is of C's making (TensorFlow's calls of a Python function) is listed
+//     only while it is in Python.
+//   · A thread's number stands where glibc keeps it, which is proven by a thread whose number is known; else there are none.
+//   · Of the newest kMostThreads.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.h"
+#include "writer/sample/own_interpreter.h"
+#include "writer/sample/process_memory.h"
+
+namespace gputrace {
+
+class OtherThreads {
+ public:
+  static constexpr std::size_t kMostThreads = 256, kMostAtOnce = 4;
+
+  // A calling thread, whose number is known.
+  struct Calling {
+    u64 state;
+    i32 tid;
+  };
+  struct Turn {
+    PythonThread python;
+    i32 tid;
+    Nanos& looked;  // when it had one last; good until the next call
+  };
+
+  // Whose turn it is; nothing: nobody's. `runtime`: the interpreter's _PyRuntime, proven to lead to its threads.
+  std::optional<Turn> next(const OwnInterpreter& interpreter, ProcessMemory& process, u64 runtime,
+                           const std::vector<Calling>& calling);
+
+ private:
+  struct Busy {
+    i32 tid;
+    u64 lately;  // ns that it ran
+    Nanos looked;
+  };
+  void learn_numbers(const std::vector<PythonThread>& all, ProcessMemory& process, const std::vector<Calling>& calling);
+  void find_busy(i32 process, const std::vector<Calling>& calling);
+
+  std::unordered_map<u64, i32> numbers_;  // by pthread_self()
+  std::unordered_map<i32, u64> ran_;      // ns by thread, as it was last time
+  std::vector<Busy> busy_;
+  std::size_t turn_ = 0;
+  bool is_proven_ = false;
+  Nanos next_count_ = 0;
+};
+
+}  // namespace gputrace
