@@ -100,6 +100,8 @@ struct SampleFacts {
   static constexpr std::size_t kMostHostThreads = 1u << 16;
   static constexpr std::size_t kMostReadings = 1u << 18;  // of all threads; then only each one's newest is kept
   std::vector<HostThread> host_threads;                   // of all of the run
+  u64 unseen_cpu_ns =
+      0;  // that the process's threads used beyond what host_threads have: short-lived ones, and the end of others
   static constexpr std::size_t kMostUses = 1u << 16;
   std::vector<std::string> paths;              // empty: not known
   std::vector<FileUses> files;                 // of all of the run

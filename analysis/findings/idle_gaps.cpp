@@ -157,15 +157,17 @@ void say_work_of_others(const ProcessTrace& process, Finding& finding) {
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
 // comes from outside, and no change of the host's own work brings that time back: returns how much.
 u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, u64 host_ns, Finding& finding) {
+  constexpr u64 kFewOf = 10;
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
   const std::optional<u64> others = cpu_of_others(process, tid);
-  const bool from_outside = others && 2 * *others <= waits.total_ns;
+  const u64 unseen = cpu_of_unseen(process, tid);  // many short-lived threads: they do not come from outside
+  const bool from_outside = others && 2 * (*others + unseen) <= waits.total_ns && kFewOf * unseen <= waits.total_ns;
   say_sampled(waits,
               from_outside ? "waits for what comes from outside"
               : others     ? "waits for other threads or processes"
                            : "waits for others",
               "waits", finding);
-  finding.evidence.emplace_back("others_cpu_ns", others ? number(*others) : Value());
+  finding.evidence.emplace_back("others_cpu_ns", others ? number(*others + unseen) : Value());
   if (from_outside) finding.evidence.emplace_back("outside_ns", number(waits.total_ns));
   if (!from_outside) say_work_of_others(process, finding);
   return from_outside ? waits.total_ns : 0;

@@ -38,6 +38,7 @@ HostSamples::HostSamples(const TraceReader& reader, ProcessTrace& facts)
   samples_.outer_part = counter(reader, "samples_outer_part");
   samples_.torn = counter(reader, "samples_torn");
   samples_.cpu_ns = counter(reader, "samples_cpu_ns");
+  samples_.unseen_cpu_ns = counter(reader, "thread_unseen_cpu_ns");
   samples_.files_left_out = counter(reader, "io_left_out");
   samples_.waits_left_out = counter(reader, "waits_left_out");
 }

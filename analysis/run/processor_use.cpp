@@ -37,6 +37,14 @@ u64 cpu_between(const HostThread& thread, const TimeSpan& span, const std::vecto
   return static_cast<u64>(sum);
 }
 
+// Of the process itself; nullptr: nobody looked at it.
+const HostThread* thread_of(const ProcessTrace& process, i32 tid) {
+  const auto& threads = process.samples.host_threads;
+  const auto own = std::find_if(threads.begin(), threads.end(),
+                                [&](const HostThread& thread) { return thread.process == 0 && thread.tid == tid; });
+  return own == threads.end() ? nullptr : &*own;
+}
+
 }  // namespace
 
 ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& thread) {
@@ -63,11 +71,19 @@ ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& threa
   return {to.at - from.at, to.cpu_ns - from.cpu_ns, to.ready_ns - from.ready_ns};
 }
 
+u64 cpu_of_unseen(const ProcessTrace& process, i32 tid) {
+  const HostThread* const own = thread_of(process, tid);
+  const TimeSpan span = time_of_devices(process);
+  if (!own || own->seen <= own->began) return 0;
+  const Nanos life = own->seen - own->began, part = std::clamp<Nanos>(span.end - span.begin, 0, life);
+  return static_cast<u64>(static_cast<double>(process.samples.unseen_cpu_ns) * static_cast<double>(part) /
+                          static_cast<double>(life));
+}
+
 std::optional<u64> cpu_of_others(const ProcessTrace& process, i32 tid) {
   const auto& threads = process.samples.host_threads;
-  const auto own = std::find_if(threads.begin(), threads.end(),
-                                [&](const HostThread& thread) { return thread.process == 0 && thread.tid == tid; });
-  if (own == threads.end()) return {};
+  const HostThread* const own = thread_of(process, tid);
+  if (!own) return {};
   const TimeSpan span = time_of_devices(process);
   u64 sum = 0;
   for (const HostThread& thread : threads) {

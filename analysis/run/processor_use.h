@@ -23,4 +23,8 @@ ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& threa
 // `tid`, but for what traces. Nothing: nobody looked at that thread.
 std::optional<u64> cpu_of_others(const ProcessTrace& process, i32 tid);
 
+// What threads of the process used that no look saw, since they live for less than the time between two: of the whole run's, as much as devices
+// had of that thread's life. 0 where that is not known.
+u64 cpu_of_unseen(const ProcessTrace& process, i32 tid);
+
 }  // namespace gputrace

@@ -46,11 +46,13 @@ constexpr InfoRule kInfoRules[] = {{"argv", InfoKind::Arguments},
                                    {"samples", InfoKind::Kept},
                                    {"samples_cpu_ns", InfoKind::Kept},
                                    {"samples_of_workers", InfoKind::Kept},
+                                   {"samples_of_other_threads", InfoKind::Kept},
                                    {"samples_outer_part", InfoKind::Kept},
                                    {"samples_torn", InfoKind::Kept},
                                    {"samples_unreadable", InfoKind::Kept},
                                    {"thread_looks", InfoKind::Kept},
                                    {"thread_looks_cpu_ns", InfoKind::Kept},
+                                   {"thread_unseen_cpu_ns", InfoKind::Kept},
                                    {"thread_looks_left_out", InfoKind::Kept},
                                    {"shared_directory", InfoKind::Value}};
 

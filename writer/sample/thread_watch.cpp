@@ -61,6 +61,7 @@ void ThreadWatch::look() {
   const bool round_is_over = to_look_at_.empty();
   if (round_is_over) {
     drop_ended();
+    sum_up();
     if (monotonic_nanos() >= next_write_) write_changed();
   }
   const Nanos took = clock_nanos(CLOCK_THREAD_CPUTIME_ID) - begin;
@@ -74,6 +75,8 @@ void ThreadWatch::begin_round() {
   const Nanos now = monotonic_nanos();
   ++round_;
   next_round_ = now + kLookAtThreadsEvery;
+  ThreadStat stat;
+  if (read_stat("/proc/" + std::to_string(process_), stat)) ticks_of_process_ = stat.ticks;
   list_threads({process_, 0});
   for (const ProcessTree::Process& each : tree_.descendants()) list_threads(each);
 }
@@ -135,9 +138,17 @@ void ThreadWatch::drop_ended() {
       continue;
     }
     each->second.record.flags = kThreadOver;
+    if (each->first.first == 0) ended_cpu_ += each->second.record.cpu;
     write(each->second);
     each = threads_.erase(each);
   }
+}
+
+void ThreadWatch::sum_up() {
+  u64 seen = ended_cpu_;
+  for (const auto& [who, use] : threads_) seen += who.first == 0 ? use.record.cpu : 0;
+  const u64 all = ticks_to_nanos(ticks_of_process_);
+  unseen_cpu_ = std::max(unseen_cpu_, all - std::min(all, seen));
 }
 
 void ThreadWatch::write(Use& use) {
@@ -170,7 +181,8 @@ InfoLines ThreadWatch::result() const {
   if (!ever_read_)
     return {{"not_collected", "threads: /proc/PID/task of the process cannot be read (another user's /proc, hidepid)"}};
   InfoLines lines{{"thread_looks", std::to_string(round_)},
-                  {"thread_looks_cpu_ns", std::to_string(cpu_ + tree_.cpu())}};
+                  {"thread_looks_cpu_ns", std::to_string(cpu_ + tree_.cpu())},
+                  {"thread_unseen_cpu_ns", std::to_string(unseen_cpu_)}};
   if (left_out_) lines.emplace_back("thread_looks_left_out", std::to_string(left_out_));
   return lines;
 }

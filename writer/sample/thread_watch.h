@@ -2,7 +2,8 @@
 // read from /proc, some four times a second.
 //   · At most a 400th of a core, and some threads at a time: draining does not wait for a round through thousands.
 //   · A thread is written down once it is gone, every second while it works and every five later on, and at the end: its newest record holds.
-//   · What a thread did between the last look and its end is not seen.
+//   · What a thread did between the last look and its end is not seen; nor are threads that live between two looks. What the process
+//     itself used beyond all that was seen is told in sum, for the kernel counts that too, in clock ticks.
 #pragma once
 
 #include <map>
@@ -53,6 +54,7 @@ class ThreadWatch {
   void look_at_thread(const ProcessTree::Process& process, i32 tid);
   Use* identify(const std::string& folder, i32 of, i32 tid);
   void drop_ended();
+  void sum_up();
   void write(Use& use);
   void write_changed();
 
@@ -68,6 +70,9 @@ class ThreadWatch {
   Nanos next_round_ = 0;
   u64 round_ = 0, left_out_ = 0;
   bool ever_read_ = false;
+  u64 ticks_of_process_ = 0;  // of all its threads, ended ones too, at the begin of the round
+  u64 ended_cpu_ = 0,
+      unseen_cpu_ = 0;  // ns: of the process's threads that were seen and are over; of what was not seen
   Nanos cpu_ = 0;
 };
 

@@ -144,6 +144,20 @@ TEST(SampledWaits, WhereTheProgramsOtherThreadsWork) {
   EXPECT_EQ(finding.site, Server(6).gaps().site) << "the line that has the device wait is the caller's";
 }
 
+// A thread for each request: no look meets one.
+TEST(SampledWaits, ForThreadsThatNoLookSaw) {
+  const auto said = [](const char* unseen) {
+    Server trace(6);
+    trace.info("thread_unseen_cpu_ns", unseen);
+    trace.use(0, 100, "python", 20'000'000, 1'000'000), trace.use(0, 100, "python", 100'000'000, 2'000'000);
+    return trace.gaps();
+  };
+  EXPECT_NE(said("0").text.find("waits for what comes from outside"), std::string::npos) << said("0").text;
+  EXPECT_NE(said("30000000").text.find("waits for other threads or processes"), std::string::npos);
+  EXPECT_EQ(evidence(said("30000000"), "others_cpu_ns"), Value(i64{24'003'000}))
+      << "as much as of the time, 80.01 of 100 ms";
+}
+
 TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
   const Finding finding = Server(6).gaps();
   EXPECT_NE(finding.text.find("it waits for others"), std::string::npos) << finding.text;
