@@ -28,6 +28,7 @@ Maker stands_on(Maker maker) {
     case Maker::Transformers:
     case Maker::Lightning:
     case Maker::KerasOnPyTorch:
+    case Maker::CompiledPyTorch:
       return Maker::PyTorch;
     case Maker::KerasOnJax:
       return Maker::Jax;

@@ -14,7 +14,7 @@ enum class Trainer : u8 { None, Transformers, Lightning, Keras };
 struct Known {
   Maker framework = Maker::General;  // the innermost one
   Trainer trainer = Trainer::None;   // the innermost one
-  bool optimizer = false, zero_grad = false;
+  bool optimizer = false, zero_grad = false, compiled = false;
 };
 
 // "torch/optim/sgd.py" of "…/site-packages/torch/optim/sgd.py"; empty: of no installed package.
@@ -53,6 +53,9 @@ std::vector<Known> known_of(const std::vector<SourceFrame>& frames) {
     if (frame.parent < i) known = all[frame.parent];
     if (const Maker framework = framework_of(frame, file); framework != Maker::General) known.framework = framework;
     if (const Trainer trainer = trainer_of(file); trainer != Trainer::None) known.trainer = trainer;
+    if (frame.file.empty() &&
+        (begins_with(frame.function, "Torch-Compiled Region") || begins_with(frame.function, "CompiledFunction")))
+      known.compiled = true;
     if (begins_with(file, "torch/optim/") && frame.function != "zero_grad") known.optimizer = true;
     if (begins_with(file, "torch/") && frame.function.find("zero_grad") != std::string::npos) known.zero_grad = true;
   }
@@ -93,7 +96,7 @@ CallsMade calls_made(const ProcessTrace& process) {
   const std::vector<Known> known = known_of(lines.frames);
   std::array<u64, 4> frameworks{};  // Maker::General to Maker::TensorFlow
   std::array<u64, 4> trainers{};
-  u64 launches = 0, in_optimizer = 0, in_zero_grad = 0;
+  u64 launches = 0, in_optimizer = 0, in_zero_grad = 0, compiled = 0;
   for (std::size_t i = 0; i < std::min(lines.totals.size(), lines.origins.size()); ++i) {
     const StackTotals& totals = lines.totals[i];
     const CallOrigin& origin = lines.origins[i];
@@ -105,6 +108,7 @@ CallsMade calls_made(const ProcessTrace& process) {
       trainers[static_cast<std::size_t>(by_line.trainer)] += totals.calls;
     }
     launches += totals.launches;
+    compiled += by_operation.compiled ? totals.launches : 0;
     if (by_line.zero_grad)
       in_zero_grad += totals.launches;
     else if (by_line.optimizer)
@@ -121,6 +125,8 @@ CallsMade calls_made(const ProcessTrace& process) {
   CallsMade made;
   made.by = maker_of(static_cast<Maker>(largest(frameworks)), static_cast<Trainer>(largest(trainers)));
   if (launches == 0) return made;
+  constexpr u64 kTenth = 10;
+  if (made.by == Maker::PyTorch && kTenth * compiled >= launches) made.by = Maker::CompiledPyTorch;
   made.in_optimizer = static_cast<double>(in_optimizer) / static_cast<double>(launches);
   made.in_zero_grad = static_cast<double>(in_zero_grad) / static_cast<double>(launches);
   return made;

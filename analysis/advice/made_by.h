@@ -17,6 +17,7 @@ enum class Maker : u8 {
   KerasOnPyTorch,
   KerasOnJax,
   KerasOnTensorFlow,
+  CompiledPyTorch,  // torch.compile's code makes a tenth of the launches or more
 };
 
 bool is_keras(Maker maker);

@@ -17,14 +17,16 @@ std::string text_of(const Value& value) {
   return text ? *text : std::string();
 }
 
-// "train.py", "train.py, loader.py", "train.py and 3 others".
+// "train.py", "train.py, loader.py", "train.py and 3 others": what has most processes first, and of as many what did most.
 std::string programs(const Table& run) {
-  std::map<std::string, std::size_t> counts;
+  using Size = std::pair<std::size_t, double>;
+  std::map<std::string, Size> counts;
   for (const Row& row : run.rows) {
     const std::string program = text_of(cell_of(run, row, "program"));
-    ++counts[program.empty() ? "unnamed" : program];
+    Size& size = counts[program.empty() ? "unnamed" : program];
+    ++size.first, size.second += number_of(cell_of(run, row, "records")).value_or(0);
   }
-  std::vector<std::pair<std::string, std::size_t>> names(counts.begin(), counts.end());
+  std::vector<std::pair<std::string, Size>> names(counts.begin(), counts.end());
   std::stable_sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
   if (names.empty()) return "";
   if (names.size() == 1) return names[0].first;

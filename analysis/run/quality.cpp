@@ -7,6 +7,7 @@
 #include <set>
 
 #include "analysis/run/device_time.h"
+#include "analysis/run/program.h"
 #include "analysis/run/runs.h"
 
 namespace gputrace {
@@ -45,8 +46,7 @@ std::string drop_reasons(const std::array<u64, kDropReasons>& dropped) {
 
 std::string name_of(const ProcessTrace& process) {
   if (!process.who.rank.empty()) return "rank " + process.who.rank;
-  const std::string& path = process.who.executable;
-  return path.substr(path.find_last_of('/') + 1) + " (pid " + std::to_string(process.who.pid) + ")";
+  return program_name(process) + " (pid " + std::to_string(process.who.pid) + ")";
 }
 
 namespace {

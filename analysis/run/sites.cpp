@@ -79,6 +79,15 @@ void move_to_sampled(const ProcessTrace& process, u32 origin, const FileNames& n
   sums[shares.front().site].times.idle_ns += rest;
 }
 
+// 0: none.
+u32 innermost_own(const SourceFrames& frames, u32 stack) {
+  for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
+    const SourceFrame& is = frames[frame];
+    if (!is.library && !is_library_file(is.file) && !is_made_by_library(frames, is)) return frame;
+  }
+  return 0;
+}
+
 bool is_empty(const SiteSum& sum) {
   return sum.totals.calls == 0 && sum.times.device_ns == 0 && sum.times.idle_ns == 0 && sum.replayed_kernels == 0;
 }
@@ -96,12 +105,11 @@ bool is_library_file(const std::string& file) {
 }
 
 u32 own_frame(const SourceFrames& frames, u32 stack) {
-  for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
-    const SourceFrame& is = frames[frame];
-    if (!is.library && !is_library_file(is.file) && !is_made_by_library(frames, is)) return frame;
-  }
-  return stack < frames.size() ? stack : 0;
+  const u32 own = innermost_own(frames, stack);
+  return own != 0 ? own : stack < frames.size() ? stack : 0;
 }
+
+bool has_own_frame(const SourceFrames& frames, u32 stack) { return innermost_own(frames, stack) != 0; }
 
 u32 own_frame_of_worker(const SourceFrames& frames, u32 stack) {
   for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
@@ -194,9 +202,15 @@ std::string site_of_launches(const ProcessTrace& process) {
 std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names) {
   std::map<std::string, u64> found;
   const SourceFrames& frames = process.samples.frames;
+  // A thread that PyTorch made for the backward pass is in none of the program's lines, but works for one, as do the innermost frames of a
+  // stack that is too deep to be read whole.
+  const auto& lines = process.lines;
+  const bool works_for_one = origin < lines.origins.size() && has_own_frame(lines.frames, lines.origins[origin].frame);
   for (const IdleLine& line : process.samples.idle) {
-    if (line.origin == origin && line.of == LineOf::Caller)
-      found[site_name(frames, own_frame(frames, line.frame), names)] += line.count;
+    if (line.origin != origin || line.of != LineOf::Caller) continue;
+    const bool of_origin = works_for_one && !has_own_frame(frames, line.frame);
+    found[of_origin ? site_of_origin(lines, origin, names) : site_name(frames, own_frame(frames, line.frame), names)] +=
+        line.count;
   }
   return shares_of(found);
 }

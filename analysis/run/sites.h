@@ -24,6 +24,8 @@ using SourceFrames = std::vector<SourceFrame>;
 // The index of the frame that stands for a stack in reports: the innermost of the program's own, else the innermost; 0: none is
 // known.
 u32 own_frame(const SourceFrames& frames, u32 stack);
+// Whether that is one of the program's own.
+bool has_own_frame(const SourceFrames& frames, u32 stack);
 // The same in a process that was forked to work for another one: what lies above the fork is the other's. 0: the worker is in
 // no function of the program's.
 u32 own_frame_of_worker(const SourceFrames& frames, u32 stack);

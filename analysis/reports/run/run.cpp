@@ -4,55 +4,12 @@
 #include <utility>
 
 #include "analysis/reports/section_report.h"
-#include "analysis/run/sites.h"
+#include "analysis/run/program.h"
 
 namespace gputrace {
 namespace {
 
 std::string last_part(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
-std::vector<std::string> words_of(const std::string& line) {
-  std::vector<std::string> words;
-  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string::npos;) {
-    const std::size_t end = std::min(line.find(' ', at), line.size());
-    words.push_back(line.substr(at, end - at));
-    at = end;
-  }
-  return words;
-}
-
-// What Python's multiprocessing runs in a process that it started anew ("spawn", "forkserver"): the file of the program's own frame below
-// its; empty: none was seen.
-std::string file_of_spawned(const SourceFrames& frames) {
-  constexpr std::string_view kRuns = "/multiprocessing/process.py";
-  for (const SourceFrame& frame : frames) {
-    const std::string& caller = frames[frame.parent].file;
-    if (caller.size() >= kRuns.size() && caller.compare(caller.size() - kRuns.size(), kRuns.size(), kRuns) == 0 &&
-        !is_library_file(frame.file))
-      return last_part(frame.file);
-  }
-  return "";
-}
-
-// What a person calls the program: of an interpreter, its script or module.
-std::string program_name(const std::string& command, const std::string& executable, const ProcessTrace& process) {
-  const std::vector<std::string> words = words_of(command);
-  const bool python = executable.compare(0, 6, "python") == 0;
-  if (python && command.find("from multiprocessing.") != std::string::npos) {
-    std::string file = file_of_spawned(process.lines.frames);
-    if (file.empty()) file = file_of_spawned(process.samples.frames);
-    return file.empty() ? "python (multiprocessing)" : file + " (multiprocessing)";
-  }
-  for (std::size_t i = 1; python && i < words.size(); ++i) {
-    if (words[i] == "-m" && i + 1 < words.size()) return "python -m " + words[i + 1];
-    if (words[i] == "-c") return "python -c";
-    if (words[i] == "-W" || words[i] == "-X")
-      ++i;
-    else if (words[i][0] != '-')
-      return last_part(words[i]);
-  }
-  return executable;
-}
 
 Value text_or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
 
@@ -102,7 +59,7 @@ void fill_run(const LoadedRun& run, Table& table) {
                           text_or_null(who.file),
                           number(who.file_bytes),
                           process.clock_error >= 0 ? Value(process.clock_error) : Value(),
-                          text_or_null(program_name(who.command, name, process))});
+                          text_or_null(program_name(process))});
   }
 }
 

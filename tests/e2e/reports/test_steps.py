@@ -351,7 +351,7 @@ if not child:
 ''', {'CHILDREN': str(children)})
         check_equal(len(run.traces), 1 + children, 'traces')
         line = next(line for line in gputrace('report', run.output)[0].splitlines() if line.startswith('Steps'))
-        named = re.search(r', of python\S* \(pid (\d+)\)', line)
+        named = re.search(r', of \S+ \(pid (\d+)\)', line)
         launched_most = int(re.search(rb'pid (\d+)', run.stdout)[1])
         check_equal(int(named[1]) if named else None, launched_most if children else None, f'whose steps: {line}')
         forget_run()

@@ -6,9 +6,17 @@
 namespace gputrace {
 namespace {
 
-constexpr Maker kMakers[] = {Maker::General,      Maker::PyTorch,          Maker::Jax,   Maker::TensorFlow,
-                             Maker::Transformers, Maker::Lightning,        Maker::Keras, Maker::KerasOnPyTorch,
-                             Maker::KerasOnJax,   Maker::KerasOnTensorFlow};
+constexpr Maker kMakers[] = {Maker::General,
+                             Maker::PyTorch,
+                             Maker::Jax,
+                             Maker::TensorFlow,
+                             Maker::Transformers,
+                             Maker::Lightning,
+                             Maker::Keras,
+                             Maker::KerasOnPyTorch,
+                             Maker::KerasOnJax,
+                             Maker::KerasOnTensorFlow,
+                             Maker::CompiledPyTorch};
 constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph,  Advice::LoadAhead,
                            Advice::MoreWorkers,   Advice::MakeAhead,    Advice::WorkAhead,    Advice::PinMemory,
                            Advice::CopyBesides,   Advice::ReadsResults, Advice::OnlyForTimes, Advice::KeepNothing,
@@ -57,7 +65,7 @@ TEST(Advice, WordsOfOthersAreNotGiven) {
     for (const Maker maker : kMakers) {
       const std::string words = advise(what, maker);
       const bool torch = maker == Maker::PyTorch || maker == Maker::Transformers || maker == Maker::Lightning ||
-                         maker == Maker::KerasOnPyTorch;
+                         maker == Maker::CompiledPyTorch || maker == Maker::KerasOnPyTorch;
       EXPECT_TRUE(torch || !has(words, "torch.")) << words;
       EXPECT_TRUE(maker == Maker::Jax || maker == Maker::KerasOnJax || !has(words, "jax.")) << words;
       EXPECT_TRUE(maker == Maker::Transformers || !has(words, "TrainingArguments")) << words;
@@ -81,6 +89,9 @@ TEST(Advice, IsOfWhoMakesMostCalls) {
   const auto by = [](const Program& program) { return calls_made(program).by; };
   EXPECT_EQ(by(Program()), Maker::General);
   EXPECT_EQ(by(Program().calls(own, 10)), Maker::General);
+  EXPECT_EQ(by(Program().calls(own, 80, "aten::mm").calls(own, 20, "Torch-Compiled Region: 0/1")),
+            Maker::CompiledPyTorch);
+  EXPECT_EQ(by(Program().calls(own, 95, "aten::mm").calls(own, 5, "CompiledFunction")), Maker::PyTorch);
   EXPECT_EQ(by(Program().calls(own, 10, "aten::mm")), Maker::PyTorch) << "the line itself is the program's";
   EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "torch/nn/modules/linear.py"}, 10)), Maker::PyTorch);
   EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "jax/_src/pjit.py"}, 10).calls(own, 9, "aten::mm")),

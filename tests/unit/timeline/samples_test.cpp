@@ -59,6 +59,18 @@ TEST(Samples, AFewSayNothing) {
   EXPECT_EQ(idle_of(sites, "train.py:9 main"), run.processes.front().device.devices.front().idle_ns);
 }
 
+// PyTorch's threads for the backward pass have the line of the forward one; what they are found in is none of the program's.
+TEST(Samples, WithinPackagesAloneAreOfTheLineThatTheThreadWorksFor) {
+  Sampled trace;
+  trace.frame(kFirst + 3, 0, "compile_bw", "/x/site-packages/torch/_functorch/aot_autograd.py", 50);
+  for (u32 i = 0; i < 8; ++i) trace.sample(i % 2 ? kFirst + 3 : kFirst, 25'000'000 + Nanos{i} * 10'000'000);
+  const ProcessTrace process = trace.of(9);
+  const auto shares = sampled_shares(process, 1, FileNames(process));
+  ASSERT_EQ(shares.size(), 2u);
+  EXPECT_EQ(shares[0].site, "train.py:8 main");
+  EXPECT_EQ(shares[1].site, "train.py:9 main") << "that of the launch";
+}
+
 // XLA's own threads launch what the program's lines asked for, and have none.
 TEST(Samples, OfAThreadWithoutLinesAreThoseOfTheOneThatRan) {
   const auto site_of = [](bool has_lines, bool other_runs, bool in_call) {

@@ -1,0 +1,75 @@
+#include "analysis/run/program.h"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "analysis/run/sites.h"
+
+namespace gputrace {
+namespace {
+
+std::string last_part(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string::npos;) {
+    const std::size_t end = std::min(line.find(' ', at), line.size());
+    words.push_back(line.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+// What Python's multiprocessing runs in a process that it started anew ("spawn", "forkserver"): the file of the program's own frame below
+// its; empty: none was seen.
+std::string file_of_spawned(const SourceFrames& frames) {
+  constexpr std::string_view kRuns = "/multiprocessing/process.py";
+  for (const SourceFrame& frame : frames) {
+    const std::string& caller = frames[frame.parent].file;
+    if (caller.size() >= kRuns.size() && caller.compare(caller.size() - kRuns.size(), kRuns.size(), kRuns) == 0 &&
+        !is_library_file(frame.file))
+      return last_part(frame.file);
+  }
+  return "";
+}
+
+// Of "…/site-packages/torch/_inductor/compile_worker/__main__.py" what python -m would be given; else the script's file.
+std::string name_of_script(const std::string& path) {
+  constexpr std::string_view kMain = "/__main__.py";
+  if (path.size() <= kMain.size() || path.compare(path.size() - kMain.size(), kMain.size(), kMain) != 0)
+    return last_part(path);
+  std::string module = path.substr(0, path.size() - kMain.size());
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = module.rfind(packages);
+    if (at == std::string::npos) continue;
+    module.erase(0, at + packages.size());
+    std::replace(module.begin(), module.end(), '/', '.');
+    return "python -m " + module;
+  }
+  return last_part(module);
+}
+
+}  // namespace
+
+std::string program_name(const ProcessTrace& process) {
+  const std::string executable = last_part(process.who.executable);
+  const std::vector<std::string> words = words_of(process.who.command);
+  const bool python = executable.compare(0, 6, "python") == 0;
+  if (python && process.who.command.find("from multiprocessing.") != std::string::npos) {
+    std::string file = file_of_spawned(process.lines.frames);
+    if (file.empty()) file = file_of_spawned(process.samples.frames);
+    return file.empty() ? "python (multiprocessing)" : file + " (multiprocessing)";
+  }
+  for (std::size_t i = 1; python && i < words.size(); ++i) {
+    if (words[i] == "-m" && i + 1 < words.size()) return "python -m " + words[i + 1];
+    if (words[i] == "-c") return "python -c";
+    if (words[i] == "-W" || words[i] == "-X")
+      ++i;
+    else if (words[i][0] != '-')
+      return name_of_script(words[i]);
+  }
+  return executable;
+}
+
+}  // namespace gputrace
