@@ -224,8 +224,18 @@ class Screen {
     out_ += text;
     if (!finding.site.empty())
       out_ += wrapped(std::string(kIndent, ' ') + "at ", safe_text(finding.site), kIndent + 3, width_);
+    else if (number == 1 && lines_can_be_had())
+      out_ += std::string(kIndent, ' ') + "at a line that is not known: `gputrace run --collect +stacks` tells it\n";
     if (!finding.fix.empty())
       out_ += wrapped(std::string(kIndent, ' ') + "fix: ", safe_text(finding.fix), kIndent + 5, width_);
+  }
+
+  // No line is known since the program has no Python, and native ones were not asked for.
+  bool lines_can_be_had() const {
+    const auto& absent = report_.coverage.not_collected;
+    return std::any_of(absent.begin(), absent.end(), [](const NotCollected& entry) {
+      return entry.what == "sites" && entry.why.find("+stacks") != std::string::npos;
+    });
   }
 
   // What all changes together would leave, and how well the replay behind it fits.

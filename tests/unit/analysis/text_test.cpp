@@ -15,6 +15,7 @@
 #include "analysis/table/choose.h"
 #include "analysis/words/human.h"
 #include "analysis/words/safe_text.h"
+#include "tests/unit/analysis/small_report.h"
 #include "trace/record.h"
 
 namespace gputrace {
@@ -142,26 +143,6 @@ TEST(SafeText, ShortensSignaturesByTheirParameters) {
   EXPECT_EQ(shorten_signature(name, 50, "..."), "void gemm<float>(float const*, float*, int)");
   EXPECT_EQ(shorten_signature(name, 12, "..."), "gemm<float>");
   EXPECT_EQ(display_width(shorten("日本日本日本", 7, "...")), 7u);
-}
-
-Report small_report() {
-  Table table;
-  table.section = "things";
-  table.title = "Things";
-  table.columns = {{"name", Unit::Text, Hint::Name},
-                   {"total_ns", Unit::Nanos},
-                   {"bytes", Unit::Bytes},
-                   {"share", Unit::Ratio},
-                   {"none", Unit::Count}};
-  table.rows = {{std::string("a,\"b\"\n\x1b[2J"), i64{1'234'567}, i64{1536}, 0.25, {}},
-                {std::string("c\xff"), {}, i64{0}, {}, {}}};
-  Report report;
-  report.coverage.processes = 2;
-  report.coverage.records = 1'234'567;
-  report.coverage.dropped = 3;
-  report.coverage.not_collected = {{"device", "not built"}};
-  report.tables = {table};
-  return report;
 }
 
 TEST(Render, TextNamesUnitsAndWhatIsNotKnown) {
@@ -328,89 +309,6 @@ TEST(Render, CsvHoldsNoFormula) {
   for (const char* name : {"=1+1", "+1", "-1", "@now()", "a=b", "\t=1"})
     table.rows.push_back({std::string(name), i64{-1}});
   EXPECT_EQ(render_csv(table), "name,left\r\n'=1+1,-1\r\n'+1,-1\r\n'-1,-1\r\n'@now(),-1\r\na=b,-1\r\n\\x09=1,-1\r\n");
-}
-
-Finding long_finding(u64 gain, const std::string& word) {
-  Finding finding;
-  finding.id = "f";
-  for (int i = 0; i < 70; ++i) finding.text += word + " ";
-  finding.text += "end-of-" + word;
-  finding.fix = "do " + word;
-  finding.gain_ns = gain;
-  return finding;
-}
-
-TEST(Screen, LeavesFindingsOutWholeWhereTheyDoNotFit) {
-  Report report = small_report();
-  report.coverage.dropped = 0;
-  for (const auto& [gain, word] : {std::pair{1000u, "small"}, {9000u, "large"}, {5000u, "middle"}})
-    report.findings.push_back(long_finding(gain, word));
-  ScreenStyle style;
-  style.width = 50;
-  std::string text = render_screen(report, style);
-  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 40) << text;
-  EXPECT_LT(text.find("end-of-large"), text.find("end-of-middle")) << text;
-  EXPECT_NE(text.find("end-of-middle"), std::string::npos) << text;
-  EXPECT_NE(text.find("(2 of 3, by gain)"), std::string::npos) << text;
-  EXPECT_EQ(text.find("small"), std::string::npos) << text;
-  style.head = true;
-  text = render_screen(report, style);
-  EXPECT_NE(text.find("do large"), std::string::npos) << text;
-  EXPECT_EQ(text.find("middle"), std::string::npos) << text;
-}
-
-// Three that launching less would mend are one change; what else there is to do comes before the second of them.
-TEST(Screen, WhatTellsOfTheSameChangeComesLater) {
-  Report report = small_report();
-  for (const auto& [gain, word] : {std::pair{9000u, "first"}, {9000u, "again"}, {500u, "other"}}) {
-    report.findings.push_back(long_finding(gain, word));
-    report.findings.back().evidence = {{"pid", i64{7}}};
-  }
-  report.findings.push_back(long_finding(9000, "elsewhere"));
-  report.findings.back().evidence = {{"pid", i64{8}}};
-  ScreenStyle style;
-  style.width = 120;
-  const std::string text = render_screen(report, style);
-  const std::size_t places[] = {text.find("end-of-first"), text.find("end-of-elsewhere"), text.find("end-of-other")};
-  EXPECT_TRUE(places[0] < places[1] && places[1] < places[2] && places[2] != std::string::npos) << text;
-  EXPECT_EQ(text.find("end-of-again"), std::string::npos) << "three are shown";
-}
-
-// Where all gain was taken from a finding since no work of the program's can bring it, another one stands first: what explains it is said.
-TEST(Screen, AProgramThatIsAskedTooSeldom) {
-  Report report = small_report();
-  Finding gaps = long_finding(10, "gap");
-  gaps.id = "idle-gaps";
-  gaps.evidence = {{"device", i64{1}},
-                   {"span_ns", i64{2'000'000}},
-                   {"outside_ns", i64{1'500'000}},
-                   {"waits_in", std::string("queue.py Queue.get")},
-                   {"waits_at", std::string("serve.py:20 serve")}};
-  report.findings = {long_finding(1000, "other"), gaps};
-  ScreenStyle style;
-  style.width = 120;
-  const std::string told =
-      "     1.500 ms of 2.000 ms device 1 has nothing to do, since the program waits for what comes from outside "
-      "(queue.py\n     Queue.get, at serve.py:20 serve)\n";
-  EXPECT_NE(render_screen(report, style).find(told), std::string::npos) << render_screen(report, style);
-  report.findings.front().gain_ns = 1;  // the finding itself says it
-  EXPECT_EQ(render_screen(report, style).find(told), std::string::npos);
-  report.findings = {long_finding(1000, "other"), gaps};
-  report.findings.back().evidence.erase(report.findings.back().evidence.begin() + 2);
-  EXPECT_EQ(render_screen(report, style).find("from outside"), std::string::npos);
-}
-
-TEST(Screen, LossAndWhatWasNotMeasuredAreSaid) {
-  Report report = small_report();
-  report.coverage.missing = {"3 records were dropped"};
-  ScreenStyle style;
-  style.next = {"gputrace report --all"};
-  const std::string text = render_screen(report, style);
-  EXPECT_NE(text.find("Trace    1,234,567 records, 3 dropped, incomplete: 3 records were dropped\n"), std::string::npos)
-      << text;
-  EXPECT_NE(text.find("Absent   device (why: --section quality)\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("next:  gputrace report --all\n"), std::string::npos) << text;
-  EXPECT_EQ(text.find("Device "), std::string::npos) << text;  // nothing about it is in the tables
 }
 
 Table kernels_table() {

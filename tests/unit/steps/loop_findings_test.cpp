@@ -173,7 +173,7 @@ TEST(IdleGaps, AdviseByWhereTheHostsWorkLies) {
   const Finding beside_loader = idle_finding(17, 400 * kUs, 4 * kMs, 4 * kMs);
   EXPECT_TRUE(says(beside_loader, "larger batches")) << beside_loader.fix;
   const Finding no_loader = idle_finding(1, 8 * kMs, {});
-  EXPECT_TRUE(says(no_loader, "next batch")) << no_loader.fix << ": nobody knows what of it was loading";
+  EXPECT_TRUE(says(no_loader, "comes next")) << no_loader.fix << ": nobody knows what of it was loading";
 }
 
 }  // namespace
