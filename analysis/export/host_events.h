@@ -6,9 +6,9 @@
 #include <unordered_map>
 
 #include "analysis/export/events.h"
+#include "analysis/lines/sites.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/read/tick_clock.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 

@@ -3,8 +3,8 @@
 
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/lines/sites.h"
 #include "analysis/run/quality.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "analysis/findings/rules.h"
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 #include "analysis/words/result_names.h"
 
 namespace gputrace {

@@ -8,11 +8,11 @@
 #include "analysis/facts/kind_names.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/lines/sites.h"
 #include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/input_wait.h"
 #include "analysis/run/processor_use.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 #include "trace/schema.h"
 

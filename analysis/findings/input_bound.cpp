@@ -6,10 +6,10 @@
 #include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/lines/sites.h"
 #include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/input_wait.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 #include "trace/schema.h"
 

@@ -6,8 +6,8 @@
 #include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/kernels/kernel_rows.h"
+#include "analysis/lines/sites.h"
 #include "analysis/run/quality.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "analysis/findings/rules.h"
+#include "analysis/lines/sites.h"
 #include "analysis/run/quality.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

@@ -5,7 +5,7 @@
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_rows.h"
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

@@ -4,7 +4,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

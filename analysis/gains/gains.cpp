@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/lines/sites.h"
 #include "analysis/run/quality.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

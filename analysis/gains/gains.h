@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/run/within.h"
+#include "analysis/lines/within.h"
 #include "analysis/table/table.h"
 
 namespace gputrace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 
 namespace gputrace {
 

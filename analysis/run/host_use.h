@@ -9,7 +9,7 @@
 #include <string>
 
 #include "analysis/facts/facts.h"
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 
 namespace gputrace {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "analysis/facts/sample_facts.h"
+#include "analysis/lines/sites.h"
 #include "analysis/run/host_use.h"
 #include "analysis/run/needs.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 
 namespace gputrace {
 namespace {

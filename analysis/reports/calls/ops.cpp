@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "analysis/kernels/kernel_callers.h"
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 
 #include "analysis/facts/kind_names.h"
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
 #include "analysis/run/devices.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {

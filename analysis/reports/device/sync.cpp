@@ -2,9 +2,9 @@
 // What a wait costs is not how long it took but how long a device had nothing to do meanwhile.
 #include <map>
 
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_time.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {

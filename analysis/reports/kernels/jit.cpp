@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <map>
 
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {

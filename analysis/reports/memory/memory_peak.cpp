@@ -3,11 +3,11 @@
 #include <tuple>
 
 #include "analysis/facts/kind_names.h"
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/device_memory.h"
 #include "analysis/run/devices.h"
 #include "analysis/run/quality.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {

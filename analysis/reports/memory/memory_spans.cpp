@@ -1,10 +1,10 @@
 // When each piece of memory came and went that was there when a device held most.
 #include <cstdio>
 
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/devices.h"
 #include "analysis/run/quality.h"
-#include "analysis/run/sites.h"
 
 namespace gputrace {
 namespace {

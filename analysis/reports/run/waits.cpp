@@ -4,8 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
-#include "analysis/run/sites.h"
 #include "analysis/words/human.h"
 #include "trace/schema.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run/sites.h"
-#include "analysis/run/within.h"
+#include "analysis/lines/sites.h"
+#include "analysis/lines/within.h"
 
 namespace gputrace {
 namespace {

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "analysis/findings/findings.h"
+#include "analysis/lines/sites.h"
 #include "analysis/run/compiling.h"
 #include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
-#include "analysis/run/sites.h"
 #include "tests/unit/finding_lookup.h"
 #include "tests/unit/timeline/sampled.h"
 

@@ -1,8 +1,8 @@
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 
 #include <algorithm>
 
-#include "analysis/run/within.h"
+#include "analysis/lines/within.h"
 
 namespace gputrace {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/run/sites.h"
+#include "analysis/lines/sites.h"
 
 namespace gputrace {
 

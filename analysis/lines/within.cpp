@@ -1,4 +1,4 @@
-#include "analysis/run/within.h"
+#include "analysis/lines/within.h"
 
 #include <fmt/format.h>
 

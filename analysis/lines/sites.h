@@ -91,7 +91,7 @@ struct SiteSum {
   StackTotals totals;
   StackDeviceTimes times;
   u64 replayed_kernels = 0;  // run by replays of graphs, captured from here
-  std::string within;        // function of an installed package that holds most of its time; empty: run/within.h
+  std::string within;        // function of an installed package that holds most of its time; empty: within.h
 };
 std::vector<SiteSum> sites_of(const LoadedRun& run);
 
