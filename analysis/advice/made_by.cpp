@@ -34,6 +34,8 @@ Maker framework_of(const SourceFrame& frame, std::string_view file) {
   if (begins_with(file, "torch/") || (frame.file.empty() && begins_with(frame.function, "aten::")))
     return Maker::PyTorch;
   if (begins_with(file, "jax/") || begins_with(file, "jaxlib/")) return Maker::Jax;
+  if (begins_with(file, "numba/") || begins_with(file, "numba_cuda/")) return Maker::Numba;
+  if (begins_with(file, "cupy/") || begins_with(file, "cupyx/")) return Maker::CuPy;
   return begins_with(file, "tensorflow/") ? Maker::TensorFlow : Maker::General;
 }
 
@@ -94,7 +96,7 @@ bool is_keras(Maker maker) {
 CallsMade calls_made(const ProcessTrace& process) {
   const SourceLines& lines = process.lines;
   const std::vector<Known> known = known_of(lines.frames);
-  std::array<u64, 4> frameworks{};  // Maker::General to Maker::TensorFlow
+  std::array<u64, 6> frameworks{};  // Maker::General to Maker::CuPy
   std::array<u64, 4> trainers{};
   u64 launches = 0, in_optimizer = 0, in_zero_grad = 0, compiled = 0;
   for (std::size_t i = 0; i < std::min(lines.totals.size(), lines.origins.size()); ++i) {

@@ -11,6 +11,8 @@ enum class Maker : u8 {
   PyTorch,
   Jax,
   TensorFlow,
+  Numba,
+  CuPy,
   Transformers,
   Lightning,
   Keras,  // on whatever it stands

@@ -36,8 +36,9 @@ void OtherThreads::learn_numbers(const std::vector<PythonThread>& all, ProcessMe
 void OtherThreads::find_busy(i32 process, const std::vector<Calling>& calling) {
   std::unordered_map<i32, u64> ran;
   std::vector<Busy> found;
-  for (const auto& [id, tid] : numbers_) {
-    const auto calls = [number = tid](const Calling& each) { return each.tid == number; };
+  for (const auto& [id, number] : numbers_) {
+    const i32 tid = number;
+    const auto calls = [tid](const Calling& each) { return each.tid == tid; };
     if (std::any_of(calling.begin(), calling.end(), calls)) continue;
     const u64 now = time_of(process, tid);
     if (now == 0) continue;

@@ -117,6 +117,7 @@ bool Sampler::prove_interpreter(const Thread& thread) {
 void Sampler::look_at_other_thread(const std::vector<Thread>& calling) {
   if (!prove_interpreter(calling.front())) return;
   std::vector<OtherThreads::Calling> known;
+  known.reserve(calling.size());
   for (const Thread& thread : calling) known.push_back({thread.state, thread.tid});
   const u64 runtime = segment_.control().python_runtime.load(std::memory_order_relaxed);
   const auto turn = other_threads_.next(own_interpreter_, main_.memory, runtime, known);

@@ -6,16 +6,10 @@
 namespace gputrace {
 namespace {
 
-constexpr Maker kMakers[] = {Maker::General,
-                             Maker::PyTorch,
-                             Maker::Jax,
-                             Maker::TensorFlow,
-                             Maker::Transformers,
-                             Maker::Lightning,
-                             Maker::Keras,
-                             Maker::KerasOnPyTorch,
-                             Maker::KerasOnJax,
-                             Maker::KerasOnTensorFlow,
+constexpr Maker kMakers[] = {Maker::General,        Maker::PyTorch,    Maker::Jax,
+                             Maker::TensorFlow,     Maker::Numba,      Maker::CuPy,
+                             Maker::Transformers,   Maker::Lightning,  Maker::Keras,
+                             Maker::KerasOnPyTorch, Maker::KerasOnJax, Maker::KerasOnTensorFlow,
                              Maker::CompiledPyTorch};
 constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph,  Advice::LoadAhead,
                            Advice::MoreWorkers,   Advice::MakeAhead,    Advice::WorkAhead,    Advice::PinMemory,
@@ -55,7 +49,8 @@ const std::string kPackages = "/home/me/venv/lib/python3.11/site-packages/";
 
 TEST(Advice, GeneralWordsNameNoFramework) {
   for (const Advice what : kAll) {
-    for (const char* const name : {"torch", "jax", "tf.", "eras", "DataLoader", "TrainingArguments", ".item()"})
+    for (const char* const name :
+         {"torch", "jax", "tf.", "eras", "cupy", "to_device", "DataLoader", "TrainingArguments", ".item()"})
       EXPECT_FALSE(has(advise(what, Maker::General), name)) << advise(what, Maker::General);
   }
 }
@@ -69,6 +64,7 @@ TEST(Advice, WordsOfOthersAreNotGiven) {
       EXPECT_TRUE(torch || !has(words, "torch.")) << words;
       EXPECT_TRUE(maker == Maker::Jax || maker == Maker::KerasOnJax || !has(words, "jax.")) << words;
       EXPECT_TRUE(maker == Maker::Transformers || !has(words, "TrainingArguments")) << words;
+      EXPECT_TRUE(maker == Maker::CuPy || !has(words, "cupy")) << words;
       EXPECT_TRUE(maker == Maker::TensorFlow || maker == Maker::KerasOnTensorFlow || !has(words, "tf.")) << words;
     }
   }
@@ -104,6 +100,9 @@ TEST(Advice, IsOfWhoMakesMostCalls) {
   EXPECT_EQ(by(Program().calls(keras, 0).calls({}, 100)), Maker::KerasOnTensorFlow)
       << "all of the loop's calls are theirs";
   EXPECT_EQ(by(Program().calls({kPackages + "tensorflow/python/eager/execute.py"}, 1)), Maker::TensorFlow);
+  EXPECT_EQ(by(Program().calls({"/home/me/heat.py", kPackages + "numba_cuda/numba/cuda/dispatcher.py"}, 1)),
+            Maker::Numba);
+  EXPECT_EQ(by(Program().calls({"/home/me/heat.py", kPackages + "cupy/_core/core.pyx"}, 1)), Maker::CuPy);
   EXPECT_EQ(by(Program().calls({"/home/me/torch/mine.py"}, 10)), Maker::General) << "a folder of that name";
 }
 
