@@ -173,13 +173,17 @@ u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, 
   return from_outside ? waits.total_ns : 0;
 }
 
-// Lines have what all devices waited for them.
-SampledWaits waits_before(const ProcessTrace& process, u64 host_ns) {
-  SampledWaits waits = sampled_waits(process);
+// Lines have what all devices waited for them: of that, the part of one of which the host made `host_ns`.
+double part_of_device(const ProcessTrace& process, u64 host_ns) {
   u64 of_all = 0;
   for (const DeviceTimes& device : process.device.devices)
     of_all += device.causes[static_cast<unsigned>(IdleCause::Host)].total_ns;
-  const double part = of_all == 0 ? 1 : static_cast<double>(host_ns) / static_cast<double>(of_all);
+  return of_all == 0 ? 1 : static_cast<double>(host_ns) / static_cast<double>(of_all);
+}
+
+SampledWaits waits_before(const ProcessTrace& process, u64 host_ns) {
+  SampledWaits waits = sampled_waits(process);
+  const double part = part_of_device(process, host_ns);
   for (SampledWait& wait : waits.kinds) wait.total_ns = static_cast<u64>(part * static_cast<double>(wait.total_ns));
   return waits;
 }
@@ -230,7 +234,8 @@ void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, cons
 
 // The work lies behind the first line and before the second: said where these are two, and it is a good part of all.
 void add_pause(const ProcessTrace& process, u64 host_ns, Finding& finding) {
-  const PausedLines pause = lines_of_pauses(process);
+  PausedLines pause = lines_of_pauses(process);
+  pause.length_ns = static_cast<u64>(part_of_device(process, host_ns) * static_cast<double>(pause.length_ns));
   if (pause.after.empty() || pause.before.empty() || pause.after == pause.before) return;
   if (!is_good_part(pause.length_ns, host_ns)) return;
   finding.text += fmt::format("; {} of that between {} and {}", human_nanos(static_cast<Nanos>(pause.length_ns)),

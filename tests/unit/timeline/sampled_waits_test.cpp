@@ -158,6 +158,31 @@ TEST(SampledWaits, ForThreadsThatNoLookSaw) {
       << "as much as of the time, 80.01 of 100 ms";
 }
 
+// What lies between two lines is known of all devices together: of one no more is told than it waited.
+TEST(Pauses, OfOneDeviceAreItsOwnPart) {
+  Judged trace;
+  trace.frame(2, 0, "main", "train.py", 12);
+  for (u32 i = 0; i < 9; ++i) {
+    trace.add<Stack>(trace.main, "", 15'000'000 + Nanos{i} * 10'000'000, 15'000'000 + Nanos{i} * 10'000'000,
+                     [&](auto& r) { r.frame = 1 + i % 2, r.frames = 1; });
+    trace.turn(i);
+  }
+  trace.reading(900'000'000);
+  LoadedRun run;
+  run.processes.push_back(trace.load());
+  const auto pause = [&] {
+    const auto findings = find_findings(run);
+    const Finding* const found = find(findings, "idle-gaps");
+    return found ? std::get<i64>(evidence(*found, "pause_ns")) : 0;
+  };
+  const i64 alone = pause();
+  EXPECT_NEAR(static_cast<double>(alone), 40e6, 1e6) << "every second of eight turns";
+  auto& devices = run.processes.front().device.devices;
+  devices.push_back(devices.front());
+  devices.back().device = 1;
+  EXPECT_NEAR(static_cast<double>(pause()), static_cast<double>(alone) / 2, 1);
+}
+
 TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
   const Finding finding = Server(6).gaps();
   EXPECT_NE(finding.text.find("it waits for others"), std::string::npos) << finding.text;
