@@ -225,7 +225,8 @@ class Screen {
     if (!finding.site.empty())
       out_ += wrapped(std::string(kIndent, ' ') + "at ", safe_text(finding.site), kIndent + 3, width_);
     else if (number == 1 && lines_can_be_had())
-      out_ += std::string(kIndent, ' ') + "at a line that is not known: `gputrace run --collect +stacks` tells it\n";
+      out_ += wrapped(std::string(kIndent, ' ') + "at ",
+                      "a line that is not known: `gputrace run --collect +stacks` tells it", kIndent + 3, width_);
     if (!finding.fix.empty())
       out_ += wrapped(std::string(kIndent, ' ') + "fix: ", safe_text(finding.fix), kIndent + 5, width_);
   }
