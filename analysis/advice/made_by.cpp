@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/lines/sites.h"
+
 namespace gputrace {
 namespace {
 
@@ -16,15 +18,6 @@ struct Known {
   Trainer trainer = Trainer::None;   // the innermost one
   bool optimizer = false, zero_grad = false, compiled = false;
 };
-
-// "torch/optim/sgd.py" of "…/site-packages/torch/optim/sgd.py"; empty: of no installed package.
-std::string_view within_packages(std::string_view file) {
-  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = file.rfind(packages);
-    if (at != std::string_view::npos) return file.substr(at + packages.size());
-  }
-  return {};
-}
 
 bool begins_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
 

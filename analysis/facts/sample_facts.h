@@ -29,6 +29,8 @@ struct SampledThread {
   i32 process = 0;  // 0: the traced process itself
   i32 tid = 0;      // of one that calls no CUDA: looked at while none of those that do ran
   std::vector<SamplePoint> points;
+
+  bool calls_cuda() const { return process == 0 && tid == 0; }
 };
 
 // Whose line it is: that of a thread that calls CUDA, of a process that was forked to work for it, or of another thread of its own.

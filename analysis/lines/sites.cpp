@@ -7,18 +7,11 @@
 namespace gputrace {
 namespace {
 
-std::string file_alone(const std::string& file) {
-  const std::size_t slash = file.rfind('/');
-  return slash == std::string::npos ? file : file.substr(slash + 1);
-}
-
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
 constexpr std::string_view kStandardLibrary = "/lib/python3.";
 
-bool in_packages(const std::string& file) {
-  return contains(file, "/site-packages/") || contains(file, "/dist-packages/");
-}
+bool in_packages(const std::string& file) { return !within_packages(file).empty(); }
 
 // A module that Inductor wrote: "c" and 51 digits to the base of 32 ("/tmp/torchinductor_USER/3w/c3w….py").
 bool is_of_inductor(const std::string& file) {
@@ -94,6 +87,16 @@ bool is_empty(const SiteSum& sum) {
 
 }  // namespace
 
+std::string file_alone(const std::string& file) { return file.substr(file.rfind('/') + 1); }
+
+std::string_view within_packages(std::string_view file) {
+  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
+    const std::size_t at = file.rfind(packages);
+    if (at != std::string_view::npos) return file.substr(at + packages.size());
+  }
+  return {};
+}
+
 bool in_standard_library(const std::string& file) {
   const std::size_t at = file.find(kStandardLibrary), digit = at + kStandardLibrary.size();
   return at != std::string::npos && digit < file.size() && file[digit] >= '0' && file[digit] <= '9' &&
@@ -136,10 +139,7 @@ std::string FileNames::of(const std::string& file) const {
   const std::string name = file_alone(file);
   const auto known = files_.find(name);
   if (known == files_.end() || known->second.size() <= 1) return name;
-  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = file.rfind(packages);
-    if (at != std::string::npos) return file.substr(at + packages.size());
-  }
+  if (const std::string_view within = within_packages(file); !within.empty()) return std::string(within);
   return in_standard_library(file)
              ? file.substr(file.find('/', file.find(kStandardLibrary) + kStandardLibrary.size()) + 1)
              : file;

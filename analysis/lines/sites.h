@@ -5,12 +5,19 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/facts/facts.h"
 #include "analysis/table/table.h"
 
 namespace gputrace {
+
+// "train.py" of "/home/me/train.py".
+std::string file_alone(const std::string& file);
+
+// "torch/optim/sgd.py" of "…/site-packages/torch/optim/sgd.py"; empty: of no installed package. A part of `file`.
+std::string_view within_packages(std::string_view file);
 
 // Whether a file belongs to an installed package, to the standard library or to the interpreter itself, or was written by
 // PyTorch's compiler.

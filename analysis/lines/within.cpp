@@ -9,16 +9,12 @@ namespace {
 
 // They call the device; which of their functions did says less than who called them.
 bool is_of_framework(const std::string& file) {
-  static constexpr const char* kFrameworks[] = {"torch",      "functorch", "triton", "jax",  "jaxlib",
-                                                "tensorflow", "numpy",     "cupy",   "numba"};
-  for (const char* const packages : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = file.rfind(packages);
-    if (at == std::string::npos) continue;
-    const std::size_t name = at + std::string_view(packages).size();
-    const std::string package = file.substr(name, file.find('/', name) - name);
-    return std::find(std::begin(kFrameworks), std::end(kFrameworks), package) != std::end(kFrameworks);
-  }
-  return true;  // the standard library, and what is made while the program runs
+  static constexpr std::string_view kFrameworks[] = {"torch", "functorch", "triton", "jax",   "jaxlib",    "tensorflow",
+                                                     "numpy", "cupy",      "cupyx",  "numba", "numba_cuda"};
+  const std::string_view within = within_packages(file);
+  if (within.empty()) return true;  // the standard library, and what is made while the program runs
+  return std::find(std::begin(kFrameworks), std::end(kFrameworks), within.substr(0, within.find('/'))) !=
+         std::end(kFrameworks);
 }
 
 }  // namespace

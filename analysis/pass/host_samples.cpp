@@ -198,7 +198,7 @@ void HostSamples::tell_gap(IdleGap& gap) {
   const SampledThread* const asked = thread_to_ask(gap);
   std::unordered_map<u32, u64> found;
   for (const SampledThread& series : samples_.threads) {
-    if (&series != asked && series.process == 0 && series.tid == 0) continue;
+    if (&series != asked && series.calls_cuda()) continue;
     const LineOf of = &series == asked ? LineOf::Caller : series.process ? LineOf::Worker : LineOf::OtherThread;
     for (const SamplePoint& point : points_between(series, gap.begin, gap.called)) {
       if (point.in_call) continue;

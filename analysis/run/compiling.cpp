@@ -101,7 +101,7 @@ std::vector<CompilingLook> looks_of(const ProcessTrace& process) {
     return looks;
   auto xla = xla_spans_by_thread(process.xla_compiling);
   for (const SampledThread& series : process.samples.threads) {
-    if (series.process != 0 || series.thread == kNone) continue;
+    if (!series.calls_cuda()) continue;
     const std::vector<CompilingSpan>& of_thread = xla[series.thread];
     for (std::size_t i = 0; i < series.points.size(); ++i) {
       const SamplePoint& point = series.points[i];

@@ -9,8 +9,6 @@
 namespace gputrace {
 namespace {
 
-std::string last_part(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
-
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;
   for (std::size_t at = 0; (at = line.find_first_not_of(' ', at)) != std::string::npos;) {
@@ -29,7 +27,7 @@ std::string file_of_spawned(const SourceFrames& frames) {
     const std::string& caller = frames[frame.parent].file;
     if (caller.size() >= kRuns.size() && caller.compare(caller.size() - kRuns.size(), kRuns.size(), kRuns) == 0 &&
         !is_library_file(frame.file))
-      return last_part(frame.file);
+      return file_alone(frame.file);
   }
   return "";
 }
@@ -38,22 +36,18 @@ std::string file_of_spawned(const SourceFrames& frames) {
 std::string name_of_script(const std::string& path) {
   constexpr std::string_view kMain = "/__main__.py";
   if (path.size() <= kMain.size() || path.compare(path.size() - kMain.size(), kMain.size(), kMain) != 0)
-    return last_part(path);
-  std::string module = path.substr(0, path.size() - kMain.size());
-  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = module.rfind(packages);
-    if (at == std::string::npos) continue;
-    module.erase(0, at + packages.size());
-    std::replace(module.begin(), module.end(), '/', '.');
-    return "python -m " + module;
-  }
-  return last_part(module);
+    return file_alone(path);
+  const std::string folder = path.substr(0, path.size() - kMain.size());
+  std::string module(within_packages(folder));
+  if (module.empty()) return file_alone(folder);
+  std::replace(module.begin(), module.end(), '/', '.');
+  return "python -m " + module;
 }
 
 }  // namespace
 
 std::string program_name(const ProcessTrace& process) {
-  const std::string executable = last_part(process.who.executable);
+  const std::string executable = file_alone(process.who.executable);
   const std::vector<std::string> words = words_of(process.who.command);
   const bool python = executable.compare(0, 6, "python") == 0;
   if (python && process.who.command.find("from multiprocessing.") != std::string::npos) {

@@ -52,7 +52,7 @@ bool is_saving(const std::vector<SourceFrame>& frames, u32 frame) {
 std::string evidence_of_saving(const SampleFacts& samples, Nanos from, Nanos to) {
   u64 all = 0, saving = 0;
   for (const SampledThread& thread : samples.threads) {
-    if (thread.process != 0 || thread.tid != 0) continue;
+    if (!thread.calls_cuda()) continue;
     auto point = std::lower_bound(thread.points.begin(), thread.points.end(), from,
                                   [](const SamplePoint& a, Nanos time) { return a.at < time; });
     for (; point != thread.points.end() && point->at < to; ++point)

@@ -67,7 +67,7 @@ ROOMS = {
         'steps': {'table', 'words', 'facts', 'run', 'kernels'},
         'reports': {'lines', 'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps'},
         'gains': {'lines', 'table', 'words', 'facts', 'run'},
-        'advice': {'facts'},
+        'advice': {'lines', 'facts'},
         'findings': {'lines', 'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps', 'gains', 'advice'},
         'render': {'table', 'words'},
         'diff': {'table', 'words'},

@@ -92,11 +92,11 @@ std::vector<Sampler::Thread> Sampler::threads() const {
 void Sampler::look_at_all() {
   const std::vector<Thread> all = threads();
   if (all.empty()) return;
-  caller_ran_ = false;
+  callers_sleep_ = true;
   for (const Thread& thread : all) {
     if (!sample(main_, thread, 0, looked_[thread.slot]) && !refused_.empty()) return;
   }
-  if (!caller_ran_) look_at_other_thread(all);
+  if (callers_sleep_) look_at_other_thread(all);
   if (looks_at_tree_ != tree_.looks()) take_workers(all);
   for (const auto& worker : workers_) look_at_worker(*worker, all);
 }
@@ -134,7 +134,7 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
       return true;
     case PythonFrames::Outcome::Torn:
       ++torn_;
-      caller_ran_ = true;
+      callers_sleep_ = false;
       return true;
     case PythonFrames::Outcome::Unreadable:
       if (pid == 0 && thread.slot != 0) ++unreadable_, refuse(process.memory.error());
@@ -158,7 +158,7 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
   if (outcome == PythonFrames::Outcome::OuterPart) record.flags = kSampleOuterPart;
   tell_wait(process, pid ? pid : thread.tid, record);
   sink_.add_record(record.header);
-  caller_ran_ = caller_ran_ || (record.flags & kSampleRan);
+  callers_sleep_ = callers_sleep_ && record.waits != 0;
   ++(pid ? of_workers_ : thread.slot ? taken_ : of_others_);
   return true;
 }

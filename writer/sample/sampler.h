@@ -3,7 +3,8 @@
 //   · Processes that were forked from the traced one without calling CUDA (workers of a data loader) are looked at too: their
 //     interpreter lies where their parent's does. So are those that multiprocessing or loky started anew ("spawn", "forkserver"), in their
 //     first thread, until they call CUDA. No other process is.
-//   · So are, in turn, other Python threads of the process that work, while none of those that call CUDA does: what these wait for.
+//   · So are, in turn, other Python threads of the process that work, in rounds in which the kernel says that all that call CUDA sleep: what
+//     these wait for.
 //   · At most a 160th of a core: where a round takes long, the next one comes later.
 //   · What could not be read is counted. Where the kernel refuses, `gputrace run` reads for us, as an ancestor of the program; where
 //     it refuses that too it ends for good, with the reason.
@@ -83,8 +84,8 @@ class Sampler {
   bool knows_interpreter_ = false;  // own_interpreter_ is proven
   Nanos next_proof_ = 0, proof_every_ = 0;
   OtherThreads other_threads_;
-  bool caller_ran_ = false;    // in this round
-  std::vector<Nanos> looked_;  // by slot
+  bool callers_sleep_ = false;  // all that were looked at in this round, as the kernel says
+  std::vector<Nanos> looked_;   // by slot
   std::vector<PythonFrames::Frame> found_;
   Nanos next_ = 0;
   u64 looks_at_tree_ = 0;

@@ -3,13 +3,12 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/lines/sites.h"
 #include "analysis/reports/section_report.h"
 #include "analysis/run/program.h"
 
 namespace gputrace {
 namespace {
-
-std::string last_part(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
 Value text_or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
 
@@ -34,7 +33,7 @@ Value cupti_version(u32 number) {
 void fill_run(const LoadedRun& run, Table& table) {
   for (const ProcessTrace& process : run.processes) {
     const ProcessIdentity& who = process.who;
-    const std::string name = last_part(who.executable);
+    const std::string name = file_alone(who.executable);
     char* rest = nullptr;
     const long long rank = std::strtoll(who.rank.c_str(), &rest, 10);
     const Value rank_value = who.rank.empty() ? Value() : *rest ? Value(who.rank) : Value(static_cast<i64>(rank));

@@ -30,6 +30,11 @@ def test_lines_fit_the_terminal():
                 check(len(line) <= width or len(line.split()) <= 2 or 'gputrace report' in line, f'a line of {width} columns', line)
 
 
+def test_a_program_without_python_is_told_how_to_have_lines():
+    said = ' '.join(text().split())
+    check('at a line that is not known: `gputrace run --collect +stacks` tells it' in said, 'the first screen says so', said)
+
+
 def test_sentences_are_not_cut():
     sections = report(train(), 'idle-causes', 'categories', 'quality-notes')['sections']
     for width in (80, 120):

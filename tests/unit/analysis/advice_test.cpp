@@ -49,8 +49,8 @@ const std::string kPackages = "/home/me/venv/lib/python3.11/site-packages/";
 
 TEST(Advice, GeneralWordsNameNoFramework) {
   for (const Advice what : kAll) {
-    for (const char* const name :
-         {"torch", "jax", "tf.", "eras", "cupy", "to_device", "DataLoader", "TrainingArguments", ".item()"})
+    for (const char* const name : {"torch", "jax", "tf.", "eras", "cupy", "to_device", "DataLoader", "prefetch_factor",
+                                   "TrainingArguments", ".item()"})
       EXPECT_FALSE(has(advise(what, Maker::General), name)) << advise(what, Maker::General);
   }
 }

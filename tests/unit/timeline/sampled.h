@@ -1,7 +1,9 @@
 // A trace with samples: a loop whose host works 10 ms before each launch.
 #pragma once
 
+#include "analysis/findings/findings.h"
 #include "tests/unit/device_builder.h"
+#include "tests/unit/finding_lookup.h"
 
 namespace gputrace::test {
 
@@ -56,6 +58,14 @@ class Sampled : public DeviceBuilder {
     for (u32 i = 0; i < turns; ++i) turn(i);
     reading(900'000'000);
     return load();
+  }
+  // The finding idle-gaps of nine turns; one without words: there is none.
+  Finding gaps() {
+    LoadedRun run;
+    run.processes.push_back(of(9));
+    const auto findings = find_findings(run);
+    const Finding* const found = find(findings, "idle-gaps");
+    return found ? *found : Finding{};
   }
 
  private:

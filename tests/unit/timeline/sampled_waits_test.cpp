@@ -13,19 +13,8 @@ namespace {
 constexpr const char* kQueue = "/usr/lib/python3.11/queue.py";
 constexpr const char* kThreading = "/usr/lib/python3.11/threading.py";
 
-class Judged : public Sampled {
- public:
-  Finding gaps() {
-    LoadedRun run;
-    run.processes.push_back(of(9));
-    const auto findings = find_findings(run);
-    const Finding* const found = find(findings, "idle-gaps");
-    return found ? *found : Finding{};
-  }
-};
-
 // Eight turns of 10 ms with 8 samples each: of them `waiting` within Queue.get of serve(), the others in its own work.
-class Server : public Judged {
+class Server : public Sampled {
  public:
   explicit Server(Nanos waiting) {
     frame(kFirst + 10, kFirst, "serve", "serve.py", 20);
@@ -160,7 +149,7 @@ TEST(SampledWaits, ForThreadsThatNoLookSaw) {
 
 // What lies between two lines is known of all devices together: of one no more is told than it waited.
 TEST(Pauses, OfOneDeviceAreItsOwnPart) {
-  Judged trace;
+  Sampled trace;
   trace.frame(2, 0, "main", "train.py", 12);
   for (u32 i = 0; i < 9; ++i) {
     trace.add<Stack>(trace.main, "", 15'000'000 + Nanos{i} * 10'000'000, 15'000'000 + Nanos{i} * 10'000'000,
@@ -190,7 +179,7 @@ TEST(SampledWaits, OfWhatOthersDidNothingIsKnown) {
 }
 
 // Of what C code does at once under a line of the program's: the frame is the line itself.
-class Asleep : public Judged {
+class Asleep : public Sampled {
  public:
   explicit Asleep(WaitFor waits, u32 at = kFirst + 10) {
     frame(kFirst + 10, kFirst, "serve", "serve.py", 20);

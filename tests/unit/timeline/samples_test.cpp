@@ -230,13 +230,6 @@ class Using : public Sampled {
       r.count = 8, r.total = total, r.longest = total;
     });
   }
-  Finding gaps() {
-    LoadedRun run;
-    run.processes.push_back(of(9));
-    const auto findings = find_findings(run);
-    const Finding* const finding = find(findings, "idle-gaps");
-    return finding ? *finding : Finding{};
-  }
 };
 
 // Of some 80 ms in which the host works at one line: its file calls, those of what it called with them, and none of other lines.
