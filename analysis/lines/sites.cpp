@@ -1,6 +1,7 @@
 #include "analysis/lines/sites.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "analysis/lines/within.h"
 
@@ -90,11 +91,14 @@ bool is_empty(const SiteSum& sum) {
 std::string file_alone(const std::string& file) { return file.substr(file.rfind('/') + 1); }
 
 std::string_view within_packages(std::string_view file) {
-  for (const std::string_view packages : {"/site-packages/", "/dist-packages/"}) {
-    const std::size_t at = file.rfind(packages);
-    if (at != std::string_view::npos) return file.substr(at + packages.size());
+  constexpr std::string_view kFolders = "-packages/", kKinds[] = {"/site", "/dist"};
+  std::string_view within, rest = file;  // memmem: each frame's file is asked, and rfind() compares at every character
+  while (const void* const found = memmem(rest.data(), rest.size(), kFolders.data(), kFolders.size())) {
+    const std::size_t at = static_cast<std::size_t>(static_cast<const char*>(found) - file.data());
+    rest = file.substr(at + kFolders.size());
+    if (file.substr(0, at).ends_with(kKinds[0]) || file.substr(0, at).ends_with(kKinds[1])) within = rest;
   }
-  return {};
+  return within;
 }
 
 bool in_standard_library(const std::string& file) {
