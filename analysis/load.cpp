@@ -49,36 +49,32 @@ bool has_strange_owner(const std::string& file) {
   return ::stat(file.c_str(), &own) == 0 && ::stat(directory.c_str(), &around) == 0 && own.st_uid != around.st_uid;
 }
 
-Loaded load_file(const std::string& file, TimeWindow window, const LoadRequest& request, Allowance& allowance) {
+Loaded load_file(const LoadRequest& request, std::size_t number, TimeWindow window, Allowance& allowance,
+                 RunWitness* run_witness) {
+  const std::string& file = request.files[number];
   Loaded loaded;
   auto opened = TraceReader::open(file);
   if (!opened) {
     loaded.error = describe(file, opened.error());
     return loaded;
   }
+  Witness* const witness = run_witness ? run_witness->opened(number, opened.value(), window) : nullptr;
   // Of single steps the whole is read for where they are, and reports are of them.
-  loaded.process = load_process(opened.value(), window, request.step_pattern, nullptr, &allowance, !request.steps);
+  loaded.process = load_process(opened.value(), window, request.step_pattern, witness, &allowance, !request.steps);
   loaded.process->who.file = file;
+  if (witness) run_witness->loaded(number, *loaded.process);
   if (has_strange_owner(file))
     loaded.process->notes.push_back("the file belongs to another user than its directory: " + file);
   return loaded;
 }
 
-u64 bytes_of(const std::vector<std::string>& files) {
-  u64 bytes = 0;
-  struct stat about {};
-  for (const std::string& file : files)
-    if (::stat(file.c_str(), &about) == 0 && about.st_size > 0) bytes += static_cast<u64>(about.st_size);
-  return bytes;
-}
-
-std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window) {
+std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window, RunWitness* witness) {
   const std::vector<std::string>& files = request.files;
   std::vector<Loaded> loaded(files.size());
   Allowance allowance(bytes_of(files));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(files[i], window, request, allowance);
+    for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(request, i, window, allowance, witness);
   };
   if (files.size() < 2) {
     work();
@@ -150,12 +146,14 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   }
   stream.for_each_span([&](const RecordStream::Span& run) {
     builder.add(run, stream);
+    if (witness) witness->recorded(run);
     return !allowance.spent();
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
   if (witness) witness->read(stream);
-  if (process.device.collected && !witness) process.gains = builder.gains(kernel_changes(process));
+  const bool all = !witness || witness->wants() == Wanted::All;
+  if (process.device.collected && all) process.gains = builder.gains(kernel_changes(process));
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
@@ -193,10 +191,10 @@ void add_loop(const TraceReader& reader, ProcessTrace& process) {
   process.loop = std::move(loop);
 }
 
-Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow window) {
+Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow window, RunWitness* witness) {
   LoadedRun run;
   Nanos first = std::numeric_limits<Nanos>::max();  // also of processes that are left out: what --from counts from
-  for (Loaded& loaded : load_files(request, window)) {
+  for (Loaded& loaded : load_files(request, window, witness)) {
     if (!loaded.process) {
       run.unread.push_back(loaded.error);
       continue;
@@ -242,6 +240,14 @@ void keep_steps(const RunSteps& whole, TimeWindow window, std::pair<u64, u64> as
 
 }  // namespace
 
+u64 bytes_of(const std::vector<std::string>& files) {
+  u64 bytes = 0;
+  struct stat about {};
+  for (const std::string& file : files)
+    if (::stat(file.c_str(), &about) == 0 && about.st_size > 0) bytes += static_cast<u64>(about.st_size);
+  return bytes;
+}
+
 std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
 
 Result<TimeWindow, InputError> window_of(const LoadRequest& request) {
@@ -269,8 +275,9 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   Allowance& allowance = shared ? *shared : own.emplace(reader.data_bytes());
   ProcessTrace process = fold(reader, window, allowance, witness);
   name_native_frames(process.lines);
-  if (!witness || witness->wants_sums()) find_steps(process, step_pattern);
-  if (with_loop && window.whole() && !witness && !allowance.spent()) add_loop(reader, process);
+  const Wanted wanted = witness ? witness->wants() : Wanted::All;
+  if (wanted != Wanted::Operations) find_steps(process, step_pattern);
+  if (with_loop && window.whole() && wanted == Wanted::All && !allowance.spent()) add_loop(reader, process);
   return process;
 }
 
@@ -298,10 +305,10 @@ Result<TimeWindow, InputError> window_of_steps(const RunSteps& whole, std::pair<
                                  : "no steps were found in these traces: " + whole.why_none}};
 }
 
-Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSteps& whole) {
+Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSteps& whole, RunWitness* witness) {
   const auto window = window_of_steps(whole, *request.steps);
   if (!window) return Failure{window.error()};
-  auto part = load_once(request, window.value());
+  auto part = load_once(request, window.value(), witness);
   if (!part) return part;
   u64 most = 0;
   for (const RunSteps::Process& process : whole.processes) most = std::max<u64>(most, process.steps.steps.size());
@@ -312,12 +319,12 @@ Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSt
   return part;
 }
 
-Result<LoadedRun, InputError> load_run(const LoadRequest& request) {
+Result<LoadedRun, InputError> load_run(const LoadRequest& request, RunWitness* witness) {
   const auto window = window_of(request);
   if (!window) return Failure{window.error()};
-  auto whole = load_once(request, window.value());
+  auto whole = load_once(request, window.value(), request.steps ? nullptr : witness);
   if (!whole || !request.steps) return whole;
-  return load_steps(request, steps_of(whole.value()));
+  return load_steps(request, steps_of(whole.value()), witness);
 }
 
 }  // namespace gputrace

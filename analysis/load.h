@@ -24,9 +24,19 @@ struct LoadRequest {
   std::string step_pattern;  // names of NVTX ranges that are steps: a regular expression; empty: none is given
 };
 
+// Sees the processes of a run while they are loaded, several at a time. Whoever it is outlives the load.
+class RunWitness {
+ public:
+  virtual ~RunWitness() = default;
+  // Who sees this file, its place in the request's; nullptr: nobody need. On any thread; the reader lives until loaded().
+  virtual Witness* opened(std::size_t file, const TraceReader& reader, TimeWindow window) = 0;
+  // All of it was seen. On the thread of opened().
+  virtual void loaded(std::size_t file, const ProcessTrace& process) = 0;
+};
+
 // The error: none of the files could be read at all (then it says why of the first), none is left by `rank`, or none has the steps.
-// Throws std::regex_error.
-Result<LoadedRun, InputError> load_run(const LoadRequest& request);
+// Throws std::regex_error. `witness`: wants(All) of what the run then holds, also of files that it does not.
+Result<LoadedRun, InputError> load_run(const LoadRequest& request, RunWitness* witness = nullptr);
 
 // What is to be known of a whole run before steps of it can be loaded: who keeps it saves a reading of the traces.
 struct RunSteps {
@@ -40,7 +50,11 @@ struct RunSteps {
 };
 RunSteps steps_of(const LoadedRun& whole);
 // The same as load_run() of a request for steps, where they are known: the traces are read once.
-Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSteps& whole);
+Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSteps& whole,
+                                         RunWitness* witness = nullptr);
+
+// Of all files that are there.
+u64 bytes_of(const std::vector<std::string>& files);
 
 // One line on why a file cannot be opened, with its path.
 std::string describe(const std::string& path, const OpenError& error);
@@ -51,7 +65,7 @@ Result<TimeWindow, InputError> window_of(const LoadRequest& request);
 Result<TimeWindow, InputError> window_of_steps(const RunSteps& whole, std::pair<u64, u64> steps);
 
 // The fold of one open trace, with its steps and, where it is read as a whole and `with_loop`, its loop: all of it or none, and a note
-// says why none. Also the door for tests, and, with a witness, for exports (then without gains). `allowance`: what this one and others may
+// says why none. Also the door for tests, and, with a witness, for exports (then with what it wants). `allowance`: what this one and others may
 // cost together, the loop apart; nullptr: one of its own.
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern = {},
                           Witness* witness = nullptr, Allowance* allowance = nullptr, bool with_loop = true);

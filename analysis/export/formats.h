@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/export/events.h"
+#include "analysis/events/events.h"
 
 namespace gputrace {
 

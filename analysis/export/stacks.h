@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "analysis/export/events.h"
+#include "analysis/events/events.h"
 
 namespace gputrace {
 

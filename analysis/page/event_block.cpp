@@ -139,7 +139,7 @@ class Packer {
       counts.push_back(piece->count);
     }
     const auto first = static_cast<Nanos>(strip.first) + (begin - strip.pieces.begin());
-    return {{"from", first * strip.width}, {"width", strip.width}, {"busy", busy}, {"counts", counts}};
+    return {{"from", strip.begin + first * strip.width}, {"width", strip.width}, {"busy", busy}, {"counts", counts}};
   }
 
   const EventTables& tables_;

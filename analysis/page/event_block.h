@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "analysis/page/event_log.h"
+#include "analysis/page/picked_events.h"
 
 namespace gputrace {
 

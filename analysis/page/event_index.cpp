@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "analysis/page/index_bytes.h"
+#include "analysis/page/packed.h"
 
 namespace gputrace {
 namespace {
 
 constexpr u64 kMostRaw = u64{1} << 28;  // bytes of one extent: what would be more is not kept
-constexpr char kMagic[8] = {'G', 'T', 'V', 'I', 'E', 'W', '0', '1'};
+constexpr char kMagic[8] = {'G', 'T', 'V', 'I', 'E', 'W', '0', '2'};
 
 // The last bytes of the file.
 struct Footer {
@@ -27,6 +28,7 @@ std::string packed_directory(const EventDirectory& directory, const std::string&
   const EventTables& tables = directory.tables;
   out.add_text(key);
   out.add_signed(tables.length);
+  out.add_signed(directory.origin);
   out.add(tables.processes.size());
   for (const EventTables::Process& one : tables.processes) {
     out.add_signed(one.pid);
@@ -47,10 +49,17 @@ std::string packed_directory(const EventDirectory& directory, const std::string&
   }
   out.add(tables.sites.size());
   for (const std::string& one : tables.sites) out.add_text(one);
+  out.add(directory.sides.size());
+  for (const EventDirectory::Side& one : directory.sides) {
+    for (const std::vector<u32>* numbers : {&one.names, &one.sites}) {
+      out.add(numbers->size());
+      for (const u32 number : *numbers) out.add(number);
+    }
+  }
   out.add(directory.blocks.size());
   for (const EventDirectory::Block& one : directory.blocks) {
-    for (const u64 value : {one.place.offset, one.place.packed, one.place.raw, one.place.checksum, u64{one.track},
-                            u64{one.length_class}, one.events})
+    for (const u64 value : {one.place.offset, one.place.packed, one.place.raw, one.place.checksum, u64{one.side},
+                            u64{one.track}, u64{one.length_class}, one.events})
       out.add(value);
     out.add_signed(one.first);
     out.add_signed(one.last);
@@ -58,7 +67,18 @@ std::string packed_directory(const EventDirectory& directory, const std::string&
     out.add(one.strip.size());
     for (const EventStrip::Piece& piece : one.strip) out.add(piece.busy_ns), out.add(piece.count);
   }
-  return out.bytes();
+  return std::string(out.bytes());
+}
+
+// Numbers below `end`; false: they are not.
+bool read_numbers(ColumnReader& in, std::size_t end, std::vector<u32>& numbers) {
+  numbers.resize(in.count());
+  for (u32& one : numbers) {
+    const u64 number = in.number();
+    if (number >= end) return false;
+    one = static_cast<u32>(number);
+  }
+  return true;
 }
 
 // Nothing: it is not one of this key, or damaged.
@@ -68,7 +88,8 @@ std::optional<EventDirectory> read_directory(const std::string& bytes, const std
   EventDirectory directory;
   EventTables& tables = directory.tables;
   tables.length = in.number_signed();
-  if (!is_time(0, tables.length)) return {};
+  directory.origin = in.number_signed();
+  if (!is_time(0, tables.length) || !is_time(directory.origin, directory.origin)) return {};
   tables.processes.resize(in.count(4));
   for (EventTables::Process& one : tables.processes) {
     one.pid = in.number_signed();
@@ -91,9 +112,15 @@ std::optional<EventDirectory> read_directory(const std::string& bytes, const std
   }
   tables.sites.resize(in.count());
   for (std::string& one : tables.sites) one = in.text();
-  directory.blocks.resize(in.count(11));
+  directory.sides.resize(in.count(2));
+  for (EventDirectory::Side& one : directory.sides) {
+    if (!read_numbers(in, tables.names.size(), one.names) || !read_numbers(in, tables.sites.size(), one.sites))
+      return {};
+  }
+  directory.blocks.resize(in.count(12));
   for (EventDirectory::Block& one : directory.blocks) {
     one.place = {in.number(), in.number(), in.number(), in.number()};
+    one.side = static_cast<u32>(in.number());
     one.track = static_cast<u32>(in.number());
     one.length_class = static_cast<u32>(in.number());
     one.events = in.number();
@@ -102,8 +129,8 @@ std::optional<EventDirectory> read_directory(const std::string& bytes, const std
     one.strip_first = in.number();
     one.strip.resize(in.count(2));
     for (EventStrip::Piece& piece : one.strip) piece.busy_ns = in.number(), piece.count = in.number();
-    if (one.track >= tables.tracks.size() || one.length_class >= kLengthClasses ||
-        one.events > EventIndexWriter::kBlockEvents || !is_in(one.place.offset, one.place.packed, file_size) ||
+    if (one.side >= directory.sides.size() || one.track >= tables.tracks.size() || one.length_class >= kLengthClasses ||
+        one.events > kBlockEvents || !is_in(one.place.offset, one.place.packed, file_size) ||
         one.place.raw > kMostRaw || one.strip_first >= EventStrip::kMostPieces ||
         one.strip.size() > EventStrip::kMostPieces - one.strip_first)
       return {};
@@ -113,8 +140,6 @@ std::optional<EventDirectory> read_directory(const std::string& bytes, const std
 }
 
 }  // namespace
-
-// ------------------------------------------------------------ reading
 
 std::optional<std::string> EventIndex::read(const IndexExtent& place) const {
   if (place.raw > kMostRaw || place.packed > kMostRaw) return {};
@@ -151,8 +176,9 @@ bool EventIndex::each_of(const EventDirectory::Block& block, Take&& take) const 
   const auto raw = read(block.place);
   if (!raw) return false;
   ColumnReader in(*raw);
+  const EventDirectory::Side& side = directory_.sides[block.side];
   std::vector<LoggedEvent> events(block.events);
-  Nanos begin = 0;
+  Nanos begin = -directory_.origin;
   u64 flow = 0;
   for (LoggedEvent& one : events) one.track = block.track, one.begin = begin = sum(begin, unzigzag(in.number()));
   for (LoggedEvent& one : events) {
@@ -161,14 +187,14 @@ bool EventIndex::each_of(const EventDirectory::Block& block, Take&& take) const 
   }
   for (LoggedEvent& one : events) {
     const u64 name = in.number();
-    if (name >= directory_.tables.names.size()) return false;
-    one.name = static_cast<u32>(name);
+    if (name >= side.names.size()) return false;
+    one.name = side.names[name];
   }
   for (LoggedEvent& one : events) one.amount = in.number();
   for (LoggedEvent& one : events) {
     const u64 site = in.number();
-    if (site >= directory_.tables.sites.size()) return false;
-    one.site = static_cast<u32>(site);
+    if (site >= side.sites.size()) return false;
+    one.site = side.sites[site];
   }
   for (LoggedEvent& one : events) {
     if (const u64 step = in.number()) one.flow = flow += unzigzag(step - 1);
@@ -219,7 +245,8 @@ bool EventIndex::pick_side(bool device, EventSide& side, Nanos middle, std::vect
   for (u64 events = 0; kept > 0 && events + outside[kept - 1] <= side.most / 2; --kept) events += outside[kept - 1];
   side.shortest = shortest_of_class(kept);
   const auto strip_of = [&](u32 track) -> EventStrip& {
-    if (track >= strips.size()) strips.resize(track + 1u, {EventStrip::width_of(directory_.tables.length), 0, {}});
+    if (track >= strips.size())
+      strips.resize(track + 1u, EventStrip::of_run(directory_.tables.length, directory_.origin));
     return strips[track];
   };
   for (const EventDirectory::Block& block : directory_.blocks) {
@@ -254,107 +281,33 @@ std::optional<PickedEvents> EventIndex::pick(std::size_t most, std::optional<std
   return picked;
 }
 
-// ------------------------------------------------------------ writing
-
-struct EventIndexWriter::Part {
-  PackedColumn begins, lengths, names, amounts, sites, flows;
-  u64 events = 0;
-  Nanos before = 0, first = 0, last = 0;
-  u64 flow_before = 0;
-  EventStrip strip;
-};
-
-EventIndexWriter::EventIndexWriter(const LoadedRun& run, Fd file, u64 most_bytes)
-    : EventNamer(run),
-      file_(std::move(file)),
-      most_bytes_(most_bytes),
-      width_(EventStrip::width_of(run.wall_end - run.wall_begin)),
-      failed_(!is_time(0, run.wall_end - run.wall_begin)) {}
-
-EventIndexWriter::~EventIndexWriter() = default;
-
-void EventIndexWriter::take(bool, const LoggedEvent& event) {
-  failed_ = failed_ || !is_time(event.begin, event.end);
-  if (failed_) return;
-  if (event.track >= parts_.size()) parts_.resize(event.track + 1u);
-  auto& of_track = parts_[event.track];
-  const u32 place = length_class(event);
-  if (place >= of_track.size()) of_track.resize(place + 1u);
-  if (!of_track[place]) {
-    of_track[place] = std::make_unique<Part>();
-    of_track[place]->strip.width = width_;
+bool EventIndex::make_strips() {
+  for (EventDirectory::Block& block : directory_.blocks) {
+    EventStrip strip = EventStrip::of_run(directory_.tables.length, directory_.origin);
+    if (!each_of(block, [&](const LoggedEvent& one) { strip.add(one.begin, one.end); })) return false;
+    block.strip_first = strip.first, block.strip = std::move(strip.pieces);
   }
-  Part& part = *of_track[place];
-  part.begins.add_signed(event.begin - part.before);
-  part.before = event.begin;
-  part.lengths.add(static_cast<u64>(event.end - event.begin));
-  part.names.add(event.name);
-  part.amounts.add(event.amount);
-  part.sites.add(event.site);
-  // 0: none; else its step from the flow before, + 1.
-  part.flows.add(event.flow ? zigzag(event.flow - part.flow_before) + 1 : 0);
-  if (event.flow) part.flow_before = event.flow;
-  part.first = part.events ? std::min(part.first, event.begin) : event.begin;
-  part.last = part.events ? std::max(part.last, event.begin) : event.begin;
-  part.strip.add(event.begin, event.end);
-  ++waiting_;
-  if (++part.events == kBlockEvents) flush(event.track, place, part);
-  // Runs of very many threads and streams: their blocks are smaller.
-  if (waiting_ >= kMostWaiting) flush_all();
+  return true;
 }
 
-void EventIndexWriter::flush(u32 track, u32 place, Part& part) {
-  if (part.events == 0 || failed_) return;
-  std::string raw;
-  for (const PackedColumn* one : {&part.begins, &part.lengths, &part.names, &part.amounts, &part.sites, &part.flows})
-    raw += one->bytes();
-  const std::string bytes = packed(raw);
-  EventDirectory::Block block;
-  block.place = {written_, bytes.size(), raw.size(), checksum_of(bytes)};
-  block.track = track, block.length_class = place, block.events = part.events;
-  block.first = part.first, block.last = part.last;
-  block.strip_first = part.strip.first, block.strip = std::move(part.strip.pieces);
-  failed_ = bytes.empty() || written_ + bytes.size() > most_bytes_ || !write_at(file_.get(), bytes, written_);
-  written_ += bytes.size();
-  waiting_ -= part.events;
-  blocks_.push_back(std::move(block));
-  part = Part();
-  part.strip.width = width_;
-}
-
-void EventIndexWriter::flush_all() {
-  for (u32 track = 0; track < parts_.size(); ++track) {
-    for (u32 place = 0; place < parts_[track].size(); ++place) {
-      if (parts_[track][place]) flush(track, place, *parts_[track][place]);
-      parts_[track][place].reset();
-    }
-  }
-}
-
-std::optional<EventIndex> EventIndexWriter::finish() {
-  flush_all();
-  if (failed_) return {};
-  return EventIndex(std::move(file_), {std::move(tables_), std::move(blocks_)});
-}
-
-bool EventIndexWriter::keep(EventIndex& index, const std::string& key, const std::string& document) {
-  u64 at = index.bytes();
+bool EventIndex::keep(const std::string& key, const std::string& document) {
+  u64 at = bytes();
   const auto write = [&](const std::string& raw, IndexExtent& place) {
     if (raw.size() > kMostRaw) return false;
     const std::string bytes = packed(raw);
     place = {at, bytes.size(), raw.size(), checksum_of(bytes)};
     at += bytes.size();
-    return !bytes.empty() && write_at(index.file_.get(), bytes, place.offset);
+    return !bytes.empty() && write_at(file_.get(), bytes, place.offset);
   };
   Footer footer{};
   std::memcpy(footer.magic, kMagic, sizeof kMagic);
   if (!write(document, footer.document)) return false;
-  if (!write(packed_directory(index.directory_, key), footer.directory)) return false;
-  index.document_ = footer.document;
-  std::string bytes(reinterpret_cast<const char*>(&footer), sizeof footer);
-  footer.checksum = checksum_of(bytes.substr(0, offsetof(Footer, checksum)));
-  bytes.assign(reinterpret_cast<const char*>(&footer), sizeof footer);
-  return write_at(index.file_.get(), bytes, at);
+  if (!write(packed_directory(directory_, key), footer.directory)) return false;
+  document_ = footer.document;
+  std::string last(reinterpret_cast<const char*>(&footer), sizeof footer);
+  footer.checksum = checksum_of(last.substr(0, offsetof(Footer, checksum)));
+  last.assign(reinterpret_cast<const char*>(&footer), sizeof footer);
+  return write_at(file_.get(), last, at);
 }
 
 }  // namespace gputrace

@@ -7,11 +7,12 @@
 #include <optional>
 #include <string>
 
-#include "analysis/page/event_log.h"
+#include "analysis/page/picked_events.h"
 
 namespace gputrace {
 
-inline constexpr std::size_t kMostWaiting = 4'000'000;  // events that are not in the file yet; some 10 bytes each
+inline constexpr std::size_t kMostWaiting =
+    2'000'000;  // events of a side that are not in the file yet; some 10 bytes each
 inline constexpr u32 kLengthClasses = 57;
 
 // ns: instants and lengths beyond are no times, and sums of them would not fit.

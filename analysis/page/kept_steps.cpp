@@ -109,7 +109,7 @@ std::string packed_steps(const RunSteps& steps) {
     out.add_text(process.file);
     add(out, process.steps);
   }
-  return out.bytes();
+  return std::string(out.bytes());
 }
 
 std::optional<RunSteps> steps_in(const std::string& bytes) {

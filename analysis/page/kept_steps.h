@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/export/events.h"
+#include "analysis/events/events.h"
 
 namespace gputrace {
 

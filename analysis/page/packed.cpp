@@ -2,10 +2,20 @@
 
 #include <lz4.h>
 
+#include <algorithm>
+
 namespace gputrace {
 
+void PackedColumn::grow(std::size_t more) {
+  const std::size_t room = std::max<std::size_t>({64, 2 * room_, size_ + more});
+  auto wider = std::make_unique_for_overwrite<char[]>(room);
+  std::copy_n(bytes_.get(), size_, wider.get());
+  bytes_ = std::move(wider);
+  room_ = room;
+}
+
 PackedBlock::Extent PackedBlock::add(const PackedColumn& column) {
-  const std::string& raw = column.bytes();
+  const std::string_view raw = column.bytes();
   const std::size_t before = bytes_.size();
   const int most = LZ4_compressBound(static_cast<int>(raw.size()));
   bytes_.resize(before + static_cast<std::size_t>(most));

@@ -51,7 +51,7 @@ HostLog::Kind meaning_of(const RecordHeader& record) {
 ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, Allowance& allowance, ProcessTrace& facts,
                                Witness* witness)
     : reader_(reader),
-      sums_(witness == nullptr || witness->wants_sums()),
+      sums_(witness == nullptr || witness->wants() != Wanted::Operations),
       meter_(allowance),
       window_(window),
       facts_(facts),

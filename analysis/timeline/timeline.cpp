@@ -15,7 +15,8 @@ constexpr u64 kTrimEvery = 16384;  // operations between two trims of the log
 Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witness)
     : report_(window.of_operations()),
       witness_(witness),
-      sums_(witness == nullptr || witness->wants_sums()),
+      sums_(witness == nullptr || witness->wants() != Wanted::Operations),
+      taped_(witness == nullptr || witness->wants() == Wanted::All),
       activity_(facts_.activity),
       targets_(facts_),
       libraries_(reader.threads().size(), facts_.library),
@@ -72,7 +73,7 @@ void Timeline::ordered(const StreamOrder& record, const StreamName& stream, Nano
 
 void Timeline::put_on_tape(u32 sequence) {
   const HostOperation* const given = window_.find(sequence);
-  if (!given || witness_ || !intake_.active() || !given->counted) return;
+  if (!given || !taped_ || !intake_.active() || !given->counted) return;
   recorder_.operation(sequence, *given, [&](auto&& visit) { window_.for_each_wait(*given, visit); });
 }
 
@@ -132,7 +133,7 @@ TimelineFacts Timeline::finish() {
       activity_.states.back().state == DeviceCollection::Failed)
     activity_.collected = false;
   libraries_.finish();
-  replays_ = activity_.collected && !witness_;
+  replays_ = activity_.collected && taped_;
   if (replays_) why_no_replay_ = why_no_replay(), replayed_copies_ = facts_.copies;
   facts_.activities = activities_.finish();
   facts_.ranges = ranges_.finish();

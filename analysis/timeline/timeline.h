@@ -164,7 +164,8 @@ class Timeline {
 
   const TimeSpan report_;  // operations that start in it are counted
   Witness* const witness_;
-  const bool sums_;  // are made: not where the witness has no use for them
+  const bool sums_;   // are made: not where the witness has no use for them
+  const bool taped_;  // what gains replay is kept
   TimelineFacts facts_;
   DeviceActivity& activity_;
   Targets targets_;

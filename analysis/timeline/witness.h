@@ -1,4 +1,4 @@
-// Sees what a Timeline makes, while it is made: for exports. Called on the timeline's thread.
+// Sees a trace while it is read, and what a Timeline makes of it: for exports and the page.
 #pragma once
 
 #include "analysis/facts/facts.h"
@@ -8,19 +8,27 @@
 
 namespace gputrace {
 
+// What the facts shall hold besides.
+enum class Wanted : u8 {
+  Operations,  // sums by source line, memory and devices, which are there anyway
+  Sums,        // also times of calls, kernels, copies, graphs and ranges, loops of launches, the program's steps
+  All,         // all that reports are made of, as without a witness
+};
+
 class Witness {
  public:
   virtual ~Witness() = default;
 
-  // In the order of starts, but for what came too late for that. `call`: nullptr where none was joined. `activity`: what
+  // Asked before the first record; the same at all times.
+  virtual Wanted wants() const { return Wanted::Operations; }
+  // Records, in the order of RecordStream, on the thread that reads; they live during the call only.
+  virtual void recorded(const RecordStream::Span& span) { static_cast<void>(span); }
+  // On the timeline's thread. In the order of starts, but for what came too late for that. `call`: nullptr where none was joined. `activity`: what
   // is known of devices and streams so far. All live during the call only.
   virtual void ran(const DeviceOperation& operation, const DeviceShape& shape, const HostOperation* call,
                    const DeviceActivity& activity) = 0;
-  // A device did nothing, for certain; in the order of their ends, device by device.
+  // A device did nothing, for certain; in the order of their ends, device by device. On the timeline's thread.
   virtual void idled(const IdleGap& gap) = 0;
-  // Whether the facts shall hold what else reports are made of: times of calls, kernels, copies, graphs and ranges, loops of
-  // launches, the program's steps. Sums by source line, memory and devices are there anyway, gains never. Asked before the first record.
-  virtual bool wants_sums() const { return false; }
   // The trace was read; what of it lies where. Once, after all else, on the thread that reads.
   virtual void read(const RecordStream& stream) { static_cast<void>(stream); }
 };

@@ -170,6 +170,14 @@ int write_report(const ReportOptions& options, const Globals& globals, Report& r
   return code;
 }
 
+// Of a page its events too.
+Result<IndexedRun, InputError> load_for(const ReportOptions& options, const LoadRequest& request) {
+  if (options.format == "html") return load_for_page(request);
+  auto run = load_run(request);
+  if (!run) return Failure{run.error()};
+  return IndexedRun{std::move(run.value()), {}};
+}
+
 }  // namespace
 
 int report_verb(const Arguments& arguments, Globals& globals) {
@@ -208,13 +216,14 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   if (!options.from.empty()) load.from = parse_duration(options.from);
   if (!options.to.empty()) load.to = parse_duration(options.to);
   const Nanos began = monotonic_nanos();
-  const auto run = load_run(load);
-  if (!run) return fail(kNoInput, run.error().message);
-  if (globals.verbose) say_what_was_read(run.value(), monotonic_nanos() - began);
-  for (const std::string& unread : run.value().unread) warn(unread);
+  const auto loaded = load_for(options, load);
+  if (!loaded) return fail(kNoInput, loaded.error().message);
+  const LoadedRun& run = loaded.value().run;
+  if (globals.verbose) say_what_was_read(run, monotonic_nanos() - began);
+  for (const std::string& unread : run.unread) warn(unread);
 
-  warn_of_what_is_beside(run.value());
-  if (const int code = check_device(options, run.value())) return code;
+  warn_of_what_is_beside(run);
+  if (const int code = check_device(options, run)) return code;
 
   ReportRequest request;
   request.sections = options.sections;
@@ -223,7 +232,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
   request.columns = options.columns;
   if (options.device >= 0) request.device = options.device;
   if (options.top >= 0) request.top = static_cast<std::size_t>(options.top);
-  Report report = make_report(run.value(), request);
+  Report report = make_report(run, request);
   // A row a thread: nobody reads two thousand. Whoever asks for rows in a way of his own gets them.
   if (options.format == "text" && options.top < 0 && !options.wide && options.sort.empty() && options.filters.empty()) {
     for (Table& table : report.tables) {
@@ -244,7 +253,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
     }
   }
   const std::string missing = what_is_missing(report);
-  const int code = options.format == "html" ? write_page(report, run.value(), load, options.output)
+  const int code = options.format == "html" ? write_page(report, loaded.value(), load, options.output)
                                             : write_report(options, globals, report);
   if (code != kOk || !options.strict || missing.empty()) return code;
   return fail(kIncomplete, "the data are incomplete (--strict): " + missing);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 #include <cerrno>
 #include <climits>
@@ -42,11 +41,6 @@ bool is_ours(int file) {
   struct stat status {};
   return ::fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == ::geteuid() &&
          status.st_nlink == 1 && (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
-bool has_space(const std::string& folder, u64 bytes) {
-  struct statvfs status {};
-  return ::statvfs(folder.c_str(), &status) == 0 && status.f_bavail * status.f_frsize / 2 > bytes;
 }
 
 // Empty: there is none. `make`: then there shall be one.
@@ -89,12 +83,7 @@ bool same_file(int file, const std::string& path) {
 }  // namespace
 
 IndexHome::IndexHome(std::vector<std::string> files, std::string request)
-    : files_(std::move(files)), request_(std::move(request)), key_(key()) {
-  struct stat status {};
-  for (const std::string& file : files_) {
-    if (::stat(file.c_str(), &status) == 0) trace_bytes_ += static_cast<u64>(status.st_size);
-  }
-}
+    : files_(std::move(files)), request_(std::move(request)), key_(key()), trace_bytes_(bytes_of(files_)) {}
 
 IndexHome::~IndexHome() {
   if (!begun_.empty() && same_file(lock_.get(), begun_)) ::unlink(begun_.c_str());
@@ -163,8 +152,7 @@ Fd IndexHome::begin() {
   if (key_.empty()) return Fd();
   if (Fd file = begin_at(beside())) return file;
   if (Fd file = begin_at(cached(true))) return file;
-  if (!has_space("/tmp", most_bytes())) return Fd();
-  return Fd(::open("/tmp", O_RDWR | O_TMPFILE | O_CLOEXEC, 0600));
+  return unnamed_file(most_bytes());
 }
 
 std::string IndexHome::keep(EventIndex& index, const std::string& document) {
@@ -172,8 +160,8 @@ std::string IndexHome::keep(EventIndex& index, const std::string& document) {
   // What was read while it grew is nobody's whole.
   if (key() != key_) return forget(), "the traces have changed meanwhile";
   errno = 0;
-  const bool kept = EventIndexWriter::keep(index, key_, document) && same_file(lock_.get(), begun_) &&
-                    ::rename(begun_.c_str(), path_.c_str()) == 0;
+  const bool kept =
+      index.keep(key_, document) && same_file(lock_.get(), begun_) && ::rename(begun_.c_str(), path_.c_str()) == 0;
   const std::string why = errno ? std::strerror(errno) : "it cannot be written";
   if (!kept) return forget(), why;
   begun_.clear();

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/page/event_index.h"
+#include "analysis/page/index_writer.h"
 #include "base/fd.h"
 
 namespace gputrace {
@@ -25,7 +26,7 @@ class IndexHome {
   IndexHome& operator=(const IndexHome&) = delete;
 
   u64 trace_bytes() const { return trace_bytes_; }
-  u64 most_bytes() const { return trace_bytes_ + kLeast; }  // that it may have
+  u64 most_bytes() const { return most_bytes_of_index(trace_bytes_); }
 
   // One that was kept and is of these files.
   std::optional<EventIndex> find();
@@ -38,8 +39,6 @@ class IndexHome {
   const std::string& path() const { return path_; }  // of what was found, begun or kept; empty: it has none
 
  private:
-  static constexpr u64 kLeast = 16 << 20;
-
   std::string key() const;  // empty: not all of the files are there
   // Its path in either place; empty: that is none.
   std::string beside() const;
@@ -49,7 +48,7 @@ class IndexHome {
   const std::vector<std::string> files_;
   const std::string request_;
   const std::string key_;
-  u64 trace_bytes_ = 0;
+  const u64 trace_bytes_;
   std::string path_;
   std::string begun_;  // the name of a file that has not got its own yet
   Fd lock_;            // of it

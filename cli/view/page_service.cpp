@@ -6,8 +6,12 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "analysis/events/events.h"
+#include "analysis/page/event_log.h"
 #include "analysis/page/index_bytes.h"
+#include "analysis/page/index_writer.h"
 #include "analysis/page/kept_steps.h"
+#include "analysis/page/packed.h"
 #include "analysis/report.h"
 #include "analysis/words/human.h"
 #include "cli/options.h"
@@ -41,7 +45,7 @@ std::string packed_document(const PageAround& page, const RunSteps& steps) {
   document.add_text(page.before);
   document.add_text(page.after);
   document.add_text(packed_steps(steps));
-  return document.bytes();
+  return std::string(document.bytes());
 }
 
 std::optional<Document> document_in(const std::string& bytes) {
@@ -75,10 +79,12 @@ PageAround PageService::around(const LoadedRun& run, std::string range) const {
 
 std::string PageService::make_page(bool quiet) {
   if (home_ && find_index()) return "";
-  if (std::string wrong = load(); !wrong.empty()) return wrong;
+  Fd file = home_ ? home_->begin() : Fd();
+  const bool begun = static_cast<bool>(file);
+  if (std::string wrong = begun ? load_with(std::move(file)) : load(); !wrong.empty()) return wrong;
   for (const std::string& unread : run_->unread) warn(unread);
   const PageAround page = around(*run_, "");
-  if (home_) make_index(page, quiet);
+  if (begun) keep_index(page, quiet);
   const auto block = events_of({});
   if (!block) return "the traces cannot be read any more";
   events_ = page_events(*block);
@@ -107,16 +113,20 @@ bool PageService::find_index() {
   return true;
 }
 
-void PageService::make_index(const PageAround& page, bool quiet) {
-  Fd file = home_->begin();
-  if (!file) return;
-  EventIndexWriter writer(*run_, std::move(file), home_->most_bytes());
-  const auto read = export_events(request_, writer);
-  const bool all_read = read && read.value().unread.empty() && run_->unread.empty();
-  if (read) index_ = writer.finish();
+std::string PageService::load_with(Fd file) {
+  auto read = load_with_index(request_, std::move(file), home_->most_bytes());
+  if (!read) return read.error().message;
+  run_ = std::move(read.value().run);
+  index_ = std::move(read.value().index);
+  steps_ = steps_of(*run_);
+  return "";
+}
+
+void PageService::keep_index(const PageAround& page, bool quiet) {
   std::string why = "it cannot be written, or would be larger than the traces";
   if (index_)
-    why = all_read ? home_->keep(*index_, packed_document(page, *steps_)) : "not all of the traces could be read";
+    why = run_->unread.empty() ? home_->keep(*index_, packed_document(page, *steps_))
+                               : "not all of the traces could be read";
   if (!why.empty()) home_->forget();
   if (quiet) return;
   if (why.empty())

@@ -28,8 +28,9 @@ class PageService {
 
  private:
   bool find_index();
-  void make_index(const PageAround& page, bool quiet);
-  std::string load();  // empty, or why it cannot
+  std::string load();               // empty, or why it cannot
+  std::string load_with(Fd index);  // the same, with an index of the events in that file, if it can be written
+  void keep_index(const PageAround& page, bool quiet);
   // Nothing: the traces cannot be read.
   std::optional<EventBlock> events_of(std::optional<std::pair<Nanos, Nanos>> window);
   PageAround around(const LoadedRun& run, std::string range) const;

@@ -72,8 +72,9 @@ ROOMS = {
         'render': {'table', 'words'},
         'diff': {'table', 'words'},
         '': {'table', 'words', 'facts', 'run', 'read', 'timeline', 'pass', 'kernels', 'steps', 'symbols', 'reports', 'findings'},
-        'export': {'', 'lines', 'facts', 'gaps', 'names', 'read', 'run', 'timeline', 'words'},
-        'page': {'table', 'names', 'words', 'facts', 'run', 'render', 'export'},
+        'events': {'', 'lines', 'facts', 'gaps', 'names', 'read', 'timeline'},
+        'export': {'', 'events', 'lines', 'facts', 'gaps', 'names', 'read', 'run', 'timeline', 'words'},
+        'page': {'', 'table', 'names', 'words', 'facts', 'lines', 'run', 'render', 'events'},
     },
 }
 # More than this and nobody finds anything in a folder: it gets rooms.

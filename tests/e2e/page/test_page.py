@@ -38,6 +38,16 @@ def test_one_file_that_asks_nobody():
     check(len(text) - data < 1_500_000, 'the page without its data is small', len(text), data)
 
 
+def test_where_the_events_have_no_room():
+    """They come from a file without a name; where none can be written, from a second reading: the same page."""
+    run = traced([program('train')], mode='run', output=scratch('out'))
+    command = [places.gputrace, 'report', run.output, '--format', 'html']
+    usual, limited = (subprocess.run([*before, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(), timeout=60)
+                      for before in ([], ['prlimit', '--fsize=1000']))
+    check_equal((usual.returncode, limited.returncode), (0, 0), f'both are written ({limited.stderr[:500]})')
+    check(len(usual.stdout) > 500_000 and usual.stdout == limited.stdout, 'they are the same', len(usual.stdout), len(limited.stdout))
+
+
 def test_every_section_is_in_the_tables_without_scripts():
     path = trained()
     text = read(path)

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <functional>
+#include <limits>
 #include <random>
 
 #include "analysis/page/event_block.h"
 #include "analysis/page/event_index.h"
+#include "analysis/page/event_log.h"
 #include "analysis/page/index_bytes.h"
+#include "analysis/page/index_writer.h"
 
 namespace gputrace {
 namespace {
@@ -23,24 +26,31 @@ LoadedRun two_processes() {
     ProcessTrace& process = run.processes.emplace_back();
     process.who.file = file;
     process.who.pid = 7, process.who.host = "a host";
+    process.lines.frames.resize(2);
+    process.lines.frames[1].file = "program.py", process.lines.frames[1].function = "f";
   }
   run.origin = run.wall_begin = kRunBegin;
   run.wall_end = kRunBegin + kRunLength;
   return run;
 }
 
-// Device operations and calls of all lengths, nested and out of order, some of them outside of the run's time.
-void tell(EventSink& sink, unsigned seed) {
+const std::vector<std::string> kFiles{"one", "two"};
+
+// Device operations and calls of all lengths, nested and out of order, some of them outside of the run's time. `sink`: of a file.
+void tell(const std::function<EventSink&(std::size_t, const ExportProcess&)>& sink_of, unsigned seed) {
   std::mt19937_64 random(seed);
-  for (const char* file : {"one", "two"}) {
+  for (std::size_t file = 0; file < kFiles.size(); ++file) {
     ExportProcess process;
     ProcessIdentity who;
-    who.file = file;
+    who.file = kFiles[file];
     process.who = &who;
     process.threads = {{1, "first"}, {2, "second"}};
-    sink.begin(process);
+    EventSink& sink = sink_of(file, process);
     DeviceWork works[3];
-    for (DeviceWork& work : works) work.name = std::string("kernel ") + static_cast<char>('a' + (&work - works));
+    for (DeviceWork& work : works) {
+      work.number = static_cast<u32>(&work - works);
+      work.name = std::string("kernel ") + static_cast<char>('a' + work.number);
+    }
     const auto time = [&] { return kRunBegin - 1000 + static_cast<Nanos>(random() % (kRunLength + 2000)); };
     const auto length = [&] { return static_cast<Nanos>(random() % (u64{2} << random() % 22)); };
     for (u64 i = 0; i < kToldEvents; ++i) {
@@ -53,7 +63,7 @@ void tell(EventSink& sink, unsigned seed) {
     for (u64 i = 0; i < kToldEvents; ++i) {
       HostSlice slice;
       slice.name = "call", slice.level = "driver", slice.thread = random() % 2, slice.call = random() % 2;
-      slice.site = random() % 2 ? "program.py:1" : "";
+      slice.frame = random() % 2;
       slice.begin = time(), slice.end = slice.begin + length(), slice.flow = random() % 2 ? random() : 0;
       sink.host(slice);
     }
@@ -75,14 +85,20 @@ Fd file_of(const std::string& bytes) {
   return file;
 }
 
-std::string kept_index(const LoadedRun& run, unsigned seed) {
+void tell_index(EventIndexWriter& writer, unsigned seed) {
+  tell([&](std::size_t file, const ExportProcess& process) -> EventSink& { return *writer.sink(file, process); }, seed);
+}
+
+constexpr RunClock kClock{true, {kRunBegin, kRunBegin + kRunLength}};
+
+std::string kept_index(const LoadedRun& run, unsigned seed, const RunClock& clock = kClock) {
   Fd file = empty_file();
   const int second = ::dup(file.get());
   const Fd also(second);
-  EventIndexWriter writer(run, std::move(file), u64{1} << 40);
-  tell(writer, seed);
-  auto index = writer.finish();
-  EXPECT_TRUE(index && EventIndexWriter::keep(*index, "key", "the page"));
+  EventIndexWriter writer(clock, std::move(file), u64{1} << 40);
+  tell_index(writer, seed);
+  auto index = writer.finish(run, kFiles);
+  EXPECT_TRUE(index && index->keep("key", "the page"));
   return contents(second);
 }
 
@@ -90,7 +106,8 @@ using Window = std::optional<std::pair<Nanos, Nanos>>;
 
 std::string log_says(const LoadedRun& run, unsigned seed, std::size_t most, Window window) {
   EventLog log(run, most, window);
-  tell(log, seed);
+  const auto begun = [&](std::size_t, const ExportProcess& process) -> EventSink& { return log.begin(process), log; };
+  tell(begun, seed);
   const EventBlock block = pack_events(log.tables(), log.picked());
   return block.description + block.columns;
 }
@@ -122,6 +139,43 @@ TEST(EventIndex, PicksWhatTheLogKeeps) {
       }
     }
   }
+}
+
+// Where the run begins and how long it is was not known when it was read: strips are as if it had been.
+TEST(EventIndex, WhatWasLikelyNeedNotBeSo) {
+  const LoadedRun run = two_processes();
+  const Window window{{10'000'000, 11'000'000}};
+  const std::string wanted = log_says(run, 3, 3000, window);
+  for (const TimeSpan likely :
+       {TimeSpan{kRunBegin, kRunBegin + kRunLength / 2}, TimeSpan{kRunBegin, kRunBegin + 20 * kRunLength},
+        TimeSpan{kRunBegin + 777, kRunBegin + kRunLength}, TimeSpan{kRunBegin, kRunBegin}, TimeSpan{0, 0},
+        TimeSpan{kRunBegin - 1'000'000'000, kRunBegin + 4'000'000'000},
+        TimeSpan{std::numeric_limits<Nanos>::min(), std::numeric_limits<Nanos>::max()}}) {
+    const auto index = EventIndex::open(file_of(kept_index(run, 3, {true, likely})), "key");
+    ASSERT_TRUE(index);
+    EXPECT_TRUE(index_says(*index, 3000, window) == wanted) << likely.from << " to " << likely.to;
+  }
+}
+
+TEST(EventIndex, LongRunsHaveWiderPieces) {
+  LoadedRun run = two_processes();
+  run.wall_end = kRunBegin + 1000 * kRunLength;
+  const std::string wanted = log_says(run, 3, 3000, {});
+  for (const Nanos length : {kRunLength, 300 * kRunLength, 999 * kRunLength, 1000 * kRunLength, 5000 * kRunLength}) {
+    const auto index = EventIndex::open(file_of(kept_index(run, 3, {true, {kRunBegin, kRunBegin + length}})), "key");
+    ASSERT_TRUE(index);
+    EXPECT_TRUE(index_says(*index, 3000, {}) == wanted) << length;
+  }
+}
+
+// Of a process that is not in the run nothing is picked.
+TEST(EventIndex, ProcessesThatAreLeftOut) {
+  LoadedRun run = two_processes();
+  run.processes.erase(run.processes.begin());
+  const auto index = EventIndex::open(file_of(kept_index(run, 3)), "key");
+  ASSERT_TRUE(index);
+  EXPECT_TRUE(index_says(*index, 3000, {}) == log_says(run, 3, 3000, {}));
+  EXPECT_EQ(index->tables().processes.size(), 1u);
 }
 
 TEST(EventIndex, AnotherKeyOrAnotherFileIsNone) {
@@ -244,18 +298,17 @@ TEST(EventIndex, NumbersThatPointOutsideAreRefused) {
 
 TEST(EventIndex, NoMoreThanAllowed) {
   const LoadedRun run = two_processes();
-  EventIndexWriter writer(run, empty_file(), 1000);
-  tell(writer, 1);
-  EXPECT_FALSE(writer.finish());
-  EXPECT_TRUE(writer.failed());
+  EventIndexWriter writer(kClock, empty_file(), 1000);
+  tell_index(writer, 1);
+  EXPECT_FALSE(writer.finish(run, kFiles));
 }
 
 // /dev/full takes nothing.
 TEST(EventIndex, AFullDiskIsNoIndex) {
   const LoadedRun run = two_processes();
-  EventIndexWriter writer(run, Fd(::open("/dev/full", O_RDWR | O_CLOEXEC)), u64{1} << 40);
-  tell(writer, 1);
-  EXPECT_FALSE(writer.finish());
+  EventIndexWriter writer(kClock, Fd(::open("/dev/full", O_RDWR | O_CLOEXEC)), u64{1} << 40);
+  tell_index(writer, 1);
+  EXPECT_FALSE(writer.finish(run, kFiles));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "analysis/export/host_events.h"
+#include "analysis/events/host_events.h"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ bool gives_work(const RecordHeader& record) {
 
 }  // namespace
 
-HostEvents::HostEvents(const TraceReader& reader, TimeWindow window, const ProcessTrace& facts, Nanos shift,
+HostEvents::HostEvents(const TraceReader& reader, TimeWindow window, const ProcessTrace* facts, Nanos shift,
                        EventSink& sink)
     : reader_(reader),
       window_(window),
@@ -32,7 +32,7 @@ HostEvents::HostEvents(const TraceReader& reader, TimeWindow window, const Proce
       shift_(shift),
       sink_(sink),
       clock_(reader.clock()),
-      names_(facts),
+      names_(facts ? std::optional<FileNames>(*facts) : std::nullopt),
       threads_(reader.threads().size()) {}
 
 TypeSet HostEvents::types_of(const TraceReader& reader) {
@@ -100,18 +100,20 @@ void HostEvents::on_call(const RecordHeader& record, u32 lane) {
   slice.call = record.call;
   slice.result = record.result;
   if (const TraceCall* call = reader_.schema().call(record.call)) slice.name = call->name, slice.level = call->level;
-  slice.site = site_of(own.frame);
+  slice.frame = own.frame;
+  if (facts_) slice.site = site_of(own.frame);
   give(slice);
 }
 
 void HostEvents::on_operation(const Operation& value, u32 thread) {
-  if (value.frame == 0 || value.frame >= facts_.lines.frames.size()) return;
+  if (value.frame == 0 || (facts_ && value.frame >= facts_->lines.frames.size())) return;
   HostSlice slice;
   slice.kind = HostKind::Operation;
   slice.begin = clock_.nanos(value.header.begin);
   slice.end = std::max(slice.begin, clock_.nanos(value.header.end));
   if (slice.begin < window_.from || slice.begin >= window_.to) return;
-  slice.name = facts_.lines.frames[value.frame].function;
+  slice.frame = value.frame;
+  if (facts_) slice.name = facts_->lines.frames[value.frame].function;
   slice.thread = thread;
   give(slice);
 }
@@ -168,8 +170,8 @@ void HostEvents::close(const OpenRange& range, Nanos end, bool across, bool open
   give(slice);
 }
 
-void HostEvents::finish() {
-  const Nanos end = std::max(newest_, facts_.end);
+void HostEvents::finish(Nanos process_end) {
+  const Nanos end = std::max(newest_, process_end);
   for (ThreadState& thread : threads_) {
     for (auto& [domain, pushed] : thread.pushed) {
       for (; !pushed.empty(); pushed.pop_back()) close(pushed.back(), end, false, true);
@@ -183,8 +185,8 @@ std::string_view HostEvents::site_of(u32 frame) {
   if (frame == 0) return {};
   const auto known = sites_.find(frame);
   if (known != sites_.end()) return known->second;
-  const SourceLines& lines = facts_.lines;
-  return sites_.emplace(frame, site_name(lines.frames, own_frame(lines.frames, frame), names_)).first->second;
+  const SourceFrames& frames = facts_->lines.frames;
+  return sites_.emplace(frame, site_name(frames, own_frame(frames, frame), *names_)).first->second;
 }
 
 void HostEvents::give(HostSlice& slice) {

@@ -3,9 +3,10 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
-#include "analysis/export/events.h"
+#include "analysis/events/events.h"
 #include "analysis/lines/sites.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/read/tick_clock.h"
@@ -19,14 +20,14 @@ inline u64 flow_of(u32 thread, Nanos call_begin) {
 
 class HostEvents {
  public:
-  // `facts`: of the same trace, loaded.
-  HostEvents(const TraceReader& reader, TimeWindow window, const ProcessTrace& facts, Nanos shift, EventSink& sink);
+  // `facts`: of the same trace, loaded; nullptr: it is being loaded, and slices have the numbers of frames instead of their names.
+  HostEvents(const TraceReader& reader, TimeWindow window, const ProcessTrace* facts, Nanos shift, EventSink& sink);
 
   // The types of records that become slices.
   static TypeSet types_of(const TraceReader& reader);
   void add(const RecordStream::Span& span);
-  // Ranges that were never closed end with the process.
-  void finish();
+  // Ranges that were never closed end with the process, at `end`.
+  void finish(Nanos end);
   u64 slices() const { return slices_; }
 
  private:
@@ -54,11 +55,11 @@ class HostEvents {
 
   const TraceReader& reader_;
   const TimeWindow window_;
-  const ProcessTrace& facts_;
+  const ProcessTrace* const facts_;
   const Nanos shift_;
   EventSink& sink_;
   TickClock clock_;
-  const FileNames names_;
+  const std::optional<FileNames> names_;
   std::vector<ThreadState> threads_;
   std::unordered_map<u64, OpenRange> started_;  // by range id
   std::unordered_map<u32, std::string> sites_;  // by innermost frame

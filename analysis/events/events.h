@@ -40,6 +40,7 @@ struct ExportProcess {
 
 // What a device did, described once for all that are alike: the address tells them apart until end().
 struct DeviceWork {
+  u32 number = 0;  // tells it from the others of its process too; small
   OperationKind kind = OperationKind::Kernel;
   std::string name;    // demangled kernel; "Memcpy HtoD", "Memset", "graph"
   std::string symbol;  // kernels, as loaded
@@ -73,6 +74,7 @@ struct HostSlice {
   std::string_view name;
   std::string_view level;  // calls: driver, runtime, library; ranges and marks: their domain, empty for the default
   std::string_view site;   // calls: the program's line that made it; empty: not known
+  u32 frame = 0;           // calls: the innermost of its stack; operations: that which names it; 0: not known
   u32 thread = 0;          // index in ExportProcess::threads
   u16 call = 0;            // calls: id in the trace
   u32 result = 0;          // calls: 0 is success
@@ -93,10 +95,20 @@ class EventSink {
   virtual void facts(const ProcessTrace&) {}
   virtual void host(const HostSlice& slice) = 0;
   virtual void end() {}
-  // Whether facts() shall hold steps and other sums, which take a third more time; Witness::wants_sums() says which. The same at all times.
+  // Whether facts() shall hold steps and other sums, which take a third more time; Wanted says which. The same at all times.
   virtual bool wants_sums() const { return false; }
   // What it writes cannot be written any more: nothing further is told.
   virtual bool failed() const { return false; }
+};
+
+// The events of a run while it is loaded (RunEvents): the same ones, but of several processes at a time, and of each the devices' side and
+// the host's at a time too, from two threads. No facts(), no idled().
+class EventSinks {
+ public:
+  virtual ~EventSinks() = default;
+  // On any thread. nullptr: nobody wants those of this process. What is told of it stays until its end(), which comes after all its slices.
+  // Of operations no name is told and of calls no site: frames are, which are named when the process is loaded.
+  virtual EventSink* sink(std::size_t file, const ExportProcess& process) = 0;
 };
 
 struct Exported {

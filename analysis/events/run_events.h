@@ -1,0 +1,34 @@
+// The events of a run while it is loaded: one reading of the traces for reports and for what shows the events.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "analysis/events/device_events.h"
+#include "analysis/events/events.h"
+#include "analysis/events/host_events.h"
+#include "analysis/events/run_clock.h"
+#include "analysis/load.h"
+
+namespace gputrace {
+
+class RunEvents : public RunWitness {
+ public:
+  // All must outlive it.
+  RunEvents(const LoadRequest& request, const RunClock& clock, EventSinks& sinks)
+      : request_(request), clock_(clock), sinks_(sinks), processes_(request.files.size()) {}
+
+  Witness* opened(std::size_t file, const TraceReader& reader, TimeWindow window) override;
+  void loaded(std::size_t file, const ProcessTrace& process) override;
+
+ private:
+  // Both sides of a process.
+  class Both;
+
+  const LoadRequest& request_;
+  const RunClock clock_;
+  EventSinks& sinks_;
+  std::vector<std::shared_ptr<Both>> processes_;  // by file; each is touched by the threads that read it
+};
+
+}  // namespace gputrace
