@@ -8,12 +8,12 @@
 
 namespace gputrace {
 
-#define GT_FINDING(rule) extern const FindingRule rule##_rule;
+#define GT_FINDING(room, rule) extern const FindingRule rule##_rule;
 #include "analysis/findings/list.def"
 
 std::span<const FindingRule* const> all_rules() {
   static constexpr const FindingRule* kRules[] = {
-#define GT_FINDING(rule) &rule##_rule,
+#define GT_FINDING(room, rule) &rule##_rule,
 #include "analysis/findings/list.def"
   };
   return kRules;

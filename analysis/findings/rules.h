@@ -1,5 +1,5 @@
 // The rules behind the findings, and what they share. A rule looks at the loaded traces and adds what it found; it
-// never prints and never throws. One row in list.def; findings/NAME.cpp defines `FindingRule NAME_rule`.
+// never prints and never throws. One row in list.def; findings/ROOM/NAME.cpp defines `FindingRule NAME_rule`.
 #pragma once
 
 #include <initializer_list>

@@ -51,9 +51,8 @@ ABSENT = re.compile(r'nullptr|EXPECT_FALSE|int\(slow\)|check\(not |not in ')  # 
 
 def declared():
     ids = set()
-    folder = os.path.join(SOURCE, 'analysis', 'findings')
-    for name in sorted(os.listdir(folder)):
-        with open(os.path.join(folder, name), encoding='utf-8') as file:
+    for path in sorted(glob.glob(os.path.join(SOURCE, 'analysis', 'findings', '**', '*.cpp'), recursive=True)):
+        with open(path, encoding='utf-8') as file:
             for part in re.findall(r'\.findings =\s*\{(.*?)\},\n    \.', file.read(), re.S):
                 ids |= set(re.findall(r'\{"([a-z0-9-]+)",', part))
     return ids
