@@ -22,6 +22,7 @@ enum class Advice : u8 {
   KeepNothing,
   NarrowTypes,
   RoundToTf32,
+  KeepLayout,
 };
 
 // "": nothing that this maker's users could do, and no general words.

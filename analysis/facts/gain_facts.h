@@ -25,8 +25,9 @@ enum class WhatIf : u8 {
   MatrixUnits,    // products in narrower types are as much faster as matrix units are
   Waves,          // the last wave of blocks is full
   Tiles,          // no tile of a product reaches over its edges
+  Layouts,        // kernels that only move tensors from one layout to another take no time
 };
-inline constexpr unsigned kWhatIfs = 14;
+inline constexpr unsigned kWhatIfs = 15;
 inline constexpr unsigned kFirstOfKernels = static_cast<unsigned>(WhatIf::Tf32);
 
 // Changes of kernels: for each of the what-ifs from kFirstOfKernels on the share of its time that a kernel would save, by index in

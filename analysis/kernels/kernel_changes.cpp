@@ -6,6 +6,7 @@
 
 #include "analysis/facts/library_rows.h"
 #include "analysis/kernels/kernel_rows.h"
+#include "analysis/names/categories.h"
 
 namespace gputrace {
 namespace {
@@ -70,6 +71,8 @@ KernelChanges kernel_changes(const ProcessTrace& process) {
     if (each.nanos == 0) return;
     if (const auto change = matrix_change(each.verdict)) changes.add(*change, each.kernel, each.verdict.gain);
     if (const auto last = last_wave(each)) changes.add(WhatIf::Waves, each.kernel, last->part);
+    const u32 function = process.kernels[each.kernel].shape.function;
+    if (only_converts_layout(name_of(process.functions[function]))) changes.add(WhatIf::Layouts, each.kernel, 1);
     double wasted = 0;
     for_each_tiled(each, [&](const LibraryUse& use, const LibraryShape&, double outside) {
       wasted += static_cast<double>(use.device_ns) * outside;

@@ -1,5 +1,6 @@
 // What of each kernel's time a change of it would save: matrix units instead of ordinary arithmetic, a last wave of blocks that is full,
-// tiles that end where the result does. Upper bounds: as if kernels were bound by what is changed.
+// tiles that end where the result does; conversions between layouts that are not there. Upper bounds: as if kernels were bound by what is
+// changed.
 #pragma once
 
 #include <functional>

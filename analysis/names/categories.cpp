@@ -119,4 +119,12 @@ CategoryChoice categorize(const KernelName& name, const KernelEvidence& evidence
   return {Category::Other, "no rule holds"};
 }
 
+bool only_converts_layout(const KernelName& name) {
+  const std::string words = words_of(name.parts.leaf);
+  for (const char* conversion : {" nchw to nhwc ", " nhwc to nchw ", " ncdhw to ndhwc ", " ndhwc to ncdhw "}) {
+    if (has(words, conversion)) return true;
+  }
+  return false;
+}
+
 }  // namespace gputrace

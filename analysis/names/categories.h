@@ -26,4 +26,8 @@ struct CategoryChoice {
 };
 CategoryChoice categorize(const KernelName& name, const KernelEvidence& evidence = {});
 
+// Whether it does nothing but move a tensor between channels first and channels last, as cuDNN does around kernels of its own that want
+// the other one (nchwToNhwcKernel, nhwcToNchwKernel). Folding and padding, which no layout of the program's would save, are none.
+bool only_converts_layout(const KernelName& name);
+
 }  // namespace gputrace

@@ -59,6 +59,7 @@ CAUSES = {
     'unfused-optimizer': LAUNCHES,
     'small-batch': LAUNCHES,
     'wrong-dtype': {'fp32-matmul'},
+    'channels-first': {'layout-conversions'},
     'busy-machine': {'busy-processors'},
     'recompilation': {'recompilation'},
     'straggler': {'straggler'},
@@ -87,6 +88,8 @@ def simulation_of(cause):
     """Variables of the simulated GPU, and PyTorch's."""
     if cause == 'recompilation':
         return {'SIMGPU_KERNEL_TIME': KERNELS, 'TORCHINDUCTOR_FORCE_DISABLE_CACHES': '1'}  # as where it compiles for the first time
+    if cause == 'channels-first':
+        return {'SIMGPU_KERNEL_TIME': f'nchwToNhwc=150us,{KERNELS}'}
     if cause == 'wrong-dtype':
         return {}  # products take as long as their arithmetic does
     if cause == 'pageable-copy':  # of 4 MiB, which the simulation itself moves in far less
@@ -153,6 +156,7 @@ takes less, untraced, as a share of the planted one's time (medians of three run
 - `checkpoint`: every fifth turn of the loop. Where the line is told as `after`, it is that behind which the longest pauses lie. (With a sixth of the work it brought 7 % here, most of
   it being hidden by the device's; what tracing adds to the host's time then shows in full: in four runs 12 to 27 % were told, and the mended program took 13 to 26 % less than the traced run.)
 - `wrong-dtype`: products of 4096 x 4096 matrices take as long as the simulated GPU's arithmetic does, in all other rows as long as a rule says.
+- `channels-first`: three convolutions, whose kernels want channels last; each move of a tensor takes 150 us, each product 300.
 - `pageable-copy`: 4 MiB over a bus of 0.5 GB/s.
 - `recompilation`: nothing that was compiled before is kept on disk.
 - `busy-machine` has no line: twice as many busy processes as there are processors.

@@ -1,5 +1,6 @@
 """Each finding has a program that triggers it and one that is like it and must not: the table below names both for every finding that
 analysis/findings declares, and the test of that name speaks of it."""
+import glob
 import os
 import re
 import sys
@@ -39,6 +40,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'fp32-matmul': ('TensorCoreFindingTest.Fp32ProductsWhereTf32IsOff', 'TensorCoreFindingTest.ANameThatTheCodeContradictsGetsNoAdvice'),
     'no-tensor-cores': ('TensorCoreFindingTest.HalfPrecisionWithoutMatrixInstructions', 'TensorCoreFindingTest.Fp32ProductsWhereTf32IsOff'),
     'matmul-dimensions': ('TensorCoreFindingTest.DimensionsThatAreNoMultiples', 'TensorCoreFindingTest.DimensionsThatAreNoMultiples'),
+    'layout-conversions': PLANTED,
     'wave-quantization': PLANTED,
     'tile-quantization': ('TensorCoreFindingTest.TilesOverTheEdge', 'TensorCoreFindingTest.TilesOverTheEdge'),
     'collective-wait': ('test_ranks_are_matched', 'test_ranks_are_matched'),

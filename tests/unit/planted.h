@@ -20,6 +20,10 @@ inline constexpr Nanos kUs = 1000, kMs = 1'000'000;
 class Planted {
  public:
   static constexpr u64 kStream = 0x51;
+  // cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true, (cudnnKernelDataType_t)0>(…): function 2 of run().
+  static constexpr const char* kConverter =
+      "_ZN5cudnn3ops16nchwToNhwcKernelI6__halfS2_fLb0ELb1EL21cudnnKernelDataType_t0EEEvNS0_18nchw2nhwc_params_tIT1_"
+      "EEPKT_PT0_";
   static constexpr Nanos kWay = 5 * kUs,
                          kReturn = 2 * kUs;  // call to start; end of what is waited for to the wait's end
   static constexpr i64 kPinnedRate = 20, kPageableRate = 10;  // bytes a ns
@@ -27,7 +31,9 @@ class Planted {
   Planted() : main_(trace_.thread(100)), thread_(main_) {
     trace_.name_function(0xf1, "relu_kernel", 0xa0);
     trace_.name_function(0xf2, "ampere_sgemm_128x64_nn", 0xa0);
-    names_[0] = trace_.text("relu_kernel"), names_[1] = trace_.text("ampere_sgemm_128x64_nn");
+    trace_.name_function(0xf3, kConverter, 0xa0);
+    names_[0] = trace_.text("relu_kernel"), names_[1] = trace_.text("ampere_sgemm_128x64_nn"),
+    names_[2] = trace_.text(kConverter);
     trace_.reading(now_);
     for (const u64 stream : {kStream, kStream + 1, kStream + 2}) trace_.independent(stream);
   }
@@ -247,7 +253,7 @@ class Planted {
   TraceBuilder::Thread main_, thread_;
   std::optional<TraceBuilder::Thread> second_;
   i32 tid_ = 100;
-  u64 names_[2] = {}, allocations_ = 0;
+  u64 names_[3] = {}, allocations_ = 0;
   u32 blocks_ = 8;
   Nanos now_ = kMs, first_ = 0, last_ = 0;
   Nanos off_ = 0, late_ = 0, copy_call_ = 4 * kUs;

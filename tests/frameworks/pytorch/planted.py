@@ -39,6 +39,18 @@ class Augmented(nn.Module):
         return self.inner(x.repeat(8, 1)).view(8, len(x), -1).mean(dim=0)  # wrong-dtype
 
 
+class Pictures(nn.Module):
+    """Convolutions of pictures, in whose layout the kernels do not compute, or in the one in which they do."""
+    def __init__(self):
+        super().__init__()
+        self.layout = torch.contiguous_format if planted else torch.channels_last
+        self.inner = nn.Sequential(nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(),
+                                   nn.Conv2d(16, 16, 4), nn.Flatten()).to(memory_format=self.layout)
+
+    def forward(self, x):
+        return self.inner(x.view(-1, 16, 4, 4).to(memory_format=self.layout))  # channels-first
+
+
 def is_on(name):
     return planted and cause == name
 
@@ -92,6 +104,8 @@ for each in updated:
     each.grad = torch.ones_like(each)
 if cause == 'wrong-dtype':
     model = Augmented(model)
+if cause == 'channels-first':
+    model = Pictures().cuda()
 parameters = list(model.parameters())
 forward = model
 if cause == 'straggler':
@@ -237,9 +251,9 @@ for step, (x, y) in enumerate(batches()):
     if cause == 'small-batch':  # both before the first launch, as what replays a graph has them: else the step is two graphs
         x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
     (model if updated else optimizer).zero_grad()
-    logits = forward(x.cuda(non_blocking=True))  # small-batch wrong-dtype recompilation
+    logits = forward(x.cuda(non_blocking=True))  # small-batch wrong-dtype recompilation channels-first
     loss = loss_of(logits, y.cuda(non_blocking=True))
-    loss.backward()  # small-batch wrong-dtype recompilation
+    loss.backward()  # small-batch wrong-dtype recompilation channels-first
     optimizer.step()  # unfused-optimizer small-batch
     plant(step, loss, logits.detach())
 torch.cuda.synchronize()

@@ -214,6 +214,26 @@ TEST(DeviceFindings, NeedlessSynchronizationWithWhatTheDeviceWaited) {
 }
 
 // A wait of 12 us that reaches 2 us into a gap of 16 us, in which the host then works for 9 us: each has its part.
+TEST(DeviceFindings, TensorsThatAreMovedToAnotherLayout) {
+  Script slow, few;
+  for (int i = 0; i < 60; ++i) slow.run(5 * kUs, 60 * kUs, 2), slow.run(5 * kUs, 240 * kUs, 1);
+  for (int i = 0; i < 60; ++i) {
+    if (i < 15) few.run(5 * kUs, 50 * kUs, 2);  // no habit
+    few.run(5 * kUs, 200 * kUs, 1);
+  }
+  const auto findings = find_findings(slow.load());
+  const Finding* finding = find(findings, "layout-conversions");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, Severity::Warning);                         // a little less than a fifth:
+  EXPECT_EQ(finding->gain_ns, static_cast<u64>(60 * 60 * kUs - 5 * kUs));  // the first product waits for its own call
+  EXPECT_EQ(evidence(*finding, "executions"), whole(60));
+  EXPECT_EQ(evidence(*finding, "total_ns"), number(60 * 60 * kUs));
+  EXPECT_EQ(evidence(*finding, "share"), Value(0.2));
+  EXPECT_NE(finding->text.find("(20 % of kernel time), most of it cudnn::ops::nchwToNhwcKernel"), std::string::npos)
+      << finding->text;
+  EXPECT_EQ(find(find_findings(few.load()), "layout-conversions"), nullptr);
+}
+
 TEST(DeviceFindings, AWaitHasThePartOfTheGapInWhichItWent) {
   Script script;
   for (int i = 0; i < 40; ++i) {

@@ -181,6 +181,14 @@ const Pair kPairs[] = {
        p.blocks(with ? 265 : 264);  // of 264 in a wave
        for (int i = 0; i < 60; ++i) p.run(kCall, (with ? 528 : 265) * kUs);
      }},
+    {"tensors that are moved to another layout before each product and back", "layout-conversions",
+     [](Planted& p, bool with) {
+       for (int i = 0; i < 60; ++i) {
+         p.run(kCall, with ? 40 * kUs : 0, 2);
+         p.run(kCall, 200 * kUs, 1);
+         p.run(kCall, with ? 30 * kUs : 0, 2);
+       }
+     }},
     {"short kernels, one launch each", "launch-bound",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 30; ++i) {
@@ -448,6 +456,10 @@ const Pair kInnocent[] = {
      [](Planted& p, bool) {
        p.blocks(265);
        for (int i = 0; i < 60; ++i) p.run(kCall, 5 * kUs), p.sleep(500 * kUs);
+     }},
+    {"conversions of layouts for which nobody waits", "layout-conversions",
+     [](Planted& p, bool) {
+       for (int i = 0; i < 60; ++i) p.run(kCall, 5 * kUs, 2), p.sleep(500 * kUs);
      }},
     {"a device that is busy, launch by launch", "launch-bound",
      [](Planted& p, bool) {

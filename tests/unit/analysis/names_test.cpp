@@ -97,6 +97,19 @@ TEST(KernelNames, HostileOnesAreShownAsTheyAre) {
   }
 }
 
+TEST(Categories, WhatOnlyConvertsLayouts) {
+  for (const char* name :
+       {"void cudnn::ops::nchwToNhwcKernel<__half, __half, float, false, true, (cudnnKernelDataType_t)0>(int)",
+        "void cudnn::engines_precompiled::nhwcToNchwKernel<float, float, float, true, false>(int)"})
+    EXPECT_TRUE(only_converts_layout(parse_kernel_name(name))) << name;
+  for (const char* name :
+       {"void cudnn::ops::nchwAddPaddingKernel<float, float, float, true>(int)",
+        "void cudnn::engines_precompiled::nhwcToFoldedNhwcKernel<__half>(int)",
+        "sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw_tilesize128x128x16_stage4_warpsize2x2x1_g1",
+        "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, 512, true, 1, true>(int)"})
+    EXPECT_FALSE(only_converts_layout(parse_kernel_name(name))) << name;
+}
+
 TEST(Categories, EvidenceCountsWhereTheNameSaysNothing) {
   const KernelName nothing = parse_kernel_name("kernel0");
   EXPECT_EQ(categorize(nothing).category, Category::Other);
