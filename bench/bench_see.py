@@ -97,7 +97,8 @@ def windows_of(length, count):
         yield f'events?from={begin}&to={begin + width}'
 
 
-def served(table, name, folder, length, slices, report_cpu):
+def served(table, name, folder, length, slices, report):
+    """`report`: (seconds, CPU seconds) that a report takes."""
     few = list(windows_of(length, 4))
     with View(folder, 'never') as view:
         table.add(f'{name}, no index: first page', f'{view.first:.1f} s')
@@ -109,7 +110,9 @@ def served(table, name, folder, length, slices, report_cpu):
         if not made:
             sys.exit('bench: no index was kept')
         table.add(f'{name}, first start: first page', f'{view.first:.1f} s')
-        rate = slices / max(1e-9, view.cpu - report_cpu)
+        rate = slices / max(1e-9, view.first - report[0])
+        table.add(f'{name}, first start: events a second into the index, page and all, less a report', f'{rate / 1e6:.1f} M', '>= 10 M', rate >= 10e6)
+        rate = slices / max(1e-9, view.cpu - report[1])
         table.add(f'{name}, first start: events a CPU second into the index, page and all, less a report', f'{rate / 1e6:.1f} M', '>= 10 M', rate >= 10e6)
         now, peak = view.memory()
         table.add(f'{name}, first start: memory then, at its peak', f'{now / MIB:.0f}, {peak / MIB:.0f} MiB', '<= 1024 MiB', peak <= 1 << 30)
@@ -175,13 +178,13 @@ def main():
         os.makedirs(folder)
         run([built('device_trace'), folder, str(millions * 1_000_000)])
         slices = slices_of(folder)
-        report_cpu = measured('report', '--json', folder)[1]
+        report = measured('report', '--json', folder)[:2]
         rows = json.loads(run([harness.places.gputrace, 'report', '--json', '--section', 'overview', folder]))['sections']['overview']['rows']
         length = next(row['value'] for row in rows if row['metric'] == 'wall_ns')
         took, cpu, memory, _ = measured('report', '--html', page, folder)
         files.add(f'{name} records, {slices / 1e6:.1f} M events: made in, CPU time, peak memory', f'{took:.1f} s, {cpu:.1f} s, {memory / MIB:.0f} MiB')
         files.add(f'{name}: the page with its events', f'{os.path.getsize(page) / MIB:.1f} MiB')
-        served(views, name, folder, length, slices, report_cpu)
+        served(views, name, folder, length, slices, report)
         exports(others, name, folder, slices)
         shutil.rmtree(folder)
     for table in (files, views, others):
