@@ -13,15 +13,38 @@ namespace {
 
 constexpr std::size_t kFewestRanges = 3;
 
-bool is_word_in(const std::string& name, const char* pattern) {
-  return std::regex_search(name, std::regex(pattern, std::regex::ECMAScript | std::regex::icase));
+using Words = std::initializer_list<std::string_view>;
+
+std::string lower_case(std::string name) {
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
 }
 
-RunPhase phase_of(const std::string& name) {
-  if (is_word_in(name, "(^|[^a-z])(eval|evaluation|valid|validation|test)([^a-z]|$)")) return RunPhase::Evaluation;
-  if (is_word_in(name, "train")) return RunPhase::Training;
-  if (is_word_in(name, "prefill")) return RunPhase::Prefill;
-  return is_word_in(name, "decode") ? RunPhase::Decode : RunPhase::Other;
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+
+// These ask of every range and name, of which there are thousands: a regular expression would be made anew each time. All in lower case.
+bool has_part(const std::string& name, Words parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return name.find(part) != std::string::npos; });
+}
+
+// As a word of its own: "eval_3" holds "eval", "retrieval" does not.
+bool has_word(const std::string& name, Words words) {
+  for (const std::string_view word : words) {
+    for (std::size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
+      const std::size_t end = at + word.size();
+      if ((at == 0 || !is_letter(name[at - 1])) && (end == name.size() || !is_letter(name[end]))) return true;
+    }
+  }
+  return false;
+}
+
+RunPhase phase_of(const std::string& range) {
+  const std::string name = lower_case(range);
+  if (has_word(name, {"eval", "evaluation", "valid", "validation", "test"})) return RunPhase::Evaluation;
+  if (has_part(name, {"train"})) return RunPhase::Training;
+  if (has_part(name, {"prefill"})) return RunPhase::Prefill;
+  return has_part(name, {"decode"}) ? RunPhase::Decode : RunPhase::Other;
 }
 
 // "Thunk:#name=jit(step)/mul,hlo_op=…#": a mark that XLA or TensorFlow sets itself, for a pass of its compiler or a part of
@@ -96,6 +119,28 @@ std::optional<MarkedSteps> steps_named(const LoopLog& log, Wanted&& wanted, std:
   return make(log, std::move(ranges), fewest, what);
 }
 
+// Of the ranges whose names have one of these words those of the name that most have, where they are steps.
+std::optional<MarkedSteps> steps_of_words(const LoopLog& log, Words words) {
+  std::map<std::string, std::vector<LoopRange>> by_name;
+  std::vector<std::string> bare;
+  for (const std::string& range : log.names) {
+    const std::string name = lower_case(range);
+    const bool of_others = has_part(name, {"optimizer", "zero_grad", "scheduler", ".step"});
+    bare.push_back(has_word(name, words) && !of_others && !is_of_compiler(range) ? without_numbers(range) : "");
+  }
+  for (const LoopRange& range : log.ranges) {
+    if (!bare[range.name].empty()) by_name[bare[range.name]].push_back(range);
+  }
+  const std::vector<LoopRange>* most = nullptr;
+  const std::string* name = nullptr;
+  for (const auto& [own, ranges] : by_name) {
+    if (phase_of(own) == RunPhase::Evaluation) continue;
+    if (!most || ranges.size() > most->size()) most = &ranges, name = &own;
+  }
+  if (!most) return std::nullopt;
+  return make(log, *most, kFewestRanges, "\"" + *name + "\"");
+}
+
 }  // namespace
 
 std::optional<MarkedSteps> steps_of_ranges(const LoopLog& log, const std::string& pattern) {
@@ -110,27 +155,9 @@ std::optional<MarkedSteps> steps_of_profiler_step(const LoopLog& log) {
 }
 
 std::optional<MarkedSteps> steps_of_usual_ranges(const LoopLog& log) {
-  const char* const kOfOthers = "optimizer|zero_grad|scheduler|\\.step";
-  for (const char* word : {"(^|[^a-z])step(s?)([^a-z]|$)", "(^|[^a-z])iter(ation)?([^a-z]|$)",
-                           "(^|[^a-z])(train|training|batch)([^a-z]|$)"}) {
-    std::map<std::string, std::vector<LoopRange>> by_name;
-    std::vector<std::string> bare;
-    for (const std::string& name : log.names)
-      bare.push_back(
-          is_word_in(name, word) && !is_word_in(name, kOfOthers) && !is_of_compiler(name) ? without_numbers(name) : "");
-    for (const LoopRange& range : log.ranges) {
-      if (!bare[range.name].empty()) by_name[bare[range.name]].push_back(range);
-    }
-    const std::vector<LoopRange>* most = nullptr;
-    const std::string* name = nullptr;
-    for (const auto& [own, ranges] : by_name) {
-      if (phase_of(own) == RunPhase::Evaluation) continue;
-      if (!most || ranges.size() > most->size()) most = &ranges, name = &own;
-    }
-    if (!most) continue;
-    if (auto made = make(log, *most, kFewestRanges, "\"" + *name + "\"")) return made;
-  }
-  return std::nullopt;
+  if (auto made = steps_of_words(log, {"step", "steps"})) return made;
+  if (auto made = steps_of_words(log, {"iter", "iteration"})) return made;
+  return steps_of_words(log, {"train", "training", "batch"});
 }
 
 std::optional<MarkedSteps> steps_of_profiler_api(const LoopLog& log) {

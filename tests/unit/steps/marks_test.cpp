@@ -320,5 +320,29 @@ TEST(MarkedSteps, AreNotPassesOfACompilerThatHaveTheirName) {
   EXPECT_EQ(steps_of_usual_ranges(log).value().steps.size(), 5u);
 }
 
+TEST(MarkedSteps, TheNamesOfRangesTellPhases) {
+  const std::pair<const char*, RunPhase> kNames[] = {{"eval", RunPhase::Evaluation},
+                                                     {"Eval_3", RunPhase::Evaluation},
+                                                     {"model.Validation", RunPhase::Evaluation},
+                                                     {"train_TEST", RunPhase::Evaluation},
+                                                     {"retrieval", RunPhase::Other},
+                                                     {"latest", RunPhase::Other},
+                                                     {"invalid state, test", RunPhase::Evaluation},
+                                                     {"Training", RunPhase::Training},
+                                                     {"pretrain", RunPhase::Training},
+                                                     {"PREFILL 1", RunPhase::Prefill},
+                                                     {"decode_step", RunPhase::Decode},
+                                                     {"tests", RunPhase::Other},
+                                                     {"", RunPhase::Other}};
+  for (const auto& [name, phase] : kNames) {
+    LoopLog log;
+    log.names.push_back(name);
+    for (u32 i = 0; i < 4; ++i) log.ranges.push_back({1000 * i, 1000 * i + 500, 0, 1});
+    const auto found = steps_of_ranges(log, "");
+    ASSERT_TRUE(found) << name;
+    for (const Step& step : found->steps) EXPECT_EQ(step.phase, phase) << name;
+  }
+}
+
 }  // namespace
 }  // namespace gputrace
