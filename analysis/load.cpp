@@ -28,18 +28,6 @@ struct Loaded {
 
 TimeSpan together(TimeSpan a, TimeSpan b) { return {std::min(a.from, b.from), std::max(a.to, b.to)}; }
 
-// Begin and end of a trace's records on its host's clock; nothing where it has none.
-std::optional<TimeSpan> span_of_records(const TraceReader& reader) {
-  std::optional<TimeSpan> span;
-  for (const RecordChunk& chunk : reader.record_chunks()) {
-    if (reader.threads()[chunk.thread].tid == 0 || chunk.begin == 0)
-      continue;  // definitions may be older than the first call
-    const TimeSpan own{reader.clock().nanos(chunk.begin), reader.clock().nanos(std::max(chunk.begin, chunk.end))};
-    span = span ? together(*span, own) : own;
-  }
-  return span;
-}
-
 // Somebody may have put it there.
 bool has_strange_owner(const std::string& file) {
   struct stat own {
@@ -249,6 +237,17 @@ u64 bytes_of(const std::vector<std::string>& files) {
 }
 
 std::string describe(const std::string& path, const OpenError& error) { return path + ": " + error.message; }
+
+std::optional<TimeSpan> span_of_records(const TraceReader& reader) {
+  std::optional<TimeSpan> span;
+  for (const RecordChunk& chunk : reader.record_chunks()) {
+    if (reader.threads()[chunk.thread].tid == 0 || chunk.begin == 0)
+      continue;  // definitions may be older than the first call
+    const TimeSpan own{reader.clock().nanos(chunk.begin), reader.clock().nanos(std::max(chunk.begin, chunk.end))};
+    span = span ? together(*span, own) : own;
+  }
+  return span;
+}
 
 Result<TimeWindow, InputError> window_of(const LoadRequest& request) {
   TimeWindow window;

@@ -35,7 +35,7 @@ class RunWitness {
 };
 
 // The error: none of the files could be read at all (then it says why of the first), none is left by `rank`, or none has the steps.
-// Throws std::regex_error. `witness`: wants(All) of what the run then holds, also of files that it does not.
+// Throws std::regex_error. `witness`: sees those files too that the run then leaves out; what its witnesses do not want, the run has not.
 Result<LoadedRun, InputError> load_run(const LoadRequest& request, RunWitness* witness = nullptr);
 
 // What is to be known of a whole run before steps of it can be loaded: who keeps it saves a reading of the traces.
@@ -52,6 +52,9 @@ RunSteps steps_of(const LoadedRun& whole);
 // The same as load_run() of a request for steps, where they are known: the traces are read once.
 Result<LoadedRun, InputError> load_steps(const LoadRequest& request, const RunSteps& whole,
                                          RunWitness* witness = nullptr);
+
+// First and last instant of a trace's records on its host's clock, as its chunks tell; nothing where it has none.
+std::optional<TimeSpan> span_of_records(const TraceReader& reader);
 
 // Of all files that are there.
 u64 bytes_of(const std::vector<std::string>& files);

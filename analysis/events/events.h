@@ -106,7 +106,7 @@ class EventSink {
 class EventSinks {
  public:
   virtual ~EventSinks() = default;
-  // On any thread. nullptr: nobody wants those of this process. What is told of it stays until its end(), which comes after all its slices.
+  // On any thread; `process` lives during the call only. nullptr: nobody wants its events. Its end() comes after all its slices.
   // Of operations no name is told and of calls no site: frames are, which are named when the process is loaded.
   virtual EventSink* sink(std::size_t file, const ExportProcess& process) = 0;
 };

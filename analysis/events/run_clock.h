@@ -8,8 +8,8 @@ namespace gputrace {
 
 struct RunClock {
   bool shared = true;  // all processes read one clock
-  TimeSpan
-      likely;  // first and last record, on the clock of the events: most often LoadedRun's origin and the end of the run
+  // First and last record, on the clock of the events: near where LoadedRun begins and ends.
+  TimeSpan likely;
 };
 RunClock clock_of_run(const LoadRequest& request);
 

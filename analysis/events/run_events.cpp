@@ -24,6 +24,11 @@ class RunEvents::Both : public DeviceEvents {
   HostEvents host_;
 };
 
+RunEvents::RunEvents(const LoadRequest& request, const RunClock& clock, EventSinks& sinks)
+    : request_(request), clock_(clock), sinks_(sinks), processes_(request.files.size()) {}
+
+RunEvents::~RunEvents() = default;
+
 Witness* RunEvents::opened(std::size_t file, const TraceReader& reader, TimeWindow window) {
   ProcessTrace identity;
   read_identity(reader, identity);
@@ -32,7 +37,7 @@ Witness* RunEvents::opened(std::size_t file, const TraceReader& reader, TimeWind
   const ExportProcess process = export_process(static_cast<u32>(file), reader, identity.who, clock_);
   EventSink* const sink = sinks_.sink(file, process);
   if (!sink) return nullptr;
-  processes_[file] = std::make_shared<Both>(reader, window, process.shift, *sink);
+  processes_[file] = std::make_unique<Both>(reader, window, process.shift, *sink);
   return processes_[file].get();
 }
 

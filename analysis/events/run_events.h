@@ -15,8 +15,8 @@ namespace gputrace {
 class RunEvents : public RunWitness {
  public:
   // All must outlive it.
-  RunEvents(const LoadRequest& request, const RunClock& clock, EventSinks& sinks)
-      : request_(request), clock_(clock), sinks_(sinks), processes_(request.files.size()) {}
+  RunEvents(const LoadRequest& request, const RunClock& clock, EventSinks& sinks);
+  ~RunEvents() override;
 
   Witness* opened(std::size_t file, const TraceReader& reader, TimeWindow window) override;
   void loaded(std::size_t file, const ProcessTrace& process) override;
@@ -28,7 +28,7 @@ class RunEvents : public RunWitness {
   const LoadRequest& request_;
   const RunClock clock_;
   EventSinks& sinks_;
-  std::vector<std::shared_ptr<Both>> processes_;  // by file; each is touched by the threads that read it
+  std::vector<std::unique_ptr<Both>> processes_;  // by file, while it is read
 };
 
 }  // namespace gputrace

@@ -37,6 +37,12 @@ KernelEvidence evidence_of(const Function& function) {
   return {function.caller, uses_tensor_cores(code_on(function, nullptr)).value_or(false)};
 }
 
+u64 kernel_time(const ProcessTrace& process) {
+  u64 nanos = 0;
+  for (const KernelLaunches& group : process.kernels) nanos += group.times.durations.sum();
+  return nanos;
+}
+
 Residency residency_of(const Device* device, const Function& function, const KernelShape& shape) {
   if (!device) return {};
   const auto threads = static_cast<u64>(shape.block[0]) * shape.block[1] * shape.block[2];

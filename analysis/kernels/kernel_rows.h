@@ -24,6 +24,9 @@ const KernelName& name_of(const Function& function);
 // What is known of it besides its name.
 KernelEvidence evidence_of(const Function& function);
 
+// ns that kernels of the process took, where their times are known.
+u64 kernel_time(const ProcessTrace& process);
+
 // How a kernel in one shape sits on its device. What cannot be known is nothing: registers of PTX that nobody compiled,
 // a device without facts, the waves of clusters (they are placed as a whole).
 struct Residency {

@@ -1,6 +1,6 @@
 // Writes the index of a run's events while the run is loaded.
 //
-//   process ──▶ its devices' side, its threads' side: blocks that are being filled ──▶ the file (whose turn it is: nobody waits)
+//   process ──▶ its devices' side, its threads' side: blocks that are being filled ──▶ the file (each at a place of its own: nobody waits)
 //   finish: names, lines and devices get their numbers in the run; the strips' pieces begin at its origin
 //
 //   · Where the run begins and how long it is, is not known before it is loaded: strips have finer pieces than are likely to be wanted, and

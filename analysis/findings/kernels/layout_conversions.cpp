@@ -6,8 +6,8 @@
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_callers.h"
-#include "analysis/kernels/kernel_changes.h"
 #include "analysis/kernels/kernel_rows.h"
+#include "analysis/names/categories.h"
 #include "analysis/run/device_time.h"
 #include "analysis/words/human.h"
 
@@ -40,8 +40,7 @@ Conversions conversions_of(const ProcessTrace& process) {
 
 std::optional<Finding> judge_layout_conversions(const ProcessTrace& process) {
   const Conversions found = conversions_of(process);
-  u64 kernel_ns = 0;
-  for (const KernelLaunches& group : process.kernels) kernel_ns += group.times.durations.sum();
+  const u64 kernel_ns = kernel_time(process);
   const auto share = ratio(found.nanos, kernel_ns);
   if (!share || *share < kCostlyShare || found.executions < kLoopTimes) return {};
   Finding finding{

@@ -29,8 +29,7 @@ struct Waste {
 
 std::optional<Finding> judge(const ProcessTrace& process, WhatIf what, const char* id, const char* section,
                              const char* says, const char* fix, const Waste& waste) {
-  u64 kernel_ns = 0;
-  for (const KernelLaunches& group : process.kernels) kernel_ns += group.times.durations.sum();
+  const u64 kernel_ns = kernel_time(process);
   if (kernel_ns == 0 || waste.wasted_ns < kWasteShare * static_cast<double>(kernel_ns)) return {};
   const double share = waste.wasted_ns / static_cast<double>(kernel_ns);
   Finding finding{id,

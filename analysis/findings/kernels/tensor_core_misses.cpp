@@ -49,8 +49,7 @@ Missed missed_by(const ProcessTrace& process, WhatIf what) {
 
 std::optional<Finding> judge(const ProcessTrace& process, WhatIf what, const char* id, const char* says,
                              const std::string& fix, const Missed& missed) {
-  u64 kernel_ns = 0;
-  for (const KernelLaunches& group : process.kernels) kernel_ns += group.times.durations.sum();
+  const u64 kernel_ns = kernel_time(process);
   const auto share = ratio(missed.nanos, kernel_ns);
   if (!share || *share < kCostlyShare) return {};
   Finding finding{id,
