@@ -19,7 +19,7 @@ constexpr Nanos kWidestOfFine = 8;  // times its width: as wide as pieces may be
 
 // Twice as fine as of a run that is as long as is likely, from before that on.
 EventStrip fine_strip(TimeSpan likely) {
-  if (!is_time(likely.from, likely.to)) likely = {};  // headers may say anything
+  if (!is_time(likely.from, likely.to)) likely = {0, 0};  // headers may say anything, runs may be empty
   EventStrip strip;
   strip.width = EventStrip::width_of(likely.to - likely.from) / 2;
   strip.begin = EventStrip::aligned(likely.from, kWidestOfFine * strip.width) - kWidestOfFine * strip.width;
