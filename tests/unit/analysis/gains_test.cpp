@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <random>
 
 #include "analysis/gains/gains.h"
 #include "analysis/report.h"
@@ -20,12 +19,6 @@ namespace {
 constexpr Nanos kCall = 4 * kUs;
 constexpr i64 kMegabyte = 1 << 20;
 
-// A result that the host needs: 5 us at the device.
-void fetch(Planted& p) {
-  p.copy_to_host(100'000, MemoryKind::Pinned, true);
-  p.wait();
-}
-
 struct Pair {
   const char* name;
   const char* finding;
@@ -35,27 +28,27 @@ struct Pair {
 const Pair kPairs[] = {
     {"work of the host between steps", "idle-gaps",
      [](Planted& p, bool planted) {
-       for (int i = 0; i < 40; ++i) p.run(kCall, 200 * kUs), fetch(p), p.sleep(planted ? 90 * kUs : 0);
+       for (int i = 0; i < 40; ++i) p.run(kCall, 200 * kUs), p.fetch(), p.sleep(planted ? 90 * kUs : 0);
      }},
     {"a loader in every fourth step", "idle-gaps",
      [](Planted& p, bool planted) {
-       for (int i = 0; i < 40; ++i) p.run(kCall, 200 * kUs), fetch(p), p.sleep(planted && i % 4 == 3 ? 700 * kUs : 0);
+       for (int i = 0; i < 40; ++i) p.run(kCall, 200 * kUs), p.fetch(), p.sleep(planted && i % 4 == 3 ? 700 * kUs : 0);
      }},
     {"499 short gaps", "idle-gaps",
      [](Planted& p, bool planted) {
-       for (int i = 0; i < 500; ++i) p.run(kCall, 600 * kUs), fetch(p), p.sleep(planted ? 430 * kUs : 0);
+       for (int i = 0; i < 500; ++i) p.run(kCall, 600 * kUs), p.fetch(), p.sleep(planted ? 430 * kUs : 0);
      }},
     {"work of the host that two threads do in turn", "idle-gaps",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 40; ++i) {
          p.run(kCall, 100 * kUs), p.sleep(planted ? 150 * kUs : 0), p.hand_over();
          p.run(kCall, 100 * kUs), p.hand_over();
-         fetch(p);
+         p.fetch();
        }
      }},
     {"sampling on the host between the replays of a graph", "idle-gaps",
      [](Planted& p, bool planted) {
-       for (int i = 0; i < 60; ++i) p.replay(kCall, 40, 8 * kUs), fetch(p), p.sleep(planted ? 60 * kUs : 0);
+       for (int i = 0; i < 60; ++i) p.replay(kCall, 40, 8 * kUs), p.fetch(), p.sleep(planted ? 60 * kUs : 0);
      }},
     {"a wait for the stream in each step", "needless-synchronization",
      [](Planted& p, bool planted) {
@@ -197,7 +190,7 @@ const Pair kPairs[] = {
          } else {
            p.replay(10 * kUs, 20, 5 * kUs);
          }
-         fetch(p);
+         p.fetch();
        }
      }},
     {"the same launches with a slow host between them", "graph-candidates",
@@ -208,7 +201,7 @@ const Pair kPairs[] = {
          } else {
            p.replay(6 * kUs, 10, 12 * kUs);
          }
-         fetch(p);
+         p.fetch();
        }
      }},
     {"an optimizer one tensor at a time, and a framework's way from each launch to the next", "launch-bound",
@@ -220,7 +213,7 @@ const Pair kPairs[] = {
          } else {
            p.replay(6 * kUs, 40, 5 * kUs);
          }
-         fetch(p);
+         p.fetch();
        }
      }},
     {"a framework on a slow machine, which takes four times as long from its backward pass to its optimizer",
@@ -232,7 +225,7 @@ const Pair kPairs[] = {
          } else {
            p.sleep(55 * kUs), p.replay(6 * kUs, 20, 5 * kUs);
          }
-         fetch(p);
+         p.fetch();
        }
      }},
     {"the same launches close together, and as much of the program's own work among them", "launch-bound",
@@ -243,7 +236,7 @@ const Pair kPairs[] = {
          } else {
            p.sleep(15 * kUs), p.replay(6 * kUs, 20, 5 * kUs), p.sleep(220 * kUs), p.replay(0, 20, 5 * kUs);
          }
-         fetch(p);
+         p.fetch();
        }
      }},
     {"short kernels, and a buffer that is cleared among them", "launch-bound",
@@ -259,7 +252,7 @@ const Pair kPairs[] = {
          } else {
            p.replay(10 * kUs, 20, 5 * kUs);
          }
-         fetch(p);
+         p.fetch();
        }
      }},
     {"short kernels, and batches that the host makes between them", "short-kernels",
@@ -348,7 +341,7 @@ TEST(Gains, OfKeptPairsAreWhatTheProgramWithoutTheCauseTakesLess) {
 const Pair kInnocent[] = {
     {"a copy of the result, a wait, and it is read", "needless-synchronization",
      [](Planted& p, bool) {
-       for (int i = 0; i < 60; ++i) p.run(kCall, 80 * kUs), fetch(p);
+       for (int i = 0; i < 60; ++i) p.run(kCall, 80 * kUs), p.fetch();
      }},
     {"two steps ahead by events", "needless-synchronization",
      [](Planted& p, bool) {
@@ -381,7 +374,7 @@ const Pair kInnocent[] = {
      }},
     {"large results, which somebody must look at", "result-waits",
      [](Planted& p, bool) {
-       for (int i = 0; i < 60; ++i) p.run(kCall, 150 * kUs), fetch(p), p.sleep(90 * kUs);
+       for (int i = 0; i < 60; ++i) p.run(kCall, 150 * kUs), p.fetch(), p.sleep(90 * kUs);
      }},
     {"managed memory", "needless-synchronization",
      [](Planted& p, bool) {
@@ -436,7 +429,7 @@ const Pair kInnocent[] = {
      }},
     {"queries that are answered at once", "polling",
      [](Planted& p, bool) {
-       for (int i = 0; i < 60; ++i) p.run(kCall, 30 * kUs), fetch(p), p.record(0xe1), p.poll(0xe1, kUs);
+       for (int i = 0; i < 60; ++i) p.run(kCall, 30 * kUs), p.fetch(), p.record(0xe1), p.poll(0xe1, kUs);
      }},
     {"modules at the start, and some while the device has work", "code-loading",
      [](Planted& p, bool) {
@@ -491,153 +484,6 @@ TEST(Gains, EachCauseHasALookAlike) {
                                  [&](const Pair& each) { return std::string_view(each.finding) == pair.finding; });
     EXPECT_TRUE(has) << pair.finding;
   }
-}
-
-TEST(Gains, WhatIsAddedAndTheFloorSumToTheRun) {
-  Planted program;
-  for (int i = 0; i < 40; ++i) {
-    for (int k = 0; k < 6; ++k) program.run(10 * kUs, 15 * kUs, k % 2);
-    program.copy_to_device(kMegabyte, MemoryKind::Pageable, true);
-    program.allocate(30 * kUs);
-    program.run(kCall, 40 * kUs);
-    fetch(program);
-    program.sleep(50 * kUs);
-  }
-  const LoadedRun run = program.load();
-  const GainFacts& gains = run.processes.at(0).gains;
-  u64 added = 0;
-  for (const Gain& gain : gains.gains) {
-    added += gain.added_ns;
-    EXPECT_LE(gain.single_ns, gains.replayed_ns - gains.floor_ns);
-  }
-  EXPECT_EQ(added + gains.floor_ns, gains.replayed_ns);
-  u64 kernels = 0;
-  for (const DeviceTimes& device : run.processes.at(0).device.devices) kernels += device.compute_ns;
-  EXPECT_GE(gains.floor_ns, kernels);
-  const Table overview = overview_report(run);
-  EXPECT_EQ(cell(overview, row_with(overview, "metric", text_value("floor_ns")), "value"), number(gains.floor_ns));
-}
-
-// Waits that seem to return before what they wait for, and asynchronous copies that seem to be over when their calls return.
-TEST(Gains, ClocksThatDifferDoNotMakeTheReplayAnother) {
-  for (const Nanos off : {-3 * kUs, 25 * kUs}) {
-    Planted program;
-    for (int i = 0; i < 40; ++i) {
-      program.run(kCall, 60 * kUs);
-      program.copy_to_device(kMegabyte / 4, MemoryKind::Pinned, true);
-      program.copy_to_device(kMegabyte / 4, MemoryKind::Pageable, true);
-      program.record(0xe1);
-      program.poll(0xe1, 20 * kUs);
-      fetch(program);
-      program.sleep(30 * kUs);
-    }
-    program.clocks_differ(off);
-    const GainFacts gains = program.load().processes.at(0).gains;
-    EXPECT_EQ(gains.measured_ns, static_cast<u64>(program.span() + off));
-    EXPECT_NEAR(static_cast<double>(gains.replayed_ns), static_cast<double>(gains.measured_ns), 2.0 * kUs) << off;
-  }
-}
-
-// Wake-ups of half a millisecond, and waits that come just after what they wait for has ended.
-TEST(Gains, WaitsThatDidNotWaitAreGivenNoWakeUp) {
-  Planted program;
-  program.wake_late(500 * kUs);
-  for (int i = 0; i < 40; ++i) {
-    program.run(kCall, 60 * kUs);
-    fetch(program);
-    program.run(kCall, 60 * kUs);
-    program.sleep(70 * kUs);
-    program.wait();
-  }
-  const GainFacts gains = program.load().processes.at(0).gains;
-  EXPECT_EQ(gains.replayed_ns, static_cast<u64>(program.span()));
-}
-
-// Programs of all that there is, in any order: the replay of what was not changed is the run, and no change makes it longer.
-TEST(Gains, TheReplayOfAnUnchangedRunIsTheRun) {
-  for (u32 seed = 0; seed < 300; ++seed) {
-    std::mt19937 random(seed);
-    const auto below = [&](u32 most) { return static_cast<Nanos>(random() % most); };
-    Planted program;
-    program.record(0xe1);
-    for (int i = 0; i < 60; ++i) {
-      const u64 stream = Planted::kStream + random() % 3;
-      switch (random() % 14) {
-        case 0:
-          program.wait(stream);
-          break;
-        case 1:
-          program.sleep(below(100'000));
-          break;
-        case 2:
-          program.copy_to_device(1 + below(2'000'000), random() % 2 ? MemoryKind::Pinned : MemoryKind::Pageable,
-                                 random() % 2, stream);
-          break;
-        case 3:
-          program.copy_to_host(1 + below(2'000'000), random() % 2 ? MemoryKind::Pinned : MemoryKind::Pageable,
-                               random() % 2, stream);
-          break;
-        case 4:
-          program.record(0xe1, stream);
-          break;
-        case 5:
-          program.await(0xe1, stream);
-          break;
-        case 6:
-          program.wait_for_event(0xe1);
-          break;
-        case 7:
-          program.poll(0xe1, 1 + below(50'000));
-          break;
-        case 8:
-          program.allocate(1 + below(50'000));
-          break;
-        case 9:
-          program.hand_over();
-          break;
-        case 10:
-          program.host_function(below(50'000), stream);
-          break;
-        default:
-          program.run(1'000 + below(20'000), 1 + below(200'000), static_cast<int>(random() % 2), stream);
-      }
-    }
-    program.run(kCall, 50 * kUs);
-    const LoadedRun run = program.load();
-    const GainFacts& gains = run.processes.at(0).gains;
-    EXPECT_EQ(gains.measured_ns, static_cast<u64>(program.span())) << seed;
-    // Of several things at one nanosecond the order is not known.
-    EXPECT_NEAR(static_cast<double>(gains.replayed_ns), static_cast<double>(gains.measured_ns), 2.0 * kUs) << seed;
-    EXPECT_LE(gains.floor_ns, gains.replayed_ns) << seed;
-  }
-}
-
-TEST(Worst, SaysWhoseItIsWhereThereAreSeveralProcesses) {
-  LoadedRun run;
-  for (const char* rank : {"0", "1", "2"}) run.processes.emplace_back().who.rank = rank;
-  const auto judge = [](const ProcessTrace& process) -> std::optional<Finding> {
-    if (process.who.rank == "0") return {};
-    Finding finding;
-    finding.text = "it waits";
-    finding.gain_ns = process.who.rank == "1" ? 7 : 5;
-    return finding;
-  };
-  std::vector<Finding> found;
-  add_worst(run, found, judge);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0].text, "rank 1, worst of 2: it waits");
-  run.processes.pop_back();
-  add_worst(run, found, judge);
-  EXPECT_EQ(found.back().text, "rank 1: it waits");
-  add_worst(run, found, [](const ProcessTrace& process) -> std::optional<Finding> {
-    Finding finding;
-    finding.text = "rank " + process.who.rank + " waits";
-    return finding;
-  });
-  EXPECT_EQ(found.back().text, "rank 0 waits");
-  run.processes.erase(run.processes.begin());
-  add_worst(run, found, judge);
-  EXPECT_EQ(found.back().text, "it waits");
 }
 
 }  // namespace
