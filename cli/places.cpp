@@ -14,13 +14,6 @@
 namespace gputrace {
 namespace {
 
-std::string real_path(const std::string& path) {
-  char* found = realpath(path.c_str(), nullptr);
-  std::string result = found ? found : "";
-  std::free(found);
-  return result;
-}
-
 std::string first_that_exists(const std::string& folder, std::initializer_list<const char*> candidates) {
   for (const char* candidate : candidates) {
     const std::string path = real_path(folder + "/" + candidate);
@@ -30,6 +23,13 @@ std::string first_that_exists(const std::string& folder, std::initializer_list<c
 }
 
 }  // namespace
+
+std::string real_path(const std::string& path) {
+  char* found = realpath(path.c_str(), nullptr);
+  std::string result = found ? found : "";
+  std::free(found);
+  return result;
+}
 
 Places find_places() {
   Places places;

@@ -27,6 +27,9 @@ std::string shell_word(const std::string& word);
 // The file that execvp would run for `command`; empty: none.
 std::string find_in_path(const std::string& command);
 
+// Absolute, without links; empty: there is no such file.
+std::string real_path(const std::string& path);
+
 std::string base_name(const std::string& path);
 
 }  // namespace gputrace

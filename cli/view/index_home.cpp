@@ -6,23 +6,18 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 
 #include "analysis/page/index_bytes.h"
 #include "base/trusted_directory.h"
 #include "cli/environment.h"
+#include "cli/places.h"
 #include "cli/version_generated.h"
 #include "page/template.h"
 
 namespace gputrace {
 namespace {
-
-std::string real_path(const std::string& path) {
-  char real[PATH_MAX];
-  return ::realpath(path.c_str(), real) ? real : "";
-}
 
 std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 

@@ -9,7 +9,7 @@
 namespace gputrace {
 namespace {
 
-constexpr Nanos kCountEvery = 250'000'000;
+constexpr Nanos kLookForBusyEvery = 250'000'000;
 constexpr u64 kNumberInThread = 0x2d0;  // struct pthread: its tid, in glibc for x86-64
 
 // How long it has run, ns; 0: it is gone, or the kernel does not count it.
@@ -63,7 +63,7 @@ std::optional<OtherThreads::Turn> OtherThreads::next(const OwnInterpreter& inter
   if (!counts && busy_.empty()) return {};
   const std::vector<PythonThread> all = interpreter.threads(process, runtime, kMostThreads);
   learn_numbers(all, process, calling);
-  if (counts) find_busy(process.process(), calling), next_count_ = now + kCountEvery;
+  if (counts) find_busy(process.process(), calling), next_count_ = now + kLookForBusyEvery;
   if (!is_proven_) return {};
   for (std::size_t i = 0; i < busy_.size(); ++i) {
     Busy& each = busy_[turn_++ % busy_.size()];

@@ -14,11 +14,10 @@
 namespace gputrace {
 namespace {
 
-constexpr Nanos kMillisecond = 1'000'000;
-constexpr Nanos kInterval = 10 * kMillisecond;
+constexpr Nanos kInterval = 10'000'000;
 constexpr Nanos kShare = 160;  // one part of it is ours
 constexpr std::size_t kMostWorkers = 64;
-constexpr Nanos kQuestionsEvery = 250 * kMillisecond, kQuestionsAtLeastEvery = 64'000 * kMillisecond;
+constexpr Nanos kQuestionsEvery = 250'000'000, kQuestionsAtLeastEvery = 64'000'000'000;
 
 // What would have to be otherwise, as far as it can be seen from here.
 std::string why_refused(bool has_run) {
