@@ -128,6 +128,7 @@ struct Strangers {
   u64 events = 0;                       // of such kernels
   bool named = false;                   // one of them updates parameters, by its name
   double common = 0, usual_common = 0;  // events of other symbols in those pieces, and in the others: means
+  double time = 0;                      // share of the time that those pieces take
 };
 
 Strangers find_strangers(const LoopText& text, const std::vector<Piece>& pieces,
@@ -152,8 +153,11 @@ Strangers find_strangers(const LoopText& text, const std::vector<Piece>& pieces,
     ++found.events;
     found.named = found.named || updates(text.event(at).symbol);
   });
+  const auto ends = [&](const Piece& piece) { return text.event(std::min(piece.end, text.size() - 1)).begin; };
+  const auto length = [&](const Piece& piece) { return static_cast<double>(ends(piece) - text.event(piece.begin).begin); };
   u64 own = 0;
-  for (const u32 piece : found.pieces) own += common_of[piece];
+  for (const u32 piece : found.pieces) own += common_of[piece], found.time += length(pieces[piece]);
+  found.time /= std::max(1.0, length({pieces.front().begin, pieces.back().end}));
   if (!found.pieces.empty()) found.common = static_cast<double>(own) / static_cast<double>(found.pieces.size());
   if (pieces.size() > found.pieces.size())
     found.usual_common = static_cast<double>(common - own) / static_cast<double>(pieces.size() - found.pieces.size());
@@ -162,15 +166,15 @@ Strangers find_strangers(const LoopText& text, const std::vector<Piece>& pieces,
 
 // Whether the pieces are parts of larger turns: at equal distances (or with a good part of all that is launched) comes one with
 // kernels that the others do not have, as a model's layers are followed by its loss, and an accumulated gradient by the optimizer. Evaluation and saving, which come now
-// and then with loops of their own, are none.
+// and then with loops of their own, are none, unless most of the time goes there: reading what came out item by item is no loop of turns.
 bool are_parts(const LoopText& text, const std::vector<Piece>& pieces, const std::function<bool(u32)>& updates) {
   constexpr std::size_t kTimes = 8, kTimesNamed = 4;
-  constexpr double kLeastShare = 0.005, kLargeShare = 0.05, kMostCommon = 3;
+  constexpr double kLeastShare = 0.005, kLargeShare = 0.05, kMostCommon = 3, kMostTime = 0.5;
   const Strangers found = find_strangers(text, pieces, updates);
   if (found.pieces.size() < (found.named ? kTimesNamed : kTimes)) return false;
   const double share = static_cast<double>(found.events) / static_cast<double>(text.size());
   if (!found.named && share < kLeastShare) return false;
-  if (found.common > kMostCommon * found.usual_common + 2) return false;  // a loop of its own
+  if (found.common > kMostCommon * found.usual_common + 2 && found.time <= kMostTime) return false;  // a loop of its own
   return found.named || share >= kLargeShare || judge_spaces(found.pieces, pieces.size()).regular >= 0.8;
 }
 

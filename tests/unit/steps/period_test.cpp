@@ -206,6 +206,8 @@ const Pattern kLoops[] = {
        for (int i = 0; i < 200; ++i) s.turn(s.random(8) == 0 ? "Iabcmndefg UW" : "Iabcdefg UW");
      }},
     {"an optimizer of many launches", [](Script& s) { times(s, 50, "I" + repeat("abcd", 3) + repeat("U", 30)); }},
+    {"what comes out is read item by item",
+     [](Script& s) { times(s.does("xy"), 60, "2000 " + repeat("I", 12) + "abcdefgW" + repeat("hOW", 16)); }},
     {"graph in each turn", [](Script& s) { times(s, 50, "IGO"); }},
     {"only graphs", [](Script& s) { times(s, 50, "50 G"); }},
     {"two graphs and kernels", [](Script& s) { times(s, 50, "IaGbGW"); }},
