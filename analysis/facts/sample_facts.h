@@ -94,6 +94,9 @@ struct SampleFacts {
   std::vector<IdleLine> idle;
   u64 taken = 0, of_workers = 0, of_others = 0;  // samples in the window: of callers, workers, other threads
   u64 left_out = 0;
+  // Looks at a thread that slept while a device had nothing to do before its next launch; and those that found another one meanwhile, which
+  // calls CUDA as well, running.
+  u64 asleep = 0, peers_ran = 0;
   // What the sidecar counted: of all of the run.
   bool collected = false;
   Nanos newest = 0;  // when a thread was looked at last; the program may go on for long after its last call

@@ -192,10 +192,25 @@ const SampledThread* HostSamples::thread_to_ask(const IdleGap& gap) const {
   return best;
 }
 
+// Whether others that call CUDA as well, as the threads of a pool do, worked while that thread slept.
+void HostSamples::tell_peers(const IdleGap& gap, const SampledThread& asked) {
+  const auto looks = points_between(asked, gap.begin, gap.called);
+  const auto ran = [](const SamplePoint& point) { return point.ran; };
+  if (looks.empty() || 2 * static_cast<std::size_t>(std::count_if(looks.begin(), looks.end(), ran)) > looks.size())
+    return;
+  samples_.asleep += looks.size();
+  for (const SampledThread& series : samples_.threads) {
+    if (&series == &asked || !series.calls_cuda()) continue;
+    const auto points = points_between(series, gap.begin, gap.called);
+    samples_.peers_ran += static_cast<u64>(std::count_if(points.begin(), points.end(), ran));
+  }
+}
+
 // What that thread did until the launching one called, and its workers meanwhile.
 void HostSamples::tell_gap(IdleGap& gap) {
   if (gap.parts[static_cast<unsigned>(IdleCause::Host)] == 0) return;
   const SampledThread* const asked = thread_to_ask(gap);
+  if (asked) tell_peers(gap, *asked);
   std::unordered_map<u32, u64> found;
   for (const SampledThread& series : samples_.threads) {
     if (&series != asked && series.calls_cuda()) continue;

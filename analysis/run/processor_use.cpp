@@ -80,18 +80,25 @@ u64 cpu_of_unseen(const ProcessTrace& process, i32 tid) {
                           static_cast<double>(life));
 }
 
-std::optional<u64> cpu_of_others(const ProcessTrace& process, i32 tid) {
+std::optional<OthersUse> cpu_of_others(const ProcessTrace& process, i32 tid) {
   const auto& threads = process.samples.host_threads;
   const HostThread* const own = thread_of(process, tid);
   if (!own) return {};
   const TimeSpan span = time_of_devices(process);
-  u64 sum = 0;
+  const auto calls = [&](i32 number) {
+    return std::any_of(process.threads.begin(), process.threads.end(),
+                       [number](const ThreadFacts& thread) { return thread.tid == number && thread.calls != 0; });
+  };
+  OthersUse use;
   for (const HostThread& thread : threads) {
     const bool traces = thread.name.rfind("gputrace-", 0) == 0;
     if (traces || (thread.process == 0 && thread.tid == tid)) continue;
-    sum += thread.process == 0 ? cpu_between(thread, span, own->readings) : thread.cpu_ns;
+    if (thread.process != 0)
+      use.others_ns += thread.cpu_ns;
+    else
+      (calls(thread.tid) ? use.callers_ns : use.others_ns) += cpu_between(thread, span, own->readings);
   }
-  return sum;
+  return use;
 }
 
 }  // namespace gputrace

@@ -19,9 +19,13 @@ struct ProcessorUse {
 };
 ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& thread);
 
-// What the others of the process's threads used meanwhile, and the processes that come from it in their lives: all that works for thread
-// `tid`, but for what traces. Nothing: nobody looked at that thread.
-std::optional<u64> cpu_of_others(const ProcessTrace& process, i32 tid);
+// What the others of the process's threads used meanwhile, and the processes that come from it in their lives: all that may work for thread
+// `tid`, but for what traces. ns; nothing: nobody looked at that thread.
+struct OthersUse {
+  u64 callers_ns = 0;  // of threads that call CUDA as well: work of their own, as in a pool, or for that thread
+  u64 others_ns = 0;
+};
+std::optional<OthersUse> cpu_of_others(const ProcessTrace& process, i32 tid);
 
 // What threads of the process used that no look saw, since they live for less than the time between two: of the whole run's, as much as devices
 // had of that thread's life. 0 where that is not known.

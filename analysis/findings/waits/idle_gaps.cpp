@@ -154,12 +154,23 @@ void say_work_of_others(const ProcessTrace& process, Finding& finding) {
   finding.evidence.emplace_back("others_share", work.share);
 }
 
+// What others used while that thread waited so long. Those that call CUDA as well worked for it only as far as looks found them running
+// meanwhile; without enough looks, all the time.
+std::optional<u64> used_by_others(const ProcessTrace& process, i32 tid, u64 waits_ns) {
+  const std::optional<OthersUse> use = cpu_of_others(process, tid);
+  if (!use) return {};
+  const SampleFacts& samples = process.samples;
+  if (samples.asleep < kFewSamples) return use->others_ns + use->callers_ns;
+  const double running = static_cast<double>(samples.peers_ran) / static_cast<double>(samples.asleep);
+  return use->others_ns + std::min(use->callers_ns, static_cast<u64>(running * static_cast<double>(waits_ns)));
+}
+
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
 // comes from outside, and no change of the host's own work brings that time back: returns how much.
 u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, u64 host_ns, Finding& finding) {
   constexpr u64 kFewOf = 10;
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
-  const std::optional<u64> others = cpu_of_others(process, tid);
+  const std::optional<u64> others = used_by_others(process, tid, waits.total_ns);
   const u64 unseen = cpu_of_unseen(process, tid);  // many short-lived threads: they do not come from outside
   const bool from_outside = others && 2 * (*others + unseen) <= waits.total_ns && kFewOf * unseen <= waits.total_ns;
   say_sampled(waits,

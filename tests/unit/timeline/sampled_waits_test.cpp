@@ -71,6 +71,34 @@ TEST(SampledWaits, ForAnotherThread) {
   EXPECT_EQ(finding.gain_ns, works.gaps().gain_ns);
 }
 
+// A pool: each thread answers requests of its own. What the other one of it works is no work for this one, unless it works while this one
+// waits.
+TEST(SampledWaits, OfAPoolNoneWorksForTheOthers) {
+  const auto said = [](bool peer_works, u64 other_cpu) {
+    Sampled trace;
+    const auto peer = trace.thread(101);
+    trace.launch(peer, 0xf1, 11'000, 12'000);
+    trace.frame(kFirst + 10, kFirst, "serve", "serve.py", 20);
+    trace.frame(kFirst + 11, kFirst + 10, "Queue.get", kQueue, 171);
+    for (Nanos at = 21'000'000; at < 100'000'000; at += 1'000'000) {
+      trace.sample(kFirst + 11, at, 0, WaitFor::Lock);
+      trace.sample_of(peer, kFirst + 11, at, peer_works && at % 3'000'000 != 0 ? WaitFor{} : WaitFor::Lock);
+    }
+    for (const i32 tid : {100, 101, 102}) trace.use(0, tid, "python", 20'000'000, 1'000'000);
+    trace.use(0, 101, "python", 100'000'000, 61'000'000);
+    trace.use(0, 102, "python", 100'000'000, 1'000'000 + other_cpu);
+    return trace.gaps();
+  };
+  EXPECT_NE(said(false, 0).text.find("waits for what comes from outside"), std::string::npos) << said(false, 0).text;
+  EXPECT_LT(std::get<i64>(evidence(said(false, 0), "others_cpu_ns")), 1000);
+  const Finding works = said(true, 0);
+  EXPECT_NE(works.text.find("waits for other threads or processes"), std::string::npos) << works.text;
+  EXPECT_NEAR(static_cast<double>(std::get<i64>(evidence(works, "others_cpu_ns"))), 53e6, 3e6)
+      << "two thirds of the time";
+  EXPECT_NE(said(false, 50'000'000).text.find("waits for other threads or processes"), std::string::npos)
+      << "a thread that calls no CUDA";
+}
+
 // Processes that it forked make it: where they work is said, not where they sleep.
 TEST(SampledWaits, ForProcessesThatItForkedWithTheirLine) {
   Server trace(6), outside(6);
@@ -275,8 +303,12 @@ TEST(ProcessorUse, OfOthersIsWhatTheyUsedMeanwhile) {
   trace.use(0, 102, "gputrace-cupti", 20'000'000, 0), trace.use(0, 102, "gputrace-cupti", 300'000'000, 90'000'000);
   trace.use(4711, 4711, "worker", 300'000'000, 7'000'000);
   const ProcessTrace process = trace.of(9);
-  EXPECT_NEAR(static_cast<double>(cpu_of_others(process, 100).value_or(0)), 7e6, 2e4);
-  EXPECT_GT(cpu_of_others(process, 101).value_or(0), 7'000'000u) << "the thread that launches, for another one";
+  const OthersUse use = cpu_of_others(process, 100).value_or(OthersUse{});
+  EXPECT_NEAR(static_cast<double>(use.others_ns), 7e6, 2e4);
+  EXPECT_EQ(use.callers_ns, 0u);
+  const OthersUse of_launching = cpu_of_others(process, 101).value_or(OthersUse{});
+  EXPECT_EQ(of_launching.others_ns, 7'000'000u);
+  EXPECT_GT(of_launching.callers_ns, 0u) << "the thread that launches, for another one";
   EXPECT_FALSE(cpu_of_others(process, 103).has_value()) << "nobody looked at it";
 }
 
