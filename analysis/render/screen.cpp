@@ -71,6 +71,7 @@ class Screen {
     gap();
     if (incomplete()) trace();
     work();
+    run_phases();
     steps();
     device();
   }
@@ -87,6 +88,16 @@ class Screen {
     words += ", " + counted(count("calls"), "CUDA call");
     if (const u64 errors = count("errors")) words += ", " + counted(errors, "error");
     line("Work", words);
+  }
+
+  // What the loop's numbers say little of: most of the run lies before it.
+  void run_phases() {
+    const LongStart start = long_start(report_);
+    if (start.phases.empty()) return;
+    line("Run",
+         largest(start.phases) + "   of " + human_duration(start.whole) +
+             (start.idle_at.empty() ? ""
+                                    : "; the device waits longest outside of the loop: " + safe_text(start.idle_at)));
   }
 
   // Of `source` in `steps`.

@@ -233,6 +233,39 @@ std::string between_steps(const Report& report) {
   return "; " + human(between, Unit::Nanos) + " of " + human(loop, Unit::Nanos) + " lie between them";
 }
 
+LongStart long_start(const Report& report) {
+  constexpr double kMost = 0.5, kGoodPart = 0.1;
+  LongStart found;
+  const Table* phases = report.table("phases");
+  const double loop = number_of(metric_of(report, "loop_ns").value).value_or(0);
+  if (!phases || loop <= 0) return found;
+  const Value pid = metric_of(report, "steps_pid").value;
+  std::map<std::string, double> lengths;
+  double whole = 0;
+  for (const Row& row : phases->rows) {
+    const Value own = cell_of(*phases, row, "pid");
+    if (is_null(pid) ? own != cell_of(*phases, phases->rows.front(), "pid") : own != pid) continue;
+    const double length = number_of(cell_of(*phases, row, "duration_ns")).value_or(0);
+    lengths[text_of(cell_of(*phases, row, "phase"))] += length;
+    whole += length;
+  }
+  if (lengths["start-up"] < kMost * whole || whole <= 0) return found;
+  for (const auto& [phase, length] : lengths) found.phases.emplace_back(phase, length / whole);
+  std::stable_sort(found.phases.begin(), found.phases.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  found.whole = static_cast<Nanos>(whole);
+  double most = 0;
+  std::string at;
+  const Table* sites = report.table("sites");
+  for (std::size_t i = 0; sites && i < sites->rows.size(); ++i) {
+    const double idle = number_of(cell_of(*sites, sites->rows[i], "idle_ns")).value_or(0);
+    if (idle > most) most = idle, at = text_of(cell_of(*sites, sites->rows[i], "site"));
+  }
+  if (most > loop && most >= kGoodPart * whole && !at.empty())
+    found.idle_at = human_nanos(static_cast<Nanos>(most)) + " at " + at;
+  return found;
+}
+
 std::vector<std::pair<std::string, double>> step_parts(const Report& report) {
   const auto mean = number_of(metric_of(report, "step_mean_ns").value);
   std::vector<std::pair<std::string, double>> parts;

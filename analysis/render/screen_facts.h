@@ -33,6 +33,15 @@ std::vector<TimePart> device_time_parts(const Report& report);
 // Why they were idle, but for tracing: "host 89.6 %", shares of the span, largest first.
 std::vector<std::pair<std::string, double>> idle_parts(const Report& report);
 
+// Where most of the run lies before the loop: its phases, "start-up 72.0 %", shares of the process's time, largest first; and the line at
+// which devices waited longest, where that was longer than the loop, so that it lies outside of it.
+struct LongStart {
+  std::vector<std::pair<std::string, double>> phases;  // empty: most of the run is no start-up, or there is no loop
+  Nanos whole = 0;
+  std::string idle_at;  // "7.842 s at train.py:12 main"; empty: none that is a good part of it
+};
+LongStart long_start(const Report& report);
+
 // Where the time of a mean step went: "input 49.4 %", shares of its length, largest first. Empty: steps are not known, or not divided.
 std::vector<std::pair<std::string, double>> step_parts(const Report& report);
 

@@ -78,6 +78,41 @@ TEST(Screen, AProgramThatIsAskedTooSeldom) {
   EXPECT_EQ(render_screen(report, style).find("from outside"), std::string::npos);
 }
 
+Table table_of(const char* section, std::vector<Column> columns, std::vector<Row> rows) {
+  Table table;
+  table.section = section;
+  table.columns = std::move(columns);
+  table.rows = std::move(rows);
+  return table;
+}
+
+// The numbers of a loop say little of a run that is start-up; the line that waits longer than the loop takes is outside of it.
+TEST(Screen, ARunThatIsMostlyStartUpSaysSo) {
+  const auto said = [](i64 start, i64 idle) {
+    Report report = small_report();
+    report.tables = {
+        table_of("overview", {{"metric", Unit::Text}, {"value", Unit::Count}, {"note", Unit::Text}},
+                 {{std::string("loop_ns"), i64{2'000'000'000}, {}}}),
+        table_of("phases", {{"phase", Unit::Text}, {"duration_ns", Unit::Nanos}, {"pid", Unit::Count}},
+                 {{std::string("start-up"), start, i64{7}},
+                  {std::string("training"), i64{2'000'000'000}, i64{7}},
+                  {std::string("other"), i64{1'000'000'000}, i64{7}}}),
+        table_of("sites", {{"site", Unit::Text}, {"idle_ns", Unit::Nanos}},
+                 {{std::string("train.py:9 step"), i64{1'900'000'000}}, {std::string("train.py:2 main"), idle}})};
+    ScreenStyle style;
+    style.width = 120;
+    return render_screen(report, style);
+  };
+  EXPECT_NE(
+      said(7'000'000'000, 6'000'000'000)
+          .find("Run      start-up 70 %   training 20 %   other 10 %   of 10.00 s; the device waits longest outside "
+                "of the loop: 6.000 s\n         at train.py:2 main\n"),
+      std::string::npos)
+      << said(7'000'000'000, 6'000'000'000);
+  EXPECT_NE(said(7'000'000'000, 1'950'000'000).find("of 10.00 s\n"), std::string::npos) << "it may be of the loop";
+  EXPECT_EQ(said(2'000'000'000, 2'500'000'000).find("Run "), std::string::npos) << "two fifths";
+}
+
 TEST(Screen, LossAndWhatWasNotMeasuredAreSaid) {
   Report report = small_report();
   report.coverage.missing = {"3 records were dropped"};
