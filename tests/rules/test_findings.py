@@ -17,6 +17,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'dropped-records': ('Findings.DroppedRecordsComeWithABufferThatFits', 'Findings.AllSeenIsNothingDropped'),
     'call-in-flight': ('Findings.TheCallThatItDiedInIsNamedTheInnermostOne', 'Findings.ACallOfAProcessThatStillRunsIsNoDeathInIt'),
     'no-cuda-call': ('Findings.NoCudaCall', 'FindingRules.NoCudaCallIsSaidOnlyWhereCallsWereCollected'),
+    'nothing-launched': ('Findings.CallsThatGiveNoDeviceAnything', 'Findings.CallsThatGiveNoDeviceAnything'),
     'call-errors': ('Findings.ErrorsAreSaidOnceAtDriverLevel', 'Findings.AnAnswerIsNoError'),
     'out-of-memory': ('test_refused', 'test_refused'),
     'synchronous-copies': PLANTED,

@@ -74,6 +74,33 @@ TEST(Findings, NoCudaCall) {
   EXPECT_NE(find(find_findings(trace.load_all()), "no-cuda-call"), nullptr);
 }
 
+// A model that was left on the processor.
+TEST(Findings, CallsThatGiveNoDeviceAnything) {
+  const auto said = [](bool operation, bool copies, bool drops) -> std::optional<Finding> {
+    TraceBuilder trace;
+    const Thread main = trace.thread(100);
+    trace.add_call(main, "cuInit", 1000, 2000);
+    if (copies) trace.add<Copy>(main, "cuMemcpyHtoD_v2", 3000, 4000, [](auto& r) { r.bytes = 8; });
+    if (operation) {
+      const u64 name = trace.text("aten::addmm");
+      trace.add<StackFrame>(TraceBuilder::definitions(), "", 2, 2, [&](auto& r) {
+        r.function = name, r.id = 1, r.language = static_cast<u32>(SourceLanguage::Operation);
+      });
+    }
+    if (drops) trace.drop(main, DropReason::RingFull, 3);
+    const auto findings = find_findings(trace.load_all());
+    const Finding* found = find(findings, "nothing-launched");
+    return found ? std::optional(*found) : std::nullopt;
+  };
+  const auto silent = said(false, false, false), works = said(true, false, false);
+  ASSERT_TRUE(silent && works);
+  EXPECT_EQ(silent->text, "the program gave no device anything to do: no launch and no copy among its one CUDA call");
+  EXPECT_EQ(works->text, silent->text + "; PyTorch's operations ran on the processor");
+  EXPECT_EQ(works->fix.rfind("move the model", 0), 0u) << works->fix;
+  EXPECT_FALSE(said(false, true, false));
+  EXPECT_FALSE(said(false, false, true)) << "launches may be among what was dropped";
+}
+
 TEST(Findings, ATraceWithoutAnEndIsSaidAndIsNotCalledDamaged) {
   TraceBuilder trace;
   launch(trace, trace.thread(100), 1000);
