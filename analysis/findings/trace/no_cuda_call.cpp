@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "analysis/findings/rules.h"
-#include "analysis/run/quality.h"
+#include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
