@@ -244,7 +244,7 @@ LongStart long_start(const Report& report) {
   double whole = 0;
   for (const Row& row : phases->rows) {
     const Value own = cell_of(*phases, row, "pid");
-    if (is_null(pid) ? own != cell_of(*phases, phases->rows.front(), "pid") : own != pid) continue;
+    if (!is_null(pid) && own != pid) continue;  // null: there is one process
     const double length = number_of(cell_of(*phases, row, "duration_ns")).value_or(0);
     lengths[text_of(cell_of(*phases, row, "phase"))] += length;
     whole += length;
@@ -254,9 +254,11 @@ LongStart long_start(const Report& report) {
   std::stable_sort(found.phases.begin(), found.phases.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   found.whole = static_cast<Nanos>(whole);
+  // What lines have is the sum of all processes and devices.
+  const bool of_one = is_null(pid) && number_of(metric_of(report, "devices").value).value_or(1) <= 1;
   double most = 0;
   std::string at;
-  const Table* sites = report.table("sites");
+  const Table* sites = of_one ? report.table("sites") : nullptr;
   for (std::size_t i = 0; sites && i < sites->rows.size(); ++i) {
     const double idle = number_of(cell_of(*sites, sites->rows[i], "idle_ns")).value_or(0);
     if (idle > most) most = idle, at = text_of(cell_of(*sites, sites->rows[i], "site"));

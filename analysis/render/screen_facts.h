@@ -34,7 +34,7 @@ std::vector<TimePart> device_time_parts(const Report& report);
 std::vector<std::pair<std::string, double>> idle_parts(const Report& report);
 
 // Where most of the run lies before the loop: its phases, "start-up 72.0 %", shares of the process's time, largest first; and the line at
-// which devices waited longest, where that was longer than the loop, so that it lies outside of it.
+// which the device waited longest, where that was longer than the loop, so that it lies outside of it (of one process and device alone).
 struct LongStart {
   std::vector<std::pair<std::string, double>> phases;  // empty: most of the run is no start-up, or there is no loop
   Nanos whole = 0;

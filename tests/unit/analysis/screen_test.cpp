@@ -88,11 +88,11 @@ Table table_of(const char* section, std::vector<Column> columns, std::vector<Row
 
 // The numbers of a loop say little of a run that is start-up; the line that waits longer than the loop takes is outside of it.
 TEST(Screen, ARunThatIsMostlyStartUpSaysSo) {
-  const auto said = [](i64 start, i64 idle) {
+  const auto said = [](i64 start, i64 idle, i64 devices = 1) {
     Report report = small_report();
     report.tables = {
         table_of("overview", {{"metric", Unit::Text}, {"value", Unit::Count}, {"note", Unit::Text}},
-                 {{std::string("loop_ns"), i64{2'000'000'000}, {}}}),
+                 {{std::string("loop_ns"), i64{2'000'000'000}, {}}, {std::string("devices"), devices, {}}}),
         table_of("phases", {{"phase", Unit::Text}, {"duration_ns", Unit::Nanos}, {"pid", Unit::Count}},
                  {{std::string("start-up"), start, i64{7}},
                   {std::string("training"), i64{2'000'000'000}, i64{7}},
@@ -110,6 +110,7 @@ TEST(Screen, ARunThatIsMostlyStartUpSaysSo) {
       std::string::npos)
       << said(7'000'000'000, 6'000'000'000);
   EXPECT_NE(said(7'000'000'000, 1'950'000'000).find("of 10.00 s\n"), std::string::npos) << "it may be of the loop";
+  EXPECT_NE(said(7'000'000'000, 6'000'000'000, 2).find("of 10.00 s\n"), std::string::npos) << "a sum of two devices";
   EXPECT_EQ(said(2'000'000'000, 2'500'000'000).find("Run "), std::string::npos) << "two fifths";
 }
 
