@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <iterator>
+#include <set>
 
 namespace gputrace {
 namespace {
@@ -85,10 +86,10 @@ std::optional<OthersUse> cpu_of_others(const ProcessTrace& process, i32 tid) {
   const HostThread* const own = thread_of(process, tid);
   if (!own) return {};
   const TimeSpan span = time_of_devices(process);
-  const auto calls = [&](i32 number) {
-    return std::any_of(process.threads.begin(), process.threads.end(),
-                       [number](const ThreadFacts& thread) { return thread.tid == number && thread.calls != 0; });
-  };
+  std::set<i32> callers;
+  for (const ThreadFacts& thread : process.threads) {
+    if (thread.calls != 0) callers.insert(thread.tid);
+  }
   OthersUse use;
   for (const HostThread& thread : threads) {
     const bool traces = thread.name.rfind("gputrace-", 0) == 0;
@@ -96,7 +97,7 @@ std::optional<OthersUse> cpu_of_others(const ProcessTrace& process, i32 tid) {
     if (thread.process != 0)
       use.others_ns += thread.cpu_ns;
     else
-      (calls(thread.tid) ? use.callers_ns : use.others_ns) += cpu_between(thread, span, own->readings);
+      (callers.contains(thread.tid) ? use.callers_ns : use.others_ns) += cpu_between(thread, span, own->readings);
   }
   return use;
 }

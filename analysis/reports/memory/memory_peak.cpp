@@ -12,7 +12,7 @@
 namespace gputrace {
 namespace {
 
-struct TensorSums {
+struct PeakSums {
   u64 bytes = 0, count = 0;
 };
 
@@ -22,11 +22,11 @@ void say_that_several_share(Table& table) {
 }
 
 // By kind, site and operation.
-using TensorRows = std::map<std::tuple<std::string, std::string, std::string>, TensorSums>;
+using TensorRows = std::map<std::tuple<std::string, std::string, std::string>, PeakSums>;
 
 void add_tensors(const ProcessTrace& process, const FrameworkMemory& memory, const FileNames& names, TensorRows& rows) {
   for (const TensorPart& part : memory.at_peak) {
-    TensorSums& sums =
+    PeakSums& sums =
         rows[{kTensorKinds[static_cast<std::size_t>(part.kind)], site_of_origin(process.lines, part.origin, names),
               operation_of_origin(process.lines, part.origin)}];
     sums.bytes += part.bytes;
@@ -70,7 +70,7 @@ bool fill_by_tensor(const LoadedRun& run, const DeviceMap& devices, const Value&
 }
 
 void fill_by_pool(const DeviceMemoryTotal& memory, Table& table) {
-  std::map<AllocKind, TensorSums> kinds;
+  std::map<AllocKind, PeakSums> kinds;
   for (const PeakPart& part : memory.at_peak) {
     kinds[part.kind].bytes += part.bytes;
     kinds[part.kind].count += part.count;
