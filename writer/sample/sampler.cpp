@@ -60,10 +60,11 @@ Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, const P
 // Of all looks: what `run` did for them is ours too.
 Nanos Sampler::cpu() const { return clock_nanos(CLOCK_THREAD_CPUTIME_ID) + (run_ ? run_->cpu() : 0); }
 
-// A loop of the program's that takes as long as the pause must not be met at the same place each time: three to five quarters of it.
+// A loop of the program's that takes about as long as the pause must not be met at the same places: one to three halves of it. (With three to five
+// quarters a loop of 30 ms that computes for two thirds of its time was found there in 52 % of looks that came every 40 ms.)
 Nanos Sampler::spread(Nanos pause) {
   random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
-  return pause / 4 * 3 + static_cast<Nanos>(random_ % static_cast<u64>(pause / 2));
+  return pause / 2 + static_cast<Nanos>(random_ % static_cast<u64>(pause));
 }
 
 void Sampler::look() {

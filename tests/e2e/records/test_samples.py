@@ -81,7 +81,9 @@ def check_shares(stacks, truth, of):
     for name in ('compute', 'rest'):
         share = sum(any(function == name for _, function, _ in stack) for stack in stacks) / len(stacks)
         true = truth[name] / (truth['compute'] + truth['rest'])
-        check(abs(share - true) < NEAR, f'{name} of {of}: {share} is near {true}')
+        # Some forty looks are a small sample where the machine is slow: within four of its standard deviations.
+        near = max(NEAR, 4 * (true * (1 - true) / len(stacks)) ** 0.5)
+        check(abs(share - true) < near, f'{name} of {of}: {share} of {len(stacks)} is near {true}')
 
 
 def test_lines_between_calls():
@@ -240,7 +242,7 @@ def test_waiting_for_others_is_told_with_where_it_comes_from():
             check(words in finding['text'], f'{version}, {how}', finding)
             check(said['waits_at'] == f'serves.py:{line} serve' and said['waits_in'].startswith('queue.py '), f'{version}, {how}: where', said)
             waits = said['waits_ns'] + said.get('python_lock_ns', 0)  # the other thread works on while this one has what it waited for
-            check(waits > 0.8 * said['cause_ns'], f'{version}, {how}: how long', said)
+            check(waits > 0.7 * said['cause_ns'], f'{version}, {how}: how long', said)  # of some forty looks
             if how == 'shortly':
                 check(0.5 < said['others_cpu_ns'] / said['waits_ns'] < 1.6, f'{version}: what no look saw counts', finding)
                 continue
