@@ -23,6 +23,7 @@ enum class Advice : u8 {
   NarrowTypes,
   RoundToTf32,
   KeepLayout,
+  UseDevice,
 };
 
 // "": nothing that this maker's users could do, and no general words.

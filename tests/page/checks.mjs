@@ -430,17 +430,16 @@ checks.served = async (address, instant) => {
     await page.goto(`${address}#timeline`);
     await page.waitForSelector('.timeline canvas');
     assert.ok(await page.evaluate(() => globalThis.gputraceTimeline.all.leftOut > 0), 'more events than the page holds');
-    const whole = () => page.evaluate(() => {
-      const { all, view } = globalThis.gputraceTimeline;
-      return all.exact !== null && view.begin >= all.exact[0] && view.end <= all.exact[1];
+    await page.evaluate(() => {
+      globalThis.showsAll = ({ all, view }) => all.exact !== null && view.begin >= all.exact[0] && view.end <= all.exact[1];
     });
+    const whole = () => page.evaluate(() => globalThis.showsAll(globalThis.gputraceTimeline));
     const before = await page.evaluate((at) => { // a place beside the middle, which is exact from the beginning
       const timeline = globalThis.gputraceTimeline;
       const middle = at - JSON.parse(document.getElementById('gputrace-page').textContent).origin_ns;
       const half = (timeline.last - timeline.first) * 0.02;
       timeline.show(middle - half, middle + half);
-      const { all, view } = timeline; // looked at at once: its server may have answered before the next call from here
-      return all.exact !== null && view.begin >= all.exact[0] && view.end <= all.exact[1];
+      return globalThis.showsAll(timeline); // at once: its server may have answered before the next call from here
     }, Number(instant));
     assert.ok(!before, 'not yet');
     for (let i = 0; i < 20 && !(await whole()); ++i) {

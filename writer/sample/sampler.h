@@ -92,6 +92,7 @@ class Sampler {
   u64 random_;
   u64 taken_ = 0, parts_ = 0, torn_ = 0, unreadable_ = 0, of_workers_ = 0, of_others_ = 0;
   Nanos cpu_ = 0;
+  Nanos usual_cost_ = 0, looks_ = 0;  // the mean of about the newest kUsualOf, and how many there were, up to those
   std::string refused_;
 };
 

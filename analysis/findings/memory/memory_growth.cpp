@@ -15,7 +15,7 @@ namespace {
 
 constexpr u64 kLeastBytes = 16u << 20;
 constexpr double kLeastGrowth = 0.1;  // of what is in use at the end of the loop
-constexpr unsigned kParts = 6;       // of the loop's time: the lowest level of each is above that of the one before
+constexpr unsigned kParts = 6;        // of the loop's time: the lowest level of each is above that of the one before
 
 // The lowest level of each part; what was in use at its begin counts.
 std::array<u64, kParts> lowest_levels(const DeviceMemory& memory, Nanos first, Nanos last) {
@@ -84,7 +84,8 @@ void judge_memory(const ProcessTrace& process, const DeviceMemory& memory, Findi
     if (lowest[i] <= lowest[i - 1]) return;
   }
   const u64 grown = lowest[kParts - 1] - lowest[0];
-  if (grown < kLeastBytes || static_cast<double>(grown) < kLeastGrowth * static_cast<double>(lowest[kParts - 1])) return;
+  if (grown < kLeastBytes || static_cast<double>(grown) < kLeastGrowth * static_cast<double>(lowest[kParts - 1]))
+    return;
   const LiveMemory* kept = kept_by_the_loop(process, memory.device);
   const double seconds = static_cast<double>(loop.last - loop.first) / 1e9;
   Finding finding{

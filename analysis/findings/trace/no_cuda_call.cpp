@@ -1,6 +1,7 @@
 // A run that gave a device nothing: without a single call, or with calls that only asked and prepared.
 #include <algorithm>
 
+#include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/words/human.h"
@@ -46,10 +47,7 @@ void find_no_cuda_call(const LoadedRun& run, Findings& found) {
                      std::string("the program gave no device anything to do: no launch and no copy among its ") +
                          (calls == 1 ? "one CUDA call" : human_count(calls) + " CUDA calls") +
                          (operations ? "; PyTorch's operations ran on the processor" : ""),
-                     operations
-                         ? "move the model and each batch to the device: model.to('cuda'), batch.to('cuda')"
-                         : "is this a CPU run? does the framework have its CUDA part, and are model and data on the "
-                           "device? try: gputrace doctor",
+                     advise(Advice::UseDevice, operations ? Maker::PyTorch : Maker::General),
                      {{"calls", number(calls)}, {"operations", operations}}});
   }
 }
