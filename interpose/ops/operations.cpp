@@ -23,6 +23,7 @@ struct Node {
   u32 parent;
   u32 frame;
   bool is_step;  // of the optimizer whose steps are counted
+  bool is_view;  // whose backward operation is one, too
 };
 
 struct OpenOperation {
@@ -33,7 +34,10 @@ struct OpenOperation {
   u64 ended_backward;  // that of the operation of a backward pass that has ended directly within it
   u32 frame;
   u32 scope;
+  u32 line;  // StackFrame of it; 0: not known yet
   bool is_step;
+  bool is_view;
+  bool is_settled;  // what is known of the line under `number` is its own, or of an operation within it
 };
 
 // What a thread is in. Its own thread only.
@@ -59,6 +63,7 @@ constinit u64 step_name = 0;
 constinit std::atomic<Proven>
     proven[2]{};               // of operations that have a name of their own, and of those that have a schema
 constinit bool asked = false;  // PyTorch calls us: for the rest of the process, and in its children
+constinit LineNow line_of_thread = nullptr;
 
 u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
 u64 bytes_for(u32 slots) { return sizeof(Memory) + u64{slots} * sizeof(ThreadOperations); }
@@ -105,6 +110,16 @@ bool names_step(const char* text, u64 id) {
   return step_name == id;
 }
 
+// Views whose backward operations are views: those make no call, so that their line is not worth reading a stack. (That of `view` copies
+// where a gradient does not lie as it must.)
+bool names_view(const char* text) {
+  for (const char* name : {"aten::t", "aten::transpose", "aten::permute", "aten::unsqueeze", "aten::squeeze",
+                           "aten::movedim", "aten::swapaxes", "aten::alias"}) {
+    if (std::strcmp(text, name) == 0) return true;
+  }
+  return false;
+}
+
 // nullptr: no room.
 GT_COLD const Node* define_node(const FinishedCall& call, u64 key, u64 name, u32 parent, const char* text) {
   const Definitions lock;
@@ -121,6 +136,7 @@ GT_COLD const Node* define_node(const FinishedCall& call, u64 key, u64 name, u32
   node.parent = parent;
   node.frame = frame;
   node.is_step = names_step(text, record.function);
+  node.is_view = names_view(text);
   node.key.store(key, std::memory_order_release);
   ++node_count;
   return &node;
@@ -207,6 +223,9 @@ void began(const void* function) {
   const Node* const node = node_of(thread, function, depth ? operations->open[depth - 1].frame : 0, now);
   open.frame = node ? node->frame : 0;
   open.is_step = node && node->is_step;
+  open.is_view = node && node->is_view;
+  open.line = 0;
+  open.is_settled = false;
   open.sequence = load(at + torch.layout->sequence);
   open.scope = *reinterpret_cast<const u8*>(at + torch.layout->scope);
   open.number = autograd_number(at, open.sequence, open.scope);
@@ -222,6 +241,24 @@ void began(const void* function) {
   open.begin = now;
 }
 
+// A forward operation with a number has ended within `around`, or in none. One that makes no node of the backward pass has the number of
+// the next one that does: so what the number says now may be the line of one before.
+void settle_line(OpenOperation& open, OpenOperation* around) {
+  const u64 first = open.sequence, next = torch.next_number ? torch.next_number() : first + 1;
+  if (next <= first) return;
+  // What lies within another forward operation was asked for at the same line: that one, at its end, tells it.
+  const bool is_part = around && around->number != kNoNumber && around->scope != kBackwardScope;
+  if (open.line == 0 && !open.is_view && !is_part) open.line = line_of_thread();
+  if (!open.is_settled) remember_forward(open.number, open.line);
+  constexpr u64 kMost = 4096;
+  for (u64 i = 0; open.line && i < next - first && i < kMost; ++i) {
+    if (forward_frame(open.number + i) == 0) remember_forward(open.number + i, open.line);
+  }
+  if (!is_part) return;
+  if (around->line == 0) around->line = open.line;
+  if (around->number == open.number) around->is_settled = true;
+}
+
 void ended(const void* function) {
   ThreadState& thread = thread_state;
   if (thread.generation != gate_generation()) return;
@@ -231,7 +268,7 @@ void ended(const void* function) {
   while (depth > 0 && operations->open[depth - 1].function != reinterpret_cast<u64>(function)) --depth;
   if (depth == 0) return;  // begun on another thread, or one too deep
   operations->depth = --depth;
-  const OpenOperation& open = operations->open[depth];
+  OpenOperation& open = operations->open[depth];
   if (depth > 0 && open.scope == kBackwardScope) operations->open[depth - 1].ended_backward = open.number;
   Operation record{};
   record.frame = open.frame;
@@ -241,6 +278,8 @@ void ended(const void* function) {
   emit(moment(thread, open.begin, now), record);
   if (open.is_step) [[unlikely]]
     step_ended(now);
+  if (open.number != kNoNumber && open.scope != kBackwardScope)
+    settle_line(open, depth > 0 ? &operations->open[depth - 1] : nullptr);
 }
 
 void* operation_began(void* context, const void* function) {
@@ -257,6 +296,7 @@ bool operations_are_followed() { return torch.layout != nullptr; }
 void reset_operations(bool wanted, InfoText& info) {
   if (Memory* const old = memory.exchange(nullptr, std::memory_order_acq_rel))
     unmap_memory(old, bytes_for(thread_count));
+  close_forward_lines();
   node_count = 0;
   step_name = 0;
   for (std::atomic<Proven>& kind : proven) kind.store(Proven::NotYet, std::memory_order_relaxed);
@@ -273,11 +313,12 @@ void reset_operations(bool wanted, InfoText& info) {
   info.add("not_collected", text.text());
 }
 
-void begin_operations(u64 generation) {
+void begin_operations(u64 generation, LineNow line_now) {
   if (!torch.layout) return;
+  line_of_thread = line_now;
   thread_count = producer.slot_count;
   Memory* const made = map_memory<Memory>(bytes_for(thread_count));
-  if (!made) {
+  if (!made || !open_forward_lines()) {
     torch = {};
     steps_are_unknown(record_ticks());
     FinishedCall call{};
@@ -306,9 +347,22 @@ OperationsUnderWay operations_under_way() {
     // What the engine does for an operation of the backward pass after its own work (sums to the shape that is wanted) is its.
     result.backward = open.scope == kBackwardScope ? open.number : open.ended_backward;
     if (open.scope == kBackwardScope || result.backward != kNoNumber) break;
-    if (result.forward == kNoNumber) result.forward = open.number;
   }
   return result;
+}
+
+void calls_from(u32 frame) {
+  ThreadOperations* const operations = operations_of(thread_state);
+  if (!operations) return;
+  for (u32 i = operations->depth; i-- > 0;) {
+    OpenOperation& open = operations->open[i];
+    if (open.scope == kBackwardScope || open.ended_backward != kNoNumber) return;
+    if (open.number == kNoNumber) continue;
+    remember_forward(open.number, frame);
+    open.line = frame;
+    open.is_settled = true;
+    return;
+  }
 }
 
 }  // namespace gputrace

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/types.h"
+#include "interpose/ops/forward_lines.h"
 #include "interpose/settings/info_text.h"
 
 namespace gputrace {
@@ -14,22 +15,20 @@ void reset_operations(bool wanted, InfoText& info);
 // Whether there is a PyTorch that can be followed.
 bool operations_are_followed();
 // The session has begun, its gate is open: asks PyTorch to call us from now on, once a process. Takes a lock of PyTorch's for a
-// moment; not from a signal handler.
-void begin_operations(u64 generation);
+// moment; not from a signal handler. `line_now` is asked for the StackFrame of the calling thread's line; 0: not known.
+using LineNow = u32 (*)();
+void begin_operations(u64 generation, LineNow line_now);
 
-// A number of autograd's, with that of the thread above these bits.
-inline constexpr unsigned kSequenceBits = 40;
-inline constexpr u64 kNoNumber = ~0ull;  // autograd's own, too
 // What the calling thread is in.
 struct OperationsUnderWay {
-  u32 frame = 0;  // StackFrame of the innermost operation; 0: none, or not known
-  // Autograd's numbers, with the thread's: of the innermost forward operation that has one, of those within the backward one
-  // (a checkpointed module runs forward again there); and of the forward operation whose backward one that is.
-  u64 forward = kNoNumber;
-  u64 backward = kNoNumber;
+  u32 frame = 0;             // StackFrame of the innermost operation; 0: none, or not known
+  u64 backward = kNoNumber;  // number of the forward operation whose backward one is under way
   Ticks instance = 0;  // when the innermost one began, where it lies on the thread's stack: no Python code runs between
                        // two calls from the same place in it but what it calls itself; 0: not known
 };
 OperationsUnderWay operations_under_way();
+// The thread makes a call from that line: it is that of the innermost forward operation that has a number, of those within the backward one
+// (a checkpointed module runs forward again there).
+void calls_from(u32 frame);
 
 }  // namespace gputrace

@@ -68,6 +68,7 @@ void find_torch(Torch& torch) {
     torch.add_callback = reinterpret_cast<u64 (*)(TorchCallback)>(add);
     torch.name_of = reinterpret_cast<const char* (*)(const void*)>(name);
     torch.thread_now = reinterpret_cast<u64 (*)()>(thread);
+    torch.next_number = reinterpret_cast<u64 (*)()>(find_function_beside(add, "_ZN2at15sequence_number4peekEv"));
   }
 }
 

@@ -33,9 +33,10 @@ struct Torch {
   const TorchLayout* layout = nullptr;  // nullptr: not to be read
   u64 (*add_callback)(TorchCallback) = nullptr;
   const char* (*name_of)(const void* function) = nullptr;
-  u64 (*thread_now)() = nullptr;  // PyTorch's number of the calling thread
-  const char* why = nullptr;      // why not; nullptr: all is well, or there is no PyTorch
-  char version[32] = {};          // "2.15.0"; "": there is no PyTorch
+  u64 (*thread_now)() = nullptr;   // PyTorch's number of the calling thread
+  u64 (*next_number)() = nullptr;  // of autograd's, in the calling thread; nullptr: not to be had
+  const char* why = nullptr;       // why not; nullptr: all is well, or there is no PyTorch
+  char version[32] = {};           // "2.15.0"; "": there is no PyTorch
 };
 // Cold: walks the loaded objects and reads a file beside PyTorch's library.
 void find_torch(Torch& torch);

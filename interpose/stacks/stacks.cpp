@@ -36,20 +36,9 @@ struct alignas(64) ThreadStack {
   SeenFrame native[kMostNativeFrames];  // likewise; within the innermost of `found`
 };
 
-// Which frame called the forward operation of a number. Of the last ones.
-constexpr u32 kForwardLines = 1u << 15;
-struct ForwardLine {
-  std::atomic<u64> number;
-  std::atomic<u32> frame;
-};
-
-struct alignas(64) Memory {  // one ThreadStack a slot follows
-  ForwardLine forward[kForwardLines];
-};
-
 enum class Proven : u32 { NotYet, Yes, No };
 
-constinit Memory* memory = nullptr;
+constinit ThreadStack* stacks = nullptr;  // one a slot
 constinit u32 thread_count = 0;
 constinit std::atomic<Proven> proven{Proven::NotYet};
 constinit PythonInterpreter interpreter{};
@@ -57,7 +46,7 @@ constinit u64 interpreter_begin = 0, interpreter_end = 0;  // the object that it
 
 u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
 
-u64 bytes_for(u32 slots) { return sizeof(Memory) + u64{slots} * sizeof(ThreadStack); }
+u64 bytes_for(u32 slots) { return u64{slots} * sizeof(ThreadStack); }
 
 // The number of the innermost frame that was found; 0: not known. `python`: so many of them are; they lie under `base`. What the last
 // stack had in common with this one is not looked up again.
@@ -119,32 +108,6 @@ void write_stack(const FinishedCall& call, ThreadStack& last, const Found& found
   last.dropped = dropped;
 }
 
-// ------------------------------------------------------------------ forward lines of backward operations
-// Threads count alike, from 0 on: each has its own stretch of the table to begin with.
-ForwardLine& line_of(u64 number) {
-  constexpr u64 kApart = 10007;
-  return memory->forward[(number + (number >> kSequenceBits) * kApart) % kForwardLines];
-}
-
-// Numbers of several threads share an entry: one writes at a time, another one's line is not remembered then.
-void remember_forward(u64 number, u32 frame) {
-  ForwardLine& line = line_of(number);
-  if (line.number.load(std::memory_order_relaxed) == number && line.frame.load(std::memory_order_relaxed) == frame)
-    return;
-  if (line.number.exchange(kNoNumber, std::memory_order_acquire) == kNoNumber) return;
-  std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire in forward_frame()
-  line.frame.store(frame, std::memory_order_relaxed);
-  line.number.store(number, std::memory_order_release);
-}
-
-u32 forward_frame(u64 number) {
-  const ForwardLine& line = line_of(number);
-  if (line.number.load(std::memory_order_acquire) != number) return 0;
-  const u32 frame = line.frame.load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return line.number.load(std::memory_order_relaxed) == number ? frame : 0;
-}
-
 GT_COLD bool try_to_prove(const FinishedCall& call, u64 thread) {
   const Proof proof = prove(*interpreter.layout, thread);
   if (proof == Proof::NothingToSee) return false;
@@ -165,7 +128,7 @@ ThreadStack* take_stack() {
   if (thread.busy) return nullptr;
   const u64 index = static_cast<u64>(thread.slot - producer.slots);
   if (index >= thread_count || gate.stacks.load(std::memory_order_acquire) != thread.generation) return nullptr;
-  ThreadStack& last = reinterpret_cast<ThreadStack*>(memory + 1)[index];
+  ThreadStack& last = stacks[index];
   if (last.busy) return nullptr;
   last.busy = 1;
   compiler_barrier();
@@ -224,6 +187,22 @@ void read_native(ThreadStack& last, u32 python) {
   }
 }
 
+// The stack that was read, in `operations`. `python`: so many frames of it are Python's.
+Found find_stack(const FinishedCall& call, ThreadStack& last, u32 python, const OperationsUnderWay& operations) {
+  Found found;
+  found.operation = operations.frame;
+  const u64 incarnation = u64{thread_state.slot->incarnation} + 1;
+  if (python == 0) last.bare = incarnation;
+  // Python that a backward pass calls in autograd's thread has no callers there: what runs forward again (a checkpointed module), and the
+  // backward pass of that.
+  const bool is_backward = operations.backward != kNoNumber && last.bare == incarnation;
+  const u32 forward = is_backward ? forward_frame(operations.backward) : 0;
+  found.frame = forward && python == 0 ? forward : identify(call, last, python, forward);
+  found.frames = python + last.native_count;
+  if (forward) found.flags = kStackOfForward;
+  return found;
+}
+
 void find_python(InfoText& info, bool native) {
   find_interpreter(interpreter);
   if (interpreter.version[0]) info.add("python_version", interpreter.version);
@@ -248,8 +227,8 @@ void find_python(InfoText& info, bool native) {
 
 void reset_stacks(WantedStacks wanted, InfoText& info) {
   close_frame_table();
-  if (memory) unmap_memory(memory, bytes_for(thread_count));
-  memory = nullptr;
+  if (stacks) unmap_memory(stacks, bytes_for(thread_count));
+  stacks = nullptr;
   proven.store(Proven::NotYet, std::memory_order_relaxed);
   interpreter = {};
   interpreter_begin = interpreter_end = 0;
@@ -260,8 +239,8 @@ void reset_stacks(WantedStacks wanted, InfoText& info) {
 bool begin_stacks(u64 generation) {
   if (!interpreter.layout && !operations_are_followed() && !native_stacks_are_read()) return false;
   thread_count = producer.slot_count;
-  memory = map_memory<Memory>(bytes_for(thread_count));
-  if (!memory || !open_frame_table()) {
+  stacks = map_memory<ThreadStack>(bytes_for(thread_count));
+  if (!stacks || !open_frame_table()) {
     FinishedCall call{};
     call.generation = generation;
     call.begin = call.end = record_ticks();
@@ -279,11 +258,10 @@ u32 innermost_frame() {
   ThreadStack* const last = take_stack();
   if (!last) return 0;
   const FinishedCall call = call_now();
-  const u32 python = read_python(call, *last, 0);
   last->native_count = 0;
-  const u32 frame = identify(call, *last, python);
+  const Found found = find_stack(call, *last, read_python(call, *last, 0), operations_under_way());
   give_back(*last);
-  return frame;
+  return found.frames ? found.frame : 0;
 }
 
 void read_stack() {
@@ -292,20 +270,10 @@ void read_stack() {
   ThreadStack& last = *taken;
   const FinishedCall call = call_now();
   const OperationsUnderWay operations = operations_under_way();
-  Found found;
-  found.operation = operations.frame;
   const u32 python = read_python(call, last, operations.instance);
   read_native(last, python);
-  const u64 incarnation = u64{thread_state.slot->incarnation} + 1;
-  if (python == 0) last.bare = incarnation;
-  // Python that a backward pass calls in autograd's thread has no callers there: what runs forward again (a checkpointed module), and the
-  // backward pass of that.
-  const bool is_backward = operations.backward != kNoNumber && last.bare == incarnation;
-  const u32 forward = is_backward ? forward_frame(operations.backward) : 0;
-  found.frame = forward && python == 0 ? forward : identify(call, last, python, forward);
-  found.frames = python + last.native_count;
-  if (forward) found.flags = kStackOfForward;
-  if (operations.forward != kNoNumber && python != 0 && found.frame) remember_forward(operations.forward, found.frame);
+  const Found found = find_stack(call, last, python, operations);
+  if (python != 0 && found.frame) calls_from(found.frame);
   write_stack(call, last, found);
   give_back(last);
 }

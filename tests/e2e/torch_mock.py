@@ -38,6 +38,10 @@ uint64_t RecordFunction::currentThreadId() {
 }
 __attribute__((visibility("default"))) const char* force(const RecordFunction& f) { return f.name(); }
 static thread_local uint64_t forward_thread = 1;
+namespace sequence_number {
+static thread_local uint64_t next;
+__attribute__((visibility("default"))) uint64_t peek() { return next; }
+}
 }
 #if LONG
 namespace at { __attribute__((visibility("default"))) std::string show_config() { return ""; } }
@@ -46,7 +50,7 @@ struct Schema { const char* name; };
 extern "C" int registered() { return at::callbacks; }
 // Whose forward operations those of the calling thread's backward pass belong to; the first thread that has one is 1.
 extern "C" void is_backward_of(long thread) { at::forward_thread = thread; }
-// One operation around `inside`.
+// One operation around `inside`. It makes a node of the backward pass, where it has a number and is none of "data::".
 extern "C" void operation(const char* name, int is_schema, int scope, long sequence, void (*inside)()) {
   static Schema schemas[16]; static char names[16][64];
   at::RecordFunction function{};
@@ -61,8 +65,10 @@ extern "C" void operation(const char* name, int is_schema, int scope, long seque
   }
   BROKEN
   void* context = &context;
+  at::sequence_number::next = sequence < 0 ? 0 : sequence;
   if (at::callback.start) at::callback.start(&context, function);
   inside();
+  if (sequence >= 0 && strncmp(name, "data::", 6)) at::sequence_number::next = sequence + 1;
   if (at::callback.start) at::callback.end(function, context);
 }
 '''

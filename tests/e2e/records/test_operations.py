@@ -132,6 +132,30 @@ print('done', torch.registered())
 SUMS = PROGRAM.replace('backward.backward(', 'backward.is_of(torch.is_backward_of, 1)\nbackward.sums_gradients()\nbackward.backward(')
 
 
+# Forward operations that make no CUDA call themselves, behind one that makes no node of the backward pass: that has the same number.
+VIEWS = PROGRAM.replace('def linear(step, sequence):', """def noise(sequence):
+    operation('data::noise', lambda: cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(3000)), sequence=sequence)
+
+def slice(sequence):
+    torch.operation(b'aten::slice', 1, 0, ctypes.c_long(sequence), Inside(lambda: None))
+
+def view(sequence):
+    operation('aten::transpose', lambda: None, sequence=sequence)
+
+def of_weights(sequence):
+    operation('aten::t', lambda: None, sequence=sequence)
+    operation('aten::addmm', lambda: set(1000), sequence=sequence + 1)
+
+def around(sequence):
+    operation('aten::linear', lambda: of_weights(sequence), sequence=sequence)
+
+def linear(step, sequence):
+    noise(sequence)
+    VIEW(sequence)
+
+def direct(step, sequence):""")
+
+
 def framework(version, long_strings=True, broken='', program=PROGRAM):
     """A program's words, on a PyTorch of that version."""
     library = torch_library(version, long_strings, broken)
@@ -199,6 +223,17 @@ def test_sums_of_gradients_have_the_line_of_what_made_them():
     wanted = {f'{under} / AccumulateGrad': made, f'{under} / c10d::allreduce_': made,
               'FarBackward0 / aten::far': (10, None), 'evaluate_function: FarGrad / AccumulateGrad': (10, None)}
     check_equal({path: sites[path] for path in wanted}, wanted, 'lines')
+
+
+def test_the_backward_operation_of_a_view_has_its_line_and_no_other_ones():
+    under = 'evaluate_function: AddmmBackward0 / AddmmBackward0 / aten::mm'
+    for view, site in (('slice', f"program.py:{line_in(VIEWS, 'torch.operation(b')} slice"), ('around', f"program.py:{line_in(VIEWS, 'def set')} set"),
+                       ('view', None)):  # nobody reads a stack for what is a view in the backward pass, too
+        forget_run()
+        run = traced(framework('2.15.0', program=VIEWS.replace('VIEW', view)))
+        check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
+        sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops')}
+        check_equal(sites[under], (10, site), f'the line of {view}, not of the operation before it')
 
 
 def test_what_a_backward_pass_runs_again_has_the_line_of_the_first_time():
