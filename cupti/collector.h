@@ -66,6 +66,7 @@ struct Collector {
   static constexpr u32 kReasons = 8, kKinds = 64;
   u64 losses[kReasons][kKinds]{};  // by DeviceLossReason and CUPTI's kind, not recorded yet
   bool any_loss = false;
+  bool forced = false;  // CUPTI was made to give all that it has, what runs included: the process ends
 };
 
 extern Collector collector;

@@ -44,7 +44,8 @@ void read_record(void* record, u64 available) {
     case ParseResult::Record:
       break;
     case ParseResult::ZeroTime:
-      return count_loss(DeviceLossReason::ZeroTime, 1, activity_kind(record, available));
+      return count_loss(collector.forced ? DeviceLossReason::Unfinished : DeviceLossReason::ZeroTime, 1,
+                        activity_kind(record, available));
     case ParseResult::Impossible:
       return count_loss(DeviceLossReason::Impossible, 1, activity_kind(record, available));
     case ParseResult::Unreadable:

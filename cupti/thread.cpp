@@ -202,6 +202,7 @@ void finish() {
       flush(0);
       read_buffers();
       // What is not complete now never will be: it comes without times, and is counted.
+      collector.forced = true;
       if (collector.state.load(std::memory_order_acquire) == static_cast<u32>(state)) flush(kFlushForced);
     }
     collector.wants_buffers.store(false, std::memory_order_release);

@@ -20,6 +20,7 @@ enum class Advice : u8 {
   ReadsResults,
   OnlyForTimes,
   KeepNothing,
+  HoldLess,
   NarrowTypes,
   RoundToTf32,
   KeepLayout,

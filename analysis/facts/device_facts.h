@@ -196,6 +196,7 @@ struct DeviceActivity {
   JoinCounts join;
   DeviceClockFacts clock;
   std::array<u64, 8> lost{};  // by DeviceLossReason
+  u64 unfinished() const { return lost[static_cast<std::size_t>(DeviceLossReason::Unfinished)]; }
   std::vector<DeviceOverheadSum> overhead;
   u64 own_work_ns = 0;  // what we did on the program's threads after its calls
   std::vector<DeviceJitSum> jit;

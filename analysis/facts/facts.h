@@ -197,6 +197,7 @@ struct AllocationLoop {
   u64 between_launches =
       0;  // cuMemAlloc, managed and host allocations with a launch of the same thread since its last one
   Nanos first = 0, last = 0;
+  u64 launches_at_first = 0, launches_at_last = 0;  // that the process had made by then
   OriginAmounts time_by_origin, freeing_by_origin;  // host time in such calls, in those that free such memory
 };
 
@@ -262,6 +263,7 @@ struct ProcessIdentity {
   std::string end_reason;
   bool ended = false;      // the End chunk is there
   bool died = false;       // by a signal, or in a way that nobody saw
+  bool failed = false;     // by a signal, or with an exit code that is not 0
   std::string never_open;  // why no call was within the window; empty: one may have been
   i32 driver_version = 0, runtime_version = 0, device_count = -1;
   std::string driver_path, runtime_path;

@@ -96,6 +96,7 @@ std::vector<Finding> find_findings(const LoadedRun& run) {
       finding.evidence.emplace_back("gain_ns", number(finding.gain_ns));
   }
   std::stable_sort(found.begin(), found.end(), [](const Finding& a, const Finding& b) {
+    if (a.ended_it != b.ended_it) return a.ended_it;
     if (a.severity != b.severity) return a.severity > b.severity;
     // What all other numbers rest on: records that were dropped, files that are damaged.
     const bool data = a.section.compare(0, 7, "quality") == 0, other_data = b.section.compare(0, 7, "quality") == 0;

@@ -9,7 +9,7 @@
 
 namespace gputrace {
 
-// Problems first, then warnings, then hints; of one severity what the numbers rest on first, then the largest
+// What a program ended by first, then problems, warnings, hints; of one severity what the numbers rest on first, then the largest
 // gain, those with a fix before those without.
 std::vector<Finding> find_findings(const LoadedRun& run);
 

@@ -44,6 +44,12 @@ inline constexpr double kCostlyShare = 0.01;  // of the wall time: below it a pa
 double launch_share(const DeviceTimes& device);
 inline constexpr double kLaunchBound = 0.03;  // XProf's gate for "kernel launch bound: moderately"
 
+// PyTorch's allocator refused memory. out_of_memory.cpp
+bool was_refused_memory(const ProcessTrace& process);
+
+// By how much what is in use of the device's memory grows all through the loop; 0: it does not, or not known. memory_growth.cpp
+u64 growth_of_memory(const ProcessTrace& process, i32 device);
+
 // What the loop would gain if its launching thread never waited for a processor: that time, as its share of the thread's life, but no
 // more than all of the host's work costs. 0: not known. busy_processors.cpp
 u64 gain_of_processors(const ProcessTrace& process);

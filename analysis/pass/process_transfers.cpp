@@ -181,8 +181,9 @@ void ProcessBuilder::on_alloc(const Moment& at) {
   if (kind == AllocKind::Managed) loops_.host_sees_device_memory();
   if (at.thread.launched_since_allocation) {
     AllocationLoop& loop = facts_.allocation_loop;
-    if (loop.between_launches++ == 0) loop.first = at.begin;
     loop.last = at.end;
+    loop.launches_at_last = facts_.plain_launches + facts_.graph_launches;
+    if (loop.between_launches++ == 0) loop.first = at.begin, loop.launches_at_first = loop.launches_at_last;
   }
   at.thread.launched_since_allocation = false;
 }

@@ -127,6 +127,8 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   who.file_bytes = reader.file_size();
   who.ended = reader.end().has_value();
   who.died = who.ended && (reader.end()->reason == EndReason::Vanished || reader.end()->reason == EndReason::Signalled);
+  who.failed = who.ended && (reader.end()->reason == EndReason::Signalled ||
+                             (reader.end()->reason == EndReason::Exited && reader.end()->detail != 0));
   who.end_reason = end_reason(reader);
   who.never_open = info(reader, "window_never_opened");
   for (const auto& [key, value] : reader.info_lines()) {

@@ -318,6 +318,7 @@ std::vector<const Finding*> findings_by_gain(const Report& report) {
     return finding->severity == Severity::Problem && finding->section.compare(0, 7, "quality") == 0;
   };
   std::stable_sort(findings.begin(), findings.end(), [&](const Finding* a, const Finding* b) {
+    if (a->ended_it != b->ended_it) return a->ended_it;
     if (doubts_all(a) != doubts_all(b)) return doubts_all(a);
     return a->gain_ns > b->gain_ns;
   });

@@ -4,6 +4,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "analysis/run/device_time.h"
@@ -51,13 +52,18 @@ std::string name_of(const ProcessTrace& process) {
 
 namespace {
 
+// Records that should have come; not what the process did not wait for.
+u64 lost_of(const DeviceActivity& device) {
+  return std::accumulate(device.lost.begin(), device.lost.end(), u64{0}) - device.unfinished();
+}
+
 // What limits the device's numbers, for all processes together.
 void add_device_remarks(const LoadedRun& run, Coverage& coverage) {
   u64 lost = 0, operations = 0, unjoined = 0, doubtful = 0, late = 0;
   bool stopped = false;
   for (const ProcessTrace& process : run.processes) {
     const DeviceActivity& device = process.device;
-    for (const u64 count : device.lost) lost += count;
+    lost += lost_of(device);
     operations += device.join.operations;
     unjoined += device.join.not_joined;
     doubtful += device.join.in_doubt();
@@ -82,14 +88,16 @@ bool written_to_its_end(const ProcessTrace& process) { return process.who.ended 
 
 // Why the traces are not complete. A trace is complete only if nothing is missing of what was asked for.
 void add_missing(const LoadedRun& run, Coverage& coverage) {
-  u64 killed = 0, unwritten = 0, unanswered = 0, lost = 0, not_ended = 0;
+  u64 killed = 0, unwritten = 0, unanswered = 0, lost = 0, unfinished = 0, not_ended = 0;
   std::string how;
   for (const ProcessTrace& process : run.processes) {
     const DeviceActivity& device = process.device;
     unwritten += !written_to_its_end(process);
     if (process.who.died && killed++ == 0) how = name_of(process) + ": " + process.who.end_reason;
-    if (device.collected) unanswered += device.join.calls_unanswered + device.join.calls_forgotten;
-    for (const u64 count : device.lost) lost += count;
+    const u64 calls = device.join.calls_unanswered + device.join.calls_forgotten;
+    if (device.collected) unanswered += calls - std::min(calls, device.unfinished());
+    lost += lost_of(device);
+    unfinished += device.unfinished();
     not_ended += device.incomplete;
   }
   const auto add = [&](u64 count, const std::string& text) {
@@ -103,6 +111,9 @@ void add_missing(const LoadedRun& run, Coverage& coverage) {
   add(unwritten, of(unwritten, "trace was", "traces were") + " not written to the end, or damaged");
   add(killed, of(killed, "process was", "processes were") + " killed (" + how + ")");
   add(lost, of(lost, "device record was", "device records were") + " lost or had no usable time");
+  add(unfinished,
+      of(unfinished, "operation", "operations") +
+          " had not ended when the program did (it does not synchronize at its end): nobody knows their times");
   add(unanswered, of(unanswered, "call has", "calls have") + " no device record");
   add(not_ended, "device collection was not ended by " + of(not_ended, "process", "processes"));
   add(run.unread.size(), of(run.unread.size(), "file was", "files were") + " not read");

@@ -97,6 +97,7 @@ struct Finding {
   u64 gain_ns = 0;
   std::string site = {};  // "train.py:88 step": the line of the program that has most of it; empty: not known
   std::optional<u64> gain_ns_per_step = {};  // nothing: no steps are known, or no gain
+  bool ended_it = false;                     // a program ended by it: before all others
 };
 
 // Null: it has no such evidence.

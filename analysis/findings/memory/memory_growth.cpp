@@ -8,6 +8,7 @@
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/lines/sites.h"
 #include "analysis/run/quality.h"
+#include "analysis/steps/find_steps.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -41,11 +42,31 @@ std::array<u64, kParts> lowest_levels(const DeviceMemory& memory, Nanos first, N
   return lowest;
 }
 
+struct Loop {
+  Nanos first = 0, last = 0;
+};
+
+// The steps, or else from the first allocation between launches to the last, unless most launches follow: then something was loaded piece by
+// piece (a model), and is used.
+std::optional<Loop> loop_in(const ProcessTrace& process) {
+  const AllocationLoop& own = process.allocation_loop;
+  if (own.between_launches < kLoopTimes || !process.ledger_complete) return std::nullopt;
+  Loop loop{own.first, own.last};
+  if (const auto steps = loop_of(process.steps)) {
+    loop = {steps->called_from, steps->called_to};
+  } else {
+    const u64 following = process.plain_launches + process.graph_launches - own.launches_at_last;
+    if (own.launches_at_last - own.launches_at_first < following) return std::nullopt;
+  }
+  if (loop.last <= loop.first) return std::nullopt;
+  return loop;
+}
+
 // Of what was left at the end, the largest part that the loop allocated.
-const LiveMemory* kept_by_the_loop(const ProcessTrace& process, i32 device) {
+const LiveMemory* kept_by(const Loop& loop, const ProcessTrace& process, i32 device) {
   const auto& live = process.live_memory;
   const auto found = std::find_if(live.begin(), live.end(), [&](const LiveMemory& each) {
-    return each.device == device && each.newest >= process.allocation_loop.first;
+    return each.device == device && each.newest >= loop.first;
   });
   return found == live.end() ? nullptr : &*found;
 }
@@ -76,17 +97,22 @@ void add_evidence(const ProcessTrace& process, const LiveMemory& kept, Finding& 
   finding.evidence.emplace_back("newest_ns", number(static_cast<u64>(process.end - kept.newest)));
 }
 
-void judge_memory(const ProcessTrace& process, const DeviceMemory& memory, Findings& found) {
-  const AllocationLoop& loop = process.allocation_loop;
-  if (loop.last <= loop.first) return;
+// 0: it does not grow all through the loop.
+u64 growth_in(const Loop& loop, const DeviceMemory& memory) {
   const auto lowest = lowest_levels(memory, loop.first, loop.last);
   for (unsigned i = 1; i < kParts; ++i) {
-    if (lowest[i] <= lowest[i - 1]) return;
+    if (lowest[i] <= lowest[i - 1]) return 0;
   }
   const u64 grown = lowest[kParts - 1] - lowest[0];
-  if (grown < kLeastBytes || static_cast<double>(grown) < kLeastGrowth * static_cast<double>(lowest[kParts - 1]))
-    return;
-  const LiveMemory* kept = kept_by_the_loop(process, memory.device);
+  const bool is_little =
+      grown < kLeastBytes || static_cast<double>(grown) < kLeastGrowth * static_cast<double>(lowest[kParts - 1]);
+  return is_little ? 0 : grown;
+}
+
+void judge_memory(const ProcessTrace& process, const Loop& loop, const DeviceMemory& memory, Findings& found) {
+  const u64 grown = growth_in(loop, memory);
+  if (grown == 0) return;
+  const LiveMemory* kept = kept_by(loop, process, memory.device);
   const double seconds = static_cast<double>(loop.last - loop.first) / 1e9;
   Finding finding{
       "memory-growth",
@@ -108,12 +134,20 @@ void judge_memory(const ProcessTrace& process, const DeviceMemory& memory, Findi
 
 void find_memory_growth(const LoadedRun& run, Findings& found) {
   for (const ProcessTrace& process : run.processes) {
-    if (process.allocation_loop.between_launches < kLoopTimes || !process.ledger_complete) continue;
-    for (const DeviceMemory& memory : process.device_memory) judge_memory(process, memory, found);
+    const auto loop = loop_in(process);
+    if (!loop) continue;
+    for (const DeviceMemory& memory : process.device_memory) judge_memory(process, *loop, memory, found);
   }
 }
 
 }  // namespace
+
+u64 growth_of_memory(const ProcessTrace& process, i32 device) {
+  const auto loop = loop_in(process);
+  for (const DeviceMemory& memory : process.device_memory)
+    if (loop && memory.device == device) return growth_in(*loop, memory);
+  return 0;
+}
 
 extern constexpr FindingRule memory_growth_rule = {
     .findings = {{"memory-growth", "memory that a loop takes and does not give back"}},

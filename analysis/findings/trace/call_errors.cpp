@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <set>
 
 #include "analysis/findings/rules.h"
 #include "analysis/lines/sites.h"
+#include "analysis/words/human.h"
 #include "analysis/words/result_names.h"
 
 namespace gputrace {
@@ -32,24 +34,73 @@ bool is_refusal(u16 result) {
   }
 }
 
+// What a kernel did; CUDA's documentation: "leaves the process in an inconsistent state", every later call returns it.
+bool ends_the_context(u16 result) {
+  switch (result) {
+    case 700:  // illegal address
+    case 702:  // launch timeout
+    case 710:  // assert
+    case 714:  // hardware stack error
+    case 715:  // illegal instruction
+    case 716:  // misaligned address
+    case 717:  // invalid address space
+    case 718:  // invalid program counter
+    case 719:  // launch failed
+      return true;
+    default:
+      return false;
+  }
+}
+
+struct Group {
+  u64 count = 0;
+  std::string level;
+  bool went_on = true;    // every process that got it lived on
+  std::string ended_how;  // "exited 1": one that got it did not end well
+  std::string site;       // of one that is known
+};
+using Errors = std::map<std::pair<std::string, u16>, Group>;  // by call and result
+
+// Calls that returned it, whoever returned it first: nobody knows which kernel it was.
+void say_ended_context(u16 result, const Errors& errors, bool driver, Findings& found) {
+  u64 calls = 0, times = 0;
+  std::string first, how, site;
+  for (const auto& [key, group] : errors) {
+    if (key.second != result || (driver && group.level == "runtime")) continue;
+    if (calls++ == 0) first = key.first;
+    times += group.count;
+    if (how.empty()) how = group.ended_how;
+    if (site.empty()) site = group.site;
+  }
+  const std::string others = calls > 1 ? " and " + counted(calls - 1, "other call") : "";
+  Finding finding{
+      "call-errors",
+      Severity::Problem,
+      "api",
+      fmt::format("{}{} returned {}{}: a kernel did that before, and nothing works in its context afterwards{}", first,
+                  others, result_name(result), times > 1 ? ", " + counted(times, "time") + " in all" : "",
+                  how.empty() ? "" : "; the program " + how),
+      "find the kernel: with CUDA_LAUNCH_BLOCKING=1 the call that launches it returns the error; compute-sanitizer "
+      "tells what it did",
+      {{"call", first}, {"result", static_cast<i64>(result)}, {"name", result_name(result)}, {"count", number(times)}}};
+  finding.site = site;
+  finding.ended_it = !how.empty();
+  found.push_back(std::move(finding));
+}
+
 void find_call_errors(const LoadedRun& run, Findings& found) {
-  constexpr u16 kNotReady = 600;
-  struct Group {
-    u64 count = 0;
-    std::string level;
-    bool went_on = true;  // every process that got it lived on
-    std::string site;     // of one that is known
-  };
-  std::map<std::pair<std::string, u16>, Group> errors;
+  constexpr u16 kOutOfMemory = 2, kNotReady = 600;
+  Errors errors;
   bool driver = false;
   for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       for (const auto& [result, count] : call.results) {
-        if (result == kNotReady) continue;
+        if (result == kNotReady || (result == kOutOfMemory && was_refused_memory(process))) continue;
         Group& group = errors[{call.name, result}];
         group.count += count;
         group.level = call.level;
         group.went_on = group.went_on && !process.who.died;
+        if (process.who.failed) group.ended_how = process.who.end_reason;
         const auto origin = call.error_origins.find(result);
         if (group.site.empty() && origin != call.error_origins.end())
           group.site = site_of_origin(process.lines, origin->second, FileNames(process));
@@ -57,15 +108,20 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
       }
     }
   }
+  std::set<u16> ended;
   for (const auto& [key, group] : errors) {
     // A runtime call passes on what the driver call within it said: said once.
     if (driver && group.level == "runtime") continue;
+    if (ends_the_context(key.second)) {
+      if (ended.insert(key.second).second) say_ended_context(key.second, errors, driver, found);
+      continue;
+    }
     const bool taken = is_refusal(key.second) && group.went_on;
     Finding finding{
         "call-errors",
-        key.second == 2 ? Severity::Problem
-        : taken         ? Severity::Hint
-                        : Severity::Warning,
+        key.second == kOutOfMemory ? Severity::Problem
+        : taken                    ? Severity::Hint
+                                   : Severity::Warning,
         "api",
         fmt::format("{} returned {} {} time{}{}", key.first, result_name(key.second), group.count,
                     group.count == 1 ? "" : "s", taken ? ": a refusal, as probes expect; nothing ended by it" : ""),
@@ -75,6 +131,7 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
          {"name", result_name(key.second)},
          {"count", number(group.count)}}};
     finding.site = group.site;
+    finding.ended_it = key.second == kOutOfMemory && !group.ended_how.empty();
     found.push_back(std::move(finding));
   }
 }

@@ -26,6 +26,8 @@ const char* loss_reason(std::size_t reason) {
       return "that the sidecar did not drain in time";
     case DeviceLossReason::Unknown:
       return "that could not be read";
+    case DeviceLossReason::Unfinished:
+      return "of what had not ended when the program did";
   }
   return "lost for a reason that this version does not know";
 }

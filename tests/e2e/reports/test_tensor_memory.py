@@ -104,6 +104,7 @@ if len(sys.argv) > 5: allocator.refuse(ctypes.c_long(1 << 33))
 cuda.cuCtxSynchronize()
 json.dump(dict(counts, peak=max(samples), end=samples[-1], samples=samples, reserved=reserved, reports=c10.reports(),
                refusals=c10.refusals()), open(sys.argv[4], 'w'))
+if 'ends' in sys.argv: sys.exit(3)
 '''
 
 
@@ -112,7 +113,7 @@ def run_training(*more, env=None):
     with open(script, 'w') as file:
         file.write(PROGRAM)
     run = traced([sys.executable, script, torch_library('2.15.0'), *allocator_libraries(), account, *more], env=env)
-    check_equal(run.returncode, 0, f'the program: {run.stderr}')
+    check_equal(run.returncode, 3 if 'ends' in more else 0, f'the program: {run.stderr}')
     with open(account) as file:
         return run, json.load(file)
 
@@ -181,6 +182,13 @@ def test_refused():
                 'the finding')
     line = 1 + next(i for i, text in enumerate(PROGRAM.splitlines()) if 'allocator.refuse(' in text)
     check_equal(finding['site'], f'program.py:{line} <module>', 'its line')
+    check('the program' not in finding['text'], 'it went on', finding)
+    forget_run()
+    ended, _ = run_training('refuse', 'ends')
+    findings = report(ended)['findings']
+    check_equal((findings[0]['id'], findings[0]['text'][-len('; the program exited 3'):]), ('out-of-memory', '; the program exited 3'), 'what it ended by comes first')
+    screen = gputrace('report', ended.output)[0]
+    check(screen.index('refused by PyTorch') < screen.index('  2  ') if '  2  ' in screen else 'refused by PyTorch' in screen, 'on the first screen too', screen)
     forget_run()
     other, _ = run_training()
     check(not [found for found in report(other)['findings'] if found['id'] == 'out-of-memory'], 'none where nothing was refused')

@@ -336,11 +336,14 @@ TEST(DeviceFindings, OfOneSeverityTheLargestGainComesFirst) {
   EXPECT_EQ(findings[0].id, "idle-gaps");
 }
 
-// 100 times 16 MiB that nobody frees; a cache that fills and stays; as much, freed in each step.
+// 100 times 16 MiB that nobody frees; a cache that fills and stays; as much, freed in each step; a model that is loaded piece by piece and
+// then used for longer.
 TEST(DeviceFindings, MemoryThatGrowsWithoutEnd) {
   constexpr u64 kBytes = 16u << 20;
-  Script leaking, filling, freeing;
+  Script leaking, filling, freeing, loading;
   for (u64 i = 0; i < 100; ++i) {
+    loading.run(4 * kUs, 100 * kUs);
+    loading.take(1 + i, kBytes);
     for (Script* each : {&leaking, &filling, &freeing}) each->run(4 * kUs, 100 * kUs);
     leaking.take(1 + i, kBytes);
     if (i < 40) filling.take(1 + i, kBytes);
@@ -364,6 +367,8 @@ TEST(DeviceFindings, MemoryThatGrowsWithoutEnd) {
   EXPECT_NEAR(static_cast<double>(age("oldest_ns") - age("newest_ns")), 99.0 * (4 + 1) * kUs, 99.0 * 4 * kUs);
   EXPECT_EQ(find(find_findings(filling.load()), "memory-growth"), nullptr);
   EXPECT_EQ(find(find_findings(freeing.load()), "memory-growth"), nullptr);
+  for (int i = 0; i < 200; ++i) loading.run(4 * kUs, 100 * kUs);
+  EXPECT_EQ(find(find_findings(loading.load()), "memory-growth"), nullptr);
 }
 
 TEST(IdleCauses, AddUpToAllIdleTime) {

@@ -176,6 +176,35 @@ TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {
   EXPECT_EQ(finding->severity, Severity::Problem);
 }
 
+// What a kernel did that it must not is said once, by whatever calls it was returned; of a program that ended by it before all else.
+TEST(Findings, AnErrorThatEndsAContextComesFirst) {
+  const auto findings_of = [](i32 exit_code) {
+    TraceBuilder trace;
+    const Thread main = trace.thread(100);
+    for (int i = 0; i < 40; ++i) {
+      launch(trace, main, 1000 + i * 100);
+      allocate(trace, main, 1030 + i * 100, static_cast<u64>(i), AllocKind::Device);
+    }
+    trace.add_call(main, "cuStreamSynchronize", 90000, 90500, 700);
+    trace.add_call(main, "cuMemFree_v2", 91000, 91010, 700);
+    trace.add_call(main, "cudaStreamSynchronize", 89000, 91000, 700);
+    trace.end(EndReason::Exited, exit_code);
+    return find_findings(trace.load_all());
+  };
+  const auto findings = findings_of(1);
+  EXPECT_EQ(findings.front().id, "call-errors");
+  EXPECT_EQ(findings.front().severity, Severity::Problem);
+  EXPECT_TRUE(findings.front().ended_it);
+  EXPECT_EQ(findings.front().text,
+            "cuMemFree and 1 other call returned CUDA_ERROR_ILLEGAL_ADDRESS, 2 times in all: a kernel did that before, "
+            "and nothing works in its context afterwards; the program exited 1");
+  EXPECT_EQ(
+      std::count_if(findings.begin(), findings.end(), [](const Finding& each) { return each.id == "call-errors"; }), 1);
+  const auto outlived = findings_of(0);
+  ASSERT_NE(find(outlived, "call-errors"), nullptr);
+  EXPECT_FALSE(find(outlived, "call-errors")->ended_it);
+}
+
 // A library asks whether a kernel takes more shared memory, and takes no for an answer.
 TEST(Findings, ARefusalThatTheProgramOutlivedIsAHint) {
   const auto severity = [](u16 result, EndReason end) {
@@ -190,7 +219,8 @@ TEST(Findings, ARefusalThatTheProgramOutlivedIsAHint) {
   };
   EXPECT_EQ(severity(1, EndReason::Exited), Severity::Hint);
   EXPECT_EQ(severity(1, EndReason::Signalled), Severity::Warning);
-  EXPECT_EQ(severity(719, EndReason::Exited), Severity::Warning);
+  EXPECT_EQ(severity(719, EndReason::Exited), Severity::Problem);
+  EXPECT_EQ(severity(400, EndReason::Exited), Severity::Warning);
 }
 
 TEST(Findings, SynchronousCopiesBetweenLaunches) {
