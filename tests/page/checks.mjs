@@ -243,6 +243,56 @@ const checks = {
     });
   },
 
+  // What is narrower than a pixel is seen where it is and nowhere else: pixel by pixel, in streams and threads, far away and nearer, also on a screen
+  // with more dots.
+  async drawn(file) {
+    for (const dots of [1, 1.5]) {
+      await withPage(file, async (page) => {
+        await open(page, 'timeline');
+        const said = await page.evaluate(() => {
+          const timeline = globalThis.gputraceTimeline;
+          const { canvas, view } = timeline;
+          const dots = canvas.getContext('2d').getTransform().a;
+          const GUTTER = 178;
+          const picture = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+          const said = { missing: 0, strange: 0, seen: 0, empty: 0, narrow: 0 };
+          const [from, to] = [timeline.first, timeline.last];
+          for (const part of [1, 0.3]) {
+            const middle = (from + to) / 2;
+            timeline.show(middle - ((to - from) * part) / 2, middle + ((to - from) * part) / 2);
+            for (const box of timeline.boxes.filter((one) => one.lane.track && one.lane.rows.length)) {
+              view.scroll = Math.max(0, box.top - 60);
+              timeline.paint();
+              picture.drawImage(canvas, 0, 0);
+              const pixels = (y) => picture.getImageData(0, Math.round(y * dots), canvas.width, 1).data;
+              const [lane, beside] = [pixels(box.top - view.scroll + 7), pixels(box.top - view.scroll - 3)]; // what lies beneath: the grid
+              const [row] = box.lane.rows;
+              const scale = ((view.width - GUTTER) * dots) / (view.end - view.begin);
+              const near = new Uint8Array(canvas.width + 8), middles = new Uint8Array(canvas.width + 8);
+              for (let i = 0; i < row.begin.length; ++i) {
+                const [left, right] = [row.begin[i], row.end[i]].map((time) => (time - view.begin) * scale + GUTTER * dots);
+                if (right < GUTTER * dots || left >= canvas.width) continue;
+                said.narrow += right - left < 1;
+                middles[Math.floor((left + right) / 2)] = 1;
+                for (let x = Math.max(0, Math.floor(left) - 1); x <= Math.min(canvas.width, right + 1); ++x) near[x] = 1;
+              }
+              for (let x = Math.ceil(GUTTER * dots) + 2; x < canvas.width - 4; ++x) {
+                const painted = [0, 1, 2].some((c) => Math.abs(lane[4 * x + c] - beside[4 * x + c]) > 3);
+                said.missing += middles[x] && !painted;
+                said.strange += !near[x] && painted;
+                said.seen += middles[x];
+                said.empty += !near[x];
+              }
+            }
+          }
+          return said;
+        });
+        assert.deepEqual([said.missing, said.strange], [0, 0], `${JSON.stringify(said)} with ${dots} dots a pixel`);
+        assert.ok(said.seen > 100 && said.empty > 100 && said.narrow > 100, JSON.stringify(said));
+      }, { scale: dots });
+    }
+  },
+
   // The events as the page has them, for whoever holds them against the truth.
   // The engines of each device: prints their slices.
   async engines(file) {

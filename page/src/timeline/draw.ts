@@ -4,6 +4,7 @@ import { themed } from '../dom';
 import { nanos, safe } from '../format';
 import type { Events, Place } from './events';
 import { firstAfter, type Lane, type SliceRow } from './lanes';
+import { Sheet, wordOf } from './sheet';
 
 export const ROW = 17;
 const HEAD = 26; // the ruler
@@ -59,6 +60,8 @@ interface Theme {
 export class Painter {
   private theme: Theme = { bg: '', panel: '', line: '', text: '', soft: '', ink: '', accent: '', font: 'sans-serif' };
   private readonly resolved = new Map<string, string>();
+  private readonly words = new Map<string, number>(); // the same for the sheet
+  private readonly sheet = new Sheet();
   private letter = 6;
 
   constructor(
@@ -73,6 +76,7 @@ export class Painter {
   readTheme(): void {
     this.theme = { bg: themed('--bg'), panel: themed('--panel'), line: themed('--line'), text: themed('--text'), soft: themed('--soft'), ink: themed('--ink'), accent: themed('--accent'), font: themed('--font') || 'sans-serif' };
     this.resolved.clear();
+    this.words.clear();
   }
 
   private color(property: string): string {
@@ -80,6 +84,15 @@ export class Painter {
     if (value === undefined) {
       value = themed(property) || '#888';
       this.resolved.set(property, value);
+    }
+    return value;
+  }
+
+  private word(property: string): number {
+    let value = this.words.get(property);
+    if (value === undefined) {
+      value = wordOf(this.color(property));
+      this.words.set(property, value);
     }
     return value;
   }
@@ -96,11 +109,12 @@ export class Painter {
     context.rect(GUTTER, HEAD, view.width - GUTTER, view.height - HEAD);
     context.clip();
     const ticks = this.grid(view);
-    for (const box of this.boxes) {
-      const top = box.top - view.scroll;
-      if (top > view.height || top + box.height < HEAD) continue;
-      this.lane(box, top, view, marks);
-    }
+    const seen = this.boxes.filter((box) => box.top - view.scroll <= view.height && box.top - view.scroll + box.height >= HEAD);
+    const dots = context.getTransform().a; // of the screen, a pixel of the page
+    const columns = Math.max(1, Math.ceil((view.width - GUTTER) * dots));
+    this.sheet.begin(columns, Math.max(1, seen.reduce((sum, box) => sum + box.lane.rows.length, 0)));
+    for (const box of seen) this.lane(box, box.top - view.scroll, view, marks, dots);
+    this.sheet.draw(context, GUTTER, columns / dots, ROW - 2);
     this.overlays(view, marks);
     context.restore();
     this.gutter(view);
@@ -114,40 +128,42 @@ export class Painter {
     return ticks;
   }
 
-  private lane(box: LaneBox, top: number, view: View, marks: Marks): void {
+  private lane(box: LaneBox, top: number, view: View, marks: Marks, dots: number): void {
     if (box.lane.counter) return this.counter(box, top, view);
-    box.lane.rows.forEach((row, at) => this.row(box.lane, row, top + at * ROW, view, marks));
+    box.lane.rows.forEach((row, at) => this.row(box.lane, row, top + at * ROW, view, marks, dots));
     if (box.lane.strip) this.strip(box, top, view);
   }
 
-  private row(lane: Lane, row: SliceRow, top: number, view: View, marks: Marks): void {
+  private row(lane: Lane, row: SliceRow, top: number, view: View, marks: Marks, dots: number): void {
     const { context } = this;
     const scale = (view.width - GUTTER) / (view.end - view.begin);
     const { begin, end, busy, at } = row;
     const names = lane.track?.name;
     const height = ROW - 2;
+    this.sheet.row(top);
     for (let i = firstAfter(row, view.begin); i < begin.length && (begin[i] ?? 0) < view.end; ) {
       const left = GUTTER + ((begin[i] ?? 0) - view.begin) * scale;
       const width = ((end[i] ?? 0) - (begin[i] ?? 0)) * scale;
       const index = at[i] ?? 0;
       const name = names ? (names[index] ?? 0) : -1;
-      context.fillStyle = this.color(name >= 0 ? (this.nameColors[name] ?? '--c-unknown') : (lane.own[index]?.color ?? '--c-unknown'));
+      const color = name >= 0 ? (this.nameColors[name] ?? '--c-unknown') : (lane.own[index]?.color ?? '--c-unknown');
       const dim = marks.matches !== null && name >= 0 && !marks.matches.has(name);
       if (width >= 1.5) {
         const from = Math.max(left, GUTTER - 2);
         const shown = Math.min(left + width, view.width + 2) - from;
+        context.fillStyle = this.color(color);
         context.globalAlpha = dim ? 0.18 : 1;
         context.fillRect(from, top, shown > 3 ? shown - 0.6 : shown, height);
         if (shown > 30) this.label(name >= 0 ? (this.all.names[name]?.text ?? '') : (lane.own[index]?.text ?? ''), from, top, shown);
         ++i;
         continue;
       }
-      const pixel = Math.floor(left);
-      const next = Math.max(i + 1, gallop(row, view.begin + (pixel + 1 - GUTTER) / scale, i));
-      const taken = ((busy[next] ?? 0) - (busy[i] ?? 0)) * scale;
-      context.globalAlpha = (dim ? 0.18 : 1) * Math.min(1, 0.35 + 0.65 * taken);
-      context.fillRect(pixel, top, 1, height);
-      i = next;
+      const column = (left - GUTTER) * dots;
+      const next = gallop(row, view.begin + (Math.floor(column) + 1) / (scale * dots), i); // all before it end within this column
+      const taken = next > i ? ((busy[next] ?? 0) - (busy[i] ?? 0)) * scale : width;
+      const from = next > i ? Math.floor(column) : column;
+      this.sheet.put(from, from + taken * dots, dim ? faint(this.word(color)) : this.word(color));
+      i = Math.max(i + 1, next);
     }
     context.globalAlpha = 1;
   }
@@ -313,6 +329,8 @@ export class Painter {
     context.fillRect(0, HEAD - 1, view.width, 1);
   }
 }
+
+const faint = (word: number): number => (word & 0xffffff) | (46 << 24);
 
 export const xOf = (view: View, time: number): number => GUTTER + ((time - view.begin) / (view.end - view.begin)) * (view.width - GUTTER);
 export const timeAt = (view: View, x: number): number => view.begin + ((x - GUTTER) / (view.width - GUTTER)) * (view.end - view.begin);

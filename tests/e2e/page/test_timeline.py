@@ -93,6 +93,13 @@ def test_keys_search_and_links():
     browser('timeline', page_of(traced([program('train')], mode='run', output=scratch('out')).output))
 
 
+def test_each_slice_is_seen_where_it_is():
+    loop = 'import sys, time; sys.path.insert(0, sys.argv[1])\nfrom driver import Driver\nd = Driver(); k = d.kernel("step"); other = d.stream()\n' \
+           'for turn in range(300):\n    for i in range(turn % 7): d.launch(k, stream=other if i % 2 else None)\n    time.sleep(0.0005 + turn % 5 * 0.0005)\n'
+    run = traced([sys.executable, '-c', loop, os.path.join(SOURCE, 'tests', 'e2e')], {'SIMGPU_KERNEL_TIME': '.=7us'}, output=scratch('out'))
+    browser('drawn', page_of(run.output))
+
+
 def test_opens_at_the_steps():
     loop = r'''
 import sys, time
