@@ -1,13 +1,14 @@
 """What tracing costs a framework: PyTorch's small eager operations (eager_loop.py) on the simulated GPU, bare, under gputrace with parts of what it
 collects, under PyTorch's own profiler and under py-spy, in one run. Programs take turns GT_TIMES times (5); a figure is the median of the rounds of all
-of them, beside bare's. The simulated CUPTI's own work is in it, and each simulated call of the driver takes 2 us: a GPU's are about as long."""
+of them, beside bare's. The simulated CUPTI's own work is in it (what reads its records and throws them away shows how much), and each simulated call of
+the driver takes 2 us: a GPU's are about as long."""
 import os
 import re
 import statistics
 import sys
 import tempfile
 
-from bench import SOURCE, Table, harness, run, scratch
+from bench import SOURCE, Table, built, harness, run, scratch
 
 sys.path.insert(0, os.path.join(SOURCE, 'tests', 'frameworks'))
 from environments import ROOT, CannotBeHad, installed, made  # noqa: E402
@@ -43,7 +44,8 @@ def main():
         return
     loop = [framework.python, os.path.join(SOURCE, 'bench', 'eager_loop.py'), ROUNDS, OPERATIONS]
     bare = {**simulated(framework), 'SIMGPU_KERNEL_TIME': '.*=1us'}
-    ways = ['bare', *OURS, 'torch.profiler', 'py-spy record -r 100']
+    client = 'a client of CUPTI that only reads'
+    ways = ['bare', client, *OURS, 'torch.profiler', 'py-spy record -r 100']
     took, traces = {way: [] for way in ways}, []
     for _ in range(TIMES):
         for way in ways:
@@ -51,6 +53,8 @@ def main():
             if way in OURS:
                 output = tempfile.mkdtemp(dir=scratch.name)
                 environment = {**bare, 'LD_PRELOAD': f'{harness.places.library} {bare["LD_PRELOAD"]}', 'GPUTRACE_OUTPUT': output, **OURS[way]}
+            elif way == client:
+                environment = {**bare, 'LD_PRELOAD': f'{built("libcupti_client.so")} {bare["LD_PRELOAD"]}', 'BENCH_CUPTI_BUFFER': 4 << 20}
             elif way == 'torch.profiler':
                 command = [*loop, 'profiler']
             elif way.startswith('py-spy'):

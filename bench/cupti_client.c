@@ -6,16 +6,18 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { kKernel = 10, kMemcpy = 1, kMemset = 2, kMemcpy2 = 22, kOverhead = 17, kBuffer = 8 << 10 };
+enum { kKernel = 10, kMemcpy = 1, kMemset = 2, kMemcpy2 = 22, kOverhead = 17 };
+
+static size_t buffer_bytes = 8 << 10;  // BENCH_CUPTI_BUFFER: another size
 
 static int (*next_record)(uint8_t*, size_t, void**);
 static int (*flush_all)(uint32_t);
 static volatile unsigned long records;
 
 static void requested(uint8_t** buffer, size_t* size, size_t* most) {
-  void* const memory = mmap(NULL, kBuffer, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory = mmap(NULL, buffer_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   *buffer = memory == MAP_FAILED ? NULL : memory;
-  *size = kBuffer;
+  *size = buffer_bytes;
   *most = 0;
 }
 
@@ -29,6 +31,8 @@ static void completed(void* context, uint32_t stream, uint8_t* buffer, size_t si
 static void leave(void) { flush_all(1); }
 
 __attribute__((constructor)) static void begin(void) {
+  const char* const bytes = getenv("BENCH_CUPTI_BUFFER");
+  if (bytes) buffer_bytes = strtoul(bytes, NULL, 10);
   void* const library = dlopen("libcupti.so.13", RTLD_NOW);
   if (!library) abort();
   *(void**)&next_record = dlsym(library, "cuptiActivityGetNextRecord");
