@@ -42,16 +42,16 @@ std::array<u64, kParts> lowest_levels(const DeviceMemory& memory, Nanos first, N
   return lowest;
 }
 
-struct Loop {
+struct GrowthSpan {
   Nanos first = 0, last = 0;
 };
 
 // The steps, or else from the first allocation between launches to the last, unless most launches follow: then something was loaded piece by
 // piece (a model), and is used.
-std::optional<Loop> loop_in(const ProcessTrace& process) {
+std::optional<GrowthSpan> loop_in(const ProcessTrace& process) {
   const AllocationLoop& own = process.allocation_loop;
   if (own.between_launches < kLoopTimes || !process.ledger_complete) return std::nullopt;
-  Loop loop{own.first, own.last};
+  GrowthSpan loop{own.first, own.last};
   if (const auto steps = loop_of(process.steps)) {
     loop = {steps->called_from, steps->called_to};
   } else {
@@ -63,7 +63,7 @@ std::optional<Loop> loop_in(const ProcessTrace& process) {
 }
 
 // Of what was left at the end, the largest part that the loop allocated.
-const LiveMemory* kept_by(const Loop& loop, const ProcessTrace& process, i32 device) {
+const LiveMemory* kept_by(const GrowthSpan& loop, const ProcessTrace& process, i32 device) {
   const auto& live = process.live_memory;
   const auto found = std::find_if(live.begin(), live.end(), [&](const LiveMemory& each) {
     return each.device == device && each.newest >= loop.first;
@@ -98,7 +98,7 @@ void add_evidence(const ProcessTrace& process, const LiveMemory& kept, Finding& 
 }
 
 // 0: it does not grow all through the loop.
-u64 growth_in(const Loop& loop, const DeviceMemory& memory) {
+u64 growth_in(const GrowthSpan& loop, const DeviceMemory& memory) {
   const auto lowest = lowest_levels(memory, loop.first, loop.last);
   for (unsigned i = 1; i < kParts; ++i) {
     if (lowest[i] <= lowest[i - 1]) return 0;
@@ -109,7 +109,7 @@ u64 growth_in(const Loop& loop, const DeviceMemory& memory) {
   return is_little ? 0 : grown;
 }
 
-void judge_memory(const ProcessTrace& process, const Loop& loop, const DeviceMemory& memory, Findings& found) {
+void judge_memory(const ProcessTrace& process, const GrowthSpan& loop, const DeviceMemory& memory, Findings& found) {
   const u64 grown = growth_in(loop, memory);
   if (grown == 0) return;
   const LiveMemory* kept = kept_by(loop, process, memory.device);
