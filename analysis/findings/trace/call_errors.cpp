@@ -52,17 +52,17 @@ bool ends_the_context(u16 result) {
   }
 }
 
-struct Group {
+struct ErrorGroup {
   u64 count = 0;
   std::string level;
   bool went_on = true;    // every process that got it lived on
   std::string ended_how;  // "exited 1": one that got it did not end well
   std::string site;       // of one that is known
 };
-using Errors = std::map<std::pair<std::string, u16>, Group>;  // by call and result
+using CallErrors = std::map<std::pair<std::string, u16>, ErrorGroup>;  // by call and result
 
 // Calls that returned it, whoever returned it first: nobody knows which kernel it was.
-void say_ended_context(u16 result, const Errors& errors, bool driver, Findings& found) {
+void say_ended_context(u16 result, const CallErrors& errors, bool driver, Findings& found) {
   u64 calls = 0, times = 0;
   std::string first, how, site;
   for (const auto& [key, group] : errors) {
@@ -90,13 +90,13 @@ void say_ended_context(u16 result, const Errors& errors, bool driver, Findings& 
 
 void find_call_errors(const LoadedRun& run, Findings& found) {
   constexpr u16 kOutOfMemory = 2, kNotReady = 600;
-  Errors errors;
+  CallErrors errors;
   bool driver = false;
   for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       for (const auto& [result, count] : call.results) {
         if (result == kNotReady || (result == kOutOfMemory && was_refused_memory(process))) continue;
-        Group& group = errors[{call.name, result}];
+        ErrorGroup& group = errors[{call.name, result}];
         group.count += count;
         group.level = call.level;
         group.went_on = group.went_on && !process.who.died;
