@@ -8,6 +8,7 @@
   operations  true: what the framework's operations ran on the device is held against the truth
   quick       it belongs to `--quick`
   profiled    false: it is not run a third time under the framework's own profiler (it uses that itself, or starts processes of its own)
+  backward    true: it is run once more, and the lines of its backward operations are held against PyTorch's own tracebacks
   own_cupti   true: the program takes CUPTI for itself, so that the trace need not have device times
   flops       false: its FLOPs are not held against the counter (which does not see them: fused encoder layers, algorithms that are tried; or
               changes what is run)
@@ -36,6 +37,7 @@ class Program:
     quick: bool = False
     profiled: bool = True
     flops: bool = True
+    backward: bool = False
     own_cupti: bool = False
     stderr: bool = True
     expect: str = ''

@@ -22,7 +22,8 @@ process. A difference is a line below the table.
   are not the same in CUDA 11, 12 and 13. All others are equal, name by name.
 - *operations*: launches of which the report tells the operation as Kineto does / those of which Kineto has one.
 - *lines*: launches of which the report tells the program's line as the interpreter itself has it at that operation (`sys._getframe`) / those that were
-  compared: threads of autograd have no line of the program's own.
+  compared: threads of autograd have no line of the program's own. Of `gpt-train`, `resnet-train` and `lstm-train` the lines of backward operations are
+  held against the tracebacks that PyTorch keeps of the forward ones (`set_detect_anomaly`), in a run of their own.
 - *steps*: in the report, but for those of an evaluation / that the program makes.
 - *memory*: peak of what PyTorch's allocator gave out, in the report / by `torch.cuda.memory_stats`, in bytes.
 - *FLOPs*: of products and convolutions in the report / by PyTorch's counter; within 1 %.

@@ -15,6 +15,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, '..', 'e2e')]
 
 import against_itself  # noqa: E402
 import against_profiler  # noqa: E402
+import against_tracebacks  # noqa: E402
 import against_truth_of_gpu  # noqa: E402
 import cases  # noqa: E402
 import results  # noqa: E402
@@ -50,6 +51,11 @@ def measure(program, framework, runner):
             differences += against_profiler.compare(runs.profiled, exported_runtime_names())
             if runs.profiled.run.returncode == 0:
                 result.update(against_profiler.numbers(runs.profiled, exported_runtime_names()))
+    if program.backward:
+        run, path = runner.noted(program, framework)
+        right, compared, wrong = against_tracebacks.lines(run, path) if path else (0, 0, [])
+        differences += against_tracebacks.compare(run, right, compared, wrong)
+        result['backward lines'] = [right, compared]
     result['differences'] = [str(line) for line in differences]
     return result
 
@@ -78,7 +84,7 @@ def run_framework(name, chosen, keep):
         result = measured(program, framework, keep)
         results.keep(name, program.name, result)
         bad += bool(result['differences'])
-        numbers = ', '.join(f'{key.replace("_", " ")} {value[0]} / {value[1]}' for key, value in result.items() if key in ('kernels', 'calls', 'flops') and value)
+        numbers = ', '.join(f'{key.replace("_", " ")} {value[0]} / {value[1]}' for key, value in result.items() if key in ('kernels', 'calls', 'flops', 'backward lines') and value)
         print(f"{'DIFFERS' if result['differences'] else 'agrees '} {name} {program.name} ({time.monotonic() - began:.0f} s): {numbers}", flush=True)
         for line in result['differences']:
             print('    ' + line.replace('\n', '\n    '), flush=True)

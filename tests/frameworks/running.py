@@ -14,6 +14,7 @@ from processes import traced, untraced
 from traces import gputrace
 
 PROFILED = os.path.join(HERE, 'inside', 'profiled.py')
+NODES = os.path.join(HERE, 'inside', 'nodes.py')
 # Neither the machine's own settings of a framework nor what an earlier run has left in a cache may change a run.
 _CACHES = ('TORCHINDUCTOR_CACHE_DIR', 'TRITON_CACHE_DIR', 'NUMBA_CACHE_DIR', 'CACHEDB', 'HF_HOME', 'TORCH_HOME', 'MPLCONFIGDIR', 'XDG_CACHE_HOME')
 
@@ -122,6 +123,13 @@ class Runner:
         env = {**_environment(program, caches), 'GT_SAID': folder, 'GT_FLOPS': str(int(program.flops))}
         run = self._under_gputrace(program, command_of(program, framework, [PROFILED]), env, collect='api,libs,ops,python')
         return Profiled(run, folder)
+
+    def noted(self, program, framework):
+        """(the run, where PyTorch's tracebacks of the nodes of its backward passes lie)"""
+        caches, folder = self._folders[-1], self.folder(program.name)
+        env = {**_environment(program, caches), 'GT_SAID': folder}
+        run = _unless_it_aborts_itself(lambda: self._under_gputrace(program, command_of(program, framework, [NODES]), env))
+        return run, (glob.glob(os.path.join(folder, 'nodes-*.json')) or [None])[0]
 
     def _under_gputrace(self, program, command, env, collect='api,device,nvtx,code,libs,ops,python'):
         return traced(command, env, 'run', ['-q', '--collect', collect], timeout=program.timeout)
