@@ -203,6 +203,18 @@ Found find_stack(const FinishedCall& call, ThreadStack& last, u32 python, const 
   return found;
 }
 
+// Outside of any call of the thread's.
+Found find_python_stack() {
+  if (gate_generation() < kFirstGeneration || thread_state.generation != gate_generation()) return {};
+  ThreadStack* const last = take_stack();
+  if (!last) return {};
+  const FinishedCall call = call_now();
+  last->native_count = 0;
+  const Found found = find_stack(call, *last, read_python(call, *last, 0), operations_under_way());
+  give_back(*last);
+  return found;
+}
+
 void find_python(InfoText& info, bool native) {
   find_interpreter(interpreter);
   if (interpreter.version[0]) info.add("python_version", interpreter.version);
@@ -254,15 +266,11 @@ bool begin_stacks(u64 generation) {
 AddressRange interpreter_object() { return {interpreter_begin, interpreter_end}; }
 
 u32 innermost_frame() {
-  if (gate_generation() < kFirstGeneration || thread_state.generation != gate_generation()) return 0;
-  ThreadStack* const last = take_stack();
-  if (!last) return 0;
-  const FinishedCall call = call_now();
-  last->native_count = 0;
-  const Found found = find_stack(call, *last, read_python(call, *last, 0), operations_under_way());
-  give_back(*last);
+  const Found found = find_python_stack();
   return found.frames ? found.frame : 0;
 }
+
+u32 line_of_call() { return find_python_stack().frame; }
 
 void read_stack() {
   ThreadStack* const taken = take_stack();
@@ -273,7 +281,7 @@ void read_stack() {
   const u32 python = read_python(call, last, operations.instance);
   read_native(last, python);
   const Found found = find_stack(call, last, python, operations);
-  if (python != 0 && found.frame) calls_from(found.frame);
+  if (found.frame && (python != 0 || found.flags & kStackOfForward)) calls_from(found.frame);
   write_stack(call, last, found);
   give_back(last);
 }

@@ -9,7 +9,9 @@ BACKWARD, OF_FORWARD = 1, 1  # at::RecordScope::BACKWARD_FUNCTION; a flag of Sta
 
 
 def lines(run, path):
-    """(stacks in backward operations whose line is that of the traceback, those that were compared, the first that differ)."""
+    """(stacks in backward operations whose line is that of the traceback or was called from there, those that were compared, the first that
+    differ). The call that leaves the line may lie in Python code that the operation itself runs. Numbers are each thread's own, and a record does not
+    say whose: of programs whose backward passes make no nodes."""
     with open(path, encoding='utf-8') as file:
         wanted = {(name, number): (source, line) for name, number, source, line in json.load(file)}
     everything = dump(run)
@@ -18,20 +20,27 @@ def lines(run, path):
     for record in everything:
         if record['record'] == 'Stack':
             stacks[record['tid']].append(record)
+
+    def place_of(frame):
+        return (frames[frame]['file'], frames[frame]['line']) if frame else None
+
     for operation in everything:
         if operation['record'] != 'Operation' or operation['scope'] != BACKWARD:
             continue
         name = frames[operation['frame']]['function']
         line = wanted.get((name, operation['sequence']))
-        if line is None:  # what sums gradients has none, nor has what changes a view in place
+        if line is None:  # what sums gradients, what changes a view in place
             continue
         for stack in stacks[operation['tid']]:
             if operation['begin_ns'] <= stack['begin_ns'] <= operation['end_ns']:
-                frame = frames.get(stack['frame']) if stack['flags'] & OF_FORWARD else None
-                told = (frame['file'], frame['line']) if frame else None
+                at = stack['frame'] if stack['flags'] & OF_FORWARD else 0
+                told = place = place_of(at)
+                while at and place != line:
+                    at = frames[at]['parent']
+                    place = place_of(at)
                 compared += 1
-                right += told == line
-                if told != line:
+                right += place == line
+                if place != line:
                     wrong.append((name, told, line))
     return right, compared, wrong[:5]
 

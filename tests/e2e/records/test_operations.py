@@ -54,6 +54,8 @@ static void again(void) {
 static int sums;  // the engine sums a parameter's gradient right behind the operation that made it, and tells hooks
 void sums_gradients(void) { sums = 1; }
 static void sum(void) { operation("AccumulateGrad", 0, 1, -1, work); operation("c10d::allreduce_", 1, 0, -1, work); }
+static long own;  // the number of the pass's thread: there is a backward pass of its own operations
+void twice(long number) { own = number; }
 static void far(void) { operation("aten::far", 1, 0, -1, work); }
 static void* run(void* none) {
   current(context);
@@ -67,6 +69,10 @@ static void* run(void* none) {
     operation("FarBackward0", 0, 1, 5, far);
     operation("evaluate_function: FarGrad", 0, 0, -1, sum);
     is_backward_of(forward);
+  }
+  if (own) {
+    is_backward_of(own);
+    operation("MmBackward0", 0, 1, 77, work);
   }
   return none;
 }
@@ -156,6 +162,9 @@ def linear(step, sequence):
 def direct(step, sequence):""")
 
 
+TWICE = PROGRAM.replace('backward.backward(', 'backward.is_of(torch.is_backward_of, 1)\nbackward.twice(2)\nbackward.backward(')
+
+
 def framework(version, long_strings=True, broken='', program=PROGRAM):
     """A program's words, on a PyTorch of that version."""
     library = torch_library(version, long_strings, broken)
@@ -234,6 +243,13 @@ def test_the_backward_operation_of_a_view_has_its_line_and_no_other_ones():
         check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
         sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops')}
         check_equal(sites[under], (10, site), f'the line of {view}, not of the operation before it')
+
+
+def test_the_backward_pass_of_a_backward_pass_has_the_line_of_the_forward_one():
+    run = traced(framework('2.15.0', program=TWICE))
+    check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
+    sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops')}
+    check_equal(sites['MmBackward0'], (1, f"program.py:{line_in(TWICE, 'def set')} set"), 'its line')
 
 
 def test_what_a_backward_pass_runs_again_has_the_line_of_the_first_time():

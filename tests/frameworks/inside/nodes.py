@@ -22,7 +22,7 @@ def note(root):
         seen.add(node)
         frames = [FRAME.match(line) for line in node.metadata.get('traceback_', ())]
         frames = [frame for frame in frames if frame]
-        if frames and hasattr(node, '_sequence_nr'):
+        if frames and hasattr(node, '_sequence_nr') and 0 <= node._sequence_nr() < 1 << 63:  # what sums gradients has none
             said.append([node.name(), node._sequence_nr(), frames[-1][1], int(frames[-1][2])])
         to_do += [function for function, _ in node.next_functions]
 
