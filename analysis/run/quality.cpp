@@ -50,6 +50,11 @@ std::string name_of(const ProcessTrace& process) {
   return program_name(process) + " (pid " + std::to_string(process.who.pid) + ")";
 }
 
+std::string failure_of(const ProcessTrace& process) {
+  if (!process.who.failed) return "";
+  return (process.who.died ? "; the program was ended by " : "; the program ") + process.who.end_reason;
+}
+
 namespace {
 
 // Records that should have come; not what the process did not wait for.

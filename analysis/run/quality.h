@@ -28,4 +28,7 @@ void fold_quality(Table& table, std::size_t most);
 // A process in a sentence: its rank where it has one, else its executable and pid.
 std::string name_of(const ProcessTrace& process);
 
+// "; the program exited 1", "; the program was ended by signal 6", to go on with; empty: it ended well, or nobody saw how.
+std::string failure_of(const ProcessTrace& process);
+
 }  // namespace gputrace

@@ -63,7 +63,7 @@ constinit u64 step_name = 0;
 constinit std::atomic<Proven>
     proven[2]{};               // of operations that have a name of their own, and of those that have a schema
 constinit bool asked = false;  // PyTorch calls us: for the rest of the process, and in its children
-constinit LineNow line_of_thread = nullptr;
+constinit LineNow ask_line = nullptr;
 
 u64 load(u64 address) { return *reinterpret_cast<const u64*>(address); }
 u64 bytes_for(u32 slots) { return sizeof(Memory) + u64{slots} * sizeof(ThreadOperations); }
@@ -248,7 +248,7 @@ void settle_line(OpenOperation& open, OpenOperation* around) {
   if (next <= first) return;
   // What lies within another forward operation was asked for at the same line: that one, at its end, tells it.
   const bool is_part = around && around->number != kNoNumber && around->scope != kBackwardScope;
-  if (open.line == 0 && !open.is_view && !is_part) open.line = line_of_thread();
+  if (open.line == 0 && !open.is_view && !is_part) open.line = ask_line();
   if (!open.is_settled) remember_forward(open.number, open.line);
   constexpr u64 kMost = 4096;
   for (u64 i = 0; open.line && i < next - first && i < kMost; ++i) {
@@ -315,7 +315,7 @@ void reset_operations(bool wanted, InfoText& info) {
 
 void begin_operations(u64 generation, LineNow line_now) {
   if (!torch.layout) return;
-  line_of_thread = line_now;
+  ask_line = line_now;
   thread_count = producer.slot_count;
   Memory* const made = map_memory<Memory>(bytes_for(thread_count));
   if (!made || !open_forward_lines()) {

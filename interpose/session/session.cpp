@@ -273,7 +273,7 @@ void start_once() {
   }
   producer.control->unslotted.fetch_add(startup.missed.load(std::memory_order_relaxed), std::memory_order_relaxed);
   gate.generation.store(generation, std::memory_order_release);  // pairs with the acquire in enter_session()
-  begin_operations(generation, line_of_call);
+  begin_operations(generation, line_now);
   if (!begin_stacks(generation) && producer.clock == ClockKind::Tsc)
     gate.launch.store(generation, std::memory_order_release);
   connect_host(options);

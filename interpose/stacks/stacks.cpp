@@ -7,6 +7,7 @@
 #include "interpose/definition/facts.h"
 #include "interpose/lookup/elf_lookup.h"
 #include "interpose/native/native_stack.h"
+#include "interpose/ops/forward_lines.h"
 #include "interpose/ops/operations.h"
 #include "interpose/python/interpreter.h"
 #include "interpose/stacks/frame_table.h"
@@ -270,7 +271,7 @@ u32 innermost_frame() {
   return found.frames ? found.frame : 0;
 }
 
-u32 line_of_call() { return find_python_stack().frame; }
+u32 line_now() { return find_python_stack().frame; }
 
 void read_stack() {
   ThreadStack* const taken = take_stack();

@@ -24,8 +24,8 @@ bool begin_stacks(u64 generation);
 // The number of the frame of Python that the calling thread is in; 0: not known. Of threads that have made a CUDA call; no call of the
 // thread's is told by it.
 u32 innermost_frame();
-// The same, and in a backward pass that no Python frame is around the line of the forward operation.
-u32 line_of_call();
+// The same; where no Python frame is around a backward pass, the line of the forward operation. A LineNow (ops/operations.h).
+u32 line_now();
 // The object that the interpreter lies in; zeros: there is none that is read.
 struct AddressRange {
   u64 begin = 0, end = 0;

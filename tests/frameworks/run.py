@@ -55,7 +55,7 @@ def measure(program, framework, runner):
         run, path = runner.noted(program, framework)
         right, compared, wrong = against_tracebacks.lines(run, path) if path else (0, 0, [])
         differences += against_tracebacks.compare(run, right, compared, wrong)
-        result['backward lines'] = [right, compared]
+        result['backward_lines'] = [right, compared]
     result['differences'] = [str(line) for line in differences]
     return result
 
@@ -84,7 +84,7 @@ def run_framework(name, chosen, keep):
         result = measured(program, framework, keep)
         results.keep(name, program.name, result)
         bad += bool(result['differences'])
-        numbers = ', '.join(f'{key.replace("_", " ")} {value[0]} / {value[1]}' for key, value in result.items() if key in ('kernels', 'calls', 'flops', 'backward lines') and value)
+        numbers = ', '.join(f'{key.replace("_", " ")} {value[0]} / {value[1]}' for key, value in result.items() if key in ('kernels', 'calls', 'flops', 'backward_lines') and value)
         print(f"{'DIFFERS' if result['differences'] else 'agrees '} {name} {program.name} ({time.monotonic() - began:.0f} s): {numbers}", flush=True)
         for line in result['differences']:
             print('    ' + line.replace('\n', '\n    '), flush=True)

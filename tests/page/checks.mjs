@@ -293,7 +293,6 @@ const checks = {
     }
   },
 
-  // The events as the page has them, for whoever holds them against the truth.
   // The engines of each device: prints their slices.
   async engines(file) {
     await withPage(file, async (page) => {
@@ -303,6 +302,8 @@ const checks = {
       })))));
     });
   },
+
+  // The events as the page has them, for whoever holds them against the truth.
   async events(file, out) {
     await withPage(file, async (page) => {
       await open(page, 'timeline');

@@ -32,7 +32,7 @@ void judge_refusals(const ProcessTrace& process, const FrameworkMemory& memory, 
   }
   const u64 grown = growth_of_memory(process, memory.device);
   if (grown) more += fmt::format("; what is in use grows all through the loop, by {}", human_bytes(grown));
-  if (process.who.failed) more += "; the program " + process.who.end_reason;
+  more += failure_of(process);
   const u64 unused = memory.peak_reserved_bytes - std::min(memory.peak_bytes, memory.peak_reserved_bytes);
   const double share =
       memory.peak_reserved_bytes ? static_cast<double>(unused) / static_cast<double>(memory.peak_reserved_bytes) : 0;

@@ -6,6 +6,7 @@
 
 #include "analysis/findings/rules.h"
 #include "analysis/lines/sites.h"
+#include "analysis/run/quality.h"
 #include "analysis/words/human.h"
 #include "analysis/words/result_names.h"
 
@@ -55,21 +56,21 @@ bool ends_the_context(u16 result) {
 struct ErrorGroup {
   u64 count = 0;
   std::string level;
-  bool went_on = true;    // every process that got it lived on
-  std::string ended_how;  // "exited 1": one that got it did not end well
-  std::string site;       // of one that is known
+  bool went_on = true;  // every process that got it lived on
+  std::string failure;  // failure_of() one that got it
+  std::string site;     // of one that is known
 };
 using CallErrors = std::map<std::pair<std::string, u16>, ErrorGroup>;  // by call and result
 
 // Calls that returned it, whoever returned it first: nobody knows which kernel it was.
 void say_ended_context(u16 result, const CallErrors& errors, bool driver, Findings& found) {
   u64 calls = 0, times = 0;
-  std::string first, how, site;
+  std::string first, failure, site;
   for (const auto& [key, group] : errors) {
     if (key.second != result || (driver && group.level == "runtime")) continue;
     if (calls++ == 0) first = key.first;
     times += group.count;
-    if (how.empty()) how = group.ended_how;
+    if (failure.empty()) failure = group.failure;
     if (site.empty()) site = group.site;
   }
   const std::string others = calls > 1 ? " and " + counted(calls - 1, "other call") : "";
@@ -78,13 +79,12 @@ void say_ended_context(u16 result, const CallErrors& errors, bool driver, Findin
       Severity::Problem,
       "api",
       fmt::format("{}{} returned {}{}: a kernel did that before, and nothing works in its context afterwards{}", first,
-                  others, result_name(result), times > 1 ? ", " + counted(times, "time") + " in all" : "",
-                  how.empty() ? "" : "; the program " + how),
+                  others, result_name(result), times > 1 ? ", " + counted(times, "time") + " in all" : "", failure),
       "find the kernel: with CUDA_LAUNCH_BLOCKING=1 the call that launches it returns the error; compute-sanitizer "
       "tells what it did",
       {{"call", first}, {"result", static_cast<i64>(result)}, {"name", result_name(result)}, {"count", number(times)}}};
   finding.site = site;
-  finding.ended_it = !how.empty();
+  finding.ended_it = !failure.empty();
   found.push_back(std::move(finding));
 }
 
@@ -100,7 +100,7 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
         group.count += count;
         group.level = call.level;
         group.went_on = group.went_on && !process.who.died;
-        if (process.who.failed) group.ended_how = process.who.end_reason;
+        if (group.failure.empty()) group.failure = failure_of(process);
         const auto origin = call.error_origins.find(result);
         if (group.site.empty() && origin != call.error_origins.end())
           group.site = site_of_origin(process.lines, origin->second, FileNames(process));
@@ -131,7 +131,7 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
          {"name", result_name(key.second)},
          {"count", number(group.count)}}};
     finding.site = group.site;
-    finding.ended_it = key.second == kOutOfMemory && !group.ended_how.empty();
+    finding.ended_it = key.second == kOutOfMemory && !group.failure.empty();
     found.push_back(std::move(finding));
   }
 }

@@ -152,7 +152,7 @@ export class Painter {
         const from = Math.max(left, GUTTER - 2);
         const shown = Math.min(left + width, view.width + 2) - from;
         context.fillStyle = this.color(color);
-        context.globalAlpha = dim ? 0.18 : 1;
+        context.globalAlpha = dim ? DIM : 1;
         context.fillRect(from, top, shown > 3 ? shown - 0.6 : shown, height);
         if (shown > 30) this.label(name >= 0 ? (this.all.names[name]?.text ?? '') : (lane.own[index]?.text ?? ''), from, top, shown);
         ++i;
@@ -330,7 +330,8 @@ export class Painter {
   }
 }
 
-const faint = (word: number): number => (word & 0xffffff) | (46 << 24);
+const DIM = 0.18; // what a search did not find
+const faint = (word: number): number => (word & 0xffffff) | (Math.round(DIM * 255) << 24);
 
 export const xOf = (view: View, time: number): number => GUTTER + ((time - view.begin) / (view.end - view.begin)) * (view.width - GUTTER);
 export const timeAt = (view: View, x: number): number => view.begin + ((x - GUTTER) / (view.width - GUTTER)) * (view.end - view.begin);

@@ -1,3 +1,5 @@
+// What a timeline draws that is narrower than a pixel.
+
 function smallCanvas(): CanvasRenderingContext2D {
   const context = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
   if (!context) throw new Error('this browser draws no canvas');

@@ -2,10 +2,15 @@
 #include <algorithm>
 
 #include "analysis/findings/findings.h"
+#include "analysis/findings/rules.h"
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "tests/unit/finding_lookup.h"
 #include "tests/unit/planted.h"
+
+namespace gputrace {
+extern const FindingRule out_of_memory_rule;
+}
 
 namespace gputrace::test {
 namespace {
@@ -369,6 +374,63 @@ TEST(DeviceFindings, MemoryThatGrowsWithoutEnd) {
   EXPECT_EQ(find(find_findings(freeing.load()), "memory-growth"), nullptr);
   for (int i = 0; i < 200; ++i) loading.run(4 * kUs, 100 * kUs);
   EXPECT_EQ(find(find_findings(loading.load()), "memory-growth"), nullptr);
+}
+
+// 100 pieces with four launches each, then steps that allocate nothing: most launches lie in the loading, none of the growth in the steps.
+TEST(DeviceFindings, MemoryOfAModelIsNoGrowthOfTheStepsBehindIt) {
+  Script script;
+  for (u64 i = 0; i < 100; ++i) {
+    for (int k = 0; k < 4; ++k) script.run(4 * kUs, kUs, k);
+    script.take(1 + i, 16u << 20);
+  }
+  for (int i = 0; i < 240; ++i) script.run(4 * kUs, 15 * kUs, i % 2);
+  script.wait();
+  LoadedRun run = script.load();
+  ProcessTrace& process = run.processes.at(0);
+  process.steps = {};
+  EXPECT_NE(find(find_findings(run), "memory-growth"), nullptr) << "without steps the loading is the loop";
+  Step all_steps;
+  all_steps.begin = process.allocation_loop.last, all_steps.end = process.end;
+  process.steps.steps.push_back(all_steps);
+  EXPECT_EQ(find(find_findings(run), "memory-growth"), nullptr);
+}
+
+// What is said of memory that was refused: whether it grew, how the program ended, what to do about which of both.
+TEST(DeviceFindings, MemoryThatWasRefused) {
+  const auto finding_of = [](bool grows, u64 held, bool killed) {
+    Script script;
+    for (u64 i = 0; i < 100; ++i) {
+      script.run(4 * kUs, 100 * kUs);
+      script.take(1 + i, 16u << 20);
+      if (!grows && i > 0) script.give_back(i);
+    }
+    LoadedRun run = script.load();
+    FrameworkMemory memory;
+    memory.device = 0;
+    memory.refused = 2, memory.refused_bytes = 8u << 20;
+    memory.peak_bytes = 1000u << 20, memory.peak_reserved_bytes = held;
+    run.processes.at(0).tensors.push_back(memory);
+    run.processes.at(0).who.failed = run.processes.at(0).who.died = killed;
+    run.processes.at(0).who.end_reason = killed ? "signal 6" : "exited";
+    Findings found;
+    out_of_memory_rule.find(run, found);
+    return found.at(0);
+  };
+  const Finding leaks = finding_of(true, 1010u << 20, true);
+  EXPECT_TRUE(leaks.ended_it);
+  EXPECT_NE(leaks.text.find("grows all through the loop"), std::string::npos) << leaks.text;
+  EXPECT_TRUE(leaks.text.ends_with("; the program was ended by signal 6")) << leaks.text;
+  EXPECT_EQ(leaks.fix.rfind("keep no results", 0), 0u) << leaks.fix;
+  EXPECT_EQ(leaks.fix.find("expandable_segments"), std::string::npos) << leaks.fix;
+  EXPECT_GE(std::get<i64>(evidence(leaks, "grown_bytes")), 80ll * (16 << 20));
+  const Finding large = finding_of(false, 1250u << 20, false);
+  EXPECT_FALSE(large.ended_it);
+  EXPECT_TRUE(is_null(evidence(large, "grown_bytes")));
+  EXPECT_EQ(large.fix.rfind("a smaller batch", 0), 0u) << large.fix;
+  EXPECT_TRUE(
+      large.fix.ends_with("; 20 % of what it holds is unused: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"))
+      << large.fix;
+  EXPECT_EQ(large.text.find("the program"), std::string::npos) << large.text;
 }
 
 TEST(IdleCauses, AddUpToAllIdleTime) {

@@ -178,7 +178,7 @@ TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {
 
 // What a kernel did that it must not is said once, by whatever calls it was returned; of a program that ended by it before all else.
 TEST(Findings, AnErrorThatEndsAContextComesFirst) {
-  const auto findings_of = [](i32 exit_code) {
+  const auto findings_of = [](EndReason reason, i32 detail) {
     TraceBuilder trace;
     const Thread main = trace.thread(100);
     for (int i = 0; i < 40; ++i) {
@@ -188,10 +188,10 @@ TEST(Findings, AnErrorThatEndsAContextComesFirst) {
     trace.add_call(main, "cuStreamSynchronize", 90000, 90500, 700);
     trace.add_call(main, "cuMemFree_v2", 91000, 91010, 700);
     trace.add_call(main, "cudaStreamSynchronize", 89000, 91000, 700);
-    trace.end(EndReason::Exited, exit_code);
+    trace.end(reason, detail);
     return find_findings(trace.load_all());
   };
-  const auto findings = findings_of(1);
+  const auto findings = findings_of(EndReason::Exited, 1);
   EXPECT_EQ(findings.front().id, "call-errors");
   EXPECT_EQ(findings.front().severity, Severity::Problem);
   EXPECT_TRUE(findings.front().ended_it);
@@ -200,7 +200,8 @@ TEST(Findings, AnErrorThatEndsAContextComesFirst) {
             "and nothing works in its context afterwards; the program exited 1");
   EXPECT_EQ(
       std::count_if(findings.begin(), findings.end(), [](const Finding& each) { return each.id == "call-errors"; }), 1);
-  const auto outlived = findings_of(0);
+  EXPECT_TRUE(findings_of(EndReason::Signalled, 6).front().text.ends_with("; the program was ended by signal 6"));
+  const auto outlived = findings_of(EndReason::Exited, 0);
   ASSERT_NE(find(outlived, "call-errors"), nullptr);
   EXPECT_FALSE(find(outlived, "call-errors")->ended_it);
 }
