@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 #include "analysis/findings/findings.h"
@@ -250,7 +251,8 @@ class Planted {
         r.bytes = each.bytes, r.context = 1, r.stream = stream;
       });
     } else {
-      trace_.kernel(correlation, names_[each.which], each.start, each.finish, end, stream, blocks_);
+      trace_.kernel(correlation, names_.at(static_cast<size_t>(each.which)), each.start, each.finish, end, stream,
+                    blocks_);
     }
   }
 
@@ -258,7 +260,8 @@ class Planted {
   TraceBuilder::Thread main_, thread_;
   std::optional<TraceBuilder::Thread> second_;
   i32 tid_ = 100;
-  u64 names_[3] = {}, allocations_ = 0;
+  std::array<u64, 3> names_ = {};
+  u64 allocations_ = 0;
   u32 blocks_ = 8;
   Nanos now_ = kMs, first_ = 0, last_ = 0;
   Nanos off_ = 0, late_ = 0, copy_call_ = 4 * kUs;

@@ -380,7 +380,7 @@ TEST(DeviceFindings, MemoryThatGrowsWithoutEnd) {
 TEST(DeviceFindings, MemoryOfAModelIsNoGrowthOfTheStepsBehindIt) {
   Script script;
   for (u64 i = 0; i < 100; ++i) {
-    for (int k = 0; k < 4; ++k) script.run(4 * kUs, kUs, k);
+    for (int k = 0; k < 4; ++k) script.run(4 * kUs, kUs, k % 3);
     script.take(1 + i, 16u << 20);
   }
   for (int i = 0; i < 240; ++i) script.run(4 * kUs, 15 * kUs, i % 2);
