@@ -5,21 +5,23 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cerrno>
 #include <cstring>
 #include <new>
 #include <optional>
 
+#include "analysis/export/parquet_encode.h"
 #include "analysis/export/thrift.h"
 
 namespace gputrace {
 namespace {
 
 // Numbers of https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
-constexpr i64 kPlain = 0, kRle = 3, kRleDictionary = 8;
-constexpr i64 kDataPage = 0, kDictionaryPage = 2, kZstd = 6, kUtf8 = 0;
+constexpr i64 kRle = 3;
+constexpr i64 kDataPage = 0, kDictionaryPage = 2, kUncompressed = 0, kZstd = 6, kUtf8 = 0;
 constexpr int kLevel = 1;
+constexpr std::size_t kWorthIt =
+    4;  // bytes a distance: where they take more, zstd does better with the numbers as they are
 constexpr char kMagic[] = "PAR1";
 
 i64 physical(ParquetType type) {
@@ -36,54 +38,9 @@ i64 physical(ParquetType type) {
   return 6;
 }
 
-void put_varint(std::string& out, u64 value) {
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  out += static_cast<char>(value);
-}
-
-void put_little(std::string& out, u64 value, unsigned bytes) {
-  for (unsigned i = 0; i < bytes; ++i) out += static_cast<char>(value >> 8 * i);
-}
-
-// Two kinds of runs of the RLE / bit-packing hybrid. Numbers below 2^width, eight by eight; width is at most 32.
-template <typename Value>
-void put_packed(std::string& out, std::size_t count, unsigned width, Value&& value) {
-  const std::size_t groups = (count + 7) / 8;
-  put_varint(out, groups << 1 | 1);
-  const std::size_t begin = out.size();
-  out.resize(begin + groups * width);  // the rest of the last eight: zeros
-  char* to = out.data() + begin;
-  u64 bits = 0;
-  unsigned held = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    bits |= static_cast<u64>(value(i)) << held;
-    held += width;
-    if (held < 32) continue;
-    std::memcpy(to, &bits, 4);
-    to += 4, bits >>= 32, held -= 32;
-  }
-  std::memcpy(to, &bits, (held + 7) / 8);
-}
-
-// One number, again and again.
-void put_repeated(std::string& out, std::size_t count, unsigned width, u64 value) {
-  put_varint(out, static_cast<u64>(count) << 1);
-  put_little(out, value, (width + 7) / 8);
-}
-
-unsigned width_of(std::size_t dictionary) {
-  return std::max(1u, static_cast<unsigned>(std::bit_width(dictionary > 0 ? dictionary - 1 : 0)));
-}
-
-// Values as places in a dictionary of so many words.
-template <typename Place>
-void put_places(std::string& out, std::size_t words, std::size_t count, Place&& place) {
-  const unsigned width = width_of(words);
-  out += static_cast<char>(width);
-  if (words == 1)
-    put_repeated(out, count, width, 0);
-  else
-    put_packed(out, count, width, place);
+parquet::Plain plain_of(ParquetType type) {
+  using enum parquet::Plain;
+  return type == ParquetType::Int64 ? Eight : type == ParquetType::Int32 ? Four : Flag;
 }
 
 // Numbers that lie near each other cost less by dictionary than as they are: the compressor sees an eighth of the bytes.
@@ -104,37 +61,9 @@ struct NumberDictionary {
   }
 };
 
-void put_plain(std::string& out, const std::vector<i64>& values, ParquetType type) {
-  const std::size_t begin = out.size();
-  if (type == ParquetType::Int64) {
-    out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(i64));
-  } else if (type == ParquetType::Int32) {
-    out.resize(begin + values.size() * sizeof(i32));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const i32 value = static_cast<i32>(values[i]);
-      std::memcpy(&out[begin + i * sizeof value], &value, sizeof value);
-    }
-  } else {
-    out.resize(begin + (values.size() + 7) / 8);
-    for (std::size_t i = 0; i < values.size(); ++i)
-      out[begin + i / 8] = static_cast<char>(out[begin + i / 8] | (values[i] != 0) << i % 8);
-  }
-}
-
-// Which rows have a value.
-void put_levels(std::string& page, const std::vector<u8>& there, std::size_t values) {
-  std::string levels;
-  if (values == there.size() || values == 0)
-    put_repeated(levels, there.size(), 1, values != 0);
-  else
-    put_packed(levels, there.size(), 1, [&](std::size_t i) { return there[i]; });
-  put_little(page, levels.size(), 4);
-  page += levels;
-}
-
 std::string eight_bytes(i64 value) {
   std::string out;
-  put_little(out, static_cast<u64>(value), 8);
+  parquet::put_little(out, static_cast<u64>(value), 8);
   return out;
 }
 
@@ -198,7 +127,7 @@ void ParquetFile::write_group() {
 
 void ParquetFile::add_text(u32 number) {
   const std::string& text = texts_.text(number);
-  put_little(page_, text.size(), 4);
+  parquet::put_little(page_, text.size(), 4);
   page_ += text;
 }
 
@@ -206,7 +135,7 @@ void ParquetFile::add_text(u32 number) {
 ParquetFile::Chunk ParquetFile::write_keyed_column(const ParquetColumn& column, std::size_t place) {
   Chunk chunk;
   chunk.values = static_cast<i64>(rows_);
-  chunk.by_dictionary = true;
+  chunk.encoding = Encoding::RleDictionary;
   std::vector<i64> words;
   std::vector<u32> word_of_key;  // by its place in the group's
   std::unordered_map<i64, u32> known;
@@ -221,11 +150,11 @@ ParquetFile::Chunk ParquetFile::write_keyed_column(const ParquetColumn& column, 
   if (column.type == ParquetType::Text) {
     for (const i64 number : words) add_text(static_cast<u32>(number));
   } else {
-    put_plain(page_, words, column.type);
+    parquet::put_plain(page_, words, plain_of(column.type));
   }
   write_page(page_, true, words.size(), chunk);
   page_.clear();
-  put_places(page_, words.size(), rows_, [&](std::size_t i) { return word_of_key[row_keys_[i]]; });
+  parquet::put_places(page_, words.size(), rows_, [&](std::size_t i) { return word_of_key[row_keys_[i]]; });
   write_page(page_, false, rows_, chunk);
   return chunk;
 }
@@ -250,23 +179,33 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
     const bool some = column.type != ParquetType::Bool && !buffer.values.empty();
     if (some && static_cast<u64>(chunk.most) - static_cast<u64>(chunk.least) < kNear) {
       near.emplace(buffer.values, chunk.least, chunk.most);
-      put_plain(page, near->numbers, column.type);
+      parquet::put_plain(page, near->numbers, plain_of(column.type));
       words = near->numbers.size();
     }
   }
-  chunk.by_dictionary = texts || near;
-  if (chunk.by_dictionary) write_page(page, true, words, chunk);
+  if (texts || near) {
+    chunk.encoding = Encoding::RleDictionary;
+    write_page(page, true, words, chunk);
+  }
   page.clear();
-  if (column.optional) put_levels(page, buffer.there, buffer.values.size());
-  if (chunk.by_dictionary) {
+  if (column.optional) parquet::put_levels(page, buffer.there, buffer.values.size());
+  if (chunk.encoding == Encoding::RleDictionary) {
     if (texts)
-      put_places(page, words, buffer.values.size(), [&](std::size_t i) { return buffer.values[i]; });
+      parquet::put_places(page, words, buffer.values.size(), [&](std::size_t i) { return buffer.values[i]; });
     else
-      put_places(page, words, buffer.values.size(), [&](std::size_t i) {
+      parquet::put_places(page, words, buffer.values.size(), [&](std::size_t i) {
         return near->places[static_cast<u64>(buffer.values[i]) - static_cast<u64>(chunk.least)] - 1;
       });
   } else {
-    put_plain(page, buffer.values, column.type);
+    const std::size_t levels = page.size();
+    if (column.type == ParquetType::Int64) {
+      parquet::put_deltas(page, buffer.values);
+      if (page.size() - levels <= buffer.values.size() * kWorthIt) chunk.encoding = Encoding::DeltaBinaryPacked;
+    }
+    if (chunk.encoding == Encoding::Plain) {
+      page.resize(levels);
+      parquet::put_plain(page, buffer.values, plain_of(column.type));
+    }
   }
   write_page(page, false, rows_, chunk);
   buffer.values.clear(), buffer.there.clear(), buffer.dictionary.clear();
@@ -274,9 +213,12 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
 }
 
 void ParquetFile::write_page(const std::string& content, bool dictionary, std::size_t values, Chunk& chunk) {
-  packed_.resize(std::max(packed_.size(), ZSTD_compressBound(content.size())));
-  const std::string_view packed(packed_.data(), ZSTD_compressCCtx(packer_.get(), packed_.data(), packed_.size(),
-                                                                  content.data(), content.size(), kLevel));
+  std::string_view packed = content;
+  if (chunk.compressed()) {
+    packed_.resize(std::max(packed_.size(), ZSTD_compressBound(content.size())));
+    packed = {packed_.data(),
+              ZSTD_compressCCtx(packer_.get(), packed_.data(), packed_.size(), content.data(), content.size(), kLevel)};
+  }
   Thrift header;
   header.structure([&] {
     header.i32_field(1, dictionary ? kDictionaryPage : kDataPage);
@@ -284,7 +226,7 @@ void ParquetFile::write_page(const std::string& content, bool dictionary, std::s
     header.i32_field(3, static_cast<i64>(packed.size()));
     header.struct_field(dictionary ? 7 : 5, [&] {
       header.i32_field(1, static_cast<i64>(values));
-      header.i32_field(2, !dictionary && chunk.by_dictionary ? kRleDictionary : kPlain);
+      header.i32_field(2, static_cast<i64>(dictionary ? Encoding::Plain : chunk.encoding));
       if (dictionary) return;
       header.i32_field(3, kRle);
       header.i32_field(4, kRle);
@@ -311,7 +253,7 @@ void ParquetFile::close() {
   const std::string end = footer();
   write(end);
   std::string tail;
-  put_little(tail, end.size(), 4);
+  parquet::put_little(tail, end.size(), 4);
   write(tail + kMagic);
   file_.reset();
 }
@@ -335,15 +277,15 @@ std::string ParquetFile::footer() const {
     });
   };
   const auto chunk = [&](const Chunk& one, const ParquetColumn& column) {
-    const bool dictionary = one.by_dictionary;
+    const bool dictionary = one.encoding == Encoding::RleDictionary;
     out.i64_field(2, dictionary ? one.dictionary_at : one.data_at);
     out.struct_field(3, [&] {
       out.i32_field(1, physical(column.type));
       out.list_field(2, 5, dictionary ? 3 : 2, [&](std::size_t i) {
-        out.zigzag(i == 0 ? kRle : i == 1 && dictionary ? kRleDictionary : kPlain);
+        out.zigzag(i == 0 ? kRle : static_cast<i64>(i == 1 ? one.encoding : Encoding::Plain));
       });
       out.list_field(3, 8, 1, [&](std::size_t) { out.text(column.name); });
-      out.i32_field(4, kZstd);
+      out.i32_field(4, one.compressed() ? kZstd : kUncompressed);
       out.i64_field(5, one.values);
       out.i64_field(6, one.plain_bytes);
       out.i64_field(7, one.packed_bytes);

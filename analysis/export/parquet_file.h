@@ -1,5 +1,6 @@
 // A Parquet file that is written front to back: rows are gathered column by column, and every kRowsOfGroup of them become a row group.
-//   · Encodings of version 1, which every reader has: plain numbers, texts and numbers near each other by dictionary; pages compressed by zstd. Signed numbers only.
+//   · Numbers near each other and texts by dictionary, times and other numbers that follow each other by what each has over the one before (DELTA_BINARY_PACKED, which no
+//     compressor makes smaller), the rest plain; pages compressed by zstd. Signed numbers only.
 //   · Texts are numbers of a pool that outlives the file: the same text costs one look at an array.
 //   · Columns whose values go together (a kernel's name, its grid …) are told once for each key, and a row tells its key alone.
 //   · Memory: one row group.
@@ -81,12 +82,14 @@ class ParquetFile {
     std::vector<u32> dictionary;  // texts: numbers in the pool
     std::vector<u32> known;       // texts: by number in the pool, 1 + number in the dictionary; 0: not yet
   };
+  enum class Encoding : u8 { Plain = 0, DeltaBinaryPacked = 5, RleDictionary = 8 };  // the format's numbers
   struct Chunk {
     i64 dictionary_at = 0, data_at = 0;  // in the file; dictionary_at 0: none
     i64 plain_bytes = 0, packed_bytes = 0;
     i64 values = 0, nulls = 0;
-    bool by_dictionary = false;
+    Encoding encoding = Encoding::Plain;  // of its data; dictionaries are plain
     i64 least = std::numeric_limits<i64>::max(), most = std::numeric_limits<i64>::min();
+    bool compressed() const { return encoding != Encoding::DeltaBinaryPacked; }
   };
   struct Group {
     std::vector<Chunk> chunks;

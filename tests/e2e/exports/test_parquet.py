@@ -21,6 +21,38 @@ columns = [file.metadata.row_group(0).column(i) for i in range(file.metadata.num
 print(json.dumps({column.path_in_schema: column.has_dictionary_page for column in columns}))
 '''
 
+# What tests/programs/exports/parquet_numbers.cpp writes, by its formula; the encodings of what it wrote.
+NUMBERS = '''
+import json, sys
+import duckdb
+import numpy as np
+import pyarrow.parquet as parquet
+
+
+def written(rows):
+    row = np.arange(rows, dtype=np.uint64)
+    mixed = (row + np.uint64(1)) * np.uint64(0x9e3779b97f4a7c15) ^ row << np.uint64(17)
+    bits = [mixed >> np.uint64(64 - width) if width else np.zeros_like(row) for width in range(65)]
+    for width in range(65):
+        rare = np.cumsum(np.where(row % np.uint64(997) == 0, bits[width], bits[3]), dtype=np.uint64).view(np.int64)
+        yield f'w{width}', np.cumsum(bits[width], dtype=np.uint64).view(np.int64)
+        yield f'j{width}', rare
+        yield f'o{width}', rare[row % np.uint64(7) != 0]
+
+
+wrong = []
+for path in sys.argv[1:]:
+    file = parquet.ParquetFile(path)
+    arrow, ducks = file.read(), duckdb.sql(f"SELECT * FROM '{path}'").fetchnumpy()
+    for name, values in written(file.metadata.num_rows):
+        by_arrow = arrow.column(name).drop_null().to_numpy()
+        by_duckdb = ducks[name].compressed() if isinstance(ducks[name], np.ma.MaskedArray) else ducks[name]
+        wrong += [f'{path}: {name} by {who}' for who, told in (('arrow', by_arrow), ('duckdb', by_duckdb)) if not np.array_equal(told, values)]
+group = file.metadata.row_group(0)
+columns = [group.column(i) for i in range(group.num_columns)]
+print(json.dumps([file.metadata.num_row_groups, wrong, {column.path_in_schema: [column.encodings[-1], column.compression] for column in columns}]))
+'''
+
 
 def python(text, *words):
     done = subprocess.run([reader('python', 'bin', 'python'), '-c', text, *words], capture_output=True, timeout=120, check=False)
@@ -84,6 +116,16 @@ def test_many_rows():
         wanted = [[int(row['begin_ns']), int(row['end_ns']), row['name']] for row in __import__('csv').DictReader(file) if row['kind'] == 'call']
     check_equal(len(rows), len(wanted), 'calls')
     check(rows == wanted, 'the same, in the same order')
+
+
+def test_numbers_of_each_width():
+    paths = [scratch(f'{rows}.parquet') for rows in (1, 2, 32, 33, 128, 129, 130, 5000, 131072 + 131)]
+    for path in paths:
+        subprocess.run([program('parquet_numbers'), path, os.path.basename(path).split('.')[0]], check=True)
+    (groups, wrong, encodings), = python(NUMBERS, *paths)
+    check_equal((groups, wrong), (2, []), 'the last has two row groups; each is read as it was written')
+    check_equal([encodings[name] for name in ('w20', 'j60', 'o60', 'w60')], 3 * [['DELTA_BINARY_PACKED', 'UNCOMPRESSED']] + [['PLAIN', 'ZSTD']],
+                'what follows closely by its distance, the rest as it is')
 
 
 def only(name, target):
