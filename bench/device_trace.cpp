@@ -1,8 +1,8 @@
 // Writes the traces of a run as three processes with device records leave it, for measuring the analyzer without a
 // driver:
-//   device_trace FOLDER RECORDS [rows]
+//   device_trace FOLDER RECORDS [rows | queries]
 // With `rows` the kernels are there a second time, as FOLDER/kernels-N.csv (process, name, start, finish), for programs
-// that are asked the same.
+// that are asked the same. With `queries` an event is asked for behind each launch: two calls for each kernel.
 // In each process four threads launch 64 kernels in turn on two streams each, 5 us apart; CUPTI's records (a key and a
 // kernel for each launch) come in buffers of 4096, a reading of the clock every 100 ms. One record in a hundred is of
 // another kind: copies, memsets, allocations, waits, events, graphs, NVTX, modules, functions, and what CUPTI tells
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -174,13 +175,13 @@ void report(Lanes& lanes, std::vector<Work>& buffer, Nanos now) {
 // A program of one process.
 class Process {
  public:
-  // `rows`: where its kernels are written as rows; nullptr: nowhere.
-  Process(Lanes& lanes, u32 number, std::FILE* rows)
-      : lanes_(lanes), rows_(rows), number_(number), random_(number * 2 + 1) {}
+  // `rows`: where its kernels are written as rows; nullptr: nowhere. `queries`: a call more for each launch.
+  Process(Lanes& lanes, u32 number, std::FILE* rows, bool queries)
+      : lanes_(lanes), rows_(rows), queries_(queries), number_(number), random_(number * 2 + 1) {}
 
   void run(u64 records) {
     u64 launches = 0;
-    for (u64 others = 0; launches * 3 + others < records; ++launches) {
+    for (u64 others = 0; launches * (queries_ ? 4 : 3) + others < records; ++launches) {
       launch(launches);
       if (launches % kOthersEvery == 0) others += other(launches);
       if (buffer_.size() >= kBuffer) report(lanes_, buffer_, collector_now());
@@ -219,6 +220,9 @@ class Process {
       r.grid_x = 8, r.grid_y = r.grid_z = 1, r.block_x = 256, r.block_y = r.block_z = 1;
     });
     free_at_ = made.end + 10;
+    if (!queries_) return;
+    lanes_.add<Call>(thread + 1, kQueryId, free_at_, free_at_ + 80, [&](auto& r) { r.object = 0x900 + stream; });
+    free_at_ += 90;
   }
 
   // Records of other kinds, by the thread that launched last. Returns how many.
@@ -346,6 +350,7 @@ class Process {
   Nanos time_ = kBegin, free_at_ = kBegin, next_reading_ = 0;
   u32 correlation_ = 10;
   std::FILE* rows_;
+  bool queries_;
   u32 number_;
   u64 random_;
 };
@@ -386,7 +391,7 @@ void write_end(TraceWriter& writer, Lanes& lanes, const std::vector<ThreadEntry>
   writer.append(ChunkKind::End, &ended, sizeof ended);
 }
 
-void write_process(const char* folder, u32 process, u64 records, bool with_rows) {
+void write_process(const char* folder, u32 process, u64 records, bool with_rows, bool queries) {
   const Fd place(::open(folder, O_RDONLY | O_DIRECTORY));
   FileHeader header{};
   header.random_id = process + 1;
@@ -406,7 +411,7 @@ void write_process(const char* folder, u32 process, u64 records, bool with_rows)
   };
   const std::string name = std::string(folder) + "/kernels-" + std::to_string(process) + ".csv";
   const std::unique_ptr<std::FILE, CloseFile> rows(with_rows ? std::fopen(name.c_str(), "we") : nullptr);
-  Process program(lanes, process, rows.get());
+  Process program(lanes, process, rows.get(), queries);
   program.run(records);
   write_end(created.value(), lanes, threads, program.end());
 }
@@ -414,10 +419,14 @@ void write_process(const char* folder, u32 process, u64 records, bool with_rows)
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 3 || argc > 4) return std::fprintf(stderr, "usage: device_trace FOLDER RECORDS [rows]\n"), 2;
+  const std::string_view more = argc == 4 ? argv[3] : "";
+  const bool rows = more == "rows", queries = more == "queries";
+  if (argc < 3 || argc > 4 || (argc == 4 && !rows && !queries))
+    return std::fprintf(stderr, "usage: device_trace FOLDER RECORDS [rows | queries]\n"), 2;
   const u64 records = std::strtoull(argv[2], nullptr, 10) / kProcesses;
   std::vector<std::thread> writers;
-  for (u32 i = 0; i < kProcesses; ++i) writers.emplace_back([&, i] { write_process(argv[1], i, records, argc == 4); });
+  for (u32 i = 0; i < kProcesses; ++i)
+    writers.emplace_back([&, i] { write_process(argv[1], i, records, rows, queries); });
   for (std::thread& writer : writers) writer.join();
   return 0;
 }
