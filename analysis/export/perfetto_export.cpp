@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstring>
 #include <map>
 #include <unordered_map>
 
@@ -150,8 +151,8 @@ class PerfettoSink : public EventSink {
   bool failed() const override { return failed_; }
 
   void flush() {
-    if (!failed_ && !out_.bytes.empty()) failed_ = !write_(out_.bytes);
-    out_.bytes.clear();
+    if (!failed_ && used_ > 0) failed_ = !write_({room_.data(), used_});
+    used_ = 0;
   }
 
  private:
@@ -181,9 +182,10 @@ class PerfettoSink : public EventSink {
     return "nvtx";
   }
 
-  // A packet of the texts that the next one needs.
+  // A packet of the texts that the next one needs, where it needs some.
   std::string texts_before() {
     Proto before;
+    if (pending_.bytes.empty()) return {};
     before.message(packet::kPacket, [&] {
       before.number(packet::kSequence, 1);
       before.text(packet::kInterned, pending_.bytes);
@@ -195,13 +197,14 @@ class PerfettoSink : public EventSink {
   // Packets stand one behind the other; `fill` writes one's fields.
   template <typename Fill>
   void in_packet(Fill&& fill) {
-    const std::size_t at = out_.bytes.size();
+    out_.bytes.clear();
     out_.message(packet::kPacket, [&] {
       out_.number(packet::kSequence, 1);
       fill();
     });
-    if (!pending_.bytes.empty()) out_.bytes.insert(at, texts_before());
-    if (out_.bytes.size() >= kFlushAt) flush();
+    put_at(used_, texts_before());
+    put_at(used_, out_.bytes);
+    if (used_ >= kFlushAt) flush();
   }
   template <typename Fill>
   void event(u64 id, Nanos at, u64 type, Fill&& fill) {
@@ -225,33 +228,37 @@ class PerfettoSink : public EventSink {
 
   // Begin and end of a slice, as begin_slice() and end_slice() would write them, at once. What `fill` writes is at most kMostFields bytes: a
   // description of some work, or name and category; a flow; four notes.
-  static constexpr std::size_t kMostFields = 512, kMostHead = 64;
+  static constexpr std::size_t kMostFields = 512, kMostOfSlice = kMostFields + 128;
   template <typename Fill>
   void write_slice(u64 id, Nanos begin, Nanos end, Fill&& fill) {
-    char fields[kMostFields + kMostHead], packets[kMostFields + 4 * kMostHead];
-    ProtoFields of_begin{fields}, out{packets};
-    of_begin.number(event::kType, event::kBegin);
-    of_begin.number(event::kTrack, id);
-    fill(of_begin);
-    if (!pending_.bytes.empty()) out_.bytes += texts_before();
-    put_packet(out, begin, {fields, static_cast<std::size_t>(of_begin.at - fields)});
-    ProtoFields of_end{fields};
-    of_end.number(event::kType, event::kEnd);
-    of_end.number(event::kTrack, id);
-    put_packet(out, end, {fields, static_cast<std::size_t>(of_end.at - fields)});
-    out_.bytes.append(packets, static_cast<std::size_t>(out.at - packets));
-    if (out_.bytes.size() >= kFlushAt) flush();
+    const std::size_t at = used_;
+    ProtoFields out{room_.data() + at};
+    const auto put_event = [&](Nanos when, u64 type, auto&& more) {
+      out.message_of(packet::kPacket, [&] {
+        out.number(packet::kSequence, 1);
+        out.number(packet::kSequenceFlags, packet::kNeeds);
+        out.number(packet::kTimestamp, static_cast<u64>(when));
+        out.message_of(packet::kTrackEvent, [&] {
+          out.number(event::kType, type);
+          out.number(event::kTrack, id);
+          more();
+        });
+      });
+    };
+    put_event(begin, event::kBegin, [&] { fill(out); });
+    put_event(end, event::kEnd, [] {});
+    used_ = static_cast<std::size_t>(out.at - room_.data());
+    if (!pending_.bytes.empty()) put_at(at, texts_before());
+    if (used_ >= kFlushAt) flush();
   }
-  static void put_packet(ProtoFields& out, Nanos at, std::string_view fields) {
-    const u64 time = static_cast<u64>(at);
-    constexpr std::size_t kNumbers = 4;  // sequence and its flags: two small numbers of two bytes each
-    out.message(packet::kPacket,
-                kNumbers + 1 + Proto::size_of(time) + 1 + Proto::size_of(fields.size()) + fields.size());
-    out.number(packet::kSequence, 1);
-    out.number(packet::kSequenceFlags, packet::kNeeds);
-    out.number(packet::kTimestamp, time);
-    out.message(packet::kTrackEvent, fields.size());
-    out.raw(fields);
+
+  // In front of what was written from there on. Leaves room for a slice.
+  void put_at(std::size_t at, std::string_view bytes) {
+    const std::size_t needed = used_ + bytes.size() + kMostOfSlice;
+    if (room_.size() < needed) room_.resize(needed);
+    std::memmove(room_.data() + at + bytes.size(), room_.data() + at, used_ - at);
+    std::memcpy(room_.data() + at, bytes.data(), bytes.size());
+    used_ += bytes.size();
   }
 
   template <typename Fill>
@@ -367,8 +374,7 @@ class PerfettoSink : public EventSink {
   const std::string& description_of(const DeviceWork& work) {
     std::string& known = works_[&work];
     if (!known.empty()) return known;
-    std::string before;
-    before.swap(out_.bytes);
+    out_.bytes.clear();
     out_.number(event::kNameId, name_id(work.name));
     out_.number(event::kCategory, category_id(work.kind == OperationKind::Kernel   ? "kernel"
                                               : work.kind == OperationKind::Graph  ? "graph"
@@ -382,12 +388,14 @@ class PerfettoSink : public EventSink {
       note("dynamic shared bytes", work.dynamic_shared);
     }
     known.swap(out_.bytes);
-    out_.bytes.swap(before);
     return known;
   }
 
   const WriteBytes write_;
-  Proto out_, pending_;
+  std::vector<char> room_ =
+      std::vector<char>(kFlushAt + kMostOfSlice);  // what is to be written, of which there is so much
+  std::size_t used_ = 0;
+  Proto out_, pending_;  // a packet; texts that one needs
   bool failed_ = false;
   u64 next_track_ = 1, process_ = 0, flow_salt_ = 0;
   i32 pid_ = 0;

@@ -85,6 +85,19 @@ struct ProtoFields {
     varint(u64{field} << 3 | 2);
     varint(size);
   }
+  // `fill()` writes the fields of the message. A length of more than a byte moves them.
+  template <typename Fill>
+  void message_of(u32 field, Fill&& fill) {
+    varint(u64{field} << 3 | 2);
+    char* const fields = ++at;
+    fill();
+    const std::size_t size = static_cast<std::size_t>(at - fields), more = Proto::size_of(size) - 1;
+    if (more > 0) {
+      std::memmove(fields + more, fields, size);
+      at += more;
+    }
+    Proto::put(fields - 1, size);
+  }
   void raw(std::string_view bytes) {
     std::memcpy(at, bytes.data(), bytes.size());
     at += bytes.size();
