@@ -15,6 +15,7 @@ void add(PackedColumn& out, const Step& step) {
   out.add(step.divided);
   for (const u64 part : step.parts) out.add(part);
   out.add(step.waited_for_batches_ns);
+  out.add(step.host_busy_ns);
 }
 
 void add(PackedColumn& out, const StepFacts& facts) {
@@ -73,6 +74,7 @@ class StepReader {
     step.divided = in_.number() != 0;
     for (u64& part : step.parts) part = in_.number();
     step.waited_for_batches_ns = in_.number();
+    step.host_busy_ns = in_.number();
   }
 
   void read(StepFacts& facts) {
@@ -81,7 +83,7 @@ class StepReader {
     for (std::string* text : {&facts.evidence, &facts.why_none, &facts.not_divided, &facts.loader}) *text = in_.text();
     facts.on_device = in_.number() != 0;
     for (u64* value : {&facts.batches, &facts.batch_ns, &facts.first_number}) *value = in_.number();
-    facts.steps.resize(in_.count(8 + kStepCategories));
+    facts.steps.resize(in_.count(9 + kStepCategories));
     for (Step& step : facts.steps) read(step);
     facts.phases.resize(in_.count(4));
     for (PhaseSpan& phase : facts.phases) {

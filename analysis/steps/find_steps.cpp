@@ -163,6 +163,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
           fmt::format("; after the first {} launches, copies and waits nothing was looked for", LoopLog::kMostEvents);
     follow_device(process, facts);
     divide_steps(process, facts);
+    measure_host(process.loop_log, facts);
     leave_out_warm_up(facts);
     count_batches(events, facts);
     mark_checkpoints(events, facts);
@@ -222,7 +223,7 @@ double share_outside(const ProcessTrace& process) {
 StepStatistics statistics_of(const StepFacts& facts) {
   StepStatistics made;
   std::vector<u64> lengths;
-  u64 sum = 0;
+  u64 sum = 0, busy = 0, known = 0;
   StepParts parts{};
   for (const Step& step : facts.steps) {
     ++made.steps;
@@ -232,6 +233,7 @@ StepStatistics statistics_of(const StepFacts& facts) {
     }
     lengths.push_back(step.length());
     sum += step.length();
+    if (step.host_busy_ns) busy += step.host_busy_ns, ++known;
     if (!step.divided) continue;
     ++made.divided;
     for (unsigned i = 0; i < kStepCategories; ++i) parts[i] += step.parts[i];
@@ -244,6 +246,7 @@ StepStatistics statistics_of(const StepFacts& facts) {
     return lengths[std::min(lengths.size() - 1, static_cast<std::size_t>(std::max(1.0, at)) - 1)];
   };
   made.mean_ns = (sum + made.counted / 2) / made.counted;
+  if (known) made.mean_host_busy_ns = busy / known;
   made.median_ns = rank(0.5), made.p99_ns = rank(0.99);
   made.min_ns = lengths.front(), made.max_ns = lengths.back();
   const StepSpan loop = *loop_of(facts);

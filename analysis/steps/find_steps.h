@@ -37,6 +37,7 @@ struct StepStatistics {
   std::array<u64, kRunPhases> beside{};  // by phase: those that do not count
   u64 mean_ns = 0, median_ns = 0, p99_ns = 0, min_ns = 0, max_ns = 0;
   StepParts mean_parts{};           // of those that count and are divided
+  u64 mean_host_busy_ns = 0;        // of those that count and of which it is known
   u64 loop_ns = 0, between_ns = 0;  // from the first that counts to the last; of that what lies in no step
 };
 StepStatistics statistics_of(const StepFacts& facts);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 namespace gputrace {
 namespace {
@@ -21,10 +22,13 @@ u64 median_of(const std::vector<RankSteps>& ranks, Amount&& amount) {
 }
 
 void compare(std::vector<RankSteps>& ranks) {
-  const u64 usual = median_of(ranks, [](const RankSteps& rank) { return rank.own_ns; });
+  u64 transfer = std::numeric_limits<u64>::max();
+  for (const RankSteps& rank : ranks) transfer = std::min(transfer, rank.part(StepCategory::Collective));
+  for (RankSteps& rank : ranks) rank.alone_ns = std::max(rank.alone_ns + transfer, rank.steps.mean_host_busy_ns);
+  const u64 usual = median_of(ranks, [](const RankSteps& rank) { return rank.alone_ns; });
   for (RankSteps& rank : ranks) {
     rank.score =
-        (static_cast<double>(rank.own_ns) - static_cast<double>(usual)) / static_cast<double>(rank.steps.mean_ns);
+        (static_cast<double>(rank.alone_ns) - static_cast<double>(usual)) / static_cast<double>(rank.steps.mean_ns);
     for (unsigned i = 0; i < kStepCategories; ++i) {
       const auto category = static_cast<StepCategory>(i);
       if (category == StepCategory::Collective) continue;
@@ -48,7 +52,7 @@ std::vector<RankSteps> rank_steps(const LoadedRun& run) {
     rank.rank = std::atoll(process.who.rank.c_str());
     u64 all = 0;
     for (const u64 part : rank.steps.mean_parts) all += part;
-    rank.own_ns = all - rank.part(StepCategory::Collective);
+    rank.alone_ns = all - rank.part(StepCategory::Collective);  // what is added is known of all together
     ranks.push_back(rank);
   }
   std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });

@@ -164,6 +164,30 @@ std::vector<DeviceTurn> device_turns(const ProcessTrace& process, const std::vec
   return turns;
 }
 
+// What takes longer than a launch or a copy ever does by itself: it waits for room in a queue, or for the device.
+constexpr Nanos kWaits = 50'000;
+
+// When a thread that launches waited for a device, or several did.
+std::vector<LoopEvent> waits_of(const LoopLog& log) {
+  std::vector<u32> launching;
+  for (const LoopEvent& event : log.events) {
+    if (event.kind() != LoopKind::Kernel && event.kind() != LoopKind::Graph) continue;
+    if (std::find(launching.begin(), launching.end(), event.thread) == launching.end())
+      launching.push_back(event.thread);
+  }
+  std::vector<LoopEvent> waits;
+  for (const LoopEvent& event : log.events) {
+    if (event.kind() == LoopKind::Mark) continue;
+    if (event.kind() != LoopKind::Wait && event.end - event.begin < kWaits) continue;
+    if (std::find(launching.begin(), launching.end(), event.thread) == launching.end()) continue;
+    if (waits.empty() || event.begin >= waits.back().end)
+      waits.push_back(event);
+    else
+      waits.back().end = std::max(waits.back().end, event.end);
+  }
+  return waits;
+}
+
 }  // namespace
 
 void follow_device(const ProcessTrace& process, StepFacts& facts) {
@@ -187,6 +211,23 @@ void follow_device(const ProcessTrace& process, StepFacts& facts) {
   facts.steps = std::move(steps);
   facts.on_device = true;
   facts.evidence += "; by the device's times, the host is more than a step ahead";
+}
+
+void measure_host(const LoopLog& log, StepFacts& facts) {
+  const std::vector<LoopEvent> waits = waits_of(log);  // none overlaps another
+  auto wait = waits.begin();
+  for (Step& step : facts.steps) {
+    const bool behind = step.called_to != 0;
+    const Nanos begin = behind ? step.called_from : step.begin, end = behind ? step.called_to : step.end;
+    if (log.events_left_out && end > log.events.back().end) break;
+    u64 waited = 0;
+    for (; wait != waits.end() && wait->begin < end; ++wait) {
+      const Nanos from = std::max(wait->begin, begin), to = std::min(wait->end, end);
+      if (to > from) waited += static_cast<u64>(to - from);
+      if (wait->end > end) break;  // goes on in the next one
+    }
+    step.host_busy_ns = std::max<u64>(1, static_cast<u64>(end - begin) - waited);
+  }
 }
 
 void divide_steps(const ProcessTrace& process, StepFacts& facts) {

@@ -13,6 +13,9 @@ namespace gputrace {
 // launched in it to the first of the next. Otherwise nothing is changed.
 void follow_device(const ProcessTrace& process, StepFacts& facts);
 
+// Fills `host_busy_ns`; the log's events are in the order of their begins, and steps stay as they are.
+void measure_host(const LoopLog& log, StepFacts& facts);
+
 // Fills `parts` of the steps of a process whose activities are known; `not_divided` says why some have none.
 void divide_steps(const ProcessTrace& process, StepFacts& facts);
 

@@ -87,11 +87,14 @@ void find_straggler(const LoadedRun& run, Findings& found) {
   const RankSteps* const last = straggler_of(ranks);
   if (!last) return;
   u64 waited = 0;  // by those who wait, in collectives, beyond what the straggler spends there
+  u64 alone = 0;   // what a step of the slowest of them takes without that
   for (const RankSteps& rank : ranks) {
     const u64 more = rank.part(StepCategory::Collective), least = last->part(StepCategory::Collective);
     waited += more > least ? more - least : 0;
+    if (&rank != last) alone = std::max(alone, rank.alone_ns);
   }
-  const u64 gain = waited / (ranks.size() - 1);                                             // of a step
+  const u64 each = waited / (ranks.size() - 1);  // of a step
+  const u64 gain = std::min(each, last->alone_ns > alone ? last->alone_ns - alone : 0);
   if (static_cast<double>(gain) < 0.05 * static_cast<double>(last->steps.mean_ns)) return;  // nobody waits for it
   const ProcessTrace& process = run.processes[last->process];
   const auto words = [](u64 length) { return human_nanos(static_cast<Nanos>(length)); };
@@ -100,8 +103,9 @@ void find_straggler(const LoadedRun& run, Findings& found) {
   finding.severity = last->score >= kFarBehind ? Severity::Problem : Severity::Warning;
   finding.section = "ranks";
   finding.text = fmt::format("the other {} for rank {} in collectives, {} of each step of {}; it spends {} more on {}",
-                             ranks.size() == 2 ? "rank waits" : "ranks wait", last->rank, words(gain),
+                             ranks.size() == 2 ? "rank waits" : "ranks wait", last->rank, words(each),
                              words(last->steps.mean_ns), words(last->more_ns), step_category_name(last->most));
+  if (gain < each / 10 * 9) finding.text += "; the others' own work takes up to " + words(alone);
   finding.fix = fix_of(last->most);
   finding.gain_ns = gain * last->steps.counted;
   finding.gain_ns_per_step = gain;

@@ -77,8 +77,10 @@ extern constexpr SectionReport ranks_report = {
                 extra({"waits_for", Unit::None}),
                 extra({"more", Unit::Text}),
                 extra({"pid", Unit::None, Hint::Detail})},
-    .notes = {"parts = of the mean step, as in steps; straggler_score = by how much of its step a rank is behind the "
-              "median one, collectives left out, for in these it waits for others; waits_for = the rank that is most "
+    .notes = {"parts = of the mean step, as in steps; straggler_score = by how much of its step a rank would be slower "
+              "than the median one if none waited for another: its step but for collectives, and what these take the "
+              "rank that waits "
+              "least, but no less than its host is busy; waits_for = the rank that is most "
               "behind, by a twentieth of a step or more; more = on what it spends most more than the median rank"},
     .fill = fill_ranks,
     .of_all_devices = true,

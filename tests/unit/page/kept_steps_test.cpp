@@ -21,7 +21,7 @@ RunSteps some_steps() {
     step.phase = static_cast<RunPhase>(i % kRunPhases);
     step.counted = i % 2, step.divided = i % 3;
     for (unsigned part = 0; part < kStepCategories; ++part) step.parts[part] = u64{part} << (i % 60);
-    step.waited_for_batches_ns = static_cast<u64>(i);
+    step.waited_for_batches_ns = static_cast<u64>(i), step.host_busy_ns = static_cast<u64>(2 * i);
     facts.steps.push_back(step);
   }
   facts.phases.push_back({RunPhase::WarmUp, -3, 5, "the first"});
@@ -53,9 +53,9 @@ TEST(KeptSteps, AreWhatTheyWere) {
   for (std::size_t i = 0; i < 300; ++i) {
     const Step &one = ours.steps[i], &other = theirs.steps[i];
     EXPECT_EQ(std::tie(one.begin, one.end, one.called_from, one.called_to, one.phase, one.counted, one.divided,
-                       one.parts, one.waited_for_batches_ns),
+                       one.parts, one.waited_for_batches_ns, one.host_busy_ns),
               std::tie(other.begin, other.end, other.called_from, other.called_to, other.phase, other.counted,
-                       other.divided, other.parts, other.waited_for_batches_ns));
+                       other.divided, other.parts, other.waited_for_batches_ns, other.host_busy_ns));
   }
   ASSERT_EQ(ours.phases.size(), 1u);
   EXPECT_EQ(ours.phases[0].begin, -3);

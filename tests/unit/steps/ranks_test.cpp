@@ -13,6 +13,7 @@ using namespace test;
 
 struct Spent {
   u64 compute = 0, collective = 0, host = 0, input = 0;
+  u64 busy = 0;  // of the host, also while its device waits in a collective; 0: not known
 };
 
 // Ten steps that spend their time alike.
@@ -29,6 +30,7 @@ ProcessTrace rank(const char* number, const Spent& spent) {
     step.parts[static_cast<unsigned>(StepCategory::Collective)] = spent.collective;
     step.parts[static_cast<unsigned>(StepCategory::Host)] = spent.host;
     step.parts[static_cast<unsigned>(StepCategory::Input)] = spent.input;
+    step.host_busy_ns = spent.busy;
     step.begin = at;
     at += static_cast<Nanos>(spent.compute + spent.collective + spent.host + spent.input);
     step.end = at;
@@ -53,8 +55,8 @@ TEST(Ranks, TheOthersWaitForTheOneThatIsBehind) {
   EXPECT_EQ(ranks[0].rank, 0);
   EXPECT_EQ(ranks[1].rank, 2);
   EXPECT_EQ(ranks[2].rank, 10);
-  EXPECT_EQ(ranks[1].own_ns, 95u);
-  EXPECT_DOUBLE_EQ(ranks[1].score, 0.33);  // of the median's 62
+  EXPECT_EQ(ranks[1].alone_ns, 100u);
+  EXPECT_DOUBLE_EQ(ranks[1].score, 0.33);  // more than the median's 67
   EXPECT_EQ(ranks[1].most, StepCategory::Host);
   EXPECT_EQ(ranks[1].more_ns, 33u);
   EXPECT_EQ(straggler_of(ranks), &ranks[1]);
@@ -77,6 +79,22 @@ TEST(Ranks, AFindingNamesIt) {
   EXPECT_EQ(evidence(*finding, "more_ns"), whole(300));
   EXPECT_EQ(finding->gain_ns, 300u);
   EXPECT_EQ(finding->severity, Severity::Problem);
+}
+
+// Rank 1 began earlier, and both hosts are as slow: its device waits in each collective for what rank 0's gets later, and that costs nothing.
+TEST(Ranks, ARankThatIsAheadIsNoQuicker) {
+  const Spent behind{.compute = 10, .collective = 5, .host = 85, .busy = 99};
+  const auto as_slow =
+      run_of({rank("0", behind), rank("1", {.compute = 10, .collective = 80, .host = 10, .busy = 97})});
+  EXPECT_EQ(straggler_of(rank_steps(as_slow)), nullptr);
+  EXPECT_EQ(find(find_findings(as_slow), "straggler"), nullptr);
+  // Its host needs 60 for a step: that is what is left, though its device waits for 75.
+  const auto findings =
+      find_findings(run_of({rank("0", behind), rank("1", {.compute = 10, .collective = 80, .host = 10, .busy = 60})}));
+  const Finding* finding = find(findings, "straggler");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->gain_ns, 10u * (100 - 60));
+  EXPECT_EQ(evidence(*finding, "waited_ns"), whole(750));
 }
 
 TEST(Ranks, NothingIsSaidOfOneOrOfSeveralRuns) {
