@@ -121,10 +121,11 @@ enum class EndReason : u32 {
   SidecarError = 6,  // detail: errno
 };
 
+constexpr i32 kUnknownCode = -1;  // of EndReason::Exited: nobody could read the exit code
 struct EndEntry {
   EndReason reason;
-  i32 detail;  // exit code, signal or errno, where known
-  Nanos monotonic_ns;
+  i32 detail;          // exit code, signal or errno, where known
+  Nanos monotonic_ns;  // when it was found to be gone
   Nanos realtime_ns;
 };
 

@@ -213,6 +213,7 @@ Recovered recover_ring(const std::string& ring, const std::string& trace, const 
     EndEntry end{};
     end.reason =
         segment.value().control().exiting.load(std::memory_order_relaxed) ? EndReason::Exited : EndReason::Vanished;
+    if (end.reason == EndReason::Exited) end.detail = kUnknownCode;
     end.monotonic_ns = static_cast<Nanos>(looked ? looked : static_cast<u64>(first.monotonic_ns));
     end.realtime_ns = first.realtime_ns + (end.monotonic_ns - first.monotonic_ns);
     sink.end(end);

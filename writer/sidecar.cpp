@@ -23,7 +23,8 @@ constexpr Nanos kPauseWhenOver = 250 * kMillisecond;    // the window is over: n
 constexpr Nanos kScanAfterEnd = 30'000 * kMillisecond;  // for machine code that is still to be read then
 constexpr Nanos kRunPatience =
     1000 * kMillisecond;  // until `run` has said how the program ended: it waits for us longer
-constexpr Nanos kParentPatience = 50 * kMillisecond;    // until another parent has asked for it
+// Until another parent has asked for it, which launchers do a few times a second; where the parent ends, that is at once.
+constexpr Nanos kParentPatience = 1000 * kMillisecond;
 constexpr double kMostHeld = 0.125;                     // of the ring's blocks, until their records are written
 constexpr Nanos kLookAtUserEvery = 20 * kMillisecond;   // some 15 us each
 constexpr Nanos kCountEvery = 2 * kMillisecond;         // counters in their place in the file
@@ -280,6 +281,7 @@ Nanos Sidecar::next_pause(Nanos pause, u64 bytes) const {
 }
 
 void Sidecar::finish(ProcessWatch::State how) {
+  const Nanos gone = monotonic_nanos(), gone_realtime = realtime_nanos();
   // First of all: whoever ended the program may end us too.
   sink_->update_counters(*consumer_, ticks_of(clock_));
   const auto open_calls = consumer_->open_calls();
@@ -296,7 +298,8 @@ void Sidecar::finish(ProcessWatch::State how) {
     sink_->checkpoint(*consumer_, ticks_of(clock_), true);
   }
   say_stop();
-  const EndEntry end = how_it_ended(how);
+  EndEntry end = how_it_ended(how);
+  end.monotonic_ns = gone, end.realtime_ns = gone_realtime;
   InfoLines last;
   if (const std::string why = why_never_open(); !why.empty()) last.emplace_back("window_never_opened", why);
   last.emplace_back("end_realtime_ns", std::to_string(end.realtime_ns));
@@ -337,17 +340,16 @@ std::string Sidecar::why_never_open() const {
 // What `run` saw, what the kernel says, or at least whether exit handlers ran.
 EndEntry Sidecar::how_it_ended(ProcessWatch::State how) const {
   EndEntry end{};
-  end.monotonic_ns = monotonic_nanos();
-  end.realtime_ns = realtime_nanos();
   if (how == ProcessWatch::State::Executed) {
     end.reason = EndReason::Executed;
     return end;
   }
   const bool exiting = consumer_->segment().control().exiting.load(std::memory_order_relaxed) != 0;
   end.reason = exiting ? EndReason::Exited : EndReason::Vanished;
+  end.detail = exiting ? kUnknownCode : 0;
   std::optional<int> status;
-  if (run_started_it_) status = notes_.status_of(names_.pid, end.monotonic_ns + kRunPatience);
-  if (!status) status = watch_->status(end.monotonic_ns + kParentPatience);
+  if (run_started_it_) status = notes_.status_of(names_.pid, monotonic_nanos() + kRunPatience);
+  if (!status) status = watch_->status(monotonic_nanos() + kParentPatience);
   if (!status) return end;
   end.reason = WIFSIGNALED(*status) ? EndReason::Signalled : EndReason::Exited;
   end.detail = WIFSIGNALED(*status) ? WTERMSIG(*status) : WEXITSTATUS(*status);

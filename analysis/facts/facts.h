@@ -264,6 +264,9 @@ struct ProcessIdentity {
   bool ended = false;      // the End chunk is there
   bool died = false;       // by a signal, or in a way that nobody saw
   bool failed = false;     // by a signal, or with an exit code that is not 0
+  bool end_known = false;  // how it ended, its exit code too
+  i32 signal = 0;          // that ended it; 0: none is known
+  Nanos end_realtime = 0;  // wall clock, when it was found to be gone; 0: it has not ended
   std::string never_open;  // why no call was within the window; empty: one may have been
   i32 driver_version = 0, runtime_version = 0, device_count = -1;
   std::string driver_path, runtime_path;

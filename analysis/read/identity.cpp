@@ -73,7 +73,7 @@ std::string end_reason(const TraceReader& reader) {
   const std::string detail = std::to_string(end.detail);
   switch (end.reason) {
     case EndReason::Exited:
-      return end.detail ? "exited " + detail : "exited";
+      return end.detail == kUnknownCode ? "exited, code not known" : end.detail ? "exited " + detail : "exited";
     case EndReason::Vanished:
       return "vanished";
     case EndReason::Signalled:
@@ -128,7 +128,12 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   who.ended = reader.end().has_value();
   who.died = who.ended && (reader.end()->reason == EndReason::Vanished || reader.end()->reason == EndReason::Signalled);
   who.failed = who.ended && (reader.end()->reason == EndReason::Signalled ||
-                             (reader.end()->reason == EndReason::Exited && reader.end()->detail != 0));
+                             (reader.end()->reason == EndReason::Exited && reader.end()->detail > 0));
+  who.end_known =
+      who.failed || (who.ended && (reader.end()->reason == EndReason::Executed ||
+                                   (reader.end()->reason == EndReason::Exited && reader.end()->detail == 0)));
+  who.signal = who.ended && reader.end()->reason == EndReason::Signalled ? reader.end()->detail : 0;
+  who.end_realtime = who.ended ? reader.end()->realtime_ns : 0;
   who.end_reason = end_reason(reader);
   who.never_open = info(reader, "window_never_opened");
   for (const auto& [key, value] : reader.info_lines()) {

@@ -16,6 +16,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'unread-file': ('FindingRules.AFileThatCouldNotBeReadIsSaid', 'FindingRules.AFileThatCouldNotBeReadIsSaid'),
     'dropped-records': ('Findings.DroppedRecordsComeWithABufferThatFits', 'Findings.AllSeenIsNothingDropped'),
     'call-in-flight': ('Findings.TheCallThatItDiedInIsNamedTheInnermostOne', 'Findings.ACallOfAProcessThatStillRunsIsNoDeathInIt'),
+    'first-failure': ('Findings.TheOneThatFailedFirst', 'Findings.TheOneThatFailedFirst'),
     'no-cuda-call': ('Findings.NoCudaCall', 'FindingRules.NoCudaCallIsSaidOnlyWhereCallsWereCollected'),
     'nothing-launched': ('Findings.CallsThatGiveNoDeviceAnything', 'Findings.CallsThatGiveNoDeviceAnything'),
     'call-errors': ('Findings.ErrorsAreSaidOnceAtDriverLevel', 'Findings.AnAnswerIsNoError'),

@@ -96,7 +96,7 @@ class TraceBuilder {
     open_.push_back({static_cast<u32>(thread.index), 1, threads_[thread.index].tid, call(variant),
                      static_cast<Ticks>(begin), 0x5ea, depth, 0});
   }
-  void end(EndReason reason, i32 detail = 0) { end_ = {reason, detail, 0, 0}; }
+  void end(EndReason reason, i32 detail = 0, Nanos realtime = 0) { end_ = {reason, detail, 0, realtime}; }
   void no_end() { has_end_ = false; }
   void identity(i32 pid, u64 random_id) { pid_ = pid, random_id_ = random_id; }
 

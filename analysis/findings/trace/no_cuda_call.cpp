@@ -4,6 +4,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/run/quality.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -27,7 +28,9 @@ bool has_operations(const ProcessTrace& process) {
 void find_no_cuda_call(const LoadedRun& run, Findings& found) {
   u64 calls = 0;
   bool damaged = false, may_have = false, operations = false;
+  std::string failure;  // of the last that failed
   for (const ProcessTrace& process : run.processes) {
+    if (process.who.failed) failure = failure_of(process);
     for (const CallFacts& call : process.calls) calls += call.calls;
     damaged = damaged || !process.damage.empty();  // there may have been calls
     may_have = may_have || may_have_given(process);
@@ -46,8 +49,8 @@ void find_no_cuda_call(const LoadedRun& run, Findings& found) {
                      "api",
                      std::string("the program gave no device anything to do: no launch and no copy among its ") +
                          (calls == 1 ? "one CUDA call" : human_count(calls) + " CUDA calls") +
-                         (operations ? "; PyTorch's operations ran on the processor" : ""),
-                     advise(Advice::UseDevice, operations ? Maker::PyTorch : Maker::General),
+                         (operations ? "; PyTorch's operations ran on the processor" : "") + failure,
+                     failure.empty() ? advise(Advice::UseDevice, operations ? Maker::PyTorch : Maker::General) : "",
                      {{"calls", number(calls)}, {"operations", operations}}});
   }
 }

@@ -181,4 +181,30 @@ def test_how_it_ended():
         shutil.rmtree(scratch('t'))
 
 
+LAUNCHER = '''
+import subprocess, sys, time
+ranks = [subprocess.Popen([sys.executable, '-c', text], env={**__import__('os').environ, 'RANK': str(rank)}) for rank, text in enumerate(sys.argv[1:])]
+while all(rank.poll() is None for rank in ranks):
+    time.sleep(0.3)  # as launchers look
+for rank in ranks:
+    if rank.returncode is None:
+        rank.terminate()
+sys.exit(max(abs(rank.wait()) for rank in ranks) and 1)
+'''
+
+
+def test_the_rank_that_failed_first():
+    """A launcher that asks a third of a second later how its process ended; then it ends the other."""
+    code, _, err = run_verb(command=[sys.executable, '-c', LAUNCHER, DIE + 'import time; time.sleep(60)', DIE + 'import time; time.sleep(0.5); sys.exit(3)'])
+    check_equal(code, 1, 'exit code')
+    ends = {row['rank']: row['end_reason'] for row in rows(scratch('t'), 'run')}
+    if ends.get(1) == 'exited, code not known':
+        skip('this kernel tells nobody but the parent how a process ended')
+    check_equal(ends, {0: 'signal 15', 1: 'exited 3'}, 'how each ended')
+    said = json.loads(gputrace('report', scratch('t'), '--json', '--section', 'run')[0])['findings'][0]
+    check_equal((said['id'], said['evidence']['end_reason']), ('first-failure', 'exited 3'), 'the first finding')
+    check(said['text'].startswith('rank 1 failed first (exited 3); rank 0 ') and said['text'].endswith(' later (signal 15)'), 'in words', said['text'])
+    check('rank 1 failed first' in err, '`run` says it', err)
+
+
 main()

@@ -129,6 +129,49 @@ TEST(Findings, ADamagedFileIsAProblem) {
   EXPECT_EQ(find(findings, "no-cuda-call"), nullptr);
 }
 
+// Of three ranks: how each ended, and when.
+struct Ended {
+  EndReason reason;
+  i32 detail;
+  Nanos realtime;
+};
+std::vector<Finding> findings_of_ranks(const std::vector<Ended>& ranks) {
+  LoadedRun run;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    TraceBuilder trace;
+    const Thread main = trace.thread(100);
+    launch(trace, main, 1000);
+    trace.info("rank", std::to_string(i));
+    trace.end(ranks[i].reason, ranks[i].detail, ranks[i].realtime);
+    run.processes.push_back(std::move(trace.load_all().processes.at(0)));
+  }
+  return find_findings(run);
+}
+
+TEST(Findings, TheOneThatFailedFirst) {
+  constexpr Nanos kNow = 1'700'000'000'000'000'000, kSecond = 1'000'000'000;
+  const Ended terminated{EndReason::Signalled, 15, kNow + 2 * kSecond},
+      aborted{EndReason::Signalled, 6, kNow + kSecond};
+  const Ended failed{EndReason::Exited, 1, kNow}, fine{EndReason::Exited, 0, kNow - kSecond};
+  const auto findings = findings_of_ranks({terminated, aborted, failed, fine});
+  const Finding* finding = find(findings, "first-failure");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding, &findings.front());
+  EXPECT_EQ(finding->text, "rank 2 failed first (exited 1); rank 1 1.000 s later (signal 6), and 1 more");
+  EXPECT_EQ(evidence(*finding, "failed"), whole(3));
+  EXPECT_EQ(evidence(*finding, "next_later_ns"), whole(kSecond));
+
+  EXPECT_EQ(find(findings_of_ranks({failed, fine}), "first-failure"), nullptr) << "the others went on";
+  EXPECT_EQ(find(findings_of_ranks({terminated, terminated}), "first-failure"), nullptr) << "all were told to end";
+  // How one ended before is not known: it may have been that one.
+  const Ended unknown{EndReason::Exited, kUnknownCode, kNow - kSecond},
+      later{EndReason::Exited, kUnknownCode, kNow + kSecond};
+  EXPECT_EQ(find(findings_of_ranks({unknown, failed, aborted}), "first-failure"), nullptr);
+  EXPECT_NE(find(findings_of_ranks({later, failed, aborted}), "first-failure"), nullptr);
+  EXPECT_EQ(find(findings_of_ranks({{EndReason::Vanished, 0, kNow - kSecond}, failed, aborted}), "first-failure"),
+            nullptr);
+}
+
 TEST(Findings, TheCallThatItDiedInIsNamedTheInnermostOne) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);

@@ -1,0 +1,67 @@
+// Of several processes that failed, the one that did first: those that follow it are mostly ended by their launcher, or wait in vain.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <vector>
+
+#include "analysis/findings/rules.h"
+#include "analysis/run/quality.h"
+#include "analysis/words/human.h"
+
+namespace gputrace {
+namespace {
+
+// Somebody wanted it to end: a launcher, a scheduler, Ctrl-C.
+bool was_told_to(const ProcessTrace& process) {
+  const i32 signal = process.who.signal;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+}
+
+void find_first_failure(const LoadedRun& run, Findings& found) {
+  std::vector<const ProcessTrace*> failed;
+  for (const ProcessTrace& process : run.processes) {
+    if (process.who.failed) failed.push_back(&process);
+  }
+  if (failed.size() < 2) return;
+  const auto earlier = [](const ProcessTrace* a, const ProcessTrace* b) {
+    return a->who.end_realtime < b->who.end_realtime;
+  };
+  std::stable_sort(failed.begin(), failed.end(), earlier);
+  const ProcessTrace &first = *failed[0], &next = *failed[1];
+  if (was_told_to(first)) return;
+  bool hosts = false;
+  for (const ProcessTrace& process : run.processes) {
+    hosts = hosts || process.who.host != first.who.host;
+    // It may have failed before, and nobody knows.
+    if (process.who.ended && !process.who.end_known && process.who.end_realtime <= first.who.end_realtime) return;
+  }
+  const Nanos later = next.who.end_realtime - first.who.end_realtime;
+  Finding finding;
+  finding.id = "first-failure";
+  finding.severity = Severity::Problem;
+  finding.section = "run";
+  finding.text = fmt::format("{} failed first ({}); {} {} later ({})", name_of(first), first.who.end_reason,
+                             name_of(next), human_nanos(later), next.who.end_reason);
+  if (failed.size() > 2) finding.text += fmt::format(", and {} more", failed.size() - 2);
+  if (hosts) finding.text += "; by the clocks of their hosts";
+  finding.fix = "look for what " + name_of(first) + " says in its own output: the others mostly end because it did";
+  finding.ended_it = true;
+  finding.evidence = {{"pid", static_cast<i64>(first.who.pid)},
+                      {"end_reason", first.who.end_reason},
+                      {"failed", number(static_cast<u64>(failed.size()))},
+                      {"processes", number(static_cast<u64>(run.processes.size()))},
+                      {"next_pid", static_cast<i64>(next.who.pid)},
+                      {"next_later_ns", number(static_cast<u64>(later))}};
+  found.push_back(std::move(finding));
+}
+
+}  // namespace
+
+extern constexpr FindingRule first_failure_rule = {
+    .findings = {{"first-failure", "of several processes that failed, the one that did first"}},
+    .needs = {},
+    .find = find_first_failure,
+};
+
+}  // namespace gputrace
