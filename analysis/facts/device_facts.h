@@ -77,6 +77,8 @@ struct IdleGap {
   HostPause pause;    // the longest of Host's part
   Nanos between_launches = 0;  // of Host's part: in pauses of at most kLaunchPause between two launches
   u8 ended_by = 0;             // kind of the operation that ended it, while the timeline is made
+  bool ended_by_new =
+      false;  // that operation is the first of its thread: what the host did before is no work of that thread's
   u64 length() const { return static_cast<u64>(end - begin); }
   IdleCause largest() const {
     return static_cast<IdleCause>(std::max_element(parts.begin(), parts.end()) - parts.begin());
@@ -115,6 +117,7 @@ struct DeviceTimes {
   u64 unknown_gaps = 0;
   std::array<IdleSum, kIdleCauses> causes{};  // their times sum to idle_ns
   IdleSum between_launches;                   // of Host's time: in pauses of at most kLaunchPause between two launches
+  IdleSum before_new_threads;                 // of Host's time: in gaps that end with the first operation of a thread
   std::vector<IdleByCall> causes_by_call;
   std::vector<IdleGap> longest;  // at most kGapsKept, longest first
   static constexpr std::size_t kGapsKept = 10000;

@@ -257,6 +257,7 @@ struct ModuleLoads {
 struct ProcessIdentity {
   std::string file;  // path of the trace
   u64 file_bytes = 0;
+  std::string title;  // what it calls itself in place of its arguments; empty: they are there
   std::string host, boot_id, executable, command, rank, local_rank, job, run, gputrace_version, begin_realtime;
   i32 pid = 0;
   u64 random_id = 0;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <string_view>
+#include <vector>
 
 #include "analysis/words/human.h"
 
@@ -14,29 +16,41 @@ std::string info(const TraceReader& reader, std::string_view key) {
   return value ? *value : std::string();
 }
 
-// Arguments are joined by 0x1f; shown as a shell would take them, as far as plain quotes go.
-std::string command_line(const std::string& joined) {
-  std::string line, word;
-  const auto flush = [&] {
+// Joined by 0x1f. A program that writes a title over its arguments (setproctitle) leaves zeros behind it: empty ones at the end are none.
+std::vector<std::string> arguments_of(const std::string& joined) {
+  std::vector<std::string> arguments;
+  for (std::size_t at = 0; at < joined.size();) {
+    const std::size_t end = std::min(joined.find('\x1f', at), joined.size());
+    arguments.push_back(joined.substr(at, end - at));
+    at = end + 1;
+  }
+  while (!arguments.empty() && arguments.back().empty()) arguments.pop_back();
+  return arguments;
+}
+
+// As a shell would take them, as far as plain quotes go.
+std::string command_line(const std::vector<std::string>& arguments) {
+  std::string line;
+  for (const std::string& word : arguments) {
     const bool plain = !word.empty() && word.find_first_of(" \t\n'\"\\$`|&;<>()*?[]{}#~!") == std::string::npos;
     if (!line.empty()) line += ' ';
     if (plain) {
       line += word;
-    } else {
-      line += '\'';
-      for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
-      line += '\'';
+      continue;
     }
-    word.clear();
-  };
-  for (const char c : joined) {
-    if (c == '\x1f')
-      flush();
-    else
-      word += c;
+    line += '\'';
+    for (const char c : word) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    line += '\'';
   }
-  if (!joined.empty()) flush();
   return line;
+}
+
+// What a Python program calls itself in place of its arguments ("ray::Trainer.fit"); empty: they are there.
+std::string title_of(const std::string& executable, const std::vector<std::string>& arguments) {
+  const auto is_python = [](std::string_view path) {
+    return path.substr(path.rfind('/') + 1).starts_with("python");  // npos + 1: all of it
+  };
+  return arguments.size() == 1 && is_python(executable) && !is_python(arguments[0]) ? arguments[0] : "";
 }
 
 bool records_everything_from_the_start(const ProcessTrace& process) {
@@ -115,7 +129,9 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   who.host = info(reader, "host");
   who.boot_id = info(reader, "boot_id");
   who.executable = info(reader, "executable");
-  who.command = command_line(info(reader, "argv"));
+  const std::vector<std::string> arguments = arguments_of(info(reader, "argv"));
+  who.command = command_line(arguments);
+  who.title = title_of(who.executable, arguments);
   who.rank = info(reader, "rank");
   who.local_rank = info(reader, "local_rank");
   who.job = info(reader, "job");

@@ -188,6 +188,7 @@ class Timeline {
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
   std::vector<Nanos> host_ends_;      // by the host's stream: largest end of its operations so far
+  std::vector<bool> seen_threads_;    // by thread: the device has done something for it
   std::vector<u32> host_devices_;     // ... and the device that they run on, by index
   StreamCandidates candidates_;
   std::vector<StreamTimes> uncounted_;  // by stream: of operations outside of the report's time

@@ -57,6 +57,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
       gap.origin = joined.call->stack;
       gap.thread = joined.call->thread;
       gap.called = std::clamp(joined.call->begin, gap.begin, gap.end);
+      gap.ended_by_new = gap.thread >= seen_threads_.size() || !seen_threads_[gap.thread];
     }
     log_gap(gap);
     if (state.lost.hold(gap, division_.pieces())) {
@@ -64,6 +65,10 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
       give_up_unheard(half);
       settle_gaps(operation.device, half);
     }
+  }
+  if (joined.call && joined.call->thread != kNone) {
+    if (joined.call->thread >= seen_threads_.size()) seen_threads_.resize(joined.call->thread + 1u);
+    seen_threads_[joined.call->thread] = true;
   }
   const bool newest = operation.end >= state.sweep.end();
   if (!state.sweep.add(times, class_of(operation), operation.start, operation.end)) ++activity_.join.late;
@@ -133,6 +138,8 @@ void Timeline::count_parts(DeviceTimes& times, const LostWork::Held& held) {
     if (held.gap.parts[i] != 0) add(times.causes[i], held.gap.parts[i]);
   }
   if (held.gap.between_launches != 0) add(times.between_launches, held.gap.between_launches);
+  if (const Nanos host = held.gap.parts[static_cast<unsigned>(IdleCause::Host)]; host != 0 && held.gap.ended_by_new)
+    add(times.before_new_threads, host);
   auto& by_call = times.causes_by_call;
   for (const GapDivision::Piece& piece : held.pieces) {
     if (piece.call == 0) continue;

@@ -46,6 +46,12 @@ class Planted {
     thread_ = tid_ == 100 ? main_ : *second_;
   }
 
+  // A thread that has done nothing yet goes on at this one's time.
+  void begin_thread() {
+    tid_ = next_tid_++;
+    thread_ = trace_.thread(tid_);
+  }
+
   // Kernels from here on have so many blocks, of which two fit a multiprocessor at a time.
   void blocks(u32 blocks) {
     blocks_ = blocks;
@@ -259,7 +265,7 @@ class Planted {
   DeviceBuilder trace_;
   TraceBuilder::Thread main_, thread_;
   std::optional<TraceBuilder::Thread> second_;
-  i32 tid_ = 100;
+  i32 tid_ = 100, next_tid_ = 102;
   std::array<u64, 3> names_ = {};
   u64 allocations_ = 0;
   u32 blocks_ = 8;

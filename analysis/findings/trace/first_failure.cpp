@@ -29,7 +29,10 @@ void find_first_failure(const LoadedRun& run, Findings& found) {
   };
   std::stable_sort(failed.begin(), failed.end(), earlier);
   const ProcessTrace &first = *failed[0], &next = *failed[1];
-  if (was_told_to(first)) return;
+  // Workers of a pool may all end with 1 when it is over; whom nobody had to end, no other one's failure ended.
+  const bool others_were_ended = std::any_of(failed.begin() + 1, failed.end(),
+                                             [](const ProcessTrace* process) { return process->who.signal != 0; });
+  if (was_told_to(first) || !others_were_ended) return;
   bool hosts = false;
   for (const ProcessTrace& process : run.processes) {
     hosts = hosts || process.who.host != first.who.host;

@@ -111,9 +111,9 @@ IdleCause largest_cause(const DeviceTimes& device) {
 
 // What the host does in its gaps would be done beside the device's work, had it not waited before (for the device, or for a processor):
 // then the finding of those waits comes first.
-const char* wait_behind(const ProcessTrace& process) {
+const char* wait_behind(const ProcessTrace& process, u64 host_ns) {
   const auto work = gain_of(process, WhatIf::HostWork);
-  if (!work || *work == 0) return nullptr;
+  if (!work || !is_good_part(*work, host_ns)) return nullptr;
   const auto hides_half = [&](WhatIf what) { return 2 * gain_of(process, what).value_or(0) >= *work; };
   if (process.loops.needless_waits >= kLoopTimes && hides_half(WhatIf::Waits)) return "needless-synchronization";
   if (process.loops.result_waits >= kLoopTimes && hides_half(WhatIf::Results)) return "result-waits";
@@ -272,6 +272,20 @@ void lower_gain(Finding& finding, u64 by) {
   }
 }
 
+// Threads that begin, launch and end, one for each request or batch: what comes before the first call of one is no work of its own.
+constexpr u64 kManyThreads = 10;
+
+void say_new_threads(const IdleSum& before, Finding& finding) {
+  finding.severity = Severity::Hint;
+  finding.text += fmt::format("; {} of that before the first call of each of {} threads",
+                              human_nanos(static_cast<Nanos>(before.total_ns)), human_count(before.count));
+  finding.fix =
+      "look at what the program waits for before it begins a thread: where that is a request from outside, "
+      "the device is asked too seldom; where it is its own work, do it beside the device's";
+  finding.evidence.emplace_back("new_threads", number(before.count));
+  finding.evidence.emplace_back("before_new_threads_ns", number(before.total_ns));
+}
+
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
   if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
@@ -330,6 +344,11 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
       advise_on_host(process, device, site, most, finding);
     add_use(process, device, most, finding);
   }
+  if (cause == IdleCause::Host && device.before_new_threads.count >= kManyThreads &&
+      2 * device.before_new_threads.total_ns > most) {
+    say_new_threads(device.before_new_threads, finding);
+    return finding;
+  }
   const auto input = input_wait_of(process.steps);
   if (cause == IdleCause::Host && input && 2 * input->batches_ns > most) {  // input-bound has the fix
     finding.severity = Severity::Hint;
@@ -354,7 +373,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.fix.clear();
     return finding;
   }
-  const char* const behind = cause == IdleCause::Host ? wait_behind(process) : nullptr;
+  const char* const behind = cause == IdleCause::Host ? wait_behind(process, most) : nullptr;
   if (behind) {
     finding.severity = Severity::Hint;
     finding.text +=

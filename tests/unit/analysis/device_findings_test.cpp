@@ -111,6 +111,33 @@ TEST(DeviceFindings, AGainIsPromisedOnce) {
   EXPECT_GT(find(of_work, "idle-gaps")->gain_ns, 3'000'000u);
 }
 
+// A server that begins a thread for each request: what lies before the first call of each is told, and nothing to gain by doing its work
+// elsewhere. The same by one thread is that thread's work.
+TEST(DeviceFindings, ThreadsThatBeginForEachRequest) {
+  for (const bool threads : {true, false}) {
+    Script script;
+    for (int i = 0; i < 40; ++i) {
+      script.sleep(5000 * kUs);
+      if (threads) script.begin_thread();
+      for (int k = 0; k < 10; ++k) script.run(4 * kUs, 100 * kUs), script.sleep(20 * kUs);
+      script.wait();
+    }
+    const auto findings = find_findings(script.load());
+    const Finding* finding = find(findings, "idle-gaps");
+    ASSERT_NE(finding, nullptr);
+    if (!threads) {
+      EXPECT_GT(finding->gain_ns, 100'000'000u);
+      EXPECT_EQ(finding->text.find("first call"), std::string::npos);
+      continue;
+    }
+    EXPECT_EQ(finding->gain_ns, 0u);
+    EXPECT_EQ(finding->severity, Severity::Hint);
+    EXPECT_EQ(evidence(*finding, "new_threads"), whole(39));  // none before the first of all
+    const auto before = std::get<i64>(evidence(*finding, "before_new_threads_ns"));
+    EXPECT_NEAR(static_cast<double>(before), 39.0 * 5000 * kUs, 39.0 * 50 * kUs);
+  }
+}
+
 // A host that is slow because others have its processors is told so, and for no more than that; one that has them is not.
 TEST(DeviceFindings, AHostThatWaitsForAProcessor) {
   for (const u64 percent : {0, 22, 90}) {

@@ -163,6 +163,7 @@ TEST(Findings, TheOneThatFailedFirst) {
 
   EXPECT_EQ(find(findings_of_ranks({failed, fine}), "first-failure"), nullptr) << "the others went on";
   EXPECT_EQ(find(findings_of_ranks({terminated, terminated}), "first-failure"), nullptr) << "all were told to end";
+  EXPECT_EQ(find(findings_of_ranks({failed, failed, fine}), "first-failure"), nullptr) << "a pool that is over";
   // How one ended before is not known: it may have been that one.
   const Ended unknown{EndReason::Exited, kUnknownCode, kNow - kSecond},
       later{EndReason::Exited, kUnknownCode, kNow + kSecond};

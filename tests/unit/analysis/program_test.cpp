@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/trace_builder.h"
+
 namespace gputrace {
 namespace {
 
@@ -24,6 +26,32 @@ TEST(ProgramName, IsThatOfTheScriptOrModule) {
   EXPECT_EQ(name(python, "python " + packages + "torch/_inductor/compile_worker/__main__.py --workers=2"),
             "python -m torch._inductor.compile_worker");
   EXPECT_EQ(name(python, "python /home/me/app/__main__.py"), "app");
+}
+
+TEST(ProgramName, IsTheTitleOfOneThatHasOne) {
+  ProcessTrace process;
+  process.who.executable = "/usr/bin/python3.11", process.who.title = "ray::Trainer.fit";
+  process.lines.frames.emplace_back();
+  EXPECT_EQ(program_name(process), "ray::Trainer.fit");
+  process.who.title = std::string(30, 'a') + std::string(1000, ' ') + std::string(30, 'b');
+  EXPECT_LE(program_name(process).size(), 60u);
+}
+
+// As setproctitle leaves them: the title, then a zero for each byte that the arguments took more.
+TEST(ProgramName, IsTheTitleThatWasWrittenOverTheArguments) {
+  const auto identity = [](const std::string& arguments) {
+    test::TraceBuilder trace;
+    trace.thread(100);
+    trace.info("executable", "/usr/bin/python3.11");
+    trace.info("argv", arguments);
+    return trace.load_all().processes.at(0);
+  };
+  const ProcessTrace worker = identity("ray::Trainer.fit\x1f\x1f\x1f\x1f");
+  EXPECT_EQ(worker.who.command, "ray::Trainer.fit");
+  EXPECT_EQ(program_name(worker), "ray::Trainer.fit");
+  EXPECT_EQ(program_name(identity("gunicorn: worker [app:app]")), "gunicorn: worker [app:app]");
+  EXPECT_EQ(program_name(identity("/opt/bin/python3")), "python3.11");
+  EXPECT_EQ(identity("python\x1f-c\x1f\x1f\"x").who.command, "python -c '' '\"x'");
 }
 
 }  // namespace
