@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/words/human.h"
+#include "analysis/words/safe_text.h"
 
 namespace gputrace {
 namespace {
@@ -45,12 +46,15 @@ std::string command_line(const std::vector<std::string>& arguments) {
   return line;
 }
 
+constexpr std::size_t kMostOfTitle = 48;  // columns
+
 // What a Python program calls itself in place of its arguments ("ray::Trainer.fit"); empty: they are there.
 std::string title_of(const std::string& executable, const std::vector<std::string>& arguments) {
   const auto is_python = [](std::string_view path) {
     return path.substr(path.rfind('/') + 1).starts_with("python");  // npos + 1: all of it
   };
-  return arguments.size() == 1 && is_python(executable) && !is_python(arguments[0]) ? arguments[0] : "";
+  if (arguments.size() != 1 || !is_python(executable) || is_python(arguments[0])) return "";
+  return shorten(safe_text(arguments[0]), kMostOfTitle, "…");
 }
 
 bool records_everything_from_the_start(const ProcessTrace& process) {

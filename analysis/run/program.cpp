@@ -5,12 +5,9 @@
 #include <vector>
 
 #include "analysis/lines/sites.h"
-#include "analysis/words/safe_text.h"
 
 namespace gputrace {
 namespace {
-
-constexpr std::size_t kMostOfTitle = 48;  // columns
 
 std::vector<std::string> words_of(const std::string& line) {
   std::vector<std::string> words;
@@ -50,7 +47,7 @@ std::string name_of_script(const std::string& path) {
 }  // namespace
 
 std::string program_name(const ProcessTrace& process) {
-  if (!process.who.title.empty()) return shorten(safe_text(process.who.title), kMostOfTitle, "…");
+  if (!process.who.title.empty()) return process.who.title;
   const std::string executable = file_alone(process.who.executable);
   const std::vector<std::string> words = words_of(process.who.command);
   const bool python = executable.compare(0, 6, "python") == 0;
