@@ -74,6 +74,14 @@ Maker maker_of(Maker framework, Trainer trainer) {
   return framework;
 }
 
+// PyTorch's own C++ (libtorch) makes the same operations, and none of what its Python offers.
+bool has_python(const ProcessTrace& process) {
+  const auto& frames = process.lines.frames;
+  return file_alone(process.who.executable).starts_with("python") ||
+         std::any_of(frames.begin(), frames.end(),
+                     [](const SourceFrame& frame) { return !frame.native && !frame.file.empty(); });
+}
+
 template <typename Counts>
 std::size_t largest(const Counts& counts) {
   return static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
@@ -119,6 +127,7 @@ CallsMade calls_made(const ProcessTrace& process) {
   }
   CallsMade made;
   made.by = maker_of(static_cast<Maker>(largest(frameworks)), static_cast<Trainer>(largest(trainers)));
+  if (made.by == Maker::PyTorch && !has_python(process)) made.by = Maker::General;
   if (launches == 0) return made;
   constexpr u64 kTenth = 10;
   if (made.by == Maker::PyTorch && kTenth * compiled >= launches) made.by = Maker::CompiledPyTorch;

@@ -76,7 +76,7 @@ void name_native_frames(SourceLines& lines) {
     const ObjectSymbols::Place& place = at->second;
     if (!place.function.empty()) {
       frame.function = place.function;
-      frame.library = frame.library || is_runtime_function(place.function);
+      frame.library = frame.library || place.others || is_runtime_function(place.function);
     }
     if (!place.file.empty()) frame.file = end_of(place.file), frame.line = place.line;
     lines.unnamed += place.function.empty();

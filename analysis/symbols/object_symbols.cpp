@@ -8,7 +8,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+#include <filesystem>
+#include <string_view>
 #include <vector>
 
 #include "analysis/names/demangle.h"
@@ -85,9 +86,24 @@ std::string plain_name(const std::string& signature) {
   return signature;
 }
 
-bool is_system_file(const char* file) {
-  return std::strncmp(file, "/usr/", 5) == 0 && std::strncmp(file, "/usr/src/", 9) != 0 &&
-         std::strncmp(file, "/usr/local/src/", 15) != 0;
+// Whether somebody else wrote it than the author of `source`, the file that was compiled: the system's headers, and those of a library or
+// a package, which lie in an "include" whose folder `source` is not in. Both without "..".
+bool is_others_header(const std::string& file, const std::string& source) {
+  constexpr std::string_view kInclude = "/include/";
+  if (file.starts_with("/usr/")) return !file.starts_with("/usr/src/") && !file.starts_with("/usr/local/src/");
+  const std::size_t at = file.rfind(kInclude);  // of the nested ones the innermost: nearest to what uses it
+  return at != std::string::npos && !source.starts_with(file.substr(0, at + 1));
+}
+
+std::string plain_path(const char* path) { return std::filesystem::path(path).lexically_normal(); }
+
+// The file that was compiled.
+std::string source_of(Dwarf_Die* unit) {
+  const char* const name = dwarf_diename(unit);
+  Dwarf_Attribute attribute;
+  const char* const folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
+  if (!name) return "";
+  return (std::filesystem::path(folder ? folder : "") / name).lexically_normal();
 }
 
 u64 number_of(Dwarf_Die* die, unsigned name) {
@@ -96,21 +112,23 @@ u64 number_of(Dwarf_Die* die, unsigned name) {
   return dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
-// Out of what was inlined from a header of the system (std::vector ...) to the line that the author of the caller wrote.
+// Out of what was inlined from somebody else's header (std::vector, at::Tensor ...) to the line that the author of the caller wrote.
 void leave_inlined(Dwarf_Die* unit, u64 address, ObjectSymbols::Place& place) {
   Dwarf_Die* scopes = nullptr;
   const int count = dwarf_getscopes(unit, address, &scopes);
   Dwarf_Files* files = nullptr;
   std::size_t file_count = 0;
   if (count > 0 && dwarf_getsrcfiles(unit, &files, &file_count) == 0) {
-    for (int i = 0; i < count && is_system_file(place.file.c_str()); ++i) {
+    const std::string source = source_of(unit);
+    for (int i = 0; i < count && is_others_header(place.file, source); ++i) {
       if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
       const u64 file = number_of(&scopes[i], DW_AT_call_file);
       const char* name = file < file_count ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
       if (!name) break;
-      place.file = name;
+      place.file = plain_path(name);
       place.line = static_cast<u32>(number_of(&scopes[i], DW_AT_call_line));
     }
+    place.others = is_others_header(place.file, source);
   }
   std::free(scopes);
 }
@@ -174,7 +192,7 @@ ObjectSymbols::Place ObjectSymbols::at(u64 offset) const {
   const char* file = line ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
   int number = 0;
   if (!file || dwarf_lineno(line, &number) != 0 || number <= 0) return place;
-  place.file = file;
+  place.file = plain_path(file);
   place.line = static_cast<u32>(number);
   leave_inlined(unit, offset, place);
   return place;

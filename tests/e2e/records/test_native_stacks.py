@@ -75,6 +75,45 @@ def test_lines_are_the_compilers():
         check(dropped == 0 and seen == stored, 'everything seen is stored', seen, stored, dropped)
 
 
+HEADERS = CUDA + r'''
+static CUfunction function;
+#include "own.h"
+#include "library.h"
+#include "torch/package.h"
+int main(void) {
+  CUdevice device; CUcontext context; CUmodule module;
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+      cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "third")) return 70;
+  int done = by_own(7);
+  done += by_library(11);  // of a library
+  done += by_package(13);  // of a package
+  return done != 31 || cuCtxSynchronize();
+}
+'''
+INLINED = r'''static inline __attribute__((always_inline)) int %s(int times) {
+  for (int i = 0; i < times; ++i)
+    cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0);
+  return times;
+}
+'''
+
+
+def test_code_inlined_from_headers():
+    """Of other people's headers (a library's, a package's) the line that called it is told; of the program's own its own."""
+    need_libunwind()
+    folders = {'own': 'include', 'library': 'third/include', 'package': 'v/lib/python3.11/site-packages/torch/include'}
+    for name, folder in folders.items():
+        os.makedirs(scratch(folder, 'torch'))
+        with open(scratch(folder, 'torch/package.h' if name == 'package' else name + '.h'), 'w', encoding='utf-8') as file:
+            file.write(INLINED % ('by_' + name))
+    binary = compiled('headers.c', HEADERS, '-g', '-O2', '-lcuda', *('-I' + scratch(folder, '..', 'include') for folder in folders.values()))
+    run = traced([binary], STACKS)
+    check_equal(run.returncode, 0, run.stderr)
+    line = {name: number for number, text in enumerate(HEADERS.splitlines(), 1) for name in folders if text.endswith(f'// of a {name}')}
+    check_equal({site: count for site, (count, _) in launches_by_site(run).items()},
+                {'own.h:3 main': 7, f"headers.c:{line['library']} main": 11, f"headers.c:{line['package']} main": 13}, 'launches by line')
+
+
 # Prints the libraries by the name of libunwind that it has loaded once it has made its calls.
 LOADED = '#define _GNU_SOURCE\n' + CUDA + r"""
 #include <dlfcn.h>

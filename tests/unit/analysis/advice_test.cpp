@@ -34,6 +34,7 @@ class Program {
     lines.totals.back().calls = lines.totals.back().launches = launches;
     return *this;
   }
+  Program& executable(const std::string& path) { return process_.who.executable = path, *this; }
   operator const ProcessTrace&() const { return process_; }
 
  private:
@@ -89,6 +90,9 @@ TEST(Advice, IsOfWhoMakesMostCalls) {
             Maker::CompiledPyTorch);
   EXPECT_EQ(by(Program().calls(own, 95, "aten::mm").calls(own, 5, "CompiledFunction")), Maker::PyTorch);
   EXPECT_EQ(by(Program().calls(own, 10, "aten::mm")), Maker::PyTorch) << "the line itself is the program's";
+  EXPECT_EQ(by(Program().calls({}, 10, "aten::mm").executable("/usr/bin/python3.11")), Maker::PyTorch) << "no lines";
+  EXPECT_EQ(by(Program().calls({}, 10, "aten::mm").executable("/opt/bin/solver")), Maker::General)
+      << "libtorch, in C++";
   EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "torch/nn/modules/linear.py"}, 10)), Maker::PyTorch);
   EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "jax/_src/pjit.py"}, 10).calls(own, 9, "aten::mm")),
             Maker::Jax);
