@@ -57,7 +57,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
       gap.origin = joined.call->stack;
       gap.thread = joined.call->thread;
       gap.called = std::clamp(joined.call->begin, gap.begin, gap.end);
-      gap.ended_by_new = gap.thread >= seen_threads_.size() || !seen_threads_[gap.thread];
+      gap.ended_by_new = gap.thread != kNone && (gap.thread >= seen_threads_.size() || !seen_threads_[gap.thread]);
     }
     log_gap(gap);
     if (state.lost.hold(gap, division_.pieces())) {

@@ -76,8 +76,9 @@ TEST(Findings, NoCudaCall) {
 
 // A model that was left on the processor.
 TEST(Findings, CallsThatGiveNoDeviceAnything) {
-  const auto said = [](bool operation, bool copies, bool drops) -> std::optional<Finding> {
+  const auto said = [](bool operation, bool copies, bool drops, i32 code = 0) -> std::optional<Finding> {
     TraceBuilder trace;
+    trace.end(EndReason::Exited, code);
     const Thread main = trace.thread(100);
     trace.add_call(main, "cuInit", 1000, 2000);
     if (copies) trace.add<Copy>(main, "cuMemcpyHtoD_v2", 3000, 4000, [](auto& r) { r.bytes = 8; });
@@ -99,6 +100,10 @@ TEST(Findings, CallsThatGiveNoDeviceAnything) {
   EXPECT_EQ(works->fix.rfind("move the model", 0), 0u) << works->fix;
   EXPECT_FALSE(said(false, true, false));
   EXPECT_FALSE(said(false, false, true)) << "launches may be among what was dropped";
+  const auto failed = said(false, false, false, 1);
+  ASSERT_TRUE(failed);
+  EXPECT_EQ(failed->text, silent->text + "; the program exited 1");
+  EXPECT_EQ(failed->fix, "") << "it ended before it came to that";
 }
 
 TEST(Findings, ATraceWithoutAnEndIsSaidAndIsNotCalledDamaged) {
