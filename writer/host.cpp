@@ -77,9 +77,11 @@ ProcessStat process_stat(i32 pid) {
   const char* at = text.c_str() + name_end + 1;
   int parent = 0;
   unsigned long long start = 0;
-  if (std::sscanf(at, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &stat.state,
-                  &parent, &start) != 3)
-    return stat;
+  constexpr const char* kFields =
+      " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu"  // 3 state, 4 ppid, 22 starttime
+      " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+      " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d";  // 52 exit_code
+  if (std::sscanf(at, kFields, &stat.state, &parent, &start, &stat.exit_status) < 3) return stat;
   stat.known = true;
   stat.parent = parent;
   stat.start_time = start;

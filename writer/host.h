@@ -22,7 +22,8 @@ struct ProcessStat {
   bool known = false;
   char state = '?';
   i32 parent = 0;
-  u64 start_time = 0;  // clock ticks after boot
+  u64 start_time = 0;   // clock ticks after boot
+  int exit_status = 0;  // of a zombie, as waitpid() has it; 0 also where we may not know it
 };
 ProcessStat process_stat(i32 pid);
 

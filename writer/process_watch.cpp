@@ -85,7 +85,18 @@ ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns) {
   return is_another ? State::Executed : State::Running;
 }
 
+// What a parent that has not asked yet leaves to be seen. A status of 0 may stand for one that we may not know: then other files of the process
+// are closed to us as well.
+std::optional<int> ProcessWatch::status_of_zombie() const {
+  const ProcessStat stat = process_stat(pid_);
+  if (!stat.known || stat.state != 'Z' || (start_time_ && stat.start_time != start_time_)) return std::nullopt;
+  if (stat.exit_status != 0 || !read_small_file("/proc/" + std::to_string(pid_) + "/io").empty())
+    return stat.exit_status;
+  return std::nullopt;
+}
+
 std::optional<int> ProcessWatch::status(Nanos deadline) const {
+  if (const std::optional<int> seen = status_of_zombie()) return seen;
   while (pidfd_) {
     PidfdInfo info{};
     info.mask = kExitIsKnown;

@@ -23,7 +23,7 @@ constexpr Nanos kPauseWhenOver = 250 * kMillisecond;    // the window is over: n
 constexpr Nanos kScanAfterEnd = 30'000 * kMillisecond;  // for machine code that is still to be read then
 constexpr Nanos kRunPatience =
     1000 * kMillisecond;  // until `run` has said how the program ended: it waits for us longer
-// Until another parent has asked for it, which launchers do a few times a second; where the parent ends, that is at once.
+// Until another parent has asked for it, where we may not see it before: launchers do so a few times a second; where the parent ends, that is at once.
 constexpr Nanos kParentPatience = 1000 * kMillisecond;
 constexpr double kMostHeld = 0.125;                     // of the ring's blocks, until their records are written
 constexpr Nanos kLookAtUserEvery = 20 * kMillisecond;   // some 15 us each
