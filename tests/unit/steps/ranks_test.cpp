@@ -95,6 +95,7 @@ TEST(Ranks, ARankThatIsAheadIsNoQuicker) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->gain_ns, 10u * (100 - 60));
   EXPECT_EQ(evidence(*finding, "waited_ns"), whole(750));
+  EXPECT_EQ(evidence(*finding, "more_ns"), whole(10 * (99 - 60))) << "not what its collectives hide of the other's";
 }
 
 TEST(Ranks, NothingIsSaidOfOneOrOfSeveralRuns) {
