@@ -154,8 +154,8 @@ void print_entries() {
            EndEntry, reason,
            "1 exited, 2 vanished (no exit handler ran, nobody saw how), 3 signalled, 4 replaced by exec, 5 stopped, 6 "
            "error of the sidecar"),
-       GT_MEMBER(EndEntry, detail, "exit code (-1: nobody could read it), signal or errno"), GT_MEMBER(EndEntry, monotonic_ns, "when it was found to be gone"),
-       GT_MEMBER(EndEntry, realtime_ns, "")});
+       GT_MEMBER(EndEntry, detail, "exit code (-1: nobody could read it), signal or errno"),
+       GT_MEMBER(EndEntry, monotonic_ns, "when it was found to be gone"), GT_MEMBER(EndEntry, realtime_ns, "")});
 }
 
 void print_transform() {

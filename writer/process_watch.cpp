@@ -70,7 +70,7 @@ ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns) {
                          static_cast<long>(timeout_ns % 1'000'000'000)};
   if (pidfd_) {
     pollfd watched{pidfd_.get(), POLLIN, 0};
-    if (::ppoll(&watched, 1, &timeout, nullptr) > 0 && watched.revents) return State::Gone;
+    if (::ppoll(&watched, 1, &timeout, nullptr) > 0 && watched.revents) return ended();
   } else {
     const Nanos step = std::min(timeout_ns, kPollWithoutPidfd);
     const timespec shorter{0, static_cast<long>(step)};
@@ -79,7 +79,7 @@ ProcessWatch::State ProcessWatch::wait(Nanos timeout_ns) {
   const Nanos now = monotonic_nanos();
   if (now < next_look_) return State::Running;
   next_look_ = now + kLookEvery;
-  if (!pidfd_ && gone()) return State::Gone;
+  if (!pidfd_ && gone()) return ended();
   const bool is_another = executed();
   next_look_ += (monotonic_nanos() - now) * 100;  // maps of thousands of lines: a hundredth of our time at most
   return is_another ? State::Executed : State::Running;
@@ -95,8 +95,14 @@ std::optional<int> ProcessWatch::status_of_zombie() const {
   return std::nullopt;
 }
 
+// First of all: its parent may ask any moment.
+ProcessWatch::State ProcessWatch::ended() {
+  seen_status_ = status_of_zombie();
+  return State::Gone;
+}
+
 std::optional<int> ProcessWatch::status(Nanos deadline) const {
-  if (const std::optional<int> seen = status_of_zombie()) return seen;
+  if (seen_status_) return seen_status_;
   while (pidfd_) {
     PidfdInfo info{};
     info.mask = kExitIsKnown;

@@ -19,8 +19,8 @@ class ProcessWatch {
 
   // Waits up to `timeout_ns` for the process to end. Never blocks longer; returns at once when it is gone.
   State wait(Nanos timeout_ns);
-  // How a process that is gone has ended, as wait() says it: until its parent has asked /proc shows it to those who may see; afterwards the
-  // kernel tells it (Linux 6.15), which may take until `deadline` (CLOCK_MONOTONIC).
+  // How a process that is gone has ended, as waitpid() says it. Until its parent has asked /proc shows it to those who may see: then wait() has
+  // looked. Afterwards the kernel tells it (Linux 6.15), which may take until `deadline` (CLOCK_MONOTONIC).
   std::optional<int> status(Nanos deadline) const;
   // The user that the process has become for good: our own is none of its real, effective and saved ones any more. As /proc says it of
   // the process's first thread; empty where it does not.
@@ -28,6 +28,7 @@ class ProcessWatch {
 
  private:
   bool gone() const;
+  State ended();
   std::optional<int> status_of_zombie() const;
   bool executed();
   std::string image() const;
@@ -41,6 +42,7 @@ class ProcessWatch {
   std::string image_;               // what tells one program image of the process from the next; empty: not known
   bool images_look_alike_ = false;  // its addresses are not randomized: only its maps tell
   Nanos next_look_ = 0;
+  std::optional<int> seen_status_;  // of a zombie, when its end was seen
 };
 
 }  // namespace gputrace

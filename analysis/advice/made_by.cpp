@@ -77,7 +77,7 @@ Maker maker_of(Maker framework, Trainer trainer) {
 // PyTorch's own C++ (libtorch) makes the same operations, and none of what its Python offers.
 bool has_python(const ProcessTrace& process) {
   const auto& frames = process.lines.frames;
-  return file_alone(process.who.executable).starts_with("python") ||
+  return is_interpreter(process.who.executable) ||
          std::any_of(frames.begin(), frames.end(),
                      [](const SourceFrame& frame) { return !frame.native && !frame.file.empty(); });
 }

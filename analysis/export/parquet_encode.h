@@ -32,7 +32,7 @@ char* put_bits(char* to, std::size_t count, unsigned width, Value&& value) {
   return to + (held + 7) / 8;
 }
 
-// Two kinds of runs of the RLE / bit-packing hybrid. Numbers below 2^width, eight by eight; width is at most 32.
+// A run of the RLE / bit-packing hybrid: numbers below 2^width, eight by eight; width is at most 32.
 template <typename Value>
 void put_packed(std::string& out, std::size_t count, unsigned width, Value&& value) {
   const std::size_t groups = (count + 7) / 8;
@@ -43,7 +43,7 @@ void put_packed(std::string& out, std::size_t count, unsigned width, Value&& val
   out.resize(begin + groups * width);
 }
 
-// One number, again and again.
+// Its other kind of run: one number, again and again.
 void put_repeated(std::string& out, std::size_t count, unsigned width, u64 value);
 
 inline unsigned width_of(std::size_t dictionary) {

@@ -96,15 +96,15 @@ class PerfettoSink : public EventSink {
     const std::size_t lane = track.lanes.place(gap.begin, gap.end);
     if (lane >= track.tracks.size())
       track.tracks.push_back(new_track(process_, fmt::format("GPU {} idle", gap.device)));
-    const u64 name = name_id(idle_cause_name(gap.largest()));
-    begin_slice(track.tracks[lane], gap.begin, [&] {
-      out_.number(event::kNameId, name);
-      out_.number(event::kCategory, category_id("idle"));
+    write_slice(track.tracks[lane], gap.begin, gap.end, [&](ProtoFields& out) {
+      out.number(event::kNameId, name_id(idle_cause_name(gap.largest())));
+      out.number(event::kCategory, category_id("idle"));
       for (unsigned i = 0; i < kIdleCauses; ++i) {
-        if (gap.parts[i]) note(idle_cause_name(static_cast<IdleCause>(i)), static_cast<u64>(gap.parts[i]));
+        if (gap.parts[i] == 0) continue;
+        const u64 cause = id_of(keys_, interned::kAnnotationNames, idle_cause_name(static_cast<IdleCause>(i)));
+        note(out, cause, annotation::kNumber, static_cast<u64>(gap.parts[i]));
       }
     });
-    end_slice(track.tracks[lane], gap.end);
   }
 
   void facts(const ProcessTrace& facts) override {
@@ -131,9 +131,9 @@ class PerfettoSink : public EventSink {
     const u64 id = slice.across_threads ? range_track(slice) : thread_track(slice);
     const Said said = said_of(slice);
     if (slice.kind == HostKind::Mark) {
-      event(id, slice.begin, event::kInstant, [&] {
-        out_.number(event::kNameId, said.name);
-        out_.number(event::kCategory, said.category);
+      write_event(id, slice.begin, event::kInstant, [&](ProtoFields& out) {
+        out.number(event::kNameId, said.name);
+        out.number(event::kCategory, said.category);
       });
       return;
     }
@@ -206,55 +206,36 @@ class PerfettoSink : public EventSink {
     put_at(used_, out_.bytes);
     if (used_ >= kFlushAt) flush();
   }
+  // The same for what is written a million times, in the room where it stays. What `fill` writes is at most kMostFields bytes: a description of
+  // some work, or name and category; a flow; a few notes, of an idle gap one for each cause.
+  static constexpr std::size_t kMostFields = 512, kMostOfEvent = kMostFields + 64;
   template <typename Fill>
-  void event(u64 id, Nanos at, u64 type, Fill&& fill) {
-    in_packet([&] {
-      out_.number(packet::kSequenceFlags, packet::kNeeds);
-      out_.number(packet::kTimestamp, static_cast<u64>(at));
-      out_.message(packet::kTrackEvent, [&] {
-        out_.number(event::kType, type);
-        out_.number(event::kTrack, id);
-        fill();
+  void write_event(u64 id, Nanos at, u64 type, Fill&& fill) {
+    const std::size_t place = used_;
+    ProtoFields out{room_.data() + place};
+    out.message_of(packet::kPacket, [&] {
+      out.number(packet::kSequence, 1);
+      out.number(packet::kSequenceFlags, packet::kNeeds);
+      out.number(packet::kTimestamp, static_cast<u64>(at));
+      out.message_of(packet::kTrackEvent, [&] {
+        out.number(event::kType, type);
+        out.number(event::kTrack, id);
+        fill(out);
       });
     });
-  }
-  template <typename Fill>
-  void begin_slice(u64 id, Nanos at, Fill&& fill) {
-    event(id, at, event::kBegin, fill);
-  }
-  void end_slice(u64 id, Nanos at) {
-    event(id, at, event::kEnd, [] {});
-  }
-
-  // Begin and end of a slice, as begin_slice() and end_slice() would write them, at once. What `fill` writes is at most kMostFields bytes: a
-  // description of some work, or name and category; a flow; four notes.
-  static constexpr std::size_t kMostFields = 512, kMostOfSlice = kMostFields + 128;
-  template <typename Fill>
-  void write_slice(u64 id, Nanos begin, Nanos end, Fill&& fill) {
-    const std::size_t at = used_;
-    ProtoFields out{room_.data() + at};
-    const auto put_event = [&](Nanos when, u64 type, auto&& more) {
-      out.message_of(packet::kPacket, [&] {
-        out.number(packet::kSequence, 1);
-        out.number(packet::kSequenceFlags, packet::kNeeds);
-        out.number(packet::kTimestamp, static_cast<u64>(when));
-        out.message_of(packet::kTrackEvent, [&] {
-          out.number(event::kType, type);
-          out.number(event::kTrack, id);
-          more();
-        });
-      });
-    };
-    put_event(begin, event::kBegin, [&] { fill(out); });
-    put_event(end, event::kEnd, [] {});
     used_ = static_cast<std::size_t>(out.at - room_.data());
-    if (!pending_.bytes.empty()) put_at(at, texts_before());
+    if (!pending_.bytes.empty()) put_at(place, texts_before());
     if (used_ >= kFlushAt) flush();
   }
+  template <typename Fill>
+  void write_slice(u64 id, Nanos begin, Nanos end, Fill&& fill) {
+    write_event(id, begin, event::kBegin, fill);
+    write_event(id, end, event::kEnd, [](ProtoFields&) {});
+  }
 
-  // In front of what was written from there on. Leaves room for a slice.
+  // In front of what was written from there on. Leaves room for an event.
   void put_at(std::size_t at, std::string_view bytes) {
-    const std::size_t needed = used_ + bytes.size() + kMostOfSlice;
+    const std::size_t needed = used_ + bytes.size() + kMostOfEvent;
     if (room_.size() < needed) room_.resize(needed);
     std::memmove(room_.data() + at + bytes.size(), room_.data() + at, used_ - at);
     std::memcpy(room_.data() + at, bytes.data(), bytes.size());
@@ -341,16 +322,15 @@ class PerfettoSink : public EventSink {
       out_.number(annotation::kStringId, text);
     });
   }
-  void note(ProtoFields& out, Key& key, u64 value) { note(out, key, annotation::kNumber, value); }
+  void note(ProtoFields& out, Key& key, u64 value) { note(out, id_of(key), annotation::kNumber, value); }
   void note(ProtoFields& out, Key& key, std::string_view value) {
-    id_of(key);
-    note(out, key, annotation::kStringId, string_id(value));
+    const u64 name = id_of(key);  // before the value's: numbers are given in this order
+    note(out, name, annotation::kStringId, string_id(value));
   }
-  void note(ProtoFields& out, Key& key, u32 field, u64 value) {
-    const u64 id = id_of(key);
+  static void note(ProtoFields& out, u64 name, u32 field, u64 value) {
     const std::size_t tag = field < 16 ? 1 : 2;
-    out.message(event::kAnnotation, 1 + Proto::size_of(id) + tag + Proto::size_of(value));
-    out.number(annotation::kNameId, id);
+    out.message(event::kAnnotation, 1 + Proto::size_of(name) + tag + Proto::size_of(value));
+    out.number(annotation::kNameId, name);
     out.number(field, value);
   }
   u64 id_of(Key& key) { return key.id ? key.id : key.id = id_of(keys_, interned::kAnnotationNames, key.text); }
@@ -393,7 +373,7 @@ class PerfettoSink : public EventSink {
 
   const WriteBytes write_;
   std::vector<char> room_ =
-      std::vector<char>(kFlushAt + kMostOfSlice);  // what is to be written, of which there is so much
+      std::vector<char>(kFlushAt + kMostOfEvent);  // what is to be written, of which there is so much
   std::size_t used_ = 0;
   Proto out_, pending_;  // a packet; texts that one needs
   bool failed_ = false;

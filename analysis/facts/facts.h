@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/facts/code_coverage.h"
@@ -253,6 +254,9 @@ struct ModuleLoads {
   u64 total_ns = 0, max_ns = 0;
   OriginAmounts time_by_origin;  // of total_ns
 };
+
+// Whether a program of that path or name is a Python interpreter: "/usr/bin/python3.11".
+inline bool is_interpreter(std::string_view path) { return path.substr(path.rfind('/') + 1).starts_with("python"); }
 
 struct ProcessIdentity {
   std::string file;  // path of the trace

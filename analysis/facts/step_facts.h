@@ -147,7 +147,7 @@ struct Step {
   bool divided = false;  // `parts` are known
   StepParts parts{};
   u64 waited_for_batches_ns = 0;  // of `parts`: the program waited for its loader, and no kernel ran
-  u64 host_busy_ns = 0;           // of the host's time that gave it its work: in no call that waits for a device; 0: not known
+  u64 host_busy_ns = 0;  // of the host's time that gave it its work: in no call that waits for a device; 0: not known
   u64 length() const { return static_cast<u64>(end - begin); }
 };
 

@@ -50,10 +50,7 @@ constexpr std::size_t kMostOfTitle = 48;  // columns
 
 // What a Python program calls itself in place of its arguments ("ray::Trainer.fit"); empty: they are there.
 std::string title_of(const std::string& executable, const std::vector<std::string>& arguments) {
-  const auto is_python = [](std::string_view path) {
-    return path.substr(path.rfind('/') + 1).starts_with("python");  // npos + 1: all of it
-  };
-  if (arguments.size() != 1 || !is_python(executable) || is_python(arguments[0])) return "";
+  if (arguments.size() != 1 || !is_interpreter(executable) || is_interpreter(arguments[0])) return "";
   return shorten(safe_text(arguments[0]), kMostOfTitle, "…");
 }
 

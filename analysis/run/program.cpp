@@ -50,7 +50,7 @@ std::string program_name(const ProcessTrace& process) {
   if (!process.who.title.empty()) return process.who.title;
   const std::string executable = file_alone(process.who.executable);
   const std::vector<std::string> words = words_of(process.who.command);
-  const bool python = executable.compare(0, 6, "python") == 0;
+  const bool python = is_interpreter(executable);
   if (python && process.who.command.find("from multiprocessing.") != std::string::npos) {
     std::string file = file_of_spawned(process.lines.frames);
     if (file.empty()) file = file_of_spawned(process.samples.frames);

@@ -23,7 +23,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'out-of-memory': ('test_refused', 'test_refused'),
     'synchronous-copies': PLANTED,
     'allocation-in-loop': PLANTED,
-    'memory-growth': ('DeviceFindings.MemoryThatGrowsWithoutEnd', 'DeviceFindings.MemoryThatGrowsWithoutEnd'),
+    'memory-growth': ('MemoryFindings.MemoryThatGrowsWithoutEnd', 'MemoryFindings.MemoryThatGrowsWithoutEnd'),
     'pageable-async-copies': PLANTED,
     'recompilation': ('Samples.ALoopThatCompilesAgainAndAgain', 'Samples.WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone'),
     'launch-bound': PLANTED,

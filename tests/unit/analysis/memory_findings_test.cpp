@@ -1,0 +1,107 @@
+// Findings on memory: programs whose memory grows, or was refused, and those that only look like it.
+#include "analysis/findings/findings.h"
+#include "analysis/findings/rules.h"
+#include "tests/unit/finding_lookup.h"
+#include "tests/unit/planted.h"
+
+namespace gputrace {
+extern const FindingRule out_of_memory_rule;
+}
+
+namespace gputrace::test {
+namespace {
+
+// 100 times 16 MiB that nobody frees; a cache that fills and stays; as much, freed in each step; a model that is loaded piece by piece and
+// then used for longer.
+TEST(MemoryFindings, MemoryThatGrowsWithoutEnd) {
+  constexpr u64 kBytes = 16u << 20;
+  Planted leaking, filling, freeing, loading;
+  for (u64 i = 0; i < 100; ++i) {
+    loading.run(4 * kUs, 100 * kUs);
+    loading.take(1 + i, kBytes);
+    for (Planted* each : {&leaking, &filling, &freeing}) each->run(4 * kUs, 100 * kUs);
+    leaking.take(1 + i, kBytes);
+    if (i < 40) filling.take(1 + i, kBytes);
+    if (i >= 40) filling.take(1000, 4096), filling.give_back(1000);
+    freeing.take(1 + i, kBytes);
+    if (i > 0) freeing.give_back(i);
+  }
+  const auto findings = find_findings(leaking.load());
+  const Finding* finding = find(findings, "memory-growth");
+  ASSERT_NE(finding, nullptr);
+  const i64 grown = std::get<i64>(evidence(*finding, "grown_bytes"));
+  EXPECT_GE(grown, static_cast<i64>(80 * kBytes));  // from the lowest level of the first sixth to that of the last
+  EXPECT_LE(grown, static_cast<i64>(100 * kBytes));
+  EXPECT_EQ(evidence(*finding, "live_at_end_bytes"), number(100 * kBytes));
+  EXPECT_EQ(evidence(*finding, "call"), text_value("cuMemAlloc"));
+  EXPECT_FALSE(is_null(evidence(*finding, "after_kernel")));
+  EXPECT_EQ(evidence(*finding, "blocks"), whole(100));
+  EXPECT_EQ(evidence(*finding, "block_bytes"), number(100 * kBytes));
+  const auto age = [&](const char* key) { return std::get<i64>(evidence(*finding, key)); };
+  EXPECT_GT(age("oldest_ns"), age("newest_ns"));
+  EXPECT_NEAR(static_cast<double>(age("oldest_ns") - age("newest_ns")), 99.0 * (4 + 1) * kUs, 99.0 * 4 * kUs);
+  EXPECT_EQ(find(find_findings(filling.load()), "memory-growth"), nullptr);
+  EXPECT_EQ(find(find_findings(freeing.load()), "memory-growth"), nullptr);
+  for (int i = 0; i < 200; ++i) loading.run(4 * kUs, 100 * kUs);
+  EXPECT_EQ(find(find_findings(loading.load()), "memory-growth"), nullptr);
+}
+
+// 100 pieces with four launches each, then steps that allocate nothing: most launches lie in the loading, none of the growth in the steps.
+TEST(MemoryFindings, MemoryOfAModelIsNoGrowthOfTheStepsBehindIt) {
+  Planted script;
+  for (u64 i = 0; i < 100; ++i) {
+    for (int k = 0; k < 4; ++k) script.run(4 * kUs, kUs, k % 3);
+    script.take(1 + i, 16u << 20);
+  }
+  for (int i = 0; i < 240; ++i) script.run(4 * kUs, 15 * kUs, i % 2);
+  script.wait();
+  LoadedRun run = script.load();
+  ProcessTrace& process = run.processes.at(0);
+  process.steps = {};
+  EXPECT_NE(find(find_findings(run), "memory-growth"), nullptr) << "without steps the loading is the loop";
+  Step all_steps;
+  all_steps.begin = process.allocation_loop.last, all_steps.end = process.end;
+  process.steps.steps.push_back(all_steps);
+  EXPECT_EQ(find(find_findings(run), "memory-growth"), nullptr);
+}
+
+// What is said of memory that was refused: whether it grew, how the program ended, what to do about which of both.
+TEST(MemoryFindings, MemoryThatWasRefused) {
+  const auto finding_of = [](bool grows, u64 held, bool killed) {
+    Planted script;
+    for (u64 i = 0; i < 100; ++i) {
+      script.run(4 * kUs, 100 * kUs);
+      script.take(1 + i, 16u << 20);
+      if (!grows && i > 0) script.give_back(i);
+    }
+    LoadedRun run = script.load();
+    FrameworkMemory memory;
+    memory.device = 0;
+    memory.refused = 2, memory.refused_bytes = 8u << 20;
+    memory.peak_bytes = 1000u << 20, memory.peak_reserved_bytes = held;
+    run.processes.at(0).tensors.push_back(memory);
+    run.processes.at(0).who.failed = run.processes.at(0).who.died = killed;
+    run.processes.at(0).who.end_reason = killed ? "signal 6" : "exited";
+    Findings found;
+    out_of_memory_rule.find(run, found);
+    return found.at(0);
+  };
+  const Finding leaks = finding_of(true, 1010u << 20, true);
+  EXPECT_TRUE(leaks.ended_it);
+  EXPECT_NE(leaks.text.find("grows all through the loop"), std::string::npos) << leaks.text;
+  EXPECT_TRUE(leaks.text.ends_with("; the program was ended by signal 6")) << leaks.text;
+  EXPECT_EQ(leaks.fix.rfind("keep no results", 0), 0u) << leaks.fix;
+  EXPECT_EQ(leaks.fix.find("expandable_segments"), std::string::npos) << leaks.fix;
+  EXPECT_GE(std::get<i64>(evidence(leaks, "grown_bytes")), 80ll * (16 << 20));
+  const Finding large = finding_of(false, 1250u << 20, false);
+  EXPECT_FALSE(large.ended_it);
+  EXPECT_TRUE(is_null(evidence(large, "grown_bytes")));
+  EXPECT_EQ(large.fix.rfind("a smaller batch", 0), 0u) << large.fix;
+  EXPECT_TRUE(
+      large.fix.ends_with("; 20 % of what it holds is unused: PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"))
+      << large.fix;
+  EXPECT_EQ(large.text.find("the program"), std::string::npos) << large.text;
+}
+
+}  // namespace
+}  // namespace gputrace::test
