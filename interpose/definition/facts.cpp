@@ -247,6 +247,42 @@ void functions_given(const FinishedCall& call, const u64* functions, u64 count, 
   }
 }
 
+namespace {
+
+// The kernel of that name, where there is one library that it can be of; else 0. Under the lock.
+u64 only_kernel_named(u64 name) {
+  u64 found = 0, owner = 0;
+  for (u32 i = 0; i < function_count; ++i) {
+    const FunctionEntry& entry = memory->functions[memory->used[i]];
+    if (entry.kind != FunctionKind::Kernel || entry.name != name) continue;
+    if (found && entry.owner != owner) return 0;
+    found = entry.function.load(std::memory_order_relaxed);
+    owner = entry.owner;
+  }
+  return found;
+}
+
+}  // namespace
+
+void function_of_node(const FinishedCall& call, u64 function) {
+  const FunctionEntry* known = function ? entry_of(function, false) : nullptr;
+  if (!function || (known && known->name)) return;
+  ErrnoGuard guard;
+  const DriverQuery& query = driver_query();
+  const char* const name = ask_name(function, FunctionKind::Function);
+  if (!name) return;
+  CUmodule module = nullptr;
+  if (query.cuFuncGetModule && query.cuFuncGetModule(&module, reinterpret_cast<CUfunction>(function)) != CUDA_SUCCESS)
+    module = nullptr;
+  if (!begin_definition()) return;
+  FinishedCall before = call.nameless();
+  before.end = before.begin;  // a reader comes upon it before the node
+  const u64 kernel = only_kernel_named(text_id(name, std::strlen(name)));
+  give(before, function, FunctionKind::Function, kernel ? kernel : reinterpret_cast<u64>(module), name);
+  end_definition();
+  if (kernel) function_launched(call, kernel);  // a capture has left that to whoever instantiates it
+}
+
 void functions_gone(u64 owner) {
   ErrnoGuard guard;
   if (!begin_definition()) return;

@@ -58,6 +58,9 @@ void define_note(const FinishedCall& call, const char* text);
 void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, const char* name);
 // Several handles from one call.
 void functions_given(const FinishedCall& call, const u64* functions, u64 count, FunctionKind kind, u64 owner);
+// A function that the driver names as that of a graph's node. A launch by its kernel (CUkernel) becomes a node of a function of the context that nobody was
+// given (seen with CUDA 13.0); asked for its name, it is told as that kernel's, or as its module's where several kernels have the name.
+void function_of_node(const FinishedCall& call, u64 function);
 // The owner is gone: its handles may come back as other functions.
 void functions_gone(u64 owner);
 

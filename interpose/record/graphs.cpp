@@ -168,6 +168,7 @@ void record_graph(const FinishedCall& call, CUgraph graph, CUgraphExec exec, u32
     out.kind = static_cast<u32>(type);
     out.flags = nesting ? kNodeInChild : 0u;
     read_node(out, node, type);
+    function_of_node(call, out.function);
     emit(call, out);
     exec_node_created(exec, node, type);
     if (out.function) function_launched(call, out.function);

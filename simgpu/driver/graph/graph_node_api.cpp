@@ -41,7 +41,8 @@ CUDA_MEMSET_NODE_PARAMS_v2 with_context(const CUDA_MEMSET_NODE_PARAMS_v1& params
 
 void tell(const KernelNode& node, CUDA_KERNEL_NODE_PARAMS_v2* out) {
   const KernelLaunch& launch = node.launch;
-  out->func = node.function;
+  out->func = handle_of(
+      node.launch.function);  // that of the context, whatever handle the node was made with: as CUDA 13.0 does
   out->gridDimX = launch.grid.x;
   out->gridDimY = launch.grid.y;
   out->gridDimZ = launch.grid.z;
@@ -82,8 +83,6 @@ SIM_API(cuGraphKernelNodeGetParams, "cuGraphKernelNodeGetParams",
   if (node == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   CUDA_KERNEL_NODE_PARAMS_v2 wide{};
   tell(*node, &wide);
-  // This version can only name a function.
-  if (wide.func == nullptr) wide.func = handle_of(node->launch.function);
   std::memcpy(params, &wide, sizeof *params);
   return CUDA_SUCCESS;
 }
