@@ -11,8 +11,10 @@
 
 namespace gputrace {
 
-inline constexpr u64 kMaxCodeCopy = 8ull << 20;  // bytes of one image that are copied
-inline constexpr u64 kCodeBudget = 32ull << 20;  // bytes of all images of one process
+inline constexpr u64 kMaxCodeCopy = 12ull << 20;  // bytes of one image that are copied
+inline constexpr u64 kCodeBudget =
+    32ull << 20;  // bytes of all images of one process that are copied when they are loaded
+inline constexpr u64 kCodeBudgetOfWanted = 64ull << 20;  // and with those of which a kernel is asked for
 
 // CodeImage::check of an image that lies in memory or in a mapped file: of its first bytes, 64 or all of them.
 inline u64 code_head_check(const void* head, u64 bytes) { return XXH3_64bits(head, bytes < 64 ? bytes : 64); }

@@ -1,5 +1,7 @@
 #include "analysis/facts/code_coverage.h"
 
+#include <utility>
+
 namespace gputrace {
 namespace {
 
@@ -8,7 +10,8 @@ struct Missing {
   const char* why;
 };
 constexpr Missing kNotKept[] = {
-    {static_cast<u32>(CodeState::OverBudget), "more than is copied (8 MiB an image, 32 MiB a process)"},
+    {static_cast<u32>(CodeState::OverBudget),
+     "more than is copied (12 MiB an image; of a process 32 MiB, 64 MiB with those of which a kernel is asked for)"},
     {static_cast<u32>(CodeState::NoRoom), "the ring had no room for a copy (a larger GPUTRACE_BUFFER helps)"},
     {static_cast<u32>(CodeState::Unreadable), "the size could not be told"},
 };
@@ -31,7 +34,10 @@ std::string count_of(u64 count, const char* one, const char* many) {
 }  // namespace
 
 void CodeCoverage::add(const CodeImage& image) {
-  if (seen_.insert(image.image).second) ++images_[image.state < images_.size() ? image.state : 0];
+  const u32 state = image.state < images_.size() ? image.state : 0;
+  const auto [seen, is_new] = seen_.emplace(image.image, state);
+  ++images_[state];
+  if (!is_new) --images_[std::exchange(seen->second, state)];
 }
 
 std::vector<std::string> CodeCoverage::sentences() const {

@@ -3,7 +3,7 @@
 
 #include <array>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "trace/record.h"
@@ -21,7 +21,8 @@ class CodeCoverage {
   std::vector<std::string> sentences() const;
 
  private:
-  std::unordered_set<u64> seen_;  // ids of images: one may serve several modules
+  std::unordered_map<u64, u32>
+      seen_;  // newest state by id: an image may serve several modules, and be kept later than it was loaded
   std::array<u64, 16> images_{};  // by CodeState; 0: states that this version does not know
   std::array<u64, 16> scans_{};   // by CodeScanState
 };

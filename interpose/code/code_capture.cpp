@@ -7,9 +7,11 @@
 
 #include "base/mapped_memory.h"
 #include "base/raw_syscall.h"
+#include "base/safe_read.h"
 #include "interpose/code/code_extent.h"
 #include "interpose/code/code_mapping.h"
 #include "interpose/definition/facts.h"
+#include "interpose/definition/own_work.h"
 #include "interpose/hot/session.h"
 #include "trace/code_check.h"
 
@@ -32,6 +34,8 @@ struct KnownRange {
 struct KnownModule {
   CodeImage image;  // as it was recorded; module 0: free
   u64 library;      // of a module that a library gave; else 0
+  u64 address;      // where an image lay that was not kept; 0: it was, or has been tried again
+  u64 key;          // of its bytes
 };
 
 // All of it under the definition lock.
@@ -47,6 +51,7 @@ struct CaptureMemory {
 };
 constinit CaptureMemory* memory = nullptr;
 constinit std::atomic<bool> enabled{false};
+constinit std::atomic<u32> not_kept{0};  // images that may be tried again
 
 u64 mix(u64 hash, u64 value) {
   hash = (hash ^ value) * 0xff51afd7ed558ccdull;
@@ -77,17 +82,18 @@ void remember_image(u64 key, u32 image) {
   ++memory->image_count;
 }
 
-void remember_module(const CodeImage& image, u64 library) {
+void remember_module(const CodeImage& image, u64 library, u64 address, u64 key) {
   u32& at = memory->free_module;
   while (at < memory->module_count && memory->modules[at].image.module != 0) ++at;
   if (at == kKnownModules) return;
   if (at == memory->module_count) ++memory->module_count;
-  memory->modules[at++] = {image, library};
+  memory->modules[at++] = {image, library, address, key};
+  if (address) not_kept.fetch_add(1, std::memory_order_relaxed);
 }
 
-void tell(const FinishedCall& call, const CodeImage& image, u64 library = 0) {
+void tell(const FinishedCall& call, const CodeImage& image, u64 library = 0, u64 address = 0, u64 key = 0) {
   define(call.nameless(), image);
-  remember_module(image, library);
+  remember_module(image, library, address, key);
 }
 
 // Bytes of records that the ring could take now.
@@ -194,6 +200,8 @@ void record_reference(const FinishedCall& call, CodeImage& image, const Place& p
   tell(call, image);
 }
 
+u64 key_of_bytes(const void* at, u64 bytes) { return mix(XXH3_64bits(at, bytes), bytes) | 1; }
+
 // Writes the pieces, letting go of the lock now and then. False: it was given up.
 bool copy_pieces(const FinishedCall& call, u64 image, u64 address, u64 bytes) {
   for (u64 offset = 0; offset < bytes;) {
@@ -208,26 +216,36 @@ bool copy_pieces(const FinishedCall& call, u64 image, u64 address, u64 bytes) {
   return true;
 }
 
-// Takes the room for a copy out of the budget. Unknown: go on and copy.
-CodeState reserve_copy(CodeImage& image, u64 key) {
+// What a copy may take: of all copies of the process, and of what is free in the ring, where the rest is the program's own records'.
+struct CopyBounds {
+  u64 budget, of_free, in;
+};
+constexpr CopyBounds kAtLoad{kCodeBudget, 1, 2}, kWhenWanted{kCodeBudgetOfWanted, 3, 4};
+
+// Takes the room for a copy out of the budget. Unknown: go on and copy. Under the lock.
+CodeState reserve_copy(const CodeImage& image, const CopyBounds& bounds) {
+  if (memory->copied + image.bytes > bounds.budget) return CodeState::OverBudget;
+  if (image.bytes + image.bytes / 16 > free_room() / bounds.in * bounds.of_free) return CodeState::NoRoom;
+  memory->copied += image.bytes;
+  return CodeState{};
+}
+
+// The same bytes are copied once.
+CodeState begin_copy(CodeImage& image, u64 key) {
   Definitions lock;
   if (!lock.held()) return CodeState::NoRoom;
   image.image = known_image(key);
   if (image.image) return CodeState::Copied;
   image.image = ++memory->next_image;
-  if (memory->copied + image.bytes > kCodeBudget) return CodeState::OverBudget;
-  // Half of what is free: the rest is the program's own records'.
-  if (image.bytes + image.bytes / 16 > free_room() / 2) return CodeState::NoRoom;
-  memory->copied += image.bytes;
-  return CodeState{};
+  return reserve_copy(image, kAtLoad);
 }
 
 void record_copy(const FinishedCall& call, CodeImage& image, u64 address) {
   u64 key = 0;
   CodeState state = CodeState::OverBudget;
   if (image.bytes <= kMaxCodeCopy) {
-    key = mix(XXH3_64bits(reinterpret_cast<const void*>(address), image.bytes), image.bytes) | 1;
-    state = reserve_copy(image, key);
+    key = key_of_bytes(reinterpret_cast<const void*>(address), image.bytes);
+    state = begin_copy(image, key);
   }
   const bool copy = state == CodeState{};
   if (copy) state = copy_pieces(call, image.image, address, image.bytes) ? CodeState::Copied : CodeState::NoRoom;
@@ -236,7 +254,54 @@ void record_copy(const FinishedCall& call, CodeImage& image, u64 address) {
   if (!lock.held()) return;
   if (!image.image) image.image = ++memory->next_image;
   if (copy && state == CodeState::Copied) remember_image(key, static_cast<u32>(image.image));
-  tell(call, image);
+  const bool again = key && state != CodeState::Copied;
+  tell(call, image, 0, again ? address : 0, again ? key : 0);
+}
+
+// ------------------------------------------------------------------ an image that was not kept when it was loaded
+
+// The next one of the module that may be tried again, which it then may not be any more.
+bool take_not_kept(u64 module, KnownModule& taken) {
+  Definitions lock;
+  if (!lock.held()) return false;
+  bool found = false;
+  for (u32 i = 0; i < memory->module_count; ++i) {
+    KnownModule& known = memory->modules[i];
+    if (known.address == 0 || (found ? known.image.image != taken.image.image : known.image.module != module)) continue;
+    if (!found) taken = known;
+    found = true;
+    known.address = 0;
+    not_kept.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return found;
+}
+
+// For all modules whose image it is.
+void tell_copied(const FinishedCall& call, const KnownModule& of) {
+  Definitions lock;
+  if (!lock.held()) return;
+  remember_image(of.key, static_cast<u32>(of.image.image));
+  for (u32 i = 0; i < memory->module_count; ++i) {
+    CodeImage& image = memory->modules[i].image;
+    if (image.module == 0 || image.image != of.image.image) continue;
+    image.state = static_cast<u32>(CodeState::Copied);
+    define(call.nameless(), image);
+  }
+}
+
+// The program may have given back or changed that memory, and may be about to: it is read by a call that cannot fault, and must be what it was.
+void copy_again(const FinishedCall& call, const KnownModule& known) {
+  const u64 bytes = known.image.bytes;
+  u8* const copy = map_memory<u8>(bytes);
+  if (!copy) return;
+  bool written = false;
+  if (read_safely(known.address, copy, bytes) && key_of_bytes(copy, bytes) == known.key) {
+    bool room = false;
+    if (Definitions lock; lock.held()) room = reserve_copy(known.image, kWhenWanted) == CodeState{};
+    written = room && copy_pieces(call, known.image.image, reinterpret_cast<u64>(copy), bytes);
+  }
+  unmap_memory(copy, bytes);
+  if (written) tell_copied(call, known);
 }
 
 void capture(const FinishedCall& call, u64 module, const ImageExtent& extent) {
@@ -263,6 +328,7 @@ void capture(const FinishedCall& call, u64 module, const ImageExtent& extent) {
 
 bool reset_code_capture(bool wanted) {
   enabled.store(false, std::memory_order_relaxed);
+  not_kept.store(0, std::memory_order_relaxed);
   if (!wanted) return true;
   if (memory)
     clear_memory(memory, sizeof(CaptureMemory));  // a parent's
@@ -318,10 +384,17 @@ void capture_library_module(const FinishedCall& call, u64 module, u64 library) {
   }
   for (u32 i = 0; i < count; ++i) {
     if (memory->modules[i].image.module != library) continue;
-    CodeImage image = memory->modules[i].image;
-    image.module = module;
-    tell(call, image, library);
+    KnownModule known = memory->modules[i];
+    known.image.module = module;
+    tell(call, known.image, library, known.address, known.key);
   }
+}
+
+void code_wanted(const FinishedCall& call, u64 module) {
+  if (!enabled.load(std::memory_order_relaxed) || !not_kept.load(std::memory_order_relaxed) || !call.ok()) return;
+  ErrnoGuard guard;
+  const OwnWorkScope work(call, OwnWorkKind::Code);
+  for (KnownModule known; take_not_kept(module, known);) copy_again(call, known);
 }
 
 void code_unloaded(u64 module) {
@@ -332,6 +405,7 @@ void code_unloaded(u64 module) {
   for (u32 i = 0; i < memory->module_count; ++i) {
     KnownModule& known = memory->modules[i];
     if (known.image.module != module && known.library != module) continue;
+    if (known.address) not_kept.fetch_sub(1, std::memory_order_relaxed);
     known = {};
     if (i < memory->free_module) memory->free_module = i;
   }

@@ -19,6 +19,8 @@ void capture_images(const FinishedCall& call, u64 module, const ImageExtent* ima
 void capture_file(const FinishedCall& call, u64 module, const char* path);
 // A CUmodule was given for a CUlibrary: its code is the library's.
 void capture_library_module(const FinishedCall& call, u64 module, u64 library);
+// A kernel of a module or library is asked for, before FunctionGet is recorded: what was not kept of its code when it was loaded, for want of room, is tried again.
+void code_wanted(const FinishedCall& call, u64 module);
 void code_unloaded(u64 module);
 
 }  // namespace gputrace

@@ -2,7 +2,6 @@
 
 #include <cstring>
 
-#include "interpose/code/code_capture.h"
 #include "interpose/definition/own_work.h"
 #include "interpose/lookup/driver_query.h"
 #include "interpose/record/context_facts.h"

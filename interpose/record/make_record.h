@@ -1,6 +1,7 @@
 // The words of api.def's record column: one function per shape of record. Hot ones are inline.
 #pragma once
 
+#include "interpose/code/code_capture.h"
 #include "interpose/definition/facts.h"
 #include "interpose/device/device_collection.h"
 #include "interpose/hot/session.h"
@@ -366,6 +367,7 @@ void link_complete(const FinishedCall& call, CUlinkState state, u64 bytes);
 
 template <typename Function, typename Owner>
 void function_get(const FinishedCall& call, FunctionKind kind, Function function, Owner owner, const char* name) {
+  code_wanted(call, handle(owner));
   function_given(call, handle(function), kind, handle(owner), name);
 }
 inline void function_of_kernel(const FinishedCall& call, CUfunction function, CUkernel kernel) {

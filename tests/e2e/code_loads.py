@@ -4,7 +4,7 @@
 
 HOW: data, dataex, fat (a wrapper), lib, link: from anonymous memory; mmap, mmaplib: from a mapping of the file (HOW@OFFSET: of an
 image inside of it); file, libfile: by name; modlib: cuLibraryGetModule of a library. `twice:` before it loads it two times.
-`spoil` puts another file in the image's place before its kernels are asked for. `time` prints how long each load took (ns); `rss` what the process holds at the end; `wait=FILE` waits for that file after the launches.
+`spoil` puts another file in the image's place before its kernels are asked for; `gone` gives the memory of an image back before, `changed` writes into it. `time` prints how long each load took (ns); `rss` what the process holds at the end; `wait=FILE` waits for that file after the launches.
 """
 import ctypes
 import mmap
@@ -16,7 +16,7 @@ cuda = ctypes.CDLL('libcuda.so.1', use_errno=True)
 libc = ctypes.CDLL(None, use_errno=True)
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
-keep = []
+keep, regions = [], []
 
 
 def must(result, what):
@@ -27,6 +27,11 @@ def must(result, what):
 def anonymous(path):
     with open(path, 'rb') as file:
         data = file.read()
+    if 'gone' in sys.argv:
+        address = libc.mmap(None, len(data) + 1, mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1, 0)
+        ctypes.memmove(address, data, len(data))
+        regions.append((address, len(data) + 1))
+        return address
     keep.append(ctypes.create_string_buffer(data, len(data) + 1))
     return ctypes.addressof(keep[-1])
 
@@ -104,7 +109,7 @@ def main():
     must(cuda.cuCtxSetCurrent(context), 'current')
     launches = 0
     for word in words:
-        if word in ('time', 'rss', 'spoil') or word.startswith('wait='):
+        if word in ('time', 'rss', 'spoil', 'gone', 'changed') or word.startswith('wait='):
             continue
         times = 2 if word.startswith('twice:') else 1
         how, path, names = word.removeprefix('twice:').split(':')
@@ -115,6 +120,11 @@ def main():
                 with open(path + '.new', 'wb') as file:
                     file.write(b'x' * os.path.getsize(path))
                 os.replace(path + '.new', path)
+            for address, size in regions:
+                must(libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(size)), 'munmap')
+            regions.clear()
+            if 'changed' in words:
+                keep[-1][-2] = b'y'
             for name in names.split(',') if not result and names else []:
                 launch(handle, library, name)
                 launches += 1

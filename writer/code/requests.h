@@ -9,7 +9,7 @@
 
 namespace gputrace {
 
-inline constexpr u64 kMaxCopiedImages = 2 * kCodeBudget;  // bytes of all images that came through the ring
+inline constexpr u64 kMaxCopiedImages = kCodeBudgetOfWanted;  // bytes of all images that came through the ring
 
 // An image as CodeImage tells it, with what its text ids stand for.
 struct CodeImageRequest {
@@ -46,6 +46,7 @@ struct CodeImageMessage {
   u32 path_size, build_id_size, content_size;
 };
 inline constexpr u32 kMaxCodeMessage = (16u << 20);
+static_assert(kMaxCodeCopy + (64u << 10) < kMaxCodeMessage);
 // What comes back are records: CodeKernel and CodeScan, their times not filled in.
 
 }  // namespace gputrace

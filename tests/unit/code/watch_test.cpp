@@ -165,7 +165,7 @@ TEST_F(Watch, OnlyDefinitionsAreLookedAt) {
 }
 
 TEST_F(Watch, WhatItKeepsIsBounded) {
-  for (u64 id = 1; id <= 100; ++id) piece(id, 0, kMaxCodeCopy, std::string(4000, 'x'));
+  for (u64 id = 1; id <= 100; ++id) piece(id, 0, kMaxCopiedImages / 8, std::string(4000, 'x'));
   piece(1000, 0, kMaxCodeCopy + 1, "x");
   u64 whole = 0;
   for (u64 id = 200; id < 300; ++id) {
