@@ -25,6 +25,7 @@ enum class Advice : u8 {
   RoundToTf32,
   KeepLayout,
   UseDevice,
+  KeepCompiled,
 };
 
 // "": nothing that this maker's users could do, and no general words.

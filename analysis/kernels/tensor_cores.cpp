@@ -52,8 +52,8 @@ bool multiplies_matrices(const KernelName& name, Category category) {
   if (!is_of_products(category)) return false;
   const std::string words = words_of(name.parts.scope + name.parts.leaf);
   for (const char* other :
-       {"gemv", "symv", "hemv", "trmv", "csrmv", "coomv", "spmv", "split kreduce", "epilogue", "im2col", "col2im",
-        "flash bwd convert dq", "flash bwd dot do o", "splitkv combine", "flash fwd combine"}) {
+       {"gemv", "symv", "hemv", "trmv", "csrmv", "coomv", "spmv", "split kreduce", "execute split k", "epilogue",
+        "im2col", "col2im", "flash bwd convert dq", "flash bwd dot do o", "splitkv combine", "flash fwd combine"}) {
     if (words.find(other) != std::string::npos) return false;
   }
   return true;

@@ -13,10 +13,18 @@ constexpr std::string_view kFile = "transformers/generation/utils.py";
 constexpr std::array<std::string_view, 8> kLoops = {"_sample", "_beam_search", "_greedy_search", "_contrastive_search",
                                                     "sample",  "beam_search",  "greedy_search",  "contrastive_search"};
 
+// What runs a kernel again and again to see which form of it is the fastest.
+bool is_trial(const SourceFrame& frame) {
+  return frame.file.ends_with("torch/_inductor/runtime/benchmarking.py") ||
+         (frame.file.ends_with("triton/runtime/autotuner.py") && frame.function.ends_with("bench"));
+}
+
 constexpr u32 kLongestStatement = 20;  // lines: within a statement a call may have a smaller one than its arguments
 
 Generation::Place own_place(const SourceFrame& frame) {
-  if (frame.native || !frame.file.ends_with(kFile)) return {};
+  if (frame.native) return {};
+  if (is_trial(frame)) return {Generation::Kind::Trial, 0};
+  if (!frame.file.ends_with(kFile)) return {};
   const std::string_view name = std::string_view(frame.function).substr(frame.function.rfind('.') + 1);
   if (name == "_prefill") return {Generation::Kind::Prompt, 0};
   if (std::find(kLoops.begin(), kLoops.end(), name) != kLoops.end()) return {Generation::Kind::Loop, frame.line};
@@ -44,7 +52,7 @@ Generation::Place Generation::place_of(const std::vector<SourceFrame>& frames, u
 }
 
 Generation::Turn::Begins Generation::Turn::next(const Place& place) {
-  if (place.kind == Kind::NotKnown) return Begins::Nothing;
+  if (place.kind == Kind::NotKnown || place.kind == Kind::Trial) return Begins::Nothing;
   if (place.kind == Kind::Outside) {
     const bool left = within_;
     within_ = false;

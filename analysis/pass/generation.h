@@ -1,4 +1,4 @@
-// Which launches make tokens: those of Hugging Face transformers' generate(), told by its frames in the stacks of launches.
+// What a launch is for, told by the frames in its stack: to make tokens (Hugging Face transformers' generate()), or to try out what a compiler has made.
 //
 //   at each launch:   switch (thread.turn.next(generation.place_of(frames, frame of the thread's stack))) ...
 //
@@ -13,13 +13,19 @@ namespace gputrace {
 
 class Generation {
  public:
-  enum class Kind : u8 { NotKnown, Outside, Prompt, Loop };  // Prompt: a function that takes in the prompt alone
+  enum class Kind : u8 {
+    NotKnown,
+    Outside,
+    Prompt,  // in a function that takes in the prompt alone
+    Loop,
+    Trial,  // TorchInductor's benchmarks, Triton's autotuner: a loop, and none of the program's
+  };
   struct Place {
     Kind kind = Kind::Outside;
     u32 line = 0;  // Loop: that of the function whose loop makes a token a turn
   };
 
-  // Where in generate() the frame or one of its callers is; none of them is: outside. One of them is not defined yet: not known.
+  // Where in generate() or in a trial the frame or one of its callers is; none of them is: outside. One of them is not defined yet: not known.
   Place place_of(const std::vector<SourceFrame>& frames, u32 frame);
 
   // A thread's turns of that loop. A turn ends where the loop's lines begin anew.

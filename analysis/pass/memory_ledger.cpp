@@ -87,6 +87,7 @@ void MemoryLedger::count_out(const Block& block, Nanos at, bool by_call) {
 void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos at, const Allocator& by) {
   const auto kind = static_cast<AllocKind>(alloc.kind);
   if (alloc.header.result != 0 || (alloc.launch_flags & kLaunchCaptured) || kind == AllocKind::VmmReserve) return;
+  if (kind == AllocKind::VmmCreate && alloc.bytes == 0 && retained(alloc.address)) return;
   const bool has_address = kind != AllocKind::VmmCreate && kind != AllocKind::Array && alloc.address != 0;
   if (has_address && kind != AllocKind::HostRegistered) make_room(alloc.address, at);
   Block block;
@@ -107,7 +108,7 @@ void MemoryLedger::allocated(const Alloc& alloc, i32 device, u32 context, Nanos 
     count_in(block, has_address ? alloc.address : 0, at);
   }
   if (kind == AllocKind::VmmCreate) {
-    physical_[alloc.address] = Physical{block, 0, false};
+    physical_[alloc.address] = Physical{block, 0, 1};
   } else if (kind == AllocKind::Array) {
     arrays_[alloc.address] = block;
   } else if (has_address) {
@@ -143,9 +144,17 @@ void MemoryLedger::freed_by_graph(u64 address, Nanos at) {
   blocks_.erase(known);
 }
 
+// One more reference to physical memory that is known: cuMemRetainAllocationHandle, a second import. It wants a release of its own.
+bool MemoryLedger::retained(u64 handle) {
+  const auto it = physical_.find(handle);
+  if (it == physical_.end()) return false;
+  ++it->second.references;
+  return true;
+}
+
 void MemoryLedger::drop_physical_if_unused(u64 handle, Nanos at) {
   const auto it = physical_.find(handle);
-  if (it == physical_.end() || !it->second.released || it->second.maps > 0) return;
+  if (it == physical_.end() || it->second.references > 0 || it->second.maps > 0) return;
   count_out(it->second.block, at, true);
   physical_.erase(it);
 }
@@ -178,7 +187,7 @@ void MemoryLedger::freed(const Free& free, Nanos at) {
       ++facts_.unmatched_frees;
       return;
     }
-    it->second.released = true;
+    it->second.references -= it->second.references > 0;
     return drop_physical_if_unused(free.address, at);
   }
   if (kind == AllocKind::Array) {

@@ -1,7 +1,7 @@
 // What is allocated at each moment of the pass: bytes by device and pool, peaks, and what kind of memory an address is.
 //   · Told in time order, frees at their begin and allocations at their end: a freed address may be given to another
 //     thread before the freeing call returns.
-//   · VMM: physical memory (VmmCreate) counts from its creation until it is released and mapped nowhere; mappings only
+//   · VMM: physical memory (VmmCreate) counts from its creation until its last reference is released and it is mapped nowhere; mappings only
 //     say what an address is; reserved address ranges are no memory.
 //   · Memory of graphs counts from the replay that allocates it, in a pool of its own.
 //   · Memory: O(live allocations) + O(pools) + at most 2 * kMaxMemorySamples samples a device.
@@ -57,7 +57,7 @@ class MemoryLedger {
   struct Physical {
     Block block;
     u64 maps = 0;
-    bool released = false;
+    u64 references = 0;  // to the handle: it is released as often as it was created, imported or retained
   };
 
   static constexpr u64 kGraphPool = ~0ull;  // no CUmemoryPool
@@ -72,6 +72,7 @@ class MemoryLedger {
   void count_out(const Block& block, Nanos at, bool by_call);
   void sample(DeviceMemory& memory, Nanos at);
   void unmap(u64 address, u64 bytes, Nanos at);
+  bool retained(u64 handle);
   void drop_physical_if_unused(u64 handle, Nanos at);
 
   ProcessTrace& facts_;

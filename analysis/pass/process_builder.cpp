@@ -7,12 +7,12 @@
 #include "analysis/facts/library_rows.h"
 #include "analysis/pass/merge_timeline.h"
 #include "analysis/read/record_view.h"
+#include "analysis/words/result_names.h"
 
 namespace gputrace {
 namespace {
 
 constexpr std::size_t kMostDefinitions = 1u << 16;  // calls; further ones count, in the recorded window or not
-constexpr u16 kNotReady = 600;                      // what a query answers while work is in flight: an answer, no error
 
 bool is_call(RecordClass of) { return of == RecordClass::Call || of == RecordClass::Library; }
 
@@ -122,7 +122,7 @@ ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& recor
   results_ += ++call.results[ended.result] == 1;
   if (ended.stack != 0) call.error_origins.emplace(ended.result, ended.stack);
   const bool begun = ended.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
-  if (ended.result != kNotReady && !begun) ++call.errors;
+  if (!is_plain_answer(ended.result) && !begun) ++call.errors;
 }
 
 void ProcessBuilder::count_call(Moment& at) {

@@ -92,7 +92,7 @@ class ProcessBuilder {
   void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
   enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch };
   MarkSort mark_of(u32 frame);
-  void log_generation(const Moment& at);
+  void log_generation(const Moment& at, const Generation::Place& place);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
   CallSort sort_of(u16 id);

@@ -7,18 +7,20 @@
 namespace gputrace {
 
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
-  if (!sums_ || xla_.compiling(at.lane))
-    return;  // what XLA's autotuner tries again and again is no loop of the program's
-  if (kind == LoopKind::Kernel || kind == LoopKind::Graph) log_generation(at);
+  // What an autotuner tries again and again is no loop of the program's.
+  if (!sums_ || xla_.compiling(at.lane)) return;
+  const Generation::Place place =
+      generation_.place_of(facts_.lines.frames, facts_.lines.origins[at.thread.stack].frame);
+  if (place.kind == Generation::Kind::Trial) return;
+  if (kind == LoopKind::Kernel || kind == LoopKind::Graph) log_generation(at, place);
   facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
 }
 
-void ProcessBuilder::log_generation(const Moment& at) {
+void ProcessBuilder::log_generation(const Moment& at, const Generation::Place& place) {
   const auto mark = [&](LoopMark what) {
     facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(what), at.begin, at.begin, at.lane);
   };
-  const u32 frame = facts_.lines.origins[at.thread.stack].frame;
-  switch (at.thread.turn.next(generation_.place_of(facts_.lines.frames, frame))) {
+  switch (at.thread.turn.next(place)) {
     case Generation::Turn::Begins::Prefill:
       return mark(LoopMark::Prefill);
     case Generation::Turn::Begins::Token:

@@ -226,8 +226,8 @@ u32 Timeline::origin_of(const DeviceOperation& operation, const HostOperation* c
 
 // Nothing of its stream runs beside it: not so within a graph, a batch or a copy in pieces, nor where a launch asked for it.
 bool Timeline::runs_alone(const HostOperation* call, const DeviceOperation& operation) const {
-  return call && call->kind == operation.kind && operation.kind != OperationKind::Graph && !call->answered &&
-         !call->batch_member && !call->programmatic && !call->by_order;
+  return call && call->kind == operation.kind && operation.kind != OperationKind::Graph && on_device(operation) &&
+         !call->answered && !call->batch_member && !call->programmatic && !call->by_order;
 }
 
 // What is larger is no noise of stamps.

@@ -89,13 +89,13 @@ void say_ended_context(u16 result, const CallErrors& errors, bool driver, Findin
 }
 
 void find_call_errors(const LoadedRun& run, Findings& found) {
-  constexpr u16 kOutOfMemory = 2, kNotReady = 600;
+  constexpr u16 kOutOfMemory = 2;
   CallErrors errors;
   bool driver = false;
   for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       for (const auto& [result, count] : call.results) {
-        if (result == kNotReady || (result == kOutOfMemory && was_refused_memory(process))) continue;
+        if (is_plain_answer(result) || (result == kOutOfMemory && was_refused_memory(process))) continue;
         ErrorGroup& group = errors[{call.name, result}];
         group.count += count;
         group.level = call.level;

@@ -9,6 +9,7 @@
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
 #include "analysis/lines/sites.h"
+#include "analysis/run/compiling.h"
 #include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/run/input_wait.h"
@@ -60,8 +61,21 @@ void say_sampled(const SampledWait& wait, const std::string& what, const std::st
   finding.evidence.emplace_back(key + "_at", wait.site);
 }
 
-std::string fix_of(IdleCause cause, const ProcessTrace& process) {
+// Of what is not known, most is this: nothing was before it in the program, and the device began it tens of times later than it does elsewhere in the run. (On an
+// H100 that seven processes shared, 98 % of the idle time in a loop of one of them.)
+bool begins_late(const DeviceTimes& device) {
+  constexpr u64 kLong = 20'000;
+  const IdleSum& unknown = device.causes[static_cast<unsigned>(IdleCause::Unknown)];
+  return unknown.count != 0 && unknown.total_ns / unknown.count >= kLong;
+}
+
+std::string fix_of(IdleCause cause, const DeviceTimes& device, const ProcessTrace& process) {
   switch (cause) {
+    case IdleCause::Unknown:
+      return begins_late(device)
+                 ? "see what else uses the device meanwhile (nvidia-smi): it began late what was launched "
+                   "in time, and nothing of this process was before it"
+                 : "";
     case IdleCause::Host:
       return advise(Advice::WorkAhead, process);
     case IdleCause::Library:
@@ -166,13 +180,15 @@ std::optional<u64> used_by_others(const ProcessTrace& process, i32 tid, u64 wait
 }
 
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
-// comes from outside, and no change of the host's own work brings that time back: returns how much.
+// comes from outside, and no change of the host's own work brings that time back: returns how much. (What a framework compiles does not: it may be done
+// by a process of a compiler's, of which nothing is seen.)
 u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, u64 host_ns, Finding& finding) {
   constexpr u64 kFewOf = 10;
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
   const std::optional<u64> others = used_by_others(process, tid, waits.total_ns);
   const u64 unseen = cpu_of_unseen(process, tid);  // many short-lived threads: they do not come from outside
-  const bool from_outside = others && 2 * (*others + unseen) <= waits.total_ns && kFewOf * unseen <= waits.total_ns;
+  const bool from_outside = others && 2 * (*others + unseen) <= waits.total_ns && kFewOf * unseen <= waits.total_ns &&
+                            2 * compiling_of(process).ns <= waits.total_ns;
   say_sampled(waits,
               from_outside ? "waits for what comes from outside"
               : others     ? "waits for other threads or processes"
@@ -286,6 +302,18 @@ void say_new_threads(const IdleSum& before, Finding& finding) {
   finding.evidence.emplace_back("before_new_threads_ns", number(before.total_ns));
 }
 
+// A program that compiles once and runs for seconds: what it compiles is most of its time, and needed. Returns how long that took; 0: not most of it.
+u64 add_compiling(const ProcessTrace& process, u64 host_ns, Finding& finding) {
+  const Compiling compiling = compiling_of(process);
+  if (2 * compiling.ns <= host_ns) return 0;
+  finding.severity = Severity::Hint;
+  finding.text +=
+      fmt::format("; {} of the time {} compiles", human_nanos(static_cast<Nanos>(compiling.ns)), compiling.compiler);
+  finding.fix = "keep what is compiled from run to run: " + advise(Advice::KeepCompiled, process);
+  finding.evidence.emplace_back("compiling_ns", number(compiling.ns));
+  return compiling.ns;
+}
+
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
   if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
@@ -306,7 +334,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
           human_nanos(static_cast<Nanos>(idle)), human_nanos(static_cast<Nanos>(span)), idle / span * 100,
           profiler ? fmt::format(", without {} that tracing took", human_nanos(static_cast<Nanos>(profiler))) : "",
           human_count(device.gaps), idle_cause_name(cause), human_nanos(static_cast<Nanos>(most))),
-      fix_of(cause, process),
+      fix_of(cause, device, process),
       {{"device", static_cast<i64>(device.device)},
        {"idle_ns", number(static_cast<u64>(idle))},
        {"span_ns", number(device.span_ns())},
@@ -362,6 +390,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.fix.clear();
     return finding;
   }
+  const u64 compiling = cause == IdleCause::Host ? add_compiling(process, most, finding) : 0;
   if (launch_bound) {
     if (is_good_part(between, most))
       finding.text += fmt::format("; {} of that lies between launches that follow each other (launch-bound)",
@@ -380,7 +409,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
         fmt::format("; without the waits ({}) the host would do most of that beside the device's work", behind);
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
-  lower_gain(finding, from_outside);
+  lower_gain(finding, std::max(from_outside, compiling));
   // A gain is promised once: what launching less brings is not this finding's. Long gaps are no part of that: one graph keeps them.
   if (works_beside)
     lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, beside.in_long_ns));

@@ -12,7 +12,8 @@ namespace {
 const char* meaning(IdleCause cause) {
   switch (cause) {
     case IdleCause::Unknown:
-      return "could not be told";
+      return "launched in time, and begun many times later than usual (other work on the device?), or it could not be "
+             "told";
     case IdleCause::Launch:
       return "the launching thread was in launch calls";
     case IdleCause::Host:

@@ -201,13 +201,17 @@ TEST(Findings, ACallOfAProcessThatStillRunsIsNoDeathInIt) {
   EXPECT_EQ(find(find_findings(trace.load_all()), "call-in-flight"), nullptr);
 }
 
-// "Not ready" is what a query is asked for, in progress is how NCCL begins.
+// "Not ready" is what a query is asked for, in progress is how NCCL begins; what the runtime unloads when the program ends finds the driver gone.
 TEST(Findings, AnAnswerIsNoError) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
   launch(trace, main, 1000);
   for (int i = 0; i < 20; ++i) trace.add_call(main, "cuStreamQuery", 1100 + i * 20, 1110 + i * 20, 600);
-  EXPECT_EQ(find(find_findings(trace.load_all()), "call-errors"), nullptr);
+  trace.add_call(main, "cuLibraryUnload", 2000, 2010, 4);
+  trace.add_call(main, "cuDevicePrimaryCtxRelease", 2020, 2030, 4);
+  const LoadedRun run = trace.load_all();
+  EXPECT_EQ(find(find_findings(run), "call-errors"), nullptr);
+  for (const CallFacts& call : run.processes[0].calls) EXPECT_EQ(call.errors, 0u) << call.name;
 }
 
 TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {

@@ -251,5 +251,29 @@ TEST(MemoryReport, PhysicalMemoryLivesUntilReleasedAndUnmapped) {
   EXPECT_EQ(cell(timeline, timeline.rows[1], "at_ns"), whole(1400));
 }
 
+// As NCCL frees: it asks whose memory an address is, which is one more reference, gives that back, unmaps, and releases its own.
+TEST(MemoryReport, ARetainedHandleIsReleasedTwice) {
+  TraceBuilder trace;
+  const Thread main = trace.thread(100);
+  allocate(trace, main, AllocKind::VmmCreate, 0x77, 2048, 1100, 1110);
+  trace.add<Alloc>(main, "cuMemMap", 1200, 1210, [](auto& r) {
+    r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048, r.pool = 0x77, r.device = -1;
+  });
+  allocate(trace, main, AllocKind::VmmCreate, 0x77, 0, 1300, 1310);
+  give_back(trace, main, AllocKind::VmmCreate, 0x77, 1320, 1330);
+  trace.add<Free>(main, "cuMemUnmap", 1400, 1410,
+                  [](auto& r) { r.kind = static_cast<u32>(AllocKind::VmmMap), r.address = 0x100000, r.bytes = 2048; });
+  give_back(trace, main, AllocKind::VmmCreate, 0x77, 1500, 1510);
+  const LoadedRun loaded = trace.load_all();
+  EXPECT_EQ(loaded.processes[0].unmatched_frees, 0u);
+  const Table memory = memory_report(loaded), timeline = memory_timeline_report(loaded);
+  ASSERT_EQ(memory.rows.size(), 1u);
+  EXPECT_EQ(cell(memory, memory.rows[0], "allocations"), whole(1));
+  EXPECT_EQ(cell(memory, memory.rows[0], "frees"), whole(1));
+  EXPECT_EQ(cell(memory, memory.rows[0], "live_at_end_bytes"), whole(0));
+  ASSERT_EQ(timeline.rows.size(), 2u);
+  EXPECT_EQ(cell(timeline, timeline.rows[1], "at_ns"), whole(1500));
+}
+
 }  // namespace
 }  // namespace gputrace::test

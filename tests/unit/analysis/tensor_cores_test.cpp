@@ -243,9 +243,13 @@ class Process {
 TEST(TensorCoreReportTest, OnlyProductsOfMatricesAreEligible) {
   const LibraryShape shape = product(0, 130, 70, 8192, -1, 3);
   for (const char* symbol :
-       {"cublas_splitKreduce_kernel", "gemv2N_kernel_val", "gemvNSP_kernel", "csrmv_v3_kernel", "im2col_kernel",
-        "cublasLt_epilogue_kernel", "_ZN13pytorch_flash27flash_bwd_convert_dq_kernelEv",
-        "_ZN13pytorch_flash25flash_bwd_dot_do_o_kernelEv", "_ZN13pytorch_flash32flash_fwd_splitkv_combine_kernelEv"}) {
+       {"cublas_splitKreduce_kernel",
+        "sm90_xmma_wgrad_indexed_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize64x64x64_warpgroupsize1x1x1_"
+        "g1_"
+        "execute_split_k_kernel__5x_cudnn",
+        "gemv2N_kernel_val", "gemvNSP_kernel", "csrmv_v3_kernel", "im2col_kernel", "cublasLt_epilogue_kernel",
+        "_ZN13pytorch_flash27flash_bwd_convert_dq_kernelEv", "_ZN13pytorch_flash25flash_bwd_dot_do_o_kernelEv",
+        "_ZN13pytorch_flash32flash_fwd_splitkv_combine_kernelEv"}) {
     Process process;
     process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9});
     process.kernel(symbol, 300 * kMicro, Process::Code{0, 0, 9}, &shape);

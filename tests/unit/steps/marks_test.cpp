@@ -204,6 +204,46 @@ TEST(Generation, EachTurnOfItsLoopIsAToken) {
   EXPECT_EQ(generation.place_of(frames, 2).kind, Generation::Kind::Outside);
 }
 
+// What a compiler runs again and again to find its fastest form is no turn of the program's; what else lies in its packages may be.
+TEST(CompilerTrials, AreInNoLoop) {
+  const auto source_of = [](const char* function, const char* file) {
+    DeviceBuilder trace;
+    const TraceBuilder::Thread main = trace.thread(100);
+    trace.name_function(0xf1, "kernel", 0xa0);
+    trace.name_function(0xf2, "kernel", 0xa0);
+    trace.reading(50);
+    const u64 kernel = trace.text("kernel");
+    const auto frame = [&](u32 id, u32 parent, u64 name, u64 path) {
+      trace.add<StackFrame>(TraceBuilder::definitions(), "", 5, 5, [&](auto& r) {
+        r.function = name, r.file = path, r.id = id, r.parent = parent, r.line = 7;
+        r.language = static_cast<u32>(SourceLanguage::Python);
+      });
+    };
+    frame(1, 0, trace.text("<module>"), trace.text("/home/me/train.py"));
+    frame(2, 1, trace.text(function), trace.text(file));
+    frame(3, 2, trace.text("run"), trace.text("/x/site-packages/torch/_inductor/runtime/static_triton_launcher.py"));
+    trace.add<Stack>(main, "", 60, 60, [](auto& r) { r.frame = 3, r.frames = 3; });
+    u32 correlation = 0;
+    const auto run = [&](Nanos at, Nanos length, u64 which) {
+      trace.launch(main, which, at, at + 10);
+      trace.key(100, ++correlation, at + 2, at + 8, at + 5000);
+      trace.kernel(correlation, kernel, at + 20, at + 20 + length, at + 5000);
+    };
+    for (Nanos i = 0; i < 40; ++i) {
+      run(2000 + 10'000 * i, 100, 0xf1);
+      run(3000 + 10'000 * i, 200, 0xf2);
+      run(4000 + 10'000 * i, 200, 0xf2);
+    }
+    return trace.load_all().processes[0].steps.source;
+  };
+  EXPECT_EQ(source_of("InductorBenchmarker.benchmark_gpu", "/x/site-packages/torch/_inductor/runtime/benchmarking.py"),
+            StepSource::None);
+  EXPECT_EQ(source_of("Autotuner._bench", "/x/site-packages/triton/runtime/autotuner.py"), StepSource::None);
+  EXPECT_EQ(source_of("Autotuner.run", "/x/site-packages/triton/runtime/autotuner.py"), StepSource::Inferred);
+  EXPECT_EQ(source_of("do_bench", "/x/site-packages/triton/testing.py"), StepSource::Inferred)
+      << "a program that measures a kernel by itself";
+}
+
 // GradScaler skips what would overflow: no step of the optimizer is made, and layers are no steps.
 TEST(MarkedSteps, OfAnOptimizerWhoseStepsAreSkipped) {
   Loop loop;

@@ -476,5 +476,28 @@ TEST(Timeline, ACopyIsItsCallsWhateverDirectionTheNameSays) {
   EXPECT_EQ(copies, 2u);
 }
 
+// The host makes a copy from host to host, and stamps it: on an H100 such copies of XLA's overlapped kernels of their stream by up to 46 us. That says
+// nothing of the device's stamps; a copy of its own that does so says how far those are off.
+TEST(Timeline, WhatTheHostCopiesIsNoNoiseOfTheDevicesStamps) {
+  const auto noise = [](u8 kind) {
+    DeviceBuilder trace;
+    const auto main = trace.thread(100);
+    trace.reading(500);
+    for (u32 i = 0; i < 2; ++i) {
+      const Nanos at = 1000 + 1000 * i;
+      trace.add<Copy>(main, "cuMemcpyDtoHAsync_v2", at, at + 100, [&](auto& r) {
+        r.bytes = 8, r.context = 0xc0, r.kind = static_cast<u8>(CopyKind::DtoH), r.asynchronous = 1;
+      });
+      trace.key(100, 20 + i, at + 5, at + 95, 60'000, kCallback_cuMemcpyAsync);
+    }
+    trace.copy(20, 2, 8, 3000, 10'000, 60'000);  // device to host
+    trace.copy(21, kind, 8, 4000, 11'000, 60'000);
+    trace.reading(70'000);
+    return trace.load().device.clock.noise;
+  };
+  EXPECT_EQ(noise(2), 6000);
+  EXPECT_EQ(noise(9), 0) << "host to host";
+}
+
 }  // namespace
 }  // namespace gputrace::test

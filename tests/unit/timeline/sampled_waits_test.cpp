@@ -60,6 +60,41 @@ TEST(SampledWaits, ForWhatComesFromOutside) {
               0.02 * static_cast<double>(own.gain_ns));
 }
 
+// XLA compiles, in threads or processes of which little is seen.
+TEST(SampledWaits, ForACompilerAreNotFromOutside) {
+  const auto said = [](const char* file) {
+    Sampled trace;
+    trace.frame(kFirst + 10, kFirst, "backend_compile_and_load", file, 400);
+    for (Nanos at = 21'000'000; at < 100'000'000; at += 1'000'000) trace.sample(kFirst + 10, at, 0, WaitFor::Lock);
+    for (const i32 tid : {100, 101}) trace.use(0, tid, "python", 20'000'000, 1'000'000);
+    trace.use(0, 101, "python", 100'000'000, 1'500'000);
+    return trace.gaps();
+  };
+  const Finding other = said("/home/me/compiler.py"), compiles = said("/x/site-packages/jax/_src/compiler.py");
+  EXPECT_NE(other.text.find("waits for what comes from outside"), std::string::npos) << other.text;
+  EXPECT_EQ(compiles.text.find("comes from outside"), std::string::npos) << compiles.text;
+  EXPECT_NE(compiles.text.find("waits for other threads or processes"), std::string::npos) << compiles.text;
+}
+
+// Most of what a short program does is compiling: that is not to be done beside the device's work, but may be kept from run to run.
+TEST(SampledWaits, WhatIsCompiledOnceIsNoWorkToBeDoneAhead) {
+  const auto gaps = [](int compiles) {
+    Sampled trace;
+    trace.frame(kFirst + 10, kFirst, "_compile", "/x/site-packages/torch/_dynamo/convert_frame.py", 900);
+    for (Nanos i = 0; i < 64; ++i) trace.sample(i < compiles ? kFirst + 10 : kFirst, 21'000'000 + i * 1'250'000);
+    return trace.gaps();
+  };
+  const Finding works = gaps(0), compiles = gaps(48);
+  EXPECT_FALSE(has(works, "compiling_ns"));
+  ASSERT_TRUE(has(compiles, "compiling_ns")) << compiles.text;
+  EXPECT_NEAR(static_cast<double>(std::get<i64>(evidence(compiles, "compiling_ns"))), 60e6, 2e6);
+  EXPECT_NE(compiles.text.find(" of the time torch.compile compiles"), std::string::npos) << compiles.text;
+  EXPECT_EQ(compiles.fix.rfind("keep what is compiled from run to run", 0), 0u) << compiles.fix;
+  EXPECT_EQ(compiles.severity, Severity::Hint);
+  ASSERT_GT(works.gain_ns, 0u);
+  EXPECT_NEAR(static_cast<double>(compiles.gain_ns), static_cast<double>(works.gain_ns) - 60e6, 2e6);
+}
+
 // A thread that makes what the loop waits for.
 TEST(SampledWaits, ForAnotherThread) {
   Server trace(6), works(0);
