@@ -1,4 +1,6 @@
 // A client of CUPTI and nothing else, preloaded: asks for what device collection asks for, reads each record and throws it away. What it costs is CUPTI's own.
+// BENCH_CUPTI_BUFFER: another size of its buffers, in bytes; BENCH_CUPTI_KINDS: other kinds of activity, as numbers ("10,1,2"); BENCH_CUPTI_KEYS=0: no
+// records of the calls that give work.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stddef.h>
@@ -6,9 +8,9 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { kKernel = 10, kMemcpy = 1, kMemset = 2, kMemcpy2 = 22, kOverhead = 17 };
+static const char* const kKinds = "10,1,2,22,17";  // concurrent kernels, copies, memsets, peer copies, overhead
 
-static size_t buffer_bytes = 8 << 10;  // BENCH_CUPTI_BUFFER: another size
+static size_t buffer_bytes = 8 << 10;
 
 static int (*next_record)(uint8_t*, size_t, void**);
 static int (*flush_all)(uint32_t);
@@ -45,11 +47,13 @@ __attribute__((constructor)) static void begin(void) {
   *(void**)&enable_call = dlsym(library, "cuptiActivityEnableDriverApi");
   if (!next_record || !flush_all || !set_callbacks || !enable || !enable_call || set_callbacks(requested, completed))
     abort();
-  static const int kKinds[] = {kKernel, kMemcpy, kMemset, kMemcpy2, kOverhead};
-  for (size_t i = 0; i < sizeof kKinds / sizeof *kKinds; ++i) enable(kKinds[i]);
+  const char* kinds = getenv("BENCH_CUPTI_KINDS");
+  for (kinds = kinds ? kinds : kKinds; *kinds; kinds += *kinds == ',') enable((int)strtol(kinds, (char**)&kinds, 10));
+  const char* const keys = getenv("BENCH_CUPTI_KEYS");
+  const int with_keys = !keys || *keys != '0';
   enum { Nothing, Kernel, Graph, Copy, Memset };
 #define GT_KEY_CALL(number, name, work) \
-  if (work != Nothing) enable_call(number, 1);
+  if (with_keys && work != Nothing) enable_call(number, 1);
 #include "trace/key_calls.def"
   atexit(leave);
 }

@@ -11,7 +11,7 @@ import sys
 
 from machine import HERE, NUMBERS, TABLES, compile_program, modules_absent, not_run, nvcc, row, run, toolkit_env
 
-TURNS = 3
+TURNS = int(os.environ.get("GT_TURNS", "3"))
 API_GOAL = 0.01  # a launch-bound step may become this much slower with GPUTRACE_COLLECT=api
 
 LEVELS = [  # what, variables, whether our library is there
