@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/dense_table.h"
 #include "base/mapped_memory.h"
 #include "base/sentence.h"
 #include "interpose/definition/facts.h"
@@ -12,14 +13,13 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kMostOpen = 64;  // operations of a thread within each other that are told apart
-constexpr u32 kPlaces = 1u << 14;
-constexpr u32 kMostNodes = kPlaces / 4 * 3;
+constexpr u32 kPlaces = 1u << 14, kMostNodes = kPlaces / 4 * 3;
 constexpr u32 kMaxName = 512;
 
-// One operation under the one that called it. Written under the definition lock, `key` last; never changed.
+// One operation under the one that called it. Written under the definition lock, never changed.
 struct Node {
-  std::atomic<u64> key;  // of the schema, or of the name; 0: free
-  u64 name;              // address of the characters, where a schema has them
+  u64 key;   // of the schema, or of the name
+  u64 name;  // address of the characters, where a schema has them
   u32 parent;
   u32 frame;
   bool is_step;  // of the optimizer whose steps are counted
@@ -49,7 +49,7 @@ struct alignas(64) ThreadOperations {
 };
 
 struct alignas(64) Memory {  // one ThreadOperations a slot follows
-  Node nodes[kPlaces];
+  DenseTable<Node, kPlaces, kMostNodes> nodes;
 };
 
 enum class Proven : u32 { NotYet, Yes, No };
@@ -57,8 +57,7 @@ enum class Proven : u32 { NotYet, Yes, No };
 constinit Torch torch{};
 constinit std::atomic<Memory*> memory{nullptr};  // stored last: PyTorch may call us at any time
 constinit u32 thread_count = 0;
-constinit u32 node_count = 0;  // under the definition lock
-// Likewise: text of the first optimizer that was seen; another one's steps are not counted.
+// Under the definition lock: text of the first optimizer that was seen; another one's steps are not counted.
 constinit u64 step_name = 0;
 constinit std::atomic<Proven>
     proven[2]{};               // of operations that have a name of their own, and of those that have a schema
@@ -92,14 +91,12 @@ FinishedCall moment(const ThreadState& thread, Ticks begin, Ticks end) {
   return call;
 }
 
-Node& place_of(u64 key, u64 name, u32 parent) {
-  Memory& all = *memory.load(std::memory_order_relaxed);
-  u32 at = static_cast<u32>(((key + parent * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd) >> 40) % kPlaces;
-  for (;; at = (at + 1) % kPlaces) {
-    Node& node = all.nodes[at];
-    const u64 there = node.key.load(std::memory_order_acquire);
-    if (!there || (there == key && node.name == name && node.parent == parent)) return node;
-  }
+u64 hash_of(u64 key, u32 parent) { return ((key + parent * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd) >> 40; }
+
+const Node* find_node(u64 key, u64 name, u32 parent) {
+  return memory.load(std::memory_order_relaxed)->nodes.find(hash_of(key, parent), [&](const Node& node) {
+    return node.key == key && node.name == name && node.parent == parent;
+  });
 }
 
 // PyTorch says "Optimizer.step#AdamW.step".
@@ -123,23 +120,19 @@ bool names_view(const char* text) {
 // nullptr: no room.
 GT_COLD const Node* define_node(const FinishedCall& call, u64 key, u64 name, u32 parent, const char* text) {
   const Definitions lock;
-  if (!lock.held() || node_count == kMostNodes) return nullptr;
-  Node& node = place_of(key, name, parent);
-  if (node.key.load(std::memory_order_relaxed)) return &node;
+  if (!lock.held()) return nullptr;
+  if (const Node* const known = find_node(key, name, parent)) return known;
+  auto& nodes = memory.load(std::memory_order_relaxed)->nodes;
+  Node* const node = nodes.next();
+  if (!node) return nullptr;
   StackFrame record{};
   record.function = define_text(call, text, strnlen(text, kMaxName));
   record.parent = parent;
   record.language = static_cast<u32>(SourceLanguage::Operation);
   const u32 frame = define_frame(call, record);
   if (!frame) return nullptr;
-  node.name = name;
-  node.parent = parent;
-  node.frame = frame;
-  node.is_step = names_step(text, record.function);
-  node.is_view = names_view(text);
-  node.key.store(key, std::memory_order_release);
-  ++node_count;
-  return &node;
+  *node = {key, name, parent, frame, names_step(text, record.function), names_view(text)};
+  return nodes.add(hash_of(key, parent));
 }
 
 // A schema stays where it is, with its name; any other name is told by its characters.
@@ -151,8 +144,7 @@ const Node* node_of(const ThreadState& thread, const void* function, u32 parent,
     name = load(key);
   else
     key = text_id(reinterpret_cast<const char*>(key), strnlen(reinterpret_cast<const char*>(key), kMaxName));
-  const Node& node = place_of(key, name, parent);
-  if (node.key.load(std::memory_order_relaxed)) return &node;
+  if (const Node* const node = find_node(key, name, parent)) return node;
   return define_node(moment(thread, now, now), key, name, parent, torch.name_of(function));
 }
 
@@ -297,7 +289,6 @@ void reset_operations(bool wanted, InfoText& info) {
   if (Memory* const old = memory.exchange(nullptr, std::memory_order_acq_rel))
     unmap_memory(old, bytes_for(thread_count));
   close_forward_lines();
-  node_count = 0;
   step_name = 0;
   for (std::atomic<Proven>& kind : proven) kind.store(Proven::NotYet, std::memory_order_relaxed);
   torch = {};
@@ -331,7 +322,7 @@ void begin_operations(u64 generation, LineNow line_now) {
   if (asked) return;
   asked = true;
   TorchCallback callback{operation_began, operation_ended, 1.0, {}, false, false, false};
-  for (bool& scope : callback.scopes) scope = true;
+  for (const u8 scope : kFollowedScopes) callback.scopes[scope] = true;
   torch.add_callback(callback);
 }
 

@@ -1,7 +1,6 @@
 #include "interpose/stacks/frame_table.h"
 
-#include <atomic>
-
+#include "base/dense_table.h"
 #include "base/mapped_memory.h"
 #include "base/safe_read.h"
 #include "frames/python_code.h"
@@ -10,42 +9,33 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kPlaces = 1u << 16;
-constexpr u32 kMostNodes = kPlaces / 4 * 3;
+constexpr u32 kPlaces = 1u << 16, kMostNodes = kPlaces / 4 * 3;
 
-// One frame under its caller. Written under the definition lock, `hash` last; never changed.
+// One frame under its caller. Written under the definition lock, never changed.
 struct Node {
-  std::atomic<u64> hash;  // 0: free
   SeenFrame frame;
   u32 parent;
   u32 id;  // of the StackFrame; the parent's where the frame is none of the program's
 };
 
 struct Table {
-  Node nodes[kPlaces];
+  DenseTable<Node, kPlaces, kMostNodes> nodes;
   // Under the definition lock: what is being read.
   u8 text[kMaxPythonUtf8];
   u8 lines[kMaxPythonLines];
 };
 
 constinit Table* table = nullptr;
-constinit u32 node_count = 0;  // under the definition lock
 
 u64 hash_of(u32 parent, const SeenFrame& frame) {
   u64 hash = (frame.code + parent * 0x9e3779b97f4a7c15) * 0xff51afd7ed558ccd;
   hash = (hash ^ hash >> 32 ^ frame.instruction) * 0xc4ceb9fe1a85ec53;
   hash ^= hash >> 29 ^ frame.sign * 0x9e3779b97f4a7c15;
-  return hash | 1;
+  return hash >> 20;
 }
 
-// Its place: where it is, or the first free one.
-Node& place_of(u64 hash, u32 parent, const SeenFrame& frame) {
-  u32 at = static_cast<u32>(hash >> 20) % kPlaces;
-  for (;; at = (at + 1) % kPlaces) {
-    Node& node = table->nodes[at];
-    const u64 there = node.hash.load(std::memory_order_acquire);
-    if (!there || (there == hash && node.parent == parent && node.frame == frame)) return node;
-  }
+const Node* find_node(u64 hash, u32 parent, const SeenFrame& frame) {
+  return table->nodes.find(hash, [&](const Node& node) { return node.parent == parent && node.frame == frame; });
 }
 
 // A str of the interpreter as a text of ours. 0: it could not be read.
@@ -96,26 +86,21 @@ GT_COLD const Node* define_node(const FinishedCall& call, const PythonLayout* la
   NativePlace place;  // found before the lock is held: the loader has one of its own
   const bool placed = frame.is_native() && find_native_place(frame.code, place);
   const Definitions lock;
-  if (!lock.held() || node_count == kMostNodes) return nullptr;
+  if (!lock.held()) return nullptr;
   const u64 hash = hash_of(parent, frame);
-  Node& node = place_of(hash, parent, frame);
-  if (node.hash.load(std::memory_order_relaxed)) return &node;
+  if (const Node* const known = find_node(hash, parent, frame)) return known;
+  Node* const node = table->nodes.next();
   u32 id = parent;
-  if (frame.is_native() ? placed && !define_native(call, place, parent, id)
-                        : !define_python(call, *layout, frame, parent, id))
+  if (!node || (frame.is_native() ? placed && !define_native(call, place, parent, id)
+                                  : !define_python(call, *layout, frame, parent, id)))
     return nullptr;
-  node.frame = frame;
-  node.parent = parent;
-  node.id = id;
-  node.hash.store(hash, std::memory_order_release);
-  ++node_count;
-  return &node;
+  *node = {frame, parent, id};
+  return table->nodes.add(hash);
 }
 
 }  // namespace
 
 bool open_frame_table() {
-  node_count = 0;
   table = map_memory<Table>(sizeof(Table));
   return table != nullptr;
 }
@@ -126,8 +111,8 @@ void close_frame_table() {
 }
 
 bool frame_id(const FinishedCall& call, const PythonLayout* layout, u32 parent, const SeenFrame& frame, u32& id) {
-  const Node* node = &place_of(hash_of(parent, frame), parent, frame);
-  if (!node->hash.load(std::memory_order_relaxed)) node = define_node(call, layout, parent, frame);
+  const Node* node = find_node(hash_of(parent, frame), parent, frame);
+  if (!node) node = define_node(call, layout, parent, frame);
   if (!node) return false;
   id = node->id;
   return true;
