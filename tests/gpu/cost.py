@@ -9,9 +9,9 @@ import shutil
 import statistics
 import sys
 
-from machine import HERE, NUMBERS, TABLES, compile_program, modules_absent, not_run, nvcc, row, run, toolkit_env
+from machine import CUPTI_FOLDERS, HERE, NUMBERS, ROOT, TABLES, compile_program, modules_absent, not_run, nvcc, row, run, toolkit_env
 
-TURNS = int(os.environ.get("GT_TURNS", "3"))
+TURNS = int(os.environ.get('GT_TURNS', '3'))
 API_GOAL = 0.01  # a launch-bound step may become this much slower with GPUTRACE_COLLECT=api
 
 LEVELS = [  # what, variables, whether our library is there
@@ -21,8 +21,11 @@ LEVELS = [  # what, variables, whether our library is there
     ('api, device', {'GPUTRACE_COLLECT': 'api,device'}, True),
     ('api, device, latency', {'GPUTRACE_COLLECT': 'api,device,latency'}, True),
     ('api, device, graph nodes', {'GPUTRACE_COLLECT': 'api,device', 'GPUTRACE_GRAPHS': 'node'}, True),
+    ('api, device, python, ops', {'GPUTRACE_COLLECT': 'api,device,python,ops'}, True),
     ('default', {}, True),
 ]
+CLIENT = 'a client of CUPTI that only reads'
+ITS_KINDS = {'BENCH_CUPTI_KINDS': '10,1,2,22,17,52,51', 'BENCH_CUPTI_BUFFER': str(1 << 20)}  # what device collection asks for
 
 
 def nsys():
@@ -32,9 +35,24 @@ def nsys():
     return found
 
 
-def commands(tree, command, folder, profiled):
+def client(folder):
+    """bench/cupti_client.c, compiled; None: there is no compiler."""
+    compiler, binary = shutil.which('gcc') or shutil.which('cc'), os.path.join(folder, 'libcupti_client.so')
+    if os.path.exists(binary):
+        return binary
+    source = os.path.join(ROOT, 'bench', 'cupti_client.c')
+    if compiler and run([compiler, '-shared', '-fPIC', '-O2', '-I', ROOT, '-o', binary, source, '-ldl']).returncode == 0:
+        return binary
+    not_run(CLIENT, 'it did not compile' if compiler else 'no C compiler')
+    return None
+
+
+def commands(tree, command, folder, profiled, env):
     """(what, command, variables, library or None) of every line of the table."""
     lines = [(what, command, env, tree.library if ours else None) for what, env, ours in LEVELS]
+    if library := client(folder):
+        paths = [path for path in (env.get('LD_LIBRARY_PATH'), *CUPTI_FOLDERS, os.environ.get('LD_LIBRARY_PATH')) if path]
+        lines.append((CLIENT, command, {**ITS_KINDS, 'LD_PRELOAD': library, 'LD_LIBRARY_PATH': ':'.join(paths)}, None))
     if profiled:
         lines.append(('torch.profiler alone', command, {'PROFILE': 'before'}, None))
         lines.append(('default, under torch.profiler', command, {'PROFILE': 'before'}, tree.library))
@@ -46,11 +64,17 @@ def commands(tree, command, folder, profiled):
     return lines
 
 
+def in_turn(lines, turn):
+    """Numbered, every second time from the end: what the machine does meanwhile falls on each alike."""
+    numbered = list(enumerate(lines))
+    return numbered[::-1] if turn % 2 else numbered
+
+
 def measure(tree, title, command, folder, read, env=None, profiled=False):
     """{what: {unit: median over the turns}}; a line that failed in one turn is a failed row, and absent."""
     values = {}
     for turn in range(TURNS):  # under torch.profiler in the first alone: it takes long
-        for number, (what, line, variables, library) in enumerate(commands(tree, command, folder, profiled and turn == 0)):
+        for number, (what, line, variables, library) in in_turn(commands(tree, command, folder, profiled and turn == 0, env or {}), turn):
             done = run(line, {**(env or {}), **variables}, preload=library,
                        output=os.path.join(folder, f'cost-{turn}-{number}') if library else None)
             got = read(done) if done.returncode == 0 else None
@@ -103,7 +127,8 @@ def steps(tree, folder):
     def read(_):
         try:
             with open(result, encoding='utf-8') as file:
-                return {'step': json.load(file)['step_us']}
+                said = json.load(file)
+            return {'step': said['step_us'], 'cpu': said['cpu_us']}
         except OSError:
             return None
         finally:
@@ -112,7 +137,7 @@ def steps(tree, folder):
 
     python = shutil.which('python3') or sys.executable
     values = measure(tree, 'step time', [python, os.path.join(HERE, 'torch_step.py'), result], folder, read, profiled=True)
-    table('A transformer step in PyTorch: us, median', values, [('step', 'step')])
+    table('A transformer step in PyTorch: us, median', values, [('step', 'step'), ('cpu', 'processor time of a step')])
     if 'nothing' in values and 'api' in values:
         more = values['api']['step'] / values['nothing']['step'] - 1
         row('step time', f'api slows a step by less than {API_GOAL:.0%}', more < API_GOAL, f'{more:+.2%}')

@@ -17,6 +17,11 @@ NUMBERS = {}
 TABLES = []    # Markdown, for docs/gpu-results.md
 
 
+# Where CUPTI lies: with PyTorch's packages, with the toolkit.
+CUPTI_FOLDERS = [folder for folder in (*(os.path.join(path, 'nvidia', 'cu13', 'lib') for path in sys.path), '/usr/local/cuda/lib64', '/usr/local/cuda/extras/CUPTI/lib64')
+                 if os.path.exists(os.path.join(folder, 'libcupti.so.13'))]
+
+
 def not_run(what, why):
     """Said once, however often it is come upon."""
     if (what, why) not in NOT_RUN:

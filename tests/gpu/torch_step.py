@@ -1,6 +1,6 @@
 """A small transformer whose steps are bound by launches; nothing of ours in it.
 
-  torch_step.py FILE        writes {"step_us": median, "kernels": {name: {"count", "median_us"}} or null} to FILE
+  torch_step.py FILE        writes {"step_us": median, "cpu_us": mean processor time of the process, "kernels": {name: {"count", "median_us"}} or null} to FILE
 
 PROFILE=before: under torch.profiler from before CUDA is initialized; =after: from the middle of the run on; absent: without.
 kernels: what torch.profiler saw. Fixed seed, fixed number of steps: every run launches the same kernels.
@@ -37,7 +37,7 @@ def step():
 
 for _ in range(WARM_UP):
     step()
-times = []
+times, cpu_begin = [], time.process_time_ns()
 for index in range(STEPS):
     if mode == 'after' and index == STEPS // 2:
         profiler.start()
@@ -45,6 +45,7 @@ for index in range(STEPS):
     step()
     times.append(time.perf_counter_ns() - begin)
 
+cpu_us = (time.process_time_ns() - cpu_begin) / 1000 / STEPS
 kernels = None
 if profiler:
     profiler.stop()
@@ -59,4 +60,4 @@ if profiler:
             durations.setdefault(event['name'], []).append(event['dur'])
     kernels = {name: {'count': len(values), 'median_us': statistics.median(values)} for name, values in durations.items()}
 with open(sys.argv[1], 'w', encoding='utf-8') as file:
-    json.dump({'step_us': statistics.median(times) / 1000, 'kernels': kernels}, file)
+    json.dump({'step_us': statistics.median(times) / 1000, 'cpu_us': cpu_us, 'kernels': kernels}, file)

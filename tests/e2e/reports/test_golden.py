@@ -65,4 +65,9 @@ def test_train():
     golden('train')
 
 
+def test_h100_elementwise():
+    """PyTorch's small operations on a real H100 (docs/gpu-results.md), with the names of the machine taken out: the vendor's CUPTI, driver and machine code."""
+    golden('h100_elementwise')
+
+
 main()

@@ -8,6 +8,7 @@ from harness import *
 sys.path.insert(0, os.path.join(SOURCE, 'tests', 'gpu'))
 import against_profiler  # noqa: E402
 import cost  # noqa: E402
+import counters  # noqa: E402
 import machine  # noqa: E402
 
 
@@ -17,6 +18,7 @@ def test_the_cost_table_has_every_level():
         skip('no nvcc')
     cost.TURNS = 1
     cost.nvcc = lambda: compiler
+    cost.client = lambda _: None  # the simulated CUPTI wants its driver to be there first
     cost.launches(places, scratch(), options=('-arch=sm_90',), env={'LD_LIBRARY_PATH': places.simgpu})
     check(not [row for row in machine.ROWS if not row['ok']], 'every line ran', machine.ROWS)
     values = machine.NUMBERS['Launches: ns on the host, median']
@@ -40,6 +42,23 @@ def test_kernels_are_compared_by_their_demangled_names():
     seen['plain']['count'] = 2
     against_profiler.same_counts('other', said, seen)
     check(not machine.ROWS[-1]['ok'] and machine.NUMBERS['other: counts that differ (ours, theirs)'] == {'plain': (1, 2)}, 'others fail')
+
+
+def test_counters_tell_what_a_kernel_computes_on():
+    listed = 'Chip gh100\nsm__inst_executed_pipe_tensor  Counter  inst\nsm__ops_path_tensor_src_fp8  Counter\nsm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32  Counter\n'
+    listed += 'sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32_sparsity_off  Counter\n'
+    check_equal(counters.metrics_of(listed), ['sm__ops_path_tensor_op_hgmma_src_tf32_dst_fp32', 'sm__ops_path_tensor_src_fp8'], 'metrics')
+    head, line = '"ID","Kernel Name","Grid Size","Metric Name","Metric Value"', '"0","{}","({}, 1, 1)","{}.sum","{}"'
+    said = counters.counted('\n'.join(['==PROF== x', head, line.format('gemm', 8, 'sm__ops_path_tensor_src_fp8', '2,147'),
+                                       line.format('gemm', 8, 'sm__ops_path_tensor_op_hmma_src_fp16', '0'),
+                                       line.format('relu', 4, 'sm__ops_path_tensor_src_fp8', '0')]))
+    check_equal(said, {('gemm', '8,1,1'): {'fp8'}, ('relu', '4,1,1'): set()}, 'types by kernel')
+    ours = [{'symbol': 'gemm', 'kernel': 'gemm', 'grid': '8,1,1', 'tensor_core': True, 'precision': 'fp8'},
+            {'symbol': 'relu', 'kernel': 'relu', 'grid': '4,1,1', 'tensor_core': False, 'precision': 'fp32'},
+            {'symbol': 'other', 'kernel': 'other', 'grid': '4,1,1', 'tensor_core': True, 'precision': 'fp16'}]
+    check_equal(counters.compare(ours, said), (2, 2, 2, []), 'both are told rightly')
+    ours[0]['precision'], ours[1]['tensor_core'] = 'bf16', None
+    check_equal(counters.compare(ours, said), (0, 1, 2, [('gemm', 'bf16', ['fp8'])]), 'another type; what is not known is not told')
 
 
 main()

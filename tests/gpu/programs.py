@@ -1,0 +1,125 @@
+"""The programs of tests/frameworks with this machine's own Python: traced, several at a time, their reports kept in $OUT/reports; and again under PyTorch's own
+profiler, FLOP counter and allocator, which must say what we say (tests/frameworks/against_profiler.py)."""
+import concurrent.futures
+import glob
+import gzip
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+from machine import NUMBERS, ROOT, modules_absent, not_run, row
+import traces
+
+FRAMEWORKS = os.path.join(ROOT, 'tests', 'frameworks')
+AT_ONCE = 6  # the device is shared then, and a program's times are no measure of anything
+NEEDS = {'pytorch': ['torch'], 'jax': ['jax'], 'numba': ['numba'], 'onnxruntime': ['onnxruntime'], 'tensorflow': ['tensorflow'], 'tinygrad': ['tinygrad']}
+MORE = {'gpt': ['transformers'], 'resnet': ['torchvision'], 'lightning': ['lightning'], 'request': ['transformers']}
+
+
+def catalogue():
+    """Programs whose packages are here."""
+    sys.path.append(FRAMEWORKS)
+    from catalogue import programs
+    found = []
+    for program in programs():
+        needs = NEEDS[program.file.split('/')[0]] + [name for begin, names in MORE.items() if program.name.startswith(begin) for name in names]
+        if why := modules_absent(*needs):
+            not_run(program.name, why)
+        else:
+            found.append(program)
+    return found
+
+
+def command_of(program, before=()):
+    python = shutil.which('python3') or sys.executable
+    launcher = ['-m', 'torch.distributed.run', '--standalone', '--nproc-per-node=1'] if program.launcher else []
+    return [python, *launcher, *before, program.path, *program.arguments]
+
+
+def traced(tree, program, output, env=None, before=(), options=()):
+    """(exit code, the report or None)"""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith(('GPUTRACE', 'LD_PRELOAD'))}
+    variables.update({name: value for name, value in {**program.env, **(env or {})}.items() if not name.startswith('SIMGPU')})
+    try:
+        done = subprocess.run([tree.gputrace, 'run', '-q', '-o', output, *options, '--', *command_of(program, before)], env=variables, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=150, check=False)
+    except subprocess.TimeoutExpired:
+        return 'timeout', None
+    said = subprocess.run([tree.gputrace, 'report', output, '--json'], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=120, check=False)
+    return done.returncode, json.loads(said.stdout) if said.returncode == 0 else None
+
+
+def keep(program, said):
+    place = os.path.join(os.environ.get('OUT') or os.path.join(ROOT, 'build'), 'reports')
+    os.makedirs(place, exist_ok=True)
+    with gzip.open(os.path.join(place, program.name + '.json.gz'), 'wt', encoding='utf-8') as file:
+        json.dump(said, file)
+
+
+def training_steps(said):
+    return sum(line['phase'] != 'evaluation' for line in said['sections'].get('steps', {'rows': []})['rows'])
+
+
+def judge(tree, folder, program):
+    code, said = traced(tree, program, os.path.join(folder, 'program-' + program.name))
+    row(program.name, 'runs, and is read', code == 0 and said, f'exit {code}')
+    if not said:
+        return
+    keep(program, said)
+    coverage, runs = said['coverage'], {name: line['value'] for line in said['sections']['overview']['rows'] if (name := line['metric']) in ('kernels', 'calls')}
+    row(program.name, 'nothing lost', coverage['dropped'] == 0 and not coverage['truncated'], f"{coverage['records']} records, {runs.get('kernels')} kernels")
+    if program.steps:
+        row(program.name, 'steps as it makes them', training_steps(said) == program.steps, f'{training_steps(said)} of {program.steps}')
+
+
+def other_module():
+    """tests/frameworks/against_profiler.py: this folder has one of that name."""
+    spec = importlib.util.spec_from_file_location('against_kineto', os.path.join(FRAMEWORKS, 'against_profiler.py'))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def inside(tree, folder, program):
+    kineto, place = other_module(), os.path.join(folder, 'said-' + program.name)
+    os.makedirs(place)
+    output = os.path.join(folder, 'inside-' + program.name)
+    code, said = traced(tree, program, output, {'GT_SAID': place, 'GT_FLOPS': str(int(program.flops))}, [os.path.join(FRAMEWORKS, 'inside', 'profiled.py')],
+                        ['--collect', 'api,libs,ops,python'])
+    found = glob.glob(os.path.join(place, 'said-*.json'))
+    row(program.name, 'runs under its own profiler', code == 0 and said and found, f'exit {code}')
+    if not (said and found):
+        return
+    with open(found[0], encoding='utf-8') as file:
+        theirs = json.load(file)
+    against = kineto.Kineto(found[0].replace(os.sep + 'said-%d' % theirs['pid'], os.sep + 'kineto-%d' % theirs['pid']))
+    launches = kineto.Launches(output, theirs)
+    for what, (same, all_of_them, differ) in (('operations of launches = Kineto\'s', kineto.operations(launches, against)),
+                                              ('lines of launches = the interpreter\'s', kineto.lines(launches, theirs))):
+        row(program.name, what, same == all_of_them, f'{same} of {all_of_them}' + (f': {str(differ)[:150]}' if differ else ''))
+    peak, wanted = sum(line['peak_bytes'] for line in kineto._inside(output)), theirs['memory'].get('allocated_bytes.all.peak', 0)
+    row(program.name, 'peak of its allocator = memory_stats', peak == wanted, f'{peak} and {wanted} bytes')
+    if (counted := kineto.library_flops(theirs)) is not None:
+        reported = kineto.report_flops(output)[0]
+        row(program.name, 'FLOPs = its counter\'s', abs(reported - counted) <= kineto.FLOPS_ALLOWED * counted, f'{reported} and {counted}')
+
+
+def check(tree, folder):
+    def gputrace(*arguments, **_):
+        done = subprocess.run([tree.gputrace, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=True)
+        return done.stdout, done.stderr
+
+    traces.gputrace = gputrace  # the tree's, not that of a build
+    chosen = catalogue()
+    jobs = [(judge, program) for program in chosen]
+    jobs += [(inside, program) for program in chosen if program.file.startswith('pytorch') and program.profiled and not program.launcher and program.operations | bool(program.steps)]
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
+        for done in [pool.submit(what, tree, folder, program) for what, program in jobs]:
+            try:
+                done.result()
+            except Exception as error:  # one program's must not end the others'
+                row('programs', 'are compared', False, repr(error)[:200])
+    NUMBERS['programs'] = [program.name for program in chosen]
