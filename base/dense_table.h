@@ -1,6 +1,6 @@
 // What many threads look up and one at a time adds to, under a lock of the owner's; nothing is taken out. Entries lie one behind the other in the order in which
-// they came, and a hash leads to their numbers: those in use take few pages. (Spread by their hash they took a page each: on machines whose page tables
-// are dear, as a virtual one's, half of what a look-up cost was finding the page.)
+// they came, and a hash leads to their numbers: those in use take few pages, where entries spread by
+// their hash take one each (decision 82).
 //   · Memory: the owner's, zeroed; a table is never moved.
 //   · `matches(entry)` says whether it is the one; entries are complete when they can be found.
 #pragma once

@@ -21,10 +21,9 @@ class CodeCoverage {
   std::vector<std::string> sentences() const;
 
  private:
-  std::unordered_map<u64, u32>
-      seen_;  // newest state by id: an image may serve several modules, and be kept later than it was loaded
-  std::array<u64, 16> images_{};  // by CodeState; 0: states that this version does not know
-  std::array<u64, 16> scans_{};   // by CodeScanState
+  std::unordered_map<u64, u32> seen_;  // state by id: an image may serve several modules, and the newest state holds
+  std::array<u64, 16> images_{};       // by CodeState; 0: states that this version does not know
+  std::array<u64, 16> scans_{};        // by CodeScanState
 };
 
 }  // namespace gputrace

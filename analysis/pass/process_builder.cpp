@@ -121,8 +121,9 @@ ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& recor
   if (ended.result == 0) return;
   results_ += ++call.results[ended.result] == 1;
   if (ended.stack != 0) call.error_origins.emplace(ended.result, ended.stack);
-  const bool begun = ended.result == kNcclInProgress && call.level == "library" && call.name.rfind("nccl", 0) == 0;
-  if (!is_plain_answer(ended.result) && !begun) ++call.errors;
+  const bool answered = call.level == "library" ? ended.result == kNcclInProgress && call.name.rfind("nccl", 0) == 0
+                                                : is_plain_answer(ended.result);
+  if (!answered) ++call.errors;
 }
 
 void ProcessBuilder::count_call(Moment& at) {

@@ -260,20 +260,22 @@ void record_copy(const FinishedCall& call, CodeImage& image, u64 address) {
 
 // ------------------------------------------------------------------ an image that was not kept when it was loaded
 
-// The next one of the module that may be tried again, which it then may not be any more.
+// The next one of the module that may be tried again, which it then may not be any more, whatever module it is asked for by.
 bool take_not_kept(u64 module, KnownModule& taken) {
   Definitions lock;
   if (!lock.held()) return false;
-  bool found = false;
-  for (u32 i = 0; i < memory->module_count; ++i) {
-    KnownModule& known = memory->modules[i];
-    if (known.address == 0 || (found ? known.image.image != taken.image.image : known.image.module != module)) continue;
-    if (!found) taken = known;
-    found = true;
-    known.address = 0;
+  KnownModule* const begin = memory->modules;
+  KnownModule* const end = begin + memory->module_count;
+  KnownModule* at = begin;
+  while (at != end && (at->address == 0 || at->image.module != module)) ++at;
+  if (at == end) return false;
+  taken = *at;
+  for (KnownModule* each = begin; each != end; ++each) {
+    if (each->address == 0 || each->image.image != taken.image.image) continue;
+    each->address = 0;
     not_kept.fetch_sub(1, std::memory_order_relaxed);
   }
-  return found;
+  return true;
 }
 
 // For all modules whose image it is.
@@ -393,8 +395,11 @@ void capture_library_module(const FinishedCall& call, u64 module, u64 library) {
 void code_wanted(const FinishedCall& call, u64 module) {
   if (!enabled.load(std::memory_order_relaxed) || !not_kept.load(std::memory_order_relaxed) || !call.ok()) return;
   ErrnoGuard guard;
+  KnownModule known;
+  if (!take_not_kept(module, known)) return;
   const OwnWorkScope work(call, OwnWorkKind::Code);
-  for (KnownModule known; take_not_kept(module, known);) copy_again(call, known);
+  do copy_again(call, known);
+  while (take_not_kept(module, known));
 }
 
 void code_unloaded(u64 module) {

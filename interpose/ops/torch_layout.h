@@ -7,8 +7,8 @@
 namespace gputrace {
 
 inline constexpr u8 kBackwardScope = 1;  // at::RecordScope::BACKWARD_FUNCTION
-// FUNCTION, BACKWARD_FUNCTION, TORCHSCRIPT_FUNCTION, USER_SCOPE: numbered alike in 2.1 … 2.15. Of each scope that is asked for PyTorch makes a list of its own, twice
-// for each node of a backward pass (at::ThreadLocalStateGuard): all ten took as long as following the operation itself.
+// FUNCTION, BACKWARD_FUNCTION, TORCHSCRIPT_FUNCTION, USER_SCOPE: numbered alike in 2.1 … 2.15. Of each scope that is asked for PyTorch makes a list of callbacks
+// anew, twice for each node of a backward pass (at::ThreadLocalStateGuard).
 inline constexpr u8 kFollowedScopes[] = {0, kBackwardScope, 2, 7};
 // Of a process's life; PyTorch numbers each that it meets.
 inline constexpr u64 kMostThreads = u64{1} << 24;

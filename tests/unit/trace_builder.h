@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <cstring>
 #include <map>
 #include <string>
@@ -44,7 +45,10 @@ class TraceBuilder {
     const std::size_t suffix = name.find('_');
     if (suffix != std::string::npos) name.resize(suffix);
     schema_ += "call " + std::to_string(it->second) + " " + name +
-               (name.compare(0, 4, "cuda") == 0 ? " runtime " : " driver ") + variant + "\n";
+               (name.rfind("cuda", 0) == 0                                                      ? " runtime "
+                : name.rfind("cu", 0) == 0 && std::isupper(static_cast<unsigned char>(name[2])) ? " driver "
+                                                                                                : " library ") +
+               variant + "\n";
     return it->second;
   }
 

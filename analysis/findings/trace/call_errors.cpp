@@ -95,7 +95,9 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
   for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       for (const auto& [result, count] : call.results) {
-        if (is_plain_answer(result) || (result == kOutOfMemory && was_refused_memory(process))) continue;
+        if ((is_plain_answer(result) && call.level != "library") ||
+            (result == kOutOfMemory && was_refused_memory(process)))
+          continue;
         ErrorGroup& group = errors[{call.name, result}];
         group.count += count;
         group.level = call.level;

@@ -212,6 +212,13 @@ TEST(Findings, AnAnswerIsNoError) {
   const LoadedRun run = trace.load_all();
   EXPECT_EQ(find(find_findings(run), "call-errors"), nullptr);
   for (const CallFacts& call : run.processes[0].calls) EXPECT_EQ(call.errors, 0u) << call.name;
+  // A library's numbers are its own: ncclInvalidArgument.
+  trace.add<Collective>(
+      main, "ncclAllReduce", 3000, 3010, [](auto&) {}, 4);
+  const auto findings = find_findings(trace.load_all());
+  const Finding* const finding = find(findings, "call-errors");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->text.rfind("ncclAllReduce returned", 0), 0u) << finding->text;
 }
 
 TEST(Findings, ErrorsAreSaidOnceAtDriverLevel) {
