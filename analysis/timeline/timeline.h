@@ -148,7 +148,7 @@ class Timeline {
   u32 count_kernel(const DeviceOperation& operation, const Joined& joined);  // its number
   void count_copy(const DeviceOperation& operation, const Joined& joined);
   void log_activity(const DeviceOperation& operation, u32 kernel, const HostOperation* call);
-  void log_gap(const IdleGap& gap);
+  void log_gap(const IdleGap& gap, const DispatchTimes& dispatch);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
   void find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth);

@@ -59,7 +59,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
       gap.called = std::clamp(joined.call->begin, gap.begin, gap.end);
       gap.ended_by_new = gap.thread != kNone && (gap.thread >= seen_threads_.size() || !seen_threads_[gap.thread]);
     }
-    log_gap(gap);
+    log_gap(gap, state.dispatch);
     if (state.lost.hold(gap, division_.pieces())) {
       const Nanos half = state.lost.half();
       give_up_unheard(half);
@@ -187,13 +187,17 @@ void Timeline::keep_gap(DeviceTimes& times, const IdleGap& gap) {
   std::push_heap(longest.begin(), longest.end(), longer);
 }
 
-// The newest division is the gap's.
-void Timeline::log_gap(const IdleGap& gap) {
+// The newest division is the gap's. The device's own way beyond what is usual so far is none, as in limit_dispatch(): launching is not what it takes.
+void Timeline::log_gap(const IdleGap& gap, const DispatchTimes& dispatch) {
   if (!sums_) return;
   Nanos at = gap.begin;
   for (const GapDivision::Piece& piece : division_.in_order()) {
-    activities_.add(at, at + piece.length, activity_in_gap(piece.cause), piece.call);
-    at += piece.length;
+    const Nanos end = at + piece.length;
+    const bool late = piece.cause == IdleCause::Dispatch && piece.length > DispatchTimes::kShortestLimit;
+    const Nanos from = late ? std::min(end, at + dispatch.limit(static_cast<OperationKind>(gap.ended_by))) : end;
+    activities_.add(at, from, activity_in_gap(piece.cause), piece.call);
+    if (from < end) activities_.add(from, end, Activity::Unknown, piece.call);
+    at = end;
   }
 }
 

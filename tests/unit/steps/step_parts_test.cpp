@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/steps/step_parts.h"
+#include "tests/unit/device_builder.h"
 
 namespace gputrace {
 namespace {
@@ -54,6 +55,42 @@ TEST(HostBusy, IsNotKnownWhereTheLogEnds) {
   measure_host(log, facts);
   EXPECT_EQ(facts.steps[0].host_busy_ns, 100u * kMicro);
   EXPECT_EQ(facts.steps[1].host_busy_ns, 0u);
+}
+
+// A device that somebody else uses begins late what was launched in time: that is no launching in a step either, as it is none in the causes of idle time.
+TEST(StepParts, WhatADeviceBeginsLateIsNoLaunching) {
+  test::DeviceBuilder trace;
+  const auto main = trace.thread(100);
+  trace.name_function(0xf1, "step", 0xa0);
+  trace.info("option.collect", "api,device,nvtx,ops");
+  trace.reading(500);
+  const u64 name = trace.text("step"), optimizer = trace.text("Optimizer.step#SGD.step");
+  trace.add<StackFrame>(test::TraceBuilder::definitions(), "", 2, 2, [&](auto& r) {
+    r.function = optimizer, r.id = 1, r.language = static_cast<u32>(SourceLanguage::Operation);
+  });
+  u32 correlation = 0;
+  const auto run = [&](Nanos at, Nanos late) {
+    trace.launch(main, 0xf1, at, at + 4 * kMicro);
+    trace.key(100, ++correlation, at + 500, at + 3500, 20'000'000);
+    trace.kernel(correlation, name, at + 4 * kMicro + late, at + 6 * kMicro + late, 20'000'000);
+  };
+  for (Nanos i = 0; i < 8; ++i) {
+    const Nanos at = 10 * kMicro + i * 1000 * kMicro;
+    for (Nanos k = 0; k < 10; ++k) run(at + k * 20 * kMicro, kMicro);
+    run(at + 250 * kMicro, 300 * kMicro);
+    trace.add<Operation>(main, "", at + 240 * kMicro, at + 260 * kMicro,
+                         [](auto& r) { r.frame = 1, r.sequence = ~u64{0}; });
+  }
+  trace.reading(30'000'000);
+  const ProcessTrace process = trace.load();
+  ASSERT_GE(process.steps.steps.size(), 6u);
+  const Step& step = process.steps.steps[4];
+  ASSERT_TRUE(step.divided);
+  const auto part = [&](StepCategory what) { return static_cast<double>(step.parts[static_cast<unsigned>(what)]); };
+  EXPECT_NEAR(part(StepCategory::Other), 290 * kMicro, 3 * kMicro);
+  EXPECT_LT(part(StepCategory::Launch), 100 * kMicro);
+  const IdleSum& unknown = process.device.devices.front().causes[static_cast<unsigned>(IdleCause::Unknown)];
+  EXPECT_NEAR(static_cast<double>(unknown.total_ns), 8 * 290 * kMicro, 8 * 3 * kMicro);
 }
 
 }  // namespace
