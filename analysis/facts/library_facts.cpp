@@ -259,4 +259,10 @@ const char* collective_name(u32 what) {
   return what < sizeof names / sizeof *names ? names[what] : "";
 }
 
+bool is_plain_answer(std::string_view level, std::string_view call, u16 result) {
+  constexpr u16 kDeinitialized = 4, kNotReady = 600;
+  if (level == "library") return result == kNcclInProgress && call.starts_with("nccl");
+  return result == kDeinitialized || result == kNotReady;
+}
+
 }  // namespace gputrace

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -108,5 +109,13 @@ u64 flops_of(const LibraryShape& shape);
 u64 collective_bytes(const LibraryShape& shape, i32 ranks);
 double bus_factor(u32 what, i32 ranks);
 const char* collective_name(u32 what);
+
+inline constexpr u16 kNcclInProgress = 7;  // of a communicator that does not block: the call was taken
+
+// Whether a result other than 0 of `call` (CallFacts::level tells whose results they are) tells of nothing that went
+// wrong. Of CUDA's calls: "not ready" is what a query asks for; "deinitialized" is what the runtime gets for the
+// libraries and contexts that it gives back when the process ends, since the driver has ended before it (seen with
+// CUDA 13.0 in every program). Of a library's: NCCL's "in progress".
+bool is_plain_answer(std::string_view level, std::string_view call, u16 result);
 
 }  // namespace gputrace

@@ -7,7 +7,6 @@
 #include "analysis/facts/library_rows.h"
 #include "analysis/pass/merge_timeline.h"
 #include "analysis/read/record_view.h"
-#include "analysis/words/result_names.h"
 
 namespace gputrace {
 namespace {
@@ -121,9 +120,7 @@ ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& recor
   if (ended.result == 0) return;
   results_ += ++call.results[ended.result] == 1;
   if (ended.stack != 0) call.error_origins.emplace(ended.result, ended.stack);
-  const bool answered = call.level == "library" ? ended.result == kNcclInProgress && call.name.rfind("nccl", 0) == 0
-                                                : is_plain_answer(ended.result);
-  if (!answered) ++call.errors;
+  if (!is_plain_answer(call.level, call.name, ended.result)) ++call.errors;
 }
 
 void ProcessBuilder::count_call(Moment& at) {

@@ -17,8 +17,6 @@
 
 namespace gputrace {
 
-inline constexpr u16 kNcclInProgress = 7;  // of a communicator that does not block: the call was taken
-
 class LibraryCalls {
  public:
   static constexpr std::size_t kKeep = 256u << 10;

@@ -97,9 +97,4 @@ std::string result_name(u16 result) {
   }
 }
 
-bool is_plain_answer(u16 result) {
-  constexpr u16 kDeinitialized = 4, kNotReady = 600;
-  return result == kDeinitialized || result == kNotReady;
-}
-
 }  // namespace gputrace

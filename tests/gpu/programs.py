@@ -115,7 +115,7 @@ def check(tree, folder):
     traces.gputrace = gputrace  # the tree's, not that of a build
     chosen = catalogue()
     jobs = [(judge, program) for program in chosen]
-    jobs += [(inside, program) for program in chosen if program.file.startswith('pytorch') and program.profiled and not program.launcher and program.operations | bool(program.steps)]
+    jobs += [(inside, program) for program in chosen if program.file.startswith('pytorch') and program.profiled and not program.launcher and (program.operations or program.steps)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         for done in [pool.submit(what, tree, folder, program) for what, program in jobs]:
             try:

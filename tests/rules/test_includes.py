@@ -62,7 +62,7 @@ ROOMS = {
         'gaps': {'facts'},
         'replay': {'facts', 'gaps'},
         'timeline': {'facts', 'read', 'gaps', 'replay'},
-        'pass': {'words', 'facts', 'read', 'timeline'},
+        'pass': {'facts', 'read', 'timeline'},
         'kernels': {'lines', 'table', 'names', 'words', 'facts', 'run'},
         'steps': {'table', 'words', 'facts', 'run', 'kernels'},
         'reports': {'lines', 'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps'},

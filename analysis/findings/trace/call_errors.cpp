@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "analysis/facts/library_facts.h"
 #include "analysis/findings/rules.h"
 #include "analysis/lines/sites.h"
 #include "analysis/run/quality.h"
@@ -95,8 +96,7 @@ void find_call_errors(const LoadedRun& run, Findings& found) {
   for (const ProcessTrace& process : run.processes) {
     for (const CallFacts& call : process.calls) {
       for (const auto& [result, count] : call.results) {
-        if ((is_plain_answer(result) && call.level != "library") ||
-            (result == kOutOfMemory && was_refused_memory(process)))
+        if (is_plain_answer(call.level, call.name, result) || (result == kOutOfMemory && was_refused_memory(process)))
           continue;
         ErrorGroup& group = errors[{call.name, result}];
         group.count += count;

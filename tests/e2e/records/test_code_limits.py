@@ -89,8 +89,9 @@ def test_budget_of_a_process():
 
 
 def test_no_room_in_the_ring():
-    code = Code(loads(f'data:{padded(0, 2 << 20)}:saxpy', env={'GPUTRACE_BUFFER': '2M'}))
-    check_equal(states(code), [NO_ROOM], 'states')
+    run = loads(f'data:{padded(0, 2 << 20)}:saxpy', env={'GPUTRACE_BUFFER': '2M'})
+    check_equal(states(Code(run)), [NO_ROOM], 'states')
+    check_equal(check_conservation(run)[2], 0, 'no record is dropped for it')
 
 
 def test_what_had_no_room_is_kept_when_it_is_asked_for():

@@ -454,9 +454,8 @@ TEST(Timeline, NodesThatCouldBeOfSeveralFunctionsAreNotTakenForOne) {
   EXPECT_EQ(process.device.join.nodes_in_doubt, 6u);
 }
 
-// "DtoH" whose source is pinned memory of the host, as XLA calls it: CUPTI says HtoH of it, and it is the call's all the same.
-TEST(Timeline, ACopyIsItsCallsWhateverDirectionTheNameSays) {
-  DeviceBuilder trace;
+// Of 8 bytes each, called 1 us after one another and numbered 20 and 21; their keys are handled then.
+void two_copies_to_host(DeviceBuilder& trace, Nanos handled) {
   const auto main = trace.thread(100);
   trace.reading(500);
   for (u32 i = 0; i < 2; ++i) {
@@ -464,9 +463,16 @@ TEST(Timeline, ACopyIsItsCallsWhateverDirectionTheNameSays) {
     trace.add<Copy>(main, "cuMemcpyDtoHAsync_v2", at, at + 100, [&](auto& r) {
       r.bytes = 8, r.context = 0xc0, r.kind = static_cast<u8>(CopyKind::DtoH), r.asynchronous = 1;
     });
-    trace.key(100, 20 + i, at + 5, at + 95, 6000, kCallback_cuMemcpyAsync);
-    trace.copy(20 + i, i ? 2 : 9, 8, at + 300, at + 400, 6000);  // device to host, host to host
+    trace.key(100, 20 + i, at + 5, at + 95, handled, kCallback_cuMemcpyAsync);
   }
+}
+
+// "DtoH" whose source is pinned memory of the host, as XLA calls it: CUPTI says HtoH of it, and it is the call's all the same.
+TEST(Timeline, ACopyIsItsCallsWhateverDirectionTheNameSays) {
+  DeviceBuilder trace;
+  two_copies_to_host(trace, 6000);
+  trace.copy(20, 9, 8, 1300, 1400, 6000);  // host to host
+  trace.copy(21, 2, 8, 2300, 2400, 6000);  // device to host
   trace.reading(7000);
   const ProcessTrace process = trace.load();
   EXPECT_EQ(process.device.join.by_key, 2u);
@@ -481,15 +487,7 @@ TEST(Timeline, ACopyIsItsCallsWhateverDirectionTheNameSays) {
 TEST(Timeline, WhatTheHostCopiesIsNoNoiseOfTheDevicesStamps) {
   const auto noise = [](u8 kind) {
     DeviceBuilder trace;
-    const auto main = trace.thread(100);
-    trace.reading(500);
-    for (u32 i = 0; i < 2; ++i) {
-      const Nanos at = 1000 + 1000 * i;
-      trace.add<Copy>(main, "cuMemcpyDtoHAsync_v2", at, at + 100, [&](auto& r) {
-        r.bytes = 8, r.context = 0xc0, r.kind = static_cast<u8>(CopyKind::DtoH), r.asynchronous = 1;
-      });
-      trace.key(100, 20 + i, at + 5, at + 95, 60'000, kCallback_cuMemcpyAsync);
-    }
+    two_copies_to_host(trace, 60'000);
     trace.copy(20, 2, 8, 3000, 10'000, 60'000);  // device to host
     trace.copy(21, kind, 8, 4000, 11'000, 60'000);
     trace.reading(70'000);
