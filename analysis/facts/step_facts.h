@@ -19,8 +19,18 @@ namespace gputrace {
 enum class LoopKind : u8 { Kernel, Graph, ToDevice, ToHost, OtherCopy, Memset, Wait, Mark };
 
 // Marks of a framework, by which it says what its loop does.
+// Backward: of each batch's backward pass, where it begins.
 // Of generate(): a prompt is taken in, one more token is made, and other work begins.
-enum class LoopMark : u8 { OptimizerStep, ZeroGrad, NextBatch, OptimizerBegins, Prefill, Token, GenerationEnds };
+enum class LoopMark : u8 {
+  OptimizerStep,
+  ZeroGrad,
+  NextBatch,
+  OptimizerBegins,
+  Backward,
+  Prefill,
+  Token,
+  GenerationEnds
+};
 
 // Something that the host gave to the device, waited for, or said of itself. `symbol`: kind in the upper 4 bits, then a
 // function's, a graph's or a mark's number.
@@ -167,6 +177,9 @@ struct StepFacts {
   bool on_device = false;   // times are the device's: the host had gone on for longer than a step when it came to them
   u64 batches = 0,
       batch_ns = 0;      // times that the program asked a loader for a batch in steps that count, and what they took
+  // Of other threads that do the same as the one whose turns are the steps (a server's requests): these turns overlap with the
+  // steps, and are none.
+  u64 other_threads = 0, other_turns = 0;
   std::string loader;    // what the framework calls it: "_SingleProcessDataLoaderIter.__next__"
   u64 first_number = 1;  // of steps[0]: `--steps` leaves out those before
   std::vector<PhaseSpan> phases;

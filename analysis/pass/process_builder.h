@@ -90,7 +90,7 @@ class ProcessBuilder {
   void on_nvtx(const Nvtx& value, u32 thread);
   void on_plain_call(const Moment& at);
   void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
-  enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch };
+  enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch, Backward };
   MarkSort mark_of(u32 frame);
   void log_generation(const Moment& at, const Generation::Place& place);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
@@ -184,6 +184,7 @@ class ProcessBuilder {
   TypeSet operations_;                // what goes to the timeline as it is
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
+  bool marks_backward_ = false;       // a batch was asked for, and no backward pass has begun since
   Generation generation_;
   u64 results_ = 0;                     // different ones of all calls
   std::vector<EndedCall> definitions_;  // of a recorded window: which of them fell into it is known at its end

@@ -48,6 +48,8 @@ ProcessBuilder::MarkSort ProcessBuilder::mark_of(u32 frame) {
   } else if (begins("enumerate(DataLoader)#")) {
     known = MarkSort::NextBatch;
     facts_.loop_log.loader = after("#");
+  } else if (begins("autograd::engine::evaluate_function")) {
+    known = MarkSort::Backward;
   }
   return known;
 }
@@ -72,7 +74,12 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
     case MarkSort::ZeroGrad:
       return mark(LoopMark::ZeroGrad, begin, begin);
     case MarkSort::NextBatch:
+      marks_backward_ = true;
       return mark(LoopMark::NextBatch, begin, end);
+    case MarkSort::Backward:
+      if (marks_backward_) mark(LoopMark::Backward, begin, begin);
+      marks_backward_ = false;
+      return;
     default:
       return;
   }

@@ -12,9 +12,11 @@ struct TextStyle {
   std::size_t width = 100;  // columns of the terminal
   bool color = false;
   bool utf8 = true;
-  bool all_sections = false;  // sections were asked for by name: show them also when they are empty
-  std::size_t rows = 0;       // rows of each table; 0: all
-  bool wide = false;          // tables as wide as they are: nothing is cut or left out
+  // Asked for by name; "findings" is one of them. They are shown also when they are empty, and of the rest what concerns them: their findings, why
+  // they are not there; all of it with "overview" and "quality". Empty: everything.
+  std::vector<std::string> sections;
+  std::size_t rows = 0;  // rows of each table; 0: all
+  bool wide = false;     // tables as wide as they are: nothing is cut or left out
 };
 
 std::string render_text(const Report& report, const TextStyle& style);
@@ -35,5 +37,7 @@ std::string render_screen(const Report& report, const ScreenStyle& style);
 std::string render_json(const Report& report, int indent = 1, const char* schema = "gputrace-report/1");
 // RFC 4180: a header of column keys, base units, empty for null.
 std::string render_csv(const Table& table);
+// id, severity, section, gain_ns, site, text, fix.
+std::string render_csv(const std::vector<Finding>& findings);
 
 }  // namespace gputrace

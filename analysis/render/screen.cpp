@@ -118,7 +118,7 @@ class Screen {
          fmt::format("{} of {} (median{}{}){}{}", human_count(static_cast<u64>(*steps)), human(median, Unit::Nanos),
                      is_null(p99) ? "" : "; p99 ", is_null(p99) ? "" : human(p99, Unit::Nanos), how_found(source),
                      whose_steps(report_) + (counted.note.empty() ? "" : ", " + safe_text(counted.note)) +
-                         between_steps(report_)));
+                         steps_of_others(report_) + between_steps(report_)));
     const std::string parts = largest(step_parts(report_));
     if (!parts.empty())
       line("A step", parts + "   of " + human(metric_of(report_, "step_mean_ns").value, Unit::Nanos) + " (mean)");

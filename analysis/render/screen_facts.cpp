@@ -225,6 +225,12 @@ std::string whose_steps(const Report& report) {
   return is_null(pid.value) ? std::string() : ", of " + safe_text(pid.note);
 }
 
+std::string steps_of_others(const Report& report) {
+  const Metric others = metric_of(report, "turns_of_other_threads");
+  if (is_null(others.value)) return {};
+  return fmt::format("; {} more on {}", human(others.value, Unit::Count), others.note.substr(0, others.note.find(';')));
+}
+
 std::string between_steps(const Report& report) {
   constexpr double kLeast = 0.05;  // of the loop
   const Value loop = metric_of(report, "loop_ns").value, between = metric_of(report, "between_steps_ns").value;

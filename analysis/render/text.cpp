@@ -25,7 +25,7 @@ class TextRenderer {
     coverage(report.coverage);
     findings(report.findings);
     for (const Table& table : report.tables) {
-      if (table.rows.empty() && !style_.all_sections) continue;
+      if (table.rows.empty() && style_.sections.empty()) continue;
       if (table.column("metric") >= 0) {
         metrics(table);
       } else {
@@ -36,6 +36,14 @@ class TextRenderer {
   }
 
  private:
+  // Whether what belongs to this section is wanted, where all of its kind stands under `whole`.
+  bool wanted(const std::string& section, std::initializer_list<const char*> whole) const {
+    const auto asked = [this](const std::string& name) {
+      return std::find(style_.sections.begin(), style_.sections.end(), name) != style_.sections.end();
+    };
+    return style_.sections.empty() || asked(section) || std::any_of(whole.begin(), whole.end(), asked);
+  }
+
   std::string paint(const char* code, const std::string& text) const {
     return style_.color ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
   }
@@ -63,6 +71,7 @@ class TextRenderer {
     std::map<std::string, std::string> by_reason;
     std::vector<std::string> order;
     for (const NotCollected& entry : coverage.not_collected) {
+      if (!wanted(entry.what, {"overview", "quality"})) continue;
       std::string& what = by_reason[entry.why];
       if (what.empty()) order.push_back(entry.why);
       what += (what.empty() ? "" : ", ") + entry.what;
@@ -72,7 +81,11 @@ class TextRenderer {
     out_ += "\n";
   }
 
-  void findings(const std::vector<Finding>& findings) {
+  void findings(const std::vector<Finding>& all) {
+    std::vector<Finding> findings;
+    std::copy_if(all.begin(), all.end(), std::back_inserter(findings), [this](const Finding& finding) {
+      return wanted(finding.section, {"overview", "findings"});
+    });
     if (findings.empty()) return;
     out_ += paint("1", "Findings") + "\n";
     for (const Finding& finding : findings) {

@@ -16,28 +16,33 @@ namespace {
 constexpr u64 kStepsOfAnyFile = 65'536, kBytesOfStep = 8;  // of a trace's file
 constexpr double kSlowStart = 1.5;  // a step at the begin that takes that many times the median is warm-up
 
-// Which kernels update parameters or reduce gradients, by their names. Each name is looked at once: a loop asks for every event.
+// Which kernels update parameters or reduce over ranks, by their names. Each name is looked at once: a loop asks for every event.
 class Updaters {
  public:
   explicit Updaters(const ProcessTrace& process) : process_(process), known_(process.functions.size()) {}
 
-  bool operator()(u32 symbol) {
-    const LoopEvent event{0, 0, symbol, 0};
-    if (event.kind() != LoopKind::Kernel || event.number() >= known_.size()) return false;
-    Known& known = known_[event.number()];
-    if (known == Known::Not) known = look(process_.functions[event.number()].symbol) ? Known::Yes : Known::No;
-    return known == Known::Yes;
-  }
+  bool operator()(u32 symbol) { return of(symbol) != Known::Neither; }
+  // What reduces over ranks may do so for a model that is only asked.
+  bool updates(u32 symbol) { return of(symbol) == Known::Updates; }
 
  private:
-  enum class Known : u8 { Not, No, Yes };
+  enum class Known : u8 { Not, Neither, Updates, Reduces };
 
-  static bool look(std::string name) {
+  Known of(u32 symbol) {
+    const LoopEvent event{0, 0, symbol, 0};
+    if (event.kind() != LoopKind::Kernel || event.number() >= known_.size()) return Known::Neither;
+    Known& known = known_[event.number()];
+    if (known == Known::Not) known = look(process_.functions[event.number()].symbol);
+    return known;
+  }
+
+  static Known look(std::string name) {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    for (const char* word : {"optim", "adam", "sgd", "lamb", "momentum", "adagrad", "rmsprop", "nccl", "allreduce"}) {
-      if (name.find(word) != std::string::npos) return true;
+    const auto has = [&name](const char* word) { return name.find(word) != std::string::npos; };
+    for (const char* word : {"optim", "adam", "sgd", "lamb", "momentum", "adagrad", "rmsprop"}) {
+      if (has(word)) return Known::Updates;
     }
-    return false;
+    return has("nccl") || has("allreduce") ? Known::Reduces : Known::Neither;
   }
 
   const ProcessTrace& process_;
@@ -56,26 +61,26 @@ std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEven
   return framework;
 }
 
-std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vector<LoopEvent>& events,
-                                    const char* of_what) {
-  bool updating = false;
-  Updaters updates(process);
-  const auto is_update = [&](u32 symbol) { return updates(symbol); };
-  const auto found = find_period(events, is_update);
-  if (!found) return std::nullopt;
-  for (const LoopEvent& event : events) updating = updating || is_update(event.symbol);
+std::optional<FoundLoop> find_loop(const std::vector<LoopEvent>& events, Updaters& updaters) {
+  return find_period(events, [&updaters](u32 symbol) { return updaters(symbol); });
+}
+
+MarkedSteps steps_of(const FoundLoop& loop, const ProcessTrace& process, const std::vector<LoopEvent>& events,
+                     Updaters& updaters, const char* of_what) {
+  const bool updating =
+      std::any_of(events.begin(), events.end(), [&](const LoopEvent& event) { return updaters.updates(event.symbol); });
   MarkedSteps made;
-  made.source = found->of_graphs ? StepSource::Graph : StepSource::Inferred;
-  made.confidence = found->confidence;
-  made.evidence = fmt::format("the same {} launches, copies and waits come again{}, {} times", found->events, of_what,
-                              found->turns.size());
+  made.source = loop.of_graphs ? StepSource::Graph : StepSource::Inferred;
+  made.confidence = loop.confidence;
+  made.evidence = fmt::format("the same {} launches, copies and waits come again{}, {} times", loop.events, of_what,
+                              loop.turns.size());
   // A small file can say the same few records a million times: what becomes of them is bounded by its size, as all else is.
-  const u64 turns = found->turns.size(), bytes = process.who.file_bytes;
+  const u64 turns = loop.turns.size(), bytes = process.who.file_bytes;
   const u64 most = bytes ? std::min(turns, kStepsOfAnyFile + bytes / kBytesOfStep) : turns;
   if (most < turns)
     made.evidence += fmt::format("; the first {} of them are steps: as many as a file of its size may hold", most);
   made.steps.reserve(most);
-  for (const LoopTurn& turn : found->turns) {
+  for (const LoopTurn& turn : loop.turns) {
     if (made.steps.size() == most) break;
     Step step;
     step.begin = turn.begin, step.end = turn.end;
@@ -85,17 +90,32 @@ std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vect
   return made;
 }
 
-std::vector<LoopEvent> of_busiest_thread(const std::vector<LoopEvent>& events) {
-  std::vector<std::size_t> counts;
+// The busiest first.
+std::vector<std::vector<LoopEvent>> by_thread(const std::vector<LoopEvent>& events) {
+  std::vector<std::vector<LoopEvent>> threads;
   for (const LoopEvent& event : events) {
-    if (event.thread >= counts.size()) counts.resize(event.thread + 1u);
-    ++counts[event.thread];
+    if (event.thread >= threads.size()) threads.resize(event.thread + 1u);
+    threads[event.thread].push_back(event);
   }
-  const auto most = static_cast<u32>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-  std::vector<LoopEvent> own;
-  std::copy_if(events.begin(), events.end(), std::back_inserter(own),
-               [most](const LoopEvent& event) { return event.thread == most; });
-  return own;
+  std::stable_sort(threads.begin(), threads.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  return threads;
+}
+
+std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vector<LoopEvent>& events) {
+  if (events.empty()) return std::nullopt;
+  Updaters updaters(process);
+  if (const auto loop = find_loop(events, updaters)) return steps_of(*loop, process, events, updaters, "");
+  const std::vector<std::vector<LoopEvent>> threads = by_thread(events);
+  const auto loop = find_loop(threads.front(), updaters);
+  if (!loop) return std::nullopt;
+  MarkedSteps made = steps_of(*loop, process, threads.front(), updaters, " on one thread");
+  for (std::size_t i = 1; i < threads.size() && !threads[i].empty(); ++i) {
+    const auto other = find_loop(threads[i], updaters);
+    if (!other || other->signature != loop->signature) continue;
+    ++made.other_threads;
+    made.other_turns += other->turns.size();
+  }
+  return made;
 }
 
 u64 middle(std::vector<u64> values) {
@@ -149,15 +169,14 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
   const auto earlier = [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; };
   if (!std::is_sorted(events.begin(), events.end(), earlier)) std::stable_sort(events.begin(), events.end(), earlier);
   std::optional<MarkedSteps> found = marked(process.loop_log, events, pattern);
-  if (!found && pattern.empty()) found = inferred(process, events, "");
-  if (!found && pattern.empty() && !events.empty())
-    found = inferred(process, of_busiest_thread(events), " on one thread");
+  if (!found && pattern.empty()) found = inferred(process, events);
   if (!found && pattern.empty()) found = steps_of_modules(process.loop_log);
   if (found) {
     facts.source = found->source;
     facts.confidence = found->confidence;
     facts.evidence = std::move(found->evidence);
     facts.steps = std::move(found->steps);
+    facts.other_threads = found->other_threads, facts.other_turns = found->other_turns;
     if (process.loop_log.events_left_out)
       facts.evidence +=
           fmt::format("; after the first {} launches, copies and waits nothing was looked for", LoopLog::kMostEvents);

@@ -154,7 +154,9 @@ Strangers find_strangers(const LoopText& text, const std::vector<Piece>& pieces,
     found.named = found.named || updates(text.event(at).symbol);
   });
   const auto ends = [&](const Piece& piece) { return text.event(std::min(piece.end, text.size() - 1)).begin; };
-  const auto length = [&](const Piece& piece) { return static_cast<double>(ends(piece) - text.event(piece.begin).begin); };
+  const auto length = [&](const Piece& piece) {
+    return static_cast<double>(ends(piece) - text.event(piece.begin).begin);
+  };
   u64 own = 0;
   for (const u32 piece : found.pieces) own += common_of[piece], found.time += length(pieces[piece]);
   found.time /= std::max(1.0, length({pieces.front().begin, pieces.back().end}));
@@ -174,7 +176,8 @@ bool are_parts(const LoopText& text, const std::vector<Piece>& pieces, const std
   if (found.pieces.size() < (found.named ? kTimesNamed : kTimes)) return false;
   const double share = static_cast<double>(found.events) / static_cast<double>(text.size());
   if (!found.named && share < kLeastShare) return false;
-  if (found.common > kMostCommon * found.usual_common + 2 && found.time <= kMostTime) return false;  // a loop of its own
+  if (found.common > kMostCommon * found.usual_common + 2 && found.time <= kMostTime)
+    return false;  // a loop of its own
   return found.named || share >= kLargeShare || judge_spaces(found.pieces, pieces.size()).regular >= 0.8;
 }
 

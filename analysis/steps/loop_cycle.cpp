@@ -52,6 +52,16 @@ LoopCycle::LoopCycle(const LoopText& text, const std::vector<Piece>& pieces)
   find_begin_length();
 }
 
+u64 LoopCycle::signature() const {
+  u64 sum = 0;
+  for (std::size_t i = cycle_.begin; i < cycle_.end; ++i) {
+    u64 mixed = (u64{text_.event(i).symbol} + 1) * 0x9e3779b97f4a7c15ull;
+    mixed ^= mixed >> 29;
+    sum += mixed * 0xbf58476d1ce4e5b9ull;
+  }
+  return sum;
+}
+
 bool LoopCycle::is_usual(const Piece& piece, std::size_t offset) const {
   if (piece.size() != size()) return false;
   for (std::size_t i = 0; i < size(); ++i) {

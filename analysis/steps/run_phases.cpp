@@ -83,7 +83,8 @@ std::string evidence_of(const StepFacts& facts, const Group& group) {
     case RunPhase::Compilation:
       return steps + " in which machine code was loaded or compiled";
     case RunPhase::Evaluation:
-      return steps + (facts.source == StepSource::Nvtx ? " of that name" : " that no step of the optimizer follows");
+      return steps + (facts.source == StepSource::Nvtx ? " of that name"
+                                                       : " without a backward pass or a step of the optimizer");
     case RunPhase::Checkpoint:
       return steps + " in which many more copies to the host were made than in others";
     case RunPhase::Prefill:

@@ -14,7 +14,7 @@ bool is_work(const LoopEvent& event) { return event.kind() != LoopKind::Mark && 
 
 // Batches that were asked for, and after how many of them the optimizer made a step.
 struct Turn {
-  std::vector<std::size_t> batches;  // places of events; some may be of an evaluation before the step
+  std::vector<std::size_t> batches;  // places of events; some may be others', before the step
   std::size_t optimizer = 0;         // the last one of the turn
 };
 struct Loop {
@@ -25,6 +25,7 @@ struct Loop {
 // What was given to the device between two places.
 struct Work {
   std::size_t all = 0, launches = 0;
+  bool backward = false;  // a backward pass was among it
 };
 
 Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
@@ -33,6 +34,7 @@ Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::s
     const LoopKind kind = events[i].kind();
     work.all += is_work(events[i]);
     work.launches += kind == LoopKind::Kernel || kind == LoopKind::Graph;
+    work.backward = work.backward || is(events[i], LoopMark::Backward);
   }
   return work;
 }
@@ -65,7 +67,11 @@ std::size_t batches_of_a_step(const Loop& loop) {
   return usual_count(std::move(counts));
 }
 
-// Launches of a usual turn.
+// What a usual step consists of; launches 0: not known.
+struct Usual {
+  std::size_t batches = 1, launches = 0;
+};
+
 std::size_t launches_of_a_turn(const std::vector<LoopEvent>& events, const Loop& loop) {
   std::vector<std::size_t> counts;
   for (const Turn& turn : loop.turns)
@@ -80,11 +86,11 @@ Nanos end_within(const std::vector<LoopEvent>& events, std::size_t from, std::si
   return end;
 }
 
-// The first `count` batches, behind which the optimizer made no step. A request after which nothing was given to the device before the
-// next one found the end of the data; so did the first and the last one where little was launched behind them, for what follows the data
-// (saving, memory of the next epoch).
-void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std::size_t>& batches, std::size_t count,
-                    std::size_t until, std::size_t launches_of_a_turn, std::vector<Step>& steps) {
+// The first `count` batches, behind which the optimizer made no step: an evaluation's, but for those with a backward pass, of which as many are a
+// step as are usual. A request after which nothing was given to the device before the next one found the end of the data; so did the first and the
+// last one where little was launched behind them, for what follows the data (saving, memory of the next epoch).
+void add_others(const std::vector<LoopEvent>& events, const std::vector<std::size_t>& batches, std::size_t count,
+                std::size_t until, const Usual& usual_step, std::vector<Step>& steps) {
   constexpr std::size_t kPartOfATurn = 8;  // a forward pass alone is more
   std::vector<Work> work;
   std::vector<std::size_t> launches;
@@ -93,11 +99,13 @@ void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std:
     launches.push_back(work.back().launches);
   }
   const std::size_t usual = count > 2 ? usual_count(std::move(launches)) / 2 : 0;
-  const std::size_t least = std::max(usual, launches_of_a_turn / kPartOfATurn);
+  const std::size_t least = std::max(usual, usual_step.launches / kPartOfATurn);
   Nanos longest = 0;
+  std::size_t trained = 0;  // batches of the newest step, where it is one of training
   for (std::size_t i = 0; i < count; ++i) {
     const bool at_an_end = i == 0 || i + 1 == count;
-    if (work[i].all == 0 || (at_an_end && work[i].launches < least)) continue;
+    const bool trains = work[i].backward;
+    if (work[i].all == 0 || (at_an_end && !trains && work[i].launches < least)) continue;
     const std::size_t next = i + 1 < batches.size() ? batches[i + 1] : until;
     Step step;
     step.begin = events[batches[i]].begin;
@@ -107,9 +115,14 @@ void add_evaluation(const std::vector<LoopEvent>& events, const std::vector<std:
     if (next == events.size() && longest != 0)
       step.end = std::min(step.end, end_within(events, batches[i], next, step.begin + longest + longest / 2));
     longest = std::max(longest, step.end - step.begin);
-    step.phase = RunPhase::Evaluation;
-    step.counted = false;
-    steps.push_back(step);
+    step.phase = trains ? RunPhase::Training : RunPhase::Evaluation;
+    step.counted = trains;
+    const bool goes_on = trains && trained > 0 && trained < usual_step.batches;
+    trained = goes_on ? trained + 1 : trains;
+    if (goes_on)
+      steps.back().end = step.end;
+    else
+      steps.push_back(step);
   }
 }
 
@@ -120,7 +133,7 @@ Nanos end_of_last(const std::vector<LoopEvent>& events, std::size_t optimizer, s
 
 MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& loop) {
   MarkedSteps made;
-  const std::size_t usual = batches_of_a_step(loop), launches = launches_of_a_turn(events, loop);
+  const Usual usual{batches_of_a_step(loop), launches_of_a_turn(events, loop)};
   std::vector<Nanos> tails;
   for (std::size_t i = 0; i + 1 < loop.turns.size(); ++i)
     tails.push_back(events[loop.turns[i + 1].batches.front()].begin - events[loop.turns[i].optimizer].end);
@@ -128,8 +141,8 @@ MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& l
   const Nanos tail = tails.empty() ? 0 : tails[tails.size() / 2];
   for (std::size_t i = 0; i < loop.turns.size(); ++i) {
     const Turn& turn = loop.turns[i];
-    const std::size_t own = std::min(usual, turn.batches.size()), before = turn.batches.size() - own;
-    add_evaluation(events, turn.batches, before, turn.optimizer, launches, made.steps);
+    const std::size_t own = std::min(usual.batches, turn.batches.size()), before = turn.batches.size() - own;
+    add_others(events, turn.batches, before, turn.optimizer, usual, made.steps);
     Step step;
     step.begin = events[turn.batches[before]].begin;
     step.phase = RunPhase::Training;
@@ -139,7 +152,7 @@ MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& l
     step.end = next.empty() ? end_of_last(events, turn.optimizer, until, tail) : events[until].begin;
     made.steps.push_back(step);
   }
-  add_evaluation(events, loop.rest, loop.rest.size(), events.size(), launches, made.steps);
+  add_others(events, loop.rest, loop.rest.size(), events.size(), usual, made.steps);
   return made;
 }
 
@@ -154,6 +167,22 @@ MarkedSteps steps_by_optimizer(const std::vector<LoopEvent>& events, const std::
     step.phase = RunPhase::Training;
     made.steps.push_back(step);
   }
+  return made;
+}
+
+// Of a program that evaluates, or whose optimizer is none of PyTorch's.
+MarkedSteps steps_of_batches_alone(const std::vector<LoopEvent>& events, const std::vector<std::size_t>& batches,
+                                   const std::string& loader) {
+  MarkedSteps made;
+  add_others(events, batches, batches.size(), events.size(), {}, made.steps);
+  const auto trained = std::count_if(made.steps.begin(), made.steps.end(),
+                                     [](const Step& step) { return step.phase == RunPhase::Training; });
+  made.evidence = fmt::format("{} batches of {}, and no step of an optimizer", made.steps.size(), loader);
+  if (trained > 0)
+    made.evidence =
+        fmt::format("{} batches of {} with a backward pass, and no step of an optimizer of PyTorch's", trained, loader);
+  else
+    for (Step& step : made.steps) step.counted = true;  // all that the program does
   return made;
 }
 
@@ -188,9 +217,7 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
         "loop's calls begin anew",
         zero_grads.size());
   } else {
-    add_evaluation(events, loop.rest, loop.rest.size(), events.size(), 0, made.steps);
-    for (Step& step : made.steps) step.counted = true;  // all that the program does
-    made.evidence = fmt::format("{} batches of {}, and no step of an optimizer", made.steps.size(), log.loader);
+    made = steps_of_batches_alone(events, loop.rest, log.loader);
   }
   made.source = StepSource::Framework;
   if (made.steps.empty()) return std::nullopt;

@@ -14,6 +14,7 @@ struct MarkedSteps {
   double confidence = 1;
   std::string evidence;
   std::vector<Step> steps;
+  u64 other_threads = 0, other_turns = 0;  // StepFacts
 };
 
 // NVTX ranges whose name holds that regular expression (ECMAScript); nothing: none does. Throws std::regex_error.
@@ -24,7 +25,8 @@ std::optional<MarkedSteps> steps_of_profiler_step(const LoopLog& log);
 std::optional<MarkedSteps> steps_of_usual_ranges(const LoopLog& log);
 
 // PyTorch's Optimizer.step and DataLoader. With both: from the request of the first batch after a step of the optimizer to that
-// of the next; batches that no step of the optimizer follows are evaluation. `events` in the order of their begins.
+// of the next; of batches that no step of the optimizer follows those with a backward pass are training (a scaler skipped its step,
+// or the optimizer is none of PyTorch's), the others evaluation. `events` in the order of their begins.
 std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vector<LoopEvent>& events);
 
 // Tokens of Hugging Face transformers' generate(): the first turn of each call takes in the prompt (prefill, which does not count), each later

@@ -70,6 +70,7 @@ std::vector<std::string> next_commands(const ReportOptions& options, const Repor
 
 std::string render(const ReportOptions& options, const Globals& globals, Report& report) {
   if (options.format == "json") return render_json(report);
+  if (options.format == "csv" && options.sections.front() == kFindings) return render_csv(report.findings);
   if (options.format == "csv") return report.tables.empty() ? std::string() : render_csv(report.tables.front());
   const TerminalStyle terminal = terminal_style(globals.color, !options.output.empty());
   if (options.first_screen()) {
@@ -85,7 +86,7 @@ std::string render(const ReportOptions& options, const Globals& globals, Report&
   style.width = terminal.width;
   style.color = terminal.color;
   style.utf8 = terminal.utf8;
-  style.all_sections = !options.sections.empty();
+  style.sections = options.sections;
   style.wide = options.wide;
   if (options.sections.empty()) keep_what_is_shown(report);
   std::string text = render_text(report, style);
@@ -246,7 +247,7 @@ int report_verb(const Arguments& arguments, Globals& globals) {
       table.rows.resize(kTerminalRows);
     }
   }
-  if (options.format == "csv" && report.tables.empty()) {
+  if (options.format == "csv" && report.tables.empty() && options.sections.front() != kFindings) {
     const std::string& section = options.sections.front();
     for (const auto& [what, why] : report.coverage.not_collected) {
       if (what == section) return fail(kNoInput, fmt::format("section '{}' is not in this trace: {}", section, why));

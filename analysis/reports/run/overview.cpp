@@ -254,6 +254,9 @@ void add_steps(const LoadedRun& run, const Add& add) {
   add("steps", number(usual.steps), Unit::Count, std::string(step_source_name(facts.source)) + ": " + facts.evidence);
   if (run.processes.size() > 1) add("steps_pid", Value(i64{process->who.pid}), Unit::Count, name_of(*process));
   add("steps_counted", number(usual.counted), Unit::Count, steps_beside(usual));
+  if (facts.other_turns)
+    add("turns_of_other_threads", number(facts.other_turns), Unit::Count,
+        counted(facts.other_threads, "other thread") + "; they do the same, and overlap with these steps");
   add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, "of the steps that are counted");
   add("step_median_ns", usual.counted ? number(usual.median_ns) : Value(), Unit::Nanos, "");
   add("step_p99_ns", usual.counted ? number(usual.p99_ns) : Value(), Unit::Nanos, "");

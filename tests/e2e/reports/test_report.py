@@ -1,9 +1,12 @@
 # meson: timeout=120
 # The report as a person reads it: it fits the terminal, cuts no sentence, tells instants as --from takes them, and says what is wrong with a question.
 import atexit
+import csv
+import io
 
 from harness import *
 
+KEPT = os.path.join(SOURCE, 'tests', 'corpus', 'golden', 'h100_elementwise')  # has findings of several sections
 _train = {}
 
 
@@ -18,8 +21,8 @@ def train():
     return _train['output']
 
 
-def text(*options, width=120):
-    return gputrace('report', train(), *options, env={'COLUMNS': width, 'LANG': 'C.UTF-8'})[0]
+def text(*options, width=120, of=None):
+    return gputrace('report', of or train(), *options, env={'COLUMNS': width, 'LANG': 'C.UTF-8'})[0]
 
 
 def test_lines_fit_the_terminal():
@@ -64,6 +67,29 @@ def test_notes_speak_of_what_is_shown():
         check_equal('waves = ' in shown, 'waves' in heading.split(), f'the note on waves at {width} columns')
 
 
+def test_a_section_brings_what_concerns_it_and_no_more():
+    whole = report(KEPT, 'kernels')
+    every = {finding['section'] for finding in whole['findings']}
+    check(len(every) > 1, 'findings of several sections', every)
+    def findings(*sections):
+        return [line.split(maxsplit=1)[1] for line in text('--section', ','.join(sections), '--wide', width=4000, of=KEPT).splitlines()
+                if re.match('  (problem|warning|hint) ', line)]
+    for section in every:
+        check_equal(findings(section), [finding['text'] for finding in whole['findings'] if finding['section'] == section], section)
+    for one in ('findings', 'overview'):
+        check_equal(findings(one), [finding['text'] for finding in whole['findings']], one)
+    table = list(csv.DictReader(io.StringIO(gputrace('report', KEPT, '--section', 'findings', '--format', 'csv')[0])))
+    check_equal([(row['id'], row['gain_ns'], row['text'], row['site']) for row in table],
+                [(finding['id'], str(finding['evidence'].get('gain_ns', '')), finding['text'], finding.get('site') or '') for finding in whole['findings']], 'as csv')
+    check('Kernels' not in text('--section', 'findings', of=KEPT).splitlines(), 'findings alone')
+    absent = [item['what'] for item in whole['coverage']['not_collected']]
+    for section in ('quality', 'overview'):
+        said = ' '.join(text('--section', section, of=KEPT).split())
+        check(all(what in said for what in absent), section, absent, said)
+    check('environment' in absent and 'not collected: environment: ' in text('--section', 'environment', of=KEPT), 'why a section is not there', absent)
+    check('not collected' not in text('--section', 'kernels', of=KEPT), 'of others nothing')
+
+
 def test_rows_and_columns_as_asked():
     every = report(train(), 'kernels')['sections']['kernels']['rows']
     gemms = [row for row in every if 'gemm' in row['kernel']]
@@ -96,7 +122,6 @@ def test_quiet_and_verbose_mean_something():
 def test_questions_that_cannot_be_answered():
     for code, words, options in (
             (2, "unknown section 'kernel', did you mean 'kernels'?", ('--section', 'kernel')),
-            (2, "findings are no section: every report has them", ('--section', 'findings')),
             (2, "unknown section 'turns'", ('--section', 'turns')),
             (2, "--top: 'x' is no number", ('--top', 'x')),
             (2, '--top: a number of rows', ('--top', '-3')),

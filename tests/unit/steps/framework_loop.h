@@ -8,6 +8,7 @@
 namespace gputrace::test {
 
 inline constexpr const char* kLoader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__";
+inline constexpr const char* kBackward = "autograd::engine::evaluate_function: AddmmBackward0";
 inline constexpr const char* kOptimizer = "Optimizer.step#SGD.step";
 
 // PyTorch's loop: a batch that takes so long to load, micro-steps of one kernel each, the optimizer's.
@@ -24,6 +25,12 @@ class Loop : public Planted {
     sleep(before);
     run(4 * kUs, 50 * kUs, 1);
     operation(kOptimizer, begin);
+  }
+  // Without a step of an optimizer that PyTorch knows of.
+  void backward() {
+    const Nanos begin = now();
+    run(4 * kUs, 100 * kUs, 2);
+    operation(kBackward, begin);
   }
   void begins() { begins_.push_back(now()); }
   const std::vector<Nanos>& wanted() const { return begins_; }

@@ -69,6 +69,45 @@ TEST(MarkedSteps, AccumulateAndAreFollowedByEvaluation) {
   EXPECT_EQ(metric["steps_counted"], Row({"steps_counted", i64{30}, "count", "beside 15 of evaluation"}));
 }
 
+// An optimizer that is none of PyTorch's (fastai's, Keras's) leaves no mark: what has a backward pass is training all the same.
+TEST(MarkedSteps, TrainWithAnOptimizerThatIsNotMarked) {
+  Loop loop;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int i = 0; i < 10; ++i) {
+      loop.begins();
+      loop.batch(50 * kUs), loop.forward(), loop.backward(), loop.backward();
+      loop.wait();
+    }
+    loop.batch(10 * kUs);
+    for (int i = 0; i < 5; ++i) loop.batch(50 * kUs), loop.forward(), loop.wait();
+    loop.batch(10 * kUs);
+  }
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+  EXPECT_EQ(begins_of(facts, RunPhase::Evaluation).size(), 15u);
+  EXPECT_EQ(statistics_of(facts).counted, 30u);
+  EXPECT_EQ(facts.evidence,
+            std::string("30 batches of _SingleProcessDataLoaderIter.__next__ with a backward pass, and no "
+                        "step of an optimizer of PyTorch's"));
+}
+
+// A GradScaler leaves out the optimizer's step where a gradient is not finite: of one batch, or of those that are accumulated.
+TEST(MarkedSteps, TrainWhereTheOptimizersStepIsSkipped) {
+  for (const int batches : {1, 4}) {
+    Loop loop;
+    for (int i = 0; i < 20; ++i) {
+      loop.begins();
+      for (int micro = 0; micro < batches; ++micro) loop.batch(50 * kUs), loop.forward(), loop.backward();
+      if (i != 3 && i != 11) loop.update();
+      loop.wait();
+    }
+    const StepFacts facts = loop.load().processes[0].steps;
+    EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
+    EXPECT_EQ(facts.steps.size(), 20u);
+    EXPECT_EQ(statistics_of(facts).counted, 20u);
+  }
+}
+
 // A loader that is one batch ahead finds the end of the data before the last batch is worked on; then the model is saved.
 TEST(MarkedSteps, TheLastEvaluationEndsWhereTheOthersDo) {
   Loop loop;

@@ -5,6 +5,7 @@
 #include <random>
 #include <string>
 
+#include "analysis/steps/find_steps.h"
 #include "analysis/steps/loop_period.h"
 
 namespace gputrace {
@@ -298,6 +299,33 @@ TEST(Period, ClaimsNothingWhereThereIsNone) {
                                       << (found ? found->events : 0);
     }
   }
+}
+
+// A server's threads answer the same requests side by side, in no order that comes again: the steps are those of the busiest thread, and it is said how
+// many more the others had. One thread that does something else is none of them.
+TEST(StepsOfThreads, OfThoseThatDoTheSameAreCounted) {
+  ProcessTrace process;
+  std::mt19937 random(1);
+  const unsigned turns[] = {0, 80, 60, 70, 40};  // by thread
+  for (u32 thread = 1; thread < std::size(turns); ++thread) {
+    Nanos now = thread * 1000;
+    for (unsigned turn = 0; turn < turns[thread]; ++turn) {
+      now += 500'000 + random() % 2'000'000;
+      for (u32 launch = 0; launch < 12; ++launch) {
+        const u32 function = thread == 4 ? 100 + launch % 11 : launch;
+        process.loop_log.add(LoopKind::Kernel, function, now, now + 5000, thread);
+        now += 5000 + random() % 40'000;
+      }
+      process.loop_log.add(LoopKind::Wait, 0, now, now + 50'000, thread);
+      now += 50'000;
+    }
+    process.end = std::max(process.end, now);
+  }
+  find_steps(process, "");
+  EXPECT_EQ(process.steps.source, StepSource::Inferred);
+  EXPECT_EQ(process.steps.steps.size(), 80u);
+  EXPECT_EQ(process.steps.other_threads, 2u);
+  EXPECT_EQ(process.steps.other_turns, 130u);
 }
 
 }  // namespace
