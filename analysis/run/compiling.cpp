@@ -34,6 +34,7 @@ constexpr std::array<CompilerFile, 12> kCompilerFiles = {{
 }};
 
 const char* compiler_of(const SourceFrame& frame) {
+  if (frame.function == "<module>") return nullptr;  // it is imported
   for (const CompilerFile& known : kCompilerFiles) {
     if (frame.file.ends_with(known.file) && frame.function.find(known.function) != std::string::npos)
       return known.compiler;

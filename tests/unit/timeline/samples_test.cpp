@@ -355,6 +355,20 @@ TEST(Samples, WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone) {
   EXPECT_EQ(find(findings, "recompilation"), nullptr);
 }
 
+// A compiler's files that are imported compile nothing: DeepSpeed's start took 4 s to import torch._dynamo.
+TEST(Samples, WhatImportsACompilerDoesNotCompile) {
+  Sampled trace;
+  trace.frame(kFirst + 3, kFirst, "<module>", "/x/site-packages/torch/_dynamo/convert_frame.py", 40);
+  trace.frame(kFirst + 4, kFirst + 3, "_find_and_load", "<frozen importlib._bootstrap>", 1176);
+  trace.frame(kFirst + 5, kFirst + 4, "<module>", "/x/site-packages/triton/compiler/compiler.py", 12);
+  std::vector<std::pair<u32, Nanos>> looks;
+  for (Nanos i = 0; i < 9; ++i)
+    for (Nanos at = 1; at < 9; ++at) looks.emplace_back(kFirst + 3 + static_cast<u32>(at % 3), i * 10 + at);
+  const LoadedRun run = compiled(trace, looks);
+  EXPECT_EQ(compiling_of(run.processes.front()).samples, 0u);
+  EXPECT_EQ(find(find_findings(run), "recompilation"), nullptr);
+}
+
 // Numbers that no frame has, threads that are not there.
 TEST(Samples, WhatIsNotThereIsLeftAlone) {
   Sampled trace;
