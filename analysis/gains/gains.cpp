@@ -92,7 +92,7 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long
   const FileNames names(process);
   const PausesBefore pauses(process.lines);
   struct At {
-    Nanos longest = 0;
+    Nanos longest = 0, sampled = 0;  // of the gaps that are kept; the part that samples found
     u64 host = 0, in_long = 0;
   };
   std::map<std::string, At> by_site;
@@ -110,7 +110,9 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long
     const u64 host = origin < process.lines.times.size() ? process.lines.times[origin].host_ns : 0;
     for (const SampledShare& share : shares) {
       At& at = by_site[share.site];
-      at.longest += static_cast<Nanos>(static_cast<double>(length) * share.share);
+      const auto part = static_cast<Nanos>(static_cast<double>(length) * share.share);
+      at.longest += part;
+      at.sampled += share.samples > 0 ? part : 0;
       at.host += static_cast<u64>(static_cast<double>(host) * share.share);
       at.in_long += static_cast<u64>(static_cast<double>(in_long) * share.share);
     }
@@ -118,7 +120,8 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long
   const auto most = std::max_element(by_site.begin(), by_site.end(),
                                      [](const auto& a, const auto& b) { return a.second.longest < b.second.longest; });
   if (most == by_site.end() || most->second.longest == 0) return {};
-  return {most->first, within.of(most->first), most->second.host, most->second.in_long};
+  const At& at = most->second;
+  return {most->first, within.of(most->first), at.host, at.in_long, 2 * at.sampled > at.longest};
 }
 
 PausedLines lines_of_pauses(const ProcessTrace& process) {

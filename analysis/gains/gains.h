@@ -35,6 +35,8 @@ struct IdleSite {
   Within within;
   // Host's part of all gaps at that line, and of those of the longest ones that are longer than kLongGap.
   u64 host_ns = 0, in_long_ns = 0;
+  // Samples found most of it there; else it is the line of the call that ended the gap.
+  bool sampled = false;
 };
 // The line with most of that cause's idle time; `in_long_gaps`: of that which lies in gaps longer than kLongGap.
 IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long_gaps = false);

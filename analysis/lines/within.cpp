@@ -110,9 +110,9 @@ Within FunctionsWithin::of(const std::string& site) const {
   }
 }
 
-void say_within(const Within& within, Finding& finding) {
+void say_within(const Within& within, Finding& finding, const char* before, const char* after) {
   if (within.function.empty()) return;
-  finding.text += fmt::format("; {:.0f} % of that within {}", within.share * 100, within.function);
+  finding.text += fmt::format("{}{:.0f} % of that within {}{}", before, within.share * 100, within.function, after);
   finding.evidence.emplace_back("within", within.function);
   finding.evidence.emplace_back("within_share", within.share);
 }

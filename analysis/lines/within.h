@@ -64,6 +64,6 @@ class FunctionsWithin {
 };
 
 // Goes on with what a finding says of its line: "; 78 % of that within trainer.py Trainer.training_step", if there is something to say.
-void say_within(const Within& within, Finding& finding);
+void say_within(const Within& within, Finding& finding, const char* before = "; ", const char* after = "");
 
 }  // namespace gputrace

@@ -102,6 +102,17 @@ void lower_gain(Finding& finding, u64 by) {
   }
 }
 
+// What the line has of the cause's time, where that is not nearly all, and what it spends that in.
+void say_line(const IdleSite& site, u64 cause_ns, Finding& finding) {
+  constexpr double kNearlyAll = 0.95;
+  const double share = static_cast<double>(site.host_ns) / static_cast<double>(cause_ns);
+  if (site.site.empty() || site.host_ns == 0 || share >= kNearlyAll) return say_within(site.within, finding);
+  finding.text +=
+      fmt::format(", {:.0f} % of it {} {}", share * 100, site.sampled ? "at" : "before calls of", site.site);
+  finding.evidence.emplace_back("site_share", share);
+  say_within(site.within, finding, " (", ")");
+}
+
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {
   if (misses_records(process)) return {};
   const double span = static_cast<double>(device.span_ns());
@@ -146,7 +157,10 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.evidence.emplace_back("long_gaps_ns", number(beside.in_long_ns));
   }
   finding.site = site.site;
-  say_within(site.within, finding);
+  if (works_beside || cause != IdleCause::Host)
+    say_within(site.within, finding);
+  else
+    say_line(site, most, finding);
   const u64 from_outside = cause == IdleCause::Host ? say_host_time(process, device, site, most, finding) : 0;
   if (cause == IdleCause::Host && say_new_threads(device, most, finding)) return finding;
   const auto input = input_wait_of(process.steps);
