@@ -105,24 +105,50 @@ PythonFrames::Known* PythonFrames::learn(u64 code) {
   return &known_.emplace(code, std::move(made)).first->second;
 }
 
-// Reads all of it once more: the frames from the outermost on, which one is the innermost, the frames back to the outermost with
-// their code objects and line tables.
+// A piece costs the kernel as much as a page: frames that lie together are one, and a function that calls itself has one code object.
+void PythonFrames::lay_out() {
+  const u64 frame_bytes = frame_size();
+  by_address_.clear(), spans_.clear(), codes_.clear();
+  frame_at_.resize(links_.size()), code_of_.resize(links_.size());
+  for (u32 i = 0; i < links_.size(); ++i) by_address_.emplace_back(links_[i].address, i);
+  std::sort(by_address_.begin(), by_address_.end());
+  std::size_t bytes = 0;
+  for (const auto& [address, link] : by_address_) {
+    Span* const last = spans_.empty() ? nullptr : &spans_.back();
+    if (last && address - last->address <= last->size + kNear) {
+      last->size = std::max(last->size, address - last->address + frame_bytes);
+    } else {
+      spans_.push_back({address, frame_bytes, bytes});
+    }
+    frame_at_[link] = spans_.back().offset + (address - spans_.back().address);
+    bytes = spans_.back().offset + spans_.back().size;
+  }
+  for (u32 i = 0; i < links_.size(); ++i)
+    if (links_[i].code) codes_.emplace_back(links_[i].code, i);
+  std::sort(codes_.begin(), codes_.end());
+  std::size_t different = 0;
+  for (std::size_t i = 0; i < codes_.size(); ++i) {
+    if (i == 0 || codes_[i].first != codes_[different - 1].first) codes_[different++] = codes_[i];
+    code_of_[codes_[i].second] = static_cast<u32>(different - 1);
+  }
+  codes_.resize(different);
+  first_.resize(bytes), again_.resize(bytes), objects_.resize(different * (code_size() + kLinesHead));
+}
+
+// Reads all of it once more: the frames, which one is the innermost, and the frames again with their code objects and line tables.
 bool PythonFrames::read_again(u64 state, u64& frame) {
-  const u32 frame_bytes = frame_size(), code_bytes = code_size();
-  const std::size_t each = frame_bytes + code_bytes + kLinesHead;
-  first_.resize(links_.size() * frame_bytes);
-  again_.resize(links_.size() * each);
+  const u32 code_bytes = code_size();
   u64 block = 0;
   if (layout_.block_frame != kNoPointer && !read(state + layout_.thread_frame, &block, 8)) return false;
-  for (std::size_t i = links_.size(); i-- > 0;)
-    memory_.add_piece(links_[i].address, first_.data() + i * frame_bytes, frame_bytes);
+  lay_out();
+  for (const Span& span : spans_) memory_.add_piece(span.address, first_.data() + span.offset, span.size);
   memory_.add_piece(block ? block + layout_.block_frame : state + layout_.thread_frame, &frame, 8);
-  for (std::size_t i = 0; i < links_.size(); ++i) {
-    u8* const to = again_.data() + i * each;
-    memory_.add_piece(links_[i].address, to, frame_bytes);
-    if (!links_[i].code) continue;
-    memory_.add_piece(links_[i].code, to + frame_bytes, code_bytes);
-    memory_.add_piece(known_.at(links_[i].code).sign.lines + kSizeOffset, to + frame_bytes + code_bytes, kLinesHead);
+  for (const Span& span : spans_) memory_.add_piece(span.address, again_.data() + span.offset, span.size);
+  for (std::size_t i = 0; i < codes_.size(); ++i) {
+    const u64 code = codes_[i].first;
+    u8* const to = objects_.data() + i * (code_bytes + kLinesHead);
+    memory_.add_piece(code, to, code_bytes);
+    memory_.add_piece(known_.at(code).sign.lines + kSizeOffset, to + code_bytes, kLinesHead);
   }
   return memory_.read_pieces();
 }
@@ -132,20 +158,23 @@ bool PythonFrames::read_again(u64 state, u64& frame) {
 u32 PythonFrames::unchanged(u64 state) {
   u64 frame = 0;
   if (!read_again(state, frame)) return 0;
-  const u32 frame_bytes = frame_size(), code_bytes = code_size();
-  const std::size_t each = frame_bytes + code_bytes + kLinesHead;
+  const u32 code_bytes = code_size();
+  const auto sign_of = [&](std::size_t place) {
+    const u8* const object = objects_.data() + place * (code_bytes + kLinesHead);
+    return parse_sign(object, object + code_bytes);
+  };
   u32 same = 0;
   for (std::size_t i = links_.size(); i-- > 0;) {
     Link& link = links_[i];
-    const u8* const from = again_.data() + i * each;
-    const Link inwards = parse(link.address, first_.data() + i * frame_bytes), now = parse(link.address, from);
-    if (!now.is_same_frame(link) || !now.is_same_frame(inwards) || (i == 0 && frame != link.address)) break;
-    if (now.code && parse_sign(from + frame_bytes, from + frame_bytes + code_bytes) != known_.at(now.code).sign) {
+    const Link before = parse(link.address, first_.data() + frame_at_[i]);
+    const Link now = parse(link.address, again_.data() + frame_at_[i]);
+    if (!now.is_same_frame(link) || !now.is_same_frame(before) || (i == 0 && frame != link.address)) break;
+    if (now.code && sign_of(code_of_[i]) != known_.at(now.code).sign) {
       known_.erase(now.code);
       break;
     }
     ++same;
-    if (now == link && now == inwards) continue;
+    if (now == link && now == before) continue;
     link.instruction = now.instruction;
     break;
   }

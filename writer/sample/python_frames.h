@@ -1,5 +1,5 @@
 // The Python frames of a thread of another process that goes on running meanwhile. They are walked, then read again by one call of
-// the kernel, from the outermost inwards and out again: what was the same each time was so when the innermost was read. Where what
+// the kernel, twice: before it reads which one is the innermost, and after. What was the same each time was so then. Where what
 // ran innermost changed meanwhile, only those frames around it are told that the next walk comes upon again: memory of a function
 // that has returned looks like that of one that goes on.
 #pragma once
@@ -23,7 +23,8 @@ struct PythonCode {
 
 class PythonFrames {
  public:
-  static constexpr u32 kMostFrames = 250;  // innermost ones: four pieces each, of 1024 that the kernel reads at once
+  static constexpr u32 kMostFrames =
+      250;  // innermost ones: four pieces each at most, of 1024 that the kernel reads at once
 
   // Of one process; both outlive it.
   PythonFrames(const PythonLayout& layout, ProcessMemory& memory) : layout_(layout), memory_(memory) {}
@@ -67,11 +68,19 @@ class PythonFrames {
   struct Head {
     u64 id = 0, frame = 0;
   };
+  // What one piece holds of frames that lie together, as those of a thread do since 3.11.
+  struct Span {
+    u64 address = 0, size = 0;
+    std::size_t offset = 0;  // in first_ and again_
+  };
   static constexpr u32 kLongest = 255 + 8;  // of what is read of a frame or code object: offsets are bytes
+  static constexpr u64 kNear =
+      1024;  // bytes between two frames: what lies there is mapped, since it is less than a page
 
   bool read(u64 address, void* out, u64 size) { return memory_.read(address, out, size); }
   bool read_head(u64 state, Head& head);
   bool walk(u64 frame);
+  void lay_out();
   bool read_again(u64 state, u64& frame);
   u32 unchanged(u64 state);
   u32 agreed(u32 before) const;
@@ -87,7 +96,13 @@ class PythonFrames {
   ProcessMemory& memory_;
   std::unordered_map<u64, Known> known_;  // by address
   std::vector<Link> links_, before_;      // innermost first; of this walk and the one before it
-  std::vector<u8> first_, again_;  // the frames as they are read on the way in; on the way out, with their code objects
+  std::vector<Span> spans_;               // of the links' frames
+  std::vector<std::size_t> frame_at_;     // by link: offset in first_ and again_
+  std::vector<std::pair<u64, u32>> codes_,
+      by_address_;            // code objects, each once, and the first link that has it; frames and their links
+  std::vector<u32> code_of_;  // by link: place in codes_
+  std::vector<u8> first_, again_,
+      objects_;  // spans before and after; by place in codes_: code objects with their line tables' heads
 };
 
 }  // namespace gputrace
