@@ -70,6 +70,7 @@ class Replay {
     bool function = false;
   };
 
+  void mend_order(const Tape& tape);
   void join_threads(Tape& tape);
   void tie_operations(Tape& tape);
   void take_calls(Tape& tape);

@@ -56,6 +56,7 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const Kerne
     waits_.push_back(here ? sequence - tape.first : kNone);
   }
   operations_.resize(tape.operations.size());
+  mend_order(tape);
   join_threads(tape);
   tie_operations(tape);
   infer_functions(tape);
@@ -67,6 +68,29 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const Kerne
   find_kernels(tape);
   order(tape);
   count_touched();
+}
+
+// Of calls of several threads it is not known which one the driver took first: an operation that began before the one that it is said to stand behind
+// stands behind that which began before it on their stream.
+void Replay::mend_order(const Tape& tape) {
+  std::vector<u32> order;
+  for (u32 i = 0; i < tape.operations.size(); ++i)
+    if (tape.operations[i].finish != 0) order.push_back(i);
+  std::sort(order.begin(), order.end(), [&](u32 a, u32 b) {
+    const TapeOperation &one = tape.operations[a], &other = tape.operations[b];
+    if (one.stream != other.stream) return one.stream < other.stream;
+    return one.start != other.start ? one.start < other.start : a < b;
+  });
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const TapeOperation& each = tape.operations[order[place]];
+    const u32 before = place > 0 ? order[place - 1] : kNone;
+    const bool has_one = before != kNone && tape.operations[before].stream == each.stream;
+    for (u32 i = 0; i < each.waits_count; ++i) {
+      u32& wait = waits_[each.waits + i];
+      if (wait == kNone || tape.operations[wait].start <= each.start) continue;
+      if (tape.operations[wait].stream == each.stream) wait = has_one ? before : kNone;
+    }
+  }
 }
 
 // By thread and time. Operations whose call is not among them get one of their own.
@@ -286,7 +310,9 @@ void Replay::find_lags(const Tape& tape) {
     made.length = made.pinned_length = each.finish - each.start;
     made.way = each.start - begin;
     if (ready == 0) {
-      if (each.waits_count != 0) made.no_sooner = each.start;
+      const auto is_untold = [&](u32 before) { return before == kNone || tape.operations[before].finish == 0; };
+      if (std::any_of(waits_.begin() + each.waits, waits_.begin() + each.waits + each.waits_count, is_untold))
+        made.no_sooner = each.start;
       return;
     }
     made.chain = each.start - ready;
