@@ -14,6 +14,9 @@ namespace gputrace {
 namespace {
 
 constexpr u64 kStepsOfAnyFile = 65'536, kBytesOfStep = 8;  // of a trace's file
+// Where the threads' own loops hold as many launches as one of all threads together, and a thread has so many more turns, that one is made of threads that
+// do not wait for each other (XLA has one for each device), whose launches happen to come in the same order some times.
+constexpr double kSure = 0.9, kMoreTurns = 1.25;
 constexpr double kSlowStart = 1.5;  // a step at the begin that takes that many times the median is warm-up
 
 // Which kernels update parameters or reduce over ranks, by their names. Each name is looked at once: a loop asks for every event.
@@ -90,30 +93,51 @@ MarkedSteps steps_of(const FoundLoop& loop, const ProcessTrace& process, const s
   return made;
 }
 
-// The busiest first.
-std::vector<std::vector<LoopEvent>> by_thread(const std::vector<LoopEvent>& events) {
+// Launches that the loop holds, as far as it is sure of them.
+double launches_in(const FoundLoop& loop) {
+  return loop.confidence * static_cast<double>(loop.turns.size() * loop.events);
+}
+
+struct ThreadLoop {
+  std::vector<LoopEvent> events;
+  FoundLoop loop;
+};
+
+// Of several threads those that have a loop of their own; that which holds most first.
+std::vector<ThreadLoop> loops_of_threads(const std::vector<LoopEvent>& events, Updaters& updaters) {
+  const auto is_of_another = [&events](const LoopEvent& event) { return event.thread != events.front().thread; };
+  if (std::none_of(events.begin(), events.end(), is_of_another)) return {};
   std::vector<std::vector<LoopEvent>> threads;
   for (const LoopEvent& event : events) {
     if (event.thread >= threads.size()) threads.resize(event.thread + 1u);
     threads[event.thread].push_back(event);
   }
-  std::stable_sort(threads.begin(), threads.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
-  return threads;
+  std::vector<ThreadLoop> found;
+  for (std::vector<LoopEvent>& own : threads) {
+    if (auto loop = find_loop(own, updaters)) found.push_back({std::move(own), std::move(*loop)});
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const ThreadLoop& a, const ThreadLoop& b) { return launches_in(a.loop) > launches_in(b.loop); });
+  return found;
 }
 
 std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vector<LoopEvent>& events) {
-  if (events.empty()) return std::nullopt;
   Updaters updaters(process);
-  if (const auto loop = find_loop(events, updaters)) return steps_of(*loop, process, events, updaters, "");
-  const std::vector<std::vector<LoopEvent>> threads = by_thread(events);
-  const auto loop = find_loop(threads.front(), updaters);
-  if (!loop) return std::nullopt;
-  MarkedSteps made = steps_of(*loop, process, threads.front(), updaters, " on one thread");
-  for (std::size_t i = 1; i < threads.size() && !threads[i].empty(); ++i) {
-    const auto other = find_loop(threads[i], updaters);
-    if (!other || other->signature != loop->signature) continue;
+  const auto of_all = find_loop(events, updaters);
+  const std::vector<ThreadLoop> threads = loops_of_threads(events, updaters);
+  double own = 0;
+  for (const ThreadLoop& thread : threads) own += thread.loop.confidence >= kSure ? launches_in(thread.loop) : 0;
+  const bool is_by_chance =
+      of_all && !threads.empty() && own >= launches_in(*of_all) &&
+      static_cast<double>(threads.front().loop.turns.size()) >= kMoreTurns * static_cast<double>(of_all->turns.size());
+  if (of_all && !is_by_chance) return steps_of(*of_all, process, events, updaters, "");
+  if (threads.empty()) return std::nullopt;
+  const FoundLoop& loop = threads.front().loop;
+  MarkedSteps made = steps_of(loop, process, threads.front().events, updaters, " on one thread");
+  for (std::size_t i = 1; i < threads.size(); ++i) {
+    if (threads[i].loop.signature != loop.signature) continue;
     ++made.other_threads;
-    made.other_turns += other->turns.size();
+    made.other_turns += threads[i].loop.turns.size();
   }
   return made;
 }

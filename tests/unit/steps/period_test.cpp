@@ -328,5 +328,29 @@ TEST(StepsOfThreads, OfThoseThatDoTheSameAreCounted) {
   EXPECT_EQ(process.steps.other_turns, 130u);
 }
 
+// A thread for each of two devices, as XLA has them, each in its own pace: in some order their launches come again by chance, but not as often as each
+// thread's own. A third one tried kernels before and has launched most.
+TEST(StepsOfThreads, AThreadsOwnLoopIsTakenBeforeOneThatComesByChance) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    ProcessTrace process;
+    std::mt19937 random(seed);
+    Nanos now = 0;
+    for (int i = 0; i < 445; ++i, now += 20'000)
+      process.loop_log.add(LoopKind::Kernel, 100 + static_cast<u32>(random()) % 40, now, now + 5000, 3);
+    unsigned turns[2] = {0, 0};
+    while (turns[0] < 60 || turns[1] < 60) {
+      u32 device = static_cast<u32>(random()) % 2;
+      if (turns[device] == 60 || turns[device] > turns[1 - device] + 2) device = 1 - device;
+      for (u32 launch = 0; launch < 4; ++launch, now += 8000)
+        process.loop_log.add(LoopKind::Kernel, 10 * device + launch, now, now + 5000, device);
+      now += 50'000 + random() % 100'000;
+      ++turns[device];
+    }
+    process.end = now;
+    find_steps(process, "");
+    EXPECT_EQ(process.steps.steps.size(), 60u) << "seed " << seed << ": " << process.steps.evidence;
+  }
+}
+
 }  // namespace
 }  // namespace gputrace
