@@ -176,7 +176,7 @@ struct StepFacts {
   std::vector<Step> steps;  // in order, not overlapping; the first is step 1
   bool on_device = false;   // times are the device's: the host had gone on for longer than a step when it came to them
   u64 batches = 0,
-      batch_ns = 0;      // times that the program asked a loader for a batch in steps that count, and what they took
+      batch_ns = 0;  // times that the program asked a loader for a batch in steps that count, and what they took
   // Of other threads that do the same as the one whose turns are the steps (a server's requests): these turns overlap with the
   // steps, and are none.
   u64 other_threads = 0, other_turns = 0;
