@@ -228,7 +228,7 @@ std::string whose_steps(const Report& report) {
 std::string steps_of_others(const Report& report) {
   const Metric others = metric_of(report, "turns_of_other_threads");
   if (is_null(others.value)) return {};
-  return fmt::format("; {} more on {}", human(others.value, Unit::Count), others.note.substr(0, others.note.find(';')));
+  return "; " + human(others.value, Unit::Count) + " more " + others.note;
 }
 
 std::string between_steps(const Report& report) {

@@ -50,7 +50,7 @@ std::string whose_steps(const Report& report);
 
 // "; 271.0 ms of 390.0 ms lie between them": of the loop, what no step tells of. Empty: hardly anything.
 std::string between_steps(const Report& report);
-// "; 218 more on 3 other threads", or nothing.
+// "; 218 more on 3 other threads at the same time", or nothing.
 std::string steps_of_others(const Report& report);
 
 // What the devices did most: operations of a framework where those account for most of the device's time, else kernels,

@@ -81,14 +81,14 @@ void Replay::mend_order(const Tape& tape) {
     if (one.stream != other.stream) return one.stream < other.stream;
     return one.start != other.start ? one.start < other.start : a < b;
   });
-  for (std::size_t place = 0; place < order.size(); ++place) {
+  for (std::size_t place = 1; place < order.size(); ++place) {
     const TapeOperation& each = tape.operations[order[place]];
-    const u32 before = place > 0 ? order[place - 1] : kNone;
-    const bool has_one = before != kNone && tape.operations[before].stream == each.stream;
+    const u32 before = order[place - 1];
+    if (tape.operations[before].stream != each.stream) continue;
     for (u32 i = 0; i < each.waits_count; ++i) {
       u32& wait = waits_[each.waits + i];
-      if (wait == kNone || tape.operations[wait].start <= each.start) continue;
-      if (tape.operations[wait].stream == each.stream) wait = has_one ? before : kNone;
+      const bool came_later = wait != kNone && tape.operations[wait].start > each.start;
+      if (came_later && tape.operations[wait].stream == each.stream) wait = before;
     }
   }
 }

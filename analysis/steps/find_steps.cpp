@@ -135,7 +135,7 @@ std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vect
   const FoundLoop& loop = threads.front().loop;
   MarkedSteps made = steps_of(loop, process, threads.front().events, updaters, " on one thread");
   for (std::size_t i = 1; i < threads.size(); ++i) {
-    if (threads[i].loop.signature != loop.signature) continue;
+    if (threads[i].loop.symbols != loop.symbols) continue;
     ++made.other_threads;
     made.other_turns += threads[i].loop.turns.size();
   }

@@ -1,5 +1,6 @@
 #include "analysis/steps/loop_cycle.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -52,14 +53,11 @@ LoopCycle::LoopCycle(const LoopText& text, const std::vector<Piece>& pieces)
   find_begin_length();
 }
 
-u64 LoopCycle::signature() const {
-  u64 sum = 0;
-  for (std::size_t i = cycle_.begin; i < cycle_.end; ++i) {
-    u64 mixed = (u64{text_.event(i).symbol} + 1) * 0x9e3779b97f4a7c15ull;
-    mixed ^= mixed >> 29;
-    sum += mixed * 0xbf58476d1ce4e5b9ull;
-  }
-  return sum;
+std::vector<u32> LoopCycle::symbols() const {
+  std::vector<u32> symbols;
+  for (std::size_t i = cycle_.begin; i < cycle_.end; ++i) symbols.push_back(text_.event(i).symbol);
+  std::sort(symbols.begin(), symbols.end());
+  return symbols;
 }
 
 bool LoopCycle::is_usual(const Piece& piece, std::size_t offset) const {

@@ -18,8 +18,8 @@ class LoopCycle {
   double sureness() const { return sureness_; }
   // How much a piece that begins as a turn does is one: 1 where it is as the usual one.
   double likeness(const Piece& piece);
-  // Of the events of a usual turn, in any order.
-  u64 signature() const;
+  // Of a usual turn's events, sorted; LoopEvent's own.
+  std::vector<u32> symbols() const;
   // Event for event a usual turn.
   bool is_turn(const Piece& piece) const { return is_usual(piece, offset_); }
   // Time that the host lets pass before a turn's first event, usually.

@@ -28,7 +28,7 @@ Nanos begin_of(const LoopText& text, const LoopCycle& cycle, std::size_t place, 
 FoundLoop make_loop(const LoopText& text, const LoopCycle& cycle, const std::vector<TurnPiece>& pieces, double alike) {
   FoundLoop loop;
   loop.events = cycle.size();
-  loop.signature = cycle.signature();
+  loop.symbols = cycle.symbols();
   bool follows = false;
   for (const TurnPiece& each : pieces) {
     LoopTurn turn;

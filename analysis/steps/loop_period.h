@@ -32,7 +32,7 @@ struct FoundLoop {
   double confidence = 0;        // share of turns alike, less where their begin is not sure
   u64 events = 0;               // in a usual turn
   bool of_graphs = false;       // each turn launches graphs
-  u64 signature = 0;            // of what a usual turn holds, wherever it begins: loops that do the same have the same
+  std::vector<u32> symbols;     // of a usual turn, sorted: wherever turns begin, loops that do the same have the same
 };
 
 // `events` in the order of their begins. `updates(symbol)`: a kernel by whose name it updates parameters or reduces gradients; a

@@ -72,6 +72,7 @@ struct Usual {
   std::size_t batches = 1, launches = 0;
 };
 
+// Launches of a usual turn.
 std::size_t launches_of_a_turn(const std::vector<LoopEvent>& events, const Loop& loop) {
   std::vector<std::size_t> counts;
   for (const Turn& turn : loop.turns)

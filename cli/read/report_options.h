@@ -46,6 +46,7 @@ std::string words_of_sections(const std::vector<std::string>& names, Wanted&& wa
   }
   return words;
 }
+
 inline constexpr const char* kFindings = "findings";  // no table, but asked for like one
 std::vector<std::string> section_names();
 

@@ -108,31 +108,38 @@ PythonFrames::Known* PythonFrames::learn(u64 code) {
 // A piece costs the kernel as much as a page: frames that lie together are one, and a function that calls itself has one code object.
 void PythonFrames::lay_out() {
   const u64 frame_bytes = frame_size();
-  by_address_.clear(), spans_.clear(), codes_.clear();
-  frame_at_.resize(links_.size()), code_of_.resize(links_.size());
-  for (u32 i = 0; i < links_.size(); ++i) by_address_.emplace_back(links_[i].address, i);
-  std::sort(by_address_.begin(), by_address_.end());
+  addresses_.clear(), spans_.clear(), codes_.clear();
+  for (const Link& link : links_) {
+    addresses_.push_back(link.address);
+    if (link.code) codes_.push_back(link.code);
+  }
+  std::sort(addresses_.begin(), addresses_.end());
   std::size_t bytes = 0;
-  for (const auto& [address, link] : by_address_) {
-    Span* const last = spans_.empty() ? nullptr : &spans_.back();
-    if (last && address - last->address <= last->size + kNear) {
-      last->size = std::max(last->size, address - last->address + frame_bytes);
-    } else {
-      spans_.push_back({address, frame_bytes, bytes});
-    }
-    frame_at_[link] = spans_.back().offset + (address - spans_.back().address);
-    bytes = spans_.back().offset + spans_.back().size;
+  for (const u64 address : addresses_) {
+    if (spans_.empty() || address - spans_.back().address > spans_.back().size + kNear)
+      spans_.push_back({address, 0, bytes});
+    Span& span = spans_.back();
+    span.size = address - span.address + frame_bytes;
+    bytes = span.offset + span.size;
   }
-  for (u32 i = 0; i < links_.size(); ++i)
-    if (links_[i].code) codes_.emplace_back(links_[i].code, i);
   std::sort(codes_.begin(), codes_.end());
-  std::size_t different = 0;
-  for (std::size_t i = 0; i < codes_.size(); ++i) {
-    if (i == 0 || codes_[i].first != codes_[different - 1].first) codes_[different++] = codes_[i];
-    code_of_[codes_[i].second] = static_cast<u32>(different - 1);
-  }
-  codes_.resize(different);
-  first_.resize(bytes), again_.resize(bytes), objects_.resize(different * (code_size() + kLinesHead));
+  codes_.erase(std::unique(codes_.begin(), codes_.end()), codes_.end());
+  first_.resize(bytes), again_.resize(bytes), objects_.resize(codes_.size() * (code_size() + kLinesHead));
+}
+
+// In first_ and again_, of a link's frame.
+std::size_t PythonFrames::offset_of_frame(u64 address) const {
+  const auto after = std::upper_bound(spans_.begin(), spans_.end(), address,
+                                      [](u64 frame, const Span& span) { return frame < span.address; });
+  const Span& span = *(after - 1);
+  return span.offset + (address - span.address);
+}
+
+// Of a link's code object, as it was read again.
+PythonFrames::Sign PythonFrames::sign_of(u64 code) const {
+  const auto place = static_cast<std::size_t>(std::lower_bound(codes_.begin(), codes_.end(), code) - codes_.begin());
+  const u8* const object = objects_.data() + place * (code_size() + kLinesHead);
+  return parse_sign(object, object + code_size());
 }
 
 // Reads all of it once more: the frames, which one is the innermost, and the frames again with their code objects and line tables.
@@ -145,7 +152,7 @@ bool PythonFrames::read_again(u64 state, u64& frame) {
   memory_.add_piece(block ? block + layout_.block_frame : state + layout_.thread_frame, &frame, 8);
   for (const Span& span : spans_) memory_.add_piece(span.address, again_.data() + span.offset, span.size);
   for (std::size_t i = 0; i < codes_.size(); ++i) {
-    const u64 code = codes_[i].first;
+    const u64 code = codes_[i];
     u8* const to = objects_.data() + i * (code_bytes + kLinesHead);
     memory_.add_piece(code, to, code_bytes);
     memory_.add_piece(known_.at(code).sign.lines + kSizeOffset, to + code_bytes, kLinesHead);
@@ -158,18 +165,13 @@ bool PythonFrames::read_again(u64 state, u64& frame) {
 u32 PythonFrames::unchanged(u64 state) {
   u64 frame = 0;
   if (!read_again(state, frame)) return 0;
-  const u32 code_bytes = code_size();
-  const auto sign_of = [&](std::size_t place) {
-    const u8* const object = objects_.data() + place * (code_bytes + kLinesHead);
-    return parse_sign(object, object + code_bytes);
-  };
   u32 same = 0;
   for (std::size_t i = links_.size(); i-- > 0;) {
     Link& link = links_[i];
-    const Link before = parse(link.address, first_.data() + frame_at_[i]);
-    const Link now = parse(link.address, again_.data() + frame_at_[i]);
+    const std::size_t offset = offset_of_frame(link.address);
+    const Link before = parse(link.address, first_.data() + offset), now = parse(link.address, again_.data() + offset);
     if (!now.is_same_frame(link) || !now.is_same_frame(before) || (i == 0 && frame != link.address)) break;
-    if (now.code && sign_of(code_of_[i]) != known_.at(now.code).sign) {
+    if (now.code && sign_of(now.code) != known_.at(now.code).sign) {
       known_.erase(now.code);
       break;
     }

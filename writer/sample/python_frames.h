@@ -74,13 +74,15 @@ class PythonFrames {
     std::size_t offset = 0;  // in first_ and again_
   };
   static constexpr u32 kLongest = 255 + 8;  // of what is read of a frame or code object: offsets are bytes
-  static constexpr u64 kNear =
-      1024;  // bytes between two frames: what lies there is mapped, since it is less than a page
+  // Bytes between two frames of a span: what lies there is mapped, since it is less than a page.
+  static constexpr u64 kNear = 1024;
 
   bool read(u64 address, void* out, u64 size) { return memory_.read(address, out, size); }
   bool read_head(u64 state, Head& head);
   bool walk(u64 frame);
   void lay_out();
+  std::size_t offset_of_frame(u64 address) const;
+  Sign sign_of(u64 code) const;
   bool read_again(u64 state, u64& frame);
   u32 unchanged(u64 state);
   u32 agreed(u32 before) const;
@@ -96,13 +98,11 @@ class PythonFrames {
   ProcessMemory& memory_;
   std::unordered_map<u64, Known> known_;  // by address
   std::vector<Link> links_, before_;      // innermost first; of this walk and the one before it
-  std::vector<Span> spans_;               // of the links' frames
-  std::vector<std::size_t> frame_at_;     // by link: offset in first_ and again_
-  std::vector<std::pair<u64, u32>> codes_,
-      by_address_;            // code objects, each once, and the first link that has it; frames and their links
-  std::vector<u32> code_of_;  // by link: place in codes_
-  std::vector<u8> first_, again_,
-      objects_;  // spans before and after; by place in codes_: code objects with their line tables' heads
+  std::vector<Span> spans_;               // of the links' frames, by address
+  std::vector<u64> addresses_;            // of frames, sorted
+  std::vector<u64> codes_;                // code objects, sorted, each once
+  std::vector<u8> first_, again_;         // spans before and after
+  std::vector<u8> objects_;               // code objects with their line tables' heads, as in codes_
 };
 
 }  // namespace gputrace

@@ -102,7 +102,7 @@ void lower_gain(Finding& finding, u64 by) {
   }
 }
 
-// What the line has of the cause's time, where that is not nearly all, and what it spends that in.
+// What the line has of the host's time, where that is the cause and the line has not nearly all, and what it spends that in.
 void say_line(const IdleSite& site, u64 cause_ns, Finding& finding) {
   constexpr double kNearlyAll = 0.95;
   const double share = static_cast<double>(site.host_ns) / static_cast<double>(cause_ns);
@@ -157,7 +157,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     finding.evidence.emplace_back("long_gaps_ns", number(beside.in_long_ns));
   }
   finding.site = site.site;
-  if (works_beside || cause != IdleCause::Host)
+  if (works_beside)
     say_within(site.within, finding);
   else
     say_line(site, most, finding);

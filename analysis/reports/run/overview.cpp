@@ -256,7 +256,7 @@ void add_steps(const LoadedRun& run, const Add& add) {
   add("steps_counted", number(usual.counted), Unit::Count, steps_beside(usual));
   if (facts.other_turns)
     add("turns_of_other_threads", number(facts.other_turns), Unit::Count,
-        counted(facts.other_threads, "other thread") + "; they do the same, and overlap with these steps");
+        "on " + counted(facts.other_threads, "other thread") + " at the same time");
   add("step_mean_ns", usual.counted ? number(usual.mean_ns) : Value(), Unit::Nanos, "of the steps that are counted");
   add("step_median_ns", usual.counted ? number(usual.median_ns) : Value(), Unit::Nanos, "");
   add("step_p99_ns", usual.counted ? number(usual.p99_ns) : Value(), Unit::Nanos, "");

@@ -26,7 +26,7 @@ class Loop : public Planted {
     run(4 * kUs, 50 * kUs, 1);
     operation(kOptimizer, begin);
   }
-  // Without a step of an optimizer that PyTorch knows of.
+  // A node of the backward pass.
   void backward() {
     const Nanos begin = now();
     run(4 * kUs, 100 * kUs, 2);

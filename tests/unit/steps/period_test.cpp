@@ -5,7 +5,6 @@
 #include <random>
 #include <string>
 
-#include "analysis/steps/find_steps.h"
 #include "analysis/steps/loop_period.h"
 
 namespace gputrace {
@@ -298,57 +297,6 @@ TEST(Period, ClaimsNothingWhereThereIsNone) {
       EXPECT_FALSE(found.has_value()) << pattern.name << ": " << (found ? found->turns.size() : 0) << " turns of "
                                       << (found ? found->events : 0);
     }
-  }
-}
-
-// A server's threads answer the same requests side by side, in no order that comes again: the steps are those of the busiest thread, and it is said how
-// many more the others had. One thread that does something else is none of them.
-TEST(StepsOfThreads, OfThoseThatDoTheSameAreCounted) {
-  ProcessTrace process;
-  std::mt19937 random(1);
-  const unsigned turns[] = {0, 80, 60, 70, 40};  // by thread
-  for (u32 thread = 1; thread < std::size(turns); ++thread) {
-    Nanos now = thread * 1000;
-    for (unsigned turn = 0; turn < turns[thread]; ++turn) {
-      now += 500'000 + random() % 2'000'000;
-      for (u32 launch = 0; launch < 12; ++launch) {
-        const u32 function = thread == 4 ? 100 + launch % 11 : launch;
-        process.loop_log.add(LoopKind::Kernel, function, now, now + 5000, thread);
-        now += 5000 + random() % 40'000;
-      }
-      process.loop_log.add(LoopKind::Wait, 0, now, now + 50'000, thread);
-      now += 50'000;
-    }
-    process.end = std::max(process.end, now);
-  }
-  find_steps(process, "");
-  EXPECT_EQ(process.steps.source, StepSource::Inferred);
-  EXPECT_EQ(process.steps.steps.size(), 80u);
-  EXPECT_EQ(process.steps.other_threads, 2u);
-  EXPECT_EQ(process.steps.other_turns, 130u);
-}
-
-// A thread for each of two devices, as XLA has them, each in its own pace: in some order their launches come again by chance, but not as often as each
-// thread's own. A third one tried kernels before and has launched most.
-TEST(StepsOfThreads, AThreadsOwnLoopIsTakenBeforeOneThatComesByChance) {
-  for (unsigned seed = 1; seed <= 20; ++seed) {
-    ProcessTrace process;
-    std::mt19937 random(seed);
-    Nanos now = 0;
-    for (int i = 0; i < 445; ++i, now += 20'000)
-      process.loop_log.add(LoopKind::Kernel, 100 + static_cast<u32>(random()) % 40, now, now + 5000, 3);
-    unsigned turns[2] = {0, 0};
-    while (turns[0] < 60 || turns[1] < 60) {
-      u32 device = static_cast<u32>(random()) % 2;
-      if (turns[device] == 60 || turns[device] > turns[1 - device] + 2) device = 1 - device;
-      for (u32 launch = 0; launch < 4; ++launch, now += 8000)
-        process.loop_log.add(LoopKind::Kernel, 10 * device + launch, now, now + 5000, device);
-      now += 50'000 + random() % 100'000;
-      ++turns[device];
-    }
-    process.end = now;
-    find_steps(process, "");
-    EXPECT_EQ(process.steps.steps.size(), 60u) << "seed " << seed << ": " << process.steps.evidence;
   }
 }
 

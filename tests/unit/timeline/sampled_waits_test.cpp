@@ -230,6 +230,11 @@ TEST(Pauses, OfOneDeviceAreItsOwnPart) {
   const i64 alone = pause();
   EXPECT_NEAR(static_cast<double>(alone), 40e6, 1e6) << "every second of eight turns";
   auto& devices = run.processes.front().device.devices;
+  const auto findings =
+      find_findings(run);  // no sample found the host there: the line is that of the calls that ended the gaps
+  ASSERT_NE(find(findings, "idle-gaps"), nullptr);
+  EXPECT_NE(find(findings, "idle-gaps")->text.find(", 50 % of it before calls of train.py:"), std::string::npos)
+      << find(findings, "idle-gaps")->text;
   devices.push_back(devices.front());
   devices.back().device = 1;
   EXPECT_NEAR(static_cast<double>(pause()), static_cast<double>(alone) / 2, 1);

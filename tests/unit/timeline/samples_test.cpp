@@ -355,6 +355,20 @@ TEST(Samples, WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone) {
   EXPECT_EQ(find(findings, "recompilation"), nullptr);
 }
 
+// Three of four samples find the host in what main() calls: the finding's line is there, and has that share of the time.
+TEST(Samples, AGapSaysHowMuchOfTheHostsTimeItsLineHas) {
+  Sampled trace;
+  trace.frame(kFirst + 3, kFirst, "load", "data.py", 30);
+  std::vector<std::pair<u32, Nanos>> looks;
+  for (Nanos i = 0; i < 9; ++i)
+    for (Nanos at = 1; at < 9; ++at) looks.emplace_back(at % 4 ? kFirst + 3 : kFirst, i * 10 + at);
+  const auto findings = find_findings(compiled(trace, looks));
+  const Finding* const finding = find(findings, "idle-gaps");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->site, "data.py:30 load");
+  EXPECT_NE(finding->text.find(", 75 % of it at data.py:30 load"), std::string::npos) << finding->text;
+}
+
 // A compiler's files that are imported compile nothing: DeepSpeed's start took 4 s to import torch._dynamo.
 TEST(Samples, WhatImportsACompilerDoesNotCompile) {
   Sampled trace;
