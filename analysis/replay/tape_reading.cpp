@@ -73,6 +73,17 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const Kerne
 // Of calls of several threads it is not known which one the driver took first: an operation that began before the one that it is said to stand behind
 // stands behind that which began before it on their stream.
 void Replay::mend_order(const Tape& tape) {
+  const auto came_later = [&](u32 wait, const TapeOperation& than) {
+    if (wait == kNone) return false;
+    const TapeOperation& other = tape.operations[wait];
+    return other.stream == than.stream && other.start > than.start;
+  };
+  const auto is_out_of_order = [&](const TapeOperation& each) {
+    const auto waits = waits_.begin() + each.waits;
+    return each.finish != 0 &&
+           std::any_of(waits, waits + each.waits_count, [&](u32 wait) { return came_later(wait, each); });
+  };
+  if (std::none_of(tape.operations.begin(), tape.operations.end(), is_out_of_order)) return;
   std::vector<u32> order;
   for (u32 i = 0; i < tape.operations.size(); ++i)
     if (tape.operations[i].finish != 0) order.push_back(i);
@@ -87,8 +98,7 @@ void Replay::mend_order(const Tape& tape) {
     if (tape.operations[before].stream != each.stream) continue;
     for (u32 i = 0; i < each.waits_count; ++i) {
       u32& wait = waits_[each.waits + i];
-      const bool came_later = wait != kNone && tape.operations[wait].start > each.start;
-      if (came_later && tape.operations[wait].stream == each.stream) wait = before;
+      if (came_later(wait, each)) wait = before;
     }
   }
 }

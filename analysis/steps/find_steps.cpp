@@ -16,8 +16,9 @@ namespace {
 constexpr u64 kStepsOfAnyFile = 65'536, kBytesOfStep = 8;  // of a trace's file
 // Where the threads' own loops hold as many launches as one of all threads together, and a thread has so many more turns, that one is made of threads that
 // do not wait for each other (XLA has one for each device), whose launches happen to come in the same order some times.
-constexpr double kSure = 0.9, kMoreTurns = 1.25;
-constexpr double kSlowStart = 1.5;  // a step at the begin that takes that many times the median is warm-up
+constexpr double kSure = 0.9, kMoreTurns = 1.25, kNearlyAll = 0.95;
+constexpr std::size_t kTriedInVain = 3;  // busiest threads without a loop: then the others are not looked at
+constexpr double kSlowStart = 1.5;       // a step at the begin that takes that many times the median is warm-up
 
 // Which kernels update parameters or reduce over ranks, by their names. Each name is looked at once: a loop asks for every event.
 class Updaters {
@@ -112,9 +113,10 @@ std::vector<ThreadLoop> loops_of_threads(const std::vector<LoopEvent>& events, U
     if (event.thread >= threads.size()) threads.resize(event.thread + 1u);
     threads[event.thread].push_back(event);
   }
+  std::stable_sort(threads.begin(), threads.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
   std::vector<ThreadLoop> found;
-  for (std::vector<LoopEvent>& own : threads) {
-    if (auto loop = find_loop(own, updaters)) found.push_back({std::move(own), std::move(*loop)});
+  for (std::size_t i = 0; i < threads.size() && (i < kTriedInVain || !found.empty()); ++i) {
+    if (auto loop = find_loop(threads[i], updaters)) found.push_back({std::move(threads[i]), std::move(*loop)});
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const ThreadLoop& a, const ThreadLoop& b) { return launches_in(a.loop) > launches_in(b.loop); });
@@ -124,6 +126,8 @@ std::vector<ThreadLoop> loops_of_threads(const std::vector<LoopEvent>& events, U
 std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vector<LoopEvent>& events) {
   Updaters updaters(process);
   const auto of_all = find_loop(events, updaters);
+  if (of_all && launches_in(*of_all) >= kNearlyAll * static_cast<double>(events.size()))
+    return steps_of(*of_all, process, events, updaters, "");
   const std::vector<ThreadLoop> threads = loops_of_threads(events, updaters);
   double own = 0;
   for (const ThreadLoop& thread : threads) own += thread.loop.confidence >= kSure ? launches_in(thread.loop) : 0;
