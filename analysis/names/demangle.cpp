@@ -74,7 +74,13 @@ void* work(void* opaque) {
   if (setjmp(sink->too_long) == 0) {
     sink->text.reserve(256);
     const int options = DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT;
-    if (cplus_demangle_v3_callback(job->symbol->c_str(), options, append, sink) != 0) whole = true;
+    const char* const symbol = job->symbol->c_str();
+    // Rust's first: its older names are C++'s with a hash at their end. It nests by its own limit.
+    whole = rust_demangle_callback(symbol, DMGL_PARAMS, append, sink) != 0;
+    if (!whole) {
+      sink->text.clear();
+      whole = cplus_demangle_v3_callback(symbol, options, append, sink) != 0;
+    }
   }
   count_growth(job->symbol->size(), sink->text.size());
   if (whole) *job->result = std::move(sink->text);
@@ -96,7 +102,8 @@ void work_on_deep_stack(Job& job) {
 }  // namespace
 
 std::string demangle(const std::string& symbol) {
-  if (symbol.size() < 3 || symbol.compare(0, 2, "_Z") != 0 || symbol.size() > kMaxMangledBytes) return symbol;
+  if (symbol.size() < 3 || symbol.size() > kMaxMangledBytes) return symbol;
+  if (symbol.compare(0, 2, "_Z") != 0 && symbol.compare(0, 2, "_R") != 0) return symbol;
   if (symbol.find('\0') != std::string::npos || nests_too_deep(symbol) || grown > kMaxGrowth) return symbol;
   std::string result = symbol;
   Job job{&symbol, &result};

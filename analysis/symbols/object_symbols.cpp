@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/names/demangle.h"
+#include "analysis/symbols/scopes.h"
 #include "trace/build_id.h"
 
 namespace gputrace {
@@ -86,24 +87,28 @@ std::string plain_name(const std::string& signature) {
   return signature;
 }
 
-// Whether somebody else wrote it than the author of `source`, the file that was compiled: the system's headers, and those of a library or
-// a package, which lie in an "include" whose folder `source` is not in. Both without "..".
-bool is_others_header(const std::string& file, const std::string& source) {
+// Whether somebody else wrote it than the author of `source`, the file that was compiled: the system's headers, what the package managers of
+// Rust and Go bring (rustc calls its own library /rustc/HASH), and those of a library or a package, which lie in an "include" whose folder
+// `source` is not in. Both without "..".
+bool is_others_source(const std::string& file, const std::string& source) {
   constexpr std::string_view kInclude = "/include/";
   if (file.starts_with("/usr/")) return !file.starts_with("/usr/src/") && !file.starts_with("/usr/local/src/");
+  if (file.starts_with("/rustc/") || file.starts_with("/rust/deps/")) return true;
+  for (const std::string_view packages : {"/.cargo/registry/src/", "/.cargo/git/checkouts/", "/go/pkg/mod/"})
+    if (file.find(packages) != std::string::npos) return true;
   const std::size_t at = file.rfind(kInclude);  // of the nested ones the innermost: nearest to what uses it
   return at != std::string::npos && !source.starts_with(file.substr(0, at + 1));
 }
 
-std::string plain_path(const char* path) { return std::filesystem::path(path).lexically_normal(); }
-
-// The file that was compiled.
-std::string source_of(Dwarf_Die* unit) {
-  const char* const name = dwarf_diename(unit);
+// The folder in which the compiler ran, which the unit's relative paths begin from.
+std::string folder_of(Dwarf_Die* unit) {
   Dwarf_Attribute attribute;
   const char* const folder = dwarf_formstring(dwarf_attr(unit, DW_AT_comp_dir, &attribute));
-  if (!name) return "";
-  return (std::filesystem::path(folder ? folder : "") / name).lexically_normal();
+  return folder ? folder : "";
+}
+
+std::string plain_path(const std::string& folder, const char* path) {
+  return (std::filesystem::path(folder) / path).lexically_normal();
 }
 
 u64 number_of(Dwarf_Die* die, unsigned name) {
@@ -112,25 +117,37 @@ u64 number_of(Dwarf_Die* die, unsigned name) {
   return dwarf_attr(die, name, &attribute) && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
-// Out of what was inlined from somebody else's header (std::vector, at::Tensor ...) to the line that the author of the caller wrote.
-void leave_inlined(Dwarf_Die* unit, u64 address, ObjectSymbols::Place& place) {
-  Dwarf_Die* scopes = nullptr;
-  const int count = dwarf_getscopes(unit, address, &scopes);
+// Of a function that was inlined: as its compiler writes it to an object's symbols, without parameters. "": not known.
+std::string inlined_function(Dwarf_Die* scope) {
+  Dwarf_Attribute attribute;
+  const char* name = nullptr;
+  for (const unsigned kind : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name})
+    if (!name) name = dwarf_formstring(dwarf_attr_integrate(scope, kind, &attribute));
+  return name ? plain_name(demangle(name)) : "";
+}
+
+// Out of what was inlined from somebody else's source (std::vector, at::Tensor ...) to the line that the author of the caller wrote, and to
+// the innermost function that this line is of: it may have been inlined too.
+void leave_inlined(Dwarf_Die* unit, std::vector<Dwarf_Die> scopes, ObjectSymbols::Place& place) {
+  const std::string folder = folder_of(unit);
+  const char* const compiled = dwarf_diename(unit);
+  const std::string source = compiled ? plain_path(folder, compiled) : "";
   Dwarf_Files* files = nullptr;
   std::size_t file_count = 0;
-  if (count > 0 && dwarf_getsrcfiles(unit, &files, &file_count) == 0) {
-    const std::string source = source_of(unit);
-    for (int i = 0; i < count && is_others_header(place.file, source); ++i) {
-      if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine) continue;
-      const u64 file = number_of(&scopes[i], DW_AT_call_file);
-      const char* name = file < file_count ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
-      if (!name) break;
-      place.file = plain_path(name);
-      place.line = static_cast<u32>(number_of(&scopes[i], DW_AT_call_line));
+  if (dwarf_getsrcfiles(unit, &files, &file_count) != 0) file_count = 0;
+  for (Dwarf_Die& scope : scopes) {
+    if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) break;
+    if (!is_others_source(place.file, source)) {
+      if (std::string function = inlined_function(&scope); !function.empty()) place.function = std::move(function);
+      break;
     }
-    place.others = is_others_header(place.file, source);
+    const u64 file = number_of(&scope, DW_AT_call_file);
+    const char* const name = file < file_count ? dwarf_filesrc(files, file, nullptr, nullptr) : nullptr;
+    if (!name) break;
+    place.file = plain_path(folder, name);
+    place.line = static_cast<u32>(number_of(&scope, DW_AT_call_line));
   }
-  std::free(scopes);
+  place.others = is_others_source(place.file, source);
 }
 
 }  // namespace
@@ -138,6 +155,7 @@ void leave_inlined(Dwarf_Die* unit, u64 address, ObjectSymbols::Place& place) {
 struct ObjectSymbols::Parts {
   ElfImage image, debug;
   std::vector<FunctionSymbol> symbols;  // by their begin
+  Scopes scopes;
 
   Dwarf* dwarf() const { return image.dwarf ? image.dwarf : debug.dwarf; }
 
@@ -192,9 +210,9 @@ ObjectSymbols::Place ObjectSymbols::at(u64 offset) const {
   const char* file = line ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
   int number = 0;
   if (!file || dwarf_lineno(line, &number) != 0 || number <= 0) return place;
-  place.file = plain_path(file);
+  place.file = plain_path(folder_of(unit), file);
   place.line = static_cast<u32>(number);
-  leave_inlined(unit, offset, place);
+  leave_inlined(unit, parts_->scopes.at(unit, offset), place);
   return place;
 }
 

@@ -27,7 +27,7 @@ class ObjectSymbols {
     std::string function;  // without parameters; "": not known
     std::string file;      // "": not known
     u32 line = 0;          // 0: not known
-    bool others = false;   // the function itself stands in a header of the system, a library or a package
+    bool others = false;   // the function itself stands in the source of the system, a library or a package
   };
   Place at(u64 offset) const;
 

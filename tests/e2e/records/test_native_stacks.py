@@ -80,6 +80,7 @@ static CUfunction function;
 #include "own.h"
 #include "library.h"
 #include "torch/package.h"
+#include "crate.h"
 int main(void) {
   CUdevice device; CUcontext context; CUmodule module;
   if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
@@ -87,7 +88,8 @@ int main(void) {
   int done = by_own(7);
   done += by_library(11);  // of a library
   done += by_package(13);  // of a package
-  return done != 31 || cuCtxSynchronize();
+  done += by_crate(3);  // of a crate
+  return done != 34 || cuCtxSynchronize();
 }
 '''
 INLINED = r'''static inline __attribute__((always_inline)) int %s(int times) {
@@ -99,19 +101,115 @@ INLINED = r'''static inline __attribute__((always_inline)) int %s(int times) {
 
 
 def test_code_inlined_from_headers():
-    """Of other people's headers (a library's, a package's) the line that called it is told; of the program's own its own."""
+    """Of other people's sources (a library's, a package's, a crate's) the line that called it is told; of the program's own its own,
+    and the function that it is of."""
     need_libunwind()
-    folders = {'own': 'include', 'library': 'third/include', 'package': 'v/lib/python3.11/site-packages/torch/include'}
+    folders = {'own': 'include', 'library': 'third/include', 'package': 'v/lib/python3.11/site-packages/torch/include',
+               'crate': '.cargo/registry/src/index.crates.io-1949cf8c6b5b557f/driver-0.1.0/src'}
     for name, folder in folders.items():
         os.makedirs(scratch(folder, 'torch'))
         with open(scratch(folder, 'torch/package.h' if name == 'package' else name + '.h'), 'w', encoding='utf-8') as file:
             file.write(INLINED % ('by_' + name))
-    binary = compiled('headers.c', HEADERS, '-g', '-O2', '-lcuda', *('-I' + scratch(folder, '..', 'include') for folder in folders.values()))
+    binary = compiled('headers.c', HEADERS, '-g', '-O2', '-lcuda',
+                      *('-I' + scratch(folder, '..', os.path.basename(folder)) for folder in folders.values()))
     run = traced([binary], STACKS)
     check_equal(run.returncode, 0, run.stderr)
     line = {name: number for number, text in enumerate(HEADERS.splitlines(), 1) for name in folders if text.endswith(f'// of a {name}')}
     check_equal({site: count for site, (count, _) in launches_by_site(run).items()},
-                {'own.h:3 main': 7, f"headers.c:{line['library']} main": 11, f"headers.c:{line['package']} main": 13}, 'launches by line')
+                {'own.h:3 by_own': 7, f"headers.c:{line['library']} main": 11, f"headers.c:{line['package']} main": 13,
+                 f"headers.c:{line['crate']} main": 3}, 'launches by line')
+
+
+# What rustc and clang write for `namespace mine { inline void often() { cuCtxSynchronize(); }  void work() { often(); } }`: the function lies
+# within its namespace, and has one that was inlined from line 5 into line 9.
+WITHIN_NAMESPACE = r'''
+        .text
+        .globl _ZN4mine4workEv
+        .type _ZN4mine4workEv, @function
+        .file 1 "own.cpp"
+_ZN4mine4workEv:
+        .cfi_startproc
+        .loc 1 8
+        subq $8, %rsp
+        .cfi_def_cfa_offset 16
+.Linlined:
+        .loc 1 5
+        call cuCtxSynchronize@PLT
+.Lafter:
+        .loc 1 10
+        addq $8, %rsp
+        ret
+        .cfi_endproc
+.Lend:
+        .size _ZN4mine4workEv, .-_ZN4mine4workEv
+
+        .section .debug_abbrev
+        .uleb128 1, 0x11  # compile_unit: name, comp_dir, low_pc, high_pc, stmt_list
+        .byte 1
+        .uleb128 0x03, 0x08, 0x1b, 0x08, 0x11, 0x01, 0x12, 0x06, 0x10, 0x17, 0, 0
+        .uleb128 2, 0x39  # namespace: name
+        .byte 1
+        .uleb128 0x03, 0x08, 0, 0
+        .uleb128 3, 0x2e  # subprogram, abstract: linkage_name, inline
+        .byte 0
+        .uleb128 0x6e, 0x08, 0x20, 0x0b, 0, 0
+        .uleb128 4, 0x2e  # subprogram: linkage_name, low_pc, high_pc
+        .byte 1
+        .uleb128 0x6e, 0x08, 0x11, 0x01, 0x12, 0x06, 0, 0
+        .uleb128 5, 0x1d  # inlined_subroutine: abstract_origin, low_pc, high_pc, call_file, call_line
+        .byte 0
+        .uleb128 0x31, 0x13, 0x11, 0x01, 0x12, 0x06, 0x58, 0x0b, 0x59, 0x0b, 0, 0
+        .uleb128 0
+
+        .section .debug_info
+        .long .Lunit_end - .Lunit
+.Lunit: .value 4
+        .long .debug_abbrev
+        .byte 8
+        .uleb128 1
+        .string "own.cpp"
+        .string "/home/anna/work"
+        .quad _ZN4mine4workEv
+        .long .Lend - _ZN4mine4workEv
+        .long .debug_line
+        .uleb128 2
+        .string "mine"
+.Loften:
+        .uleb128 3
+        .string "_ZN4mine5oftenEv"
+        .byte 1
+        .uleb128 4
+        .string "_ZN4mine4workEv"
+        .quad _ZN4mine4workEv
+        .long .Lend - _ZN4mine4workEv
+        .uleb128 5
+        .long .Loften - (.Lunit - 4)
+        .quad .Linlined
+        .long .Lafter - .Linlined
+        .byte 1, 9
+        .byte 0, 0, 0
+.Lunit_end:
+        .section .note.GNU-stack, "", @progbits
+'''
+
+
+def test_code_inlined_within_a_namespace():
+    """Of the program's own, and of a crate's: there the line of the program that called it."""
+    need_libunwind()
+    host = compiled('host.c', CUDA + '''void work(void) __asm__("_ZN4mine4workEv");
+int main(void) {
+  CUdevice device; CUcontext context;
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context)) return 70;
+  work();
+  return 0;
+}
+''', '-c', '-g')
+    crate = WITHIN_NAMESPACE.replace('.loc 1 5', '.file 2 "/home/anna/.cargo/registry/src/index-1/driver-0.1.0/src/lib.rs"\n.loc 2 5')
+    for name, text, wanted in (('own', WITHIN_NAMESPACE, 'own.cpp:5 mine::often'), ('crate', crate, 'own.cpp:9 mine::work')):
+        forget_run()
+        run = traced([compiled(name + '.s', text, host, '-Wa,--gdwarf-4', '-lcuda')], STACKS)
+        check_equal(run.returncode, 0, run.stderr)
+        check_equal([row['site'] for row in rows(run, 'sites')], [wanted], 'the line that waits')
 
 
 # Prints the libraries by the name of libunwind that it has loaded once it has made its calls.

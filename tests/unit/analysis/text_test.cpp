@@ -119,6 +119,16 @@ TEST(Demangle, LongLegalNamesAndHostileOnes) {
   EXPECT_LE(demangle(explosive).size(), kMaxDemangledBytes);
 }
 
+TEST(Demangle, RustsNamesWithoutTheirHashes) {
+  EXPECT_EQ(demangle("_ZN2rs4step17h74eb45b8f3270a91E"), "rs::step");
+  EXPECT_EQ(demangle("_ZN51_$LT$rs..Model$u20$as$u20$core..ops..drop..Drop$GT$4drop17h0123456789abcdefE"),
+            "<rs::Model as core::ops::drop::Drop>::drop");
+  EXPECT_EQ(demangle("_RNvCskK7mfDs1mzF_1m4main"), "m::main");
+  EXPECT_EQ(demangle("_RNCNvCskK7mfDs1mzF_1m4main0B3_"), "m::main::{closure#0}");
+  EXPECT_EQ(demangle("_ZN2rs4step17h7777777777777777E"), "rs::step::h7777777777777777");  // no hash: a name of C++
+  EXPECT_EQ(demangle("_Run"), "_Run");
+}
+
 TEST(SafeText, NothingReachesTheTerminalAsACommand) {
   EXPECT_EQ(safe_text("a\x1b[31mb\r\a\x7f"), "a\\x1b[31mb\\x0d\\x07\\x7f");
   EXPECT_EQ(safe_text("\x1b]52;c;eA==\x07"), "\\x1b]52;c;eA==\\x07");
