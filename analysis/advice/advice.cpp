@@ -29,6 +29,7 @@ Maker stands_on(Maker maker) {
     case Maker::Lightning:
     case Maker::KerasOnPyTorch:
     case Maker::CompiledPyTorch:
+    case Maker::Vllm:
       return Maker::PyTorch;
     case Maker::KerasOnJax:
       return Maker::Jax;

@@ -10,7 +10,7 @@
 namespace gputrace {
 namespace {
 
-enum class Trainer : u8 { None, Transformers, Lightning, Keras };
+enum class Trainer : u8 { None, Transformers, Lightning, Keras, Vllm };
 
 // What is known of a stack that ends in a frame.
 struct Known {
@@ -35,6 +35,7 @@ Maker framework_of(const SourceFrame& frame, std::string_view file) {
 Trainer trainer_of(std::string_view file) {
   if (begins_with(file, "transformers/trainer")) return Trainer::Transformers;
   if (begins_with(file, "lightning/") || begins_with(file, "pytorch_lightning/")) return Trainer::Lightning;
+  if (begins_with(file, "vllm/")) return Trainer::Vllm;
   return begins_with(file, "keras/") ? Trainer::Keras : Trainer::None;
 }
 
@@ -68,6 +69,8 @@ Maker maker_of(Maker framework, Trainer trainer) {
              : framework == Maker::Jax        ? Maker::KerasOnJax
              : framework == Maker::TensorFlow ? Maker::KerasOnTensorFlow
                                               : Maker::Keras;
+    case Trainer::Vllm:
+      return Maker::Vllm;
     case Trainer::None:
       break;
   }
@@ -98,7 +101,7 @@ CallsMade calls_made(const ProcessTrace& process) {
   const SourceLines& lines = process.lines;
   const std::vector<Known> known = known_of(lines.frames);
   std::array<u64, 6> frameworks{};  // Maker::General to Maker::CuPy
-  std::array<u64, 4> trainers{};
+  std::array<u64, 5> trainers{};    // Trainer::None to Trainer::Vllm
   u64 launches = 0, in_optimizer = 0, in_zero_grad = 0, compiled = 0;
   for (std::size_t i = 0; i < std::min(lines.totals.size(), lines.origins.size()); ++i) {
     const StackTotals& totals = lines.totals[i];

@@ -1,4 +1,4 @@
-// Who makes a process's calls, as the frames of their stacks tell: the framework that calls CUDA, and the trainer whose loop it is.
+// Who makes a process's calls, as the frames of their stacks tell: the framework that calls CUDA, and the trainer or engine whose loop it is.
 #pragma once
 
 #include "analysis/facts/facts.h"
@@ -19,6 +19,7 @@ enum class Maker : u8 {
   KerasOnPyTorch,
   KerasOnJax,
   KerasOnTensorFlow,
+  Vllm,
   CompiledPyTorch,  // torch.compile's code makes a tenth of the launches or more
 };
 

@@ -73,13 +73,40 @@ void move_to_sampled(const ProcessTrace& process, u32 origin, const FileNames& n
   sums[shares.front().site].times.idle_ns += rest;
 }
 
-// 0: none.
-u32 innermost_own(const SourceFrames& frames, u32 stack) {
+// Where a process that multiprocessing made begins: what lies outside of it is the maker's, or what the interpreter was given to run.
+bool begins_process(const SourceFrame& frame) {
+  const std::string_view file = frame.file;
+  return file.ends_with("/popen_fork.py") || file.ends_with("/spawn.py") || file.ends_with("/forkserver.py") ||
+         (file.ends_with("/process.py") && contains(frame.function, "_bootstrap"));
+}
+
+// A command that an installer wrote, to call a package: "/venv/bin/whisper". Such files have some ten lines, and no ending.
+bool is_installed_command(const SourceFrame& frame) {
+  constexpr u32 kLongest = 12;
+  const std::size_t name = frame.file.rfind("/bin/");
+  return frame.parent == 0 && frame.line <= kLongest && frame.function == "<module>" && name != std::string::npos &&
+         frame.file.find_first_of("./", name + 5) == std::string::npos;
+}
+
+// The frames of a stack that may stand for it; 0: none.
+struct Candidates {
+  u32 own = 0;      // the innermost of the program's own
+  u32 package = 0;  // the innermost of an installed package that is no framework, if it lies within `own`
+};
+
+Candidates candidates_of(const SourceFrames& frames, u32 stack) {
+  Candidates found;
   for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
     const SourceFrame& is = frames[frame];
-    if (!is.library && !is_library_file(is.file) && !is_made_by_library(frames, is)) return frame;
+    const bool library = is.library || is_library_file(is.file);
+    if (!library && !is_made_by_library(frames, is)) {
+      found.own = frame;
+      break;
+    }
+    if (library && begins_process(is)) break;
+    if (found.package == 0 && !is.native && in_packages(is.file) && !is_framework_file(is.file)) found.package = frame;
   }
-  return 0;
+  return found;
 }
 
 bool is_empty(const SiteSum& sum) {
@@ -111,24 +138,24 @@ bool is_library_file(const std::string& file) {
   return in_packages(file) || in_standard_library(file) || file.rfind("<frozen ", 0) == 0 || is_of_inductor(file);
 }
 
+bool is_framework_file(const std::string& file) {
+  static constexpr std::string_view kFrameworks[] = {"torch", "functorch", "triton", "jax",   "jaxlib",    "tensorflow",
+                                                     "numpy", "cupy",      "cupyx",  "numba", "numba_cuda"};
+  const std::string_view within = within_packages(file);
+  return std::find(std::begin(kFrameworks), std::end(kFrameworks), within.substr(0, within.find('/'))) !=
+         std::end(kFrameworks);
+}
+
 u32 own_frame(const SourceFrames& frames, u32 stack) {
-  const u32 own = innermost_own(frames, stack);
-  return own != 0 ? own : stack < frames.size() ? stack : 0;
+  const Candidates found = candidates_of(frames, stack);
+  if (found.own != 0 && !(found.package != 0 && is_installed_command(frames[found.own]))) return found.own;
+  if (found.package != 0) return found.package;
+  return stack < frames.size() ? stack : 0;
 }
 
-bool has_own_frame(const SourceFrames& frames, u32 stack) { return innermost_own(frames, stack) != 0; }
+bool has_own_frame(const SourceFrames& frames, u32 stack) { return candidates_of(frames, stack).own != 0; }
 
-u32 own_frame_of_worker(const SourceFrames& frames, u32 stack) {
-  for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
-    const SourceFrame& is = frames[frame];
-    if (!is_library_file(is.file)) return frame;
-    const std::string file = file_alone(is.file);
-    if (file == "popen_fork.py" || file == "spawn.py" || file == "forkserver.py" ||
-        (file == "process.py" && contains(is.function, "_bootstrap")))
-      return 0;
-  }
-  return 0;
-}
+u32 own_frame_of_worker(const SourceFrames& frames, u32 stack) { return candidates_of(frames, stack).own; }
 
 FileNames::FileNames(const LoadedRun& run) {
   for (const ProcessTrace& process : run.processes) add(process);

@@ -1,5 +1,6 @@
 // Sites: the lines of the program from which CUDA was called. Of a stack this is the innermost frame that is the program's own,
-// not a framework's or the standard library's: the line that its author can change.
+// not a framework's or the standard library's: the line that its author can change. Where there is none (a command that was installed,
+// an engine in a process of its own) it is that of the package that runs.
 #pragma once
 
 #include <map>
@@ -26,15 +27,18 @@ bool is_library_file(const std::string& file);
 // "/usr/lib/python3.11/threading.py": a digit follows, so that a project called python3-tools is no library.
 bool in_standard_library(const std::string& file);
 
+// Whether it is of a package that calls the device for others: which of its functions did says less than who called them.
+bool is_framework_file(const std::string& file);
+
 using SourceFrames = std::vector<SourceFrame>;
 
-// The index of the frame that stands for a stack in reports: the innermost of the program's own, else the innermost; 0: none is
-// known.
+// The index of the frame that stands for a stack in reports: the innermost of the program's own, else that of an installed package which
+// is no framework, else the innermost; 0: none is known. In a process that multiprocessing made only its own frames count, not those that
+// it was forked from.
 u32 own_frame(const SourceFrames& frames, u32 stack);
 // Whether that is one of the program's own.
 bool has_own_frame(const SourceFrames& frames, u32 stack);
-// The same in a process that was forked to work for another one: what lies above the fork is the other's. 0: the worker is in
-// no function of the program's.
+// That of the program's own alone; 0: the worker is in no function of the program's.
 u32 own_frame_of_worker(const SourceFrames& frames, u32 stack);
 
 // File names as reports show them: the last part where no other file of the run has the same, else the whole path; of a package

@@ -7,22 +7,18 @@
 namespace gputrace {
 namespace {
 
-// They call the device; which of their functions did says less than who called them.
-bool is_of_framework(const std::string& file) {
-  static constexpr std::string_view kFrameworks[] = {"torch", "functorch", "triton", "jax",   "jaxlib",    "tensorflow",
-                                                     "numpy", "cupy",      "cupyx",  "numba", "numba_cuda"};
-  const std::string_view within = within_packages(file);
-  if (within.empty()) return true;  // the standard library, and what is made while the program runs
-  return std::find(std::begin(kFrameworks), std::end(kFrameworks), within.substr(0, within.find('/'))) !=
-         std::end(kFrameworks);
+// Functions that say something: not the framework's, the standard library's, what is made while the program runs, nor what a decorator puts
+// around them.
+bool is_told(const SourceFrame& frame) {
+  return !frame.native && !within_packages(frame.file).empty() && !is_framework_file(frame.file) &&
+         frame.function.find("<locals>") == std::string::npos;
 }
 
 }  // namespace
 
 u32 FunctionsWithin::number_of(const SourceFrame& frame) {
   const auto [at, fresh] = numbers_.try_emplace({frame.file, frame.function}, static_cast<u32>(functions_.size()));
-  if (fresh)
-    functions_.push_back({names_.of(frame.file) + " " + frame.function, !frame.native && !is_of_framework(frame.file)});
+  if (fresh) functions_.push_back({names_.of(frame.file) + " " + frame.function, is_told(frame)});
   return at->second;
 }
 

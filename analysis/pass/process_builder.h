@@ -12,7 +12,7 @@
 #include "analysis/facts/launch_loops.h"
 #include "analysis/pass/call_nesting.h"
 #include "analysis/pass/function_table.h"
-#include "analysis/pass/generation.h"
+#include "analysis/pass/stack_marks.h"
 #include "analysis/pass/graph_table.h"
 #include "analysis/pass/host_samples.h"
 #include "analysis/pass/memory_ledger.h"
@@ -56,7 +56,7 @@ class ProcessBuilder {
     u32 stack = 0;               // number of the CallOrigin from which it makes its calls
     CallOrigin told;             // by its newest Stack
     u32 launched = kNone;        // function of its newest launch
-    Generation::Turn turn;
+    StackMarks::Turn turn;
     u64 told_lost = 0;       // records that its Gap records stand for
     Ticks newest = 0;        // end of its newest record
     CallNesting operations;  // of frameworks
@@ -92,7 +92,7 @@ class ProcessBuilder {
   void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
   enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch, Backward };
   MarkSort mark_of(u32 frame);
-  void log_generation(const Moment& at, const Generation::Place& place);
+  void log_turn(const Moment& at, const StackMarks::Place& place);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
   CallSort sort_of(u16 id);
@@ -185,7 +185,7 @@ class ProcessBuilder {
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
   bool marks_backward_ = false;       // a batch was asked for, and no backward pass has begun since
-  Generation generation_;
+  StackMarks stack_marks_;
   u64 results_ = 0;                     // different ones of all calls
   std::vector<EndedCall> definitions_;  // of a recorded window: which of them fell into it is known at its end
   u32 since_things_ = 0;

@@ -9,25 +9,27 @@ namespace gputrace {
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
   // What an autotuner tries again and again is no loop of the program's.
   if (!sums_ || xla_.compiling(at.lane)) return;
-  const Generation::Place place =
-      generation_.place_of(facts_.lines.frames, facts_.lines.origins[at.thread.stack].frame);
-  if (place.kind == Generation::Kind::Trial) return;
-  if (kind == LoopKind::Kernel || kind == LoopKind::Graph) log_generation(at, place);
+  const StackMarks::Place place =
+      stack_marks_.place_of(facts_.lines.frames, facts_.lines.origins[at.thread.stack].frame);
+  if (place.kind == StackMarks::Kind::Trial) return;
+  if (kind == LoopKind::Kernel || kind == LoopKind::Graph || place.kind == StackMarks::Kind::Batch) log_turn(at, place);
   facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
 }
 
-void ProcessBuilder::log_generation(const Moment& at, const Generation::Place& place) {
+void ProcessBuilder::log_turn(const Moment& at, const StackMarks::Place& place) {
   const auto mark = [&](LoopMark what) {
     facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(what), at.begin, at.begin, at.lane);
   };
   switch (at.thread.turn.next(place)) {
-    case Generation::Turn::Begins::Prefill:
+    case StackMarks::Turn::Begins::Prefill:
       return mark(LoopMark::Prefill);
-    case Generation::Turn::Begins::Token:
+    case StackMarks::Turn::Begins::Token:
       return mark(LoopMark::Token);
-    case Generation::Turn::Begins::Outside:
+    case StackMarks::Turn::Begins::Batch:
+      return mark(LoopMark::EngineBatch);
+    case StackMarks::Turn::Begins::Outside:
       return mark(LoopMark::GenerationEnds);
-    case Generation::Turn::Begins::Nothing:
+    case StackMarks::Turn::Begins::Nothing:
       return;
   }
 }

@@ -62,6 +62,7 @@ std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEven
   if (auto made = steps_of_usual_ranges(log)) return made;
   if (auto made = steps_of_profiler_api(log)) return made;
   if (auto made = steps_of_generation(events)) return made;
+  if (auto made = steps_of_engine(events)) return made;
   return framework;
 }
 

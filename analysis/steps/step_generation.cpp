@@ -1,4 +1,4 @@
-// Steps of a program that generates: a token a step.
+// Steps of a program that generates: a token a step, or a batch of an engine.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace gputrace {
 namespace {
 
-constexpr std::size_t kFewestTokens = 2;
+constexpr std::size_t kFewestTokens = 2, kFewestBatches = 2;
 
 bool says(const LoopEvent& event, LoopMark mark) { return event.symbol == loop_symbol(mark); }
 
@@ -43,6 +43,34 @@ std::optional<MarkedSteps> steps_of_generation(const std::vector<LoopEvent>& eve
       fmt::format("{} of transformers' generate() took in {} and made {} more tokens of each sequence, one a step",
                   prompts == 1 ? "1 call" : fmt::format("{} calls", prompts),
                   prompts == 1 ? "its prompt" : "their prompts", tokens);
+  return made;
+}
+
+std::optional<MarkedSteps> steps_of_engine(const std::vector<LoopEvent>& events) {
+  const auto is_mark = [](const LoopEvent& event) { return says(event, LoopMark::EngineBatch); };
+  const auto first = std::find_if(events.begin(), events.end(), is_mark);
+  if (first == events.end()) return std::nullopt;
+  std::vector<Nanos> begins, turns;
+  for (auto event = first; event != events.end(); ++event)
+    if (event->thread == first->thread && is_mark(*event)) begins.push_back(event->begin);
+  if (begins.size() < kFewestBatches) return std::nullopt;
+  for (std::size_t i = 1; i < begins.size(); ++i) turns.push_back(begins[i] - begins[i - 1]);
+  const auto middle = turns.begin() + static_cast<std::ptrdiff_t>(turns.size() / 2);
+  std::nth_element(turns.begin(), middle, turns.end());
+  const Nanos longest_pause = *middle;
+  MarkedSteps made;
+  for (const Nanos begin : begins) made.steps.emplace_back().begin = begin;
+  auto event = first;
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    Nanos& end = made.steps[i].end = begins[i] + 1;
+    const bool is_last = i + 1 == begins.size();
+    for (; event != events.end() && (is_last || event->begin < begins[i + 1]); ++event)
+      if (event->thread == first->thread && event->begin - end <= longest_pause) end = std::max(end, event->end);
+    if (!is_last && begins[i + 1] - end <= longest_pause) end = begins[i + 1];
+  }
+  made.source = StepSource::Framework;
+  made.evidence =
+      fmt::format("vLLM's engine ran its model {} times, each for all requests under way", made.steps.size());
   return made;
 }
 

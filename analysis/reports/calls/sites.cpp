@@ -89,7 +89,8 @@ extern constexpr SectionReport sites_report = {
                 extra({"replayed_kernels", Unit::Count}),
                 extra({"within", Unit::Text})},
     .notes =
-        {"a line is the innermost one of the stack that lies in no installed package and not in the standard library; "
+        {"a line is the innermost one of the stack that lies in no installed package and not in the standard library, "
+         "else (an installed command, a process that a package made) the innermost of a package that is no framework; "
          "of native frames (GPUTRACE_COLLECT=+stacks) the innermost one outside of the system's and CUDA's libraries",
          "calls = driver calls that launch, copy, set, wait, allocate or free; device = time of their operations on "
          "the device; idle = time that the device did nothing before an operation of that line began, but for what the "

@@ -98,6 +98,53 @@ struct Calls {
   }
 };
 
+// What lies outside of a fork is the parent's: an engine that a package runs in a process of its own is not in the line that made it.
+TEST(OwnFrame, OfAProcessThatAnotherMadeIsItsOwn) {
+  const std::string library = "/usr/lib/python3.11/multiprocessing/", packages = "/v/lib/python3.11/site-packages/";
+  for (const char* const way : {"popen_fork.py", "spawn.py", "forkserver.py"}) {
+    Calls calls;
+    const u32 main = calls.add("/home/me/serve.py", "<module>", 0);
+    const u32 start = calls.add((packages + "engine/llm.py").c_str(), "LLM.__init__", main);
+    const u32 made = calls.add((library + way).c_str(), "Popen._launch", start);
+    const u32 run = calls.add((library + "process.py").c_str(), "BaseProcess.run", made);
+    const u32 loop = calls.add((packages + "engine/core.py").c_str(), "Engine.loop", run);
+    const u32 forward = calls.add((packages + "torch/nn/modules/linear.py").c_str(), "Linear.forward", loop);
+    EXPECT_EQ(own_frame(calls.frames, forward), loop) << way << ": the innermost of a package that is no framework";
+    EXPECT_FALSE(has_own_frame(calls.frames, forward));
+    EXPECT_EQ(own_frame(calls.frames, run), run) << way;
+    const u32 worker = calls.add("/home/me/worker.py", "work", run);
+    EXPECT_EQ(own_frame(calls.frames, worker), worker) << way;
+    EXPECT_EQ(own_frame(calls.frames, start), main) << way << ": of the one that made it";
+  }
+}
+
+// What an installer puts into `bin` to call a package ("vllm serve", "whisper a.mp3") is nobody's own line.
+TEST(OwnFrame, OfAnInstalledCommandIsThePackages) {
+  const std::string packages = "/v/lib/python3.11/site-packages/";
+  Calls calls;
+  const u32 script = calls.add("/v/bin/whisper", "<module>", 0);
+  const u32 command = calls.add((packages + "whisper/transcribe.py").c_str(), "cli", script);
+  const u32 forward = calls.add((packages + "torch/nn/modules/module.py").c_str(), "Module._call_impl", command);
+  EXPECT_EQ(own_frame(calls.frames, forward), command);
+  EXPECT_TRUE(has_own_frame(calls.frames, forward));
+  const u32 alone = calls.add((packages + "torch/_tensor.py").c_str(), "Tensor.backward", script);
+  EXPECT_EQ(own_frame(calls.frames, alone), script) << "no package but a framework: a program of somebody's";
+  calls.frames[script].line = 40;
+  EXPECT_EQ(own_frame(calls.frames, forward), script) << "longer than an installer's";
+}
+
+TEST(FunctionsWithin, AreNoWrappersOfDecorators) {
+  const std::string packages = "/v/lib/python3.11/site-packages/";
+  Calls calls;
+  const u32 main = calls.add("/home/me/train.py", "<module>", 0);
+  const u32 fit = calls.add((packages + "trainer/trainer.py").c_str(), "Trainer.fit", main);
+  const u32 traced = calls.add((packages + "trainer/trace.py").c_str(), "traced.<locals>.wrapper", fit);
+  const FileNames names(calls.process);
+  FunctionsWithin within(names);
+  within.add(calls.frames, traced, 10);
+  EXPECT_EQ(within.of("train.py:7 <module>").function, "trainer.py Trainer.fit");
+}
+
 TEST(FunctionsWithin, GoInwardAsLongAsOneHoldsHalf) {
   Calls calls;
   const std::string packages = "/v/lib/python3.11/site-packages/";

@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 
-#include "analysis/pass/generation.h"
 #include "analysis/report.h"
 #include "analysis/steps/find_steps.h"
 #include "analysis/steps/step_marks.h"
@@ -190,97 +189,6 @@ TEST(MarkedSteps, OfAnOptimizerAlone) {
   const StepFacts facts = loop.load().processes[0].steps;
   EXPECT_EQ(facts.source, StepSource::Framework);
   EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
-}
-
-// generate() of transformers 5 (a function takes in the prompt, then the loop) and of before (the loop does it), by the lines of its loop: each call takes in a prompt, each
-// turn behind that makes a token. A call in a statement of several lines has a smaller line than its arguments.
-TEST(Generation, EachTurnOfItsLoopIsAToken) {
-  using Begins = Generation::Turn::Begins;
-  const auto frame = [](const char* function, const char* file, u32 parent, u32 line) {
-    SourceFrame made;
-    made.function = function, made.file = file, made.parent = parent, made.line = line;
-    return made;
-  };
-  const char* const file = "/x/site-packages/transformers/generation/utils.py";
-  std::vector<SourceFrame> frames = {
-      {}, frame("<module>", "serve.py", 0, 7), frame("GenerationMixin.generate", file, 1, 3007)};
-  const auto of = [&](const char* function, u32 line, const char* inner) {
-    frames.push_back(frame(function, file, 2, line));
-    frames.push_back(
-        frame(inner, "/x/site-packages/torch/nn/modules/linear.py", static_cast<u32>(frames.size() - 1), 134));
-    return static_cast<u32>(frames.size() - 1);
-  };
-  for (const bool own_prefill : {true, false}) {
-    Generation generation;
-    Generation::Turn turn;
-    u64 prompts = 0, tokens = 0, ends = 0;
-    const auto launch = [&](u32 from) {
-      const Begins begins = turn.next(generation.place_of(frames, from));
-      prompts += begins == Begins::Prefill, tokens += begins == Begins::Token, ends += begins == Begins::Outside;
-    };
-    const u32 outside = of("GenerationMixin.generate", 2888, "arange"),
-              before = of("GenerationMixin._sample", 3191, "ones");
-    const u32 prefill = of("GenerationMixin._prefill", 4319, "forward");
-    std::vector<u32> loop;
-    for (const u32 line : {3232, 3237, 3235, 3247, 3285, 3288})
-      loop.push_back(of("GenerationMixin._sample", line, "forward"));
-    for (int call = 0; call < 3; ++call) {
-      for (int i = 0; i < 4; ++i) launch(outside);
-      launch(before);
-      for (int i = 0; own_prefill && i < 9; ++i) launch(prefill);
-      for (int token = 0; token < 6; ++token) {
-        for (std::size_t i = token == 0 && own_prefill ? 3 : 0; i < loop.size(); ++i)
-          for (int k = 0; k < 3; ++k) launch(loop[i]);
-      }
-    }
-    launch(outside);
-    EXPECT_EQ(prompts, 3u) << own_prefill;
-    EXPECT_EQ(tokens, 3u * 5) << own_prefill;
-    EXPECT_EQ(ends, 3u) << own_prefill;
-  }
-  Generation generation;
-  EXPECT_EQ(generation.place_of(frames, 9999).kind, Generation::Kind::NotKnown);  // not defined yet
-  EXPECT_EQ(generation.place_of(frames, 2).kind, Generation::Kind::Outside);
-}
-
-// What a compiler runs again and again to find its fastest form is no turn of the program's; what else lies in its packages may be.
-TEST(CompilerTrials, AreInNoLoop) {
-  const auto source_of = [](const char* function, const char* file) {
-    DeviceBuilder trace;
-    const TraceBuilder::Thread main = trace.thread(100);
-    trace.name_function(0xf1, "kernel", 0xa0);
-    trace.name_function(0xf2, "kernel", 0xa0);
-    trace.reading(50);
-    const u64 kernel = trace.text("kernel");
-    const auto frame = [&](u32 id, u32 parent, u64 name, u64 path) {
-      trace.add<StackFrame>(TraceBuilder::definitions(), "", 5, 5, [&](auto& r) {
-        r.function = name, r.file = path, r.id = id, r.parent = parent, r.line = 7;
-        r.language = static_cast<u32>(SourceLanguage::Python);
-      });
-    };
-    frame(1, 0, trace.text("<module>"), trace.text("/home/me/train.py"));
-    frame(2, 1, trace.text(function), trace.text(file));
-    frame(3, 2, trace.text("run"), trace.text("/x/site-packages/torch/_inductor/runtime/static_triton_launcher.py"));
-    trace.add<Stack>(main, "", 60, 60, [](auto& r) { r.frame = 3, r.frames = 3; });
-    u32 correlation = 0;
-    const auto run = [&](Nanos at, Nanos length, u64 which) {
-      trace.launch(main, which, at, at + 10);
-      trace.key(100, ++correlation, at + 2, at + 8, at + 5000);
-      trace.kernel(correlation, kernel, at + 20, at + 20 + length, at + 5000);
-    };
-    for (Nanos i = 0; i < 40; ++i) {
-      run(2000 + 10'000 * i, 100, 0xf1);
-      run(3000 + 10'000 * i, 200, 0xf2);
-      run(4000 + 10'000 * i, 200, 0xf2);
-    }
-    return trace.load_all().processes[0].steps.source;
-  };
-  EXPECT_EQ(source_of("InductorBenchmarker.benchmark_gpu", "/x/site-packages/torch/_inductor/runtime/benchmarking.py"),
-            StepSource::None);
-  EXPECT_EQ(source_of("Autotuner._bench", "/x/site-packages/triton/runtime/autotuner.py"), StepSource::None);
-  EXPECT_EQ(source_of("Autotuner.run", "/x/site-packages/triton/runtime/autotuner.py"), StepSource::Inferred);
-  EXPECT_EQ(source_of("do_bench", "/x/site-packages/triton/testing.py"), StepSource::Inferred)
-      << "a program that measures a kernel by itself";
 }
 
 // GradScaler skips what would overflow: no step of the optimizer is made, and layers are no steps.

@@ -1,4 +1,4 @@
-#include "analysis/pass/generation.h"
+#include "analysis/pass/stack_marks.h"
 
 #include <algorithm>
 #include <array>
@@ -7,11 +7,15 @@
 namespace gputrace {
 namespace {
 
-constexpr std::string_view kFile = "transformers/generation/utils.py";
+constexpr std::string_view kGeneration = "transformers/generation/utils.py";
 // Functions with a loop that makes a token of each sequence a turn, under the names that they have had. Not among them: assisted decoding, a turn of
 // which may make several.
 constexpr std::array<std::string_view, 8> kLoops = {"_sample", "_beam_search", "_greedy_search", "_contrastive_search",
                                                     "sample",  "beam_search",  "greedy_search",  "contrastive_search"};
+
+// vLLM's (0.8 … 0.33): the class that runs the model, in its two forms.
+constexpr std::array<std::string_view, 2> kEngines = {"vllm/v1/worker/gpu_model_runner.py",
+                                                      "vllm/v1/worker/gpu/model_runner.py"};
 
 // What runs a kernel again and again to see which form of it is the fastest.
 bool is_trial(const SourceFrame& frame) {
@@ -21,19 +25,22 @@ bool is_trial(const SourceFrame& frame) {
 
 constexpr u32 kLongestStatement = 20;  // lines: within a statement a call may have a smaller one than its arguments
 
-Generation::Place own_place(const SourceFrame& frame) {
+StackMarks::Place own_place(const SourceFrame& frame) {
   if (frame.native) return {};
-  if (is_trial(frame)) return {Generation::Kind::Trial, 0};
-  if (!frame.file.ends_with(kFile)) return {};
+  if (is_trial(frame)) return {StackMarks::Kind::Trial, 0};
   const std::string_view name = std::string_view(frame.function).substr(frame.function.rfind('.') + 1);
-  if (name == "_prefill") return {Generation::Kind::Prompt, 0};
-  if (std::find(kLoops.begin(), kLoops.end(), name) != kLoops.end()) return {Generation::Kind::Loop, frame.line};
+  const auto is_in = [&frame](std::string_view file) { return frame.file.ends_with(file); };
+  if (name == "execute_model" && std::any_of(kEngines.begin(), kEngines.end(), is_in))
+    return {StackMarks::Kind::Batch, frame.line};
+  if (!is_in(kGeneration)) return {};
+  if (name == "_prefill") return {StackMarks::Kind::Prompt, 0};
+  if (std::find(kLoops.begin(), kLoops.end(), name) != kLoops.end()) return {StackMarks::Kind::Loop, frame.line};
   return {};
 }
 
 }  // namespace
 
-Generation::Place Generation::place_of(const std::vector<SourceFrame>& frames, u32 frame) {
+StackMarks::Place StackMarks::place_of(const std::vector<SourceFrame>& frames, u32 frame) {
   if (known_.size() < frames.size()) known_.resize(frames.size(), Place{Kind::NotKnown, 0});
   std::vector<u32> path;
   u32 at = frame;  // callers have smaller numbers
@@ -51,27 +58,31 @@ Generation::Place Generation::place_of(const std::vector<SourceFrame>& frames, u
   return place;
 }
 
-Generation::Turn::Begins Generation::Turn::next(const Place& place) {
+bool StackMarks::Turn::begins_anew(u32 line) {
+  const bool back = last_ != 0 && (line <= first_ || line + kLongestStatement < last_);
+  const bool anew = back && went_on_;
+  if (first_ == 0 || back) first_ = line, went_on_ = false;
+  went_on_ = went_on_ || line > first_;
+  last_ = line;
+  return anew;
+}
+
+StackMarks::Turn::Begins StackMarks::Turn::next(const Place& place) {
   if (place.kind == Kind::NotKnown || place.kind == Kind::Trial) return Begins::Nothing;
-  if (place.kind == Kind::Outside) {
-    const bool left = within_;
-    within_ = false;
-    return left ? Begins::Outside : Begins::Nothing;
+  const bool was_batch = in_batch_, generated = generates_;
+  in_batch_ = place.kind == Kind::Batch;
+  generates_ = place.kind == Kind::Prompt || place.kind == Kind::Loop;
+  if ((in_batch_ && !was_batch) || (generates_ && !generated)) {
+    went_on_ = false, first_ = last_ = place.line;
+    return in_batch_ ? Begins::Batch : Begins::Prefill;
   }
-  if (!within_) {
-    within_ = true, went_on_ = false, first_ = last_ = place.line;
-    return Begins::Prefill;
-  }
+  if (in_batch_) return begins_anew(place.line) ? Begins::Batch : Begins::Nothing;
+  if (!generates_) return generated ? Begins::Outside : Begins::Nothing;
   if (place.kind == Kind::Prompt) {  // what was launched before it is none of the loop's
     first_ = last_ = 0;
     return Begins::Nothing;
   }
-  const bool back = last_ != 0 && (place.line <= first_ || place.line + kLongestStatement < last_);
-  const bool anew = back && went_on_;
-  if (first_ == 0 || back) first_ = place.line, went_on_ = false;
-  went_on_ = went_on_ || place.line > first_;
-  last_ = place.line;
-  return anew ? Begins::Token : Begins::Nothing;
+  return begins_anew(place.line) ? Begins::Token : Begins::Nothing;
 }
 
 }  // namespace gputrace
