@@ -11,6 +11,7 @@
 #include "analysis/kernels/kernel_changes.h"
 #include "analysis/read/identity.h"
 #include "analysis/read/record_stream.h"
+#include "analysis/run/communicator_ranks.h"
 #include "analysis/run/runs.h"
 #include "analysis/steps/find_steps.h"
 #include "analysis/symbols/native_frames.h"
@@ -188,13 +189,9 @@ Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow w
       continue;
     }
     if (loaded.process->end) first = std::min(first, loaded.process->begin);
-    if (request.rank && loaded.process->who.rank != *request.rank) continue;
     run.processes.push_back(std::move(*loaded.process));
   }
-  if (run.processes.empty()) {
-    if (!run.unread.empty()) return Failure{InputError{run.unread.front()}};
-    return Failure{InputError{"no process of rank " + request.rank.value_or("?") + " in these traces"}};
-  }
+  if (run.processes.empty() && !run.unread.empty()) return Failure{InputError{run.unread.front()}};
   std::vector<ProcessTrace> unique;  // of two files of one process, the one that holds more
   for (ProcessTrace& process : run.processes) {
     const auto same = std::find_if(unique.begin(), unique.end(), [&](const ProcessTrace& known) {
@@ -209,6 +206,11 @@ Result<LoadedRun, InputError> load_once(const LoadRequest& request, TimeWindow w
     same->notes.push_back(process.who.file + " is a second copy of a process that is counted already: left out");
   }
   run.processes = std::move(unique);
+  take_ranks_of_communicators(run.processes);
+  if (request.rank)
+    std::erase_if(run.processes, [&](const ProcessTrace& process) { return process.who.rank != *request.rank; });
+  if (run.processes.empty())
+    return Failure{InputError{"no process of rank " + request.rank.value_or("?") + " in these traces"}};
   if (request.last) keep_newest_run(run.processes);
   find_wall(run);
   if (run.origin) run.origin = request.from && !window.whole() ? window.from - *request.from : first;

@@ -37,7 +37,11 @@ LoadedRun loops_of(const LoadedRun& run) {
   LoadedRun loops = run;
   bool first = true;
   for (ProcessTrace& process : loops.processes) {
-    if (const auto loop = process.loop) process = *loop;
+    if (const auto loop = process.loop) {
+      ProcessIdentity who = std::move(process.who);  // its rank may be known from other processes
+      process = *loop;
+      process.who = std::move(who);
+    }
     if (process.end == 0) continue;
     loops.wall_begin = first ? process.begin : std::min(loops.wall_begin, process.begin);
     loops.wall_end = first ? process.end : std::max(loops.wall_end, process.end);

@@ -19,15 +19,13 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-// What Python's multiprocessing runs in a process that it started anew ("spawn", "forkserver"): the file of the program's own frame below
-// its; empty: none was seen.
+// What Python's multiprocessing runs in a process that it started anew ("spawn", "forkserver"): the file of the outermost frame of the program's
+// own within its, be there a package's between them (torch.multiprocessing.spawn); empty: none was seen.
 std::string file_of_spawned(const SourceFrames& frames) {
-  constexpr std::string_view kRuns = "/multiprocessing/process.py";
   for (const SourceFrame& frame : frames) {
-    const std::string& caller = frames[frame.parent].file;
-    if (caller.size() >= kRuns.size() && caller.compare(caller.size() - kRuns.size(), kRuns.size(), kRuns) == 0 &&
-        !is_library_file(frame.file))
-      return file_alone(frame.file);
+    if (is_library_file(frame.file)) continue;
+    for (u32 caller = frame.parent; caller != 0 && is_library_file(frames[caller].file); caller = frames[caller].parent)
+      if (frames[caller].file.ends_with("/multiprocessing/process.py")) return file_alone(frame.file);
   }
   return "";
 }

@@ -57,7 +57,22 @@
     .set gt_row, gt_row + 1
     .endm
 
+// Seldom called, and asked for more than the gate: in C++.
+    .macro gt_communicator name
+    .globl \name
+    .type \name, @function
+    .p2align 4
+\name:
+    .cfi_startproc
+    endbr64
+    jmp gputrace_traced_\name
+    .cfi_endproc
+    .size \name, 0
+    .set gt_row, gt_row + 1
+    .endm
+
 #define GT_LIBRARY(name, library, signature, forwarded, record) gt_library name;
+#define GT_COMMUNICATOR(name, library, signature, forwarded, record) gt_communicator name;
 #include "interpose/library.def"
 
     .section .note.GNU-stack, "", @progbits

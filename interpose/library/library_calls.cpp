@@ -32,28 +32,43 @@ GT_HOT bool open_library_call(OpenCall& open, u16 id, u64 argument) {
   return open_call(open, id, argument);
 }
 
+// Where calls of libraries are not collected a communicator is a definition alone, made when the call is over.
+bool may_define(FinishedCall& call) {
+  if (gate_generation() < kFirstGeneration) return false;
+  if (thread_state.generation != gate_generation() && !enter_session()) return false;
+  call.generation = thread_state.generation;
+  call.begin = call.end = record_ticks();
+  return true;
+}
+
 }  // namespace
 
-#define GT_LIBRARY(name, library, signature, forwarded, record)                                                     \
-  extern "C" __attribute__((visibility("hidden"), noinline)) int gputrace_traced_##name signature;                  \
-  extern "C" int gputrace_traced_##name signature {                                                                 \
-    const LibraryTarget target = target_of(kCall_##name, kLibrary_##name, __builtin_return_address(0));             \
-    const auto real = reinterpret_cast<int(*) signature>(target.function);                                          \
-    if (!real) [[unlikely]]                                                                                         \
-      return kAbsent_##library;                                                                                     \
-    OpenCall open;                                                                                                  \
-    if (!target.recorded || !open_library_call(open, kCall_##name, main_argument forwarded)) return real forwarded; \
-    const int result = real forwarded;                                                                              \
-    FinishedCall call;                                                                                              \
-    if (!close_call(open, call)) [[unlikely]]                                                                       \
-      return result;                                                                                                \
-    call.set(kCall_##name, static_cast<u16>(result));                                                               \
-    call.per_thread = false;                                                                                        \
-    const LibraryCall did{call, target.function};                                                                   \
-    record;                                                                                                         \
-    return result;                                                                                                  \
+#define GT_TRACED_LIBRARY(name, library, signature, forwarded, record, otherwise)                          \
+  extern "C" __attribute__((visibility("hidden"), noinline)) int gputrace_traced_##name signature;         \
+  extern "C" int gputrace_traced_##name signature {                                                        \
+    const LibraryTarget target = target_of(kCall_##name, kLibrary_##name, __builtin_return_address(0));    \
+    const auto real = reinterpret_cast<int(*) signature>(target.function);                                 \
+    if (!real) [[unlikely]]                                                                                \
+      return kAbsent_##library;                                                                            \
+    OpenCall open;                                                                                         \
+    const bool traced = target.recorded && open_library_call(open, kCall_##name, main_argument forwarded); \
+    if (!traced && !(otherwise && target.recorded)) return real forwarded;                                 \
+    const int result = real forwarded;                                                                     \
+    FinishedCall call;                                                                                     \
+    if (!(traced ? close_call(open, call) : may_define(call))) [[unlikely]]                                \
+      return result;                                                                                       \
+    call.set(kCall_##name, static_cast<u16>(result));                                                      \
+    call.per_thread = false;                                                                               \
+    const LibraryCall did{call, target.function, traced};                                                  \
+    record;                                                                                                \
+    return result;                                                                                         \
   }
+#define GT_LIBRARY(name, library, signature, forwarded, record) \
+  GT_TRACED_LIBRARY(name, library, signature, forwarded, record, false)
+#define GT_COMMUNICATOR(name, library, signature, forwarded, record) \
+  GT_TRACED_LIBRARY(name, library, signature, forwarded, record, true)
 #include "interpose/library.def"
+#undef GT_TRACED_LIBRARY
 
 }  // namespace gputrace
 

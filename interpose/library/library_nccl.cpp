@@ -92,13 +92,13 @@ u64 id_hash(const NcclId* ids, int count) {
 
 void communicator_made(const LibraryCall& did, void* communicator, u64 id, int rank, int ranks) {
   ErrnoGuard guard;
-  object(did, communicator);
+  if (did.collected) object(did, communicator);
   if (communicator) record_communicator(did.call, communicator, {id, rank, ranks, current_device()}, true);
 }
 
 void communicators_made(const LibraryCall& did, void* const* communicators, int count, const int* devices) {
   ErrnoGuard guard;
-  object(did, u64{0});
+  if (did.collected) object(did, u64{0});
   if (!did.call.ok() || !communicators) return;
   // No id was passed: one that nothing else in this process has, so that the ranks belong together.
   const u64 id = mix(did.call.begin, did.call.end, bits(communicators));

@@ -28,6 +28,7 @@ inline constexpr u16 kNcclInProgress = 7;  // ncclInProgress
 struct LibraryCall {
   const FinishedCall& call;
   void* real;
+  bool collected;  // false: calls of libraries are not wanted, only what this one defines
   template <typename T>
   T out(const T* pointer) const {
     return call.out(pointer);

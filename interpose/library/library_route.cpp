@@ -130,6 +130,26 @@ LibraryTarget find_library_function(u16 id, u16 row, void* caller) {
   return resolve_library(id, row, caller);
 }
 
+namespace {
+
+bool makes_communicators(u16 id) {
+  switch (id) {
+#define GT_COMMUNICATOR(name, library, signature, forwarded, record) case kCall_##name:
+#include "interpose/library.def"
+    return true;
+    default:
+      return false;
+  }
+}
+
+// Whether calls of that function are passed on without a look.
+bool is_off(u16 id) {
+  return makes_communicators(id) ? gate_generation() == kGateOff
+                                 : gate.libraries.load(std::memory_order_relaxed) == kLibrariesOff;
+}
+
+}  // namespace
+
 DlsymAnswer answer_library(void* handle, u16 id, void* address) {
   const char* name = kCalls[id].name();
   const Loader loader;
@@ -147,8 +167,7 @@ DlsymAnswer answer_library(void* handle, u16 id, void* address) {
     if (!real) return {loader.dlsym(RTLD_NEXT, name), 1};
   }
   const bool library = lies_in(real, ObjectRole::Library);
-  const bool off = gate.libraries.load(std::memory_order_relaxed) == kLibrariesOff;
-  if (!library || caller.internal || off) return {real, 1};
+  if (!library || caller.internal || is_off(id)) return {real, 1};
   // Two versions in one process: a wrapper reaches one for each caller. The other one is handed out as it is.
   keep_loaded(real);
   void* nothing = nullptr;

@@ -26,7 +26,7 @@ ROUTES = {'dlsym', 'dlopen', 'dlerror', 'cuGetProcAddress', 'cuGetProcAddress_v2
           'cuptiActivityRegisterTimestampCallback', 'cuptiActivityRegisterCallbacks_v2', 'cuptiActivitySetAttribute_v2', 'cuptiActivityEnable_v2',
           'cuptiActivityEnableAndDump_v2', 'cuptiActivityDisable_v2', 'cuptiActivityEnableDriverApi_v2', 'cuptiActivityEnableRuntimeApi_v2'}
 # A row of interpose/*.def; PTSZ and PTDS rows are two names.
-ROW = re.compile(r'^\s*GT_(?:API|RUNTIME|ROUTE|LIBRARY|GEMM(?:_[A-Z]+)*)(_PTSZ|_PTDS)?\(\s*(\w+)\s*,', re.M)
+ROW = re.compile(r'^\s*GT_(?:API|RUNTIME|ROUTE|LIBRARY|COMMUNICATOR|GEMM(?:_[A-Z]+)*)(_PTSZ|_PTDS)?\(\s*(\w+)\s*,', re.M)
 LOADER = {'libc.so.6', 'ld-linux-x86-64.so.2'}
 
 

@@ -10,17 +10,17 @@ LIBS = {'GPUTRACE_COLLECT': 'api,device,libs'}
 US = 1000
 
 
-def collectives(ranks, rounds, late=0, times=''):
+def collectives(ranks, rounds, late=0, times='', launcher='RANK=$r', collect=LIBS):
     """All ranks at once, as children of one shell."""
     path = os.path.join(PROGRAMS, 'libs_collectives')
     path = path if os.access(path, os.X_OK) else skip('not built: libs_collectives')
-    one = f'RANK=$r {path} ranks={ranks} rank=$r rounds={rounds} late={late} id={scratch("id")} || test $? = 3 || exit 9'
+    one = f'{launcher} {path} ranks={ranks} rank=$r rounds={rounds} late={late} id={scratch("id")} || test $? = 3 || exit 9'
     script = f'for r in {" ".join(map(str, range(ranks)))}; do ({one}) & pids="$pids $!"; done; for p in $pids; do wait $p || exit 9; done; exit 3'
     environment = {'LD_LIBRARY_PATH': places.simgpu, **({'SIMGPU_KERNEL_TIME': times} if times else {})}
     plain = untraced(['sh', '-c', script], environment)
     if os.path.exists(scratch('id')):
         os.unlink(scratch('id'))
-    run = traced(['sh', '-c', script], {**LIBS, **environment})
+    run = traced(['sh', '-c', script], {**collect, **environment})
     same_output(plain, run)
     check_equal(run.returncode, 3, 'exit code of all ranks')
     return run
@@ -87,6 +87,24 @@ def test_ranks_are_matched():
     check(all(row['wait_ns'] is None for row in one), 'a rank alone is not matched', one)
     alone = [finding['id'] for finding in report(run.traces[0])['findings']]
     check('collective-wait' not in alone, 'nothing is said of waiting where the others are not known', alone)
+
+
+def test_the_communicator_tells_ranks_where_no_launcher_does():
+    """As under torch.multiprocessing.spawn: no variable says which rank a process is, and calls of libraries are not collected."""
+    run = collectives(3, 4, launcher='', collect={'GPUTRACE_COLLECT': 'api,device'})
+    check(not [record for record in dump(run) if record.get('level') == 'library'], 'no call of a library is recorded')
+    check_equal(sorted((record['rank'], record['ranks']) for record in records(run, 'Communicator')), [(0, 3), (1, 3), (2, 3)], 'what they made')
+    ranks = {row['pid']: row['rank'] for row in rows(run, 'run')}
+    check_equal(sorted(ranks.values()), [0, 1, 2], 'each is one')
+    for pid, rank in ranks.items():
+        command = next(row['command'] for row in rows(run, 'run') if row['pid'] == pid)
+        check(f' rank={rank} ' in command, 'the one that it made itself', rank, command)
+    only = report(run, 'run', options=['--rank', '1'])['sections']['run']['rows']
+    check_equal([row['rank'] for row in only], [1], 'of that rank')
+    notes = [row['text'] for row in rows(run, 'quality-notes') if 'communicator' in row['text']]
+    check_equal(len(notes), 3, 'and it is said where that comes from')
+    check('comm' not in report(run)['sections'], 'operations are not collected')
+    check_conservation(run)
 
 
 def test_bandwidth_is_that_of_the_ring():

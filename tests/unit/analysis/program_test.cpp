@@ -28,6 +28,29 @@ TEST(ProgramName, IsThatOfTheScriptOrModule) {
   EXPECT_EQ(name(python, "python /home/me/app/__main__.py"), "app");
 }
 
+// A process that multiprocessing started anew is called by what it runs, also where a package stands between (torch.multiprocessing.spawn).
+TEST(ProgramName, IsThatOfTheFunctionsFileThatASpawnedProcessRuns) {
+  const std::string library = "/usr/lib/python3.11/multiprocessing/", packages = "/v/lib/python3.11/site-packages/";
+  ProcessTrace process;
+  process.who.executable = "/usr/bin/python3.11";
+  process.who.command =
+      "python -c 'from multiprocessing.spawn import spawn_main; spawn_main(…)' --multiprocessing-fork";
+  const auto named = [&](const std::vector<std::string>& files) {
+    process.lines.frames.assign(1, {});
+    for (u32 i = 0; i < files.size(); ++i)
+      process.lines.frames.emplace_back().file = files[i], process.lines.frames.back().parent = i;
+    return program_name(process);
+  };
+  EXPECT_EQ(named({"<string>", library + "spawn.py", library + "process.py", "/home/me/ddp.py"}),
+            "ddp.py (multiprocessing)");
+  EXPECT_EQ(
+      named({"<string>", library + "spawn.py", library + "process.py", packages + "torch/multiprocessing/spawn.py",
+             "/home/me/ddp.py", "/home/me/model.py", packages + "torch/nn/modules/module.py"}),
+      "ddp.py (multiprocessing)");
+  EXPECT_EQ(named({"<string>", library + "spawn.py", library + "process.py", packages + "engine/core.py"}),
+            "python (multiprocessing)");
+}
+
 // As setproctitle leaves them: the title, then a zero for each byte that the arguments took more.
 TEST(ProgramName, IsTheTitleThatWasWrittenOverTheArguments) {
   const auto identity = [](const std::string& arguments) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/findings/findings.h"
+#include "analysis/run/communicator_ranks.h"
 #include "analysis/steps/rank_steps.h"
 #include "tests/unit/finding_lookup.h"
 #include "tests/unit/trace_builder.h"
@@ -103,6 +104,48 @@ TEST(Ranks, NothingIsSaidOfOneOrOfSeveralRuns) {
   EXPECT_TRUE(rank_steps(run_of({rank("0", spent)})).empty());
   EXPECT_TRUE(rank_steps(run_of({rank("0", spent), rank("", spent)})).empty());
   EXPECT_TRUE(rank_steps(run_of({rank("0", spent), rank("0", spent)})).empty());
+}
+
+// Of each process the communicators that it made, as {id, rank, ranks}.
+std::vector<std::string> ranks_taken(const std::vector<std::vector<CommunicatorFacts>>& made) {
+  std::vector<ProcessTrace> processes(made.size());
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    processes[i].who.run = "one";
+    processes[i].library.communicators = made[i];
+  }
+  take_ranks_of_communicators(processes);
+  std::vector<std::string> ranks;
+  for (const ProcessTrace& process : processes) {
+    ranks.push_back(process.who.rank);
+    EXPECT_EQ(process.notes.size(), process.who.rank.empty() ? 0u : 1u);
+  }
+  return ranks;
+}
+
+CommunicatorFacts of(u64 id, i32 rank, i32 ranks) { return {.handle = id, .id = id, .rank = rank, .ranks = ranks}; }
+
+TEST(Ranks, AreThoseOfTheLargestCommunicatorThatAllMade) {
+  using Strings = std::vector<std::string>;
+  EXPECT_EQ(ranks_taken({{of(7, 1, 2)}, {of(7, 0, 2)}, {}}), (Strings{"1", "0", ""}));
+  EXPECT_EQ(ranks_taken({{of(8, 0, 2), of(7, 2, 3)}, {of(7, 0, 3)}, {of(9, 1, 2), of(7, 1, 3)}}),
+            (Strings{"2", "0", "1"}));
+  EXPECT_EQ(ranks_taken({{of(7, 0, 2)}, {of(7, 1, 2)}, {of(8, 0, 2)}, {of(8, 1, 2)}}), Strings(4))
+      << "two groups, no world";
+  EXPECT_EQ(ranks_taken({{of(7, 0, 2), of(7, 1, 2)}, {of(7, 0, 2)}}), Strings(2)) << "several devices in one process";
+  EXPECT_EQ(ranks_taken({{of(7, 0, 2)}, {of(7, 0, 2)}}), Strings(2)) << "no rank twice";
+  EXPECT_EQ(ranks_taken({{of(7, 0, 1)}}), Strings(1)) << "alone";
+  EXPECT_EQ(ranks_taken({{of(0, 0, 2)}, {of(0, 1, 2)}}), Strings(2)) << "whose id is not known";
+}
+
+TEST(Ranks, OfALauncherAreKept) {
+  std::vector<ProcessTrace> processes(2);
+  processes[0].who.run = processes[1].who.run = "one";
+  processes[0].who.rank = "5";
+  processes[0].library.communicators = {of(7, 0, 2)};
+  processes[1].library.communicators = {of(7, 1, 2)};
+  take_ranks_of_communicators(processes);
+  EXPECT_EQ(processes[0].who.rank, "5");
+  EXPECT_EQ(processes[1].who.rank, "");
 }
 
 }  // namespace
