@@ -21,7 +21,7 @@ enum class LoopKind : u8 { Kernel, Graph, ToDevice, ToHost, OtherCopy, Memset, W
 // Marks of a framework, by which it says what its loop does.
 // Backward: of each batch's backward pass, where it begins.
 // Of generate(): a prompt is taken in, one more token is made, and other work begins.
-// EngineBatch: an engine that serves requests begins to run its model once more, for all that are under way.
+// Of an engine that serves requests: it begins to run its model once more, for all that are under way, and other work begins.
 enum class LoopMark : u8 {
   OptimizerStep,
   ZeroGrad,
@@ -31,7 +31,8 @@ enum class LoopMark : u8 {
   Prefill,
   Token,
   GenerationEnds,
-  EngineBatch
+  EngineBatch,
+  EngineBatchEnds
 };
 
 // Something that the host gave to the device, waited for, or said of itself. `symbol`: kind in the upper 4 bits, then a

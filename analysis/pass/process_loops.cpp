@@ -12,7 +12,8 @@ void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
   const StackMarks::Place place =
       stack_marks_.place_of(facts_.lines.frames, facts_.lines.origins[at.thread.stack].frame);
   if (place.kind == StackMarks::Kind::Trial) return;
-  if (kind == LoopKind::Kernel || kind == LoopKind::Graph || place.kind == StackMarks::Kind::Batch) log_turn(at, place);
+  const bool is_launch = kind == LoopKind::Kernel || kind == LoopKind::Graph;
+  if (is_launch || place.kind == StackMarks::Kind::Batch || at.thread.turn.in_batch()) log_turn(at, place);
   facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
 }
 
@@ -27,6 +28,8 @@ void ProcessBuilder::log_turn(const Moment& at, const StackMarks::Place& place) 
       return mark(LoopMark::Token);
     case StackMarks::Turn::Begins::Batch:
       return mark(LoopMark::EngineBatch);
+    case StackMarks::Turn::Begins::AfterBatch:
+      return mark(LoopMark::EngineBatchEnds);
     case StackMarks::Turn::Begins::Outside:
       return mark(LoopMark::GenerationEnds);
     case StackMarks::Turn::Begins::Nothing:

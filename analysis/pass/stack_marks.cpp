@@ -77,7 +77,7 @@ StackMarks::Turn::Begins StackMarks::Turn::next(const Place& place) {
     return in_batch_ ? Begins::Batch : Begins::Prefill;
   }
   if (in_batch_) return begins_anew(place.line) ? Begins::Batch : Begins::Nothing;
-  if (!generates_) return generated ? Begins::Outside : Begins::Nothing;
+  if (!generates_) return generated ? Begins::Outside : was_batch ? Begins::AfterBatch : Begins::Nothing;
   if (place.kind == Kind::Prompt) {  // what was launched before it is none of the loop's
     first_ = last_ = 0;
     return Begins::Nothing;

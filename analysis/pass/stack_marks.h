@@ -33,8 +33,9 @@ class StackMarks {
   // A thread's turns. One ends where the function's lines begin anew; an engine's also where the function is called again.
   class Turn {
    public:
-    enum class Begins : u8 { Nothing, Prefill, Token, Batch, Outside };
+    enum class Begins : u8 { Nothing, Prefill, Token, Batch, AfterBatch, Outside };
     Begins next(const Place& place);
+    bool in_batch() const { return in_batch_; }
 
    private:
     bool begins_anew(u32 line);

@@ -59,15 +59,25 @@ std::optional<MarkedSteps> steps_of_engine(const std::vector<LoopEvent>& events)
   std::nth_element(turns.begin(), middle, turns.end());
   const Nanos longest_pause = *middle;
   MarkedSteps made;
-  for (const Nanos begin : begins) made.steps.emplace_back().begin = begin;
   auto event = first;
   for (std::size_t i = 0; i < begins.size(); ++i) {
-    Nanos& end = made.steps[i].end = begins[i] + 1;
     const bool is_last = i + 1 == begins.size();
-    for (; event != events.end() && (is_last || event->begin < begins[i + 1]); ++event)
-      if (event->thread == first->thread && event->begin - end <= longest_pause) end = std::max(end, event->end);
-    if (!is_last && begins[i + 1] - end <= longest_pause) end = begins[i + 1];
+    Step step;
+    step.begin = begins[i], step.end = begins[i] + 1;
+    bool within = true, ran = false;
+    for (; event != events.end() && (is_last || event->begin < begins[i + 1]); ++event) {
+      if (event->thread != first->thread) continue;
+      if (says(*event, LoopMark::EngineBatchEnds)) within = false;
+      const bool after_pause = event->begin - step.end > longest_pause;
+      if (after_pause && !within) continue;
+      if (after_pause && !ran) step.begin = event->begin;  // the call before ran nothing
+      ran = ran || event->kind() == LoopKind::Kernel || event->kind() == LoopKind::Graph;
+      step.end = std::max(step.end, event->end);
+    }
+    if (!is_last && begins[i + 1] - step.end <= longest_pause) step.end = begins[i + 1];
+    if (ran) made.steps.push_back(step);
   }
+  if (made.steps.size() < kFewestBatches) return std::nullopt;
   made.source = StepSource::Framework;
   made.evidence =
       fmt::format("vLLM's engine ran its model {} times, each for all requests under way", made.steps.size());

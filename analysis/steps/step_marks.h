@@ -33,8 +33,8 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
 // one makes one more token of each sequence. Confidence is 1: the stacks of launches say it.
 std::optional<MarkedSteps> steps_of_generation(const std::vector<LoopEvent>& events);
 
-// Batches of vLLM's engine: from where it begins to run the model to where it does so again; a pause longer than the median of these (no
-// request was under way) is between two steps. What each holds of prompts and of tokens the launches do not say. Confidence is 1.
+// Batches of vLLM's engine: from where it begins to run the model to where it does so again; a pause longer than the median of these, and
+// not within that function (no request was under way), is between two steps; calls of it that launch nothing are none. What each holds of prompts and of tokens the launches do not say. Confidence is 1.
 std::optional<MarkedSteps> steps_of_engine(const std::vector<LoopEvent>& events);
 
 // Executions of the XLA module that takes most time, where there are five or more and they go on for half of the time in which modules

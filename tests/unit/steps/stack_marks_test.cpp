@@ -153,13 +153,21 @@ TEST(EngineSteps, AreItsBatches) {
       trace.kernel(correlation, kernel, now + 30, now + 100, now + 5000);
     }
   };
+  const auto wait = [&](u32 frame) {
+    trace.add<Stack>(main, "", now, now, [&](auto& r) { r.frame = frame, r.frames = 1; });
+    trace.add<Sync>(main, "cuCtxSynchronize", now + 10, now + 20, [](auto& r) { r.what = 1; });
+    now += 1000;
+  };
   run(1, 50);
   std::vector<std::pair<Nanos, Nanos>> wanted;
   for (int batch = 0; batch < 30; ++batch) {
-    now += batch == 12 ? 900'000 : 2000;
+    const bool after_pause = batch == 12 || batch == 20;
+    if (batch == 20) wanted.back().second = now + 10, wait(2);  // a call that has nothing to run
+    now += after_pause ? 900'000 : 2000;
     const Nanos begin = now + 10;
-    if (!wanted.empty() && batch != 12) wanted.back().second = begin;
+    if (!wanted.empty() && !after_pause) wanted.back().second = begin;
     run(2, 3 + batch * 7 % 11);
+    if (batch == 5) now += 800'000, run(2, 1);  // compiles within it
     run(3, 2);
     wanted.emplace_back(begin, now - 1000 + 20);
   }
