@@ -30,6 +30,7 @@ Maker stands_on(Maker maker) {
     case Maker::KerasOnPyTorch:
     case Maker::CompiledPyTorch:
     case Maker::Vllm:
+    case Maker::Sglang:
       return Maker::PyTorch;
     case Maker::KerasOnJax:
       return Maker::Jax;

@@ -10,7 +10,7 @@
 namespace gputrace {
 namespace {
 
-enum class Trainer : u8 { None, Transformers, Lightning, Keras, Vllm };
+enum class Trainer : u8 { None, Transformers, Lightning, Keras, Vllm, Sglang };
 
 // What is known of a stack that ends in a frame.
 struct Known {
@@ -36,6 +36,7 @@ Trainer trainer_of(std::string_view file) {
   if (begins_with(file, "transformers/trainer")) return Trainer::Transformers;
   if (begins_with(file, "lightning/") || begins_with(file, "pytorch_lightning/")) return Trainer::Lightning;
   if (begins_with(file, "vllm/")) return Trainer::Vllm;
+  if (begins_with(file, "sglang/")) return Trainer::Sglang;
   return begins_with(file, "keras/") ? Trainer::Keras : Trainer::None;
 }
 
@@ -71,6 +72,8 @@ Maker maker_of(Maker framework, Trainer trainer) {
                                               : Maker::Keras;
     case Trainer::Vllm:
       return Maker::Vllm;
+    case Trainer::Sglang:
+      return Maker::Sglang;
     case Trainer::None:
       break;
   }
@@ -100,8 +103,8 @@ bool is_keras(Maker maker) {
 CallsMade calls_made(const ProcessTrace& process) {
   const SourceLines& lines = process.lines;
   const std::vector<Known> known = known_of(lines.frames);
-  std::array<u64, 6> frameworks{};  // Maker::General to Maker::CuPy
-  std::array<u64, 5> trainers{};    // Trainer::None to Trainer::Vllm
+  std::array<u64, static_cast<std::size_t>(Maker::CuPy) + 1> frameworks{};
+  std::array<u64, static_cast<std::size_t>(Trainer::Sglang) + 1> trainers{};
   u64 launches = 0, in_optimizer = 0, in_zero_grad = 0, compiled = 0;
   for (std::size_t i = 0; i < std::min(lines.totals.size(), lines.origins.size()); ++i) {
     const StackTotals& totals = lines.totals[i];

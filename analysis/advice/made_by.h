@@ -7,7 +7,7 @@ namespace gputrace {
 
 // In whose words advice can be given. A trainer is told from its framework, since what its user can change is the trainer's.
 enum class Maker : u8 {
-  General,
+  General,  // first the frameworks, to CuPy
   PyTorch,
   Jax,
   TensorFlow,
@@ -20,6 +20,7 @@ enum class Maker : u8 {
   KerasOnJax,
   KerasOnTensorFlow,
   Vllm,
+  Sglang,
   CompiledPyTorch,  // torch.compile's code makes a tenth of the launches or more
 };
 

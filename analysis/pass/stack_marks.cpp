@@ -13,9 +13,13 @@ constexpr std::string_view kGeneration = "transformers/generation/utils.py";
 constexpr std::array<std::string_view, 8> kLoops = {"_sample", "_beam_search", "_greedy_search", "_contrastive_search",
                                                     "sample",  "beam_search",  "greedy_search",  "contrastive_search"};
 
-// vLLM's (0.8 … 0.33): the class that runs the model, in its two forms.
-constexpr std::array<std::string_view, 2> kEngines = {"vllm/v1/worker/gpu_model_runner.py",
-                                                      "vllm/v1/worker/gpu/model_runner.py"};
+// Functions in which an engine runs its model: vLLM's (tried: 0.33), in the two forms of its model runner, and SGLang's (tried: 0.5).
+struct EngineFunction {
+  std::string_view name, file;
+};
+constexpr std::array<EngineFunction, 3> kEngines = {{{"execute_model", "vllm/v1/worker/gpu_model_runner.py"},
+                                                     {"execute_model", "vllm/v1/worker/gpu/model_runner.py"},
+                                                     {"run_batch", "sglang/srt/managers/scheduler.py"}}};
 
 // What runs a kernel again and again to see which form of it is the fastest.
 bool is_trial(const SourceFrame& frame) {
@@ -29,10 +33,9 @@ StackMarks::Place own_place(const SourceFrame& frame) {
   if (frame.native) return {};
   if (is_trial(frame)) return {StackMarks::Kind::Trial, 0};
   const std::string_view name = std::string_view(frame.function).substr(frame.function.rfind('.') + 1);
-  const auto is_in = [&frame](std::string_view file) { return frame.file.ends_with(file); };
-  if (name == "execute_model" && std::any_of(kEngines.begin(), kEngines.end(), is_in))
-    return {StackMarks::Kind::Batch, frame.line};
-  if (!is_in(kGeneration)) return {};
+  const auto is_this = [&](const EngineFunction& one) { return one.name == name && frame.file.ends_with(one.file); };
+  if (std::any_of(kEngines.begin(), kEngines.end(), is_this)) return {StackMarks::Kind::Batch, frame.line};
+  if (!frame.file.ends_with(kGeneration)) return {};
   if (name == "_prefill") return {StackMarks::Kind::Prompt, 0};
   if (std::find(kLoops.begin(), kLoops.end(), name) != kLoops.end()) return {StackMarks::Kind::Loop, frame.line};
   return {};

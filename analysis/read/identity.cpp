@@ -140,6 +140,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   who.gputrace_version = info(reader, "version");
   who.begin_realtime = info(reader, "begin_realtime_ns");
   who.pid = reader.header().pid;
+  who.parent = static_cast<i32>(std::strtol(info(reader, "parent_pid").c_str(), nullptr, 10));
   who.random_id = reader.header().random_id;
   who.file_bytes = reader.file_size();
   who.ended = reader.end().has_value();

@@ -79,8 +79,7 @@ std::optional<MarkedSteps> steps_of_engine(const std::vector<LoopEvent>& events)
   }
   if (made.steps.size() < kFewestBatches) return std::nullopt;
   made.source = StepSource::Framework;
-  made.evidence =
-      fmt::format("vLLM's engine ran its model {} times, each for all requests under way", made.steps.size());
+  made.evidence = fmt::format("the engine ran its model {} times, each for all requests under way", made.steps.size());
   return made;
 }
 

@@ -33,7 +33,7 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
 // one makes one more token of each sequence. Confidence is 1: the stacks of launches say it.
 std::optional<MarkedSteps> steps_of_generation(const std::vector<LoopEvent>& events);
 
-// Batches of vLLM's engine: from where it begins to run the model to where it does so again; a pause longer than the median of these, and
+// Batches of an engine that serves requests (vLLM, SGLang): from where it begins to run the model to where it does so again; a pause longer than the median of these, and
 // not within that function (no request was under way), is between two steps; calls of it that launch nothing are none. What each holds of prompts and of tokens the launches do not say. Confidence is 1.
 std::optional<MarkedSteps> steps_of_engine(const std::vector<LoopEvent>& events);
 

@@ -18,10 +18,19 @@ bool was_told_to(const ProcessTrace& process) {
   return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
+// A parent that ended well afterwards ended its helpers so (SGLang's engine does at its end), or could do without them.
+bool was_done_with(const ProcessTrace& process, const LoadedRun& run) {
+  return process.who.signal != 0 &&
+         std::any_of(run.processes.begin(), run.processes.end(), [&](const ProcessTrace& parent) {
+           return parent.who.pid == process.who.parent && parent.who.boot_id == process.who.boot_id &&
+                  parent.who.end_known && !parent.who.failed && parent.who.end_realtime >= process.who.end_realtime;
+         });
+}
+
 void find_first_failure(const LoadedRun& run, Findings& found) {
   std::vector<const ProcessTrace*> failed;
   for (const ProcessTrace& process : run.processes) {
-    if (process.who.failed) failed.push_back(&process);
+    if (process.who.failed && !was_done_with(process, run)) failed.push_back(&process);
   }
   if (failed.size() < 2) return;
   const auto earlier = [](const ProcessTrace* a, const ProcessTrace* b) {

@@ -10,7 +10,7 @@ constexpr Maker kMakers[] = {Maker::General,         Maker::PyTorch,    Maker::J
                              Maker::TensorFlow,      Maker::Numba,      Maker::CuPy,
                              Maker::Transformers,    Maker::Lightning,  Maker::Keras,
                              Maker::KerasOnPyTorch,  Maker::KerasOnJax, Maker::KerasOnTensorFlow,
-                             Maker::CompiledPyTorch, Maker::Vllm};
+                             Maker::CompiledPyTorch, Maker::Vllm,       Maker::Sglang};
 constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph,  Advice::LoadAhead,
                            Advice::MoreWorkers,   Advice::MakeAhead,    Advice::WorkAhead,    Advice::PinMemory,
                            Advice::CopyBesides,   Advice::ReadsResults, Advice::OnlyForTimes, Advice::KeepNothing,
@@ -61,11 +61,13 @@ TEST(Advice, WordsOfOthersAreNotGiven) {
     for (const Maker maker : kMakers) {
       const std::string words = advise(what, maker);
       const bool torch = maker == Maker::PyTorch || maker == Maker::Transformers || maker == Maker::Lightning ||
-                         maker == Maker::CompiledPyTorch || maker == Maker::KerasOnPyTorch || maker == Maker::Vllm;
+                         maker == Maker::CompiledPyTorch || maker == Maker::KerasOnPyTorch || maker == Maker::Vllm ||
+                         maker == Maker::Sglang;
       EXPECT_TRUE(torch || !has(words, "torch.")) << words;
       EXPECT_TRUE(maker == Maker::Jax || maker == Maker::KerasOnJax || !has(words, "jax.")) << words;
       EXPECT_TRUE(maker == Maker::Transformers || !has(words, "TrainingArguments")) << words;
       EXPECT_TRUE(maker == Maker::Vllm || !has(words, "max_num_seqs")) << words;
+      EXPECT_TRUE(maker == Maker::Sglang || !has(words, "max_running_requests")) << words;
       EXPECT_TRUE(maker == Maker::CuPy || !has(words, "cupy")) << words;
       EXPECT_TRUE(maker == Maker::TensorFlow || maker == Maker::KerasOnTensorFlow || !has(words, "tf.")) << words;
     }
@@ -123,6 +125,8 @@ TEST(Advice, OfATrainerIsTheTrainers) {
   EXPECT_EQ(by({"/home/me/serve.py", kPackages + "vllm/v1/engine/core.py", kPackages + "torch/nn/modules/module.py"},
                "aten::mm"),
             Maker::Vllm);
+  EXPECT_EQ(by({kPackages + "sglang/srt/managers/scheduler.py", kPackages + "torch/nn/modules/module.py"}, "aten::mm"),
+            Maker::Sglang);
   EXPECT_EQ(by({"/home/me/train.py", kPackages + "keras/src/backend/torch/trainer.py"}, "aten::mm"),
             Maker::KerasOnPyTorch);
   EXPECT_EQ(by({"/home/me/train.py", kPackages + "keras/src/backend/tensorflow/trainer.py",

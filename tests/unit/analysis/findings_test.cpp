@@ -139,6 +139,7 @@ struct Ended {
   EndReason reason;
   i32 detail;
   Nanos realtime;
+  int parent = 0;  // pid
 };
 std::vector<Finding> findings_of_ranks(const std::vector<Ended>& ranks) {
   LoadedRun run;
@@ -147,6 +148,7 @@ std::vector<Finding> findings_of_ranks(const std::vector<Ended>& ranks) {
     const Thread main = trace.thread(100);
     launch(trace, main, 1000);
     trace.info("rank", std::to_string(i));
+    if (ranks[i].parent) trace.info("parent_pid", std::to_string(ranks[i].parent));
     trace.end(ranks[i].reason, ranks[i].detail, ranks[i].realtime);
     run.processes.push_back(std::move(trace.load_all().processes.at(0)));
   }
@@ -176,6 +178,21 @@ TEST(Findings, TheOneThatFailedFirst) {
   EXPECT_NE(find(findings_of_ranks({later, failed, aborted}), "first-failure"), nullptr);
   EXPECT_EQ(find(findings_of_ranks({{EndReason::Vanished, 0, kNow - kSecond}, failed, aborted}), "first-failure"),
             nullptr);
+}
+
+// An engine that kills its helpers when it is done, and ends well.
+TEST(Findings, WhomAParentEndedThatEndedWellDidNotFail) {
+  constexpr Nanos kNow = 1'700'000'000'000'000'000, kSecond = 1'000'000'000;
+  TraceBuilder any;
+  any.thread(100);
+  const i32 pid = any.load_all().processes.at(0).who.pid;
+  const Ended killed{EndReason::Signalled, 9, kNow, pid}, other{EndReason::Signalled, 9, kNow + 1, pid + 1};
+  const Ended well{EndReason::Exited, 0, kNow + kSecond}, badly{EndReason::Exited, 1, kNow + kSecond};
+  EXPECT_EQ(find(findings_of_ranks({killed, killed, well}), "first-failure"), nullptr);
+  EXPECT_NE(find(findings_of_ranks({killed, killed, badly}), "first-failure"), nullptr);
+  EXPECT_NE(find(findings_of_ranks({other, other, well}), "first-failure"), nullptr) << "a parent that is not here";
+  EXPECT_NE(find(findings_of_ranks({killed, killed, {EndReason::Exited, 0, kNow - kSecond}}), "first-failure"), nullptr)
+      << "it had ended before";
 }
 
 TEST(Findings, TheCallThatItDiedInIsNamedTheInnermostOne) {

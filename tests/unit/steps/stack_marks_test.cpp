@@ -108,14 +108,18 @@ TEST(CompilerTrials, AreInNoLoop) {
 // An engine's turn begins where the function that runs the model is called again, be it that other work lies between or that its lines begin anew.
 TEST(StackMarks, EachCallOfAnEnginesFunctionIsABatch) {
   using Begins = StackMarks::Turn::Begins;
-  for (const char* const file :
-       {"/x/site-packages/vllm/v1/worker/gpu_model_runner.py", "/x/vllm/v1/worker/gpu/model_runner.py"}) {
+  const std::string packages = "/x/site-packages/";
+  const std::pair<std::string, const char*> engines[] = {
+      {packages + "vllm/v1/worker/gpu_model_runner.py", "GPUModelRunner.execute_model"},
+      {packages + "vllm/v1/worker/gpu/model_runner.py", "execute_model"},
+      {packages + "sglang/srt/managers/scheduler.py", "Scheduler.run_batch"}};
+  for (const auto& [file, function] : engines) {
     const std::vector<SourceFrame> frames = {{},
-                                             frame("GPUModelRunner.execute_model", file, 0, 3950),
-                                             frame("GPUModelRunner.execute_model", file, 0, 4100),
+                                             frame(function, file.c_str(), 0, 3950),
+                                             frame(function, file.c_str(), 0, 4100),
                                              frame("LlamaModel.forward", "/x/site-packages/vllm/llama.py", 2, 90),
-                                             frame("GPUModelRunner.sample_tokens", file, 0, 4300),
-                                             frame("GPUModelRunner._dummy_run", file, 0, 5000)};
+                                             frame("GPUModelRunner.sample_tokens", file.c_str(), 0, 4300),
+                                             frame("GPUModelRunner._dummy_run", file.c_str(), 0, 5000)};
     StackMarks marks;
     StackMarks::Turn turn;
     std::vector<int> batches;
@@ -175,7 +179,7 @@ TEST(EngineSteps, AreItsBatches) {
   run(3, 1);  // what it does before it ends
   const StepFacts facts = trace.load_all().processes[0].steps;
   EXPECT_EQ(facts.source, StepSource::Framework);
-  EXPECT_EQ(facts.evidence, "vLLM's engine ran its model 30 times, each for all requests under way");
+  EXPECT_EQ(facts.evidence, "the engine ran its model 30 times, each for all requests under way");
   std::vector<std::pair<Nanos, Nanos>> steps;
   for (const Step& step : facts.steps) steps.emplace_back(step.begin, step.end);
   EXPECT_EQ(steps, wanted);
