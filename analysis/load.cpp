@@ -1,9 +1,11 @@
 #include "analysis/load.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
 #include <mutex>
 #include <thread>
@@ -49,7 +51,8 @@ Loaded load_file(const LoadRequest& request, std::size_t number, TimeWindow wind
   }
   Witness* const witness = run_witness ? run_witness->opened(number, opened.value(), window) : nullptr;
   // Of single steps the whole is read for where they are, and reports are of them.
-  loaded.process = load_process(opened.value(), window, request.step_pattern, witness, &allowance, !request.steps);
+  loaded.process = load_process(opened.value(), window, request.step_pattern, witness, &allowance,
+                                request.steps ? 0 : kMostReadTwice);
   loaded.process->who.file = file;
   if (witness) run_witness->loaded(number, *loaded.process);
   if (has_strange_owner(file))
@@ -115,9 +118,20 @@ void note_unread(const TraceReader& reader, const Allowance& allowance, ProcessT
                            " records were not read: " + allowance.why() + "; GPUTRACE_READ_LIMITS=off reads them");
 }
 
-constexpr u64 kMostReadTwice = 4'000'000;  // records of a process
+constexpr u64 kFewestOfMany = 10;  // steps that stand for a loop of more
+// Twenty times as long as device records wait in CUPTI's buffers at most.
+constexpr Nanos kDeviceRecordsComeWithin = 2'000'000'000;
+constexpr Nanos kEndOfTime = std::numeric_limits<Nanos>::max();
 
-ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness) {
+Nanos begin_of(const RecordStream::Span& span, const TraceReader& reader) {
+  RecordHeader first;
+  std::memcpy(&first, span.begin, sizeof first);
+  return reader.clock().nanos(first.begin);
+}
+
+// `last`: what was recorded later is not read.
+ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness,
+                  Nanos last = kEndOfTime) {
   ProcessTrace process;
   read_identity(reader, process);
   read_counters(reader, process);
@@ -136,7 +150,7 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   stream.for_each_span([&](const RecordStream::Span& run) {
     builder.add(run, stream);
     if (witness) witness->recorded(run);
-    return !allowance.spent();
+    return !allowance.spent() && (last == kEndOfTime || begin_of(run, reader) < last);
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();
@@ -162,21 +176,40 @@ TimeWindow together(const TimeWindow& a, const TimeWindow& b) {
   return window;
 }
 
-// The same without start-up, warm-up and what follows the last step.
-void add_loop(const TraceReader& reader, ProcessTrace& process) {
-  const auto span = loop_of(process.steps);
-  if (!span || !process.device.collected || share_outside(process) < kMostOutside) return;
+// When the first record was made of those that are not read twice; nothing: all are.
+std::optional<Nanos> begin_of_others(const TraceReader& reader, u64 read_twice) {
+  std::vector<RecordChunk> chunks = reader.record_chunks();
+  std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  u64 records = 0;
+  for (const RecordChunk& chunk : chunks)
+    if ((records += chunk.record_count) > read_twice) return reader.clock().nanos(chunk.begin);
+  return std::nullopt;
+}
+
+// The same without start-up, warm-up and what follows the last step; of a long run its first steps.
+void add_loop(const TraceReader& reader, ProcessTrace& process, u64 read_twice) {
+  if (!loop_of(process.steps) || !process.device.collected || share_outside(process) < kMostOutside) return;
   const auto leave_out = [&](const std::string& why) {
     process.notes.push_back("findings are of the whole run, start-up included, not of the loop alone: " + why);
   };
-  if (process.records > kMostReadTwice)
-    return leave_out("more than " + human_count(kMostReadTwice) + " records are not read twice");
+  StepFacts steps = process.steps;
+  const std::optional<Nanos> limit = begin_of_others(reader, read_twice);
+  if (limit) steps = steps_between(process.steps, std::numeric_limits<Nanos>::min(), *limit);
+  const auto span = loop_of(steps);
+  if (!span || (limit && statistics_of(steps).counted < kFewestOfMany))
+    return leave_out("more than " + human_count(read_twice) + " records are not read twice");
   Allowance allowance(reader.data_bytes());
-  auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr));
+  const Nanos last = limit ? std::max(span->called_to, span->end) + kDeviceRecordsComeWithin : kEndOfTime;
+  auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr, last));
   if (allowance.spent()) return leave_out(allowance.why());  // half a loop tells wrong causes and gains
   loop->loop_log = {}, loop->activities = {};
   loop->lines.frames = process.lines.frames;  // the same definitions, with the names that were looked up
   loop->steps = steps_between(process.steps, span->begin, span->end);
+  if (limit)
+    process.notes.push_back(
+        fmt::format("findings of the loop are of {} of its {} steps: more than {} records are not read twice",
+                    human_count(statistics_of(loop->steps).counted), human_count(statistics_of(process.steps).counted),
+                    human_count(read_twice)));
   process.loop = std::move(loop);
 }
 
@@ -271,14 +304,15 @@ Result<TimeWindow, InputError> window_of(const LoadRequest& request) {
 }
 
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
-                          Witness* witness, Allowance* shared, bool with_loop) {
+                          Witness* witness, Allowance* shared, u64 read_twice) {
   std::optional<Allowance> own;
   Allowance& allowance = shared ? *shared : own.emplace(reader.data_bytes());
   ProcessTrace process = fold(reader, window, allowance, witness);
   name_native_frames(process.lines);
   const Wanted wanted = witness ? witness->wants() : Wanted::All;
   if (wanted != Wanted::Operations) find_steps(process, step_pattern);
-  if (with_loop && window.whole() && wanted == Wanted::All && !allowance.spent()) add_loop(reader, process);
+  if (read_twice && window.whole() && wanted == Wanted::All && !allowance.spent())
+    add_loop(reader, process, read_twice);
   return process;
 }
 

@@ -67,10 +67,13 @@ Result<TimeWindow, InputError> window_of(const LoadRequest& request);
 // The window of the steps that it asks for. The error: none of the processes has such steps.
 Result<TimeWindow, InputError> window_of_steps(const RunSteps& whole, std::pair<u64, u64> steps);
 
-// The fold of one open trace, with its steps and, where it is read as a whole and `with_loop`, its loop: all of it or none, and a note
-// says why none. Also the door for tests, and, with a witness, for exports (then with what it wants). `allowance`: what this one and others may
+// A loop is read once more, start-up left out: of a run of more records than these, start-up included, its first steps.
+inline constexpr u64 kMostReadTwice = 4'000'000;
+
+// The fold of one open trace, with its steps and, where it is read as a whole and `read_twice` is not 0, its loop, within the first so
+// many records. A note says why it has none, or not all. Also the door for tests, and, with a witness, for exports (then with what it wants). `allowance`: what this one and others may
 // cost together, the loop apart; nullptr: one of its own.
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern = {},
-                          Witness* witness = nullptr, Allowance* allowance = nullptr, bool with_loop = true);
+                          Witness* witness = nullptr, Allowance* allowance = nullptr, u64 read_twice = kMostReadTwice);
 
 }  // namespace gputrace

@@ -279,8 +279,8 @@ struct ProcessIdentity {
 
 struct ProcessTrace {
   ProcessIdentity who;
-  // The same from the begin of the first step that counts to the end of the last; nothing: there are none, or they are nearly
-  // all of it.
+  // The same from the begin of the first step that counts to the end of the last, of a long run to that of one of the first; nothing: there
+  // are none, or they are nearly all of it.
   std::shared_ptr<const ProcessTrace> loop;
   Nanos begin = 0, end = 0;  // first begin, last end of its records in the window; 0, 0: none
   Nanos first_realtime = 0;  // wall clock of `begin`

@@ -8,8 +8,6 @@
 namespace gputrace {
 namespace {
 
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
 constexpr std::string_view kStandardLibrary = "/lib/python3.";
 
 bool in_packages(const std::string& file) { return !within_packages(file).empty(); }
@@ -73,11 +71,10 @@ void move_to_sampled(const ProcessTrace& process, u32 origin, const FileNames& n
   sums[shares.front().site].times.idle_ns += rest;
 }
 
-// Where a process that multiprocessing made begins: what lies outside of it is the maker's, or what the interpreter was given to run.
+// Where a process that multiprocessing made begins, whichever way (fork, spawn, forkserver): what lies outside of it is the maker's, or what
+// the interpreter was given to run.
 bool begins_process(const SourceFrame& frame) {
-  const std::string_view file = frame.file;
-  return file.ends_with("/popen_fork.py") || file.ends_with("/spawn.py") || file.ends_with("/forkserver.py") ||
-         (file.ends_with("/process.py") && contains(frame.function, "_bootstrap"));
+  return frame.file.ends_with("/process.py") && frame.function.ends_with("_bootstrap");
 }
 
 // A command that an installer wrote, to call a package: "/venv/bin/whisper". Such files have some ten lines, and no ending.

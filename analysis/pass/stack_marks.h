@@ -1,5 +1,5 @@
-// What a launch is for, told by the frames in its stack: tokens of Hugging Face transformers' generate(), batches of an engine that serves requests (vLLM, SGLang), or trials of
-// what a compiler has made.
+// What a launch is for, told by the frames in its stack: tokens of Hugging Face transformers' generate(), batches of an engine that serves
+// requests (vLLM, SGLang), or trials of what a compiler has made.
 //
 //   at each launch:   switch (thread.turn.next(marks.place_of(frames, frame of the thread's stack))) ...
 //

@@ -48,7 +48,7 @@ def package_of(name):
 
 def cuda_major_of(name):
     """The CUDA that the framework's packages are for: 12 or 13."""
-    return 12 if re.search(r'^nvidia-\S+-cu12==', _lock_text(name), re.M) else 13
+    return 12 if re.search(r'^nvidia-(?:cublas|cuda-runtime|cudnn|nccl)-cu12==', _lock_text(name), re.M) else 13
 
 
 def interpreter(version):

@@ -188,7 +188,7 @@ class TraceBuilder {
   }
 
   void write_records(TraceWriter& writer, u32 slot) const {
-    constexpr std::size_t kMost = 1u << 20;
+    constexpr std::size_t kMost = 1u << 16;
     const Lane& lane = threads_[slot];
     u64 first = 0;
     std::size_t begin = 0;

@@ -106,7 +106,8 @@ TEST(OwnFrame, OfAProcessThatAnotherMadeIsItsOwn) {
     const u32 main = calls.add("/home/me/serve.py", "<module>", 0);
     const u32 start = calls.add((packages + "engine/llm.py").c_str(), "LLM.__init__", main);
     const u32 made = calls.add((library + way).c_str(), "Popen._launch", start);
-    const u32 run = calls.add((library + "process.py").c_str(), "BaseProcess.run", made);
+    const u32 bootstrap = calls.add((library + "process.py").c_str(), "BaseProcess._bootstrap", made);
+    const u32 run = calls.add((library + "process.py").c_str(), "BaseProcess.run", bootstrap);
     const u32 loop = calls.add((packages + "engine/core.py").c_str(), "Engine.loop", run);
     const u32 forward = calls.add((packages + "torch/nn/modules/linear.py").c_str(), "Linear.forward", loop);
     EXPECT_EQ(own_frame(calls.frames, forward), loop) << way << ": the innermost of a package that is no framework";
@@ -115,6 +116,8 @@ TEST(OwnFrame, OfAProcessThatAnotherMadeIsItsOwn) {
     const u32 worker = calls.add("/home/me/worker.py", "work", run);
     EXPECT_EQ(own_frame(calls.frames, worker), worker) << way;
     EXPECT_EQ(own_frame(calls.frames, start), main) << way << ": of the one that made it";
+    const u32 waits = calls.add((packages + "torch/multiprocessing/spawn.py").c_str(), "ProcessContext.join", main);
+    EXPECT_EQ(own_frame(calls.frames, waits), main) << "that waits for it";
   }
 }
 

@@ -68,6 +68,45 @@ TEST(MarkedSteps, ALoopThatCostsTooMuchIsLeftOutAndSaid) {
   }
 }
 
+// Of a long run the first steps stand for the loop: start-up is no more in them than where all are read again.
+TEST(MarkedSteps, OfALongRunTheFirstStepsAreReadAgain) {
+  Loop loop;
+  loop.forward();
+  loop.wait();
+  loop.sleep(500 * kMs);
+  for (int i = 0; i < 3000; ++i) loop.batch(10 * kUs), loop.forward(), loop.update(), loop.wait();
+  loop.load();
+  TemporaryDirectory directory;
+  loop.trace().write(directory.file("t.gtrace"));
+  auto opened = TraceReader::open(directory.file("t.gtrace"));
+  ASSERT_TRUE(opened.ok());
+  const auto load = [&](u64 read_twice) {
+    Allowance ample(u64{1} << 30);
+    return load_process(opened.value(), {}, {}, nullptr, &ample, read_twice);
+  };
+  const ProcessTrace whole = load(kMostReadTwice), part = load(8000), none = load(200);
+  ASSERT_NE(whole.loop, nullptr);
+  ASSERT_NE(part.loop, nullptr);
+  EXPECT_EQ(none.loop, nullptr);
+  const StepStatistics all = statistics_of(whole.loop->steps), first = statistics_of(part.loop->steps);
+  EXPECT_GT(first.counted, 100u);
+  EXPECT_LT(first.counted, all.counted);
+  EXPECT_EQ(part.loop->begin, whole.loop->begin);
+  const auto idle_of = [](const ProcessTrace& process, u64 steps) {
+    const DeviceTimes& device = process.loop->device.devices.front();
+    return static_cast<double>(device.last - device.first - static_cast<Nanos>(device.busy_ns)) /
+           static_cast<double>(steps);
+  };
+  EXPECT_NEAR(idle_of(part, first.counted) / idle_of(whole, all.counted), 1, 0.01);
+  const auto noted = [](const ProcessTrace& process, const char* with) {
+    return std::any_of(process.notes.begin(), process.notes.end(),
+                       [with](const std::string& note) { return note.find(with) != std::string::npos; });
+  };
+  EXPECT_FALSE(noted(whole, "read twice"));
+  EXPECT_TRUE(noted(part, "of its 3,000 steps: more than 8,000 records are not read twice"));
+  EXPECT_TRUE(noted(none, "of the whole run, start-up included, not of the loop alone: more than 200 records"));
+}
+
 TEST(Findings, InputBound) {
   for (const Nanos loads : {300 * kUs, 5 * kUs}) {
     Loop loop;
