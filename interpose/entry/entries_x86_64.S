@@ -7,24 +7,32 @@
     .text
     .set gt_id, 0
 
-    .macro gt_driver name
-    .set gt_id, gt_id + 1
-    .ifnc \name, cuLaunchKernel             // launch_x86_64.S
-    .ifnc \name, cuLaunchKernel_ptsz
+    .macro gt_begin name
     .globl \name
     .type \name, @function
     .p2align 4
 \name:
     .cfi_startproc
     endbr64
+    .endm
+
+    .macro gt_end name
+    .cfi_endproc
+    .size \name, 0
+    .endm
+
+    .macro gt_driver name
+    .set gt_id, gt_id + 1
+    .ifnc \name, cuLaunchKernel             // launch_x86_64.S
+    .ifnc \name, cuLaunchKernel_ptsz
+    gt_begin \name
     cmpq $1, gputrace_gate(%rip)            // kGateOff
     jne gputrace_traced_\name
     movq gputrace_real_functions + gt_id * 8(%rip), %rax
     testq %rax, %rax
     jz gputrace_traced_\name                // finds it, and sees that tracing is off
     jmpq *%rax
-    .cfi_endproc
-    .size \name, 0
+    gt_end \name
     .endif
     .endif
     .endm
@@ -39,12 +47,7 @@
     .set gt_row, 0
 
     .macro gt_library name
-    .globl \name
-    .type \name, @function
-    .p2align 4
-\name:
-    .cfi_startproc
-    endbr64
+    gt_begin \name
     cmpq $1, gputrace_gate + 8(%rip)        // kLibrariesOff
     jne gputrace_traced_\name
     movq (%rsp), %rax
@@ -52,22 +55,15 @@
     cmpq gputrace_library_entries + gt_row * 24 + 8(%rip), %rax
     jae gputrace_traced_\name
     jmpq *gputrace_library_entries + gt_row * 24 + 16(%rip)
-    .cfi_endproc
-    .size \name, 0
+    gt_end \name
     .set gt_row, gt_row + 1
     .endm
 
 // Seldom called, and asked for more than the gate: in C++.
     .macro gt_communicator name
-    .globl \name
-    .type \name, @function
-    .p2align 4
-\name:
-    .cfi_startproc
-    endbr64
+    gt_begin \name
     jmp gputrace_traced_\name
-    .cfi_endproc
-    .size \name, 0
+    gt_end \name
     .set gt_row, gt_row + 1
     .endm
 

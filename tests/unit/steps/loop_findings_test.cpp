@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "analysis/findings/findings.h"
+#include "analysis/load.h"
+#include "analysis/steps/find_steps.h"
 #include "tests/unit/finding_lookup.h"
 #include "tests/unit/steps/framework_loop.h"
 
