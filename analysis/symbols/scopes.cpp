@@ -24,7 +24,7 @@ bool find_inner(Dwarf_Die* scope, u64 address, Dwarf_Die& child) {
 }  // namespace
 
 void Scopes::find_functions(Dwarf_Die* of, int depth, std::vector<Function>& found) {
-  Dwarf_Die child;
+  Dwarf_Die child{};
   if (depth > kDeepest || dwarf_child(of, &child) != 0) return;
   do {
     switch (dwarf_tag(&child)) {
@@ -60,7 +60,7 @@ std::vector<Dwarf_Die> Scopes::at(Dwarf_Die* unit, u64 address) {
   const auto after = std::upper_bound(functions.begin(), functions.end(), address,
                                       [](u64 value, const Function& function) { return value < function.begin; });
   if (after == functions.begin() || address >= (after - 1)->end) return scopes;
-  Dwarf_Die scope, inner;
+  Dwarf_Die scope{}, inner{};
   if (!dwarf_offdie(dwarf_cu_getdwarf(unit->cu), (after - 1)->entry, &scope)) return scopes;
   scopes.push_back(scope);
   for (int depth = 0; depth < kDeepest && find_inner(&scope, address, inner); ++depth) {
