@@ -22,7 +22,7 @@ constexpr i64 kDataPage = 0, kDictionaryPage = 2, kUncompressed = 0, kZstd = 6, 
 constexpr int kLevel = 1;
 constexpr std::size_t kWorthIt =
     4;  // bytes a distance: where they take more, zstd does better with the numbers as they are
-constexpr char kMagic[] = "PAR1";
+constexpr char kParquetMagic[] = "PAR1";
 
 i64 physical(ParquetType type) {
   switch (type) {
@@ -86,7 +86,7 @@ ParquetFile::ParquetFile(const std::string& path, const std::vector<ParquetColum
   at_ = buffers_.data();
   if (!packer_) throw std::bad_alloc();
   if (!file_) error_ = path + ": " + std::strerror(errno);
-  write(kMagic);
+  write(kParquetMagic);
 }
 
 ParquetFile& ParquetFile::text(u32 number) {
@@ -254,7 +254,7 @@ void ParquetFile::close() {
   write(end);
   std::string tail;
   parquet::put_little(tail, end.size(), 4);
-  write(tail + kMagic);
+  write(tail + kParquetMagic);
   file_.reset();
 }
 

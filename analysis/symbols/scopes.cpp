@@ -7,7 +7,7 @@
 namespace gputrace {
 namespace {
 
-constexpr int kDeepest =
+constexpr int kMostScopes =
     64;  // files may be broken: of namespaces in namespaces, and of what is inlined in what is inlined
 
 // The child of `scope` that holds the instruction, in `child`; false: none does.
@@ -25,7 +25,7 @@ bool find_inner(Dwarf_Die* scope, u64 address, Dwarf_Die& child) {
 
 void Scopes::find_functions(Dwarf_Die* of, int depth, std::vector<Function>& found) {
   Dwarf_Die child{};
-  if (depth > kDeepest || dwarf_child(of, &child) != 0) return;
+  if (depth > kMostScopes || dwarf_child(of, &child) != 0) return;
   do {
     switch (dwarf_tag(&child)) {
       case DW_TAG_subprogram: {
@@ -63,7 +63,7 @@ std::vector<Dwarf_Die> Scopes::at(Dwarf_Die* unit, u64 address) {
   Dwarf_Die scope{}, inner{};
   if (!dwarf_offdie(dwarf_cu_getdwarf(unit->cu), (after - 1)->entry, &scope)) return scopes;
   scopes.push_back(scope);
-  for (int depth = 0; depth < kDeepest && find_inner(&scope, address, inner); ++depth) {
+  for (int depth = 0; depth < kMostScopes && find_inner(&scope, address, inner); ++depth) {
     scope = inner;
     if (dwarf_tag(&scope) == DW_TAG_inlined_subroutine) scopes.push_back(scope);
   }

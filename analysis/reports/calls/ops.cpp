@@ -15,7 +15,7 @@ namespace gputrace {
 namespace {
 
 // An operation, in one way of being within others.
-struct Sum {
+struct OperationSum {
   std::string_view name;
   u32 around = 0;       // index of the operation around it; 0: none
   bool is_row = false;  // something is told of itself
@@ -33,10 +33,10 @@ class Operations {
   explicit Operations(const LoadedRun& run) : names_(run) {
     for (const ProcessTrace& process : run.processes) add(process, process.lines);
   }
-  const std::vector<Sum>& sums() const { return sums_; }
+  const std::vector<OperationSum>& sums() const { return sums_; }
 
   // The names of an operation and of those around it, the outermost first; of a long one the inner end.
-  std::string path_of(const Sum& sum) const {
+  std::string path_of(const OperationSum& sum) const {
     constexpr std::size_t kMostPath = 1024;
     std::vector<std::string_view> names{sum.name};
     std::size_t length = sum.name.size();
@@ -53,7 +53,7 @@ class Operations {
     return path;
   }
 
-  Value site_of(const Sum& sum) const {
+  Value site_of(const OperationSum& sum) const {
     const auto largest = std::max_element(sum.sites.begin(), sum.sites.end(), [this](const auto& a, const auto& b) {
       return std::tie(a.second, *sites_[b.first]) < std::tie(b.second, *sites_[a.first]);
     });
@@ -63,8 +63,8 @@ class Operations {
  private:
   void add(const ProcessTrace& process, const SourceLines& lines) {
     std::vector<u32> place(lines.frames.size(), 0);
-    const auto sum_of = [&](u32 frame) -> Sum& {
-      Sum& sum = sums_[place_of(lines, frame, place)];
+    const auto sum_of = [&](u32 frame) -> OperationSum& {
+      OperationSum& sum = sums_[place_of(lines, frame, place)];
       sum.is_row = true;
       return sum;
     };
@@ -88,12 +88,12 @@ class Operations {
       const StackDeviceTimes& times = lines.times[origin];
       const u32 innermost = lines.origins[origin].operation;
       if (innermost == 0 || innermost >= lines.frames.size()) continue;
-      Sum& own = sum_of(innermost);
+      OperationSum& own = sum_of(innermost);
       own.device_self_ns += times.device_ns;
       own.idle_ns += times.idle_ns;
       const u32 site = number_of(site_of_origin(lines, origin, names_));
       for (u32 frame = innermost; frame != 0; frame = lines.frames[frame].parent) {
-        Sum& sum = sum_of(frame);
+        OperationSum& sum = sum_of(frame);
         sum.device_total_ns += times.device_ns;
         if (origin < tensor_cores.size()) sum.tensor_cores.add(tensor_cores[origin]);
         if (site != 0) sum.sites[site] += times.device_ns;
@@ -138,7 +138,7 @@ class Operations {
 
   const FileNames names_;
   std::map<std::pair<u32, std::string_view>, u32> places_;
-  std::vector<Sum> sums_{1};  // the first stands for none
+  std::vector<OperationSum> sums_{1};  // the first stands for none
   std::map<std::string, u32> numbers_;
   std::vector<const std::string*> sites_{nullptr};
 };
@@ -156,7 +156,7 @@ void fill_ops(const LoadedRun& run, Table& table) {
   if (!timed) table.notes.push_back("device times are not known: " + why_no_device_times(run));
   const u64 all = device_time(run);
   const Operations operations(run);
-  for (const Sum& sum : operations.sums()) {
+  for (const OperationSum& sum : operations.sums()) {
     if (!sum.is_row) continue;
     const bool ended = sum.host.count != 0;
     table.rows.push_back(

@@ -10,16 +10,16 @@
 namespace gputrace::test {
 namespace {
 
-constexpr Nanos kCall = 4 * kUs;
-constexpr i64 kMegabyte = 1 << 20;
+constexpr Nanos kReplayedCall = 4 * kUs;
+constexpr i64 kReplayedBytes = 1 << 20;
 
 TEST(Replay, WhatIsAddedAndTheFloorSumToTheRun) {
   Planted program;
   for (int i = 0; i < 40; ++i) {
     for (int k = 0; k < 6; ++k) program.run(10 * kUs, 15 * kUs, k % 2);
-    program.copy_to_device(kMegabyte, MemoryKind::Pageable, true);
+    program.copy_to_device(kReplayedBytes, MemoryKind::Pageable, true);
     program.allocate(30 * kUs);
-    program.run(kCall, 40 * kUs);
+    program.run(kReplayedCall, 40 * kUs);
     program.fetch();
     program.sleep(50 * kUs);
   }
@@ -43,9 +43,9 @@ TEST(Replay, IsNoOtherWhereClocksDiffer) {
   for (const Nanos off : {-3 * kUs, 25 * kUs}) {
     Planted program;
     for (int i = 0; i < 40; ++i) {
-      program.run(kCall, 60 * kUs);
-      program.copy_to_device(kMegabyte / 4, MemoryKind::Pinned, true);
-      program.copy_to_device(kMegabyte / 4, MemoryKind::Pageable, true);
+      program.run(kReplayedCall, 60 * kUs);
+      program.copy_to_device(kReplayedBytes / 4, MemoryKind::Pinned, true);
+      program.copy_to_device(kReplayedBytes / 4, MemoryKind::Pageable, true);
       program.record(0xe1);
       program.poll(0xe1, 20 * kUs);
       program.fetch();
@@ -63,9 +63,9 @@ TEST(Replay, WaitsThatDidNotWaitAreGivenNoWakeUp) {
   Planted program;
   program.wake_late(500 * kUs);
   for (int i = 0; i < 40; ++i) {
-    program.run(kCall, 60 * kUs);
+    program.run(kReplayedCall, 60 * kUs);
     program.fetch();
-    program.run(kCall, 60 * kUs);
+    program.run(kReplayedCall, 60 * kUs);
     program.sleep(70 * kUs);
     program.wait();
   }
@@ -122,7 +122,7 @@ TEST(Replay, OfAnUnchangedRunIsTheRun) {
           program.run(1'000 + below(20'000), 1 + below(200'000), static_cast<int>(random() % 2), stream);
       }
     }
-    program.run(kCall, 50 * kUs);
+    program.run(kReplayedCall, 50 * kUs);
     const LoadedRun run = program.load();
     const GainFacts& gains = run.processes.at(0).gains;
     EXPECT_EQ(gains.measured_ns, static_cast<u64>(program.span())) << seed;
