@@ -119,7 +119,7 @@ void note_unread(const TraceReader& reader, const Allowance& allowance, ProcessT
 }
 
 constexpr u64 kFewestOfMany = 10;  // steps that stand for a loop of more
-// Twenty times as long as device records wait in CUPTI's buffers at most.
+// Twice as long as device records wait in CUPTI's buffers at most: a second, where the program makes no calls (cupti/).
 constexpr Nanos kDeviceRecordsComeWithin = 2'000'000'000;
 constexpr Nanos kEndOfTime = std::numeric_limits<Nanos>::max();
 
@@ -176,7 +176,7 @@ TimeWindow together(const TimeWindow& a, const TimeWindow& b) {
   return window;
 }
 
-// When the first record was made of those that are not read twice; nothing: all are.
+// When the first chunk of records begins that are not read twice; nothing: all are.
 std::optional<Nanos> begin_of_others(const TraceReader& reader, u64 read_twice) {
   std::vector<RecordChunk> chunks = reader.record_chunks();
   std::sort(chunks.begin(), chunks.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
@@ -193,7 +193,7 @@ void add_loop(const TraceReader& reader, ProcessTrace& process, u64 read_twice) 
     process.notes.push_back("findings are of the whole run, start-up included, not of the loop alone: " + why);
   };
   StepFacts steps = process.steps;
-  const std::optional<Nanos> limit = begin_of_others(reader, read_twice);
+  const std::optional<Nanos> limit = process.records > read_twice ? begin_of_others(reader, read_twice) : std::nullopt;
   if (limit) steps = steps_between(process.steps, std::numeric_limits<Nanos>::min(), *limit);
   const auto span = loop_of(steps);
   if (!span || (limit && statistics_of(steps).counted < kFewestOfMany))

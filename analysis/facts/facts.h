@@ -263,7 +263,8 @@ struct ProcessIdentity {
   u64 file_bytes = 0;
   std::string title;  // what it calls itself in place of its arguments; empty: they are there
   std::string host, boot_id, executable, command, rank, local_rank, job, run, gputrace_version, begin_realtime;
-  i32 pid = 0, parent = 0;  // of the parent when the trace began; 0: not known
+  i32 pid = 0;
+  i32 parent = 0;  // the parent's pid when the trace began; 0: not known
   u64 random_id = 0;
   std::string end_reason;
   bool ended = false;      // the End chunk is there

@@ -71,12 +71,6 @@ void move_to_sampled(const ProcessTrace& process, u32 origin, const FileNames& n
   sums[shares.front().site].times.idle_ns += rest;
 }
 
-// Where a process that multiprocessing made begins, whichever way (fork, spawn, forkserver): what lies outside of it is the maker's, or what
-// the interpreter was given to run.
-bool begins_process(const SourceFrame& frame) {
-  return frame.file.ends_with("/process.py") && frame.function.ends_with("_bootstrap");
-}
-
 // A command that an installer wrote, to call a package: "/venv/bin/whisper". Such files have some ten lines, and no ending.
 bool is_installed_command(const SourceFrame& frame) {
   constexpr u32 kLongest = 12;
@@ -143,6 +137,10 @@ bool is_framework_file(const std::string& file) {
          std::end(kFrameworks);
 }
 
+bool begins_process(const SourceFrame& frame) {
+  return frame.file.ends_with("/process.py") && frame.function.ends_with("_bootstrap");
+}
+
 u32 own_frame(const SourceFrames& frames, u32 stack) {
   const Candidates found = candidates_of(frames, stack);
   if (found.own != 0 && !(found.package != 0 && is_installed_command(frames[found.own]))) return found.own;
@@ -150,9 +148,7 @@ u32 own_frame(const SourceFrames& frames, u32 stack) {
   return stack < frames.size() ? stack : 0;
 }
 
-bool has_own_frame(const SourceFrames& frames, u32 stack) { return candidates_of(frames, stack).own != 0; }
-
-u32 own_frame_of_worker(const SourceFrames& frames, u32 stack) { return candidates_of(frames, stack).own; }
+u32 innermost_own(const SourceFrames& frames, u32 stack) { return candidates_of(frames, stack).own; }
 
 FileNames::FileNames(const LoadedRun& run) {
   for (const ProcessTrace& process : run.processes) add(process);
@@ -233,10 +229,11 @@ std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin
   // A thread that PyTorch made for the backward pass is in none of the program's lines, but works for one, as do the innermost frames of a
   // stack that is too deep to be read whole.
   const auto& lines = process.lines;
-  const bool works_for_one = origin < lines.origins.size() && has_own_frame(lines.frames, lines.origins[origin].frame);
+  const bool works_for_one =
+      origin < lines.origins.size() && innermost_own(lines.frames, lines.origins[origin].frame) != 0;
   for (const IdleLine& line : process.samples.idle) {
     if (line.origin != origin || line.of != LineOf::Caller) continue;
-    const bool of_origin = works_for_one && !has_own_frame(frames, line.frame);
+    const bool of_origin = works_for_one && innermost_own(frames, line.frame) == 0;
     found[of_origin ? site_of_origin(lines, origin, names) : site_name(frames, own_frame(frames, line.frame), names)] +=
         line.count;
   }

@@ -30,16 +30,18 @@ bool in_standard_library(const std::string& file);
 // Whether it is of a package that calls the device for others: which of its functions did says less than who called them.
 bool is_framework_file(const std::string& file);
 
+// Where a process that multiprocessing made begins, whichever way (fork, spawn, forkserver): what lies outside of that frame is the maker's,
+// or what the interpreter was given to run.
+bool begins_process(const SourceFrame& frame);
+
 using SourceFrames = std::vector<SourceFrame>;
 
 // The index of the frame that stands for a stack in reports: the innermost of the program's own, else that of an installed package which
 // is no framework, else the innermost; 0: none is known. In a process that multiprocessing made only its own frames count, not those that
 // it was forked from.
 u32 own_frame(const SourceFrames& frames, u32 stack);
-// Whether that is one of the program's own.
-bool has_own_frame(const SourceFrames& frames, u32 stack);
-// That of the program's own alone; 0: the worker is in no function of the program's.
-u32 own_frame_of_worker(const SourceFrames& frames, u32 stack);
+// That of the program's own alone; 0: none is in the stack.
+u32 innermost_own(const SourceFrames& frames, u32 stack);
 
 // File names as reports show them: the last part where no other file of the run has the same, else the whole path; of a package
 // from its name on, of the standard library from its folder on.

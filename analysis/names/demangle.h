@@ -1,5 +1,5 @@
-// C++ and Rust names for people (of Rust's without the hash at their end). Names are untrusted input: a length cap, a cap on what comes out, and a stack of its own
-// for long ones, so that no name can exhaust time, memory or the stack. What cannot be demangled within that is shown
+// C++ and Rust names for people (of Rust's without the hash at their end). Names are untrusted input: a length cap, a cap on what comes out,
+// and a stack of its own for long ones, so that no name can exhaust time, memory or the stack. What cannot be demangled within that is shown
 // as it is. Names that come out much longer than they are (a substitution may stand for two of the one before) share
 // kMaxGrowth bytes of the process; what comes after those are used up is shown as it is.
 #pragma once

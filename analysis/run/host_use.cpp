@@ -186,7 +186,7 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
     // One that was just woken is awake in the function that waited.
     const bool works = line.of == others && line.ran && !is_waiting(frames[line.frame]);
     const u32 own = !works                     ? 0
-                    : others == LineOf::Worker ? own_frame_of_worker(frames, line.frame)
+                    : others == LineOf::Worker ? innermost_own(frames, line.frame)
                                                : own_frame(frames, line.frame);
     if (own != 0) all += line.count, lines[site_name(frames, own, names)] += line.count;
   }
@@ -211,7 +211,7 @@ std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
     if (within.empty()) continue;
     making.samples += line.count;
     if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
-    const u32 own = making.by_workers ? own_frame_of_worker(frames, line.frame) : own_frame(frames, line.frame);
+    const u32 own = making.by_workers ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
     if (std::find(within.begin(), within.end(), own) == within.end()) continue;
     at_lines += line.count;
     lines[site_name(frames, own, names)] += line.count;

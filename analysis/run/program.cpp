@@ -25,7 +25,7 @@ std::string file_of_spawned(const SourceFrames& frames) {
   for (const SourceFrame& frame : frames) {
     if (is_library_file(frame.file) || frame.file.starts_with('<')) continue;  // "<string>": what is made while it runs
     for (u32 caller = frame.parent; caller != 0 && is_library_file(frames[caller].file); caller = frames[caller].parent)
-      if (frames[caller].file.ends_with("/multiprocessing/process.py")) return file_alone(frame.file);
+      if (begins_process(frames[caller])) return file_alone(frame.file);
   }
   return "";
 }

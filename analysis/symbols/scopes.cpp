@@ -7,8 +7,8 @@
 namespace gputrace {
 namespace {
 
-constexpr int kMostScopes =
-    64;  // files may be broken: of namespaces in namespaces, and of what is inlined in what is inlined
+// Files may be broken: of namespaces in namespaces, and of what is inlined in what is inlined.
+constexpr int kMostScopes = 64;
 
 // The child of `scope` that holds the instruction, in `child`; false: none does.
 bool find_inner(Dwarf_Die* scope, u64 address, Dwarf_Die& child) {

@@ -43,7 +43,7 @@ bool may_define(FinishedCall& call) {
 
 }  // namespace
 
-#define GT_TRACED_LIBRARY(name, library, signature, forwarded, record, otherwise)                          \
+#define GT_TRACED_LIBRARY(name, library, signature, forwarded, record, defines)                            \
   extern "C" __attribute__((visibility("hidden"), noinline)) int gputrace_traced_##name signature;         \
   extern "C" int gputrace_traced_##name signature {                                                        \
     const LibraryTarget target = target_of(kCall_##name, kLibrary_##name, __builtin_return_address(0));    \
@@ -52,7 +52,7 @@ bool may_define(FinishedCall& call) {
       return kAbsent_##library;                                                                            \
     OpenCall open;                                                                                         \
     const bool traced = target.recorded && open_library_call(open, kCall_##name, main_argument forwarded); \
-    if (!traced && !(otherwise && target.recorded)) return real forwarded;                                 \
+    if (!traced && !(defines && target.recorded)) return real forwarded;                                   \
     const int result = real forwarded;                                                                     \
     FinishedCall call;                                                                                     \
     if (!(traced ? close_call(open, call) : may_define(call))) [[unlikely]]                                \

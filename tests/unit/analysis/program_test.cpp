@@ -37,8 +37,11 @@ TEST(ProgramName, IsThatOfTheFunctionsFileThatASpawnedProcessRuns) {
       "python -c 'from multiprocessing.spawn import spawn_main; spawn_main(…)' --multiprocessing-fork";
   const auto named = [&](const std::vector<std::string>& files) {
     process.lines.frames.assign(1, {});
-    for (u32 i = 0; i < files.size(); ++i)
-      process.lines.frames.emplace_back().file = files[i], process.lines.frames.back().parent = i;
+    for (u32 i = 0; i < files.size(); ++i) {
+      SourceFrame& frame = process.lines.frames.emplace_back();
+      frame.file = files[i], frame.parent = i;
+      frame.function = files[i] == library + "process.py" ? "BaseProcess._bootstrap" : "f";
+    }
     return program_name(process);
   };
   EXPECT_EQ(named({"<string>", library + "spawn.py", library + "process.py", "/home/me/ddp.py"}),

@@ -111,7 +111,7 @@ TEST(OwnFrame, OfAProcessThatAnotherMadeIsItsOwn) {
     const u32 loop = calls.add((packages + "engine/core.py").c_str(), "Engine.loop", run);
     const u32 forward = calls.add((packages + "torch/nn/modules/linear.py").c_str(), "Linear.forward", loop);
     EXPECT_EQ(own_frame(calls.frames, forward), loop) << way << ": the innermost of a package that is no framework";
-    EXPECT_FALSE(has_own_frame(calls.frames, forward));
+    EXPECT_EQ(innermost_own(calls.frames, forward), 0u);
     EXPECT_EQ(own_frame(calls.frames, run), run) << way;
     const u32 worker = calls.add("/home/me/worker.py", "work", run);
     EXPECT_EQ(own_frame(calls.frames, worker), worker) << way;
@@ -129,7 +129,7 @@ TEST(OwnFrame, OfAnInstalledCommandIsThePackages) {
   const u32 command = calls.add((packages + "whisper/transcribe.py").c_str(), "cli", script);
   const u32 forward = calls.add((packages + "torch/nn/modules/module.py").c_str(), "Module._call_impl", command);
   EXPECT_EQ(own_frame(calls.frames, forward), command);
-  EXPECT_TRUE(has_own_frame(calls.frames, forward));
+  EXPECT_EQ(innermost_own(calls.frames, forward), script);
   const u32 alone = calls.add((packages + "torch/_tensor.py").c_str(), "Tensor.backward", script);
   EXPECT_EQ(own_frame(calls.frames, alone), script) << "no package but a framework: a program of somebody's";
   calls.frames[script].line = 40;
