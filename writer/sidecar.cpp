@@ -291,12 +291,8 @@ void Sidecar::finish(ProcessWatch::State how) {
   sink_->add_anchor(take_anchor(clock_));
   sink_->flush();
   sink_->add_in_flight(open_calls);
+  if (scanner_) scanner_->exchange([this](const RecordHeader& record) { take_scan(record); });
   sink_->checkpoint(*consumer_, ticks_of(clock_), true);
-  if (scanner_) {  // everything else is in the file by now: nothing is lost if this is not waited for
-    scanner_->finish(monotonic_nanos() + kScanAfterEnd, [this](const RecordHeader& record) { take_scan(record); });
-    sink_->add_anchor(take_anchor(clock_));
-    sink_->checkpoint(*consumer_, ticks_of(clock_), true);
-  }
   say_stop();
   EndEntry end = how_it_ended(how);
   end.monotonic_ns = gone, end.realtime_ns = gone_realtime;
@@ -317,8 +313,16 @@ void Sidecar::finish(ProcessWatch::State how) {
     last.insert(last.end(), counted.begin(), counted.end());
   }
   if (consumer_->bad_blocks()) last.emplace_back("end_bad_blocks", std::to_string(consumer_->bad_blocks()));
+  const std::size_t open_images = scanner_ ? scanner_->open() : 0;
+  if (open_images) last.emplace_back("end_code_open", std::to_string(open_images));
   sink_->add_info(format_info(last));
   sink_->end(end);
+  if (scanner_) {  // everything else is in the file by now: nothing is lost if this is not waited for
+    scanner_->finish(monotonic_nanos() + kScanAfterEnd, [this](const RecordHeader& record) { take_scan(record); });
+    sink_->add_anchor(take_anchor(clock_));
+    sink_->checkpoint(*consumer_, ticks_of(clock_), true);
+    if (open_images) sink_->add_info(format_info({{"code_closed", "1"}}));
+  }
   consumer_->release();
   remove_ring_file();
   log_.info("done: " + std::to_string(sink_->stored()) + " records in " +

@@ -325,6 +325,7 @@ struct ProcessTrace {
   u64 plain_launches = 0, graph_launches = 0, launches_unsure = 0;
 
   CodeCoverage code_coverage;
+  u64 images_not_read = 0;            // machine code that was asked for and not read when the file was written so far
   std::vector<std::string> notes;     // what the library and the sidecar said, one sentence each
   std::vector<std::string> warnings;  // options that were not understood
   std::vector<std::string> damage;    // what is wrong with the file

@@ -93,11 +93,12 @@ bool written_to_its_end(const ProcessTrace& process) { return process.who.ended 
 
 // Why the traces are not complete. A trace is complete only if nothing is missing of what was asked for.
 void add_missing(const LoadedRun& run, Coverage& coverage) {
-  u64 killed = 0, unwritten = 0, unanswered = 0, lost = 0, unfinished = 0, not_ended = 0;
+  u64 killed = 0, unwritten = 0, not_read = 0, unanswered = 0, lost = 0, unfinished = 0, not_ended = 0;
   std::string how;
   for (const ProcessTrace& process : run.processes) {
     const DeviceActivity& device = process.device;
     unwritten += !written_to_its_end(process);
+    not_read += process.images_not_read;
     if (process.who.died && killed++ == 0) how = name_of(process) + ": " + process.who.end_reason;
     const u64 calls = device.join.calls_unanswered + device.join.calls_forgotten;
     if (device.collected) unanswered += calls - std::min(calls, device.unfinished());
@@ -114,6 +115,8 @@ void add_missing(const LoadedRun& run, Coverage& coverage) {
   add(coverage.dropped, of(coverage.dropped, "record was dropped", "records were dropped"));
   add(coverage.unknown_records, of(coverage.unknown_records, "record is", "records are") + " of unknown types");
   add(unwritten, of(unwritten, "trace was", "traces were") + " not written to the end, or damaged");
+  add(not_read, "machine code of " + of(not_read, "image was", "images were") +
+                    " not read yet: it is being read, or its reader was killed");
   add(killed, of(killed, "process was", "processes were") + " killed (" + how + ")");
   add(lost, of(lost, "device record was", "device records were") + " lost or had no usable time");
   add(unfinished,

@@ -36,7 +36,6 @@ void keep_only(int first, int second) {
   ::prctl(PR_SET_NAME, "gputrace-code");
   keep_only(requests, answers);
   (void)!::chdir("/");
-  ::setpriority(PRIO_PROCESS, 0, 19);
   // Where memory is short this goes first, never the program.
   if (const Fd score{::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)}; score)
     (void)!::write(score.get(), "1000", 4);

@@ -27,6 +27,8 @@ class CodeScanner final : public CodeRequests {
 
   // Sends what the pipe takes and gives the answers that are there to `sink`.
   void exchange(const Sink& sink);
+  // Images that are asked for and not answered.
+  std::size_t open() const { return open_.size(); }
   // No more requests: waits for the rest of the answers, at most until `deadline` (CLOCK_MONOTONIC). Images that are
   // still open then are recorded as CodeScan: not finished, or crashed.
   void finish(Nanos deadline, const Sink& sink);

@@ -223,6 +223,8 @@ class Server {
     requests_.reset();
     answers_.reset();
     from_worker_.reset();
+    // While the program runs, only where nothing else wants the processor; once it has ended, somebody waits for the answers.
+    if (!over_) ::setpriority(PRIO_PROCESS, 0, 19);
     limit(RLIMIT_CPU, kWorkerSeconds);
 #ifndef __SANITIZE_ADDRESS__  // its shadow is larger
     limit(RLIMIT_DATA, kWorkerMemory);

@@ -50,6 +50,34 @@ def test_the_scanner_is_killed():
     check('damage' not in out, 'the trace is whole', out)
 
 
+def test_the_program_ends_before_its_code_is_read():
+    image = scratch('image')
+    os.mkfifo(image)  # the program waits for its image until the scanner is held up
+    process = start([sys.executable, LOADS, f'data:{image}:saxpy'], env=traced_environment())
+    wait_until(lambda: any(name == 'gputrace-code' for _, name in sidecars()), 'the scanner')
+    stopped = [pid for pid, name in sidecars() if name == 'gputrace-code']
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    with open(images()['sm90.cubin'], 'rb') as cubin, open(image, 'wb') as to:
+        shutil.copyfileobj(cubin, to)
+    check_equal(finish(process)[0], 0, 'exit code')
+    run = Run([], 0, b'', b'', 0, scratch('trace'), scratch('truth-%p.jsonl'))
+
+    def coverage():
+        return json.loads(gputrace('report', run.output, '--json')[0])['coverage']
+
+    said = coverage()
+    check_equal((said['missing'], said['truncated'], said['remarks']), (['machine code of 1 image was not read yet: it is being read, or its reader was killed'], False, []),
+                'what the report says meanwhile')
+    check(not any('unfinished' in finding['id'] for finding in json.loads(gputrace('report', run.output, '--json')[0])['findings']), 'the trace has its end')
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    check(not wait_for_orphans(), 'the sidecar ends soon after')
+    check_equal((coverage()['missing'], coverage()['complete']), ([], True), 'what it says then')
+    check_conservation(run)
+    check_equal(len(Code(run).kernels), 1, 'kernels whose code is known')
+
+
 def test_over_budget():
     path = scratch('big.ptx')
     with open(images()['k.ptx'], encoding='utf-8') as file:
