@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <unordered_set>
 
 #include "analysis/pass/memory_samples.h"
 
@@ -136,7 +137,7 @@ TensorKind TensorLedger::kind_of(const Piece& piece) {
   if (outlived == 0 && (piece.end != kAlive || after != steps_.begin())) return TensorKind::Activations;
   if (outlived == 1 && (piece.end != kAlive || after != steps_.begin()))
     return place.in_conversion ? TensorKind::Inputs : TensorKind::Activations;
-  return TensorKind::Parameters;
+  return after == steps_.begin() ? TensorKind::Parameters : TensorKind::Persistent;
 }
 
 void TensorLedger::finish() {
@@ -147,8 +148,14 @@ void TensorLedger::finish() {
     std::map<std::pair<TensorKind, u32>, TensorPart> parts;
     std::vector<MemorySpan> spans;
     u64 known = 0;
+    std::unordered_set<u32>
+        kept;  // operations of which later steps keep something too: the first step's is no parameter either
     for (const Piece& piece : on.pieces.at_peak()) {
-      const TensorKind kind = kind_of(piece);
+      if (kind_of(piece) == TensorKind::Persistent && !place_of(piece.origin).in_conversion) kept.insert(piece.origin);
+    }
+    for (const Piece& piece : on.pieces.at_peak()) {
+      TensorKind kind = kind_of(piece);
+      if (kind == TensorKind::Parameters && kept.count(piece.origin)) kind = TensorKind::Persistent;
       TensorPart& part = parts[{kind, piece.origin}];
       part.kind = kind;
       part.origin = piece.origin;

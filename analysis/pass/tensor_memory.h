@@ -4,7 +4,9 @@
 //     state; in the backward pass and alive after the operation: gradients; anything that is gone before the outermost
 //     operation that allocated it has ended: workspace, as is what a matrix product allocates beside its result (cuBLAS's
 //     workspace stays with the handle). Else by the number of optimizer steps that it outlived: none:
-//     activations; one: inputs where it came by a conversion (aten::to), else activations; more, or still alive: parameters.
+//     activations; one: inputs where it came by a conversion (aten::to), else activations; more, or still alive: parameters,
+//     where it was there before the first step was made, else persistent, as is what the first step keeps where later ones
+//     keep more of the same operation (results that a list holds).
 //     Without any optimizer step: alive at the end: persistent (weights, caches), else activations.
 //   · Memory: O(live pieces) + O(optimizer steps) + at most 2 * kMaxMemorySamples samples a device.
 #pragma once

@@ -88,6 +88,7 @@ def train():
             brief(64 * KIB)
             if step == 0: give(80 * KIB)  # stays: the library's own
         hidden = made('aten::addmm', 40 * KIB, product)
+        if 'keeps' in sys.argv: made('aten::relu', 24 * KIB)
         gradient = evaluated('AddmmBackward0', 100 * KIB)
         take(hidden)
         optimizer_step(states, step == 0)
@@ -145,6 +146,17 @@ def test_what_lived_at_the_peak():
     check_equal((gradient['op'], gradient['count']), ('aten::mm', 1), 'operation')
     line = 1 + next(i for i, text in enumerate(PROGRAM.splitlines()) if text.startswith('    allocator.change(ctypes.c_long(next_address)'))
     check_equal(gradient['site'], f'program.py:{line} give', 'line')
+
+
+def test_what_each_step_keeps_is_no_parameter():
+    run, account = run_training('keeps')
+    kinds = {}
+    for row in rows(run, 'memory-peak'):
+        kinds[row['kind']] = kinds.get(row['kind'], 0) + row['bytes']
+    kib = 1024
+    # Of the last step nobody knows yet that it stays.
+    check_equal({kind: kinds[kind] for kind in ('parameters', 'persistent', 'activations')},
+                {'parameters': 150 * kib, 'persistent': 3 * 24 * kib, 'activations': (40 + 24) * kib}, 'bytes by kind')
 
 
 def test_life_spans():
