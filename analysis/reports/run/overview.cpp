@@ -145,9 +145,9 @@ void add_precision_ratios(const LoadedRun& run, const DeviceTotals& totals, cons
   }
 }
 
-// A program that makes a handful of calls has no wall to hold it against: there the time stands alone.
+// A program that makes a handful of calls has no wall to hold it against, nor has a window, before which CUPTI is opened: there the time stands alone.
 template <typename Add>
-void add_overhead(const DeviceTotals& totals, Nanos wall, const Add& add) {
+void add_overhead(const DeviceTotals& totals, Nanos wall, bool of_windows, const Add& add) {
   constexpr Nanos kLeast = 1'000'000'000;
   const char* const what =
       "CUPTI's overhead records, opening it, our questions to the driver, CPU time of the thread that collects";
@@ -155,6 +155,8 @@ void add_overhead(const DeviceTotals& totals, Nanos wall, const Add& add) {
     return add("overhead_ratio", {}, Unit::Ratio, "not measured: needs CUPTI's overhead records");
   if (wall < kLeast)
     add("overhead_ratio", {}, Unit::Ratio, "a run of less than a second");
+  else if (of_windows)
+    add("overhead_ratio", {}, Unit::Ratio, "of windows: most of it was spent outside of them");
   else
     add("overhead_ratio", *ratio(totals.overhead_ns, static_cast<u64>(wall)), Unit::Ratio,
         std::string(what) + ", over wall; the hooks' cost is not in it");
@@ -321,7 +323,7 @@ void fill_overview(const LoadedRun& run, Table& table) {
             " for certain");
   else
     add("peak_memory_bytes", number(sums.peak_memory), Unit::Bytes, "of the fullest device, all processes");
-  add_overhead(totals, run.wall_end - run.wall_begin, add);
+  add_overhead(totals, run.wall_end - run.wall_begin, windowed(run), add);
   if (const auto held = ratio(totals.held_down_ns, totals.clocked_ns)) {
     add("clocks_held_down_ratio", *held, Unit::Ratio,
         "power cap, heat or an unknown reason, of the time in which clocks were sampled");
