@@ -77,6 +77,7 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
       mark(LoopMark::OptimizerBegins, begin, begin);
       return mark(LoopMark::OptimizerStep, end, end);
     case MarkSort::ZeroGrad:
+      marks_backward_ = true;
       return mark(LoopMark::ZeroGrad, begin, begin);
     case MarkSort::NextBatch:
       marks_backward_ = true;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "analysis/steps/loop_period.h"
 #include "analysis/steps/step_marks.h"
@@ -157,6 +158,13 @@ MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& l
   return made;
 }
 
+// How often there is a backward pass between two of the places, before the first and behind the last.
+std::size_t passes_between(const std::vector<LoopEvent>& events, const std::vector<u32>& places) {
+  std::size_t count = 0, from = 0;
+  for (const u32 place : places) count += work_between(events, std::exchange(from, place), place).backward;
+  return count + work_between(events, from, events.size()).backward;
+}
+
 MarkedSteps steps_by_optimizer(const std::vector<LoopEvent>& events, const std::vector<u32>& anchors) {
   MarkedSteps made;
   const auto found = turns_around(events, anchors);
@@ -197,7 +205,9 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
     if (is(events[i], LoopMark::ZeroGrad)) zero_grads.push_back(static_cast<u32>(i + 1));
     batches += is(events[i], LoopMark::NextBatch);
   }
-  const bool skipped = anchors.empty() && zero_grads.size() >= 2;
+  // A GradScaler leaves out what would overflow, at the begin of a run above all.
+  const bool skipped =
+      zero_grads.size() >= 2 && (anchors.empty() || (anchors.size() == 1 && passes_between(events, zero_grads) >= 2));
   if (anchors.size() < 2 && batches < 3 && !skipped) return std::nullopt;
   const Loop loop = read_marks(events);
   MarkedSteps made;
@@ -214,9 +224,9 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
   } else if (skipped && batches < 3) {
     made = steps_by_optimizer(events, zero_grads);
     made.evidence = fmt::format(
-        "{} times zero_grad of an optimizer whose steps were all skipped (GradScaler); their begin is where the "
-        "loop's calls begin anew",
-        zero_grads.size());
+        "{} times zero_grad of an optimizer whose steps were {} skipped (GradScaler); their begin is where the loop's "
+        "calls begin anew",
+        zero_grads.size(), anchors.empty() ? "all" : "but for one");
   } else {
     made = steps_of_batches_alone(events, loop.rest, log.loader);
   }

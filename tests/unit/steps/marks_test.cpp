@@ -212,6 +212,25 @@ TEST(MarkedSteps, OfAnOptimizerWhoseStepsAreSkipped) {
         << i;
 }
 
+// The first step was skipped, the second made.
+TEST(MarkedSteps, OfAnOptimizerThatMadeOneStepOfTwo) {
+  Loop loop;
+  for (int i = 0; i < 2; ++i) {
+    loop.begins();
+    const Nanos begin = loop.now();
+    loop.sleep(2 * kUs);
+    loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
+    loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
+    loop.backward();
+    if (i == 1) loop.update();
+    loop.copy_to_host(64, MemoryKind::Pageable, false);
+  }
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(facts.source, StepSource::Framework);
+  EXPECT_EQ(facts.steps.size(), 2u);
+}
+
 // The first step makes the optimizer's state, so it is like the others in its end alone; and the host pauses before each update. Steps
 // begin with their batch nevertheless, also those after which something was saved.
 TEST(MarkedSteps, OfAnOptimizerThatMakesItsStateInTheFirstStep) {
