@@ -133,8 +133,12 @@ void Replay::find_sequences(const Tape& tape) {
     }
   };
   std::vector<Nanos> pauses;
+  // Launches that one call of a library makes follow each other at once: they tell nothing of the framework's way.
+  constexpr Nanos kOfOneCall = 5'000;
   for (const Run& run : runs)
-    each_pause(run, 0, [&](Nanos pause, std::size_t, std::size_t) { pauses.push_back(pause); });
+    each_pause(run, 0, [&](Nanos pause, std::size_t, std::size_t) {
+      if (pause > kOfOneCall) pauses.push_back(pause);
+    });
   const Way way = way_of(pauses);
   std::unordered_map<u64, u64> times;
   for (const Run& run : runs) ++times[run.key()];

@@ -159,6 +159,13 @@ class Planted {
     });
     now_ += call;
   }
+  // A kernel's function is asked for, which is there.
+  void look_up(Nanos call) {
+    trace_.add<FunctionGet>(TraceBuilder::definitions(), "cuKernelGetFunction", now_, now_ + call, [&](auto& r) {
+      r.function = 0xf1, r.module = 0xa1, r.name = 0, r.kind = 0, r.thread = static_cast<u32>(tid_);
+    });
+    now_ += call;
+  }
   Nanos now() const { return now_; }
   // An operation of a framework, from `begin` until now.
   void operation(const std::string& name, Nanos begin) {
@@ -219,7 +226,12 @@ class Planted {
   void copy(i64 bytes, MemoryKind host, bool async, u64 stream, bool to_host) {
     const bool pinned = host == MemoryKind::Pinned;
     const Nanos length = bytes / (pinned ? kPinnedRate : kPageableRate);
-    const Nanos end = async && pinned ? now_ + copy_call_ : ready(stream, now_ + kWay) + length + kReturn;
+    // Out of pageable memory the driver has taken the last piece into its own buffer a while before the copy ends.
+    const Nanos finish = ready(stream, now_ + kWay) + length;
+    const Nanos end = !async    ? finish + kReturn
+                      : pinned  ? now_ + copy_call_
+                      : to_host ? finish + kReturn
+                                : std::max(now_ + copy_call_, finish - 10 * kUs);
     const std::string name = std::string(to_host ? "cuMemcpyDtoH" : "cuMemcpyHtoD") + (async ? "Async_v2" : "_v2");
     trace_.add<Copy>(thread_, name, now_, end, [&](auto& r) {
       r.kind = static_cast<u8>(to_host ? CopyKind::DtoH : CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000;

@@ -116,7 +116,7 @@ const Pair kPairs[] = {
        p.copy_to_device(kMegabyte, MemoryKind::Pinned, true);
        for (int i = 0; i < 40; ++i)
          p.run(kCall, 100 * kUs),
-             p.copy_to_device(kMegabyte, planted ? MemoryKind::Pageable : MemoryKind::Pinned, true);
+             p.copy_to_device(kMegabyte, planted ? MemoryKind::Pageable : MemoryKind::Pinned, true), p.sleep(60 * kUs);
      }},
     {"results that are fetched to pageable memory", "pageable-async-copies",
      [](Planted& p, bool planted) {
@@ -224,6 +224,19 @@ const Pair kPairs[] = {
            for (int k = 0; k < 20; ++k) p.sleep((k == 14 ? 220 : 55) * kUs), p.run(6 * kUs, 5 * kUs);
          } else {
            p.sleep(55 * kUs), p.replay(6 * kUs, 20, 5 * kUs);
+         }
+         p.fetch();
+       }
+     }},
+    {"products that a library looks up before it launches them, each with its sum behind it", "launch-bound",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 10; ++k)
+             p.sleep((k == 7 ? 220 : 55) * kUs), p.look_up(2 * kUs), p.run(6 * kUs, 5 * kUs), p.sleep(kUs),
+                 p.run(6 * kUs, 5 * kUs);
+         } else {
+           p.sleep(57 * kUs), p.replay(6 * kUs, 20, 5 * kUs);
          }
          p.fetch();
        }
