@@ -97,6 +97,7 @@ class ControlLock {
 // All of these: under the lock, on an untraced thread.
 bool switch_on(const char* why);   // registers and enables; false: another client is there, or it failed: recorded
 void switch_off_kinds();           // disables what is on; errors are ignored
+void await_window();               // opened, and nothing switched on yet
 void pause_collection();           // the window is over
 void step_aside(const char* why);  // another client takes over
 void fail_collection(const char* call, CuptiResult result);

@@ -116,8 +116,9 @@ void record_anchor() {
   collector.host.define(&anchor);
 }
 
-// What the calling thread waited since then. A client's clock has a unit of its own: there it is not told.
+// What the calling thread waited since then, once. A client's clock has a unit of its own: there it is not told.
 void record_setup_cost(Nanos begin) {
+  collector.setup_begin = 0;
   const Nanos spent = monotonic_nanos() - begin;
   u64 now = 0;
   if (collector.clients_clock.load(std::memory_order_acquire) ||
@@ -245,6 +246,11 @@ bool switch_on(const char* why) {
   const bool waited = static_cast<i32>(own_thread_id()) != collector.thread_id.load(std::memory_order_relaxed);
   if (waited) record_setup_cost(begin);  // a thread of the program's
   return collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
+}
+
+void await_window() {
+  record_setup_cost(collector.setup_begin);
+  record_state(DeviceCollection::Paused, "the window has not begun");
 }
 
 void pause_collection() {

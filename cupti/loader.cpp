@@ -87,7 +87,7 @@ void open_and_switch_on() {
   else if (window_is_open())
     switch_on("");
   else
-    record_state(DeviceCollection::Paused, "the window has not begun");
+    await_window();
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
   if (state == DeviceCollection::Failed) return;
   collector.thread.store(FetchThread::Due, std::memory_order_release);

@@ -145,6 +145,7 @@ int main(int argc, char** argv) {
   MUST(cuCtxSetCurrent(context));
   MUST(cuModuleLoadData(&module, ptx));
   MUST(cuModuleGetFunction(&step, module, "step"));
+  if (argc > 2) usleep(300000);
   for (int round = 0; round < 5; ++round) {
     if (argc > 1 && (round == 1 || round == 3)) MUST(cuProfilerStart());
     for (int i = 0; i < 10 + round; ++i) MUST(cuLaunchKernel(step, 1, 1, 1, 32, 1, 1, 0, 0, 0, 0));
@@ -165,6 +166,14 @@ def test_profiler_ranges_bound_collection():
     check_equal(words(run), ['paused', 'on', 'paused', 'on', 'paused', 'ended'], 'states')
     check_equal(len(records(run, 'KernelLaunch')), 11 + 13, 'launches in the ranges')
     check_equal(len(records(run, 'DeviceKernel')), 11 + 13, 'kernels of the ranges, those that ran after their end too')
+
+
+def test_time_before_the_window_is_no_cost_of_opening_it():
+    has_simulated_cupti()
+    forget_run()
+    run = traced([compiled('window.c', WINDOW, '-lcuda'), 'ranges', 'late'], {'GPUTRACE_CAPTURE': 'profiler-api'})
+    spent = [record['finish'] - record['start'] for record in records(run, 'DeviceOverhead') if record['kind_name'] == 'gputrace-setup']
+    check(len(spent) == 3 and max(spent) < 200e6, 'opened once, switched on twice', spent)
 
 
 def test_delay_and_duration_bound_collection():
