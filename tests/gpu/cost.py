@@ -1,17 +1,21 @@
-"""What each level of collection costs on this machine, one after the other in turn, medians; and beside other profilers.
+"""What each level of collection costs on this machine, in turn, medians; and beside other profilers.
 
-Two programs: launch_cost.cu (empty kernels, a graph of 1000 of them) and torch_step.py (steps that are bound by launches).
+Two programs: launch_cost.cu (empty kernels, a graph of 1000 of them), one run after the other; and torch_step.py (steps that are bound by launches), all levels'
+processes at the same time, of which one makes steps and the others wait: what the machine does meanwhile falls on each alike.
 """
+import contextlib
 import json
 import os
 import re
 import shutil
 import statistics
+import subprocess
 import sys
 
-from machine import CUPTI_FOLDERS, HERE, NUMBERS, ROOT, TABLES, compile_program, modules_absent, not_run, nvcc, row, run, toolkit_env
+from machine import CUPTI_FOLDERS, HERE, NUMBERS, ROOT, TABLES, compile_program, modules_absent, not_run, nvcc, row, run, toolkit_env, variables_of
 
-TURNS = int(os.environ.get('GT_TURNS', '3'))
+TURNS = int(os.environ.get('GT_TURNS', '3'))  # of launch_cost
+TURNS_OF_STEPS = 4 + 8 * TURNS
 API_GOAL = 0.01  # a launch-bound step may become this much slower with GPUTRACE_COLLECT=api
 
 LEVELS = [  # what, variables, whether our library is there
@@ -70,19 +74,48 @@ def in_turn(lines, turn):
     return numbered[::-1] if turn % 2 else numbered
 
 
-def measure(tree, title, command, folder, read, env=None, profiled=False):
+def medians(values):
+    return {what: {unit: statistics.median(turn[unit] for turn in turns) for unit in turns[0]} for what, turns in values.items()}
+
+
+def measure(tree, title, command, folder, read, env):
     """{what: {unit: median over the turns}}; a line that failed in one turn is a failed row, and absent."""
     values = {}
-    for turn in range(TURNS):  # under torch.profiler in the first alone: it takes long
-        for number, (what, line, variables, library) in in_turn(commands(tree, command, folder, profiled and turn == 0, env or {}), turn):
-            done = run(line, {**(env or {}), **variables}, preload=library,
-                       output=os.path.join(folder, f'cost-{turn}-{number}') if library else None)
+    for turn in range(TURNS):
+        for number, (what, line, variables, library) in in_turn(commands(tree, command, folder, False, env), turn):
+            done = run(line, {**env, **variables}, preload=library, output=os.path.join(folder, f'cost-{turn}-{number}') if library else None)
             got = read(done) if done.returncode == 0 else None
             if got is None:
                 row(title, f'{what} runs', False, done.stderr.decode(errors='replace').strip()[-200:])
             else:
                 values.setdefault(what, []).append(got)
-    return {what: {unit: statistics.median(turn[unit] for turn in turns) for unit in turns[0]} for what, turns in values.items()}
+    return medians(values)
+
+
+def said_by(program):
+    """The next line of its standard output; empty: it has ended."""
+    return program.stdout.readline().strip()
+
+
+def measure_steps(tree, title, command, folder):
+    """The same of torch_step.py."""
+    values = {}
+    with contextlib.ExitStack() as started:
+        programs = []
+        for number, (what, line, variables, library) in enumerate(commands(tree, command, folder, True, {})):
+            env = variables_of(variables, library, os.path.join(folder, f'steps-{number}'))
+            programs.append((what, started.enter_context(subprocess.Popen(line, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1))))
+        ready = [(what, program) for what, program in programs if said_by(program) == 'ready']
+        for turn in range(TURNS_OF_STEPS):
+            for _, (what, program) in in_turn(ready, turn):
+                with contextlib.suppress(BrokenPipeError):
+                    program.stdin.write('on\n')
+                if line := said_by(program):
+                    values.setdefault(what, []).append(json.loads(line))
+    for what, program in programs:
+        row(title, f'{what} runs', program.returncode == 0 and len(values.get(what, [])) == TURNS_OF_STEPS, f'exit {program.returncode}')
+    NUMBERS[f'{title}: each turn'] = values
+    return medians(values)
 
 
 def table(title, values, units):
@@ -122,24 +155,10 @@ def steps(tree, folder):
     if why := modules_absent('torch'):
         not_run('step time in PyTorch', why)
         return
-    result = os.path.join(folder, 'step.json')
-
-    def read(_):
-        try:
-            with open(result, encoding='utf-8') as file:
-                said = json.load(file)
-            return {'step': said['step_us'], 'cpu': said['cpu_us']}
-        except OSError:
-            return None
-        finally:
-            if os.path.exists(result):
-                os.unlink(result)
-
-    python = shutil.which('python3') or sys.executable
-    values = measure(tree, 'step time', [python, os.path.join(HERE, 'torch_step.py'), result], folder, read, profiled=True)
-    table('A transformer step in PyTorch: us, median', values, [('step', 'step'), ('cpu', 'processor time of a step')])
+    values = measure_steps(tree, 'step time', [shutil.which('python3') or sys.executable, os.path.join(HERE, 'torch_step.py')], folder)
+    table('A transformer step in PyTorch: us, median', values, [('step_us', 'step'), ('cpu_us', 'processor time of a step')])
     if 'nothing' in values and 'api' in values:
-        more = values['api']['step'] / values['nothing']['step'] - 1
+        more = values['api']['step_us'] / values['nothing']['step_us'] - 1
         row('step time', f'api slows a step by less than {API_GOAL:.0%}', more < API_GOAL, f'{more:+.2%}')
 
 

@@ -43,13 +43,17 @@ class Tree:
             sys.exit(f'gpu: {", ".join(absent)} is not there: make it with `./dev install {path}` and carry it here')
 
 
-def run(command, env=None, preload=None, output=None, timeout=280):
+def variables_of(env=None, preload=None, output=None):
+    """Ours without gputrace's, `env` added, and with the library where it is to be there."""
     variables = {key: value for key, value in os.environ.items() if not key.startswith(('GPUTRACE', 'LD_PRELOAD'))}
     variables.update(env or {})
     if preload:
-        variables['LD_PRELOAD'] = preload
-        variables['GPUTRACE_OUTPUT'] = output
-    done = subprocess.run(command, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        variables.update(LD_PRELOAD=preload, GPUTRACE_OUTPUT=output)
+    return variables
+
+
+def run(command, env=None, preload=None, output=None, timeout=280):
+    done = subprocess.run(command, env=variables_of(env, preload, output), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           timeout=timeout, check=False)
     left = harness.wait_for_orphans(30)
     if left:
@@ -113,6 +117,7 @@ def compile_program(compiler, source, binary, *options):
 
 
 def modules_absent(*modules):
-    """Empty, or why a Python program with these imports cannot run."""
-    absent = [name for name in modules if importlib.util.find_spec(name) is None]
+    """Empty, or why a Python program with these imports cannot run. A folder without __init__.py is no module: tests/frameworks has some of such names."""
+    found = {name: importlib.util.find_spec(name) for name in modules}
+    absent = [name for name, spec in found.items() if spec is None or spec.origin is None]
     return f"Python has no {', '.join(absent)}" if absent else ''

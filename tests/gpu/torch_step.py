@@ -1,9 +1,11 @@
 """A small transformer whose steps are bound by launches; nothing of ours in it.
 
-  torch_step.py FILE        writes {"step_us": median, "cpu_us": mean processor time of the process, "kernels": {name: {"count", "median_us"}} or null} to FILE
+  torch_step.py FILE        writes {"kernels": {name: {"count", "median_us"}} or null} to FILE
+  torch_step.py             prints "ready", then for each line of standard input makes some steps and prints {"step_us": median, "cpu_us": processor time
+                            of the process a step} as one line: several such processes can be measured in turn, one at a time
 
 PROFILE=before: under torch.profiler from before CUDA is initialized; =after: from the middle of the run on; absent: without.
-kernels: what torch.profiler saw. Fixed seed, fixed number of steps: every run launches the same kernels.
+kernels: what torch.profiler saw. Fixed seed, fixed number of steps: every run with FILE launches the same kernels.
 """
 import json
 import os
@@ -13,7 +15,7 @@ import time
 
 import torch
 
-WARM_UP, STEPS = 30, 150
+WARM_UP, STEPS, STEPS_OF_A_TURN = 30, 150, 25
 mode = os.environ.get('PROFILE', '')
 activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
 profiler = torch.profiler.profile(activities=activities) if mode else None
@@ -37,15 +39,23 @@ def step():
 
 for _ in range(WARM_UP):
     step()
-times, cpu_begin = [], time.process_time_ns()
+if len(sys.argv) < 2:
+    print('ready', flush=True)
+    for _ in sys.stdin:
+        times, cpu_begin = [], time.process_time_ns()
+        for _ in range(STEPS_OF_A_TURN):
+            begin = time.perf_counter_ns()
+            step()
+            times.append(time.perf_counter_ns() - begin)
+        print(json.dumps({'step_us': statistics.median(times) / 1000, 'cpu_us': (time.process_time_ns() - cpu_begin) / 1000 / STEPS_OF_A_TURN}), flush=True)
+    if profiler:
+        profiler.stop()
+    sys.exit()
 for index in range(STEPS):
     if mode == 'after' and index == STEPS // 2:
         profiler.start()
-    begin = time.perf_counter_ns()
     step()
-    times.append(time.perf_counter_ns() - begin)
 
-cpu_us = (time.process_time_ns() - cpu_begin) / 1000 / STEPS
 kernels = None
 if profiler:
     profiler.stop()
@@ -60,4 +70,4 @@ if profiler:
             durations.setdefault(event['name'], []).append(event['dur'])
     kernels = {name: {'count': len(values), 'median_us': statistics.median(values)} for name, values in durations.items()}
 with open(sys.argv[1], 'w', encoding='utf-8') as file:
-    json.dump({'step_us': statistics.median(times) / 1000, 'cpu_us': cpu_us, 'kernels': kernels}, file)
+    json.dump({'kernels': kernels}, file)

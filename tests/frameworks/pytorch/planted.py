@@ -3,7 +3,11 @@
     python planted.py CAUSE (planted | mended | graphed) [STEPS]
 
 The line that is to blame ends with `# CAUSE`. `graphed`: the planted loop, each step a replay of one CUDA graph. Prints the seconds that the loop took after
-its first steps."""
+its first steps.
+
+On a real GPU products take no longer than their arithmetic: PLANTED_WIDTH widens them, PLANTED_AUGMENTED multiplies each sample on the device. PLANTED_ALONE
+names a file: of several such programs, one at a time runs its loop."""
+import fcntl
 import gc
 import io
 import json
@@ -21,7 +25,8 @@ from torch import nn  # noqa: E402
 from torch.utils.data import DataLoader, Dataset, default_collate  # noqa: E402
 
 steps = int(sys.argv[3]) if len(sys.argv) > 3 else {'busy-machine': 600, 'recompilation': 12}.get(cause, 60)
-WIDTH, BATCH = (4096, 512) if cause == 'wrong-dtype' else (256, 32)  # products that take long by themselves
+WIDTH, BATCH = (4096, 512) if cause == 'wrong-dtype' else (int(os.environ.get('PLANTED_WIDTH', '256')), 32)  # products that take long by themselves
+AUGMENTED = int(os.environ.get('PLANTED_AUGMENTED', '8' if cause == 'wrong-dtype' else '1'))
 if cause == 'small-batch' and planted:  # the same samples
     BATCH, steps = BATCH // 8, steps * 8
 WARM_UP = steps // 6
@@ -30,13 +35,13 @@ WAITS = {'item', 'condition', 'print', 'float', 'tolist', 'nan-check', 'synchron
 
 
 class Augmented(nn.Module):
-    """Eight of each sample, made on the device."""
+    """Several of each sample, made on the device."""
     def __init__(self, inner):
         super().__init__()
         self.inner = inner
 
     def forward(self, x):
-        return self.inner(x.repeat(8, 1)).view(8, len(x), -1).mean(dim=0)  # wrong-dtype
+        return self.inner(x.repeat(AUGMENTED, 1)).view(AUGMENTED, len(x), -1).mean(dim=0)  # wrong-dtype
 
 
 class Pictures(nn.Module):
@@ -102,7 +107,7 @@ model = nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(
 updated = [nn.Parameter(torch.ones(16, device='cuda')) for _ in range(60 if cause == 'unfused-optimizer' else 0)]  # by gradients that stay the same
 for each in updated:
     each.grad = torch.ones_like(each)
-if cause == 'wrong-dtype':
+if AUGMENTED > 1:
     model = Augmented(model)
 if cause == 'channels-first':
     model = Pictures().cuda()
@@ -233,6 +238,10 @@ def graph_of(x, y):
     return graph
 
 
+if alone := os.environ.get('PLANTED_ALONE'):
+    (torch.ones(64, 64, device='cuda') @ torch.ones(64, 64, device='cuda')).sum().item()  # what the first product of all loads
+    ours = open(alone, 'w', encoding='utf-8')
+    fcntl.flock(ours, fcntl.LOCK_EX)
 begin, graph = 0.0, None
 for step, (x, y) in enumerate(batches()):
     if step == WARM_UP:
@@ -261,5 +270,7 @@ for other in others:
     other.kill()
 if rank == 0:
     print(time.perf_counter() - begin)
+if alone:
+    fcntl.flock(ours, fcntl.LOCK_UN)  # a forked worker has it open too
 if cause == 'straggler':
     torch.distributed.destroy_process_group()
