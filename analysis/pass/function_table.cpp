@@ -44,7 +44,9 @@ void FunctionTable::module_unloaded(u64 module, Ticks begin) {
 void FunctionTable::forget(u32 gone) {
   ++version_;
   for (auto it = by_handle_.begin(); it != by_handle_.end();) {
-    it = functions_[it->second].module == gone ? by_handle_.erase(it) : std::next(it);
+    const bool of_it = functions_[it->second].module == gone;
+    if (of_it) timeline_.function_is_gone(it->second);
+    it = of_it ? by_handle_.erase(it) : std::next(it);
   }
   last_index_ = kNone;
 }

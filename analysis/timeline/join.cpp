@@ -59,7 +59,9 @@ bool Timeline::agrees(const HostOperation& call, const DeviceOperation& operatio
   if (!same_dimensions(known, shape)) return false;
   if (known.function == kNone) return true;
   const std::string_view symbol = facts_.functions[known.function].symbol;
-  return symbol.empty() || shape.symbol.empty() || symbol == shape.symbol;
+  if (symbol.empty() || shape.symbol.empty() || symbol == shape.symbol) return true;
+  // CUPTI's name may be that of what stood at the function's place before (13.0, where XLA unloads a module and loads the next).
+  return !strictly && targets_.all_gone(shape.symbol);
 }
 
 // What a sure join tells about both sides.
@@ -71,9 +73,13 @@ void Timeline::learn(const HostOperation& call, const DeviceOperation& operation
   if (call.kind != OperationKind::Kernel || call.target == kNone) return;
   DeviceShape& shape = shapes_[operation.shape];
   if (shape.target == call.target) return;
-  shape.target = call.target;
   const u32 function = facts_.kernels[call.target].shape.function;
-  if (function != kNone) targets_.learn_symbol(function, shape.symbol);
+  if (function != kNone) {
+    const std::string_view symbol = facts_.functions[function].symbol;
+    if (!symbol.empty() && !shape.symbol.empty() && symbol != shape.symbol) return;  // see agrees()
+    targets_.learn_symbol(function, shape.symbol);
+  }
+  shape.target = call.target;
 }
 
 // A runtime call that sets a box makes a memset for each of its layers, all under the runtime call's id: each takes the

@@ -17,6 +17,7 @@ void Targets::function_came() {
 void Targets::has_symbol(u32 function, std::string_view symbol) {
   facts_.functions[function].symbol = symbol;
   ++named_;
+  ++left_by_symbol_[symbol];
   const auto [newest, added] = newest_by_symbol_.try_emplace(symbol, function);
   if (!added) newest->second = std::max(newest->second, function);
 }
@@ -24,6 +25,11 @@ void Targets::has_symbol(u32 function, std::string_view symbol) {
 void Targets::name_function(u32 function, std::string_view symbol) {
   const u32 place = functions_[function];
   if (facts_.functions[place].symbol.empty()) has_symbol(place, symbol);
+}
+
+void Targets::function_is_gone(u32 function) {
+  const auto left = left_by_symbol_.find(facts_.functions[functions_[function]].symbol);
+  if (left != left_by_symbol_.end() && left->second != 0) --left->second;
 }
 
 void Targets::learn_symbol(u32 function, std::string_view symbol) {

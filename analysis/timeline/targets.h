@@ -22,6 +22,8 @@ class Targets {
   // Told by the pass, in its order; all numbers are the pass's.
   void function_came();
   void name_function(u32 function, std::string_view symbol);
+  // Its module was unloaded.
+  void function_is_gone(u32 function);
   void kernel_came(const KernelShape& shape);
   void copies_came(const CopyKey& key);
   void context_came(i32 device);
@@ -54,6 +56,11 @@ class Targets {
   u32 origin_of(const DeviceShape& shape, const NodeNames& names);
 
   void learn_symbol(u32 function, std::string_view symbol);
+  // Whether there were functions of that name, and none is left.
+  bool all_gone(std::string_view symbol) const {
+    const auto known = left_by_symbol_.find(symbol);
+    return known != left_by_symbol_.end() && known->second == 0;
+  }
 
  private:
   struct ShapeHash {
@@ -92,7 +99,8 @@ class Targets {
     }
   };
   std::unordered_map<std::string_view, u32, NameHash, SameName> newest_by_symbol_;
-  u64 named_ = 0;  // how many functions got a name
+  std::unordered_map<std::string_view, u32, NameHash, SameName> left_by_symbol_;  // how many are not gone
+  u64 named_ = 0;                                                                 // how many functions got a name
   // The nodes of an executable graph. Devices report each under the id of its clone there. Where nobody told whose clone
   // that is, it is a node of a function of that name, and which one is certain only if all of those are of one function.
   struct Graph {

@@ -110,6 +110,10 @@ void TimelineFeed::name_function(u32 function, std::string_view symbol) {
   put([=](TimelineFeed& feed) { feed.timeline_.targets().name_function(function, symbol); });
 }
 
+void TimelineFeed::function_is_gone(u32 function) {
+  put([=](TimelineFeed& feed) { feed.timeline_.targets().function_is_gone(function); });
+}
+
 void TimelineFeed::kernel_came(const KernelShape& shape) {
   put([=](TimelineFeed& feed) { feed.timeline_.targets().kernel_came(shape); });
 }

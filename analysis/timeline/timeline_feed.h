@@ -58,6 +58,7 @@ class TimelineFeed {
   // As Targets has them.
   void function_came();
   void name_function(u32 function, std::string_view symbol);
+  void function_is_gone(u32 function);
   void kernel_came(const KernelShape& shape);
   void copies_came(const CopyKey& key);
   void context_came(i32 device);

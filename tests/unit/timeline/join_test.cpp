@@ -333,6 +333,34 @@ TEST(Timeline, ManyStreamsWithoutARecordOfAny) {
   EXPECT_EQ(process.device.join.not_joined, kStreams * kRounds);
 }
 
+// A module is unloaded, the next one's function stands at the same place, and CUPTI names its kernel by the one before.
+TEST(Timeline, AKeyIsBelievedWhereTheKernelsNameIsOfCodeThatIsGone) {
+  DeviceBuilder trace;
+  const Thread main = trace.thread(100);
+  const auto module = [&](ModuleAct what, u64 handle, Nanos at) {
+    trace.add<ModuleLoad>(TraceBuilder::definitions(), "", at, at,
+                          [&](auto& r) { r.module = handle, r.what = static_cast<u32>(what), r.thread = 100; });
+  };
+  module(ModuleAct::Module, 0xa1, 600);
+  trace.name_function(0xf1, "before", 0xa1, 610);
+  module(ModuleAct::Unload, 0xa1, 700);
+  module(ModuleAct::Module, 0xa2, 800);
+  trace.name_function(0xf1, "now", 0xa2, 810);
+  const u64 before = trace.text("before");
+  trace.reading(500);
+  trace.launch(main, 0xf1, 1000, 1100);
+  trace.key(100, 11, 1010, 1090, 5000);
+  trace.kernel(11, before, 1400, 3000, 5000, 7);
+  trace.reading(6000);
+  const ProcessTrace process = trace.load();
+  EXPECT_EQ(process.device.join.key_mismatch, 0u);
+  EXPECT_EQ(process.device.join.by_key, 1u);
+  for (const KernelLaunches& kernel : process.kernels) {
+    const bool is_it = process.functions[kernel.shape.function].symbol == "now";
+    EXPECT_EQ(kernel.times.durations.count(), is_it ? 1u : 0u);
+  }
+}
+
 TEST(Timeline, AKeyThatLeadsToAnotherKernelIsNotBelieved) {
   DeviceBuilder trace;
   const Thread main = trace.thread(100);
