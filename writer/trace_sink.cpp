@@ -27,6 +27,25 @@ u64 digest(const HealthEntry& entry) {
   return total;
 }
 
+// Machine code that was copied is for the scanner, which has read it on its way, and is nobody's afterwards: of its pieces the file has what they are pieces of.
+void append_without_code(const u8* data, u32 size, std::vector<u8>& to) {
+  u32 whole = 0;  // from here on nothing was appended yet
+  for (u32 at = 0; size - at >= sizeof(RecordHeader);) {
+    RecordHeader header;
+    std::memcpy(&header, data + at, sizeof header);
+    if (header.size < sizeof header || header.size > size - at) break;
+    const u32 next = at + header.size;
+    if (header.type == static_cast<u16>(RecordType::CodeBytes) && header.size > sizeof(CodeBytes)) {
+      header.size = sizeof(CodeBytes);
+      to.insert(to.end(), data + whole, data + at + header.size);
+      std::memcpy(to.data() + to.size() - header.size, &header, sizeof header);
+      whole = next;
+    }
+    at = next;
+  }
+  to.insert(to.end(), data + whole, data + size);
+}
+
 }  // namespace
 
 void TraceSink::thread_began(const RingThread& thread) {
@@ -60,9 +79,13 @@ void TraceSink::records(const RingThread& thread, u64 first_record, u32 count, c
     return;
   }
   if (stage.bytes.empty()) stage.bytes.reserve(size < kChunkBytes / 4 ? size : kChunkBytes);
-  stage.bytes.insert(stage.bytes.end(), data, data + size);
+  const std::size_t before = stage.bytes.size();
+  if (thread.slot == 0)
+    append_without_code(data, size, stage.bytes);
+  else
+    stage.bytes.insert(stage.bytes.end(), data, data + size);
+  staged_ += stage.bytes.size() - before;
   stage.of.record_count += count;
-  staged_ += size;
   if (staged_ > kStagedBytes) flush();
 }
 

@@ -95,7 +95,7 @@ def test_over_budget():
 
 
 def padded(index, size):
-    """The PTX of our kernels, made so large, by what compresses no better than code does: a trace may hold only so much more than its file is large."""
+    """The PTX of our kernels, made so large, by what compresses no better than code does."""
     path = scratch(f'{index}.ptx')
     with open(images()['k.ptx'], encoding='utf-8') as file:
         text = file.read()
@@ -110,7 +110,9 @@ def states(code):
 
 def test_budget_of_a_process():
     words = [f'data:{padded(index, 6 << 20)}:saxpy' for index in range(12)]
-    code = Code(loads(*words, env={'GPUTRACE_BUFFER': '64M'}))
+    run = loads(*words, env={'GPUTRACE_BUFFER': '64M'})
+    check(os.path.getsize(run.trace) < 1 << 20, 'what was read of 60 MiB of code is kept, not the code', os.path.getsize(run.trace))
+    code = Code(run)
     check_equal(states(code), [COPIED] * 5 + [OVER_BUDGET, COPIED] * 5 + [OVER_BUDGET] * 2, '32 MiB hold five, and five more when they are asked for')
     check_equal(len([launch for launch in code.launches if code.of_launch(launch)]), 10, 'launches with code')
     check_equal(len({image['image'] for image in code.images}), 12, 'an image that is kept later is the same one')
