@@ -3,6 +3,7 @@ truth of the simulated GPU, what the launching thread did from the records of it
 from queue_truth import *
 
 FULL, POLL_PAUSE, DISPATCH_FLOOR = 512, 2_000_000, 10_000
+LOOK_UP = 20_000  # a function that is asked for in less is there
 MEANING = {'KernelLaunch': 'launch', 'GraphLaunch': 'launch', 'Copy': 'copy', 'Memset': 'copy', 'Sync': 'synchronization', 'Alloc': 'allocation',
            'Free': 'allocation', 'ModuleLoad': 'module load', 'FunctionGet': 'module load', 'GraphInstantiate': 'module load', 'StreamOrder': 'order'}
 RANK = ['module load', 'allocation', 'synchronization', 'copy', 'launch', 'order', 'polling', 'other']
@@ -10,6 +11,8 @@ CAUSE = {'order': 'launch', 'other': 'host'}
 
 
 def meaning_of(record):
+    if record['record'] == 'FunctionGet' and record['end_ns'] - record['begin_ns'] < LOOK_UP:
+        return 'other'
     return 'polling' if record.get('what_name') == 'queried' else MEANING.get(record['record'], 'other')
 
 
