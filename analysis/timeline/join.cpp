@@ -209,6 +209,8 @@ Timeline::Joined Timeline::join(const DeviceOperation& operation) {
   }
   (joined.call->by_order ? counts.by_order : counts.by_key) += counted;
   learn(*joined.call, operation);
+  // A copy that the host makes may begin before what stands in front of it in its stream has.
+  if (!on_device(operation)) return joined;
   const u32 lost = window_.passed(joined.sequence);
   if (lost != kNone) lost_before(*window_.find(lost), operation.start);
   return joined;

@@ -525,5 +525,32 @@ TEST(Timeline, WhatTheHostCopiesIsNoNoiseOfTheDevicesStamps) {
   EXPECT_EQ(noise(9), 0) << "host to host";
 }
 
+// Nor does it say that the kernel in front of it was lost, which begins a little later (H200, XLA).
+TEST(Timeline, WhatTheHostCopiesPassesNothingByInItsStream) {
+  for (const bool of_host : {true, false}) {
+    DeviceBuilder trace;
+    const Thread main = trace.thread(100);
+    trace.name_function(0xf1, "step", 0xa0);
+    const u64 name = trace.text("step");
+    trace.reading(500);
+    Nanos begin = 1000;
+    for (u32 i = 1; i <= 3; ++i, begin += 10'000) {
+      trace.launch(main, 0xf1, begin, begin + 100);
+      trace.key(100, 2 * i, begin + 10, begin + 90, 40'000);
+      trace.add<Copy>(main, "cuMemcpyDtoHAsync_v2", begin + 200, begin + 6000, [](auto& r) {
+        r.kind = static_cast<u8>(CopyKind::DtoH), r.bytes = 8, r.asynchronous = 1, r.context = 0xc0;
+      });
+      trace.key(100, 2 * i + 1, begin + 210, begin + 5900, 40'000, kCallback_cuMemcpyDtoHAsync_v2);
+      trace.copy(2 * i + 1, of_host ? 9 : 2, 8, begin + 4000, begin + 5800, 40'000);
+      trace.kernel(2 * i, name, begin + 4500, begin + 5500, 40'000, 7);
+    }
+    trace.reading(50'000);
+    const ProcessTrace process = trace.load();
+    EXPECT_EQ(process.device.join.by_key, 6u);
+    ASSERT_EQ(process.device.devices.size(), 1u);
+    EXPECT_EQ(process.device.devices[0].unknown_ns == 0, of_host);
+  }
+}
+
 }  // namespace
 }  // namespace gputrace::test
