@@ -44,10 +44,14 @@ bool misses_records(const ProcessTrace& process) {
   return static_cast<double>(process.dropped) > kUnknownShare * static_cast<double>(process.seen);
 }
 
+bool is_unsure(const DeviceTimes& device) {
+  const double unknown = static_cast<double>(device.unknown_ns);
+  return unknown > kUnknownShare * static_cast<double>(device.span_ns()) &&
+         unknown > kUnknownOfIdle * static_cast<double>(device.idle_ns);
+}
+
 bool is_busy(const DeviceTimes& device) {
-  const double span = static_cast<double>(device.span_ns());
-  return static_cast<double>(device.busy_ns) >= kBusyShare * span ||
-         static_cast<double>(device.unknown_ns) > kUnknownShare * span;
+  return static_cast<double>(device.busy_ns) >= kBusyShare * static_cast<double>(device.span_ns()) || is_unsure(device);
 }
 
 bool is_busy(const ProcessTrace& process) {

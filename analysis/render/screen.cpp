@@ -20,6 +20,15 @@ std::string percent(double share) {
   return fmt::format("{:.{}f} %", share * 100, share < 0.0995 && share > 0 ? 1 : 0);
 }
 
+std::string why_nothing(const std::vector<TimePart>& device) {
+  constexpr double kMuch = 0.01;  // from there on rules may be silent for it (kUnknownShare)
+  if (device.empty()) return "nothing was found; without device times most causes cannot be seen";
+  if (device.back().share > kMuch)
+    return fmt::format("nothing was found; of {} of the devices' time it is not known whether they worked",
+                       percent(device.back().share));
+  return "nothing was found that would make it faster";
+}
+
 class Screen {
  public:
   Screen(const Report& report, const ScreenStyle& style, std::size_t findings, std::size_t heaviest)
@@ -198,9 +207,7 @@ class Screen {
     const std::vector<const Finding*> findings = findings_by_gain(report_);
     gap();
     if (findings.empty()) {
-      out_ += paint("1", "What to do") + (device_time_parts(report_).empty()
-                                              ? "  nothing was found; without device times most causes cannot be seen\n"
-                                              : "  nothing was found that would make it faster\n");
+      out_ += paint("1", "What to do") + "  " + why_nothing(device_time_parts(report_)) + "\n";
       return;
     }
     const std::size_t shown = std::min(findings.size(), findings_);

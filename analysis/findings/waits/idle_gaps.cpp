@@ -119,7 +119,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   const u64 profiler = device.causes[static_cast<unsigned>(IdleCause::Collection)].total_ns;
   const double idle = static_cast<double>(device.idle_ns - profiler);
   if (span <= 0 || idle <= (1 - kBusyShare) * span) return {};
-  if (static_cast<double>(device.unknown_ns) > kUnknownShare * span) return {};
+  if (is_unsure(device)) return {};
   const IdleCause cause = largest_cause(device);
   const u64 most = device.causes[static_cast<unsigned>(cause)].total_ns;
   Finding finding{

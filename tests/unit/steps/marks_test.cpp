@@ -191,18 +191,21 @@ TEST(MarkedSteps, OfAnOptimizerAlone) {
   EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
 }
 
+// Gradients are set to zero, and of a model of eight layers what it computes forward and backward is launched.
+void step_without_optimizer(Loop& loop, bool marks_backward) {
+  loop.begins();
+  const Nanos begin = loop.now();
+  loop.sleep(2 * kUs);
+  loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
+  loop.copy_to_device(4096, MemoryKind::Pageable, false);
+  for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
+  if (marks_backward) loop.backward();
+}
+
 // GradScaler skips what would overflow: no step of the optimizer is made, and layers are no steps.
 TEST(MarkedSteps, OfAnOptimizerWhoseStepsAreSkipped) {
   Loop loop;
-  for (int i = 0; i < 6; ++i) {
-    loop.begins();
-    const Nanos begin = loop.now();
-    loop.sleep(2 * kUs);
-    loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
-    loop.copy_to_device(4096, MemoryKind::Pageable, false);
-    for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
-    loop.copy_to_host(64, MemoryKind::Pageable, false);
-  }
+  for (int i = 0; i < 6; ++i) step_without_optimizer(loop, false), loop.copy_to_host(64, MemoryKind::Pageable, false);
   const StepFacts facts = loop.load().processes[0].steps;
   EXPECT_EQ(facts.source, StepSource::Framework);
   EXPECT_EQ(facts.steps.size(), 6u);
@@ -216,13 +219,7 @@ TEST(MarkedSteps, OfAnOptimizerWhoseStepsAreSkipped) {
 TEST(MarkedSteps, OfAnOptimizerThatMadeOneStepOfTwo) {
   Loop loop;
   for (int i = 0; i < 2; ++i) {
-    loop.begins();
-    const Nanos begin = loop.now();
-    loop.sleep(2 * kUs);
-    loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
-    loop.copy_to_device(4096, MemoryKind::Pageable, false);
-    for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
-    loop.backward();
+    step_without_optimizer(loop, true);
     if (i == 1) loop.update();
     loop.copy_to_host(64, MemoryKind::Pageable, false);
   }
