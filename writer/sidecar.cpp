@@ -317,6 +317,7 @@ void Sidecar::finish(ProcessWatch::State how) {
   if (open_images) last.emplace_back("end_code_open", std::to_string(open_images));
   sink_->add_info(format_info(last));
   sink_->end(end);
+  remove_ring_file();
   if (scanner_) {  // everything else is in the file by now: nothing is lost if this is not waited for
     scanner_->finish(monotonic_nanos() + kScanAfterEnd, [this](const RecordHeader& record) { take_scan(record); });
     sink_->add_anchor(take_anchor(clock_));
@@ -324,7 +325,6 @@ void Sidecar::finish(ProcessWatch::State how) {
     if (open_images) sink_->add_info(format_info({{"code_closed", "1"}}));
   }
   consumer_->release();
-  remove_ring_file();
   log_.info("done: " + std::to_string(sink_->stored()) + " records in " +
             std::to_string(sink_->writer() ? sink_->writer()->size() : 0) + " bytes");
 }

@@ -184,8 +184,8 @@ class ProcessBuilder {
   TypeSet operations_;                // what goes to the timeline as it is
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
-  bool marks_backward_ =
-      false;  // a batch was asked for, or gradients set to zero, and no backward pass has begun since
+  // A batch was asked for, or gradients set to zero, and no backward pass has begun since.
+  bool marks_backward_ = false;
   StackMarks stack_marks_;
   u64 results_ = 0;                     // different ones of all calls
   std::vector<EndedCall> definitions_;  // of a recorded window: which of them fell into it is known at its end

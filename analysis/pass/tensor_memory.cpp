@@ -148,8 +148,8 @@ void TensorLedger::finish() {
     std::map<std::pair<TensorKind, u32>, TensorPart> parts;
     std::vector<MemorySpan> spans;
     u64 known = 0;
-    std::unordered_set<u32>
-        kept;  // operations of which later steps keep something too: the first step's is no parameter either
+    // Operations of which later steps keep something too: what the first step keeps of them is no parameter either.
+    std::unordered_set<u32> kept;
     for (const Piece& piece : on.pieces.at_peak()) {
       if (kind_of(piece) == TensorKind::Persistent && !place_of(piece.origin).in_conversion) kept.insert(piece.origin);
     }

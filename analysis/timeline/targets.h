@@ -99,8 +99,9 @@ class Targets {
     }
   };
   std::unordered_map<std::string_view, u32, NameHash, SameName> newest_by_symbol_;
-  std::unordered_map<std::string_view, u32, NameHash, SameName> left_by_symbol_;  // how many are not gone
-  u64 named_ = 0;                                                                 // how many functions got a name
+  // How many functions of a name are not gone.
+  std::unordered_map<std::string_view, u32, NameHash, SameName> left_by_symbol_;
+  u64 named_ = 0;  // how many functions got a name
   // The nodes of an executable graph. Devices report each under the id of its clone there. Where nobody told whose clone
   // that is, it is a node of a function of that name, and which one is certain only if all of those are of one function.
   struct Graph {
