@@ -5,8 +5,37 @@
 #include <cstring>
 #include <optional>
 
+#include "analysis/read/identity.h"
+#include "analysis/run/communicator_ranks.h"
+#include "trace/record.h"
+
 namespace gputrace {
-RunClock clock_of_run(const LoadRequest& request) {
+namespace {
+
+// Who it is, and, where no launcher said which rank and there are others, what communicators it made.
+ProcessTrace member_of_run(const TraceReader& reader, bool has_others) {
+  ProcessTrace process;
+  read_identity(reader, process);
+  if (!process.who.rank.empty() || !has_others) return process;
+  ChunkBuffer buffer;
+  for (const RecordChunk& chunk : reader.record_chunks()) {
+    if (reader.threads()[chunk.thread].slot != 0) continue;  // definitions
+    const auto records = reader.decode(chunk, buffer);
+    if (!records) continue;
+    for (const RecordHeader& record : records.value()) {
+      if (record.type != static_cast<u16>(RecordType::Communicator)) continue;
+      const auto made = decode<Communicator>(record);
+      process.library.communicators.push_back({made.communicator, made.id_hash, made.rank, made.ranks, made.device});
+    }
+  }
+  return process;
+}
+
+}  // namespace
+
+RunClock clock_of_run(const LoadRequest& request, std::vector<std::string>* ranks) {
+  std::vector<ProcessTrace> members;  // by file
+  if (ranks) members.resize(request.files.size());
   struct Own {
     TimeSpan records;
     Nanos realtime = 0;  // of the first of them
@@ -14,10 +43,11 @@ RunClock clock_of_run(const LoadRequest& request) {
   std::vector<Own> processes;
   std::optional<std::array<u8, 16>> boot;
   RunClock clock;
-  for (const std::string& file : request.files) {
-    const auto opened = TraceReader::open(file);
+  for (std::size_t i = 0; i < request.files.size(); ++i) {
+    const auto opened = TraceReader::open(request.files[i]);
     if (!opened) continue;
     const TraceReader& reader = opened.value();
+    if (ranks) members[i] = member_of_run(reader, members.size() > 1);
     std::array<u8, 16> own;
     std::memcpy(own.data(), reader.header().boot_id, own.size());
     clock.shared = clock.shared && boot.value_or(own) == own;
@@ -32,6 +62,10 @@ RunClock clock_of_run(const LoadRequest& request) {
     clock.likely.from = first ? span.from : std::min(clock.likely.from, span.from);
     clock.likely.to = first ? span.to : std::max(clock.likely.to, span.to);
   }
+  if (!ranks) return clock;
+  take_ranks_of_communicators(members);
+  ranks->clear();
+  for (const ProcessTrace& member : members) ranks->push_back(member.who.rank);
   return clock;
 }
 

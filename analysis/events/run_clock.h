@@ -1,5 +1,8 @@
-// The one clock of a run's events, before any record is read.
+// What is to be known of a whole run before the events of any of its processes are: the one clock of all, and their ranks.
 #pragma once
+
+#include <string>
+#include <vector>
 
 #include "analysis/events/events.h"
 #include "trace/reader.h"
@@ -11,7 +14,9 @@ struct RunClock {
   // First and last record, on the clock of the events: near where LoadedRun begins and ends.
   TimeSpan likely;
 };
-RunClock clock_of_run(const LoadRequest& request);
+// `ranks`, if any: which rank each file is of, by its launcher, else by the communicators that the run's processes made (which their definitions are
+// read for, where there are several); empty: it has none.
+RunClock clock_of_run(const LoadRequest& request, std::vector<std::string>* ranks = nullptr);
 
 // `who` must outlive it.
 ExportProcess export_process(u32 number, const TraceReader& reader, const ProcessIdentity& who, const RunClock& clock);

@@ -1,5 +1,7 @@
 #include "analysis/events/run_events.h"
 
+#include <utility>
+
 #include "analysis/read/identity.h"
 
 namespace gputrace {
@@ -24,8 +26,9 @@ class RunEvents::Both : public DeviceEvents {
   HostEvents host_;
 };
 
-RunEvents::RunEvents(const LoadRequest& request, const RunClock& clock, EventSinks& sinks)
-    : request_(request), clock_(clock), sinks_(sinks), processes_(request.files.size()) {}
+RunEvents::RunEvents(const LoadRequest& request, const RunClock& clock, std::vector<std::string> ranks,
+                     EventSinks& sinks)
+    : request_(request), clock_(clock), ranks_(std::move(ranks)), sinks_(sinks), processes_(request.files.size()) {}
 
 RunEvents::~RunEvents() = default;
 
@@ -33,6 +36,7 @@ Witness* RunEvents::opened(std::size_t file, const TraceReader& reader, TimeWind
   ProcessTrace identity;
   read_identity(reader, identity);
   identity.who.file = request_.files[file];
+  identity.who.rank = ranks_[file];
   if (request_.rank && identity.who.rank != *request_.rank) return nullptr;
   const ExportProcess process = export_process(static_cast<u32>(file), reader, identity.who, clock_);
   EventSink* const sink = sinks_.sink(file, process);

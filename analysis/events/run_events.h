@@ -14,8 +14,8 @@ namespace gputrace {
 
 class RunEvents : public RunWitness {
  public:
-  // All must outlive it.
-  RunEvents(const LoadRequest& request, const RunClock& clock, EventSinks& sinks);
+  // `ranks`: as clock_of_run() tells them. All but these two must outlive it.
+  RunEvents(const LoadRequest& request, const RunClock& clock, std::vector<std::string> ranks, EventSinks& sinks);
   ~RunEvents() override;
 
   Witness* opened(std::size_t file, const TraceReader& reader, TimeWindow window) override;
@@ -27,6 +27,7 @@ class RunEvents : public RunWitness {
 
   const LoadRequest& request_;
   const RunClock clock_;
+  const std::vector<std::string> ranks_;  // by file
   EventSinks& sinks_;
   std::vector<std::unique_ptr<Both>> processes_;  // by file, while it is read
 };

@@ -72,7 +72,7 @@ ROOMS = {
         'render': {'table', 'words'},
         'diff': {'table', 'words'},
         '': {'table', 'words', 'facts', 'run', 'read', 'timeline', 'pass', 'kernels', 'steps', 'symbols', 'reports', 'findings'},
-        'events': {'', 'lines', 'facts', 'gaps', 'names', 'read', 'timeline'},
+        'events': {'', 'lines', 'facts', 'gaps', 'names', 'read', 'run', 'timeline'},
         'export': {'', 'events', 'lines', 'facts', 'gaps', 'names', 'read', 'run', 'timeline', 'words'},
         'page': {'', 'table', 'names', 'words', 'facts', 'lines', 'run', 'render', 'events'},
     },

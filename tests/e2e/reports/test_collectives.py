@@ -101,6 +101,10 @@ def test_the_communicator_tells_ranks_where_no_launcher_does():
         check(f' rank={rank} ' in command, 'the one that it made itself', rank, command)
     only = report(run, 'run', options=['--rank', '1'])['sections']['run']['rows']
     check_equal([row['rank'] for row in only], [1], 'of that rank')
+    gputrace('export', '--format', 'chrome', '--rank', '2', '-o', scratch('rank.json'), run.output)
+    with open(scratch('rank.json'), encoding='utf-8') as file:
+        names = [event['args']['name'] for event in json.load(file)['traceEvents'] if event.get('name') == 'process_name']
+    check_equal({name.split(' ')[1] for name in names if name.startswith('rank ')}, {'2'}, 'an export of one rank has that one alone')
     notes = [row['text'] for row in rows(run, 'quality-notes') if 'communicator' in row['text']]
     check_equal(len(notes), 3, 'and it is said where that comes from')
     check('comm' not in report(run)['sections'], 'operations are not collected')
