@@ -46,7 +46,6 @@ struct Collector {
   u64 kinds = 0;                           // that are on; under the lock
   bool keys = false;                       // calls are numbered by DeviceApi records; under the lock
   CuptiSettings settings;                  // under the lock
-  Nanos setup_begin = 0;                   // of opening CUPTI, until it is switched on; under the lock
   std::atomic<bool> registered{false};     // our callbacks are CUPTI's
   std::atomic<bool> clients_clock{false};  // CUPTI's stamps are those of another client's timestamp callback
   std::atomic<bool> clock_changed{false};  // since our thread last looked
@@ -95,9 +94,10 @@ class ControlLock {
 };
 
 // All of these: under the lock, on an untraced thread.
-bool switch_on(const char* why);   // registers and enables; false: another client is there, or it failed: recorded
+// Registers and enables; false: another client is there, or it failed: recorded. `begin`: since when the thread has waited for it; 0: since now.
+bool switch_on(const char* why, Nanos begin = 0);
 void switch_off_kinds();           // disables what is on; errors are ignored
-void await_window();               // opened, and nothing switched on yet
+void await_window(Nanos begin);    // opened since then, and nothing is switched on yet
 void pause_collection();           // the window is over
 void step_aside(const char* why);  // another client takes over
 void fail_collection(const char* call, CuptiResult result);

@@ -116,9 +116,8 @@ void record_anchor() {
   collector.host.define(&anchor);
 }
 
-// What the calling thread waited since then, once. A client's clock has a unit of its own: there it is not told.
+// What the calling thread waited since then. A client's clock has a unit of its own: there it is not told.
 void record_setup_cost(Nanos begin) {
-  collector.setup_begin = 0;
   const Nanos spent = monotonic_nanos() - begin;
   u64 now = 0;
   if (collector.clients_clock.load(std::memory_order_acquire) ||
@@ -225,9 +224,8 @@ void switch_off_kinds() {
   collector.kinds = 0;
 }
 
-bool switch_on(const char* why) {
-  const Nanos begin = collector.setup_begin ? collector.setup_begin : monotonic_nanos();
-  collector.setup_begin = 0;
+bool switch_on(const char* why, Nanos begin) {
+  if (begin == 0) begin = monotonic_nanos();
   if (somebody_subscribed()) {
     if (collector.state.load(std::memory_order_relaxed) != static_cast<u32>(DeviceCollection::Yielded))
       record_state(DeviceCollection::Yielded, "another client has subscribed to CUPTI; it keeps it");
@@ -248,8 +246,8 @@ bool switch_on(const char* why) {
   return collector.state.load(std::memory_order_relaxed) == static_cast<u32>(DeviceCollection::On);
 }
 
-void await_window() {
-  record_setup_cost(collector.setup_begin);
+void await_window(Nanos begin) {
+  record_setup_cost(begin);
   record_state(DeviceCollection::Paused, "the window has not begun");
 }
 

@@ -52,7 +52,7 @@ void fail_without_thread() {
 
 // Under the lock. What comes out is in collector.state.
 void open_and_switch_on() {
-  collector.setup_begin = monotonic_nanos();
+  const Nanos begin = monotonic_nanos();
   Sentence said;
   if (!open_cupti(collector.options, collector.host, collector.api, said)) {
     record_state(DeviceCollection::Never, said.text());
@@ -85,9 +85,9 @@ void open_and_switch_on() {
   if (client_is_present())
     record_state(DeviceCollection::Yielded, "another client uses CUPTI");
   else if (window_is_open())
-    switch_on("");
+    switch_on("", begin);
   else
-    await_window();
+    await_window(begin);
   const auto state = static_cast<DeviceCollection>(collector.state.load(std::memory_order_relaxed));
   if (state == DeviceCollection::Failed) return;
   collector.thread.store(FetchThread::Due, std::memory_order_release);

@@ -101,7 +101,7 @@ void print_chunk_header() {
       "| 6 | Health | HealthEntry[], cumulative; newest of a thread wins; slot %u is the process as a whole |\n"
       "| 7 | InFlight | InFlightEntry[]: calls that were open when the process ended |\n"
       "| 8 | End | EndEntry; absent when the writer was killed, or still writes; behind it stands only what was read "
-      "of machine code after the program's end |\n"
+      "of machine code after the program's end, with the counters of that |\n"
       "| 9 | Counters | HealthEntry of the process, written anew in its place while the program runs: what was seen by "
       "`begin`, for files without an End |\n\n"
       "| encoding | |\n|---|---|\n"

@@ -322,7 +322,7 @@ void Sidecar::finish(ProcessWatch::State how) {
     scanner_->finish(monotonic_nanos() + kScanAfterEnd, [this](const RecordHeader& record) { take_scan(record); });
     sink_->add_anchor(take_anchor(clock_));
     sink_->checkpoint(*consumer_, ticks_of(clock_), true);
-    if (open_images) sink_->add_info(format_info({{"code_closed", "1"}}));
+    if (open_images) sink_->add_info(format_info({{"end_code_open", "0"}}));
   }
   consumer_->release();
   log_.info("done: " + std::to_string(sink_->stored()) + " records in " +

@@ -2,7 +2,7 @@
 
 #include "analysis/events/device_events.h"
 #include "analysis/events/host_events.h"
-#include "analysis/events/run_clock.h"
+#include "analysis/events/run_outline.h"
 #include "analysis/read/identity.h"
 
 namespace gputrace {
@@ -13,7 +13,7 @@ constexpr u64 kTellHostEvery = 1u << 18;  // slices of the host between two word
 class Exporter {
  public:
   Exporter(const LoadRequest& request, TimeWindow window, EventSink& sink, ExportProgress* progress)
-      : request_(request), window_(window), sink_(sink), progress_(progress), clock_(clock_of_run(request, &ranks_)) {}
+      : request_(request), window_(window), sink_(sink), progress_(progress), outline_(outline_of_run(request)) {}
 
   Result<Exported, InputError> run() {
     for (file_ = 0; file_ < request_.files.size() && !sink_.failed(); ++file_) one(request_.files[file_]);
@@ -30,9 +30,10 @@ class Exporter {
     ProcessTrace identity;
     read_identity(reader, identity);
     identity.who.file = path;
-    identity.who.rank = ranks_[file_];
+    identity.who.rank = outline_.ranks[file_];
     if (request_.rank && identity.who.rank != *request_.rank) return;
-    const ExportProcess process = export_process(static_cast<u32>(done_.processes++), reader, identity.who, clock_);
+    const ExportProcess process =
+        export_process(static_cast<u32>(done_.processes++), reader, identity.who, outline_.clock);
     sink_.begin(process);
     DeviceEvents devices(reader, process.shift, sink_, [&] { tell(devices_before_ + devices.slices()); });
     const ProcessTrace facts = load_process(reader, window_, {}, &devices);
@@ -64,8 +65,7 @@ class Exporter {
   const TimeWindow window_;
   EventSink& sink_;
   ExportProgress* const progress_;
-  std::vector<std::string> ranks_;  // by file
-  const RunClock clock_;
+  const RunOutline outline_;
   u32 file_ = 0;
   u64 devices_before_ = 0;
   Exported done_;

@@ -1,7 +1,5 @@
 #include "analysis/events/run_events.h"
 
-#include <utility>
-
 #include "analysis/read/identity.h"
 
 namespace gputrace {
@@ -26,9 +24,8 @@ class RunEvents::Both : public DeviceEvents {
   HostEvents host_;
 };
 
-RunEvents::RunEvents(const LoadRequest& request, const RunClock& clock, std::vector<std::string> ranks,
-                     EventSinks& sinks)
-    : request_(request), clock_(clock), ranks_(std::move(ranks)), sinks_(sinks), processes_(request.files.size()) {}
+RunEvents::RunEvents(const LoadRequest& request, const RunOutline& outline, EventSinks& sinks)
+    : request_(request), outline_(outline), sinks_(sinks), processes_(request.files.size()) {}
 
 RunEvents::~RunEvents() = default;
 
@@ -36,9 +33,9 @@ Witness* RunEvents::opened(std::size_t file, const TraceReader& reader, TimeWind
   ProcessTrace identity;
   read_identity(reader, identity);
   identity.who.file = request_.files[file];
-  identity.who.rank = ranks_[file];
+  identity.who.rank = outline_.ranks[file];
   if (request_.rank && identity.who.rank != *request_.rank) return nullptr;
-  const ExportProcess process = export_process(static_cast<u32>(file), reader, identity.who, clock_);
+  const ExportProcess process = export_process(static_cast<u32>(file), reader, identity.who, outline_.clock);
   EventSink* const sink = sinks_.sink(file, process);
   if (!sink) return nullptr;
   processes_[file] = std::make_unique<Both>(reader, window, process.shift, *sink);

@@ -7,15 +7,15 @@
 #include "analysis/events/device_events.h"
 #include "analysis/events/events.h"
 #include "analysis/events/host_events.h"
-#include "analysis/events/run_clock.h"
+#include "analysis/events/run_outline.h"
 #include "analysis/load.h"
 
 namespace gputrace {
 
 class RunEvents : public RunWitness {
  public:
-  // `ranks`: as clock_of_run() tells them. All but these two must outlive it.
-  RunEvents(const LoadRequest& request, const RunClock& clock, std::vector<std::string> ranks, EventSinks& sinks);
+  // All must outlive it.
+  RunEvents(const LoadRequest& request, const RunOutline& outline, EventSinks& sinks);
   ~RunEvents() override;
 
   Witness* opened(std::size_t file, const TraceReader& reader, TimeWindow window) override;
@@ -26,8 +26,7 @@ class RunEvents : public RunWitness {
   class Both;
 
   const LoadRequest& request_;
-  const RunClock clock_;
-  const std::vector<std::string> ranks_;  // by file
+  const RunOutline& outline_;
   EventSinks& sinks_;
   std::vector<std::unique_ptr<Both>> processes_;  // by file, while it is read
 };

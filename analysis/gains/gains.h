@@ -13,14 +13,14 @@ namespace gputrace {
 
 // Below the first a finding is silent; from the second on a warning, from the third a problem.
 inline constexpr double kHintShare = 0.01, kWarningShare = 0.05, kProblemShare = 0.20;
-// A device that is busier gets nothing about idle time, nor one of which more than that is not known: of its span, and a tenth of what it is idle.
+// A device that is busier gets nothing about idle time, nor one of whose time more is not known than both of these shares: of its span, and of what it is idle.
 inline constexpr double kBusyShare = 0.98, kUnknownShare = 0.01, kUnknownOfIdle = 0.1;
 
 // The span of the process's device that did most, of which shares are. 0: none did anything.
 u64 span_of(const ProcessTrace& process);
 bool is_busy(const ProcessTrace& process);  // ... or not known well enough
 bool is_busy(const DeviceTimes& device);
-bool is_unsure(const DeviceTimes& device);
+bool is_unsure(const DeviceTimes& device);  // too much of its time is not known
 // Whether more than kUnknownShare of its records were dropped: what the host did in a gap is not known then.
 bool misses_records(const ProcessTrace& process);
 

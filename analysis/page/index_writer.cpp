@@ -221,10 +221,9 @@ Fd unnamed_file(u64 bytes) {
 }
 
 Result<IndexedRun, InputError> load_with_index(const LoadRequest& request, Fd file, u64 most_bytes) {
-  std::vector<std::string> ranks;
-  const RunClock clock = clock_of_run(request, &ranks);
-  EventIndexWriter writer(clock, std::move(file), most_bytes);
-  RunEvents events(request, clock, std::move(ranks), writer);
+  const RunOutline outline = outline_of_run(request);
+  EventIndexWriter writer(outline.clock, std::move(file), most_bytes);
+  RunEvents events(request, outline, writer);
   auto run = load_run(request, &events);
   if (!run) return Failure{run.error()};
   auto index = writer.finish(run.value(), request.files);

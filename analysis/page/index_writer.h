@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/events/events.h"
-#include "analysis/events/run_clock.h"
+#include "analysis/events/run_outline.h"
 #include "analysis/load.h"
 #include "analysis/page/event_index.h"
 

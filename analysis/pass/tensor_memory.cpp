@@ -4,6 +4,8 @@
 #include <map>
 #include <string>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "analysis/pass/memory_samples.h"
 
@@ -150,11 +152,13 @@ void TensorLedger::finish() {
     u64 known = 0;
     // Operations of which later steps keep something too: what the first step keeps of them is no parameter either.
     std::unordered_set<u32> kept;
+    std::vector<std::pair<Piece, TensorKind>> pieces;
     for (const Piece& piece : on.pieces.at_peak()) {
-      if (kind_of(piece) == TensorKind::Persistent && !place_of(piece.origin).in_conversion) kept.insert(piece.origin);
+      const TensorKind kind = kind_of(piece);
+      pieces.push_back({piece, kind});
+      if (kind == TensorKind::Persistent && !place_of(piece.origin).in_conversion) kept.insert(piece.origin);
     }
-    for (const Piece& piece : on.pieces.at_peak()) {
-      TensorKind kind = kind_of(piece);
+    for (auto& [piece, kind] : pieces) {
       if (kind == TensorKind::Parameters && kept.count(piece.origin)) kind = TensorKind::Persistent;
       TensorPart& part = parts[{kind, piece.origin}];
       part.kind = kind;

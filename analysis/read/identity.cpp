@@ -154,8 +154,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   who.end_realtime = who.ended ? reader.end()->realtime_ns : 0;
   who.end_reason = end_reason(reader);
   who.never_open = info(reader, "window_never_opened");
-  if (info(reader, "code_closed").empty())
-    process.images_not_read = std::strtoull(info(reader, "end_code_open").c_str(), nullptr, 10);
+  process.images_not_read = std::strtoull(info(reader, "end_code_open").c_str(), nullptr, 10);
   for (const auto& [key, value] : reader.info_lines()) {
     if (key.compare(0, 7, "option.") == 0) process.options[key.substr(7)] = value;
     if (key == "option_warning") process.warnings.push_back(value);

@@ -210,7 +210,7 @@ bool Replay::is_small_result(const TapeOperation& operation, const std::vector<T
 }
 
 // What the call that gives it waits for: the copy had ended when it returned; or nearly so, as the driver returns from a copy out of pageable memory once its
-// last piece lies in its own buffer (8 MiB on an H200: 7 to 14 us before the copy's end).
+// last piece lies in its own buffer (8 MiB on an H200: 7 to 14 us before the copy's end). Then it has waited for the copy to start, too: a small one's call is over before.
 bool held_by(const TapeCall& call, const TapeOperation& copy) {
   constexpr Nanos kLastPiece = 20'000;
   return copy.finish <= call.end || (copy.start < call.end && copy.start > call.begin + kLastPiece &&

@@ -15,6 +15,11 @@ bool same_dimensions(const KernelShape& shape, const DeviceShape& device) {
          std::equal(shape.block, shape.block + 3, device.block) && shape.dynamic_shared == device.dynamic_shared;
 }
 
+// Both are known, and are not the same.
+bool differ(std::string_view symbol, std::string_view other) {
+  return !symbol.empty() && !other.empty() && symbol != other;
+}
+
 // Looks of operations that are not told apart further, and that of what is never joined by order.
 constexpr OperationLook kNoLook = 0, kOfGraph = 1, kAnyKernel = 2;
 
@@ -58,8 +63,7 @@ bool Timeline::agrees(const HostOperation& call, const DeviceOperation& operatio
   const KernelShape& known = facts_.kernels[call.target].shape;
   if (!same_dimensions(known, shape)) return false;
   if (known.function == kNone) return true;
-  const std::string_view symbol = facts_.functions[known.function].symbol;
-  if (symbol.empty() || shape.symbol.empty() || symbol == shape.symbol) return true;
+  if (!differ(facts_.functions[known.function].symbol, shape.symbol)) return true;
   // CUPTI's name may be that of what stood at the function's place before (13.0, where XLA unloads a module and loads the next).
   return !strictly && targets_.all_gone(shape.symbol);
 }
@@ -75,8 +79,7 @@ void Timeline::learn(const HostOperation& call, const DeviceOperation& operation
   if (shape.target == call.target) return;
   const u32 function = facts_.kernels[call.target].shape.function;
   if (function != kNone) {
-    const std::string_view symbol = facts_.functions[function].symbol;
-    if (!symbol.empty() && !shape.symbol.empty() && symbol != shape.symbol) return;  // see agrees()
+    if (differ(facts_.functions[function].symbol, shape.symbol)) return;  // see agrees()
     targets_.learn_symbol(function, shape.symbol);
   }
   shape.target = call.target;

@@ -12,7 +12,7 @@ import types
 from machine import ROOT, TABLES, modules_absent, not_run, row, variables_of
 
 AT_ONCE, TIMES = 8, 2
-# Products of about 5 ms, on which what waits for them can be seen; elsewhere the loop is bound by its launches or by its host as it is.
+# Products of about 5 ms a turn, on which what waits for them can be seen; elsewhere the loop is bound by its launches or by its host as it is.
 LONG = {'PLANTED_WIDTH': '4096', 'PLANTED_AUGMENTED': '256'}
 CAUSES = {'slow-worker': {}, 'item': LONG, 'print': LONG, 'synchronize': LONG, 'to-cpu': LONG, 'pageable-copy': {}, 'empty-cache': {}, 'tokenizing': {}, 'garbage': {},
           'checkpoint': {}, 'small-kernels': {}, 'unfused-optimizer': {}, 'small-batch': {}, 'wrong-dtype': {}}

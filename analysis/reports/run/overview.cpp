@@ -156,7 +156,7 @@ void add_overhead(const DeviceTotals& totals, Nanos wall, bool of_windows, const
   if (wall < kLeast)
     add("overhead_ratio", {}, Unit::Ratio, "a run of less than a second");
   else if (of_windows)
-    add("overhead_ratio", {}, Unit::Ratio, "of windows: most of it was spent outside of them");
+    add("overhead_ratio", {}, Unit::Ratio, "of windows, before which CUPTI is opened");
   else
     add("overhead_ratio", *ratio(totals.overhead_ns, static_cast<u64>(wall)), Unit::Ratio,
         std::string(what) + ", over wall; the hooks' cost is not in it");

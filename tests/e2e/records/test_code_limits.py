@@ -63,17 +63,16 @@ def test_the_program_ends_before_its_code_is_read():
     check_equal(finish(process)[0], 0, 'exit code')
     run = Run([], 0, b'', b'', 0, scratch('trace'), scratch('truth-%p.jsonl'))
 
-    def coverage():
-        return json.loads(gputrace('report', run.output, '--json')[0])['coverage']
-
-    said = coverage()
+    whole = report(run)
+    said = whole['coverage']
     check_equal((said['missing'], said['truncated'], said['remarks']), (['machine code of 1 image was not read yet: it is being read, or its reader was killed'], False, []),
                 'what the report says meanwhile')
-    check(not any('unfinished' in finding['id'] for finding in json.loads(gputrace('report', run.output, '--json')[0])['findings']), 'the trace has its end')
+    check(not any('unfinished' in finding['id'] for finding in whole['findings']), 'the trace has its end')
     for pid in stopped:
         os.kill(pid, signal.SIGCONT)
     check(not wait_for_orphans(), 'the sidecar ends soon after')
-    check_equal((coverage()['missing'], coverage()['complete']), ([], True), 'what it says then')
+    said = report(run)['coverage']
+    check_equal((said['missing'], said['complete']), ([], True), 'what it says then')
     check_conservation(run)
     check_equal(len(Code(run).kernels), 1, 'kernels whose code is known')
 

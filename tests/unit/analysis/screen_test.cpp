@@ -37,6 +37,23 @@ TEST(Screen, LeavesFindingsOutWholeWhereTheyDoNotFit) {
   EXPECT_EQ(text.find("middle"), std::string::npos) << text;
 }
 
+// Rules are silent where too much is not known: then it is not said that nothing would help.
+TEST(Screen, NothingIsFoundWhereTooMuchIsNotKnown) {
+  const auto says = [](u64 unknown) {
+    Report report = small_report();
+    Table overview;
+    overview.section = "overview";
+    overview.columns = {{"metric", Unit::Text}, {"value", Unit::Count}, {"unit", Unit::Text}, {"note", Unit::Text}};
+    for (const auto& [metric, value] : {std::pair{"device_span_ns", u64{1000}}, {"unknown_ns", unknown}})
+      overview.rows.push_back({std::string(metric), static_cast<i64>(value), std::string("ns"), std::string()});
+    report.tables.push_back(overview);
+    return render_screen(report, {});
+  };
+  EXPECT_NE(says(40).find("nothing was found; of 4.0 % of the devices' time it is not known"), std::string::npos)
+      << says(40);
+  EXPECT_NE(says(5).find("nothing was found that would make it faster"), std::string::npos) << says(5);
+}
+
 // Three that launching less would mend are one change; what else there is to do comes before the second of them.
 TEST(Screen, WhatTellsOfTheSameChangeComesLater) {
   Report report = small_report();

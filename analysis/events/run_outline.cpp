@@ -1,4 +1,4 @@
-#include "analysis/events/run_clock.h"
+#include "analysis/events/run_outline.h"
 
 #include <algorithm>
 #include <array>
@@ -33,21 +33,21 @@ ProcessTrace member_of_run(const TraceReader& reader, bool has_others) {
 
 }  // namespace
 
-RunClock clock_of_run(const LoadRequest& request, std::vector<std::string>* ranks) {
-  std::vector<ProcessTrace> members;  // by file
-  if (ranks) members.resize(request.files.size());
+RunOutline outline_of_run(const LoadRequest& request) {
+  std::vector<ProcessTrace> members(request.files.size());
   struct Own {
     TimeSpan records;
     Nanos realtime = 0;  // of the first of them
   };
   std::vector<Own> processes;
   std::optional<std::array<u8, 16>> boot;
-  RunClock clock;
+  RunOutline outline;
+  RunClock& clock = outline.clock;
   for (std::size_t i = 0; i < request.files.size(); ++i) {
     const auto opened = TraceReader::open(request.files[i]);
     if (!opened) continue;
     const TraceReader& reader = opened.value();
-    if (ranks) members[i] = member_of_run(reader, members.size() > 1);
+    members[i] = member_of_run(reader, members.size() > 1);
     std::array<u8, 16> own;
     std::memcpy(own.data(), reader.header().boot_id, own.size());
     clock.shared = clock.shared && boot.value_or(own) == own;
@@ -62,11 +62,9 @@ RunClock clock_of_run(const LoadRequest& request, std::vector<std::string>* rank
     clock.likely.from = first ? span.from : std::min(clock.likely.from, span.from);
     clock.likely.to = first ? span.to : std::max(clock.likely.to, span.to);
   }
-  if (!ranks) return clock;
   take_ranks_of_communicators(members);
-  ranks->clear();
-  for (const ProcessTrace& member : members) ranks->push_back(member.who.rank);
-  return clock;
+  for (const ProcessTrace& member : members) outline.ranks.push_back(member.who.rank);
+  return outline;
 }
 
 ExportProcess export_process(u32 number, const TraceReader& reader, const ProcessIdentity& who, const RunClock& clock) {

@@ -14,9 +14,13 @@ struct RunClock {
   // First and last record, on the clock of the events: near where LoadedRun begins and ends.
   TimeSpan likely;
 };
-// `ranks`, if any: which rank each file is of, by its launcher, else by the communicators that the run's processes made (which their definitions are
-// read for, where there are several); empty: it has none.
-RunClock clock_of_run(const LoadRequest& request, std::vector<std::string>* ranks = nullptr);
+struct RunOutline {
+  RunClock clock;
+  // By file: by its launcher, else by the communicators that the run's processes made, which their definitions are read for where there are several. Empty: it
+  // has none.
+  std::vector<std::string> ranks;
+};
+RunOutline outline_of_run(const LoadRequest& request);
 
 // `who` must outlive it.
 ExportProcess export_process(u32 number, const TraceReader& reader, const ProcessIdentity& who, const RunClock& clock);
