@@ -2,6 +2,8 @@
 
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
 
 #include <cstring>
 
@@ -477,14 +479,15 @@ char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now) {
   return at;
 }
 
-bool begin_definition() {
-  const u32 self = static_cast<u32>(own_tid());
+// True: taken. False: not to be had within the spins, or (by_itself) never: a signal handler on top of the holder.
+static bool spin_for_definitions(u32 self, bool& by_itself) {
   for (int spin = 0; spin < 2000; ++spin) {
     u32 free = 0;
     if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire,
                                                          std::memory_order_relaxed))
       return true;
-    if (free == self) return false;  // a signal handler on top of the holder
+    by_itself = free == self;
+    if (by_itself) return false;
     if (spin == 1000 && thread_is_gone(own_process(), static_cast<i32>(free))) {
       if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire)) {
         producer.definitions.busy = 0;
@@ -496,6 +499,17 @@ bool begin_definition() {
 #endif
   }
   return false;
+}
+
+bool begin_definition(u32 rests) {
+  const u32 self = static_cast<u32>(own_tid());
+  bool by_itself = false;
+  for (u32 rested = 0; !spin_for_definitions(self, by_itself); ++rested) {
+    if (by_itself || rested == rests) return false;
+    timespec pause{0, 100'000};
+    raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
+  }
+  return true;
 }
 
 void end_definition() { producer.definition_lock.store(0, std::memory_order_release); }

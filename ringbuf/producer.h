@@ -196,8 +196,10 @@ __attribute__((always_inline)) inline void commit(ThreadState& thread, char* at,
 }
 
 // The definitions slot. begin_definition() takes the in-process lock, or gives up after a bounded wait (false: then
-// nothing may be written now). A signal handler that interrupted the holder gets false at once.
-bool begin_definition();
+// nothing may be written now): some 40 us, as a launch may, and then as many rests of 0.1 ms as are allowed, for a
+// holder that lost its processor. A signal handler that interrupted the holder gets false at once.
+bool begin_definition(u32 rests = 0);
+inline constexpr u32 kRestsForWhatIsSaidOnce = 200;  // 20 ms: a processor's slice, some times over
 void end_definition();
 // Under the lock. Same contract as reserve() and commit().
 inline char* reserve_definition(u32 size, Ticks now) { return reserve(producer.definitions, size, now); }

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/mapped_memory.h"
-#include "base/raw_syscall.h"
 #include "interpose/definition/own_work.h"
 #include "interpose/hot/session.h"
 #include "interpose/lookup/driver_query.h"
@@ -169,12 +168,7 @@ bool reset_facts() {
   return memory;
 }
 
-Definitions::Definitions() {
-  for (int attempt = 0; attempt < 64 && !held_; ++attempt) {
-    held_ = begin_definition();
-    if (!held_) raw_syscall(SYS_sched_yield);
-  }
-}
+Definitions::Definitions() : held_(begin_definition(kRestsForWhatIsSaidOnce)) {}
 
 u64 define_text(const FinishedCall& call, const char* text, u64 length) {
   if (!length) return 0;
@@ -222,10 +216,9 @@ u32 define_frame(const FinishedCall& call, const NativeFrame& record) { return w
 
 void function_given(const FinishedCall& call, u64 function, FunctionKind kind, u64 owner, const char* name) {
   ErrnoGuard guard;
-  if (call.ok() && function && begin_definition()) {
-    give(call, function, kind, owner, name);
-    end_definition();
-    return;
+  if (call.ok() && function) {
+    const Definitions lock;
+    if (lock.held()) return give(call, function, kind, owner, name);
   }
   FunctionGet record{};
   record.function = function;
@@ -241,9 +234,9 @@ void functions_given(const FinishedCall& call, const u64* functions, u64 count, 
   for (u64 i = 0; i < count; ++i) {
     if (!functions[i]) continue;
     const char* name = ask_name(functions[i], kind);
-    if (!begin_definition()) return;
+    const Definitions lock;
+    if (!lock.held()) return;
     give(definition, functions[i], kind, owner, name);
-    end_definition();
   }
 }
 
@@ -285,7 +278,8 @@ void function_of_node(const FinishedCall& call, u64 function) {
 
 void functions_gone(u64 owner) {
   ErrnoGuard guard;
-  if (!begin_definition()) return;
+  const Definitions lock;
+  if (!lock.held()) return;
   for (u32 i = 0; i < function_count; ++i) {
     FunctionEntry& entry = memory->functions[memory->used[i]];
     if (entry.owner != owner) continue;
@@ -293,7 +287,6 @@ void functions_gone(u64 owner) {
     entry.owner = entry.name = 0;
     entry.kind = FunctionKind{};
   }
-  end_definition();
 }
 
 void describe_function(FinishedCall call, u64 function) {

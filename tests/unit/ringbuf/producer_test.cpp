@@ -7,6 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -363,6 +365,24 @@ TEST_F(ProducerTest, DefinitionsAreLockedOnceAndAStuckHolderIsReplaced) {
   producer.definition_lock.store(0x3ffffff);  // a thread that is gone
   EXPECT_TRUE(begin_definition());
   end_definition();
+}
+
+TEST_F(ProducerTest, AHolderOfTheDefinitionsThatLostItsProcessorIsWaitedForWhereAskedTo) {
+  std::atomic<bool> held = false, go = false;
+  std::thread holder([&] {
+    ASSERT_TRUE(begin_definition());
+    held = true;
+    while (!go) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    end_definition();
+  });
+  while (!held) std::this_thread::yield();
+  EXPECT_FALSE(begin_definition()) << "a launch does not wait";
+  go = true;
+  EXPECT_TRUE(begin_definition(kRestsForWhatIsSaidOnce));
+  EXPECT_FALSE(begin_definition(kRestsForWhatIsSaidOnce)) << "the holder itself: at once";
+  end_definition();
+  holder.join();
 }
 
 TEST(SegmentPlan, FitsItsBudgetAtEverySize) {
