@@ -18,7 +18,7 @@ struct CompilerFile {
   const char* function;
   const char* compiler;
 };
-constexpr std::array<CompilerFile, 12> kCompilerFiles = {{
+constexpr std::array<CompilerFile, 15> kCompilerFiles = {{
     {"torch/_dynamo/convert_frame.py", "", "torch.compile"},
     {"torch/_inductor/compile_fx.py", "compile", "torch.compile"},
     {"torch/_inductor/async_compile.py", "", "torch.compile"},
@@ -26,11 +26,14 @@ constexpr std::array<CompilerFile, 12> kCompilerFiles = {{
     {"torch/_inductor/runtime/triton_heuristics.py", "benchmark", "torch.compile"},
     {"torch/_inductor/runtime/triton_heuristics.py", "autotune", "torch.compile"},
     {"triton/compiler/compiler.py", "", "Triton"},
+    {"triton/runtime/build.py", "", "Triton"},  // what launches its kernels, with a C compiler
     {"triton/runtime/autotuner.py", "bench", "Triton"},
     {"jax/_src/compiler.py", "", "JAX"},
     {"jax/_src/interpreters/mlir.py", "", "JAX"},
     {"numba/core/compiler.py", "", "Numba"},
     {"numba/cuda/compiler.py", "", "Numba"},
+    {"cupy/cuda/compiler.py", "compile_using", "CuPy"},
+    {"torch/utils/cpp_extension.py", "_run_ninja_build", "torch.utils.cpp_extension"},
 }};
 
 const char* compiler_of(const SourceFrame& frame) {

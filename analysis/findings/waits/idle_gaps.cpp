@@ -195,7 +195,11 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
         fmt::format("; without the waits ({}) the host would do most of that beside the device's work", behind);
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
-  lower_gain(finding, std::max(from_outside, compiling));
+  lower_gain(finding, from_outside);
+  if (compiling != 0) {  // what the fix is about, and none of what launching less brings
+    lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, compiling));
+    return finding;
+  }
   // A gain is promised once: what launching less brings is not this finding's. Long gaps are no part of that: one graph keeps them.
   if (works_beside)
     lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, beside.in_long_ns));

@@ -92,7 +92,7 @@ TEST(SampledWaits, WhatIsCompiledOnceIsNoWorkToBeDoneAhead) {
   EXPECT_EQ(compiles.fix.rfind("keep what is compiled from run to run", 0), 0u) << compiles.fix;
   EXPECT_EQ(compiles.severity, Severity::Hint);
   ASSERT_GT(works.gain_ns, 0u);
-  EXPECT_NEAR(static_cast<double>(compiles.gain_ns), static_cast<double>(works.gain_ns) - 60e6, 2e6);
+  EXPECT_NEAR(static_cast<double>(compiles.gain_ns), 60e6, 2e6) << "what the fix is about";
 }
 
 // A thread that makes what the loop waits for.

@@ -369,6 +369,21 @@ TEST(Samples, AGapSaysHowMuchOfTheHostsTimeItsLineHas) {
   EXPECT_NE(finding->text.find(", 75 % of it at data.py:30 load"), std::string::npos) << finding->text;
 }
 
+// What launches Triton's kernels is compiled by a C compiler; CuPy's own cache is read in the same file as it compiles in.
+TEST(Samples, CompilersBesideTheFrameworks) {
+  const auto compiler = [](const char* function, const char* file) {
+    Sampled trace;
+    trace.frame(kFirst + 3, kFirst, function, file, 83);
+    trace.frame(kFirst + 4, kFirst + 3, "check_call", "/usr/lib/python3.11/subprocess.py", 413);
+    const Compiling compiling = compiling_of(compiled(trace, {{kFirst + 4, 1}, {kFirst + 4, 2}}).processes.front());
+    return compiling.samples == 2 ? compiling.compiler : "";
+  };
+  EXPECT_EQ(compiler("_build", "/x/site-packages/triton/runtime/build.py"), "Triton");
+  EXPECT_EQ(compiler("compile_using_nvrtc", "/x/site-packages/cupy/cuda/compiler.py"), "CuPy");
+  EXPECT_EQ(compiler("_compile_with_cache_cuda", "/x/site-packages/cupy/cuda/compiler.py"), "");
+  EXPECT_EQ(compiler("_run_ninja_build", "/x/site-packages/torch/utils/cpp_extension.py"), "torch.utils.cpp_extension");
+}
+
 // A compiler's files that are imported compile nothing: DeepSpeed's start took 4 s to import torch._dynamo.
 TEST(Samples, WhatImportsACompilerDoesNotCompile) {
   Sampled trace;
