@@ -282,7 +282,9 @@ void read_stack() {
   const u32 python = read_python(call, last, operations.instance);
   read_native(last, python);
   const Found found = find_stack(call, last, python, operations);
-  if (found.frame && (python != 0 || found.flags & kStackOfForward)) calls_from(found.frame);
+  // Where there is an interpreter, a thread without its frames is one of the framework's: its native ones are no line of the program's.
+  const bool is_line = python != 0 || found.flags & kStackOfForward || !interpreter.layout;
+  if (found.frame && is_line) calls_from(found.frame);
   write_stack(call, last, found);
   give_back(last);
 }

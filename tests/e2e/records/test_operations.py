@@ -85,6 +85,38 @@ void backward(Operation o, int (*c)(void*), void* x, int (*s)(unsigned long, uns
 '''
 
 
+# A program without Python: libtorch's users have those.
+NATIVE = r'''
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+typedef void (*Operation)(const char*, int, int, long, void (*)(void));
+static int (*set)(unsigned long, unsigned char, size_t);
+static unsigned long buffer;
+static long step;
+__attribute__((noinline)) static void forward(void) {
+  set(buffer, 1, 1000 + step);
+  __asm__ volatile("");
+}
+int main(int count, char** words) {
+  void *const torch = dlopen(words[1], RTLD_NOW | RTLD_GLOBAL), *const pass = dlopen(words[2], RTLD_NOW), *const cuda = dlopen("libcuda.so.1", RTLD_NOW);
+  const Operation operation = (Operation)dlsym(torch, "operation");
+  void* context = 0;
+  int (*const current)(void*) = (int (*)(void*))dlsym(cuda, "cuCtxSetCurrent");
+  set = (int (*)(unsigned long, unsigned char, size_t))dlsym(cuda, "cuMemsetD8_v2");
+  ((int (*)(unsigned))dlsym(cuda, "cuInit"))(0);
+  ((int (*)(void**, int))dlsym(cuda, "cuDevicePrimaryCtxRetain"))(&context, 0);
+  current(context);
+  ((int (*)(unsigned long*, size_t))dlsym(cuda, "cuMemAlloc_v2"))(&buffer, 1 << 20);
+  for (step = 0; step < 10; ++step) operation("aten::addmm", 1, 0, 2 * step, forward);
+  ((void (*)(Operation, void*, void*, void*, unsigned long, int))dlsym(pass, "backward"))(operation, current, context, set, buffer, 10);
+  ((int (*)(void))dlsym(cuda, "cuCtxSynchronize"))();
+  printf("done %d\n", ((int (*)(void))dlsym(torch, "registered"))());
+  return count != 3;
+}
+'''
+
+
 # The other thread's forward operations have the same numbers, and another line.
 SEVERAL = PROGRAM.partition('backward = ')[0] + r'''
 def put(): cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(3000))
@@ -299,6 +331,16 @@ def test_kernels_have_the_operation_that_launched_most_of_them():
 
 def reason(run):
     return {each['what']: each['why'] for each in report(run)['coverage']['not_collected']}.get('ops', '')
+
+
+def test_the_backward_pass_of_a_program_without_python_has_the_line_of_the_forward_one():
+    words = [compiled('program.c', NATIVE, '-g', '-ldl'), torch_library('2.15.0'), compiled('backward.c', BACKWARD, '-shared', '-fPIC', '-lpthread')]
+    run = traced(words, {'GPUTRACE_COLLECT': '+stacks'})
+    check_equal((run.returncode, run.stdout), (0, b'done 1\n'), 'the program')
+    made = f"program.c:{line_in(NATIVE, 'set(buffer')} forward"
+    sites = {row['path']: (row['count'], row['site']) for row in rows(run, 'ops')}
+    check_equal((sites['aten::addmm'], sites['evaluate_function: AddmmBackward0 / AddmmBackward0 / aten::mm']), ((10, made), (10, made)), 'lines')
+    check_equal({row['site']: row['calls'] for row in rows(run, 'sites')}[made], 20, 'calls of the line, those of the backward pass among them')
 
 
 def test_an_unknown_version_is_left_alone():
