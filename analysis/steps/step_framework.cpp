@@ -158,11 +158,26 @@ MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& l
   return made;
 }
 
-// How often there is a backward pass between two of the places, before the first and behind the last.
-std::size_t passes_between(const std::vector<LoopEvent>& events, const std::vector<u32>& places) {
-  std::size_t count = 0, from = 0;
-  for (const u32 place : places) count += work_between(events, std::exchange(from, place), place).backward;
-  return count + work_between(events, from, events.size()).backward;
+// A GradScaler leaves out the optimizer's steps that would overflow, at the begin of a run above all: gradients are set to zero, a backward
+// pass makes them, and set to zero again; and there are more such passes than steps.
+bool skips_steps(const std::vector<LoopEvent>& events, const std::vector<u32>& zero_grads, std::size_t steps) {
+  if (zero_grads.size() < 2) return false;
+  if (steps == 0) return true;
+  std::size_t passes = 0, from = 0;
+  bool left_out = false;
+  const auto look_until = [&](std::size_t place, bool is_whole) {
+    const auto begin = events.begin() + static_cast<std::ptrdiff_t>(from),
+               end = events.begin() + static_cast<std::ptrdiff_t>(place);
+    const bool passed = std::any_of(begin, end, [](const LoopEvent& event) { return is(event, LoopMark::Backward); });
+    const bool stepped =
+        std::any_of(begin, end, [](const LoopEvent& event) { return is(event, LoopMark::OptimizerStep); });
+    passes += passed;
+    left_out = left_out || (is_whole && passed && !stepped);
+    from = place;
+  };
+  for (const u32 place : zero_grads) look_until(place, true);
+  look_until(events.size(), false);
+  return left_out && passes > steps;
 }
 
 MarkedSteps steps_by_optimizer(const std::vector<LoopEvent>& events, const std::vector<u32>& anchors) {
@@ -205,9 +220,7 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
     if (is(events[i], LoopMark::ZeroGrad)) zero_grads.push_back(static_cast<u32>(i + 1));
     batches += is(events[i], LoopMark::NextBatch);
   }
-  // A GradScaler leaves out what would overflow, at the begin of a run above all.
-  const bool skipped =
-      zero_grads.size() >= 2 && (anchors.empty() || (anchors.size() == 1 && passes_between(events, zero_grads) >= 2));
+  const bool skipped = batches < 3 && skips_steps(events, zero_grads, anchors.size());
   if (anchors.size() < 2 && batches < 3 && !skipped) return std::nullopt;
   const Loop loop = read_marks(events);
   MarkedSteps made;
@@ -217,16 +230,20 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
     made.evidence = fmt::format("{} of {}, from the first batch of each ({})",
                                 anchors.size() == 1 ? "1 step" : fmt::format("{} steps", anchors.size()), log.optimizer,
                                 log.loader);
+  } else if (skipped) {
+    made = steps_by_optimizer(events, zero_grads);
+    made.evidence = fmt::format(
+        "{} times zero_grad of an optimizer that made {}: the others were skipped (GradScaler); their begin is where "
+        "the "
+        "loop's calls begin anew",
+        zero_grads.size(),
+        anchors.empty()       ? "no step"
+        : anchors.size() == 1 ? "1 step"
+                              : fmt::format("{} steps", anchors.size()));
   } else if (anchors.size() >= 2) {
     made = steps_by_optimizer(events, anchors);
     made.evidence =
         fmt::format("{} steps of {}; their begin is where the loop's calls begin anew", anchors.size(), log.optimizer);
-  } else if (skipped && batches < 3) {
-    made = steps_by_optimizer(events, zero_grads);
-    made.evidence = fmt::format(
-        "{} times zero_grad of an optimizer whose steps were {} skipped (GradScaler); their begin is where the loop's "
-        "calls begin anew",
-        zero_grads.size(), anchors.empty() ? "all" : "but for one");
   } else {
     made = steps_of_batches_alone(events, loop.rest, log.loader);
   }

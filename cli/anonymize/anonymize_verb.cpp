@@ -1,5 +1,6 @@
 // gputrace anonymize: traces that may leave the house. Times and structure stay, names do not.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -97,7 +98,7 @@ int anonymize_verb(const Arguments& arguments, Globals& globals) {
     }
     const std::string name = numbered_name(++written);
     const auto done = rewrite_trace(opened.value(), names, directory.value().get(), name);
-    if (!done) return fail(kRuntimeError, to + "/" + name + ": " + done.error());
+    if (!done) return fail(kRuntimeError, fmt::format("{}/{}: {}", to, name, done.error()));
     records += done.value().records;
     left_out += done.value().left_out;
   }

@@ -228,6 +228,35 @@ TEST(MarkedSteps, OfAnOptimizerThatMadeOneStepOfTwo) {
   EXPECT_EQ(facts.steps.size(), 2u);
 }
 
+// Of a run's first steps some are skipped, and later one: each is a step, as long as it was.
+TEST(MarkedSteps, OfAnOptimizerThatSkipsSomeSteps) {
+  for (const bool zero_is_last : {false, true}) {
+    Loop loop;
+    for (int i = 0; i < 20; ++i) {
+      loop.begins();
+      loop.copy_to_device(4096, MemoryKind::Pageable, false);
+      const auto zero = [&] {
+        const Nanos begin = loop.now();
+        loop.sleep(2 * kUs);
+        loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
+      };
+      if (!zero_is_last) zero();
+      for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
+      loop.backward();
+      if (i > 2 && i != 12) loop.update();
+      if (zero_is_last) zero();
+      loop.copy_to_host(64, MemoryKind::Pageable, false);
+    }
+    const StepFacts facts = loop.load().processes[0].steps;
+    EXPECT_EQ(facts.source, StepSource::Framework);
+    ASSERT_EQ(facts.steps.size(), 20u) << zero_is_last << " " << facts.evidence;
+    for (std::size_t i = 0; i < facts.steps.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(facts.steps[i].begin), static_cast<double>(loop.wanted()[i]),
+                  0.02 * static_cast<double>(facts.steps[i].length()))
+          << i;
+  }
+}
+
 // The first step makes the optimizer's state, so it is like the others in its end alone; and the host pauses before each update. Steps
 // begin with their batch nevertheless, also those after which something was saved.
 TEST(MarkedSteps, OfAnOptimizerThatMakesItsStateInTheFirstStep) {
