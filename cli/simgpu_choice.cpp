@@ -102,8 +102,8 @@ std::optional<Found> by_packages(const Target& target) {
     const bool of_12 = any("/nvidia/cuda_runtime/lib/libcudart.so.12*", "/nvidia_cuda_runtime_cu12-*");
     const bool of_13 = any("/nvidia/cu13/lib/libcudart.so.13*", "/nvidia_cuda_runtime-13*");
     if (of_12 != of_13) return Found{of_12 ? 12 : 13, "the CUDA wheels of " + folder};
-    const auto torch = torch_major(folder);
-    if (torch == 12 || torch == 13) return Found{*torch, "PyTorch in " + folder};
+    const int torch = torch_major(folder).value_or(0);
+    if (torch == 12 || torch == 13) return Found{torch, "PyTorch in " + folder};
     if (of_12) return Found{kNewest, "wheels of CUDA 12 and 13 are in " + folder};
   }
   return std::nullopt;

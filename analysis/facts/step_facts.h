@@ -63,6 +63,7 @@ struct LoopLog {
   std::vector<LoopRange> profiler;  // switched on and off
   u64 events_left_out = 0, ranges_left_out = 0;
   std::string optimizer, loader;  // what the framework calls them: "SGD.step"; empty: no such mark
+  bool loader_sampled = false;    // no framework told of the loader: looks found the program asking it
 
   void add(LoopKind kind, u32 number, Nanos begin, Nanos end, u32 thread) {
     if (events.size() == kMostEvents && kind != LoopKind::Mark) return static_cast<void>(++events_left_out);
@@ -183,7 +184,9 @@ struct StepFacts {
   // Of other threads that do the same as the one whose turns are the steps (a server's requests): these turns overlap with the
   // steps, and are none.
   u64 other_threads = 0, other_turns = 0;
-  std::string loader;    // what the framework calls it: "_SingleProcessDataLoaderIter.__next__"
+  // What the framework calls it, "_SingleProcessDataLoaderIter.__next__", or its users where looks found it ("tf.data").
+  std::string loader;
+  bool loader_sampled = false;  // so `batches` are pauses in which looks found it asked, and those like them
   u64 first_number = 1;  // of steps[0]: `--steps` leaves out those before
   std::vector<PhaseSpan> phases;
 

@@ -9,7 +9,7 @@ namespace gputrace {
 namespace {
 
 constexpr u64 kMostRaw = u64{1} << 28;  // bytes of one extent: what would be more is not kept
-constexpr char kMagic[8] = {'G', 'T', 'V', 'I', 'E', 'W', '0', '3'};
+constexpr char kMagic[8] = {'G', 'T', 'V', 'I', 'E', 'W', '0', '4'};
 
 // The last bytes of the file.
 struct Footer {

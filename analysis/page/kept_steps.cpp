@@ -24,6 +24,7 @@ void add(PackedColumn& out, const StepFacts& facts) {
   for (const std::string* text : {&facts.evidence, &facts.why_none, &facts.not_divided, &facts.loader})
     out.add_text(*text);
   out.add(facts.on_device);
+  out.add(facts.loader_sampled);
   for (const u64 value : {facts.batches, facts.batch_ns, facts.first_number}) out.add(value);
   out.add(facts.steps.size());
   for (const Step& step : facts.steps) add(out, step);
@@ -82,6 +83,7 @@ class StepReader {
     facts.confidence = std::bit_cast<double>(in_.number());
     for (std::string* text : {&facts.evidence, &facts.why_none, &facts.not_divided, &facts.loader}) *text = in_.text();
     facts.on_device = in_.number() != 0;
+    facts.loader_sampled = in_.number() != 0;
     for (u64* value : {&facts.batches, &facts.batch_ns, &facts.first_number}) *value = in_.number();
     facts.steps.resize(in_.count(9 + kStepCategories));
     for (Step& step : facts.steps) read(step);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/facts/sample_facts.h"
+#include "analysis/lines/callers_first.h"
 #include "analysis/lines/sites.h"
 
 namespace gputrace {
@@ -48,19 +49,9 @@ const char* compiler_of(const SourceFrame& frame) {
 // By frame: the outermost compiler among it and those that called it; nullptr: none.
 std::vector<const char*> compilers_of(const SourceFrames& frames) {
   std::vector<const char*> found(frames.size(), nullptr);
-  std::vector<bool> known(frames.size(), false);
-  std::vector<u32> path;
-  for (u32 frame = 1; frame < frames.size(); ++frame) {
-    path.clear();
-    u32 at = frame;
-    for (; at != 0 && at < frames.size() && !known[at]; at = frames[at].parent) {
-      known[at] = true;  // before its callers are: definitions of a damaged file may be in a ring
-      path.push_back(at);
-    }
-    const char* outer = at < frames.size() ? found[at] : nullptr;
-    for (auto it = path.rbegin(); it != path.rend(); ++it)
-      found[*it] = outer = outer ? outer : compiler_of(frames[*it]);
-  }
+  for_callers_first(frames, [&](u32 frame, u32 caller) {
+    found[frame] = found[caller] ? found[caller] : compiler_of(frames[frame]);
+  });
   return found;
 }
 

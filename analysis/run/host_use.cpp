@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "analysis/lines/loaders.h"
 #include "analysis/run/input_ops.h"
 
 namespace gputrace {
@@ -45,8 +46,9 @@ bool is_waiting(const SourceFrame& frame) {
   return functions != kWaiting.end() && functions->second.contains(name);
 }
 
-// Where a stack lies within PyTorch's loader.
-bool is_in_loader(const SourceFrames& frames, u32 stack) {
+// Where a stack lies within PyTorch's loader, or another that is known.
+bool is_in_loader(const SourceFrames& frames, const LoaderStacks& loaders, u32 stack) {
+  if (loaders.asked(stack)) return true;
   for (u32 frame = stack; frame != 0; frame = frames[frame].parent) {
     if (frames[frame].file.find("/torch/utils/data/") != std::string::npos) return true;
   }
@@ -54,10 +56,10 @@ bool is_in_loader(const SourceFrames& frames, u32 stack) {
 }
 
 // What a look found the host waiting for; nothing: for none of them, or for what is told elsewhere.
-std::optional<HostWait> kind_of_wait(const SourceFrames& frames, const IdleLine& line) {
+std::optional<HostWait> kind_of_wait(const SourceFrames& frames, const LoaderStacks& loaders, const IdleLine& line) {
   if (line.waits == WaitFor::InterpreterLock) return HostWait::InterpreterLock;
   const std::optional<HostWait> others =
-      is_in_loader(frames, line.frame) ? std::nullopt : std::optional(HostWait::Others);
+      is_in_loader(frames, loaders, line.frame) ? std::nullopt : std::optional(HostWait::Others);
   if (is_waiting(frames[line.frame])) return others;
   switch (line.waits.value_or(WaitFor::Kernel)) {
     case WaitFor::Sleep:
@@ -152,6 +154,7 @@ std::optional<LongWait> longest_wait_at(const ProcessTrace& process, i32 tid, co
 SampledWaits sampled_waits(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
   const FileNames names(process);
+  const LoaderStacks loaders(frames);
   std::map<u32, u64> of_origin;  // looks
   for (const IdleLine& line : process.samples.idle)
     of_origin[line.origin] += line.of == LineOf::Caller ? line.count : 0;
@@ -160,7 +163,7 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   for (const IdleLine& line : process.samples.idle) {
     const u64 all = of_origin[line.origin];
     if (line.of != LineOf::Caller || all < kFewSamples || line.origin >= process.lines.times.size()) continue;
-    const auto kind = kind_of_wait(frames, line);
+    const auto kind = kind_of_wait(frames, loaders, line);
     if (!kind) continue;
     const auto host = static_cast<double>(process.lines.times[line.origin].host_ns);
     const auto part = static_cast<u64>(host * static_cast<double>(line.count) / static_cast<double>(all));
@@ -168,6 +171,7 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
     const auto at = static_cast<std::size_t>(*kind);
     places[at][{site_name(frames, own, names), waiting_function(frames, line.frame, own, names)}] += part;
     waits.kinds[at].total_ns += part;
+    if (is_framework_file(frames[line.frame].file)) waits.kinds[at].in_framework_ns += part;
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto most = std::max_element(places[i].begin(), places[i].end(),
@@ -200,13 +204,16 @@ std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
   BatchMaking making;
   making.by_workers = !loader_processes(process).empty();
-  const LoaderFrames loaders(frames, making.by_workers ? LoaderFrames::Of::Workers : LoaderFrames::Of::OwnThread);
+  making.by_threads = !making.by_workers && process.steps.loader == kTfData;
+  const bool beside = making.by_workers || making.by_threads;
+  const LineOf makers = making.by_workers ? LineOf::Worker : making.by_threads ? LineOf::OtherThread : LineOf::Caller;
+  const LoaderFrames loaders(frames, beside ? LoaderFrames::Of::Workers : LoaderFrames::Of::OwnThread);
   const FileNames names(process);
   u64 asleep = 0, at_lines = 0;
   std::map<WaitFor, u64> waits;
   std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
-    if (line.of != (making.by_workers ? LineOf::Worker : LineOf::Caller)) continue;
+    if (line.of != makers) continue;
     const std::vector<u32> within = loaders.within(line.frame);
     if (within.empty()) continue;
     making.samples += line.count;

@@ -41,11 +41,12 @@ struct SampledWait {
   u64 total_ns = 0;
   // The line where most of it was, and the function that it called there: "queue.py Queue.get"; empty: one without a line of its own.
   std::string site, function;
+  u64 in_framework_ns = 0;  // of it, within a function of a framework that calls the device: it waits for its own threads
 };
 // What the host waits for instead of working, as samples found it: within a function of Python's standard library that waits, or asleep in
 // a call of the kernel, where the kernel tells which.
 enum class HostWait : u8 {
-  Others,           // another thread, process or machine; not the batches of PyTorch's loader, which `input` tells
+  Others,           // another thread, process or machine; not the batches of a loader that is known, which `input` tells
   InterpreterLock,  // CPython's
   Sleep,            // until some time has gone by
   Files,            // reading and writing them, and memory that lies in one
@@ -60,10 +61,10 @@ SampledWaits sampled_waits(const ProcessTrace& process);
 // host: the line of the program's own where looks found them awake most often, and its share of those. Nothing: too few looks did.
 std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others);
 
-// What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, or the loop within a loader
-// that has none. Nothing: too few looks found it.
+// What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, the loop within a loader
+// that has none, or threads of tf.data that run the program's own functions. Nothing: too few looks found it.
 struct BatchMaking {
-  bool by_workers = false;
+  bool by_workers = false, by_threads = false;
   u64 samples = 0;
   // The line of the program's own where most looks found it, and their share of those that found such a line; empty: it was in packages alone.
   std::string site;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "analysis/facts/sample_facts.h"
+#include "analysis/lines/loaders.h"
 #include "analysis/lines/sites.h"
 #include "analysis/run/host_use.h"
 #include "analysis/run/needs.h"
@@ -27,11 +28,14 @@ std::vector<Place> places_of(const SourceFrames& frames) {
   std::vector<Place> places(frames.size(), Place::Other);
   for (std::size_t i = 1; i < frames.size(); ++i) {
     const SourceFrame& frame = frames[i];
-    if (ends(frame.file, "torch/utils/data/_utils/worker.py") && frame.function == "_worker_loop")
+    if ((ends(frame.file, "torch/utils/data/_utils/worker.py") && frame.function == "_worker_loop") ||
+        runs_for_tf_data(frame))
       places[i] = Place::WorkerLoop;
     else if (ends(frame.file, "torch/utils/data/dataloader.py") &&
              ends(frame.function, "_SingleProcessDataLoaderIter._next_data"))
       places[i] = Place::OwnLoader;  // a thread loads by itself
+    else if (loads_where_asked(frame))
+      places[i] = Place::OwnLoader;
     else if (ends(frame.file, "multiprocessing/queues.py"))
       places[i] = Place::Queue;
   }
@@ -70,10 +74,11 @@ using FoundFrames = std::map<std::pair<bool, u32>, Found>;
 
 FoundFrames found_frames(const ProcessTrace& process) {
   FoundFrames found;
+  const LoaderStacks stacks(process.samples.frames);
   for (const SampledThread& series : process.samples.threads) {
     Nanos before = 0;
     for (const SamplePoint& point : series.points) {
-      Found& at = found[{series.process != 0, point.frame}];
+      Found& at = found[{series.process != 0 || stacks.makes_for_tf_data(point.frame), point.frame}];
       ++at.samples;
       if (before) at.ns += static_cast<u64>(std::min(point.at - before, kLongestLook));
       before = point.at;

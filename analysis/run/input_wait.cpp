@@ -21,4 +21,10 @@ const char* input_verdict(double share) {
                                           : "not input-bound";
 }
 
+std::string input_words(const StepFacts& steps, double share) {
+  if (!steps.loader.empty() || share >= kModeratelyInputBound) return input_verdict(share);
+  return "not bound by its copies to the device (whether it waits for batches is not known: no framework told of its "
+         "loader, and looks at its threads found none)";
+}
+
 }  // namespace gputrace

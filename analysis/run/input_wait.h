@@ -23,5 +23,7 @@ std::optional<InputWait> input_wait_of(const StepFacts& steps);
 
 // "HIGHLY input-bound", "moderately input-bound", "not input-bound".
 const char* input_verdict(double share);
+// The verdict on the mean step: where nobody told of a loader, a share below the gates is that of copies alone, and no verdict.
+std::string input_words(const StepFacts& steps, double share);
 
 }  // namespace gputrace

@@ -7,6 +7,7 @@
 
 #include "analysis/steps/loop_period.h"
 #include "analysis/steps/run_phases.h"
+#include "analysis/steps/sampled_batches.h"
 #include "analysis/steps/step_marks.h"
 #include "analysis/steps/step_parts.h"
 
@@ -209,6 +210,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
     if (process.loop_log.events_left_out)
       facts.evidence +=
           fmt::format("; after the first {} launches, copies and waits nothing was looked for", LoopLog::kMostEvents);
+    add_sampled_batches(process);
     follow_device(process, facts);
     divide_steps(process, facts);
     measure_host(process.loop_log, facts);
@@ -224,6 +226,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
   }
   facts.phases = phases_of(process);
   facts.loader = process.loop_log.loader;
+  facts.loader_sampled = process.loop_log.loader_sampled;
   process.loop_log = {};
   process.activities = {};
 }

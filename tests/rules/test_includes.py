@@ -64,7 +64,7 @@ ROOMS = {
         'timeline': {'facts', 'read', 'gaps', 'replay'},
         'pass': {'facts', 'read', 'timeline'},
         'kernels': {'lines', 'table', 'names', 'words', 'facts', 'run'},
-        'steps': {'table', 'words', 'facts', 'run', 'kernels'},
+        'steps': {'table', 'words', 'facts', 'run', 'kernels', 'lines'},
         'reports': {'lines', 'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps'},
         'gains': {'lines', 'table', 'words', 'facts', 'run'},
         'advice': {'lines', 'facts'},

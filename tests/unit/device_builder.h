@@ -14,6 +14,14 @@ namespace gputrace::test {
 
 class DeviceBuilder : public TraceBuilder {
  public:
+  // Of a Python stack.
+  void frame(u32 id, u32 parent, const char* function, const char* file, u32 line) {
+    const u64 name = text(function), path = text(file);
+    add<StackFrame>(definitions(), "", 2, 2, [&](auto& r) {
+      r.function = name, r.file = path, r.id = id, r.parent = parent, r.line = line, r.first_line = 1;
+      r.language = static_cast<u32>(SourceLanguage::Python);
+    });
+  }
   // CUPTI's clock is ours plus `offset`.
   explicit DeviceBuilder(i64 offset = 0) : offset_(offset), collector_(thread(9000)) {
     device(0, 80ull << 30, 0xc0);

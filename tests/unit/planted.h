@@ -204,6 +204,7 @@ class Planted {
     return trace_.load_all();
   }
   DeviceBuilder& trace() { return trace_; }
+  TraceBuilder::Thread main() const { return main_; }
 
  private:
   struct Ran {

@@ -105,14 +105,15 @@ std::optional<u64> used_by_others(const ProcessTrace& process, i32 tid, u64 wait
 }
 
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
-// comes from outside, and no change of the host's own work brings that time back: returns how much. (What a framework compiles does not: it may be done
-// by a process of a compiler's, of which nothing is seen.)
+// comes from outside, and no change of the host's own work brings that time back: returns how much. (What a framework waits for in a function of its
+// own does not, nor what it compiles: that may be done by a process of a compiler's, of which nothing is seen.)
 u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, u64 host_ns, Finding& finding) {
   constexpr u64 kFewOf = 10;
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
   const std::optional<u64> others = used_by_others(process, tid, waits.total_ns);
   const u64 unseen = cpu_of_unseen(process, tid);  // many short-lived threads: they do not come from outside
   const bool from_outside = others && 2 * (*others + unseen) <= waits.total_ns && kFewOf * unseen <= waits.total_ns &&
+                            2 * waits.in_framework_ns <= waits.total_ns &&
                             2 * compiling_of(process).ns <= waits.total_ns;
   say_sampled(waits,
               from_outside ? "waits for what comes from outside"

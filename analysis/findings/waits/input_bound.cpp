@@ -6,6 +6,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/lines/loaders.h"
 #include "analysis/lines/sites.h"
 #include "analysis/run/host_use.h"
 #include "analysis/run/input_ops.h"
@@ -29,6 +30,9 @@ std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
            (sleeps ? "; workers need no processor while they sleep, so there may be many; fewer and larger reads, data "
                      "kept near"
                    : ", or less work for each batch: cheaper transforms, data kept decoded");
+  if (loader == kTfData)
+    return advise(Advice::LoadAhead, is_keras(known) ? Maker::KerasOnTensorFlow : Maker::TensorFlow);
+  if (process.steps.loader_sampled && is_keras(known)) return advise(Advice::LoadAhead, Maker::Keras);
   return advise(Advice::LoadAhead, Maker::General);
 }
 
@@ -47,16 +51,16 @@ void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
 // Who makes the batches, where, and whether that is work: what sleeps needs no processor.
 void add_making(const BatchMaking& making, Finding& finding) {
   if (!making.site.empty()) finding.site = making.site;
-  if (making.by_workers && !making.site.empty()) {
-    finding.text +=
-        fmt::format("; {:.0f} % of what its workers do meanwhile is {}", making.site_share * 100, making.site);
+  if ((making.by_workers || making.by_threads) && !making.site.empty()) {
+    finding.text += fmt::format("; {:.0f} % of what {} do meanwhile is {}", making.site_share * 100,
+                                making.by_threads ? "tf.data's threads" : "its workers", making.site);
     finding.evidence.emplace_back("worker_share", making.site_share);
     finding.evidence.emplace_back("worker_samples", number(making.samples));
   }
   if (making.asleep_share < kGoodPart) return;
   finding.text += fmt::format("; {} {:.0f} % of the time that batches take ({})",
-                              making.by_workers ? "they sleep" : "the loader sleeps", making.asleep_share * 100,
-                              word_of(making.asleep_for));
+                              making.by_workers || making.by_threads ? "they sleep" : "the loader sleeps",
+                              making.asleep_share * 100, word_of(making.asleep_for));
   finding.evidence.emplace_back("asleep_share", making.asleep_share);
   finding.evidence.emplace_back("asleep_for", std::string(word_of(making.asleep_for)));
 }
@@ -73,8 +77,9 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
   Finding finding{"input-bound",
                   share >= kHighlyInputBound ? Severity::Problem : Severity::Warning,
                   "steps",
-                  fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch",
-                              input_verdict(share), words(wait->steps_ns), words(gain), share * 100),
+                  fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch{}",
+                              input_verdict(share), words(wait->steps_ns), words(gain), share * 100,
+                              steps.loader_sampled ? " of " + steps.loader + ", as looks at its threads found" : ""),
                   fix_of_loader(process, making && 2 * making->asleep_share > 1),
                   {{"input_ns", number(gain)},
                    {"steps", number(wait->steps)},

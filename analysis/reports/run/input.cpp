@@ -39,7 +39,11 @@ u64 copies_to_device(const LoadedRun& run) {
 void fill_input(const LoadedRun& run, Table& table) {
   const ProcessTrace* const process = main_steps(run);
   u64 batches = 0, waited = 0;
-  for (const ProcessTrace& each : run.processes) batches += each.steps.batches, waited += each.steps.batch_ns;
+  std::string sampled;
+  for (const ProcessTrace& each : run.processes) {
+    batches += each.steps.batches, waited += each.steps.batch_ns;
+    if (each.steps.loader_sampled) sampled = each.steps.loader;
+  }
   const u64 enqueued = copies_to_device(run), all = enqueued + waited;
   const auto share = [all](u64 part) {
     return all ? Value(static_cast<double>(part) / static_cast<double>(all)) : Value();
@@ -60,20 +64,23 @@ void fill_input(const LoadedRun& run, Table& table) {
   table.rows.push_back({std::string("enqueue"), number(enqueued), share(enqueued),
                         std::string("host time in calls that copy to the device, whole run")});
   if (batches) {
-    table.rows.push_back({std::string("other"), number(waited), share(waited),
-                          std::to_string(batches) +
-                              " requests for a batch in steps that count: reading and preparing in "
-                              "the program's own thread, or waiting for workers"});
+    table.rows.push_back(
+        {std::string("other"), number(waited), share(waited),
+         sampled.empty()
+             ? std::to_string(batches) + " requests for a batch in steps that count: reading and preparing in "
+                                         "the program's own thread, or waiting for workers"
+             : std::to_string(batches) + " pauses in steps that count, in which looks found it to ask " + sampled +
+                   " for a batch, and others between the same calls"});
   } else {
     table.rows.push_back({std::string("other"), {}, {}, std::string("no framework told of its loader")});
   }
   if (!process) return table.notes.push_back("no verdict: needs steps: " + why_no_steps(run));
   const auto wait = input_wait_of(process->steps);
   if (!wait) return table.notes.push_back("no verdict: needs device timing");
-  table.notes.push_back("process " + std::to_string(process->who.pid) + " is " + input_verdict(wait->share()) + ": " +
-                        human_nanos(static_cast<Nanos>(wait->input_ns / wait->steps)) + " of a mean step of " +
-                        human_nanos(static_cast<Nanos>(wait->steps_ns / wait->steps)) +
-                        " (moderately from 5 %, highly from 20 %)");
+  table.notes.push_back(
+      "process " + std::to_string(process->who.pid) + " is " + input_words(process->steps, wait->share()) + ": " +
+      human_nanos(static_cast<Nanos>(wait->input_ns / wait->steps)) + " of a mean step of " +
+      human_nanos(static_cast<Nanos>(wait->steps_ns / wait->steps)) + " (moderately from 5 %, highly from 20 %)");
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ void fill_input_ops(const LoadedRun& run, Table& table) {
         found.waiting));
   else if (found.samples == 0)
     table.notes.push_back(
-        "no rows: no sample found a loader of torch.utils.data at work; other loaders are not told apart from the "
+        "no rows: no sample found a loader at work (of torch.utils.data, or another that is known by its functions); "
+        "other ones are not told apart from the "
         "rest of the program");
   else
     table.notes.push_back(std::to_string(found.samples) + " samples of loaders at work; " +
@@ -68,7 +69,7 @@ extern constexpr SectionReport input_ops_report = {
               "that found it "
               "innermost; share = self, of all; over all workers; where = loop: in the thread that trains, which waits "
               "for it; worker: "
-              "in a process beside it",
+              "in a process beside it, or a thread of tf.data's",
               "count = null: samples see no calls; category = null: samples do not tell reading from preparing; bytes "
               "= that it and what it called read from files of data, in calls of 8 KiB or 20 us and more; null: file "
               "calls were not "

@@ -268,7 +268,7 @@ void add_steps(const LoadedRun& run, const Add& add) {
   }
   if (const auto wait = input_wait_of(facts))
     add("step_input_ratio", wait->share(), Unit::Ratio,
-        std::string(input_verdict(wait->share())) +
+        input_words(facts, wait->share()) +
             ": waiting for the next batch, and copies to the device that nothing covers");
   for (unsigned i = 0; i < kStepCategories && usual.divided; ++i) {
     const std::string metric = std::string("step_") + step_category_name(static_cast<StepCategory>(i)) + "_ns";

@@ -92,6 +92,7 @@ enum class Way { Heuristics, EngineNumber };
 cudnnBackendDescriptor_t plan_of(cudnnHandle_t handle, const std::vector<const Node*>& operations, Way way) {
   Node graph(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   std::vector<cudnnBackendDescriptor_t> listed;
+  listed.reserve(operations.size());
   for (const Node* operation : operations) listed.push_back(operation->get());
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, std::vector<cudnnHandle_t>{handle});
   graph.set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, listed).done();

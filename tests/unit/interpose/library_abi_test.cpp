@@ -49,7 +49,7 @@ constexpr bool passed_alike() {
     return std::pair{sizeof(A), alignof(A)} == std::pair{sizeof(B), alignof(B)};
   }
   const bool whole_a = std::is_integral_v<A> || std::is_enum_v<A>, whole_b = std::is_integral_v<B> || std::is_enum_v<B>;
-  return whole_a == whole_b && sizeof(A) == sizeof(B);
+  return whole_a == whole_b && sizeof(A) == sizeof(B);  // NOLINT(bugprone-sizeof-expression): of pointers too
 }
 
 template <typename Ours, typename Theirs>

@@ -13,7 +13,7 @@ RunSteps some_steps() {
   StepFacts facts;
   facts.source = StepSource::Nvtx, facts.confidence = 0.75;
   facts.evidence = "NVTX ranges 'step'", facts.why_none = "a", facts.not_divided = "b", facts.loader = "loader";
-  facts.on_device = true, facts.batches = 7, facts.batch_ns = ~0ull, facts.first_number = 3;
+  facts.on_device = facts.loader_sampled = true, facts.batches = 7, facts.batch_ns = ~0ull, facts.first_number = 3;
   for (int i = 0; i < 300; ++i) {
     Step step;
     step.begin = i * 1'000'003 - 5, step.end = step.begin + 999'999;
@@ -21,7 +21,7 @@ RunSteps some_steps() {
     step.phase = static_cast<RunPhase>(i % kRunPhases);
     step.counted = i % 2, step.divided = i % 3;
     for (unsigned part = 0; part < kStepCategories; ++part) step.parts[part] = u64{part} << (i % 60);
-    step.waited_for_batches_ns = static_cast<u64>(i), step.host_busy_ns = static_cast<u64>(2 * i);
+    step.waited_for_batches_ns = static_cast<u64>(i), step.host_busy_ns = 2 * static_cast<u64>(i);
     facts.steps.push_back(step);
   }
   facts.phases.push_back({RunPhase::WarmUp, -3, 5, "the first"});
@@ -45,7 +45,7 @@ TEST(KeptSteps, AreWhatTheyWere) {
   EXPECT_EQ(ours.confidence, 0.75);
   EXPECT_EQ(ours.evidence, theirs.evidence);
   EXPECT_EQ(ours.why_none + ours.not_divided + ours.loader, "abloader");
-  EXPECT_TRUE(ours.on_device);
+  EXPECT_TRUE(ours.on_device && ours.loader_sampled);
   EXPECT_EQ(ours.batches, 7u);
   EXPECT_EQ(ours.batch_ns, ~0ull);
   EXPECT_EQ(ours.first_number, 3u);

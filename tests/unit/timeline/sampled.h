@@ -15,13 +15,6 @@ class Sampled : public DeviceBuilder {
   Thread launching = main;
   i32 launching_tid = 100;
 
-  void frame(u32 id, u32 parent, const char* function, const char* file, u32 line) {
-    const u64 name = text(function), path = text(file);
-    add<StackFrame>(definitions(), "", 2, 2, [&](auto& r) {
-      r.function = name, r.file = path, r.id = id, r.parent = parent, r.line = line, r.first_line = 1;
-      r.language = static_cast<u32>(SourceLanguage::Python);
-    });
-  }
   // The slot of a thread is its place, its incarnation 1.
   void sample(u32 frame, Nanos at, i32 process = 0, WaitFor waits = {}) { sample_of(main, frame, at, waits, process); }
   void sample_of(Thread of, u32 frame, Nanos at, WaitFor waits = {}, i32 process = 0) {

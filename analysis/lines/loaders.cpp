@@ -1,0 +1,64 @@
+#include "analysis/lines/loaders.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "analysis/lines/callers_first.h"
+
+namespace gputrace {
+namespace {
+
+// A part of the file's path, and one of the function's name.
+struct Asking {
+  std::string_view file, function;
+  const char* loader;
+  bool in_its_thread = false;
+};
+constexpr std::array<Asking, 10> kAsking = {{
+    {"/tensorflow/python/data/ops/iterator_ops.py", "__next__", kTfData},
+    {"/tensorflow/python/data/ops/iterator_ops.py", "get_next", kTfData},
+    {"/keras/src/trainers/data_adapters/", "", "Keras' PyDataset"},
+    {"/grain/_src/python/", "__next__", "Grain", true},
+    {"/datasets/arrow_dataset.py", "__iter__", "Hugging Face's datasets", true},
+    {"/datasets/iterable_dataset.py", "__iter__", "Hugging Face's datasets", true},
+    {"/nvidia/dali/plugin/", "__next__", "DALI"},
+    {"/ffcv/loader/epoch_iterator.py", "__next__", "FFCV"},
+    {"/torchdata/nodes/", "__next__", "torchdata"},
+    {"/torch/utils/data/dataloader.py", "__next__", "PyTorch's DataLoader"},
+}};
+
+const Asking* asked_by(const SourceFrame& frame) {
+  for (const Asking& known : kAsking) {
+    if (frame.file.find(known.file) != std::string::npos && frame.function.find(known.function) != std::string::npos &&
+        frame.function != "<module>")
+      return &known;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+bool runs_for_tf_data(const SourceFrame& frame) {
+  return frame.file.ends_with("/tensorflow/python/ops/script_ops.py") && frame.function != "<module>";
+}
+
+bool loads_where_asked(const SourceFrame& frame) {
+  const Asking* const asking = asked_by(frame);
+  return asking && asking->in_its_thread;
+}
+
+LoaderStacks::LoaderStacks(const SourceFrames& frames) : stacks_(std::max<std::size_t>(1, frames.size())) {
+  for_callers_first(frames, [&](u32 frame, u32 caller) {
+    Stack stack = stacks_[caller];
+    const SourceFrame& here = frames[frame];
+    const Asking* const asking = asked_by(here);
+    if (asking && !stack.asked) stack.asked = asking->loader;
+    stack.makes = stack.makes || runs_for_tf_data(here);
+    const std::string_view file = within_packages(here.file);
+    stack.in_tensorflow = file.starts_with("tensorflow/") || file.starts_with("keras/");
+    stacks_[frame] = stack;
+  });
+}
+
+}  // namespace gputrace

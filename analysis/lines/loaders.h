@@ -1,0 +1,39 @@
+// Loaders that set no mark: by which functions a program asks them for its next batch, and in which they call the program's own ones. Of
+// stacks that looks at threads found; a table of files and functions, as the packages have them.
+#pragma once
+
+#include <vector>
+
+#include "analysis/lines/sites.h"
+
+namespace gputrace {
+
+// A frame of tf.data's in which it runs what the program gave it to make batches with (py_function, numpy_function, from_generator): in
+// threads of its own.
+bool runs_for_tf_data(const SourceFrame& frame);
+// A frame in which a loader makes the batch in the thread that asks for it.
+bool loads_where_asked(const SourceFrame& frame);
+
+class LoaderStacks {
+ public:
+  explicit LoaderStacks(const SourceFrames& frames);
+
+  // The loader that the stack which ends there asks for a batch, as its users call it ("tf.data"); nullptr: it asks none.
+  const char* asked(u32 frame) const { return at(frame).asked; }
+  bool makes_for_tf_data(u32 frame) const { return at(frame).makes; }
+  // It is in a function of TensorFlow's or Keras': a graph that it waits for there may ask for its batch itself (Keras' fit).
+  bool in_tensorflow(u32 frame) const { return at(frame).in_tensorflow; }
+
+ private:
+  struct Stack {
+    const char* asked = nullptr;
+    bool makes = false, in_tensorflow = false;
+  };
+  const Stack& at(u32 frame) const { return stacks_[frame < stacks_.size() ? frame : 0]; }
+
+  std::vector<Stack> stacks_;  // by innermost frame
+};
+
+inline constexpr const char* kTfData = "tf.data";
+
+}  // namespace gputrace

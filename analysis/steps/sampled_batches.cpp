@@ -1,0 +1,123 @@
+#include "analysis/steps/sampled_batches.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "analysis/lines/loaders.h"
+
+namespace gputrace {
+namespace {
+
+constexpr Nanos kLeast = 50'000;     // what is shorter holds no batch that anybody waits for
+constexpr u64 kOf = 3, kMostOf = 2;  // so many of so many are most
+
+// The host gave nothing to a device meanwhile.
+struct Silence {
+  Nanos begin = 0, end = 0;
+  u64 place = 0;  // the event before it and the one behind it
+  u32 thread = 0;
+  bool asked = false, made = false;  // looks found the loader asked, or at work for it
+};
+
+// What looks found in all pauses of one place.
+struct Place {
+  u64 pauses = 0, made = 0;  // and in how many of them tf.data ran what the program gave it
+  u64 looks = 0, asked = 0;
+  std::vector<Nanos> lengths;  // of those in which it was asked
+  std::map<const char*, u64> loaders;
+};
+
+constexpr bool is_most(u64 part, u64 of) { return part != 0 && kOf * part >= kMostOf * of; }
+
+std::vector<Silence> pauses_of(const std::vector<LoopEvent>& events) {
+  std::vector<Silence> pauses;
+  const LoopEvent* last = nullptr;  // that ended last
+  for (const LoopEvent& event : events) {
+    if (event.kind() == LoopKind::Mark) continue;
+    if (last && event.begin >= last->end + kLeast)
+      pauses.push_back({last->end, event.begin, u64{last->symbol} << 32 | event.symbol, event.thread});
+    if (!last || event.end > last->end) last = &event;
+  }
+  return pauses;
+}
+
+Silence* pause_at(std::vector<Silence>& pauses, Nanos at) {
+  const auto after = std::upper_bound(pauses.begin(), pauses.end(), at,
+                                      [](Nanos time, const Silence& pause) { return time < pause.begin; });
+  return after == pauses.begin() || at >= std::prev(after)->end ? nullptr : &*std::prev(after);
+}
+
+template <typename Visit>
+void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Silence>& pauses, Visit&& visit) {
+  for (const SampledThread& series : samples.threads) {
+    const bool wanted = of_callers ? series.calls_cuda() : series.process == 0 && series.tid != 0;
+    if (!wanted) continue;
+    for (const SamplePoint& point : series.points) {
+      if (point.frame == 0 || point.in_call) continue;
+      if (Silence* const pause = pause_at(pauses, point.at)) visit(*pause, point);
+    }
+  }
+}
+
+std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>& pauses) {
+  const LoaderStacks stacks(samples.frames);
+  for_each_look(samples, false, pauses, [&](Silence& pause, const SamplePoint& point) {
+    pause.made = pause.made || stacks.makes_for_tf_data(point.frame);
+  });
+  std::map<u64, Place> places;
+  for (const Silence& pause : pauses) {
+    Place& place = places[pause.place];
+    ++place.pauses, place.made += pause.made;
+  }
+  for_each_look(samples, true, pauses, [&](Silence& pause, const SamplePoint& point) {
+    Place& place = places[pause.place];
+    ++place.looks;
+    const bool waits = !point.ran && is_most(place.made, place.pauses) && stacks.in_tensorflow(point.frame);
+    const char* const loader = waits && !stacks.asked(point.frame) ? kTfData : stacks.asked(point.frame);
+    if (!loader) return;
+    ++place.asked, ++place.loaders[loader];
+    if (!pause.asked) place.lengths.push_back(pause.end - pause.begin);
+    pause.asked = true;
+  });
+  return places;
+}
+
+// A pause of that place is a wait where it is no much shorter one than those in which looks found it.
+Nanos least_of(Place& place) {
+  const auto middle = place.lengths.begin() + static_cast<std::ptrdiff_t>(place.lengths.size() / 2);
+  std::nth_element(place.lengths.begin(), middle, place.lengths.end());
+  return *middle / 4;
+}
+
+}  // namespace
+
+void add_sampled_batches(ProcessTrace& process) {
+  LoopLog& log = process.loop_log;
+  if (!log.loader.empty() || log.events.empty() || process.samples.threads.empty()) return;
+  std::vector<Silence> pauses = pauses_of(log.events);
+  std::map<u64, Place> places = places_of(process.samples, pauses);
+  std::map<u64, Nanos> least;  // of a pause in which no look found it asked
+  std::map<std::string, u64> loaders;
+  u64 asked = 0;
+  for (auto& [key, place] : places) {
+    if (!is_most(place.asked, place.looks)) continue;
+    least[key] = place.looks >= kFewSamples ? least_of(place) : std::numeric_limits<Nanos>::max();
+    asked += place.asked;
+    for (const auto& [loader, looks] : place.loaders) loaders[loader] += looks;
+  }
+  if (asked < kFewSamples) return;
+  for (const Silence& pause : pauses) {
+    const auto of_place = least.find(pause.place);
+    if (of_place == least.end() || (!pause.asked && pause.end - pause.begin < of_place->second)) continue;
+    log.events.push_back({pause.begin, pause.end, loop_symbol(LoopMark::NextBatch), pause.thread});
+  }
+  std::stable_sort(log.events.begin(), log.events.end(),
+                   [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; });
+  log.loader = std::max_element(loaders.begin(), loaders.end(), [](const auto& a, const auto& b) {
+                 return a.second < b.second;
+               })->first;
+  log.loader_sampled = true;
+}
+
+}  // namespace gputrace

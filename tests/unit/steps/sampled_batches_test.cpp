@@ -1,0 +1,135 @@
+// Loops whose loader sets no mark: that they wait for batches, and for whose, is found by looks at their threads.
+#include <gtest/gtest.h>
+
+#include "analysis/report.h"
+#include "analysis/steps/find_steps.h"
+#include "tests/unit/finding_lookup.h"
+#include "tests/unit/planted.h"
+
+namespace gputrace {
+namespace {
+
+using namespace test;
+
+constexpr u32 kFrames = 1u << 31, kOwn = kFrames, kAsks = kFrames + 2, kElsewhere = kFrames + 3, kGraph = kFrames + 4,
+              kSlow = kFrames + 6, kAlone = kFrames + 7;
+constexpr Nanos kBatch = 3 * kMs;
+constexpr u64 kTurns = 40;
+
+// Each turn: a batch, to the device, two kernels, the result.
+class Turns : public Planted {
+ public:
+  Turns() {
+    trace().frame(kOwn, 0, "<module>", "/home/me/train.py", 14);
+    trace().frame(kFrames + 1, kOwn, "OwnedIterator.__next__",
+                  "/x/site-packages/tensorflow/python/data/ops/iterator_ops.py", 830);
+    trace().frame(kAsks, kFrames + 1, "iterator_get_next", "/x/site-packages/tensorflow/python/ops/gen_dataset_ops.py",
+                  3000);
+    trace().frame(kElsewhere, kOwn, "augment", "/home/me/train.py", 4);
+    trace().frame(kGraph, kOwn, "quick_execute", "/x/site-packages/tensorflow/python/eager/execute.py", 53);
+    trace().frame(kFrames + 5, 0, "FuncRegistry.__call__", "/x/site-packages/tensorflow/python/ops/script_ops.py", 269);
+    trace().frame(kSlow, kFrames + 5, "slow", "/home/me/data.py", 3);
+    trace().frame(kAlone, 0, "beat", "/home/me/monitor.py", 3);
+  }
+  void turn() {
+    batches_.push_back(now());
+    sleep(kBatch);
+    copy_to_device(4096, MemoryKind::Pageable, false);
+    run(4 * kUs, 100 * kUs), run(4 * kUs, 50 * kUs, 1);
+    fetch();
+  }
+  void look(u32 frame, Nanos at, WaitFor waits = WaitFor::Lock, i32 tid = 0) {
+    trace().add<Sample>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
+      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(main().index), r.incarnation = tid ? 0 : 1;
+      r.tid = tid, r.waits = static_cast<u32>(waits), r.flags = waits == WaitFor{} ? static_cast<u32>(kSampleRan) : 0;
+    });
+  }
+  Nanos begin_of_batch(u64 turn) const { return batches_[turn]; }
+
+ private:
+  std::vector<Nanos> batches_;
+};
+
+// `look`: what is found in a turn's pause, which begins at that time.
+template <typename Look>
+LoadedRun looked_at(Look&& look) {
+  Turns turns;
+  for (u64 i = 0; i < kTurns; ++i) turns.turn();
+  for (u64 i = 1; i < kTurns; ++i) look(turns, i, turns.begin_of_batch(i));
+  return turns.load();
+}
+
+std::string input_note(const LoadedRun& run) {
+  const Report report = make_report(run, {});
+  for (const Row& row : report.table("overview")->rows) {
+    if (row[0] == Value(std::string("step_input_ratio"))) return std::get<std::string>(row[3]);
+  }
+  return "";
+}
+
+TEST(SampledBatches, OfAnIteratorThatIsAskedAreInEachTurn) {
+  const LoadedRun run = looked_at([](Turns& turns, u64 i, Nanos begin) {
+    if (i % 3 == 0) turns.look(kAsks, begin + kMs);  // there are fewer looks than turns
+  });
+  const StepFacts& facts = run.processes[0].steps;
+  EXPECT_EQ(facts.loader, "tf.data");
+  EXPECT_TRUE(facts.loader_sampled);
+  u64 waited = 0;
+  for (std::size_t i = 1; i < facts.steps.size(); ++i) {  // nothing is known of what came before the first call
+    const Step& step = facts.steps[i];
+    EXPECT_TRUE(step.counted && step.divided);
+    EXPECT_NEAR(static_cast<double>(step.waited_for_batches_ns), static_cast<double>(kBatch), 0.05 * kBatch);
+    ++waited;
+  }
+  EXPECT_GE(waited, kTurns - 2);
+  EXPECT_EQ(facts.batches, waited);
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->text.find("for the next batch of tf.data, as looks at its threads found"), std::string::npos)
+      << finding->text;
+  EXPECT_NE(finding->fix.find("Dataset.prefetch(tf.data.AUTOTUNE)"), std::string::npos) << finding->fix;
+  EXPECT_NEAR(static_cast<double>(finding->gain_ns), static_cast<double>(waited) * kBatch,
+              0.05 * static_cast<double>(waited) * kBatch);
+}
+
+// Half of the pause is the program's own work: what belongs to the loader is not known turn by turn.
+TEST(SampledBatches, AreNotToldWhereLooksFindOtherWorkAsOften) {
+  const LoadedRun run = looked_at([](Turns& turns, u64 i, Nanos begin) {
+    turns.look(i % 2 ? kAsks : kElsewhere, begin + kMs, i % 2 ? WaitFor::Lock : WaitFor{});
+  });
+  EXPECT_EQ(run.processes[0].steps.loader, "");
+  EXPECT_EQ(run.processes[0].steps.batches, 0u);
+  EXPECT_NE(input_note(run).find("whether it waits for batches is not known"), std::string::npos) << input_note(run);
+  const auto findings = find_findings(run);
+  EXPECT_EQ(find(findings, "input-bound"), nullptr);
+}
+
+// Keras' fit asks for its batch within a graph: the loop waits for that, while a thread of tf.data's runs what the program gave it.
+TEST(SampledBatches, AskedWithinAGraphAreFoundByTheThreadsThatMakeThem) {
+  const auto run_of = [](u32 beside) {
+    return looked_at([beside](Turns& turns, u64 i, Nanos begin) {
+      turns.look(kGraph, begin + kMs);
+      if (i % 4) turns.look(beside, begin + 2 * kMs, WaitFor::Sleep, 311);
+    });
+  };
+  const LoadedRun run = run_of(kSlow), other = run_of(kAlone);
+  EXPECT_EQ(run.processes[0].steps.loader, "tf.data");
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->site, "data.py:3 slow");
+  EXPECT_NE(finding->text.find(
+                "100 % of what tf.data's threads do meanwhile is data.py:3 slow; they sleep 100 % of the time"),
+            std::string::npos)
+      << finding->text;
+  // A thread of the program's own says nothing of batches; and waiting in a framework is no waiting for requests.
+  EXPECT_EQ(other.processes[0].steps.loader, "");
+  const auto of_other = find_findings(other);
+  const Finding* const gaps = find(of_other, "idle-gaps");
+  ASSERT_NE(gaps, nullptr);
+  EXPECT_EQ(gaps->text.find("comes from outside"), std::string::npos) << gaps->text;
+}
+
+}  // namespace
+}  // namespace gputrace
