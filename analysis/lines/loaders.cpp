@@ -15,17 +15,19 @@ struct Asking {
   const char* loader;
   bool in_its_thread = false;
 };
-constexpr std::array<Asking, 10> kAsking = {{
+constexpr std::array<Asking, 12> kAsking = {{
     {"/tensorflow/python/data/ops/iterator_ops.py", "__next__", kTfData},
     {"/tensorflow/python/data/ops/iterator_ops.py", "get_next", kTfData},
-    {"/keras/src/trainers/data_adapters/", "", "Keras' PyDataset"},
-    {"/grain/_src/python/", "__next__", "Grain", true},
-    {"/datasets/arrow_dataset.py", "__iter__", "Hugging Face's datasets", true},
-    {"/datasets/iterable_dataset.py", "__iter__", "Hugging Face's datasets", true},
+    {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "", kPyDataset, true},
+    {"/keras/src/trainers/data_adapters/", "", "Keras' data adapters", true},
+    {"/grain/_src/python/", "__next__", kGrain, true},
+    {"/datasets/arrow_dataset.py", "iter", kHuggingFace, true},
+    {"/datasets/arrow_dataset.py", "__getitem__", kHuggingFace, true},
+    {"/datasets/iterable_dataset.py", "iter", kHuggingFace, true},
     {"/nvidia/dali/plugin/", "__next__", "DALI"},
     {"/ffcv/loader/epoch_iterator.py", "__next__", "FFCV"},
     {"/torchdata/nodes/", "__next__", "torchdata"},
-    {"/torch/utils/data/dataloader.py", "__next__", "PyTorch's DataLoader"},
+    {"/torch/utils/data/dataloader.py", "__next__", kTorchLoader},
 }};
 
 const Asking* asked_by(const SourceFrame& frame) {

@@ -34,6 +34,8 @@ class LoaderStacks {
   std::vector<Stack> stacks_;  // by innermost frame
 };
 
-inline constexpr const char* kTfData = "tf.data";
+// Loaders as their users call them.
+inline constexpr const char *kTfData = "tf.data", *kGrain = "Grain", *kHuggingFace = "Hugging Face's datasets",
+                            *kPyDataset = "Keras' PyDataset", *kTorchLoader = "PyTorch's DataLoader";
 
 }  // namespace gputrace

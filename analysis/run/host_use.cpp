@@ -200,15 +200,15 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
   return SampledShare{most->first, static_cast<double>(most->second) / static_cast<double>(all), most->second};
 }
 
-std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
+namespace {
+
+std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers) {
   const SourceFrames& frames = process.samples.frames;
-  BatchMaking making;
-  making.by_workers = !loader_processes(process).empty();
-  making.by_threads = !making.by_workers && process.steps.loader == kTfData;
-  const bool beside = making.by_workers || making.by_threads;
-  const LineOf makers = making.by_workers ? LineOf::Worker : making.by_threads ? LineOf::OtherThread : LineOf::Caller;
-  const LoaderFrames loaders(frames, beside ? LoaderFrames::Of::Workers : LoaderFrames::Of::OwnThread);
+  const bool is_caller = makers == LineOf::Caller;
+  const LoaderFrames loaders(frames, is_caller ? LoaderFrames::Of::OwnThread : LoaderFrames::Of::Workers);
   const FileNames names(process);
+  BatchMaking making;
+  making.by = makers;
   u64 asleep = 0, at_lines = 0;
   std::map<WaitFor, u64> waits;
   std::map<std::string, u64> lines;
@@ -218,7 +218,7 @@ std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
     if (within.empty()) continue;
     making.samples += line.count;
     if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
-    const u32 own = making.by_workers ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
+    const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
     if (std::find(within.begin(), within.end(), own) == within.end()) continue;
     at_lines += line.count;
     lines[site_name(frames, own, names)] += line.count;
@@ -232,6 +232,16 @@ std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   making.asleep_share = static_cast<double>(asleep) / static_cast<double>(making.samples);
   if (!waits.empty()) making.asleep_for = std::max_element(waits.begin(), waits.end(), fewer)->first;
   return making;
+}
+
+}  // namespace
+
+std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
+  if (!loader_processes(process).empty()) return making_by(process, LineOf::Worker);
+  if (process.steps.loader_sampled) {
+    if (auto made = making_by(process, LineOf::OtherThread)) return made;
+  }
+  return making_by(process, LineOf::Caller);
 }
 
 i32 thread_of_host_time(const ProcessTrace& process, const DeviceTimes& device) {

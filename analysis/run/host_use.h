@@ -64,7 +64,7 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
 // What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, the loop within a loader
 // that has none, or threads of tf.data that run the program's own functions. Nothing: too few looks found it.
 struct BatchMaking {
-  bool by_workers = false, by_threads = false;
+  LineOf by = LineOf::Caller;
   u64 samples = 0;
   // The line of the program's own where most looks found it, and their share of those that found such a line; empty: it was in packages alone.
   std::string site;

@@ -166,6 +166,26 @@ Strangers find_strangers(const LoopText& text, const std::vector<Piece>& pieces,
   return found;
 }
 
+// Whether each of the strangers computes a little of a result and copies it to the host, as a log line does now and then, and each usual piece
+// has an input of its own: then these are the turns. (A model's layers have none, and an optimizer launches more.)
+bool are_logged(const LoopText& text, const std::vector<Piece>& pieces, const Strangers& found) {
+  constexpr u64 kMostKernels = 2;
+  if (found.named || found.events > kMostKernels * found.pieces.size()) return false;
+  const auto holds = [&](const Piece& piece, LoopKind kind) {
+    for (std::size_t at = piece.begin; at < piece.end; ++at) {
+      if (text.event(at).kind() == kind) return true;
+    }
+    return false;
+  };
+  std::size_t inputs = 0, results = 0, results_of_strangers = 0;
+  for (const Piece& piece : pieces)
+    inputs += holds(piece, LoopKind::ToDevice), results += holds(piece, LoopKind::ToHost);
+  for (const u32 piece : found.pieces) results_of_strangers += holds(pieces[piece], LoopKind::ToHost);
+  const std::size_t usual = pieces.size() - found.pieces.size();
+  return inputs * 10 >= pieces.size() * 9 && results_of_strangers * 10 >= found.pieces.size() * 9 &&
+         (results - results_of_strangers) * 10 <= usual;
+}
+
 // Whether the pieces are parts of larger turns: at equal distances (or with a good part of all that is launched) comes one with
 // kernels that the others do not have, as a model's layers are followed by its loss, and an accumulated gradient by the optimizer. Evaluation and saving, which come now
 // and then with loops of their own, are none, unless most of the time goes there: reading what came out item by item is no loop of turns.
@@ -176,6 +196,7 @@ bool are_parts(const LoopText& text, const std::vector<Piece>& pieces, const std
   if (found.pieces.size() < (found.named ? kTimesNamed : kTimes)) return false;
   const double share = static_cast<double>(found.events) / static_cast<double>(text.size());
   if (!found.named && share < kLeastShare) return false;
+  if (are_logged(text, pieces, found)) return false;
   if (found.common > kMostCommon * found.usual_common + 2 && found.time <= kMostTime)
     return false;  // a loop of its own
   return found.named || share >= kLargeShare || judge_spaces(found.pieces, pieces.size()).regular >= 0.8;

@@ -11,19 +11,21 @@ namespace {
 
 constexpr Nanos kLeast = 50'000;     // what is shorter holds no batch that anybody waits for
 constexpr u64 kOf = 3, kMostOf = 2;  // so many of so many are most
+constexpr u64 kMakesOf = 2;  // one thread besides the calling ones is looked at at a time, and not whenever those are
 
 // The host gave nothing to a device meanwhile.
 struct Silence {
   Nanos begin = 0, end = 0;
   u64 place = 0;  // the event before it and the one behind it
   u32 thread = 0;
-  bool asked = false, made = false;  // looks found the loader asked, or at work for it
+  bool asked = false;  // looks found the loader asked
 };
 
 // What looks found in all pauses of one place.
 struct Place {
-  u64 pauses = 0, made = 0;  // and in how many of them tf.data ran what the program gave it
   u64 looks = 0, asked = 0;
+  u64 waits = 0,
+      makes = 0;  // looks that found it asleep in TensorFlow; and those that found tf.data run what the program gave it
   std::vector<Nanos> lengths;  // of those in which it was asked
   std::map<const char*, u64> loaders;
 };
@@ -62,21 +64,24 @@ void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Sile
 
 std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>& pauses) {
   const LoaderStacks stacks(samples.frames);
-  for_each_look(samples, false, pauses, [&](Silence& pause, const SamplePoint& point) {
-    pause.made = pause.made || stacks.makes_for_tf_data(point.frame);
-  });
   std::map<u64, Place> places;
-  for (const Silence& pause : pauses) {
+  const auto waits = [&](const SamplePoint& point) { return !point.ran && stacks.in_tensorflow(point.frame); };
+  for_each_look(samples, false, pauses, [&](Silence& pause, const SamplePoint& point) {
+    if (!stacks.makes_for_tf_data(point.frame)) return;
     Place& place = places[pause.place];
-    ++place.pauses, place.made += pause.made;
-  }
+    const char* const maker = stacks.asked(point.frame);  // Keras gives its own data to tf.data
+    ++place.makes, ++place.loaders[maker ? maker : kTfData];
+  });
+  for_each_look(samples, true, pauses,
+                [&](Silence& pause, const SamplePoint& point) { places[pause.place].waits += waits(point); });
   for_each_look(samples, true, pauses, [&](Silence& pause, const SamplePoint& point) {
     Place& place = places[pause.place];
     ++place.looks;
-    const bool waits = !point.ran && is_most(place.made, place.pauses) && stacks.in_tensorflow(point.frame);
-    const char* const loader = waits && !stacks.asked(point.frame) ? kTfData : stacks.asked(point.frame);
-    if (!loader) return;
-    ++place.asked, ++place.loaders[loader];
+    const bool for_tf_data = place.makes >= kFewSamples && kMakesOf * place.makes >= place.waits && waits(point);
+    const char* const loader = stacks.asked(point.frame);
+    if (!loader && !for_tf_data) return;
+    ++place.asked;
+    if (loader) ++place.loaders[loader];
     if (!pause.asked) place.lengths.push_back(pause.end - pause.begin);
     pause.asked = true;
   });

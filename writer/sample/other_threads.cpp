@@ -10,6 +10,7 @@ namespace gputrace {
 namespace {
 
 constexpr Nanos kLookForBusyEvery = 250'000'000;
+constexpr Nanos kMoreArriveWithin = 1'000'000'000;
 constexpr u64 kNumberInThread = 0x2d0;  // struct pthread: its tid, in glibc for x86-64
 
 // How long it has run, ns; 0: it is gone, or the kernel does not count it.
@@ -24,8 +25,8 @@ u64 time_of(i32 process, i32 tid) {
 void OtherThreads::learn_numbers(const std::vector<PythonThread>& all, ProcessMemory& process,
                                  const std::vector<Calling>& calling) {
   for (const PythonThread& thread : all) {
-    i32 tid = 0;
-    if (numbers_.contains(thread.id) || !process.read(thread.id + kNumberInThread, &tid, sizeof tid)) continue;
+    i32 tid = 0;  // asked each time: a new thread may lie where another one has ended
+    if (!process.read(thread.id + kNumberInThread, &tid, sizeof tid)) continue;
     numbers_[thread.id] = tid;
     const auto known =
         std::find_if(calling.begin(), calling.end(), [&](const Calling& each) { return each.state == thread.state; });
@@ -44,9 +45,10 @@ void OtherThreads::find_busy(i32 process, const std::vector<Calling>& calling) {
     if (now == 0) continue;
     ran[tid] = now;
     const auto before = ran_.find(tid);
-    if (before == ran_.end() || now <= before->second) continue;
+    const u64 lately = before == ran_.end() ? now : now - std::min(now, before->second);  // a new one: all that it has
+    if (lately == 0) continue;
     const auto same = std::find_if(busy_.begin(), busy_.end(), [&](const Busy& each) { return each.tid == tid; });
-    found.push_back({tid, now - before->second, same == busy_.end() ? 0 : same->looked});
+    found.push_back({tid, lately, same == busy_.end() ? 0 : same->looked});
   }
   std::sort(found.begin(), found.end(), [](const Busy& a, const Busy& b) { return a.lately > b.lately; });
   if (found.size() > kMostAtOnce) found.resize(kMostAtOnce);
@@ -56,15 +58,24 @@ void OtherThreads::find_busy(i32 process, const std::vector<Calling>& calling) {
   ran_ = std::move(ran);
 }
 
-std::optional<OtherThreads::Turn> OtherThreads::next(const OwnInterpreter& interpreter, ProcessMemory& process,
-                                                     u64 runtime, const std::vector<Calling>& calling) {
-  const Nanos now = monotonic_nanos();
-  const bool counts = now >= next_count_;
-  if (!counts && busy_.empty()) return {};
-  const std::vector<PythonThread> all = interpreter.threads(process, runtime, kMostThreads);
-  learn_numbers(all, process, calling);
-  if (counts) find_busy(process.process(), calling), next_count_ = now + kLookForBusyEvery;
-  if (!is_proven_) return {};
+// Threads that were not there at the listing before.
+std::vector<PythonThread> OtherThreads::arrivals(const std::vector<PythonThread>& all,
+                                                 const std::vector<Calling>& calling) {
+  std::vector<PythonThread> arrived;
+  std::unordered_set<i32> listed;
+  for (const PythonThread& thread : all) {
+    const auto number = numbers_.find(thread.id);
+    if (number == numbers_.end()) continue;
+    listed.insert(number->second);
+    const auto calls = [&](const Calling& each) { return each.tid == number->second; };
+    if (!listed_.contains(number->second) && std::none_of(calling.begin(), calling.end(), calls))
+      arrived.push_back(thread);
+  }
+  listed_ = std::move(listed);
+  return arrived;
+}
+
+std::optional<OtherThreads::Turn> OtherThreads::next_busy(const std::vector<PythonThread>& all) {
   for (std::size_t i = 0; i < busy_.size(); ++i) {
     Busy& each = busy_[turn_++ % busy_.size()];
     const auto at = std::find_if(all.begin(), all.end(), [&](const PythonThread& thread) {
@@ -74,6 +85,27 @@ std::optional<OtherThreads::Turn> OtherThreads::next(const OwnInterpreter& inter
     if (at != all.end()) return Turn{*at, each.tid, each.looked};
   }
   return {};
+}
+
+std::optional<OtherThreads::Turn> OtherThreads::next(const OwnInterpreter& interpreter, ProcessMemory& process,
+                                                     u64 runtime, const std::vector<Calling>& calling) {
+  const Nanos now = monotonic_nanos();
+  const bool counts = now >= next_count_;
+  if (!counts && busy_.empty() && now >= expects_arrivals_until_) return {};
+  const std::vector<PythonThread> all = interpreter.threads(process, runtime, kMostThreads);
+  learn_numbers(all, process, calling);
+  if (counts) find_busy(process.process(), calling), next_count_ = now + kLookForBusyEvery;
+  const std::vector<PythonThread> arrived = arrivals(all, calling);
+  if (!arrived.empty()) expects_arrivals_until_ = now + kMoreArriveWithin;
+  if (!is_proven_) return {};
+  prefers_arrivals_ = !prefers_arrivals_;
+  if (arrived.empty() || !prefers_arrivals_) {
+    if (const auto turn = next_busy(all)) return turn;
+  }
+  if (arrived.empty()) return {};
+  const PythonThread& thread = arrived[static_cast<u64>(now) % arrived.size()];
+  arrival_looked_ = 0;
+  return Turn{thread, numbers_.at(thread.id), arrival_looked_};
 }
 
 }  // namespace gputrace

@@ -22,18 +22,21 @@ std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
   const std::string& loader = process.steps.loader;
   const Maker known = calls_made(process).by;
   const Maker maker = known == Maker::Transformers || is_keras(known) ? known : Maker::PyTorch;
-  if (loader.rfind("_SingleProcess", 0) == 0)
+  const bool is_torch = loader == kTorchLoader, has_workers = is_torch && !loader_processes(process).empty();
+  if (loader.rfind("_SingleProcess", 0) == 0 || (is_torch && !has_workers))
     return advise(Advice::LoadAhead, maker) +
            (sleeps ? "; they need no processor while they sleep, so there may be many" : "");
-  if (loader.rfind("_MultiProcessing", 0) == 0)
+  if (loader.rfind("_MultiProcessing", 0) == 0 || has_workers)
     return advise(Advice::MoreWorkers, maker) +
            (sleeps ? "; workers need no processor while they sleep, so there may be many; fewer and larger reads, data "
                      "kept near"
                    : ", or less work for each batch: cheaper transforms, data kept decoded");
   if (loader == kTfData)
     return advise(Advice::LoadAhead, is_keras(known) ? Maker::KerasOnTensorFlow : Maker::TensorFlow);
-  if (process.steps.loader_sampled && is_keras(known)) return advise(Advice::LoadAhead, Maker::Keras);
-  return advise(Advice::LoadAhead, Maker::General);
+  if (loader == kPyDataset) return advise(Advice::LoadAhead, Maker::Keras);
+  if (loader == kGrain) return advise(Advice::LoadAhead, Maker::Jax);
+  // Those that load for themselves have options of their own.
+  return advise(Advice::LoadAhead, loader == kHuggingFace || is_keras(known) ? known : Maker::General);
 }
 
 // What of making a batch was reading or waiting: of the thread itself, or of the workers, each of which has all of that time.
@@ -51,16 +54,17 @@ void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
 // Who makes the batches, where, and whether that is work: what sleeps needs no processor.
 void add_making(const BatchMaking& making, Finding& finding) {
   if (!making.site.empty()) finding.site = making.site;
-  if ((making.by_workers || making.by_threads) && !making.site.empty()) {
+  const bool beside = making.by != LineOf::Caller;
+  if (beside && !making.site.empty()) {
     finding.text += fmt::format("; {:.0f} % of what {} do meanwhile is {}", making.site_share * 100,
-                                making.by_threads ? "tf.data's threads" : "its workers", making.site);
+                                making.by == LineOf::OtherThread ? "tf.data's threads" : "its workers", making.site);
     finding.evidence.emplace_back("worker_share", making.site_share);
     finding.evidence.emplace_back("worker_samples", number(making.samples));
   }
   if (making.asleep_share < kGoodPart) return;
-  finding.text += fmt::format("; {} {:.0f} % of the time that batches take ({})",
-                              making.by_workers || making.by_threads ? "they sleep" : "the loader sleeps",
-                              making.asleep_share * 100, word_of(making.asleep_for));
+  finding.text +=
+      fmt::format("; {} {:.0f} % of the time that batches take ({})", beside ? "they sleep" : "the loader sleeps",
+                  making.asleep_share * 100, word_of(making.asleep_for));
   finding.evidence.emplace_back("asleep_share", making.asleep_share);
   finding.evidence.emplace_back("asleep_for", std::string(word_of(making.asleep_for)));
 }

@@ -253,6 +253,41 @@ def test_waiting_for_others_is_told_with_where_it_comes_from():
             check(gain < 0.2 if how == 'sleeps' else gain > 0.5, f'{version}, {how}: gain', finding)
 
 
+# Threads of C's making call a function of the program's, each once, as TensorFlow's do that run a Python function to make data.
+CALLED_BY_C = CUDA + """
+import sys, time
+library = ctypes.CDLL(sys.argv[1])
+def make():
+    time.sleep(0.02)
+called = ctypes.CFUNCTYPE(None)(make)
+for i in range(100):
+    library.call_in_a_new_thread(called)
+    cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(4096))
+"""
+NEW_THREAD = r"""
+#include <pthread.h>
+static void* run(void* function) { ((void (*)(void))function)(); return 0; }
+void call_in_a_new_thread(void (*function)(void)) {
+  pthread_t thread;
+  pthread_create(&thread, 0, run, (void*)function);
+  pthread_join(thread, 0);
+}
+"""
+
+
+def test_threads_that_c_makes_for_one_call_are_found_in_it():
+    script, library = scratch('called.py'), compiled('new_thread.c', NEW_THREAD, '-shared', '-fPIC', '-lpthread')
+    with open(script, 'w', encoding='utf-8') as file:
+        file.write(CALLED_BY_C)
+    run = traced([sys.executable, script, library])
+    check_equal(run.returncode, 0, 'exit code')
+    stacks = [(sample['tid'], [function for _, function, _ in stack]) for sample, stack in sampled(run)]
+    waiting = sum(tid == 0 for tid, _ in stacks)
+    making = {tid for tid, functions in stacks if tid != 0 and 'make' in functions}
+    check(waiting > 50, 'looks at the thread that waits', waiting)
+    check(3 * len(making) > waiting, 'each of those that it waits for lives for 20 ms, and every second look or so finds one', len(making), waiting)
+
+
 # What C code does at once under a line of the program's: its frame is that line, what it waits for is for the kernel to tell.
 AT_ONE_LINE = CUDA + """
 import queue, socket, sys, threading, time

@@ -193,6 +193,14 @@ const Pattern kLoops[] = {
      [](Script& s) {
        for (int i = 0; i < 200; ++i) s.turn(i % 10 == 9 ? "IabcdefghUO" : "IabcdefghU");
      }},
+    {"a metric computed and read every tenth",
+     [](Script& s) {
+       for (int i = 0; i < 125; ++i) s.turn(i % 10 == 9 ? "4000 Iabc IIxO" : "4000 Iabc");
+     }},
+    {"a metric computed and read every tenth, of a longer turn",
+     [](Script& s) {
+       for (int i = 0; i < 200; ++i) s.turn(i % 10 == 9 ? "IabcdefghijxyO" : "Iabcdefghij");
+     }},
     {"variable length",
      [](Script& s) {
        for (int i = 0; i < 100; ++i) s.turn("Ix" + repeat("abc", 3 + static_cast<int>(s.random(12))) + "yzUW");

@@ -320,7 +320,7 @@ TEST(SampledWaits, WhatTheLoaderDoesMeanwhile) {
   }
   const auto making = batch_making(trace.of(9));
   ASSERT_TRUE(making.has_value());
-  EXPECT_FALSE(making->by_workers);
+  EXPECT_EQ(making->by, LineOf::Caller);
   EXPECT_EQ(making->samples, 6u);
   EXPECT_EQ(making->site, "data.py:30 Data.__getitem__");
   EXPECT_DOUBLE_EQ(making->asleep_share, 0.5);

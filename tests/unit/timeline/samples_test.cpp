@@ -112,7 +112,7 @@ TEST(Samples, OfWorkersOnlyWhatTheyDoThemselves) {
   EXPECT_EQ(process.samples.of_workers, 24u);
   const auto making = batch_making(process);
   ASSERT_TRUE(making.has_value());
-  EXPECT_TRUE(making->by_workers);
+  EXPECT_EQ(making->by, LineOf::Worker);
   EXPECT_EQ(making->site, "data.py:41 decode");
   EXPECT_EQ(making->samples, 8u);
   EXPECT_EQ(making->site_share, 1.0);
