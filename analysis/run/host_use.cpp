@@ -181,14 +181,24 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   return waits;
 }
 
-std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others) {
+namespace {
+
+// Whether a thread that sleeps for that may have something for others when it wakes; one that waits for a lock has not.
+bool brings_something(std::optional<WaitFor> waits) {
+  return waits == WaitFor::Sleep || waits == WaitFor::File || waits == WaitFor::Page || waits == WaitFor::Socket;
+}
+
+}  // namespace
+
+std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too) {
   const SourceFrames& frames = process.samples.frames;
   const FileNames names(process);
   u64 all = 0;
   std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
     // One that was just woken is awake in the function that waited.
-    const bool works = line.of == others && line.ran && !is_waiting(frames[line.frame]);
+    const bool is_at_work = line.ran ? !is_waiting(frames[line.frame]) : asleep_too && brings_something(line.waits);
+    const bool works = line.of == others && is_at_work;
     const u32 own = !works                     ? 0
                     : others == LineOf::Worker ? innermost_own(frames, line.frame)
                                                : own_frame(frames, line.frame);

@@ -59,7 +59,8 @@ SampledWaits sampled_waits(const ProcessTrace& process);
 
 // Where others of the program worked, processes that it forked or threads that call no CUDA, while devices had nothing to do because of the
 // host: the line of the program's own where looks found them awake most often, and its share of those. Nothing: too few looks did.
-std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others);
+// `asleep_too`: or asleep until some time has gone by, or for what comes from a file or another machine.
+std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too = false);
 
 // What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, the loop within a loader
 // that has none, or threads of tf.data that run the program's own functions. Nothing: too few looks found it.

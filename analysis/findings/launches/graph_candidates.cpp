@@ -36,11 +36,11 @@ std::optional<Finding> judge_graph_candidates(const ProcessTrace& process) {
       "graph-candidates",
       Severity::Hint,
       "launches",
-      fmt::format("{} repeats the same {} launches {} times between waits, without an allocation ({} … {}): {} of "
-                  "host time in {} sequence{} that CUDA graphs would save",
-                  name_of(process), human_count(best->launches), human_count(best->times),
-                  name_in(process, best->first), name_in(process, best->last), human_nanos(static_cast<Nanos>(saved)),
-                  candidates, candidates == 1 ? "" : "s"),
+      fmt::format(
+          "{} repeats the same {} launches {} times between waits, without an allocation ({} … {}): {} in the "
+          "launch calls of {} sequence{}, and the host's time from one to the next, that CUDA graphs would save",
+          name_of(process), human_count(best->launches), human_count(best->times), name_in(process, best->first),
+          name_in(process, best->last), human_nanos(static_cast<Nanos>(saved)), candidates, candidates == 1 ? "" : "s"),
       advise(Advice::ReplayGraph, process),
       {{"launches", number(best->launches)},
        {"times", number(best->times)},

@@ -80,14 +80,15 @@ u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns, 
 }
 
 // Of processes that it forked or of its other threads, whichever were found at work more often.
-void say_work_of_others(const ProcessTrace& process, Finding& finding) {
-  const auto of_processes = work_of_others(process, LineOf::Worker);
-  const auto of_threads = work_of_others(process, LineOf::OtherThread);
+void say_work_of_others(const ProcessTrace& process, bool asleep_too, Finding& finding) {
+  const auto of_processes = work_of_others(process, LineOf::Worker, asleep_too);
+  const auto of_threads = work_of_others(process, LineOf::OtherThread, asleep_too);
   if (!of_processes && !of_threads) return;
   const bool threads = !of_processes || (of_threads && of_threads->samples > of_processes->samples);
   const SampledShare& work = threads ? *of_threads : *of_processes;
-  finding.text += fmt::format("; {:.0f} % of what {} meanwhile is {}", work.share * 100,
-                              threads ? "its other threads work" : "processes that it forked work", work.site);
+  finding.text +=
+      fmt::format("; {:.0f} % of what {} {} meanwhile is {}", work.share * 100,
+                  threads ? "its other threads" : "processes that it forked", asleep_too ? "do" : "work", work.site);
   finding.evidence.emplace_back("others", std::string(threads ? "threads" : "processes"));
   finding.evidence.emplace_back("others_at", work.site);
   finding.evidence.emplace_back("others_share", work.share);
@@ -104,16 +105,26 @@ std::optional<u64> used_by_others(const ProcessTrace& process, i32 tid, u64 wait
   return use->others_ns + std::min(use->callers_ns, static_cast<u64>(running * static_cast<double>(waits_ns)));
 }
 
+// Nobody asks a loop that trains: what it waits for is data.
+bool trains(const StepFacts& steps) {
+  u64 counted = 0, training = 0;
+  for (const Step& step : steps.steps) {
+    counted += step.counted;
+    training += step.counted && step.phase == RunPhase::Training;
+  }
+  return 2 * training > counted;
+}
+
 // Waiting for others is no work that could be done less of. Where nothing else of the program worked meanwhile either, what is waited for
 // comes from outside, and no change of the host's own work brings that time back: returns how much. (What a framework waits for in a function of its
-// own does not, nor what it compiles: that may be done by a process of a compiler's, of which nothing is seen.)
+// own does not, nor what a loop that trains does, nor what is compiled: that may be done by a process of a compiler's, of which nothing is seen.)
 u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, u64 host_ns, Finding& finding) {
   constexpr u64 kFewOf = 10;
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
   const std::optional<u64> others = used_by_others(process, tid, waits.total_ns);
   const u64 unseen = cpu_of_unseen(process, tid);  // many short-lived threads: they do not come from outside
   const bool from_outside = others && 2 * (*others + unseen) <= waits.total_ns && kFewOf * unseen <= waits.total_ns &&
-                            2 * waits.in_framework_ns <= waits.total_ns &&
+                            2 * waits.in_framework_ns <= waits.total_ns && !trains(process.steps) &&
                             2 * compiling_of(process).ns <= waits.total_ns;
   say_sampled(waits,
               from_outside ? "waits for what comes from outside"
@@ -122,7 +133,7 @@ u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, 
               "waits", finding);
   finding.evidence.emplace_back("others_cpu_ns", others ? number(*others + unseen) : Value());
   if (from_outside) finding.evidence.emplace_back("outside_ns", number(waits.total_ns));
-  if (!from_outside) say_work_of_others(process, finding);
+  if (!from_outside) say_work_of_others(process, trains(process.steps), finding);
   return from_outside ? waits.total_ns : 0;
 }
 

@@ -196,6 +196,42 @@ TEST(SampledWaits, WhereTheProgramsOtherThreadsWork) {
   EXPECT_EQ(finding.site, Server(6).gaps().site) << "the line that has the device wait is the caller's";
 }
 
+// A loop that trains is asked by nobody: what it waits for is data, and where the thread sleeps that brings it is said.
+TEST(SampledWaits, OfALoopThatTrainsAreForData) {
+  const auto said = [](RunPhase phase, WaitFor sleeps) {
+    Server trace(6);
+    trace.frame(kFirst + 30, 0, "fetch", "load.py", 12);
+    for (Nanos at = 21'000'000; at < 90'000'000; at += 1'800'000) {
+      trace.add<Sample>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
+        r.frame = kFirst + 30, r.frames = 1, r.tid = 101, r.waits = static_cast<u32>(sleeps);
+      });
+    }
+    trace.use(0, 100, "python", 20'000'000, 1'000'000), trace.use(0, 101, "python", 20'000'000, 1'000'000);
+    trace.use(0, 101, "python", 100'000'000, 2'000'000);
+    LoadedRun run;
+    run.processes.push_back(trace.of(9));
+    StepFacts& steps = run.processes.front().steps;
+    steps.steps.clear();
+    for (u32 i = 0; i < 8; ++i) {
+      Step& step = steps.steps.emplace_back();
+      step.begin = 20'000'000 + Nanos{i} * 10'000'000, step.end = step.begin + 10'000'000, step.phase = phase;
+    }
+    const auto findings = find_findings(run);
+    const Finding* const found = find(findings, "idle-gaps");
+    return found ? *found : Finding{};
+  };
+  const Finding trains = said(RunPhase::Training, WaitFor::Sleep);
+  EXPECT_NE(trains.text.find("it waits for other threads or processes"), std::string::npos) << trains.text;
+  EXPECT_NE(trains.text.find("; 100 % of what its other threads do meanwhile is load.py:12 fetch"), std::string::npos)
+      << trains.text;
+  EXPECT_EQ(trains.fix.rfind("make what it waits for ahead", 0), 0u) << trains.fix;
+  const Finding lock = said(RunPhase::Training, WaitFor::Lock);
+  EXPECT_FALSE(has(lock, "others_at")) << "it waits as well";
+  const Finding serves = said(RunPhase::Other, WaitFor::Sleep);
+  EXPECT_NE(serves.text.find("comes from outside"), std::string::npos) << serves.text;
+  EXPECT_LT(serves.gain_ns, trains.gain_ns);
+}
+
 // A thread for each request: no look meets one.
 TEST(SampledWaits, ForThreadsThatNoLookSaw) {
   const auto said = [](const char* unseen) {
