@@ -33,8 +33,9 @@ struct SampledThread {
   bool calls_cuda() const { return process == 0 && tid == 0; }
 };
 
-// Whose line it is: that of a thread that calls CUDA, of a process that was forked to work for it, or of another thread of its own.
-enum class LineOf : u8 { Caller, Worker, OtherThread };
+// Whose line it is: that of a thread that calls CUDA, of a process that was forked to work for it, of another thread of its own, or of one
+// that calls CUDA as well and ran while the caller slept.
+enum class LineOf : u8 { Caller, Worker, OtherThread, Peer };
 
 // How often samples found a line while a device had nothing to do because of the host, before something was launched from
 // `origin`; what it slept for there stands apart from what it slept for otherwise, and from running.

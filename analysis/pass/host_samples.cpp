@@ -192,31 +192,36 @@ const SampledThread* HostSamples::thread_to_ask(const IdleGap& gap) const {
   return best;
 }
 
-// Whether others that call CUDA as well, as the threads of a pool do, worked while that thread slept.
-void HostSamples::tell_peers(const IdleGap& gap, const SampledThread& asked) {
+// Whether that thread slept most of the time; then whether others that call CUDA as well, as the threads of a pool do, worked meanwhile.
+bool HostSamples::tell_peers(const IdleGap& gap, const SampledThread& asked) {
   const auto looks = points_between(asked, gap.begin, gap.called);
   const auto ran = [](const SamplePoint& point) { return point.ran; };
   if (looks.empty() || 2 * static_cast<std::size_t>(std::count_if(looks.begin(), looks.end(), ran)) > looks.size())
-    return;
+    return false;
   samples_.asleep += looks.size();
   for (const SampledThread& series : samples_.threads) {
     if (&series == &asked || !series.calls_cuda()) continue;
     const auto points = points_between(series, gap.begin, gap.called);
     samples_.peers_ran += static_cast<u64>(std::count_if(points.begin(), points.end(), ran));
   }
+  return true;
 }
 
-// What that thread did until the launching one called, and its workers meanwhile.
+// What that thread did until the launching one called, and others meanwhile.
 void HostSamples::tell_gap(IdleGap& gap) {
   if (gap.parts[static_cast<unsigned>(IdleCause::Host)] == 0) return;
   const SampledThread* const asked = thread_to_ask(gap);
-  if (asked) tell_peers(gap, *asked);
+  const bool slept = asked && tell_peers(gap, *asked);
   std::unordered_map<u32, u64> found;
   for (const SampledThread& series : samples_.threads) {
-    if (&series != asked && series.calls_cuda()) continue;
-    const LineOf of = &series == asked ? LineOf::Caller : series.process ? LineOf::Worker : LineOf::OtherThread;
+    const bool is_peer = &series != asked && series.calls_cuda();
+    if (is_peer && !slept) continue;
+    const LineOf of = &series == asked ? LineOf::Caller
+                      : is_peer        ? LineOf::Peer
+                      : series.process ? LineOf::Worker
+                                       : LineOf::OtherThread;
     for (const SamplePoint& point : points_between(series, gap.begin, gap.called)) {
-      if (point.in_call) continue;
+      if (point.in_call || (is_peer && !point.ran)) continue;
       ++idle_[{gap.origin, of}][{point.frame, point.ran, point.waits}];
       if (of == LineOf::Caller) ++found[point.frame];
     }

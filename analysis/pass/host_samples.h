@@ -37,7 +37,7 @@ class HostSamples {
   void mark(u32 thread, Nanos begin, Nanos end);
   const SampledThread* thread_to_ask(const IdleGap& gap) const;
   void tell_gap(IdleGap& gap);
-  void tell_peers(const IdleGap& gap, const SampledThread& asked);
+  bool tell_peers(const IdleGap& gap, const SampledThread& asked);
 
   SampleFacts& samples_;
   ProcessTrace& facts_;

@@ -198,7 +198,8 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
   for (const IdleLine& line : process.samples.idle) {
     // One that was just woken is awake in the function that waited.
     const bool is_at_work = line.ran ? !is_waiting(frames[line.frame]) : asleep_too && brings_something(line.waits);
-    const bool works = line.of == others && is_at_work;
+    const bool is_of = line.of == others || (others == LineOf::OtherThread && line.of == LineOf::Peer);
+    const bool works = is_of && is_at_work;
     const u32 own = !works                     ? 0
                     : others == LineOf::Worker ? innermost_own(frames, line.frame)
                                                : own_frame(frames, line.frame);

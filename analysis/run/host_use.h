@@ -57,7 +57,7 @@ struct SampledWaits {
 };
 SampledWaits sampled_waits(const ProcessTrace& process);
 
-// Where others of the program worked, processes that it forked or threads that call no CUDA, while devices had nothing to do because of the
+// Where others of the program worked, processes that it forked or other threads of its own (LineOf::Worker, LineOf::OtherThread), while devices had nothing to do because of the
 // host: the line of the program's own where looks found them awake most often, and its share of those. Nothing: too few looks did.
 // `asleep_too`: or asleep until some time has gone by, or for what comes from a file or another machine.
 std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too = false);

@@ -168,11 +168,25 @@ std::string fix_of_waits(const ProcessTrace& process, const SampledWaits& waits,
   return "";
 }
 
+// Who had Python's lock: where the other threads ran meanwhile; not said twice.
+void say_holders(const ProcessTrace& process, Finding& finding) {
+  const auto known = [](const auto& each) { return each.first == "others_at"; };
+  if (std::any_of(finding.evidence.begin(), finding.evidence.end(), known)) return;
+  const auto held = work_of_others(process, LineOf::OtherThread);
+  if (!held) return;
+  finding.text += fmt::format("; {:.0f} % of what those run meanwhile is {}", held->share * 100, held->site);
+  finding.evidence.emplace_back("others", std::string("threads"));
+  finding.evidence.emplace_back("others_at", held->site);
+  finding.evidence.emplace_back("others_share", held->share);
+}
+
 // What was counted stands for itself: files (`io`) and Python's lock (`waits`).
 void add_own_waits(const ProcessTrace& process, const SampledWaits& waits, u64 host_ns, Finding& finding) {
-  if (process.samples.waits.empty() && is_good_part(waits.of(HostWait::InterpreterLock).total_ns, host_ns))
+  if (process.samples.waits.empty() && is_good_part(waits.of(HostWait::InterpreterLock).total_ns, host_ns)) {
     say_sampled(waits.of(HostWait::InterpreterLock), "waits for Python's lock, which other threads hold", "python_lock",
                 finding);
+    say_holders(process, finding);
+  }
   if (is_good_part(waits.of(HostWait::Sleep).total_ns, host_ns))
     say_sampled(waits.of(HostWait::Sleep), "sleeps", "sleeps", finding);
   if (process.samples.files.empty() && is_good_part(waits.of(HostWait::Files).total_ns, host_ns))

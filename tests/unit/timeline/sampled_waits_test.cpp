@@ -134,6 +134,28 @@ TEST(SampledWaits, OfAPoolNoneWorksForTheOthers) {
       << "a thread that calls no CUDA";
 }
 
+// A thread that called CUDA once holds Python's lock now: where it runs is said, once.
+TEST(SampledWaits, WhatAThreadThatCallsCudaAsWellRunsMeanwhile) {
+  const auto said = [](bool peer_runs, WaitFor waits) {
+    Sampled trace;
+    const auto peer = trace.thread(101);
+    trace.launch(peer, 0xf1, 11'000, 12'000);
+    trace.frame(kFirst + 10, kFirst, "infer", "serve.py", 20);
+    trace.frame(kFirst + 11, 0, "tokenize", "serve.py", 7);
+    for (Nanos at = 21'000'000; at < 100'000'000; at += 1'000'000) {
+      trace.sample(kFirst + 10, at, 0, waits);
+      trace.sample_of(peer, kFirst + 11, at, peer_runs ? WaitFor{} : WaitFor::Sleep);
+    }
+    return trace.gaps();
+  };
+  const Finding finding = said(true, WaitFor::InterpreterLock);
+  EXPECT_NE(finding.text.find("; 100 % of what those run meanwhile is serve.py:7 tokenize"), std::string::npos)
+      << finding.text;
+  EXPECT_EQ(evidence(finding, "others_at"), Value("serve.py:7 tokenize"));
+  EXPECT_FALSE(has(said(false, WaitFor::InterpreterLock), "others_at"));
+  EXPECT_FALSE(has(said(true, WaitFor{}), "others_at")) << "the caller works itself";
+}
+
 // Processes that it forked make it: where they work is said, not where they sleep.
 TEST(SampledWaits, ForProcessesThatItForkedWithTheirLine) {
   Server trace(6), outside(6);
