@@ -132,6 +132,31 @@ struct SourceLines {
   u64 unnamed = 0;                 // of them: no function is known
 };
 
+// Whether it is a function by which a model is written to a file, whatever program calls it.
+inline bool saves_model(const SourceFrame& frame) {
+  struct Saver {
+    std::string_view function, file;
+  };
+  static constexpr Saver kSavers[] = {
+      {"save", "torch/serialization.py"},
+      {"save", "torch/distributed/checkpoint/state_dict_saver.py"},
+      {"async_save", "torch/distributed/checkpoint/state_dict_saver.py"},
+      {"save_file", "safetensors/torch.py"},
+      {"save_file", "safetensors/numpy.py"},
+      {"save_file", "safetensors/flax.py"},
+      {"save_model", "keras/src/saving/saving_api.py"},
+      {"save_weights", "keras/src/saving/saving_api.py"},
+      {"save_checkpoint", "flax/training/checkpoints.py"},
+      {"save", "orbax/checkpoint/_src/checkpointers/checkpointer.py"},
+      {"save", "orbax/checkpoint/_src/checkpointers/async_checkpointer.py"},
+  };
+  const std::string_view name = std::string_view(frame.function).substr(frame.function.rfind('.') + 1);
+  for (const Saver& saver : kSavers) {
+    if (name == saver.function && frame.file.ends_with(saver.file)) return true;
+  }
+  return false;
+}
+
 // The entry `number` of one of them, made where it is not there yet.
 template <typename Entry>
 Entry& entry_at(std::vector<Entry>& entries, u32 number) {

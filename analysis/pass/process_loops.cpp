@@ -14,6 +14,9 @@ void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
   if (place.kind == StackMarks::Kind::Trial) return;
   const bool is_launch = kind == LoopKind::Kernel || kind == LoopKind::Graph;
   if (is_launch || place.kind == StackMarks::Kind::Batch || at.thread.turn.in_batch()) log_turn(at, place);
+  facts_.loop_log.knows_lines = facts_.loop_log.knows_lines || at.thread.stack != 0;
+  if (kind == LoopKind::ToHost && place.kind == StackMarks::Kind::Save)
+    facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(LoopMark::Saves), at.begin, at.begin, at.lane);
   facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
 }
 

@@ -32,6 +32,7 @@ constexpr u32 kLongestStatement = 20;  // lines: within a statement a call may h
 StackMarks::Place own_place(const SourceFrame& frame) {
   if (frame.native) return {};
   if (is_trial(frame)) return {StackMarks::Kind::Trial, 0};
+  if (saves_model(frame)) return {StackMarks::Kind::Save, 0};
   const std::string_view name = std::string_view(frame.function).substr(frame.function.rfind('.') + 1);
   const auto is_this = [&](const EngineFunction& one) { return one.name == name && frame.file.ends_with(one.file); };
   if (std::any_of(kEngines.begin(), kEngines.end(), is_this)) return {StackMarks::Kind::Batch, frame.line};

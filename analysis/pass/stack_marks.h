@@ -20,6 +20,7 @@ class StackMarks {
     Prompt,  // in a function of generate() that takes in the prompt alone
     Loop,    // in one with the loop that makes a token a turn
     Batch,   // in the function of an engine that runs the model once, for all requests that are under way
+    Save,    // in a function that writes a model to a file
     Trial,   // TorchInductor's benchmarks, Triton's autotuner: a loop, and none of the program's
   };
   struct Place {

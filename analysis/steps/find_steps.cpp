@@ -210,13 +210,14 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
     if (process.loop_log.events_left_out)
       facts.evidence +=
           fmt::format("; after the first {} launches, copies and waits nothing was looked for", LoopLog::kMostEvents);
+    end_before_saving(process.loop_log, facts);
     add_sampled_batches(process);
     follow_device(process, facts);
     divide_steps(process, facts);
     measure_host(process.loop_log, facts);
     leave_out_warm_up(facts);
     count_batches(events, facts);
-    mark_checkpoints(events, facts);
+    mark_checkpoints(process.loop_log, facts);
   } else if (!pattern.empty()) {
     facts.why_none = "no NVTX range's name holds " + pattern;
   } else if (process.loop_log.events.empty()) {

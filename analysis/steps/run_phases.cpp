@@ -34,22 +34,23 @@ std::vector<Group> groups_of(const std::vector<Step>& steps, Nanos longest_break
   return groups;
 }
 
-// Functions that write a model to a file, whatever program calls them.
-struct Saver {
-  std::string_view function, file;
-};
-constexpr Saver kSavers[] = {{"save", "torch/serialization.py"}, {"save_file", "safetensors/torch.py"}};
-
 bool is_saving(const std::vector<SourceFrame>& frames, u32 frame) {
   for (; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
-    for (const Saver& saver : kSavers)
-      if (frames[frame].function == saver.function && frames[frame].file.ends_with(saver.file)) return true;
+    if (saves_model(frames[frame])) return true;
   }
   return false;
 }
 
-// By what samples of the process's own threads found in that time; empty: most of them were not saving, or there are none.
-std::string evidence_of_saving(const SampleFacts& samples, Nanos from, Nanos to) {
+// By the copies that were made for it, or by what samples of the process's own threads found in that time; empty: nothing was copied, and
+// most of the samples were not saving, or there are none.
+std::string evidence_of_saving(const ProcessTrace& process, Nanos from, Nanos to) {
+  u64 copies = 0;
+  const auto& events = process.loop_log.events;
+  auto event = std::lower_bound(events.begin(), events.end(), from,
+                                [](const LoopEvent& a, Nanos time) { return a.begin < time; });
+  for (; event != events.end() && event->begin < to; ++event) copies += event->symbol == loop_symbol(LoopMark::Saves);
+  if (copies != 0) return fmt::format("between two steps; {} copies to the host to save a model", copies);
+  const SampleFacts& samples = process.samples;
   u64 all = 0, saving = 0;
   for (const SampledThread& thread : samples.threads) {
     if (!thread.calls_cuda()) continue;
@@ -75,7 +76,8 @@ std::string tokens_words(const StepFacts& facts, const Group& group) {
                      rank(99));
 }
 
-std::string evidence_of(const StepFacts& facts, const Group& group) {
+std::string evidence_of(const ProcessTrace& process, const Group& group) {
+  const StepFacts& facts = process.steps;
   const std::string steps = steps_words(group.last - group.first + 1);
   switch (facts.steps[group.first].phase) {
     case RunPhase::WarmUp:
@@ -86,7 +88,8 @@ std::string evidence_of(const StepFacts& facts, const Group& group) {
       return steps + (facts.source == StepSource::Nvtx ? " of that name"
                                                        : " without a backward pass or a step of the optimizer");
     case RunPhase::Checkpoint:
-      return steps + " in which many more copies to the host were made than in others";
+      return steps + (process.loop_log.knows_lines ? " in which a model was copied to the host to be saved"
+                                                   : " in which many more copies to the host were made than in others");
     case RunPhase::Prefill:
       if (facts.source != StepSource::Framework) break;
       return group.first == group.last ? "a prompt is taken in, and the first token made"
@@ -102,23 +105,44 @@ std::string evidence_of(const StepFacts& facts, const Group& group) {
 
 }  // namespace
 
-void mark_checkpoints(const std::vector<LoopEvent>& events, StepFacts& facts) {
-  std::vector<std::size_t> copies(facts.steps.size());
+void end_before_saving(const LoopLog& log, StepFacts& facts) {
+  auto event = log.events.begin();
+  for (Step& step : facts.steps) {
+    while (event != log.events.end() && event->begin < step.begin) ++event;
+    for (; event != log.events.end() && event->begin < step.end; ++event) {
+      if (step.phase == RunPhase::Evaluation && event->symbol == loop_symbol(LoopMark::Saves) &&
+          event->begin > step.begin)
+        step.end = event->begin;
+    }
+  }
+}
+
+void mark_checkpoints(const LoopLog& log, StepFacts& facts) {
+  struct Copies {
+    std::size_t all = 0, saving = 0;
+  };
+  std::vector<Copies> copies(facts.steps.size());
   std::size_t at = 0;
-  for (const LoopEvent& event : events) {
+  for (const LoopEvent& event : log.events) {
     while (at < facts.steps.size() && facts.steps[at].end <= event.begin) ++at;
     if (at == facts.steps.size()) break;
-    if (event.begin >= facts.steps[at].begin) copies[at] += event.kind() == LoopKind::ToHost;
+    if (event.begin < facts.steps[at].begin) continue;
+    copies[at].all += event.kind() == LoopKind::ToHost;
+    copies[at].saving += event.symbol == loop_symbol(LoopMark::Saves);
   }
   if (copies.empty() || facts.on_device) return;
-  std::vector<std::size_t> sorted = copies;
-  std::nth_element(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2), sorted.end());
-  const std::size_t usual = sorted[sorted.size() / 2];
+  std::vector<Copies> sorted = copies;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end(),
+                   [](const Copies& a, const Copies& b) { return a.all < b.all; });
+  const std::size_t usual = middle->all;
   for (std::size_t i = 0; i < copies.size(); ++i) {
-    if (facts.steps[i].phase != RunPhase::Training || copies[i] < usual + kFewestCopies || copies[i] < 4 * usual)
-      continue;
-    facts.steps[i].phase = RunPhase::Checkpoint;
-    facts.steps[i].counted = false;
+    const bool saves =
+        log.knows_lines ? copies[i].saving != 0 : copies[i].all >= usual + kFewestCopies && copies[i].all >= 4 * usual;
+    Step& step = facts.steps[i];
+    if (step.phase != RunPhase::Training || !saves) continue;
+    step.phase = RunPhase::Checkpoint;
+    step.counted = false;
   }
 }
 
@@ -139,11 +163,11 @@ std::vector<PhaseSpan> phases_of(const ProcessTrace& process) {
     if (phases.empty())
       add(RunPhase::StartUp, first.begin, "from the first CUDA call to the first step");
     else if (first.begin - done > longest_break) {
-      std::string saving = evidence_of_saving(process.samples, done, first.begin);
+      std::string saving = evidence_of_saving(process, done, first.begin);
       const RunPhase phase = saving.empty() ? RunPhase::Other : RunPhase::Checkpoint;
       add(phase, first.begin, saving.empty() ? "between two steps; other work than theirs" : std::move(saving));
     }
-    add(first.phase, last.end, evidence_of(facts, group));
+    add(first.phase, last.end, evidence_of(process, group));
   }
   if (process.end - done > longest_break) add(RunPhase::Other, process.end, "after the last step");
   return phases;

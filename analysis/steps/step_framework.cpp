@@ -107,7 +107,8 @@ void add_others(const std::vector<LoopEvent>& events, const std::vector<std::siz
   for (std::size_t i = 0; i < count; ++i) {
     const bool at_an_end = i == 0 || i + 1 == count;
     const bool trains = work[i].backward;
-    if (work[i].all == 0 || (at_an_end && !trains && work[i].launches < least)) continue;
+    const bool computes = trains || (work[i].launches >= (at_an_end ? least : std::min<std::size_t>(least, 1)));
+    if (work[i].all == 0 || !computes) continue;
     const std::size_t next = i + 1 < batches.size() ? batches[i + 1] : until;
     Step step;
     step.begin = events[batches[i]].begin;
