@@ -125,7 +125,13 @@ IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long
                                      [](const auto& a, const auto& b) { return a.second.longest < b.second.longest; });
   if (most == by_site.end() || most->second.longest == 0) return {};
   const At& at = most->second;
-  return {most->first, within.of(most->first), at.host, at.in_long, 2 * at.sampled > at.longest};
+  std::vector<std::pair<std::string, u64>> further;
+  for (const auto& [site, there] : by_site) {
+    if (site != most->first && !site.empty() && there.host != 0) further.emplace_back(site, there.host);
+  }
+  std::stable_sort(further.begin(), further.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (further.size() > IdleSite::kFurther) further.resize(IdleSite::kFurther);
+  return {most->first, within.of(most->first), at.host, at.in_long, 2 * at.sampled > at.longest, std::move(further)};
 }
 
 PausedLines lines_of_pauses(const ProcessTrace& process) {

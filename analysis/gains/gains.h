@@ -38,6 +38,9 @@ struct IdleSite {
   u64 host_ns = 0, in_long_ns = 0;
   // Samples found most of it there; else it is the line of the call that ended the gap.
   bool sampled = false;
+  // Further lines and Host's part of all gaps there, the largest first; kFurther at most.
+  static constexpr std::size_t kFurther = 2;
+  std::vector<std::pair<std::string, u64>> further;
 };
 // The line with most of that cause's idle time; `in_long_gaps`: of that which lies in gaps longer than kLongGap.
 IdleSite site_of_idle(const ProcessTrace& process, IdleCause cause, bool in_long_gaps = false);

@@ -104,13 +104,22 @@ void lower_gain(Finding& finding, u64 by) {
 
 // What the line has of the host's time, where that is the cause and the line has not nearly all, and what it spends that in.
 void say_line(const IdleSite& site, u64 cause_ns, Finding& finding) {
-  constexpr double kNearlyAll = 0.95;
+  constexpr double kNearlyAll = 0.95, kWorthALine = 0.1;
   const double share = static_cast<double>(site.host_ns) / static_cast<double>(cause_ns);
   if (site.site.empty() || site.host_ns == 0 || share >= kNearlyAll) return say_within(site.within, finding);
   finding.text +=
       fmt::format(", {:.0f} % of it {} {}", share * 100, site.sampled ? "at" : "before calls of", site.site);
   finding.evidence.emplace_back("site_share", share);
   say_within(site.within, finding, " (", ")");
+  if (share > 0.5) return;
+  for (std::size_t i = 0; i < site.further.size(); ++i) {  // none of them is most
+    const auto& [line, host_ns] = site.further[i];
+    const double part = static_cast<double>(host_ns) / static_cast<double>(cause_ns);
+    if (part < kWorthALine) break;
+    finding.text += fmt::format(", {:.0f} % at {}", part * 100, line);
+    finding.evidence.emplace_back(fmt::format("site_{}", i + 2), line);
+    finding.evidence.emplace_back(fmt::format("site_{}_share", i + 2), part);
+  }
 }
 
 std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTimes& device) {

@@ -384,6 +384,24 @@ TEST(Samples, CompilersBesideTheFrameworks) {
   EXPECT_EQ(compiler("_run_ninja_build", "/x/site-packages/torch/utils/cpp_extension.py"), "torch.utils.cpp_extension");
 }
 
+// No line has most of it: the next two are said, where they have a tenth or more.
+TEST(Samples, TheNextLinesWhereNoneHasMost) {
+  Sampled trace;
+  const char* const names[] = {"forward", "update", "load", "log"};
+  const int parts[] = {40, 32, 24, 4};
+  for (u32 i = 0; i < 4; ++i) trace.frame(kFirst + 20 + i, kFirst, names[i], "net.py", 20 + i);
+  int at = 0;
+  for (u32 i = 0; i < 4; ++i)
+    for (int k = 0; k < parts[i]; ++k, ++at) trace.sample(kFirst + 20 + i, 20'500'000 + Nanos{at} * 790'000);
+  const Finding finding = trace.gaps();
+  EXPECT_NE(finding.text.find("% of it at net.py:20 forward, 3"), std::string::npos) << finding.text;
+  EXPECT_NE(finding.text.find("% at net.py:21 update, 2"), std::string::npos) << finding.text;
+  EXPECT_NE(finding.text.find("% at net.py:22 load"), std::string::npos) << finding.text;
+  EXPECT_EQ(finding.text.find("net.py:23"), std::string::npos) << finding.text;
+  EXPECT_EQ(evidence(finding, "site_2"), Value("net.py:21 update"));
+  EXPECT_FALSE(has(finding, "site_4"));
+}
+
 // A compiler's files that are imported compile nothing: DeepSpeed's start took 4 s to import torch._dynamo.
 TEST(Samples, WhatImportsACompilerDoesNotCompile) {
   Sampled trace;
