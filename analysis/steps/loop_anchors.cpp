@@ -237,19 +237,36 @@ std::optional<LoopAnchors> judge_candidate(const LoopText& text, const Candidate
 }  // namespace
 
 std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::function<bool(u32)>& updates) {
-  constexpr double kLeastPredictable = 0.75, kLeastCovered = 0.25;
+  constexpr double kLeastPredictable = 0.75, kLeastCovered = 0.25, kLeastOfBest = 0.85, kSamePeriod = 1.8;
   const double predictable = text.predictability();
   if (predictable < kLeastPredictable) return std::nullopt;
-  std::vector<LoopAnchors> loops;
+  struct Loop {
+    LoopAnchors anchors;
+    double order;  // how regular it is, by its spaces and by what they hold
+  };
+  std::vector<Loop> loops;
   for (const Candidate& candidate : candidates_of(text)) {
     if (candidate.covered < kLeastCovered) continue;
-    if (auto made = judge_candidate(text, candidate, predictable, updates)) loops.push_back(std::move(*made));
+    auto made = judge_candidate(text, candidate, predictable, updates);
+    if (!made) continue;
+    const double alike = static_cast<double>(made->alike) / static_cast<double>(made->pieces.size());
+    loops.push_back({std::move(*made), candidate.regular * alike});
   }
-  const auto finest = std::max_element(loops.begin(), loops.end(), [](const LoopAnchors& a, const LoopAnchors& b) {
-    return a.pieces.size() < b.pieces.size();
-  });
-  if (finest == loops.end()) return std::nullopt;
-  return std::move(*finest);
+  // Where threads launch in an order that varies (TensorFlow's executors), some run of launches comes in most turns and now and then twice:
+  // another with nearly as many pieces is more regular. (One with half of them or fewer is of larger turns.)
+  const auto is_noise = [&loops](const Loop& loop) {
+    return std::any_of(loops.begin(), loops.end(), [&loop](const Loop& other) {
+      const double more =
+          static_cast<double>(loop.anchors.pieces.size()) / static_cast<double>(other.anchors.pieces.size());
+      return more > 1 && more < kSamePeriod && loop.order < kLeastOfBest * other.order;
+    });
+  };
+  const Loop* finest = nullptr;
+  for (const Loop& loop : loops) {
+    if (!is_noise(loop) && (!finest || loop.anchors.pieces.size() > finest->anchors.pieces.size())) finest = &loop;
+  }
+  if (!finest) return std::nullopt;
+  return finest->anchors;
 }
 
 }  // namespace gputrace

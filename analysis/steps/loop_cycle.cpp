@@ -74,11 +74,22 @@ bool LoopCycle::ends_as_usual(const Piece& piece) const {
          text_.symbol(piece.end - 2) == at(offset_ + size() - 2);
 }
 
+// The same things in another order, as several threads give them.
+bool LoopCycle::holds_the_same(const Piece& piece) const {
+  constexpr double kNearlyAll = 0.95;
+  std::map<u32, i64> counts;
+  for (std::size_t i = 0; i < size(); ++i) ++counts[at(i)];
+  std::size_t same = 0;
+  for (std::size_t i = piece.begin; i < piece.end; ++i) same += counts[text_.symbol(i)]-- > 0;
+  return static_cast<double>(2 * same) >= kNearlyAll * static_cast<double>(size() + piece.size());
+}
+
 // A turn that took another branch in its middle is still one.
 double LoopCycle::likeness(const Piece& piece) {
   constexpr double kOfABranch = 0.3, kStillATurn = 0.6;
   if (is_usual(piece, offset_)) return 1;
   const double like = usual_.likeness(piece);
+  if (like < kStillATurn && holds_the_same(piece)) return kStillATurn;
   return like >= kOfABranch && ends_as_usual(piece) ? std::max(like, kStillATurn) : like;
 }
 
@@ -194,7 +205,30 @@ std::vector<std::size_t> LoopCycle::begins(const std::vector<std::size_t>& ancho
   for (std::size_t i = 0; i < text_.size(); ++i) {
     if (begins_at(i)) places.push_back(i);
   }
+  add_begins_in_another_order(anchors, places);
   return places;
+}
+
+void LoopCycle::add_begins_in_another_order(const std::vector<std::size_t>& anchors,
+                                            std::vector<std::size_t>& places) const {
+  const std::size_t room = size() / 4, found = places.size();
+  for (std::size_t i = 1; i < anchors.size(); ++i) {
+    const std::size_t from = anchors[i - 1], to = anchors[i], length = to - from;
+    if (length + room < size() || length > size() + room) continue;
+    const std::size_t expected = std::min(from + offset_, to - 1), near = size() / 2;
+    const auto end = places.begin() + static_cast<std::ptrdiff_t>(found);
+    const auto known = std::lower_bound(places.begin(), end, expected - std::min(expected, near));
+    if (known != end && *known <= expected + near) continue;
+    const auto away = [&](std::size_t place) { return place > expected ? place - expected : expected - place; };
+    std::size_t nearest = expected;
+    bool is_like = false;
+    for (std::size_t place = from; place < to; ++place) {
+      if (text_.symbol(place) != at(offset_) || (is_like && away(place) >= away(nearest))) continue;
+      nearest = place, is_like = true;
+    }
+    places.push_back(nearest);
+  }
+  std::sort(places.begin(), places.end());
 }
 
 std::size_t LoopCycle::same_after(std::size_t anchor) const {

@@ -38,12 +38,16 @@ class LoopCycle {
   LoopKind kind_at(std::size_t offset) const { return event_at(offset).kind(); }
   bool is_usual(const Piece& piece, std::size_t offset) const;
   bool ends_as_usual(const Piece& piece) const;
+  bool holds_the_same(const Piece& piece) const;
   std::size_t same_before(std::size_t place) const;
   bool has_rest_of_turn(std::size_t anchor, std::size_t same) const;
   std::vector<bool> within_optimizer() const;
   std::vector<Nanos> pauses(const std::vector<Piece>& pieces, Nanos& length) const;
   void choose_offset(const std::vector<Piece>& pieces);
   void find_begin_length();
+  // Between two anchors as far apart as usual lies a turn's begin, also where the first events come in another order, as several threads
+  // give them: then it is at the nearest event that is like the usual first one, or where that would be.
+  void add_begins_in_another_order(const std::vector<std::size_t>& anchors, std::vector<std::size_t>& places) const;
 
   const LoopText& text_;
   UsualPiece usual_;

@@ -193,6 +193,13 @@ const Pattern kLoops[] = {
      [](Script& s) {
        for (int i = 0; i < 200; ++i) s.turn(i % 10 == 9 ? "IabcdefghUO" : "IabcdefghU");
      }},
+    {"an executor of several threads, in an order that varies",
+     [](Script& s) {
+       const char* const orders[] = {"2000 IIxabcdefghijklmnopq", "2000 IabIxcdefghijklmnopq",
+                                     "2000 IIabxcdefghijklmnopq", "2000 IabcIdxefghijlkmnopq",
+                                     "2000 IIabcdefxghijklmonpq"};
+       for (int i = 0; i < 120; ++i) s.turn(orders[s.random(5) < 3 ? 0 : s.random(5)]);  // most are alike
+     }},
     {"a metric computed and read every tenth",
      [](Script& s) {
        for (int i = 0; i < 125; ++i) s.turn(i % 10 == 9 ? "4000 Iabc IIxO" : "4000 Iabc");
