@@ -205,8 +205,10 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
   lower_gain(finding, from_outside);
-  if (compiling != 0) {  // what the fix is about, and none of what launching less brings
-    lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, compiling));
+  if (compiling !=
+      0) {  // what the fix is about, none of what launching less brings, nor of what recompilation promises
+    const u64 once = compiling - std::min(compiling, gain_of_compiling(process));
+    lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, once));
     return finding;
   }
   // A gain is promised once: what launching less brings is not this finding's. Long gaps are no part of that: one graph keeps them.

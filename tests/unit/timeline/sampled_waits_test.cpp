@@ -95,6 +95,31 @@ TEST(SampledWaits, WhatIsCompiledOnceIsNoWorkToBeDoneAhead) {
   EXPECT_NEAR(static_cast<double>(compiles.gain_ns), 60e6, 2e6) << "what the fix is about";
 }
 
+// What is compiled anew is recompilation's to promise; the rest of the compiler's time is what keeping it from run to run brings.
+TEST(SampledWaits, WhatIsCompiledAgainIsPromisedOnce) {
+  Sampled trace;
+  trace.info("option.collect", "api,device,nvtx");
+  const u64 domain = trace.text("TSL"), first = trace.text("XlaCompile:#module=jit_a#"),
+            again = trace.text("XlaCompile:#module=jit_b#");
+  const auto range = [&](Nanos at, NvtxAct what, u64 message) {
+    trace.add<Nvtx>(trace.main, "", at, at,
+                    [&](auto& r) { r.what = static_cast<u32>(what), r.domain = domain, r.message = message; });
+  };
+  for (Nanos i = 0; i < 6; ++i) {  // 3 x 8 ms of one module, 2 of them anew; 3 others once
+    const Nanos at = 21'000'000 + i * 10'000'000;
+    const u64 other = trace.text("XlaCompile:#module=jit_c" + std::to_string(i) + "#");
+    range(at, NvtxAct::Push, i < 3 ? again : i == 3 ? first : other), range(at + 8'000'000, NvtxAct::Pop, 0);
+  }
+  LoadedRun run;
+  run.processes.push_back(trace.of(9));
+  const auto findings = find_findings(run);
+  const Finding *const gaps = find(findings, "idle-gaps"), *const anew = find(findings, "recompilation");
+  ASSERT_TRUE(gaps && anew);
+  EXPECT_EQ(anew->gain_ns, 16'000'000u);
+  EXPECT_NE(gaps->text.find(" of the time XLA compiles"), std::string::npos) << gaps->text;
+  EXPECT_EQ(gaps->gain_ns, 32'000'000u) << "48 ms, without what is promised already";
+}
+
 // A thread that makes what the loop waits for.
 TEST(SampledWaits, ForAnotherThread) {
   Server trace(6), works(0);
