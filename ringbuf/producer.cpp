@@ -479,15 +479,13 @@ char* reserve_begun(ThreadState& thread, u32 size, Ticks begin, Ticks now) {
   return at;
 }
 
-// True: taken. False: not to be had within the spins, or (by_itself) never: a signal handler on top of the holder.
-static bool spin_for_definitions(u32 self, bool& by_itself) {
+static bool spin_for_definitions(u32 self) {
   for (int spin = 0; spin < 2000; ++spin) {
     u32 free = 0;
     if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire,
                                                          std::memory_order_relaxed))
       return true;
-    by_itself = free == self;
-    if (by_itself) return false;
+    if (free == self) return false;
     if (spin == 1000 && thread_is_gone(own_process(), static_cast<i32>(free))) {
       if (producer.definition_lock.compare_exchange_strong(free, self, std::memory_order_acquire)) {
         producer.definitions.busy = 0;
@@ -503,9 +501,10 @@ static bool spin_for_definitions(u32 self, bool& by_itself) {
 
 bool begin_definition(u32 rests) {
   const u32 self = static_cast<u32>(own_tid());
-  bool by_itself = false;
-  for (u32 rested = 0; !spin_for_definitions(self, by_itself); ++rested) {
-    if (by_itself || rested == rests) return false;
+  for (u32 rested = 0; !spin_for_definitions(self); ++rested) {
+    const bool is_on_top_of_holder =
+        producer.definition_lock.load(std::memory_order_relaxed) == self;  // a signal handler
+    if (is_on_top_of_holder || rested == rests) return false;
     timespec pause{0, 100'000};
     raw_syscall(SYS_nanosleep, raw_pointer(&pause), 0);
   }

@@ -21,8 +21,8 @@ enum class LoopKind : u8 { Kernel, Graph, ToDevice, ToHost, OtherCopy, Memset, W
 // Marks of a framework, by which it says what its loop does.
 // Backward: of each batch's backward pass, where it begins.
 // Of generate(): a prompt is taken in, one more token is made, and other work begins.
-// Saves: of each copy to the host that is made to write a model to a file.
 // Of an engine that serves requests: it begins to run its model once more, for all that are under way, and other work begins.
+// Saves: of each copy to the host that is made to write a model to a file.
 enum class LoopMark : u8 {
   OptimizerStep,
   ZeroGrad,
@@ -65,8 +65,6 @@ struct LoopLog {
   std::vector<LoopRange> profiler;  // switched on and off
   u64 events_left_out = 0, ranges_left_out = 0;
   std::string optimizer, loader;  // what the framework calls them: "SGD.step"; empty: no such mark
-  bool knows_lines = false;       // calls have stacks: what saves a model is marked
-  bool loader_sampled = false;    // no framework told of the loader: looks found the program asking it
 
   void add(LoopKind kind, u32 number, Nanos begin, Nanos end, u32 thread) {
     if (events.size() == kMostEvents && kind != LoopKind::Mark) return static_cast<void>(++events_left_out);

@@ -27,7 +27,7 @@ constexpr std::array<Asking, 12> kAsking = {{
     {"/nvidia/dali/plugin/", "__next__", "DALI"},
     {"/ffcv/loader/epoch_iterator.py", "__next__", "FFCV"},
     {"/torchdata/nodes/", "__next__", "torchdata"},
-    {"/torch/utils/data/dataloader.py", "__next__", kTorchLoader},
+    {"/torch/utils/data/", "", kTorchLoader},
 }};
 
 const Asking* asked_by(const SourceFrame& frame) {

@@ -6,25 +6,14 @@
 
 namespace gputrace {
 
-namespace {
-
-// Whether that frame or one of its callers is a line of an interpreter's.
-bool has_line(const std::vector<SourceFrame>& frames, u32 frame) {
-  while (frame != 0 && frame < frames.size() && frames[frame].native) frame = frames[frame].parent;
-  return frame != 0 && frame < frames.size();
-}
-
-}  // namespace
-
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
   // What an autotuner tries again and again is no loop of the program's.
   if (!sums_ || xla_.compiling(at.lane)) return;
-  const u32 frame = facts_.lines.origins[at.thread.stack].frame;
-  const StackMarks::Place place = stack_marks_.place_of(facts_.lines.frames, frame);
+  const StackMarks::Place place =
+      stack_marks_.place_of(facts_.lines.frames, facts_.lines.origins[at.thread.stack].frame);
   if (place.kind == StackMarks::Kind::Trial) return;
   const bool is_launch = kind == LoopKind::Kernel || kind == LoopKind::Graph;
   if (is_launch || place.kind == StackMarks::Kind::Batch || at.thread.turn.in_batch()) log_turn(at, place);
-  facts_.loop_log.knows_lines = facts_.loop_log.knows_lines || has_line(facts_.lines.frames, frame);
   if (kind == LoopKind::ToHost && place.kind == StackMarks::Kind::Save)
     facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(LoopMark::Saves), at.begin, at.begin, at.lane);
   facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);

@@ -46,20 +46,10 @@ bool is_waiting(const SourceFrame& frame) {
   return functions != kWaiting.end() && functions->second.contains(name);
 }
 
-// Where a stack lies within PyTorch's loader, or another that is known.
-bool is_in_loader(const SourceFrames& frames, const LoaderStacks& loaders, u32 stack) {
-  if (loaders.asked(stack)) return true;
-  for (u32 frame = stack; frame != 0; frame = frames[frame].parent) {
-    if (frames[frame].file.find("/torch/utils/data/") != std::string::npos) return true;
-  }
-  return false;
-}
-
 // What a look found the host waiting for; nothing: for none of them, or for what is told elsewhere.
 std::optional<HostWait> kind_of_wait(const SourceFrames& frames, const LoaderStacks& loaders, const IdleLine& line) {
   if (line.waits == WaitFor::InterpreterLock) return HostWait::InterpreterLock;
-  const std::optional<HostWait> others =
-      is_in_loader(frames, loaders, line.frame) ? std::nullopt : std::optional(HostWait::Others);
+  const std::optional<HostWait> others = loaders.asked(line.frame) ? std::nullopt : std::optional(HostWait::Others);
   if (is_waiting(frames[line.frame])) return others;
   switch (line.waits.value_or(WaitFor::Kernel)) {
     case WaitFor::Sleep:
@@ -102,6 +92,43 @@ FilesUsed files_used(const ProcessTrace& process, Wanted&& wanted) {
 
 bool reads_data(const ProcessTrace& process, const FileUses& uses) {
   return reads(uses.call) && is_data(process.samples.paths[uses.path]);
+}
+
+// Whether a thread that sleeps for that may have something for others when it wakes; one that waits for a lock has not.
+bool brings_something(std::optional<WaitFor> waits) {
+  return waits == WaitFor::Sleep || waits == WaitFor::File || waits == WaitFor::Page || waits == WaitFor::Socket;
+}
+
+std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers) {
+  const SourceFrames& frames = process.samples.frames;
+  const bool is_caller = makers == LineOf::Caller;
+  const LoaderFrames loaders(frames, is_caller ? LoaderFrames::Of::OwnThread : LoaderFrames::Of::Workers);
+  const FileNames names(process);
+  BatchMaking making;
+  making.by = makers;
+  u64 asleep = 0, at_lines = 0;
+  std::map<WaitFor, u64> waits;
+  std::map<std::string, u64> lines;
+  for (const IdleLine& line : process.samples.idle) {
+    if (line.of != makers) continue;
+    const std::vector<u32> within = loaders.within(line.frame);
+    if (within.empty()) continue;
+    making.samples += line.count;
+    if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
+    const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
+    if (std::find(within.begin(), within.end(), own) == within.end()) continue;
+    at_lines += line.count;
+    lines[site_name(frames, own, names)] += line.count;
+  }
+  if (making.samples < kFewSamples) return {};
+  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
+  if (const auto most = std::max_element(lines.begin(), lines.end(), fewer); most != lines.end()) {
+    making.site = most->first;
+    making.site_share = static_cast<double>(most->second) / static_cast<double>(at_lines);
+  }
+  making.asleep_share = static_cast<double>(asleep) / static_cast<double>(making.samples);
+  if (!waits.empty()) making.asleep_for = std::max_element(waits.begin(), waits.end(), fewer)->first;
+  return making;
 }
 
 }  // namespace
@@ -181,15 +208,6 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   return waits;
 }
 
-namespace {
-
-// Whether a thread that sleeps for that may have something for others when it wakes; one that waits for a lock has not.
-bool brings_something(std::optional<WaitFor> waits) {
-  return waits == WaitFor::Sleep || waits == WaitFor::File || waits == WaitFor::Page || waits == WaitFor::Socket;
-}
-
-}  // namespace
-
 std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too) {
   const SourceFrames& frames = process.samples.frames;
   const FileNames names(process);
@@ -210,42 +228,6 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
       std::max_element(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   return SampledShare{most->first, static_cast<double>(most->second) / static_cast<double>(all), most->second};
 }
-
-namespace {
-
-std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers) {
-  const SourceFrames& frames = process.samples.frames;
-  const bool is_caller = makers == LineOf::Caller;
-  const LoaderFrames loaders(frames, is_caller ? LoaderFrames::Of::OwnThread : LoaderFrames::Of::Workers);
-  const FileNames names(process);
-  BatchMaking making;
-  making.by = makers;
-  u64 asleep = 0, at_lines = 0;
-  std::map<WaitFor, u64> waits;
-  std::map<std::string, u64> lines;
-  for (const IdleLine& line : process.samples.idle) {
-    if (line.of != makers) continue;
-    const std::vector<u32> within = loaders.within(line.frame);
-    if (within.empty()) continue;
-    making.samples += line.count;
-    if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
-    const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
-    if (std::find(within.begin(), within.end(), own) == within.end()) continue;
-    at_lines += line.count;
-    lines[site_name(frames, own, names)] += line.count;
-  }
-  if (making.samples < kFewSamples) return {};
-  const auto fewer = [](const auto& a, const auto& b) { return a.second < b.second; };
-  if (const auto most = std::max_element(lines.begin(), lines.end(), fewer); most != lines.end()) {
-    making.site = most->first;
-    making.site_share = static_cast<double>(most->second) / static_cast<double>(at_lines);
-  }
-  making.asleep_share = static_cast<double>(asleep) / static_cast<double>(making.samples);
-  if (!waits.empty()) making.asleep_for = std::max_element(waits.begin(), waits.end(), fewer)->first;
-  return making;
-}
-
-}  // namespace
 
 std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   if (!loader_processes(process).empty()) return making_by(process, LineOf::Worker);

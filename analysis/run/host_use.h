@@ -41,12 +41,13 @@ struct SampledWait {
   u64 total_ns = 0;
   // The line where most of it was, and the function that it called there: "queue.py Queue.get"; empty: one without a line of its own.
   std::string site, function;
-  u64 in_framework_ns = 0;  // of it, within a function of a framework that calls the device: it waits for its own threads
+  u64 in_framework_ns =
+      0;  // of it, within a function of a framework that calls the device: it waits for its own threads
 };
 // What the host waits for instead of working, as samples found it: within a function of Python's standard library that waits, or asleep in
 // a call of the kernel, where the kernel tells which.
 enum class HostWait : u8 {
-  Others,           // another thread, process or machine; not the batches of a loader that is known, which `input` tells
+  Others,  // another thread, process or machine; not the batches of a loader that is known, which `input` tells
   InterpreterLock,  // CPython's
   Sleep,            // until some time has gone by
   Files,            // reading and writing them, and memory that lies in one
@@ -57,9 +58,10 @@ struct SampledWaits {
 };
 SampledWaits sampled_waits(const ProcessTrace& process);
 
-// Where others of the program worked, processes that it forked or other threads of its own (LineOf::Worker, LineOf::OtherThread), while devices had nothing to do because of the
-// host: the line of the program's own where looks found them awake most often, and its share of those. Nothing: too few looks did.
-// `asleep_too`: or asleep until some time has gone by, or for what comes from a file or another machine.
+// Where others of the program worked while devices had nothing to do because of the host: processes that it forked (LineOf::Worker), or other
+// threads of its own, whether they call CUDA or not (LineOf::OtherThread). The line of the program's own where looks found them awake most
+// often, and its share of those; nothing: too few looks did. `asleep_too`: or asleep until some time has gone by, or for what comes from a
+// file or another machine.
 std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too = false);
 
 // What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, the loop within a loader

@@ -217,7 +217,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
     measure_host(process.loop_log, facts);
     leave_out_warm_up(facts);
     count_batches(events, facts);
-    mark_checkpoints(process.loop_log, facts);
+    mark_checkpoints(process);
   } else if (!pattern.empty()) {
     facts.why_none = "no NVTX range's name holds " + pattern;
   } else if (process.loop_log.events.empty()) {
@@ -227,7 +227,6 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
   }
   facts.phases = phases_of(process);
   facts.loader = process.loop_log.loader;
-  facts.loader_sampled = process.loop_log.loader_sampled;
   process.loop_log = {};
   process.activities = {};
 }

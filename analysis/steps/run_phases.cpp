@@ -34,6 +34,12 @@ std::vector<Group> groups_of(const std::vector<Step>& steps, Nanos longest_break
   return groups;
 }
 
+// An interpreter's, of calls: what saves a model is marked then.
+bool knows_lines(const ProcessTrace& process) {
+  return std::any_of(process.lines.frames.begin(), process.lines.frames.end(),
+                     [](const SourceFrame& frame) { return !frame.native && !frame.file.empty(); });
+}
+
 bool is_saving(const std::vector<SourceFrame>& frames, u32 frame) {
   for (; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
     if (saves_model(frames[frame])) return true;
@@ -88,8 +94,8 @@ std::string evidence_of(const ProcessTrace& process, const Group& group) {
       return steps + (facts.source == StepSource::Nvtx ? " of that name"
                                                        : " without a backward pass or a step of the optimizer");
     case RunPhase::Checkpoint:
-      return steps + (process.loop_log.knows_lines ? " in which a model was copied to the host to be saved"
-                                                   : " in which many more copies to the host were made than in others");
+      return steps + (knows_lines(process) ? " in which a model was copied to the host to be saved"
+                                           : " in which many more copies to the host were made than in others");
     case RunPhase::Prefill:
       if (facts.source != StepSource::Framework) break;
       return group.first == group.last ? "a prompt is taken in, and the first token made"
@@ -117,13 +123,14 @@ void end_before_saving(const LoopLog& log, StepFacts& facts) {
   }
 }
 
-void mark_checkpoints(const LoopLog& log, StepFacts& facts) {
+void mark_checkpoints(ProcessTrace& process) {
+  StepFacts& facts = process.steps;
   struct Copies {
     std::size_t all = 0, saving = 0;
   };
   std::vector<Copies> copies(facts.steps.size());
   std::size_t at = 0;
-  for (const LoopEvent& event : log.events) {
+  for (const LoopEvent& event : process.loop_log.events) {
     while (at < facts.steps.size() && facts.steps[at].end <= event.begin) ++at;
     if (at == facts.steps.size()) break;
     if (event.begin < facts.steps[at].begin) continue;
@@ -136,9 +143,10 @@ void mark_checkpoints(const LoopLog& log, StepFacts& facts) {
   std::nth_element(sorted.begin(), middle, sorted.end(),
                    [](const Copies& a, const Copies& b) { return a.all < b.all; });
   const std::size_t usual = middle->all;
+  const bool lines_are_known = knows_lines(process);
   for (std::size_t i = 0; i < copies.size(); ++i) {
     const bool saves =
-        log.knows_lines ? copies[i].saving != 0 : copies[i].all >= usual + kFewestCopies && copies[i].all >= 4 * usual;
+        lines_are_known ? copies[i].saving != 0 : copies[i].all >= usual + kFewestCopies && copies[i].all >= 4 * usual;
     Step& step = facts.steps[i];
     if (step.phase != RunPhase::Training || !saves) continue;
     step.phase = RunPhase::Checkpoint;

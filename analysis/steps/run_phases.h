@@ -13,7 +13,7 @@ void end_before_saving(const LoopLog& log, StepFacts& facts);
 
 // Steps in which the program saves its state: copies to the host are made in functions that do that; where lines are not known, much more is
 // copied to the host than in others. Events in the order of their begins.
-void mark_checkpoints(const LoopLog& log, StepFacts& facts);
+void mark_checkpoints(ProcessTrace& process);
 
 // From the first record to the last, one after the other, without a gap.
 std::vector<PhaseSpan> phases_of(const ProcessTrace& process);

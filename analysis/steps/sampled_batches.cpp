@@ -122,7 +122,7 @@ void add_sampled_batches(ProcessTrace& process) {
   log.loader = std::max_element(loaders.begin(), loaders.end(), [](const auto& a, const auto& b) {
                  return a.second < b.second;
                })->first;
-  log.loader_sampled = true;
+  process.steps.loader_sampled = true;
 }
 
 }  // namespace gputrace

@@ -6,6 +6,7 @@
 
 #include "analysis/steps/loop_period.h"
 #include "analysis/steps/step_marks.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
@@ -27,6 +28,7 @@ struct Loop {
 struct Work {
   std::size_t all = 0, launches = 0;
   bool backward = false;  // a backward pass was among it
+  bool step = false;      // the optimizer's
 };
 
 Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
@@ -36,6 +38,7 @@ Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::s
     work.all += is_work(events[i]);
     work.launches += kind == LoopKind::Kernel || kind == LoopKind::Graph;
     work.backward = work.backward || is(events[i], LoopMark::Backward);
+    work.step = work.step || is(events[i], LoopMark::OptimizerStep);
   }
   return work;
 }
@@ -89,7 +92,7 @@ Nanos end_within(const std::vector<LoopEvent>& events, std::size_t from, std::si
 }
 
 // The first `count` batches, behind which the optimizer made no step: an evaluation's, but for those with a backward pass, of which as many are a
-// step as are usual. A request after which nothing was given to the device before the next one found the end of the data; so did the first and the
+// step as are usual. A request after which nothing was given to the device before the next one, or nothing launched, found the end of the data; so did the first and the
 // last one where little was launched behind them, for what follows the data (saving, memory of the next epoch).
 void add_others(const std::vector<LoopEvent>& events, const std::vector<std::size_t>& batches, std::size_t count,
                 std::size_t until, const Usual& usual_step, std::vector<Step>& steps) {
@@ -166,18 +169,12 @@ bool skips_steps(const std::vector<LoopEvent>& events, const std::vector<u32>& z
   if (steps == 0) return true;
   std::size_t passes = 0, from = 0;
   bool left_out = false;
-  const auto look_until = [&](std::size_t place, bool is_whole) {
-    const auto begin = events.begin() + static_cast<std::ptrdiff_t>(from),
-               end = events.begin() + static_cast<std::ptrdiff_t>(place);
-    const bool passed = std::any_of(begin, end, [](const LoopEvent& event) { return is(event, LoopMark::Backward); });
-    const bool stepped =
-        std::any_of(begin, end, [](const LoopEvent& event) { return is(event, LoopMark::OptimizerStep); });
-    passes += passed;
-    left_out = left_out || (is_whole && passed && !stepped);
-    from = place;
-  };
-  for (const u32 place : zero_grads) look_until(place, true);
-  look_until(events.size(), false);
+  for (const u32 place : zero_grads) {
+    const Work work = work_between(events, std::exchange(from, place), place);
+    passes += work.backward;
+    left_out = left_out || (work.backward && !work.step);
+  }
+  passes += work_between(events, from, events.size()).backward;
   return left_out && passes > steps;
 }
 
@@ -237,10 +234,7 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
         "{} times zero_grad of an optimizer that made {}: the others were skipped (GradScaler); their begin is where "
         "the "
         "loop's calls begin anew",
-        zero_grads.size(),
-        anchors.empty()       ? "no step"
-        : anchors.size() == 1 ? "1 step"
-                              : fmt::format("{} steps", anchors.size()));
+        zero_grads.size(), anchors.empty() ? "no step" : counted(anchors.size(), "step"));
   } else if (anchors.size() >= 2) {
     made = steps_by_optimizer(events, anchors);
     made.evidence =

@@ -10,14 +10,18 @@ namespace gputrace {
 namespace {
 
 constexpr Nanos kLookForBusyEvery = 250'000'000;
-constexpr Nanos kMoreArriveWithin = 1'000'000'000;
-constexpr u64 kNumberInThread = 0x2d0;  // struct pthread: its tid, in glibc for x86-64
+constexpr Nanos kMoreArriveWithin = 1'000'000'000;  // behind one that came: so long the list is read at each look
+constexpr u64 kNumberInThread = 0x2d0;              // struct pthread: its tid, in glibc for x86-64
 
 // How long it has run, ns; 0: it is gone, or the kernel does not count it.
 u64 time_of(i32 process, i32 tid) {
   const std::string path = "/proc/" + std::to_string(process) + "/task/" + std::to_string(tid) + "/schedstat";
   unsigned long long ran = 0;
   return std::sscanf(read_small_file(path, 128).c_str(), "%llu", &ran) == 1 ? ran : 0;
+}
+
+bool is_calling(const std::vector<OtherThreads::Calling>& calling, i32 tid) {
+  return std::any_of(calling.begin(), calling.end(), [tid](const auto& each) { return each.tid == tid; });
 }
 
 }  // namespace
@@ -39,8 +43,7 @@ void OtherThreads::find_busy(i32 process, const std::vector<Calling>& calling) {
   std::vector<Busy> found;
   for (const auto& [id, number] : numbers_) {
     const i32 tid = number;
-    const auto calls = [tid](const Calling& each) { return each.tid == tid; };
-    if (std::any_of(calling.begin(), calling.end(), calls)) continue;
+    if (is_calling(calling, tid)) continue;
     const u64 now = time_of(process, tid);
     if (now == 0) continue;
     ran[tid] = now;
@@ -58,7 +61,6 @@ void OtherThreads::find_busy(i32 process, const std::vector<Calling>& calling) {
   ran_ = std::move(ran);
 }
 
-// Threads that were not there at the listing before.
 std::vector<PythonThread> OtherThreads::arrivals(const std::vector<PythonThread>& all,
                                                  const std::vector<Calling>& calling) {
   std::vector<PythonThread> arrived;
@@ -67,9 +69,7 @@ std::vector<PythonThread> OtherThreads::arrivals(const std::vector<PythonThread>
     const auto number = numbers_.find(thread.id);
     if (number == numbers_.end()) continue;
     listed.insert(number->second);
-    const auto calls = [&](const Calling& each) { return each.tid == number->second; };
-    if (!listed_.contains(number->second) && std::none_of(calling.begin(), calling.end(), calls))
-      arrived.push_back(thread);
+    if (!listed_.contains(number->second) && !is_calling(calling, number->second)) arrived.push_back(thread);
   }
   listed_ = std::move(listed);
   return arrived;

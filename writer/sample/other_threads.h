@@ -1,8 +1,9 @@
 // Python threads of the traced process that call no CUDA and have worked lately: loaders, queues, servers. What the calling threads wait
 // for may be theirs to make.
 //   · Which there are, the interpreter lists. How much each has run is the kernel's count, read four times a second at most; those
-//     kMostAtOnce that ran most since then (since they began, of those that were not there) have their turns. One that is of C's making (TensorFlow's calls of a Python function) is listed
-//     only while it is in Python, and the next call may be another thread's: what was not listed at the look before has every second turn.
+//     kMostAtOnce that ran most since then (since they began, of those that were not there) have their turns.
+//   · One that is of C's making (TensorFlow's calls of a Python function) is listed only while it is in Python, and the next call may be
+//     another thread's: what was not listed at the look before has every second turn.
 //   · A thread's number stands where glibc keeps it, which is proven by a thread whose number is known; else there are none.
 //   · Of the newest kMostThreads.
 #pragma once
@@ -46,7 +47,9 @@ class OtherThreads {
   void learn_numbers(const std::vector<PythonThread>& all, ProcessMemory& process, const std::vector<Calling>& calling);
   void find_busy(i32 process, const std::vector<Calling>& calling);
 
+  // Those that were not there at the listing before.
   std::vector<PythonThread> arrivals(const std::vector<PythonThread>& all, const std::vector<Calling>& calling);
+  // Of those that ran most lately and are listed.
   std::optional<Turn> next_busy(const std::vector<PythonThread>& all);
 
   std::unordered_map<u64, i32> numbers_;  // by pthread_self()

@@ -79,6 +79,12 @@ u64 in_short_gaps(const DeviceTimes& device, const IdleSite& site, u64 host_ns, 
              : 0;
 }
 
+void give_others(bool threads, const SampledShare& work, Finding& finding) {
+  finding.evidence.emplace_back("others", std::string(threads ? "threads" : "processes"));
+  finding.evidence.emplace_back("others_at", work.site);
+  finding.evidence.emplace_back("others_share", work.share);
+}
+
 // Of processes that it forked or of its other threads, whichever were found at work more often.
 void say_work_of_others(const ProcessTrace& process, bool asleep_too, Finding& finding) {
   const auto of_processes = work_of_others(process, LineOf::Worker, asleep_too);
@@ -89,9 +95,7 @@ void say_work_of_others(const ProcessTrace& process, bool asleep_too, Finding& f
   finding.text +=
       fmt::format("; {:.0f} % of what {} {} meanwhile is {}", work.share * 100,
                   threads ? "its other threads" : "processes that it forked", asleep_too ? "do" : "work", work.site);
-  finding.evidence.emplace_back("others", std::string(threads ? "threads" : "processes"));
-  finding.evidence.emplace_back("others_at", work.site);
-  finding.evidence.emplace_back("others_share", work.share);
+  give_others(threads, work, finding);
 }
 
 // What others used while that thread waited so long. Those that call CUDA as well worked for it only as far as looks found them running
@@ -122,9 +126,10 @@ u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, 
   constexpr u64 kFewOf = 10;
   if (!is_good_part(waits.total_ns, host_ns)) return 0;
   const std::optional<u64> others = used_by_others(process, tid, waits.total_ns);
+  const bool training = trains(process.steps);
   const u64 unseen = cpu_of_unseen(process, tid);  // many short-lived threads: they do not come from outside
   const bool from_outside = others && 2 * (*others + unseen) <= waits.total_ns && kFewOf * unseen <= waits.total_ns &&
-                            2 * waits.in_framework_ns <= waits.total_ns && !trains(process.steps) &&
+                            2 * waits.in_framework_ns <= waits.total_ns && !training &&
                             2 * compiling_of(process).ns <= waits.total_ns;
   say_sampled(waits,
               from_outside ? "waits for what comes from outside"
@@ -133,7 +138,7 @@ u64 add_waiting(const ProcessTrace& process, i32 tid, const SampledWait& waits, 
               "waits", finding);
   finding.evidence.emplace_back("others_cpu_ns", others ? number(*others + unseen) : Value());
   if (from_outside) finding.evidence.emplace_back("outside_ns", number(waits.total_ns));
-  if (!from_outside) say_work_of_others(process, trains(process.steps), finding);
+  if (!from_outside) say_work_of_others(process, training, finding);
   return from_outside ? waits.total_ns : 0;
 }
 
@@ -175,9 +180,7 @@ void say_holders(const ProcessTrace& process, Finding& finding) {
   const auto held = work_of_others(process, LineOf::OtherThread);
   if (!held) return;
   finding.text += fmt::format("; {:.0f} % of what those run meanwhile is {}", held->share * 100, held->site);
-  finding.evidence.emplace_back("others", std::string("threads"));
-  finding.evidence.emplace_back("others_at", held->site);
-  finding.evidence.emplace_back("others_share", held->share);
+  give_others(true, *held, finding);
 }
 
 // What was counted stands for itself: files (`io`) and Python's lock (`waits`).

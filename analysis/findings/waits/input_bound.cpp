@@ -31,8 +31,7 @@ std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
            (sleeps ? "; workers need no processor while they sleep, so there may be many; fewer and larger reads, data "
                      "kept near"
                    : ", or less work for each batch: cheaper transforms, data kept decoded");
-  if (loader == kTfData)
-    return advise(Advice::LoadAhead, is_keras(known) ? Maker::KerasOnTensorFlow : Maker::TensorFlow);
+  if (loader == kTfData) return advise(Advice::LoadAhead, Maker::TensorFlow);
   if (loader == kPyDataset) return advise(Advice::LoadAhead, Maker::Keras);
   if (loader == kGrain) return advise(Advice::LoadAhead, Maker::Jax);
   // Those that load for themselves have options of their own.

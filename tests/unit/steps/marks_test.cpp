@@ -191,12 +191,16 @@ TEST(MarkedSteps, OfAnOptimizerAlone) {
   EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
 }
 
-// Gradients are set to zero, and of a model of eight layers what it computes forward and backward is launched.
-void step_without_optimizer(Loop& loop, bool marks_backward) {
-  loop.begins();
+void zero_grad(Loop& loop) {
   const Nanos begin = loop.now();
   loop.sleep(2 * kUs);
   loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
+}
+
+// Gradients are set to zero, and of a model of eight layers what it computes forward and backward is launched.
+void step_without_optimizer(Loop& loop, bool marks_backward) {
+  loop.begins();
+  zero_grad(loop);
   loop.copy_to_device(4096, MemoryKind::Pageable, false);
   for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
   if (marks_backward) loop.backward();
@@ -235,16 +239,11 @@ TEST(MarkedSteps, OfAnOptimizerThatSkipsSomeSteps) {
     for (int i = 0; i < 20; ++i) {
       loop.begins();
       loop.copy_to_device(4096, MemoryKind::Pageable, false);
-      const auto zero = [&] {
-        const Nanos begin = loop.now();
-        loop.sleep(2 * kUs);
-        loop.operation("Optimizer.zero_grad#SGD.zero_grad", begin);
-      };
-      if (!zero_is_last) zero();
+      if (!zero_is_last) zero_grad(loop);
       for (int layer = 0; layer < 8; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
       loop.backward();
       if (i > 2 && i != 12) loop.update();
-      if (zero_is_last) zero();
+      if (zero_is_last) zero_grad(loop);
       loop.copy_to_host(64, MemoryKind::Pageable, false);
     }
     const StepFacts facts = loop.load().processes[0].steps;
@@ -275,91 +274,6 @@ TEST(MarkedSteps, OfAnOptimizerThatMakesItsStateInTheFirstStep) {
   const StepFacts facts = loop.load().processes[0].steps;
   EXPECT_EQ(facts.source, StepSource::Framework);
   EXPECT_EQ(begins_of(facts, RunPhase::Training), loop.wanted());
-}
-
-// Where lines are known it is those that write a model which save: a log of histograms copies as much.
-TEST(MarkedSteps, SavingIsToldByItsFunction) {
-  Loop loop;
-  DeviceBuilder& trace = loop.trace();
-  trace.frame(101, 0, "<module>", "/home/me/train.py", 9);
-  trace.frame(102, 101, "save", "/x/site-packages/torch/serialization.py", 960);
-  trace.frame(103, 102, "_save", "/x/site-packages/torch/serialization.py", 1200);
-  trace.frame(104, 101, "SummaryWriter.add_histogram", "/x/site-packages/torch/utils/tensorboard/writer.py", 480);
-  const auto from = [&](u32 frame) {
-    trace.add<Stack>(loop.main(), "", loop.now(), loop.now(), [&](auto& r) { r.frame = frame, r.frames = 1; });
-  };
-  const auto copies = [&](u32 frame) {
-    from(frame);
-    for (int k = 0; k < 12; ++k) loop.copy_to_host(4096, MemoryKind::Pageable, false);
-    from(101);
-  };
-  from(101);
-  for (int i = 0; i < 30; ++i) {
-    loop.batch(50 * kUs);
-    loop.forward();
-    loop.update();
-    if (i % 10 == 9) copies(103);
-    if (i % 10 == 4) copies(104);
-    loop.wait();
-  }
-  const ProcessTrace process = loop.load().processes[0];
-  ASSERT_EQ(process.steps.steps.size(), 30u);
-  for (std::size_t i = 0; i < 30; ++i)
-    EXPECT_EQ(process.steps.steps[i].phase == RunPhase::Checkpoint, i % 10 == 9) << i;
-  EXPECT_EQ(statistics_of(process.steps).counted, 27u);
-  const auto saved = std::find_if(process.steps.phases.begin(), process.steps.phases.end(),
-                                  [](const PhaseSpan& phase) { return phase.phase == RunPhase::Checkpoint; });
-  ASSERT_NE(saved, process.steps.phases.end());
-  EXPECT_EQ(saved->evidence, "1 step in which a model was copied to the host to be saved");
-}
-
-// What is saved behind the last batch of an evaluation is none of that.
-TEST(MarkedSteps, SavingBehindAnEvaluationIsAPhase) {
-  Loop loop;
-  DeviceBuilder& trace = loop.trace();
-  trace.frame(101, 0, "<module>", "/home/me/train.py", 9);
-  trace.frame(102, 101, "save", "/x/site-packages/torch/serialization.py", 960);
-  const auto from = [&](u32 frame) {
-    trace.add<Stack>(loop.main(), "", loop.now(), loop.now(), [&](auto& r) { r.frame = frame, r.frames = 1; });
-  };
-  for (int epoch = 0; epoch < 3; ++epoch) {
-    from(101);
-    for (int i = 0; i < 10; ++i) loop.batch(50 * kUs), loop.forward(), loop.update(), loop.wait();
-    for (int i = 0; i < 3; ++i) loop.batch(50 * kUs), loop.forward(), loop.wait();
-    from(102);
-    for (int k = 0; k < 12; ++k) loop.copy_to_host(4096, MemoryKind::Pageable, false);
-    loop.sleep(500 * kUs);
-  }
-  const ProcessTrace process = loop.load().processes[0];
-  EXPECT_EQ(begins_of(process.steps, RunPhase::Evaluation).size(), 9u);
-  std::size_t saved = 0;
-  for (const PhaseSpan& phase : process.steps.phases) {
-    if (phase.phase != RunPhase::Checkpoint) continue;
-    ++saved;
-    EXPECT_EQ(phase.evidence, "between two steps; 12 copies to the host to save a model");
-    EXPECT_GT(phase.end - phase.begin, 500 * kUs);
-  }
-  EXPECT_EQ(saved, 2u) << "the last one is behind the last step";
-}
-
-TEST(MarkedSteps, SavingIsAPhase) {
-  Loop loop;
-  for (int i = 0; i < 30; ++i) {
-    loop.batch(50 * kUs);
-    loop.forward();
-    loop.update();
-    for (int k = 0; i % 10 == 9 && k < 12; ++k) loop.copy_to_host(4096, MemoryKind::Pageable, false);
-    loop.wait();
-  }
-  const ProcessTrace process = loop.load().processes[0];
-  EXPECT_EQ(begins_of(process.steps, RunPhase::Checkpoint).size(), 3u);
-  EXPECT_EQ(statistics_of(process.steps).counted, 27u);
-  Nanos done = process.begin;
-  for (const PhaseSpan& phase : process.steps.phases) {
-    EXPECT_EQ(phase.begin, done);
-    done = phase.end;
-  }
-  EXPECT_EQ(process.steps.phases[0].phase, RunPhase::StartUp);
 }
 
 // What happens before the first step is no idle time of the loop.

@@ -123,12 +123,7 @@ TEST(SampledBatches, AskedWithinAGraphAreFoundByTheThreadsThatMakeThem) {
                 "100 % of what tf.data's threads do meanwhile is data.py:3 slow; they sleep 100 % of the time"),
             std::string::npos)
       << finding->text;
-  // A thread of the program's own says nothing of batches; and waiting in a framework is no waiting for requests.
-  EXPECT_EQ(other.processes[0].steps.loader, "");
-  const auto of_other = find_findings(other);
-  const Finding* const gaps = find(of_other, "idle-gaps");
-  ASSERT_NE(gaps, nullptr);
-  EXPECT_EQ(gaps->text.find("comes from outside"), std::string::npos) << gaps->text;
+  EXPECT_EQ(other.processes[0].steps.loader, "") << "a thread of the program's own says nothing of batches";
 }
 
 }  // namespace

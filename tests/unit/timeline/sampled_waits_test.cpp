@@ -60,8 +60,8 @@ TEST(SampledWaits, ForWhatComesFromOutside) {
               0.02 * static_cast<double>(own.gain_ns));
 }
 
-// XLA compiles, in threads or processes of which little is seen.
-TEST(SampledWaits, ForACompilerAreNotFromOutside) {
+// XLA compiles, in threads or processes of which little is seen; a framework waits for threads of its own.
+TEST(SampledWaits, ForACompilerOrAFrameworkAreNotFromOutside) {
   const auto said = [](const char* file) {
     Sampled trace;
     trace.frame(kFirst + 10, kFirst, "backend_compile_and_load", file, 400);
@@ -74,6 +74,9 @@ TEST(SampledWaits, ForACompilerAreNotFromOutside) {
   EXPECT_NE(other.text.find("waits for what comes from outside"), std::string::npos) << other.text;
   EXPECT_EQ(compiles.text.find("comes from outside"), std::string::npos) << compiles.text;
   EXPECT_NE(compiles.text.find("waits for other threads or processes"), std::string::npos) << compiles.text;
+  const Finding framework = said("/x/site-packages/tensorflow/python/eager/execute.py");
+  EXPECT_NE(framework.text.find("waits for other threads or processes"), std::string::npos) << framework.text;
+  EXPECT_FALSE(has(framework, "compiling_ns"));
 }
 
 // Most of what a short program does is compiling: that is not to be done beside the device's work, but may be kept from run to run.
