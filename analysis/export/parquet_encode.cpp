@@ -26,7 +26,7 @@ void put_repeated(std::string& out, std::size_t count, unsigned width, u64 value
   put_little(out, value, (width + 7) / 8);
 }
 
-void put_plain(std::string& out, const std::vector<i64>& values, Plain as) {
+void put_plain(std::string& out, std::span<const i64> values, Plain as) {
   const std::size_t begin = out.size();
   if (as == Plain::Eight) {
     out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(i64));
@@ -43,7 +43,7 @@ void put_plain(std::string& out, const std::vector<i64>& values, Plain as) {
   }
 }
 
-void put_deltas(std::string& out, const std::vector<i64>& values) {
+void put_deltas(std::string& out, std::span<const i64> values) {
   put_varint(out, kBlock), put_varint(out, kMiniBlocks), put_varint(out, values.size());
   put_varint(out, zigzag(values.empty() ? 0 : values[0]));
   for (std::size_t at = 1; at < values.size(); at += kBlock) {
@@ -67,7 +67,7 @@ void put_deltas(std::string& out, const std::vector<i64>& values) {
   }
 }
 
-void put_levels(std::string& page, const std::vector<u8>& there, std::size_t values) {
+void put_levels(std::string& page, std::span<const u8> there, std::size_t values) {
   std::string levels;
   if (values == there.size() || values == 0)
     put_repeated(levels, there.size(), 1, values != 0);

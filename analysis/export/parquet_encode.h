@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "base/types.h"
 
@@ -63,13 +63,13 @@ void put_places(std::string& out, std::size_t words, std::size_t count, Place&& 
 
 // PLAIN, of so many bytes each; flags a bit each.
 enum class Plain : u8 { Flag, Four, Eight };
-void put_plain(std::string& out, const std::vector<i64>& values, Plain as);
+void put_plain(std::string& out, std::span<const i64> values, Plain as);
 
 // DELTA_BINARY_PACKED: what each number has over the one before it, less the least such of 128, in the bits that the largest of 32 takes. Wraps around
 // as the format does.
-void put_deltas(std::string& out, const std::vector<i64>& values);
+void put_deltas(std::string& out, std::span<const i64> values);
 
 // Which rows have one of so many values: repeated where all or none have.
-void put_levels(std::string& page, const std::vector<u8>& there, std::size_t values);
+void put_levels(std::string& page, std::span<const u8> there, std::size_t values);
 
 }  // namespace gputrace::parquet

@@ -4,8 +4,10 @@
 
 #include <array>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 
 #include "analysis/export/formats.h"
@@ -21,7 +23,9 @@ constexpr ParquetType kInt32 = ParquetType::Int32, kText = ParquetType::Text, kB
 constexpr ParquetType kInt64 = ParquetType::Int64;
 
 // Told by the row's key.
-ParquetColumn keyed(const char* name, ParquetType type) { return {name, type, false, true}; }
+ParquetColumn keyed(const char* name, ParquetType type) { return {name, type, false, ParquetTold::ByKey}; }
+// By that of its stream.
+ParquetColumn of_stream(const char* name, ParquetType type) { return {name, type, false, ParquetTold::ByOtherKey}; }
 
 enum TableId : unsigned {
   kProcesses,
@@ -43,13 +47,19 @@ struct TableShape {
 
 // What every table of events begins with; of devices, also where.
 Columns spanning(const Columns& more) {
-  Columns columns = {{"process_id", kInt32}, {"begin_ns"}, {"end_ns"}, {"duration_ns"}};
+  Columns columns = {{"process_id", kInt32, false, ParquetTold::Once},
+                     {"begin_ns"},
+                     {"end_ns"},
+                     {"duration_ns", kInt64, false, ParquetTold::Length}};
   columns.insert(columns.end(), more.begin(), more.end());
   return columns;
 }
 Columns on_stream(const Columns& more) {
-  Columns columns = {
-      {"device_id", kInt32}, {"context_id"}, {"stream_id"}, {"flow_id", kInt64, true}, {"correlation_id"}};
+  Columns columns = {of_stream("device_id", kInt32),
+                     of_stream("context_id", kInt64),
+                     of_stream("stream_id", kInt64),
+                     {"flow_id", kInt64, true},
+                     {"correlation_id"}};
   columns.insert(columns.end(), more.begin(), more.end());
   return spanning(columns);
 }
@@ -110,13 +120,14 @@ class ParquetSink : public EventSink {
 
   void begin(const ExportProcess& process) override {
     works_.clear(), call_keys_.clear(), places_.clear();
+    streams_ = {}, stream_keys_.clear();
     newest_place_ = {};
     threads_ = &process.threads;
     number_ = process.number;
     const std::string name = file_name(*process.who);
     for (unsigned i = 0; i < kTableCount; ++i)
       files_[i] = std::make_unique<ParquetFile>(fmt::format("{}/{}/{}.parquet", folder_, tables()[i].name, name),
-                                                tables()[i].columns, texts_);
+                                                tables()[i].columns, texts_, number_);
     ParquetFile& row = *files_[kProcesses];
     row.number(number_);
     optional_text(row, process.who->rank);
@@ -136,7 +147,7 @@ class ParquetSink : public EventSink {
                            : work.kind == OperationKind::Memset ? kMemsets
                                                                 : kGraphs;
     ParquetFile& row = span(table, slice.begin, slice.end);
-    row.number(slice.device).number(slice.context).number(slice.stream);
+    row.other_key(stream_key(table, slice));
     optional_number(row, slice.flow);
     row.number(slice.correlation);
     if (table == kKernels) {
@@ -205,9 +216,7 @@ class ParquetSink : public EventSink {
     return names_.insert(name).second ? name : fmt::format("{}-{}", name, number_);
   }
 
-  ParquetFile& span(unsigned table, Nanos begin, Nanos end) {
-    return files_[table]->number(number_).number(begin).number(end).number(end - begin);
-  }
+  ParquetFile& span(unsigned table, Nanos begin, Nanos end) { return files_[table]->number(begin).number(end); }
   u32 text(std::string_view value) { return texts_.number_of(valid_utf8(value)); }
   // Of a text that lives until end(): known by its place.
   u32 lasting_text(std::string_view value) {
@@ -247,6 +256,16 @@ class ParquetSink : public EventSink {
     const bool copy = work.kind == OperationKind::Copy && work.name.compare(0, 7, "Memcpy ") == 0;
     return text(copy ? work.name.substr(7) : work.name);
   }
+  // The key of a slice's stream in that table.
+  u32 stream_key(unsigned table, const DeviceSlice& slice) {
+    const StreamName name{table, slice.device, slice.context, slice.stream};
+    Stream& newest = streams_[(slice.stream + table) % streams_.size()];
+    if (newest.key != kNone && newest.name == name) return newest.key;
+    const auto [known, made] = stream_keys_.try_emplace(name);
+    if (made) known->second = files_[table]->add_other_key({slice.device, slice.context, slice.stream});
+    newest = {name, known->second};
+    return known->second;
+  }
   // The key of a call's name and level.
   u32 known_call(const HostSlice& slice) {
     if (slice.call >= call_keys_.size()) call_keys_.resize(slice.call + 1u, kNone);
@@ -262,8 +281,15 @@ class ParquetSink : public EventSink {
   std::set<std::string> names_;
   const std::vector<ExportThread>* threads_ = nullptr;
   u32 number_ = 0;
-  std::unordered_map<const DeviceWork*, u32> works_;  // a kernel's key, of other work the number of its name
-  std::vector<u32> call_keys_;                        // by call
+  std::unordered_map<const DeviceWork*, u32> works_;       // a kernel's key, of other work the number of its name
+  std::vector<u32> call_keys_;                             // by call
+  using StreamName = std::tuple<unsigned, i32, u32, u32>;  // table, device, context, id
+  struct Stream {
+    StreamName name;
+    u32 key = kNone;
+  };
+  std::map<StreamName, u32> stream_keys_;
+  std::array<Stream, 64> streams_;  // those told last
   struct HashOfPlace {
     std::size_t operator()(const std::pair<const char*, std::size_t>& place) const {
       return reinterpret_cast<std::uintptr_t>(place.first) * 31 + place.second;

@@ -50,7 +50,7 @@ struct NumberDictionary {
   std::vector<i64> numbers;
   std::vector<u32> places;  // by number - least: 1 + place in `numbers`
 
-  NumberDictionary(const std::vector<i64>& values, i64 least, i64 most)
+  NumberDictionary(std::span<const i64> values, i64 least, i64 most)
       : places(static_cast<u64>(most) - static_cast<u64>(least) + 1) {
     for (const i64 value : values) {
       u32& place = places[static_cast<u64>(value) - static_cast<u64>(least)];
@@ -75,13 +75,15 @@ u32 TextPool::number_of(std::string_view text) {
   return known->second;
 }
 
-ParquetFile::ParquetFile(const std::string& path, const std::vector<ParquetColumn>& columns, const TextPool& texts)
+ParquetFile::ParquetFile(const std::string& path, const std::vector<ParquetColumn>& columns, const TextPool& texts,
+                         i64 once)
     : columns_(columns),
       texts_(texts),
       file_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)),
+      once_(once),
       packer_(ZSTD_createCCtx(), [](ZSTD_CCtx_s* used) { ZSTD_freeCCtx(used); }) {
   for (const ParquetColumn& column : columns) {
-    if (!column.by_key) buffers_.emplace_back().optional = column.optional;
+    if (column.told == ParquetTold::Each) buffers_.emplace_back(column.optional);
   }
   at_ = buffers_.data();
   if (!packer_) throw std::bad_alloc();
@@ -100,10 +102,15 @@ ParquetFile& ParquetFile::text(u32 number) {
   return this->number(known - 1);
 }
 
-u32 ParquetFile::add_key(std::vector<i64> values) {
-  keys_.push_back(std::move(values));
-  known_keys_.push_back(0);
-  return static_cast<u32>(keys_.size() - 1);
+u32 ParquetFile::Keys::add(std::vector<i64> of_key) {
+  values.push_back(std::move(of_key));
+  known.push_back(0);
+  return static_cast<u32>(values.size() - 1);
+}
+
+void ParquetFile::Keys::end_group() {
+  for (const u32 key : of_group) known[key] = 0;
+  of_group.clear(), of_rows.clear();
 }
 
 void ParquetFile::done() {
@@ -115,14 +122,42 @@ void ParquetFile::write_group() {
   if (rows_ == 0) return;
   Group group;
   group.rows = static_cast<i64>(rows_);
-  std::size_t buffer = 0, keyed = 0;
-  for (const ParquetColumn& column : columns_)
-    group.chunks.push_back(column.by_key ? write_keyed_column(column, keyed++)
-                                         : write_column(column, buffers_[buffer++]));
+  fill_lengths();
+  std::size_t each = 0, keyed = 0, other_keyed = 0;
+  for (const ParquetColumn& column : columns_) {
+    switch (column.told) {
+      case ParquetTold::Each:
+        group.chunks.push_back(write_column(column, buffers_[each++]));
+        break;
+      case ParquetTold::ByKey:
+        group.chunks.push_back(write_keyed_column(column, keys_, keyed++));
+        break;
+      case ParquetTold::ByOtherKey:
+        group.chunks.push_back(write_keyed_column(column, other_keys_, other_keyed++));
+        break;
+      case ParquetTold::Once:
+        group.chunks.push_back(write_once(column));
+        break;
+      case ParquetTold::Length:
+        group.chunks.push_back(write_column(column, lengths_));
+        break;
+    }
+  }
   groups_.push_back(std::move(group));
-  for (const u32 key : keys_of_group_) known_keys_[key] = 0;
-  keys_of_group_.clear(), row_keys_.clear();
+  keys_.end_group(), other_keys_.end_group();
   rows_ = 0;
+}
+
+// Before the columns that it is made of are written, and let go.
+void ParquetFile::fill_lengths() {
+  std::size_t each = 0;
+  for (const ParquetColumn& column : columns_) {
+    each += column.told == ParquetTold::Each;
+    if (column.told != ParquetTold::Length) continue;
+    const auto from = buffers_[each - 2].values(), to = buffers_[each - 1].values();
+    lengths_.count = rows_;
+    for (std::size_t i = 0; i < rows_; ++i) lengths_.room[i] = to[i] - from[i];
+  }
 }
 
 void ParquetFile::add_text(u32 number) {
@@ -132,15 +167,15 @@ void ParquetFile::add_text(u32 number) {
 }
 
 // Of the group's keys alone a dictionary is made; a row's place in it is that of its key.
-ParquetFile::Chunk ParquetFile::write_keyed_column(const ParquetColumn& column, std::size_t place) {
+ParquetFile::Chunk ParquetFile::write_keyed_column(const ParquetColumn& column, const Keys& keys, std::size_t place) {
   Chunk chunk;
   chunk.values = static_cast<i64>(rows_);
   chunk.encoding = Encoding::RleDictionary;
   std::vector<i64> words;
   std::vector<u32> word_of_key;  // by its place in the group's
   std::unordered_map<i64, u32> known;
-  for (const u32 key : keys_of_group_) {
-    const i64 value = keys_[key][place];
+  for (const u32 key : keys.of_group) {
+    const i64 value = keys.values[key][place];
     const auto [word, fresh] = known.emplace(value, static_cast<u32>(words.size()));
     if (fresh) words.push_back(value);
     word_of_key.push_back(word->second);
@@ -154,15 +189,30 @@ ParquetFile::Chunk ParquetFile::write_keyed_column(const ParquetColumn& column, 
   }
   write_page(page_, true, words.size(), chunk);
   page_.clear();
-  parquet::put_places(page_, words.size(), rows_, [&](std::size_t i) { return word_of_key[row_keys_[i]]; });
+  parquet::put_places(page_, words.size(), rows_, [&](std::size_t i) { return word_of_key[keys.of_rows[i]]; });
+  write_page(page_, false, rows_, chunk);
+  return chunk;
+}
+
+ParquetFile::Chunk ParquetFile::write_once(const ParquetColumn& column) {
+  Chunk chunk;
+  chunk.values = static_cast<i64>(rows_);
+  chunk.encoding = Encoding::RleDictionary;
+  chunk.least = chunk.most = once_;
+  page_.clear();
+  parquet::put_plain(page_, {&once_, 1}, plain_of(column.type));
+  write_page(page_, true, 1, chunk);
+  page_.clear();
+  parquet::put_places(page_, 1, rows_, [](std::size_t) { return 0u; });
   write_page(page_, false, rows_, chunk);
   return chunk;
 }
 
 ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer& buffer) {
+  const std::span<const i64> values = buffer.values();
   Chunk chunk;
   chunk.values = static_cast<i64>(rows_);
-  chunk.nulls = chunk.values - static_cast<i64>(buffer.values.size());
+  chunk.nulls = chunk.values - static_cast<i64>(values.size());
   const bool texts = column.type == ParquetType::Text;
   std::string& page = page_;
   page.clear();
@@ -174,11 +224,10 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
       buffer.known[number] = 0;
     }
   } else {
-    for (const i64 value : buffer.values)
-      chunk.least = std::min(chunk.least, value), chunk.most = std::max(chunk.most, value);
-    const bool some = column.type != ParquetType::Bool && !buffer.values.empty();
+    for (const i64 value : values) chunk.least = std::min(chunk.least, value), chunk.most = std::max(chunk.most, value);
+    const bool some = column.type != ParquetType::Bool && !values.empty();
     if (some && static_cast<u64>(chunk.most) - static_cast<u64>(chunk.least) < kNear) {
-      near.emplace(buffer.values, chunk.least, chunk.most);
+      near.emplace(values, chunk.least, chunk.most);
       parquet::put_plain(page, near->numbers, plain_of(column.type));
       words = near->numbers.size();
     }
@@ -188,27 +237,28 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
     write_page(page, true, words, chunk);
   }
   page.clear();
-  if (column.optional) parquet::put_levels(page, buffer.there, buffer.values.size());
+  if (column.optional) parquet::put_levels(page, {buffer.there.get(), rows_}, values.size());
   if (chunk.encoding == Encoding::RleDictionary) {
     if (texts)
-      parquet::put_places(page, words, buffer.values.size(), [&](std::size_t i) { return buffer.values[i]; });
+      parquet::put_places(page, words, values.size(), [&](std::size_t i) { return values[i]; });
     else
-      parquet::put_places(page, words, buffer.values.size(), [&](std::size_t i) {
-        return near->places[static_cast<u64>(buffer.values[i]) - static_cast<u64>(chunk.least)] - 1;
+      parquet::put_places(page, words, values.size(), [&](std::size_t i) {
+        return near->places[static_cast<u64>(values[i]) - static_cast<u64>(chunk.least)] - 1;
       });
   } else {
     const std::size_t levels = page.size();
     if (column.type == ParquetType::Int64) {
-      parquet::put_deltas(page, buffer.values);
-      if (page.size() - levels <= buffer.values.size() * kWorthIt) chunk.encoding = Encoding::DeltaBinaryPacked;
+      parquet::put_deltas(page, values);
+      if (page.size() - levels <= values.size() * kWorthIt) chunk.encoding = Encoding::DeltaBinaryPacked;
     }
     if (chunk.encoding == Encoding::Plain) {
       page.resize(levels);
-      parquet::put_plain(page, buffer.values, plain_of(column.type));
+      parquet::put_plain(page, values, plain_of(column.type));
     }
   }
   write_page(page, false, rows_, chunk);
-  buffer.values.clear(), buffer.there.clear(), buffer.dictionary.clear();
+  buffer.count = 0;
+  buffer.dictionary.clear();
   return chunk;
 }
 

@@ -44,11 +44,12 @@ void LaunchWindow::make_room() {
   ++oldest_;
 }
 
+// In place: those that lie elsewhere in a ring twice as large lie in its upper half, where nothing is yet.
 void LaunchWindow::grow() {
   const u32 mask = mask_ * 2 + 1;
-  PagedArray<HostOperation> ring(std::size_t{mask} + 1);
-  for (u32 sequence = oldest_; sequence != next_; ++sequence) ring[sequence & mask] = ring_[sequence & mask_];
-  ring_ = std::move(ring);
+  for (u32 sequence = oldest_; sequence != next_; ++sequence) {
+    if ((sequence & mask) != (sequence & mask_)) ring_[sequence & mask] = ring_[sequence & mask_];
+  }
   mask_ = mask;
 }
 

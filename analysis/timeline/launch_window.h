@@ -107,7 +107,7 @@ class LaunchWindow {
 
   HostStreams streams_;
   CorrelationIndex correlations_;
-  PagedArray<HostOperation> ring_{kLeast};
+  PagedArray<HostOperation> ring_{kMost};  // of which mask_ + 1 are used
   std::vector<Thread> threads_;
   std::vector<Head> heads_;  // by stream
   std::vector<u32> waits_;   // ring of lists longer than one

@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   for (const char kind : {'w', 'j', 'o'}) {
     for (unsigned width = 0; width < kWidths; ++width) {
       names.push_back(kind + std::to_string(width));
-      columns.push_back({names.back().c_str(), ParquetType::Int64, kind == 'o', false});
+      columns.push_back({names.back().c_str(), ParquetType::Int64, kind == 'o'});
     }
   }
   TextPool texts;
