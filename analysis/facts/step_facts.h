@@ -46,9 +46,11 @@ struct LoopEvent {
 
   LoopKind kind() const { return static_cast<LoopKind>(symbol >> 28); }
   u32 number() const { return symbol & 0x0fffffffu; }
+  bool is(LoopMark mark) const;
 };
 constexpr u32 loop_symbol(LoopKind kind, u32 number) { return static_cast<u32>(kind) << 28 | (number & 0x0fffffffu); }
 constexpr u32 loop_symbol(LoopMark mark) { return loop_symbol(LoopKind::Mark, static_cast<u32>(mark)); }
+inline bool LoopEvent::is(LoopMark mark) const { return symbol == loop_symbol(mark); }
 
 // A range of the program's own on one thread: NVTX, or the time for which it switched the profiler on.
 struct LoopRange {

@@ -182,7 +182,7 @@ void leave_out_warm_up(StepFacts& facts) {
 
 void count_batches(const std::vector<LoopEvent>& events, StepFacts& facts) {
   for (const LoopEvent& event : events) {
-    if (event.symbol != loop_symbol(LoopMark::NextBatch)) continue;
+    if (!event.is(LoopMark::NextBatch)) continue;
     const auto after = std::upper_bound(facts.steps.begin(), facts.steps.end(), event.begin,
                                         [](Nanos time, const Step& step) { return time < step.begin; });
     if (after == facts.steps.begin() || !std::prev(after)->counted || event.begin >= std::prev(after)->end) continue;

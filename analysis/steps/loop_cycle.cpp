@@ -134,10 +134,12 @@ std::vector<Nanos> LoopCycle::pauses(const std::vector<Piece>& pieces, Nanos& le
 std::vector<bool> LoopCycle::within_optimizer() const {
   std::vector<bool> within(size());
   for (std::size_t i = 0; i < size(); ++i) {
-    if (within[i] || event_at(i).symbol != loop_symbol(LoopMark::OptimizerBegins)) continue;
+    if (within[i] || !event_at(i).is(LoopMark::OptimizerBegins)) continue;
+    unsigned depth = 0;  // one may call another
     for (std::size_t k = i; k < i + size(); ++k) {
       within[k % size()] = true;
-      if (event_at(k).symbol == loop_symbol(LoopMark::OptimizerStep)) break;
+      depth += event_at(k).is(LoopMark::OptimizerBegins);
+      if (event_at(k).is(LoopMark::OptimizerStep) && --depth == 0) break;
     }
   }
   return within;

@@ -54,7 +54,7 @@ std::string evidence_of_saving(const ProcessTrace& process, Nanos from, Nanos to
   const auto& events = process.loop_log.events;
   auto event = std::lower_bound(events.begin(), events.end(), from,
                                 [](const LoopEvent& a, Nanos time) { return a.begin < time; });
-  for (; event != events.end() && event->begin < to; ++event) copies += event->symbol == loop_symbol(LoopMark::Saves);
+  for (; event != events.end() && event->begin < to; ++event) copies += event->is(LoopMark::Saves);
   if (copies != 0) return fmt::format("between two steps; {} copies to the host to save a model", copies);
   const SampleFacts& samples = process.samples;
   u64 all = 0, saving = 0;
@@ -116,8 +116,7 @@ void end_before_saving(const LoopLog& log, StepFacts& facts) {
   for (Step& step : facts.steps) {
     while (event != log.events.end() && event->begin < step.begin) ++event;
     for (; event != log.events.end() && event->begin < step.end; ++event) {
-      if (step.phase == RunPhase::Evaluation && event->symbol == loop_symbol(LoopMark::Saves) &&
-          event->begin > step.begin)
+      if (step.phase == RunPhase::Evaluation && event->is(LoopMark::Saves) && event->begin > step.begin)
         step.end = event->begin;
     }
   }
@@ -135,7 +134,7 @@ void mark_checkpoints(ProcessTrace& process) {
     if (at == facts.steps.size()) break;
     if (event.begin < facts.steps[at].begin) continue;
     copies[at].all += event.kind() == LoopKind::ToHost;
-    copies[at].saving += event.symbol == loop_symbol(LoopMark::Saves);
+    copies[at].saving += event.is(LoopMark::Saves);
   }
   if (copies.empty() || facts.on_device) return;
   std::vector<Copies> sorted = copies;

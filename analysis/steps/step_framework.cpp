@@ -2,16 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "analysis/steps/loop_period.h"
+#include "analysis/steps/optimizer_marks.h"
 #include "analysis/steps/step_marks.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
 
-bool is(const LoopEvent& event, LoopMark mark) { return event.symbol == loop_symbol(mark); }
 bool is_work(const LoopEvent& event) { return event.kind() != LoopKind::Mark && event.kind() != LoopKind::Wait; }
 
 // Batches that were asked for, and after how many of them the optimizer made a step.
@@ -28,7 +27,6 @@ struct Loop {
 struct Work {
   std::size_t all = 0, launches = 0;
   bool backward = false;  // a backward pass was among it
-  bool step = false;      // the optimizer's
 };
 
 Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
@@ -37,8 +35,7 @@ Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::s
     const LoopKind kind = events[i].kind();
     work.all += is_work(events[i]);
     work.launches += kind == LoopKind::Kernel || kind == LoopKind::Graph;
-    work.backward = work.backward || is(events[i], LoopMark::Backward);
-    work.step = work.step || is(events[i], LoopMark::OptimizerStep);
+    work.backward = work.backward || events[i].is(LoopMark::Backward);
   }
   return work;
 }
@@ -46,8 +43,8 @@ Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::s
 Loop read_marks(const std::vector<LoopEvent>& events) {
   Loop loop;
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (is(events[i], LoopMark::NextBatch)) loop.rest.push_back(i);
-    if (!is(events[i], LoopMark::OptimizerStep)) continue;
+    if (events[i].is(LoopMark::NextBatch)) loop.rest.push_back(i);
+    if (!events[i].is(LoopMark::OptimizerStep)) continue;
     if (loop.rest.empty()) {  // one more optimizer, or one step without a new batch
       if (!loop.turns.empty()) loop.turns.back().optimizer = i;
       continue;
@@ -162,22 +159,6 @@ MarkedSteps steps_by_batches(const std::vector<LoopEvent>& events, const Loop& l
   return made;
 }
 
-// A GradScaler leaves out the optimizer's steps that would overflow, at the begin of a run above all: gradients are set to zero, a backward
-// pass makes them, and set to zero again; and there are more such passes than steps.
-bool skips_steps(const std::vector<LoopEvent>& events, const std::vector<u32>& zero_grads, std::size_t steps) {
-  if (zero_grads.size() < 2) return false;
-  if (steps == 0) return true;
-  std::size_t passes = 0, from = 0;
-  bool left_out = false;
-  for (const u32 place : zero_grads) {
-    const Work work = work_between(events, std::exchange(from, place), place);
-    passes += work.backward;
-    left_out = left_out || (work.backward && !work.step);
-  }
-  passes += work_between(events, from, events.size()).backward;
-  return left_out && passes > steps;
-}
-
 MarkedSteps steps_by_optimizer(const std::vector<LoopEvent>& events, const std::vector<u32>& anchors) {
   MarkedSteps made;
   const auto found = turns_around(events, anchors);
@@ -211,14 +192,11 @@ MarkedSteps steps_of_batches_alone(const std::vector<LoopEvent>& events, const s
 }  // namespace
 
 std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vector<LoopEvent>& events) {
-  std::vector<u32> anchors, zero_grads;  // behind each of the optimizer's
-  std::size_t batches = 0;
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    if (is(events[i], LoopMark::OptimizerStep)) anchors.push_back(static_cast<u32>(i + 1));
-    if (is(events[i], LoopMark::ZeroGrad)) zero_grads.push_back(static_cast<u32>(i + 1));
-    batches += is(events[i], LoopMark::NextBatch);
-  }
-  const bool skipped = batches < 3 && skips_steps(events, zero_grads, anchors.size());
+  const OptimizerMarks marks = optimizer_marks(events);
+  const std::vector<u32>& anchors = marks.steps;
+  const std::size_t batches = static_cast<std::size_t>(std::count_if(
+      events.begin(), events.end(), [](const LoopEvent& event) { return event.is(LoopMark::NextBatch); }));
+  const bool skipped = batches < 3 && skips_steps(events, marks);
   if (anchors.size() < 2 && batches < 3 && !skipped) return std::nullopt;
   const Loop loop = read_marks(events);
   MarkedSteps made;
@@ -229,16 +207,18 @@ std::optional<MarkedSteps> steps_of_framework(const LoopLog& log, const std::vec
                                 anchors.size() == 1 ? "1 step" : fmt::format("{} steps", anchors.size()), log.optimizer,
                                 log.loader);
   } else if (skipped) {
-    made = steps_by_optimizer(events, zero_grads);
+    made = steps_by_optimizer(events, marks.zero_grads);
     made.evidence = fmt::format(
         "{} times zero_grad of an optimizer that made {}: the others were skipped (GradScaler); their begin is where "
         "the "
         "loop's calls begin anew",
-        zero_grads.size(), anchors.empty() ? "no step" : counted(anchors.size(), "step"));
+        marks.zero_grads.size(), anchors.empty() ? "no step" : counted(anchors.size(), "step"));
   } else if (anchors.size() >= 2) {
-    made = steps_by_optimizer(events, anchors);
+    const std::vector<u32> ends = ends_of_turns(events, marks);
+    made = steps_by_optimizer(events, ends);
     made.evidence =
-        fmt::format("{} steps of {}; their begin is where the loop's calls begin anew", anchors.size(), log.optimizer);
+        fmt::format("{} steps of {}{}; their begin is where the loop's calls begin anew", anchors.size(), log.optimizer,
+                    ends.size() < anchors.size() ? ", two in each turn of the loop, which differ" : "");
   } else {
     made = steps_of_batches_alone(events, loop.rest, log.loader);
   }

@@ -101,7 +101,7 @@ std::vector<Border> borders_of(const ProcessTrace& process, const Ranking& ranki
   };
   for (const ActivitySpan& span : process.activities.spans) add(span.begin, span.end(), ranking.of(span));
   for (const LoopEvent& event : process.loop_log.events) {
-    if (event.symbol == loop_symbol(LoopMark::NextBatch)) add(event.begin, event.end, kWaitsForInput);
+    if (event.is(LoopMark::NextBatch)) add(event.begin, event.end, kWaitsForInput);
   }
   for (const CompilingSpan& span : compiling_spans(process))
     add(span.begin, span.is_sampled ? until_next_launch(process, span) : span.end, kCompilation);

@@ -256,6 +256,111 @@ TEST(MarkedSteps, OfAnOptimizerThatSkipsSomeSteps) {
   }
 }
 
+// LBFGS calls a closure within its step, as often as it likes: that sets gradients to zero, computes forward and backward. No step was skipped.
+TEST(MarkedSteps, OfAnOptimizerThatCallsAClosure) {
+  for (const bool first_as_well : {false, true}) {
+    Loop loop;
+    for (int i = 0; i < 20; ++i) {
+      loop.begins();
+      if (first_as_well) zero_grad(loop);
+      const Nanos begin = loop.now();
+      for (int call = 0; call < 2 + i % 2; ++call) {
+        zero_grad(loop);
+        for (int layer = 0; layer < 4; ++layer) loop.run(4 * kUs, 20 * kUs), loop.run(4 * kUs, 20 * kUs, 1);
+        loop.backward();
+      }
+      for (int k = 0; k < 2; ++k) loop.run(4 * kUs, 20 * kUs, 1);
+      loop.operation("Optimizer.step#LBFGS.step", begin);
+      loop.copy_to_host(64, MemoryKind::Pageable, false);
+    }
+    const StepFacts facts = loop.load().processes[0].steps;
+    EXPECT_EQ(facts.source, StepSource::Framework);
+    EXPECT_EQ(facts.evidence.find("skipped"), std::string::npos) << facts.evidence;
+    ASSERT_EQ(facts.steps.size(), 20u) << facts.evidence;
+    for (std::size_t i = 1; i < facts.steps.size(); ++i)
+      EXPECT_NEAR(static_cast<double>(facts.steps[i].begin), static_cast<double>(loop.wanted()[i]),
+                  0.05 * static_cast<double>(facts.steps[i].length()))
+          << i;
+  }
+}
+
+void expect_begins(const StepFacts& facts, const std::vector<Nanos>& wanted) {
+  EXPECT_EQ(facts.source, StepSource::Framework);
+  ASSERT_EQ(facts.steps.size(), wanted.size()) << facts.evidence;
+  for (std::size_t i = 1; i < facts.steps.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(facts.steps[i].begin), static_cast<double>(wanted[i]),
+                0.02 * static_cast<double>(facts.steps[i].length()))
+        << i << " " << facts.evidence;
+}
+
+// One optimizer that wraps another one (Lookahead), and does something of its own each fifth time.
+TEST(MarkedSteps, OfAnOptimizerWithinAnother) {
+  Loop loop;
+  for (int i = 0; i < 20; ++i) {
+    loop.begins();
+    loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    for (int layer = 0; layer < 4; ++layer) loop.run(4 * kUs, 20 * kUs);
+    zero_grad(loop);
+    loop.backward();
+    const Nanos begin = loop.now();
+    loop.sleep(kUs);
+    loop.update();
+    for (int k = 0; i % 5 == 4 && k < 4; ++k) loop.run(4 * kUs, 20 * kUs, 1);
+    loop.operation("Optimizer.step#Lookahead.step", begin);
+  }
+  expect_begins(loop.load().processes[0].steps, loop.wanted());
+}
+
+// Sharpness-aware minimization: two passes to each step, gradients set to zero behind each. No step was skipped.
+TEST(MarkedSteps, OfAnOptimizerWithTwoPassesToAStep) {
+  Loop loop;
+  for (int i = 0; i < 20; ++i) {
+    loop.begins();
+    loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    for (int pass = 0; pass < 2; ++pass) {
+      for (int layer = 0; layer < 4; ++layer) loop.run(4 * kUs, 20 * kUs);
+      loop.backward();
+      loop.run(4 * kUs, 20 * kUs, 1);
+      if (pass == 1) loop.update();
+      zero_grad(loop);
+    }
+  }
+  expect_begins(loop.load().processes[0].steps, loop.wanted());
+}
+
+// A GAN: in each turn the one optimizer makes a step, then the other.
+TEST(MarkedSteps, OfTwoOptimizersInTurn) {
+  Loop loop;
+  for (int i = 0; i < 20; ++i) {
+    loop.begins();
+    loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    for (int part = 0; part < 2; ++part) {
+      for (int layer = 0; layer < (part ? 3 : 6); ++layer) loop.run(4 * kUs, 20 * kUs);
+      zero_grad(loop);
+      for (int layer = 0; layer < 3; ++layer) loop.backward();
+      for (int layer = 0; part && layer < 3; ++layer) loop.backward();
+      loop.update();
+    }
+  }
+  expect_begins(loop.load().processes[0].steps, loop.wanted());
+}
+
+// What is read each second time makes no two steps one.
+TEST(MarkedSteps, OfALoopThatReadsEachSecondLoss) {
+  Loop loop;
+  for (int i = 0; i < 20; ++i) {
+    loop.begins();
+    loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    for (int layer = 0; layer < 6; ++layer) loop.run(4 * kUs, 20 * kUs);
+    zero_grad(loop);
+    loop.backward();
+    loop.update();
+    if (i % 2 == 0) loop.run(4 * kUs, 20 * kUs, 1), loop.copy_to_host(64, MemoryKind::Pageable, false);
+  }
+  const StepFacts facts = loop.load().processes[0].steps;
+  EXPECT_EQ(facts.steps.size(), 20u) << facts.evidence;
+}
+
 // The first step makes the optimizer's state, so it is like the others in its end alone; and the host pauses before each update. Steps
 // begin with their batch nevertheless, also those after which something was saved.
 TEST(MarkedSteps, OfAnOptimizerThatMakesItsStateInTheFirstStep) {
