@@ -1,6 +1,7 @@
 #include "analysis/steps/loop_anchors.h"
 
 #include <map>
+#include <unordered_map>
 
 namespace gputrace {
 namespace {
@@ -213,11 +214,60 @@ bool others_come_regularly(const std::vector<bool>& alike) {
   return judge_spaces(others, alike.size()).regular >= 0.8;
 }
 
+std::vector<Piece> pieces_of(const Candidate& candidate) {
+  std::vector<Piece> pieces;
+  for (std::size_t i = 1; i < candidate.places.size(); ++i)
+    pieces.push_back({candidate.places[i - 1], candidate.places[i]});
+  return pieces;
+}
+
+// Nearly each piece takes something from the host or gives it something: then it is a turn, and no layer of a model.
+bool have_copies(const LoopText& text, const std::vector<Piece>& pieces) {
+  const auto copies = [&](const Piece& piece) {
+    for (std::size_t at = piece.begin; at < piece.end; ++at) {
+      const LoopKind kind = text.event(at).kind();
+      if (kind == LoopKind::ToHost || kind == LoopKind::ToDevice) return true;
+    }
+    return false;
+  };
+  return static_cast<std::size_t>(std::count_if(pieces.begin(), pieces.end(), copies)) * 10 >= pieces.size() * 9;
+}
+
+// The same events, but for kernels that stand between the same two neighbours in nearly all pieces: those are one kernel there. By the length of a
+// sequence, say, it is now this one, now that.
+std::vector<LoopEvent> with_one_for_others(const LoopText& text, const std::vector<Piece>& pieces) {
+  struct Gap {
+    std::size_t pieces = 0, newest = 0;  // in how many; 1 + the newest of them
+    u32 symbol = 0;                      // of the first kernel there
+  };
+  std::unordered_map<u64, Gap> gaps;
+  const auto key = [&](std::size_t at) {
+    const u64 before = at > 0 ? text.symbol(at - 1) + 1 : 0;
+    return before << 32 | (at + 1 < text.size() ? text.symbol(at + 1) + 1 : 0);
+  };
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    for (std::size_t at = pieces[i].begin; at < pieces[i].end; ++at) {
+      if (text.event(at).kind() != LoopKind::Kernel) continue;
+      Gap& gap = gaps[key(at)];
+      if (gap.pieces == 0) gap.symbol = text.event(at).symbol;
+      if (gap.newest != i + 1) gap.newest = i + 1, ++gap.pieces;
+    }
+  }
+  std::vector<LoopEvent> events;
+  events.reserve(text.size());
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    LoopEvent& event = events.emplace_back(text.event(at));
+    if (event.kind() != LoopKind::Kernel) continue;
+    const auto gap = gaps.find(key(at));
+    if (gap != gaps.end() && gap->second.pieces * 10 >= pieces.size() * 9) event.symbol = gap->second.symbol;
+  }
+  return events;
+}
+
 std::optional<LoopAnchors> judge_candidate(const LoopText& text, const Candidate& candidate, double predictable,
                                            const std::function<bool(u32)>& updates) {
   LoopAnchors made;
-  for (std::size_t i = 1; i < candidate.places.size(); ++i)
-    made.pieces.push_back({candidate.places[i - 1], candidate.places[i]});
+  made.pieces = pieces_of(candidate);
   const double least_alike = candidate.regular >= 0.6 ? 0.5 : predictable >= 0.85 ? 0.8 : 2;
   if (least_alike > 1 || says_nothing(text, made.pieces)) return std::nullopt;
   UsualPiece usual(text, made.pieces);
@@ -238,6 +288,8 @@ std::optional<LoopAnchors> judge_candidate(const LoopText& text, const Candidate
 
 std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::function<bool(u32)>& updates) {
   constexpr double kLeastPredictable = 0.75, kLeastCovered = 0.25, kLeastOfBest = 0.85, kSamePeriod = 1.8;
+  constexpr double kSure = 0.9;               // regular, and nearly all of the text
+  constexpr unsigned kMostLookedAtTwice = 4;  // a text is made anew for each
   const double predictable = text.predictability();
   if (predictable < kLeastPredictable) return std::nullopt;
   struct Loop {
@@ -245,9 +297,16 @@ std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::functio
     double order;  // how regular it is, by its spaces and by what they hold
   };
   std::vector<Loop> loops;
+  unsigned looked_at_twice = 0;
   for (const Candidate& candidate : candidates_of(text)) {
     if (candidate.covered < kLeastCovered) continue;
     auto made = judge_candidate(text, candidate, predictable, updates);
+    const bool sure = std::min(candidate.regular, candidate.covered) >= kSure;
+    if (!made && sure && looked_at_twice < kMostLookedAtTwice && have_copies(text, pieces_of(candidate))) {
+      ++looked_at_twice;
+      const std::vector<LoopEvent> events = with_one_for_others(text, pieces_of(candidate));
+      made = judge_candidate(LoopText(events), candidate, predictable, updates);
+    }
     if (!made) continue;
     const double alike = static_cast<double>(made->alike) / static_cast<double>(made->pieces.size());
     loops.push_back({std::move(*made), candidate.regular * alike});

@@ -193,6 +193,19 @@ const Pattern kLoops[] = {
      [](Script& s) {
        for (int i = 0; i < 200; ++i) s.turn(i % 10 == 9 ? "IabcdefghUO" : "IabcdefghU");
      }},
+    {"a kernel is another one while sequences are short",
+     [](Script& s) {
+       for (int request = 0; request < 6; ++request) {
+         for (int token = 0; token < 24; ++token) s.turn((token < 9 ? "z" : "a") + repeat("bcdefghi", 2) + "klmnopO");
+       }
+     }},
+    {"two kernels are others while sequences are short",
+     [](Script& s) {
+       for (int request = 0; request < 6; ++request) {
+         for (int token = 0; token < 24; ++token)
+           s.turn("Ix" + repeat(token < 14 ? "bcdefghi" : "bcdeyghi", 4) + (token < 9 ? "z" : "a") + "klmnopO");
+       }
+     }},
     {"an executor of several threads, in an order that varies",
      [](Script& s) {
        const char* const orders[] = {"2000 IIxabcdefghijklmnopq", "2000 IabIxcdefghijklmnopq",
