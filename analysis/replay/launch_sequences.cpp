@@ -105,6 +105,7 @@ void Replay::find_sequences(const Tape& tape) {
     if (open.launches.size() >= kShort) runs.push_back(std::move(open));
     open = {};
   };
+  for (const u32 each : ordered) launches_ += has_place_in_graph(tape.operations[each]);
   for (u32 i = 0; i < calls_.size(); ++i) {
     if (i > 0 && calls_[i].thread != calls_[i - 1].thread) end();
     const HostLog::Kind kind = calls_[i].kind;
@@ -144,6 +145,7 @@ void Replay::find_sequences(const Tape& tape) {
   for (const Run& run : runs) ++times[run.key()];
   // All calls of the run but the first of each graph.
   const auto mark = [&](const Run& run, std::size_t from, std::size_t graph) {
+    launches_repeated_ += run.launches.size() - from;
     std::vector<bool> first(run.calls.size());
     for (std::size_t launch = from; launch < run.launches.size(); launch += graph) first[run.of[launch]] = true;
     for (std::size_t i = run.of[from]; i < run.calls.size(); ++i) {

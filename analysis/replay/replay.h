@@ -36,6 +36,9 @@ class Replay {
   Nanos span_with(WhatIfs changes);
   // How often a change applies.
   u64 touched(WhatIf what) const { return touched_[static_cast<unsigned>(what)]; }
+  // Kernels and memsets that calls launched, and those in sequences that come again and again.
+  u64 launches() const { return launches_; }
+  u64 launches_repeated() const { return launches_repeated_; }
 
  private:
   enum class Step : u8 { Begin, Start, End };  // a call begins, an operation starts, a call ends
@@ -101,6 +104,7 @@ class Replay {
   // Of one replay: begins of calls; ends of operations, and of all that they stood behind; where each thread is.
   std::vector<Nanos> begins_, finishes_, behind_, threads_;
   std::array<u64, kWhatIfs> touched_{};
+  u64 launches_ = 0, launches_repeated_ = 0;
   Nanos first_ = 0, last_ = 0;
   Nanos usual_wake_ = 0, usual_own_ = 0;
 };

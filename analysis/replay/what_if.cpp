@@ -29,6 +29,7 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
     facts.operations += ran;
     replays.emplace_back(std::move(tape), copies, kernels);
     facts.measured_ns += static_cast<u64>(replays.back().measured());
+    facts.launches += replays.back().launches(), facts.launches_repeated += replays.back().launches_repeated();
   }
   facts.windows = replays.size();
   if (replays.empty()) {

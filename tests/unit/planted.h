@@ -214,11 +214,12 @@ class Planted {
     u64 stream, bytes;
     bool to_host;
     u32 callback;
+    u32 blocks;
   };
   Nanos ready(u64 stream, Nanos at) { return std::max(at, free_[stream]); }
   void give(Nanos call, Nanos length, u64 stream, int which, u32 callback, u64 bytes = 4096, bool to_host = false) {
     const Nanos start = ready(stream, now_ + kWay);
-    ran_.push_back({tid_, now_, now_ + call, start, start + length, which, stream, bytes, to_host, callback});
+    ran_.push_back({tid_, now_, now_ + call, start, start + length, which, stream, bytes, to_host, callback, blocks_});
     if (first_ == 0) first_ = now_;
     now_ += call;
     free_[stream] = start + length;
@@ -271,7 +272,7 @@ class Planted {
       });
     } else {
       trace_.kernel(correlation, names_.at(static_cast<size_t>(each.which)), each.start, each.finish, end, stream,
-                    blocks_);
+                    each.blocks);
     }
   }
 

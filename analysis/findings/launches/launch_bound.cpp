@@ -13,6 +13,19 @@ namespace {
 
 constexpr double kHighly = 0.15;  // XProf's second gate
 constexpr u64 kLeastGaps = 3;     // one long call is no habit
+constexpr u64 kTwentieth = 20;
+
+// Graphs hold what comes again as it was: where the shapes of inputs change with each step, little does, and the gain is small.
+void say_what_repeats(const GainFacts& gains, Finding& finding) {
+  constexpr double kFew = 0.5;
+  if (!gains.replayed() || gains.launches == 0) return;
+  const double share = static_cast<double>(gains.launches_repeated) / static_cast<double>(gains.launches);
+  if (share >= kFew) return;
+  finding.text += fmt::format(
+      "; {:.0f} % of the launches come again in the same order and shapes, and graphs hold no others", share * 100);
+  finding.fix += "; inputs of a few lengths (padded, or gathered by length)";
+  finding.evidence.emplace_back("repeated_share", share);
+}
 
 // Of the device that waits the largest share of its own span: shares of several devices are not summed.
 std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
@@ -53,6 +66,9 @@ std::optional<Finding> judge_launch_bound(const ProcessTrace& process) {
     finding.evidence.emplace_back("site_share", worst_line.share);
     say_within(worst_line.within, finding);
   }
+  if (finding.gain_ns > idle + idle / kTwentieth)
+    finding.text += "; graphs would take the longer pauses between launches of one sequence as well";
+  say_what_repeats(process.gains, finding);
   return finding;
 }
 

@@ -40,6 +40,25 @@ TEST(DeviceFindings, LaunchBoundAndShortKernels) {
   EXPECT_EQ(find(none, "short-kernels"), nullptr);
 }
 
+// Graphs hold what comes again in the same shapes: where sequences have another length each time little does, and that is said.
+TEST(DeviceFindings, LaunchesInEverOtherShapes) {
+  Script same, other;
+  for (int i = 0; i < 30; ++i) {
+    other.blocks(8 + static_cast<u32>(i));
+    for (int k = 0; k < 10; ++k) same.run(50 * kUs, 10 * kUs, k % 2), other.run(50 * kUs, 10 * kUs, k % 2);
+    same.sleep(2 * kMs), other.sleep(2 * kMs);
+  }
+  const auto of_same = find_findings(same.load()), of_other = find_findings(other.load());
+  const Finding *repeated = find(of_same, "launch-bound"), *changing = find(of_other, "launch-bound");
+  ASSERT_NE(repeated, nullptr);
+  ASSERT_NE(changing, nullptr);
+  EXPECT_EQ(repeated->text.find("graphs hold no others"), std::string::npos) << repeated->text;
+  EXPECT_NE(changing->text.find("0 % of the launches come again in the same order and shapes"), std::string::npos)
+      << changing->text;
+  EXPECT_NE(changing->fix.find("a few lengths"), std::string::npos) << changing->fix;
+  EXPECT_LT(changing->gain_ns, repeated->gain_ns / 10);
+}
+
 // Gaps of a framework's way from launch to launch are no missing batch, and those of a batch are no launches.
 TEST(DeviceFindings, ManyShortPausesAreLaunchesAndLongOnesAreWork) {
   Script eager, loader;
