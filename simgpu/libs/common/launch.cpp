@@ -93,7 +93,8 @@ DeviceFacts ask_driver(CUdevice device) {
 
 CUresult launch(const char* name, CUstream stream, const LaunchShape& shape, const KernelArguments& arguments) {
   CUkernel kernel = nullptr;
-  const CUresult result = find_kernel(name, shape.dynamic_shared_bytes, kernel);
+  CUresult result = enter_context();  // a thread may have none yet
+  if (result == CUDA_SUCCESS) result = find_kernel(name, shape.dynamic_shared_bytes, kernel);
   if (result != CUDA_SUCCESS) return result;
   KernelArguments copy = arguments;
   void* parameters[] = {&copy};
@@ -142,7 +143,8 @@ const DeviceFacts& device_facts() {
   static auto* const known = new std::map<CUdevice, DeviceFacts>;
   if (facts_of_call) return *facts_of_call;
   CUdevice device = 0;
-  if (cuCtxGetDevice(&device) != CUDA_SUCCESS) return none;
+  // A thread without a context is on the first device, as in the runtime.
+  if (cuCtxGetDevice(&device) != CUDA_SUCCESS && cuDeviceGet(&device, 0) != CUDA_SUCCESS) return none;
   const std::lock_guard lock(mutex);
   const auto at = known->find(device);
   return at != known->end() ? at->second : known->emplace(device, ask_driver(device)).first->second;

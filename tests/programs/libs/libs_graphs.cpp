@@ -3,6 +3,7 @@
 #include <cudaProfiler.h>
 #include <cudnn.h>
 
+#include <thread>
 #include <vector>
 
 #include "tests/programs/libs/libs_check.h"
@@ -192,8 +193,11 @@ int main() {
   MUST(cudnnCreate(&handle));
   MUST(cudnnSetStream(handle, reinterpret_cast<cudaStream_t>(stream)));
   std::vector<cudnnBackendDescriptor_t> plans;
-  for (const auto make : {forward_and_relu, backward_data, backward_filter, attention, attention_in_one, relu_alone})
-    plans.push_back(make(handle));
+  // On a thread without a context, as PyTorch's DataParallel makes them.
+  std::thread([&] {
+    for (const auto make : {forward_and_relu, backward_data, backward_filter, attention, attention_in_one, relu_alone})
+      plans.push_back(make(handle));
+  }).join();
   MUST(cuProfilerStart());
   for (int round = 0; round < 2; ++round) {
     for (const cudnnBackendDescriptor_t plan : plans) {
@@ -203,7 +207,9 @@ int main() {
   }
   for (const cudnnBackendDescriptor_t plan : plans) MUST(cudnnBackendDestroyDescriptor(plan));
   // Addresses used again: this one must not be taken for a plan that went.
-  MUST(cudnnBackendExecute(handle, relu_alone(handle), Node(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR).done().get()));
+  std::thread([&] {
+    MUST(cudnnBackendExecute(handle, relu_alone(handle), Node(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR).done().get()));
+  }).join();
   MUST(cudnnDestroy(handle));
   return end_program(stream);
 }
