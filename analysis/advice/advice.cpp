@@ -57,6 +57,10 @@ std::string fewer_launches(const ProcessTrace& process) {
   constexpr double kGoodPart = 0.2;  // of all launches
   const CallsMade made = calls_made(process);
   std::string words;
+  if (made.in_replicas >= kGoodPart)
+    words +=
+        "DistributedDataParallel, a process for each device, instead of DataParallel, whose threads take turns and "
+        "which copies the model at each step, ";
   if (made.in_optimizer >= kGoodPart)
     words += "one call for all parameters in the optimizer (fused=True, or foreach=True), ";
   if (made.in_zero_grad >= kGoodPart) words += "zero_grad(set_to_none=True), ";

@@ -32,7 +32,7 @@ enum class Advice : u8 {
 std::string advise(Advice what, Maker maker);
 std::string advise(Advice what, const ProcessTrace& process);
 
-// How to launch less, for a process as it is: what of its launches its optimizer makes comes first.
+// How to launch less, for a process as it is: what of its launches its optimizer or DataParallel makes comes first.
 std::string fewer_launches(const ProcessTrace& process);
 
 }  // namespace gputrace

@@ -16,7 +16,7 @@ enum class Trainer : u8 { None, Transformers, Lightning, Keras, Vllm, Sglang };
 struct Known {
   Maker framework = Maker::General;  // the innermost one
   Trainer trainer = Trainer::None;   // the innermost one
-  bool optimizer = false, zero_grad = false, compiled = false;
+  bool optimizer = false, zero_grad = false, compiled = false, replica = false;
 };
 
 bool begins_with(std::string_view text, std::string_view with) { return text.substr(0, with.size()) == with; }
@@ -53,6 +53,9 @@ std::vector<Known> known_of(const std::vector<SourceFrame>& frames) {
     if (frame.file.empty() &&
         (begins_with(frame.function, "Torch-Compiled Region") || begins_with(frame.function, "CompiledFunction")))
       known.compiled = true;
+    if (begins_with(file, "torch/nn/parallel/parallel_apply.py") ||
+        begins_with(file, "torch/nn/parallel/data_parallel.py"))
+      known.replica = true;
     if (begins_with(file, "torch/optim/") && frame.function != "zero_grad") known.optimizer = true;
     if (begins_with(file, "torch/") && frame.function.find("zero_grad") != std::string::npos) known.zero_grad = true;
   }
@@ -105,7 +108,7 @@ CallsMade calls_made(const ProcessTrace& process) {
   const std::vector<Known> known = known_of(lines.frames);
   std::array<u64, static_cast<std::size_t>(Maker::CuPy) + 1> frameworks{};
   std::array<u64, static_cast<std::size_t>(Trainer::Sglang) + 1> trainers{};
-  u64 launches = 0, in_optimizer = 0, in_zero_grad = 0, compiled = 0;
+  u64 launches = 0, in_optimizer = 0, in_zero_grad = 0, compiled = 0, in_replicas = 0;
   for (std::size_t i = 0; i < std::min(lines.totals.size(), lines.origins.size()); ++i) {
     const StackTotals& totals = lines.totals[i];
     const CallOrigin& origin = lines.origins[i];
@@ -118,6 +121,7 @@ CallsMade calls_made(const ProcessTrace& process) {
     }
     launches += totals.launches;
     compiled += by_operation.compiled ? totals.launches : 0;
+    in_replicas += by_line.replica ? totals.launches : 0;
     if (by_line.zero_grad)
       in_zero_grad += totals.launches;
     else if (by_line.optimizer)
@@ -137,6 +141,7 @@ CallsMade calls_made(const ProcessTrace& process) {
   if (launches == 0) return made;
   constexpr u64 kTenth = 10;
   if (made.by == Maker::PyTorch && kTenth * compiled >= launches) made.by = Maker::CompiledPyTorch;
+  made.in_replicas = static_cast<double>(in_replicas) / static_cast<double>(launches);
   made.in_optimizer = static_cast<double>(in_optimizer) / static_cast<double>(launches);
   made.in_zero_grad = static_cast<double>(in_zero_grad) / static_cast<double>(launches);
   return made;

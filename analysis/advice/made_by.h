@@ -29,9 +29,10 @@ bool is_keras(Maker maker);
 struct CallsMade {
   Maker by =
       Maker::General;  // of most calls whose stack is known; General: of most the program's own code, or none is known
-  // Shares of the launches that lie within a step of one of PyTorch's optimizers, and within its zero_grad.
+  // Shares of the launches that lie within a step of one of PyTorch's optimizers, within its zero_grad, and within its DataParallel.
   double in_optimizer = 0;
   double in_zero_grad = 0;
+  double in_replicas = 0;
 };
 CallsMade calls_made(const ProcessTrace& process);
 

@@ -151,5 +151,17 @@ TEST(Advice, AnOptimizerThatLaunchesMuchIsNamed) {
   EXPECT_FALSE(has(words(60, "zero_grad"), "fused=True")) << words(60, "zero_grad");
 }
 
+TEST(Advice, DataParallelIsNamedWhereItLaunches) {
+  const auto words = [](u64 of_replicas) {
+    const std::vector<std::string> replica{kPackages + "torch/nn/parallel/parallel_apply.py",
+                                           kPackages + "torch/nn/modules/module.py", "/home/me/train.py"};
+    return fewer_launches(Program()
+                              .calls({"/home/me/train.py"}, 100 - of_replicas, "aten::mm")
+                              .calls(replica, of_replicas, "aten::mm", "forward"));
+  };
+  EXPECT_TRUE(has(words(60), "DistributedDataParallel")) << words(60);
+  EXPECT_FALSE(has(words(10), "DistributedDataParallel")) << words(10);
+}
+
 }  // namespace
 }  // namespace gputrace
