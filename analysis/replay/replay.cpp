@@ -49,8 +49,9 @@ void Replay::order(const Tape& tape) {
 
 Nanos Replay::begin_of(const Call& call, WhatIfs changes) const {
   if (call.first) return first_ + call.work;
-  if (changes & bit(WhatIf::HostWork)) return threads_[call.thread];
-  return threads_[call.thread] + (changes & bit(WhatIf::Launches) ? call.work_in_graph : call.work);
+  const Nanos before = std::max(threads_[call.thread], threads_[call.follows]);
+  if (changes & bit(WhatIf::HostWork)) return before;
+  return before + (changes & bit(WhatIf::Launches) ? call.work_in_graph : call.work);
 }
 
 Nanos Replay::end_of(const Call& call, Nanos begin, WhatIfs changes) const {

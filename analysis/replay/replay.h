@@ -50,8 +50,8 @@ class Replay {
   struct Call {
     Nanos work = 0;           // since the end of the call before it; of a thread's first one: since the first call
     Nanos own = 0, wake = 0;  // of calls that block: the least that they take, and from the end of what they wait for
-    u32 thread = kNone;
-    u32 waits = 0, waits_count = 0;  // in waits_
+    u32 thread = kNone, follows = kNone;  // the one after whose call before it `work` begins: its own, mostly
+    u32 waits = 0, waits_count = 0;       // in waits_
     HostLog::Kind kind = HostLog::Kind::Other;
     bool first = false;  // of its thread
     bool needless = false;
@@ -94,6 +94,7 @@ class Replay {
   Nanos end_of(const Call& call, Nanos begin, WhatIfs changes) const;
   Nanos start_of(u32 index, WhatIfs changes);
   Nanos length_of(const Operation& operation, WhatIfs changes) const;
+  void find_turns(const Tape& tape);
   void count_touched();
 
   const KernelChanges& kernels_;

@@ -52,6 +52,14 @@ class Planted {
     thread_ = trace_.thread(tid_);
   }
 
+  // The first thread goes on.
+  void end_threads() {
+    tid_ = 100;
+    thread_ = main_;
+  }
+  // What comes now is at that time, beside what came since.
+  void at(Nanos time) { now_ = time; }
+
   // Kernels from here on have so many blocks, of which two fit a multiprocessor at a time.
   void blocks(u32 blocks) {
     blocks_ = blocks;

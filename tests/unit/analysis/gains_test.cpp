@@ -46,6 +46,20 @@ const Pair kPairs[] = {
          p.fetch();
        }
      }},
+    {"work of the host in threads that begin anew each time and call beside each other", "idle-gaps",
+     [](Planted& p, bool planted) {
+       for (int i = 0; i < 80; ++i) {
+         p.run(kCall, 50 * kUs), p.sleep(10 * kUs);
+         const Nanos begin = p.now();
+         Nanos end = begin;
+         for (const u64 stream : {Planted::kStream + 1, Planted::kStream + 2}) {
+           p.at(begin), p.begin_thread();
+           p.run(kCall, 40 * kUs, 0, stream), p.sleep(planted ? 150 * kUs : 0), p.run(kCall, 40 * kUs, 1, stream);
+           end = std::max(end, p.now());
+         }
+         p.at(end), p.end_threads(), p.fetch();
+       }
+     }},
     {"sampling on the host between the replays of a graph", "idle-gaps",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 60; ++i) p.replay(kCall, 40, 8 * kUs), p.fetch(), p.sleep(planted ? 60 * kUs : 0);
