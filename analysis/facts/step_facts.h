@@ -190,7 +190,7 @@ struct StepFacts {
   // What the framework calls it, "_SingleProcessDataLoaderIter.__next__", or its users where looks found it ("tf.data").
   std::string loader;
   bool loader_sampled = false;  // so `batches` are pauses in which looks found it asked, and those like them
-  u64 first_number = 1;  // of steps[0]: `--steps` leaves out those before
+  u64 first_number = 1;         // of steps[0]: `--steps` leaves out those before
   std::vector<PhaseSpan> phases;
 
   bool found() const { return source != StepSource::None; }
