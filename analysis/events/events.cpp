@@ -4,7 +4,6 @@
 #include "analysis/events/host_events.h"
 #include "analysis/events/run_outline.h"
 #include "analysis/read/identity.h"
-#include "analysis/timeline/paged_array.h"
 
 namespace gputrace {
 namespace {
@@ -62,7 +61,6 @@ class Exporter {
     if (progress_) progress_->reached(file_, static_cast<u32>(request_.files.size()), events);
   }
 
-  const PagedMemory memory_;  // of one trace after the other
   const LoadRequest& request_;
   const TimeWindow window_;
   EventSink& sink_;

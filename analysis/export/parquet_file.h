@@ -39,7 +39,7 @@ enum class ParquetTold : u8 {
   Each,
   ByKey,       // by the row's key
   ByOtherKey,  // by a second one
-  Once,        // it is that of every row
+  Once,        // a number, that of every row
   Length,      // what the column before it has over the one before that; both are Int64 and told each
 };
 struct ParquetColumn {

@@ -55,13 +55,12 @@ struct Gain {
 struct GainFacts {
   std::string why_not;  // empty: the run was replayed, and the replay is the run
   u64 operations = 0, operations_of_run = 0;
-  u64 launches = 0,
-      launches_repeated =
-          0;            // of kernels and memsets; in sequences that come again and again in the same order and shapes
-  u64 windows = 0;      // 1: in one piece
-  u64 measured_ns = 0;  // of the windows: from the first launch call to the end of the last operation
-  u64 replayed_ns = 0;  // the same, unchanged
-  u64 floor_ns = 0;     // with all changes; added gains and it sum to replayed_ns
+  u64 launches = 0;           // kernels and memsets that calls launched
+  u64 launches_repeated = 0;  // of them in sequences that come again and again in the same order and shapes
+  u64 windows = 0;            // 1: in one piece
+  u64 measured_ns = 0;        // of the windows: from the first launch call to the end of the last operation
+  u64 replayed_ns = 0;        // the same, unchanged
+  u64 floor_ns = 0;           // with all changes; added gains and it sum to replayed_ns
   std::array<Gain, kWhatIfs> gains{};
 
   bool replayed() const { return why_not.empty() && replayed_ns != 0; }

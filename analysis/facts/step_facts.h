@@ -47,6 +47,7 @@ struct LoopEvent {
   LoopKind kind() const { return static_cast<LoopKind>(symbol >> 28); }
   u32 number() const { return symbol & 0x0fffffffu; }
   bool is(LoopMark mark) const;
+  bool is_launch() const { return kind() == LoopKind::Kernel || kind() == LoopKind::Graph; }
 };
 constexpr u32 loop_symbol(LoopKind kind, u32 number) { return static_cast<u32>(kind) << 28 | (number & 0x0fffffffu); }
 constexpr u32 loop_symbol(LoopMark mark) { return loop_symbol(LoopKind::Mark, static_cast<u32>(mark)); }

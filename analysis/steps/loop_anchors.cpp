@@ -147,8 +147,7 @@ Strangers find_strangers(const LoopText& text, const std::vector<Piece>& pieces,
   u64 common = 0;
   std::vector<u32> common_of(pieces.size());
   for_each([&](u32 piece, std::size_t at, u32 symbol) {
-    const LoopKind kind = text.event(at).kind();
-    const bool strange = in_pieces[symbol] * 2 < pieces.size() && (kind == LoopKind::Kernel || kind == LoopKind::Graph);
+    const bool strange = in_pieces[symbol] * 2 < pieces.size() && text.event(at).is_launch();
     if (!strange) return static_cast<void>(++common_of[piece], ++common);
     if (found.pieces.empty() || found.pieces.back() != piece) found.pieces.push_back(piece);
     ++found.events;
@@ -167,21 +166,22 @@ Strangers find_strangers(const LoopText& text, const std::vector<Piece>& pieces,
   return found;
 }
 
+bool holds(const LoopText& text, const Piece& piece, LoopKind kind) {
+  for (std::size_t at = piece.begin; at < piece.end; ++at) {
+    if (text.event(at).kind() == kind) return true;
+  }
+  return false;
+}
+
 // Whether each of the strangers computes a little of a result and copies it to the host, as a log line does now and then, and each usual piece
 // has an input of its own: then these are the turns. (A model's layers have none, and an optimizer launches more.)
 bool are_logged(const LoopText& text, const std::vector<Piece>& pieces, const Strangers& found) {
   constexpr u64 kMostKernels = 2;
   if (found.named || found.events > kMostKernels * found.pieces.size()) return false;
-  const auto holds = [&](const Piece& piece, LoopKind kind) {
-    for (std::size_t at = piece.begin; at < piece.end; ++at) {
-      if (text.event(at).kind() == kind) return true;
-    }
-    return false;
-  };
   std::size_t inputs = 0, results = 0, results_of_strangers = 0;
   for (const Piece& piece : pieces)
-    inputs += holds(piece, LoopKind::ToDevice), results += holds(piece, LoopKind::ToHost);
-  for (const u32 piece : found.pieces) results_of_strangers += holds(pieces[piece], LoopKind::ToHost);
+    inputs += holds(text, piece, LoopKind::ToDevice), results += holds(text, piece, LoopKind::ToHost);
+  for (const u32 piece : found.pieces) results_of_strangers += holds(text, pieces[piece], LoopKind::ToHost);
   const std::size_t usual = pieces.size() - found.pieces.size();
   return inputs * 10 >= pieces.size() * 9 && results_of_strangers * 10 >= found.pieces.size() * 9 &&
          (results - results_of_strangers) * 10 <= usual;
@@ -224,11 +224,7 @@ std::vector<Piece> pieces_of(const Candidate& candidate) {
 // Nearly each piece takes something from the host or gives it something: then it is a turn, and no layer of a model.
 bool have_copies(const LoopText& text, const std::vector<Piece>& pieces) {
   const auto copies = [&](const Piece& piece) {
-    for (std::size_t at = piece.begin; at < piece.end; ++at) {
-      const LoopKind kind = text.event(at).kind();
-      if (kind == LoopKind::ToHost || kind == LoopKind::ToDevice) return true;
-    }
-    return false;
+    return holds(text, piece, LoopKind::ToHost) || holds(text, piece, LoopKind::ToDevice);
   };
   return static_cast<std::size_t>(std::count_if(pieces.begin(), pieces.end(), copies)) * 10 >= pieces.size() * 9;
 }
@@ -302,9 +298,10 @@ std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::functio
     if (candidate.covered < kLeastCovered) continue;
     auto made = judge_candidate(text, candidate, predictable, updates);
     const bool sure = std::min(candidate.regular, candidate.covered) >= kSure;
-    if (!made && sure && looked_at_twice < kMostLookedAtTwice && have_copies(text, pieces_of(candidate))) {
+    const std::vector<Piece> pieces = pieces_of(candidate);
+    if (!made && sure && looked_at_twice < kMostLookedAtTwice && have_copies(text, pieces)) {
       ++looked_at_twice;
-      const std::vector<LoopEvent> events = with_one_for_others(text, pieces_of(candidate));
+      const std::vector<LoopEvent> events = with_one_for_others(text, pieces);
       made = judge_candidate(LoopText(events), candidate, predictable, updates);
     }
     if (!made) continue;

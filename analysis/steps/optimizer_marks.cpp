@@ -1,7 +1,10 @@
 #include "analysis/steps/optimizer_marks.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
+#include <span>
 #include <utility>
 
 namespace gputrace {
@@ -14,33 +17,29 @@ Value median_value(std::vector<Value> values) {
   return *at;
 }
 
-bool any(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to, LoopMark mark) {
-  for (std::size_t i = from; i < to; ++i)
-    if (events[i].is(mark)) return true;
-  return false;
-}
-
-// By step, how many times gradients were set to zero and made anew since the one before it.
+// How many times gradients were set to zero and made: before each step since the one before it, and last those behind the last step that were set to
+// zero again.
 std::vector<std::size_t> passes_of_steps(const std::vector<LoopEvent>& events, const OptimizerMarks& marks) {
-  std::vector<std::size_t> passes;
-  auto next = marks.zero_grads.begin();
-  std::size_t from = 0;
-  for (const u32 step : marks.steps) {
-    std::size_t own = 0;
-    for (; next != marks.zero_grads.end() && *next < step; ++next) {
-      own += any(events, from, *next, LoopMark::Backward);
-      from = *next;
-    }
-    own += any(events, std::exchange(from, step), step, LoopMark::Backward);
-    passes.push_back(own);
+  std::vector<std::size_t> passes(1);
+  auto zero = marks.zero_grads.begin();
+  auto step = marks.steps.begin();
+  bool backward = false;
+  for (u32 i = 0; i < events.size(); ++i) {
+    backward = backward || events[i].is(LoopMark::Backward);
+    const bool zeroes = zero != marks.zero_grads.end() && *zero == i + 1;
+    const bool steps = step != marks.steps.end() && *step == i + 1;
+    if (!zeroes && !steps) continue;
+    passes.back() += std::exchange(backward, false);
+    if (zeroes) ++zero;
+    if (steps) ++step, passes.push_back(0);
   }
   return passes;
 }
 
-bool takes_several_passes(const std::vector<std::size_t>& passes) {
+bool takes_several_passes(std::span<const std::size_t> passes) {
   constexpr std::size_t kFewest = 4;  // steps; fewer may have been skipped in turn by chance
   if (passes.size() < kFewest) return false;
-  const std::size_t usual = median_value(passes);
+  const std::size_t usual = median_value(std::vector(passes.begin(), passes.end()));
   const auto alike = static_cast<std::size_t>(std::count(passes.begin(), passes.end(), usual));
   return usual > 1 && alike * 10 >= passes.size() * 8;
 }
@@ -48,10 +47,8 @@ bool takes_several_passes(const std::vector<std::size_t>& passes) {
 // What was launched between two places, sorted.
 std::vector<u32> launched(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
   std::vector<u32> symbols;
-  for (std::size_t i = from; i < to; ++i) {
-    const LoopKind kind = events[i].kind();
-    if (kind == LoopKind::Kernel || kind == LoopKind::Graph) symbols.push_back(events[i].symbol);
-  }
+  for (std::size_t i = from; i < to; ++i)
+    if (events[i].is_launch()) symbols.push_back(events[i].symbol);
   std::sort(symbols.begin(), symbols.end());
   return symbols;
 }
@@ -89,17 +86,9 @@ OptimizerMarks optimizer_marks(const std::vector<LoopEvent>& events) {
 bool skips_steps(const std::vector<LoopEvent>& events, const OptimizerMarks& marks) {
   if (marks.zero_grads.size() < 2) return false;
   if (marks.steps.empty()) return true;
-  if (takes_several_passes(passes_of_steps(events, marks))) return false;
-  std::size_t passes = 0, from = 0;
-  bool left_out = false;
-  for (const u32 place : marks.zero_grads) {
-    const bool backward = any(events, from, place, LoopMark::Backward);
-    passes += backward;
-    left_out = left_out || (backward && !any(events, from, place, LoopMark::OptimizerStep));
-    from = place;
-  }
-  passes += any(events, from, events.size(), LoopMark::Backward);
-  return left_out && passes > marks.steps.size();
+  const std::vector<std::size_t> passes = passes_of_steps(events, marks);
+  return !takes_several_passes(std::span(passes).first(marks.steps.size())) &&
+         std::accumulate(passes.begin(), passes.end(), std::size_t{0}) > marks.steps.size();
 }
 
 std::vector<u32> ends_of_turns(const std::vector<LoopEvent>& events, const OptimizerMarks& marks) {

@@ -32,9 +32,8 @@ struct Work {
 Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
   Work work;
   for (std::size_t i = from; i < to; ++i) {
-    const LoopKind kind = events[i].kind();
     work.all += is_work(events[i]);
-    work.launches += kind == LoopKind::Kernel || kind == LoopKind::Graph;
+    work.launches += events[i].is_launch();
     work.backward = work.backward || events[i].is(LoopMark::Backward);
   }
   return work;

@@ -40,6 +40,24 @@ TEST(DeviceFindings, LaunchBoundAndShortKernels) {
   EXPECT_EQ(find(none, "short-kernels"), nullptr);
 }
 
+// A pause within a sequence is no gap between launches that is counted, and a graph takes it as well.
+TEST(DeviceFindings, GraphsTakeMoreThanTheGapsThatAreCounted) {
+  Script pausing, steady;
+  for (int i = 0; i < 30; ++i) {
+    for (int k = 0; k < 20; ++k) {
+      pausing.sleep((k % 4 == 3 ? 220 : 45) * kUs), pausing.run(6 * kUs, 5 * kUs);
+      steady.sleep(45 * kUs), steady.run(6 * kUs, 5 * kUs);
+    }
+    pausing.fetch(), steady.fetch();
+  }
+  const auto more = find_findings(pausing.load()), same = find_findings(steady.load());
+  const Finding *with = find(more, "launch-bound"), *without = find(same, "launch-bound");
+  ASSERT_NE(with, nullptr);
+  ASSERT_NE(without, nullptr);
+  EXPECT_NE(with->text.find("longer pauses between launches of one sequence"), std::string::npos) << with->text;
+  EXPECT_EQ(without->text.find("longer pauses"), std::string::npos) << without->text;
+}
+
 // Graphs hold what comes again in the same shapes: where sequences have another length each time little does, and that is said.
 TEST(DeviceFindings, LaunchesInEverOtherShapes) {
   Script same, other;

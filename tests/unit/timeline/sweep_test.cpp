@@ -9,7 +9,6 @@
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/device_sweep.h"
 #include "analysis/timeline/launch_window.h"
-#include "analysis/timeline/paged_array.h"
 #include "analysis/timeline/reorder_window.h"
 #include "analysis/timeline/stream_track.h"
 
@@ -223,21 +222,6 @@ HostOperation launch_at(Nanos time) {
   made.begin = time, made.end = time + 1;
   made.thread = 0;
   return made;
-}
-
-TEST(PagedMemory, IsUsedAgainForWhatIsAsLarge) {
-  constexpr std::size_t kSize = 1000;
-  const PagedMemory memory;
-  u64* first = nullptr;
-  {
-    PagedArray<u64> array(kSize);
-    array[kSize - 1] = 7;
-    first = array.data();
-  }
-  PagedArray<u64> larger(kSize * 2), same = PagedArray<u64>::of_zeros(kSize), more = PagedArray<u64>::of_zeros(kSize);
-  EXPECT_EQ(same.data(), first);
-  EXPECT_NE(more.data(), first);
-  for (std::size_t i = 0; i < kSize; ++i) ASSERT_EQ(same[i] | more[i], 0u) << i;
 }
 
 // Where records follow their calls closely the window stays small; while the host runs ahead nothing that waits may leave.
