@@ -12,10 +12,10 @@ constexpr std::size_t kShort = 5;      // launches; fewer are hardly worth a cap
 constexpr std::size_t kUnrolled = 20;  // launches of one graph, where the period is shorter
 constexpr u64 kRepeats = 3;            // that often at least: below it is start-up, not a loop
 
-// Launches of kernels and memsets with nothing but calls without a meaning between them.
+// Launches of kernels, memsets and copies on the device with nothing but calls without a meaning between them.
 struct Run {
   std::vector<u32> calls;     // all of them
-  std::vector<u64> launches;  // kernel (of memsets: their group) and stream of each
+  std::vector<u64> launches;  // kernel (of memsets and copies: their group) and stream of each
   std::vector<u32> of;        // its place in calls
 
   u64 key() const {
@@ -47,14 +47,18 @@ Period period_of(const std::vector<u64>& launches) {
   return {};
 }
 
-bool has_place_in_graph(const TapeOperation& operation) {
-  return operation.kind == OperationKind::Kernel || operation.kind == OperationKind::Memset;
+// Copies from and to the host bring other bytes each time, to other places, and may hold the host: they stay calls.
+bool has_place_in_graph(const TapeOperation& operation, const std::vector<TimelineCopies>& copies) {
+  if (operation.kind != OperationKind::Copy)
+    return operation.kind == OperationKind::Kernel || operation.kind == OperationKind::Memset;
+  if (operation.target >= copies.size()) return false;
+  const CopyKey& key = copies[operation.target].key;
+  return key.kind == TransferKind::DtoD && key.asynchronous;
 }
 
 u64 key_of(const TapeOperation& operation) {
-  constexpr u64 kMemset = u64{1} << 63;
-  return (operation.kind == OperationKind::Memset ? kMemset : 0) ^
-         (static_cast<u64>(operation.target) << 32 | operation.stream);
+  constexpr unsigned kKindAt = 62;
+  return static_cast<u64>(operation.kind) << kKindAt ^ (static_cast<u64>(operation.target) << 32 | operation.stream);
 }
 
 // The host's way from one launch to the next: what it usually is, and the longest pause that is no more than that. A framework takes as
@@ -93,7 +97,7 @@ std::vector<u32> Replay::by_call(std::vector<u32>& begins) const {
   return operations;
 }
 
-void Replay::find_sequences(const Tape& tape) {
+void Replay::find_sequences(const Tape& tape, const std::vector<TimelineCopies>& copies) {
   std::vector<u32> begins;
   const std::vector<u32> ordered = by_call(begins);
   const auto operations = [&](u32 call) {
@@ -105,12 +109,12 @@ void Replay::find_sequences(const Tape& tape) {
     if (open.launches.size() >= kShort) runs.push_back(std::move(open));
     open = {};
   };
-  for (const u32 each : ordered) launches_ += has_place_in_graph(tape.operations[each]);
+  for (const u32 each : ordered) launches_ += has_place_in_graph(tape.operations[each], copies);
   for (u32 i = 0; i < calls_.size(); ++i) {
     if (i > 0 && calls_[i].thread != calls_[i - 1].thread) end();
     const HostLog::Kind kind = calls_[i].kind;
     bool fits = kind == HostLog::Kind::Other || kind == HostLog::Kind::Library || gives(kind);
-    for (const u32 each : operations(i)) fits = fits && has_place_in_graph(tape.operations[each]);
+    for (const u32 each : operations(i)) fits = fits && has_place_in_graph(tape.operations[each], copies);
     if (kind == HostLog::Kind::Copy) fits = fits && !operations(i).empty() && calls_[i].waits_count == 0;
     if (!fits) {
       end();

@@ -36,7 +36,7 @@ class Replay {
   Nanos span_with(WhatIfs changes);
   // How often a change applies.
   u64 touched(WhatIf what) const { return touched_[static_cast<unsigned>(what)]; }
-  // Kernels and memsets that calls launched, and those in sequences that come again and again.
+  // Kernels, memsets and copies on the device that calls launched, and those in sequences that come again and again.
   u64 launches() const { return launches_; }
   u64 launches_repeated() const { return launches_repeated_; }
 
@@ -77,7 +77,7 @@ class Replay {
   void join_threads(Tape& tape);
   void tie_operations(Tape& tape);
   void take_calls(Tape& tape);
-  void find_sequences(const Tape& tape);
+  void find_sequences(const Tape& tape, const std::vector<TimelineCopies>& copies);
   std::vector<u32> by_call(std::vector<u32>& begins) const;
   void find_lags(const Tape& tape);
   void find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies);

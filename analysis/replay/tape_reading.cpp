@@ -61,7 +61,7 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const Kerne
   tie_operations(tape);
   infer_functions(tape);
   take_calls(tape);
-  find_sequences(tape);
+  find_sequences(tape, copies);
   find_blocking(tape, copies);
   find_lags(tape);
   find_copies(tape, copies);

@@ -46,9 +46,15 @@ bool is_waiting(const SourceFrame& frame) {
   return functions != kWaiting.end() && functions->second.contains(name);
 }
 
+// The thread that asked for gradients sleeps in these while autograd's own compute them: part of the loop's work, whichever thread it is in.
+bool is_backward_pass(const SourceFrame& frame) {
+  return frame.file.ends_with("/torch/autograd/graph.py") || frame.file.ends_with("/torch/autograd/__init__.py");
+}
+
 // What a look found the host waiting for; nothing: for none of them, or for what is told elsewhere.
 std::optional<HostWait> kind_of_wait(const SourceFrames& frames, const LoaderStacks& loaders, const IdleLine& line) {
   if (line.waits == WaitFor::InterpreterLock) return HostWait::InterpreterLock;
+  if (is_backward_pass(frames[line.frame])) return std::nullopt;
   const std::optional<HostWait> others = loaders.asked(line.frame) ? std::nullopt : std::optional(HostWait::Others);
   if (is_waiting(frames[line.frame])) return others;
   switch (line.waits.value_or(WaitFor::Kernel)) {

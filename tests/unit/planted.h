@@ -81,10 +81,19 @@ class Planted {
   // Calls of asynchronous copies take that long, whatever the copies do.
   void copy_calls_take(Nanos call) { copy_call_ = call; }
   void copy_to_device(i64 bytes, MemoryKind host, bool async, u64 stream = kStream) {
-    copy(bytes, host, async, stream, false);
+    copy(bytes, host, async, stream, CopyKind::HtoD);
   }
   void copy_to_host(i64 bytes, MemoryKind host, bool async, u64 stream = kStream) {
-    copy(bytes, host, async, stream, true);
+    copy(bytes, host, async, stream, CopyKind::DtoH);
+  }
+  // As a framework copies one tensor into another.
+  void copy_on_device(Nanos length, u64 stream = kStream) {
+    trace_.add<Copy>(thread_, "cuMemcpyDtoDAsync_v2", now_, now_ + copy_call_, [&](auto& r) {
+      r.kind = static_cast<u8>(CopyKind::DtoD), r.destination = 0x10000, r.source = 0x90000, r.bytes = 4096;
+      r.asynchronous = true, r.context = 0xc0, r.stream = stream;
+      r.destination_memory = r.source_memory = static_cast<u8>(MemoryKind::Device);
+    });
+    give(copy_call_, length, stream, -1, kCallback_cuMemcpyDtoDAsync_v2, 4096, CopyKind::DtoD);
   }
   void set(Nanos length, bool async) {
     const Nanos end = async ? now_ + 4 * kUs : ready(kStream, now_ + kWay) + length + kReturn;
@@ -220,20 +229,22 @@ class Planted {
     Nanos begin, end, start, finish;
     int which;  // kernel; -1 copy, -2 memset
     u64 stream, bytes;
-    bool to_host;
+    CopyKind kind;
     u32 callback;
     u32 blocks;
   };
   Nanos ready(u64 stream, Nanos at) { return std::max(at, free_[stream]); }
-  void give(Nanos call, Nanos length, u64 stream, int which, u32 callback, u64 bytes = 4096, bool to_host = false) {
+  void give(Nanos call, Nanos length, u64 stream, int which, u32 callback, u64 bytes = 4096,
+            CopyKind kind = CopyKind::HtoD) {
     const Nanos start = ready(stream, now_ + kWay);
-    ran_.push_back({tid_, now_, now_ + call, start, start + length, which, stream, bytes, to_host, callback, blocks_});
+    ran_.push_back({tid_, now_, now_ + call, start, start + length, which, stream, bytes, kind, callback, blocks_});
     if (first_ == 0) first_ = now_;
     now_ += call;
     free_[stream] = start + length;
     last_ = std::max(last_, start + length);
   }
-  void copy(i64 bytes, MemoryKind host, bool async, u64 stream, bool to_host) {
+  void copy(i64 bytes, MemoryKind host, bool async, u64 stream, CopyKind kind) {
+    const bool to_host = kind == CopyKind::DtoH;
     const bool pinned = host == MemoryKind::Pinned;
     const Nanos length = bytes / (pinned ? kPinnedRate : kPageableRate);
     // Out of pageable memory the driver has taken the last piece into its own buffer a while before the copy ends.
@@ -244,12 +255,12 @@ class Planted {
                                 : std::max(now_ + copy_call_, finish - 10 * kUs);
     const std::string name = std::string(to_host ? "cuMemcpyDtoH" : "cuMemcpyHtoD") + (async ? "Async_v2" : "_v2");
     trace_.add<Copy>(thread_, name, now_, end, [&](auto& r) {
-      r.kind = static_cast<u8>(to_host ? CopyKind::DtoH : CopyKind::HtoD), r.destination = 0x10000, r.source = 0x90000;
+      r.kind = static_cast<u8>(kind), r.destination = 0x10000, r.source = 0x90000;
       r.bytes = static_cast<u64>(bytes), r.asynchronous = async, r.context = 0xc0, r.stream = stream;
       (to_host ? r.destination_memory : r.source_memory) = static_cast<u8>(host);
     });
     give(end - now_, length, stream, -1, to_host ? kCallback_cuMemcpyDtoHAsync_v2 : kCallback_cuMemcpyHtoDAsync_v2,
-         static_cast<u64>(bytes), to_host);
+         static_cast<u64>(bytes), kind);
   }
   void sync(SyncKind what, u64 object, Nanos until) {
     const Nanos end = std::max(now_, until + (until > now_ ? late_ : 0)) + kReturn;
@@ -272,7 +283,8 @@ class Planted {
         r.context = 1, r.stream = stream, r.graph = 5;
       });
     } else if (each.which == -1) {
-      trace_.copy(correlation, each.to_host ? 2 : 1, each.bytes, each.start, each.finish, end, stream);
+      constexpr u8 kOfCupti[] = {0, 1, 2, 8};  // CUpti_ActivityMemcpyKind, by CopyKind
+      trace_.copy(correlation, kOfCupti[static_cast<unsigned>(each.kind)], each.bytes, each.start, each.finish, end, stream);
     } else if (each.which == -2) {
       trace_.add<DeviceMemset>(trace_.collector(), "", end, end, [&](auto& r) {
         r.start = trace_.on_device(each.start), r.finish = trace_.on_device(each.finish), r.correlation = correlation;

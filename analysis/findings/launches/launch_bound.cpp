@@ -22,7 +22,8 @@ void say_what_repeats(const GainFacts& gains, Finding& finding) {
   const double share = static_cast<double>(gains.launches_repeated) / static_cast<double>(gains.launches);
   if (share >= kFew) return;
   finding.text += fmt::format(
-      "; {:.0f} % of the launches come again in the same order and shapes, and graphs hold no others", share * 100);
+      "; {:.0f} % of the launches come again, five and more in the same order and shapes, and graphs hold no others",
+      share * 100);
   finding.fix += "; inputs of a few lengths (padded, or gathered by length)";
   finding.evidence.emplace_back("repeated_share", share);
 }

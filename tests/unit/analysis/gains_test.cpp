@@ -282,6 +282,23 @@ const Pair kPairs[] = {
          p.fetch();
        }
      }},
+    {"short kernels, and every fourth a copy on the device", "launch-bound",
+     [](Planted& p, bool planted) {
+       p.copy_calls_take(10 * kUs);
+       for (int i = 0; i < 30; ++i) {
+         if (planted) {
+           for (int k = 0; k < 20; ++k) {
+             if (k % 4 == 3)
+               p.copy_on_device(5 * kUs);
+             else
+               p.run(10 * kUs, 5 * kUs, k % 2);
+           }
+         } else {
+           p.replay(10 * kUs, 20, 5 * kUs);
+         }
+         p.fetch();
+       }
+     }},
     {"short kernels, and batches that the host makes between them", "short-kernels",
      [](Planted& p, bool planted) {
        for (int i = 0; i < 40; ++i) {

@@ -184,6 +184,26 @@ TEST(SampledWaits, WhatAThreadThatCallsCudaAsWellRunsMeanwhile) {
   EXPECT_FALSE(has(said(true, WaitFor{}), "others_at")) << "the caller works itself";
 }
 
+// PyTorch computes gradients in a thread of its own, while the one that asked sleeps: that is the program's own work, nothing to be had ahead.
+TEST(SampledWaits, ForTheBackwardPassAreTheHostsOwnWork) {
+  const auto said = [](const char* file, const char* function) {
+    Sampled trace;
+    trace.frame(kFirst + 10, kFirst, function, file, 1113);
+    for (Nanos at = 21'000'000; at < 100'000'000; at += 1'000'000) trace.sample(kFirst + 10, at, 0, WaitFor::Lock);
+    trace.use(0, 100, "python", 20'000'000, 1'000'000), trace.use(0, 101, "pt_autograd_0", 20'000'000, 1'000'000);
+    trace.use(0, 101, "pt_autograd_0", 100'000'000, 71'000'000);
+    return trace.gaps();
+  };
+  for (const auto& [file, function] : {std::pair{"torch/autograd/graph.py", "_engine_run_backward"},
+                                       std::pair{"torch/autograd/__init__.py", "backward"}}) {
+    const Finding finding = said((std::string("/x/site-packages/") + file).c_str(), function);
+    EXPECT_FALSE(has(finding, "waits_ns")) << finding.text;
+    EXPECT_EQ(finding.fix.rfind("make what it waits for", 0), std::string::npos) << finding.fix;
+    EXPECT_GT(finding.gain_ns, 0u);
+  }
+  EXPECT_TRUE(has(said("/x/site-packages/torch/distributed/rendezvous.py", "rendezvous"), "waits_ns"));
+}
+
 // Processes that it forked make it: where they work is said, not where they sleep.
 TEST(SampledWaits, ForProcessesThatItForkedWithTheirLine) {
   Server trace(6), outside(6);
