@@ -1,7 +1,7 @@
 """What is run: catalogue.toml, a program a table. Its keys:
 
   file        the program, below tests/frameworks
-  frameworks  names of locks (locks/NAME.txt) with which it runs
+  frameworks  names of locks (locks/NAME.txt) with which it runs; none: on a real GPU alone, since it goes by what the device computes
   arguments   its command line
   launcher    'torchrun': two processes, on two simulated devices
   env         variables; SIMGPU_* among them

@@ -1,14 +1,18 @@
-"""The programs of tests/frameworks with this machine's own Python: traced, several at a time, their reports kept in $OUT/reports; and again under PyTorch's own
+"""The programs of tests/frameworks with this machine's own Python: traced, several at a time, their reports kept in $OUT/reports.tar, traces of up
+to 5 MB in $OUT/traces-N.tar; and again under PyTorch's own
 profiler, FLOP counter and allocator, which must say what we say (tests/frameworks/against_profiler.py)."""
 import concurrent.futures
 import glob
 import gzip
 import importlib.util
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
+import threading
 
 from machine import NUMBERS, ROOT, modules_absent, not_run, row, variables_of
 import traces
@@ -17,6 +21,8 @@ FRAMEWORKS = os.path.join(ROOT, 'tests', 'frameworks')
 AT_ONCE = 10  # the device is shared then, and a program's times are no measure of anything
 NEEDS = {'pytorch': ['torch'], 'jax': ['jax'], 'numba': ['numba'], 'onnxruntime': ['onnxruntime'], 'tensorflow': ['tensorflow'], 'tinygrad': ['tinygrad'],
          'vllm': ['vllm']}
+KEEPING = threading.Lock()
+KEPT_FILES, KEPT_FILE, KEPT_TRACE = 3, 15_000_000, 5_000_000  # bytes
 HERE_STEPS = {'gpt-generate': 24}  # two times twelve tokens: those of the simulated GPU, which computes nothing, end earlier
 MORE = {'gpt': ['transformers'], 'resnet': ['torchvision'], 'lightning': ['lightning'], 'request': ['transformers']}
 
@@ -59,11 +65,26 @@ def traced(tree, program, output, env=None, before=(), options=()):
     return code, json.loads(said.stdout) if said.returncode == 0 else None
 
 
-def keep(program, said):
-    place = os.path.join(os.environ.get('OUT') or os.path.join(ROOT, 'build'), 'reports')
-    os.makedirs(place, exist_ok=True)
-    with gzip.open(os.path.join(place, program.name + '.json.gz'), 'wt', encoding='utf-8') as file:
-        json.dump(said, file)
+def bytes_below(path):
+    return sum(os.path.getsize(found) for found in glob.glob(os.path.join(path, '**'), recursive=True) if os.path.isfile(found))
+
+
+def keep(program, said, trace):
+    """A few files of a bounded size are all that comes back from a machine that is lent; each program's are there as soon as it has ended."""
+    place = os.environ.get('OUT') or os.path.join(ROOT, 'build')
+    report = gzip.compress(json.dumps(said).encode())
+    with KEEPING:
+        with tarfile.open(os.path.join(place, 'reports.tar'), 'a') as file:
+            entry = tarfile.TarInfo(program.name + '.json.gz')
+            entry.size = len(report)
+            file.addfile(entry, io.BytesIO(report))
+        size = bytes_below(trace)
+        for number in range(KEPT_FILES):
+            path = os.path.join(place, f'traces-{number}.tar')
+            if size <= KEPT_TRACE and (os.path.getsize(path) if os.path.exists(path) else 0) + size <= KEPT_FILE:
+                with tarfile.open(path, 'a') as file:
+                    file.add(trace, program.name)
+                return
 
 
 def training_steps(said):
@@ -71,14 +92,15 @@ def training_steps(said):
 
 
 def judge(tree, folder, program):
-    code, said = traced(tree, program, os.path.join(folder, 'program-' + program.name))
+    output = os.path.join(folder, 'program-' + program.name)
+    code, said = traced(tree, program, output)
     if (code != 0 or not said) and ended(program, None) == code:
         not_run(program.name, f'ends with {code} without us too' if code else 'makes no CUDA call here')
         return
     row(program.name, 'runs, and is read', code == 0 and said, f'exit {code}')
     if not said:
         return
-    keep(program, said)
+    keep(program, said, output)
     coverage, runs = said['coverage'], {name: line['value'] for line in said['sections']['overview']['rows'] if (name := line['metric']) in ('kernels', 'calls')}
     row(program.name, 'nothing lost', coverage['dropped'] == 0 and not coverage['truncated'], f"{coverage['records']} records, {runs.get('kernels')} kernels")
     if steps := HERE_STEPS.get(program.name, program.steps):
