@@ -24,7 +24,7 @@ constexpr Matched kMatched[] = {
     {"ops", "Operations, by the device time of what they launched themselves", "op", nullptr, "device_self_ns", "count",
      Hint::Name},
     {"idle-causes", "Idle time by cause", "cause", nullptr, "total_ns", "count", Hint::Normal},
-    {"sites", "Lines of the program, by device time", "site", nullptr, "device_total_ns", "launches", Hint::Name},
+    {"sites", "Lines of the program, by device time", "site", nullptr, "device_total_ns", "launches", Hint::Site},
     {"api", "CUDA calls, by their own time on the host", "call", "level", "self_ns", "calls", Hint::Name},
 };
 

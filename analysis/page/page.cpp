@@ -16,6 +16,7 @@ constexpr std::size_t kPlainRows = 100;
 const char* hint_name(Hint hint) {
   switch (hint) {
     case Hint::Name:
+    case Hint::Site:
       return "name";
     case Hint::Kernel:
       return "kernel";

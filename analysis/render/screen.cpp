@@ -306,7 +306,7 @@ class Screen {
                       row.share ? human(Value(*row.share), Unit::Ratio) : "-",
                       row.total_ns ? human(Value(*row.total_ns), Unit::Nanos) : "-",
                       row.count ? human(Value(*row.count), Unit::Count) : "-", human(mean_ns, Unit::Nanos),
-                      shorten(safe_text(row.detail), detail, mark));
+                      shorten_site(safe_text(row.detail), detail, mark));
       text.resize(text.find_last_not_of(' ') + 1);
       out_ += text + "\n";
     }

@@ -386,8 +386,8 @@ class TextRenderer {
   }
 
   static bool takes_the_rest(const Column& column) {
-    return column.hint == Hint::Name || column.hint == Hint::Kernel || column.hint == Hint::Tree ||
-           column.hint == Hint::Prose;
+    return column.hint == Hint::Name || column.hint == Hint::Kernel || column.hint == Hint::Site ||
+           column.hint == Hint::Tree || column.hint == Hint::Prose;
   }
   static bool is_text(const Column& column) { return column.unit == Unit::Text || column.unit == Unit::Boolean; }
 
@@ -398,7 +398,8 @@ class TextRenderer {
   }
 
   std::string fitted(const std::string& text, std::size_t width, const Column& column) const {
-    return column.hint == Hint::Kernel ? shorten_signature(text, width, mark_) : shorten(text, width, mark_);
+    if (column.hint == Hint::Kernel) return shorten_signature(text, width, mark_);
+    return column.hint == Hint::Site ? shorten_site(text, width, mark_) : shorten(text, width, mark_);
   }
 
   void cell(std::string& line, const std::string& text, std::size_t width, const Column& column, bool last) {

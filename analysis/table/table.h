@@ -46,6 +46,7 @@ enum class Hint {
   Normal,
   Name,    // long text: takes the width that is left, and is shortened first
   Kernel,  // such a text that is a function's signature: its parameters go first
+  Site,    // such a text that is a place in the source: its line stays
   Prose,   // a sentence: takes the width too; as the last column it goes on over several lines, it is never cut
   Tree,    // takes the width too; set in by the row's "level"
   Detail,  // not in the terminal table; in JSON and CSV always

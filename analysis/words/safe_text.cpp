@@ -150,6 +150,26 @@ std::string shorten(std::string_view text, std::size_t width, std::string_view m
   return head + std::string(mark) + tail;
 }
 
+std::string shorten_site(std::string_view text, std::size_t width, std::string_view mark) {
+  if (display_width(text) <= width) return std::string(text);
+  const std::string_view place = text.substr(0, text.find(' '));
+  const std::size_t colon = place.rfind(':');
+  if (colon == std::string_view::npos || place.find_first_not_of("0123456789", colon + 1) != std::string_view::npos)
+    return shorten(text, width, mark);
+  const std::size_t taken = display_width(place), mark_width = display_width(mark);
+  constexpr std::size_t kLeast = 3;  // of the function's name: fewer columns tell nothing of it
+  if (taken + 1 + mark_width + kLeast <= width)
+    return std::string(place) + " " + shorten(text.substr(place.size() + 1), width - taken - 1, mark);
+  if (taken <= width) return std::string(place);
+  if (width <= mark_width) return std::string(mark.substr(0, width));
+  std::size_t from = 0;
+  while (from < place.size() && display_width(place.substr(from)) > width - mark_width) {
+    const unsigned bytes = next_character(place.substr(from)).bytes;
+    from += bytes ? bytes : 1;
+  }
+  return std::string(mark) + std::string(place.substr(from));
+}
+
 std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark) {
   std::string brief(text);
   for (void (*drop)(std::string&) : {drop_anonymous, drop_return_type, drop_parameters}) {

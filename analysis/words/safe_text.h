@@ -25,6 +25,9 @@ std::string shorten(std::string_view text, std::size_t width, std::string_view m
 // anything else does.
 std::string shorten_signature(std::string_view text, std::size_t width, std::string_view mark);
 
+// The same for a place in the source, "file.py:12 function": the line stays, the function's name goes before the begin of the file's.
+std::string shorten_site(std::string_view text, std::size_t width, std::string_view mark);
+
 // The words of `text` behind `first`, broken at `width`, each further line behind `indent` blanks; ends with a line
 // end. Words longer than that stay whole, and so does a number with its %.
 std::string wrapped(std::string_view first, std::string_view text, std::size_t indent, std::size_t width);

@@ -77,7 +77,7 @@ extern constexpr SectionReport sites_report = {
     .answers = "by source line: calls, launches, device time, idle time before its operations, waits, bytes",
     .shown = Shown::Filled,
     .needs = {Need::Calls, Need::Lines},
-    .columns = {{"site", Unit::Text, Hint::Name},
+    .columns = {{"site", Unit::Text, Hint::Site},
                 {"language", Unit::Text},
                 {"calls", Unit::Count},
                 {"launches", Unit::Count},

@@ -68,7 +68,7 @@ extern constexpr SectionReport waits_report = {
     .needs = {Need::Waits},
     .columns = {{"thread", Unit::Text},
                 {"for", Unit::Text},
-                {"site", Unit::Text, Hint::Name},
+                {"site", Unit::Text, Hint::Site},
                 {"count", Unit::Count},
                 {"total_ns", Unit::Nanos},
                 extra({"pid", Unit::None}),

@@ -155,6 +155,18 @@ TEST(SafeText, ShortensSignaturesByTheirParameters) {
   EXPECT_EQ(display_width(shorten("日本日本日本", 7, "...")), 7u);
 }
 
+// The line is what one goes to: the function's name goes before it, then the begin of the file's.
+TEST(SafeText, ShortensPlacesToTheirLine) {
+  const std::string place = "fused_linear_cross_entropy.py:173 fused_backward", library = "libcustom_kernels.so launch";
+  EXPECT_EQ(shorten_site(place, 48, "..."), place);
+  EXPECT_EQ(shorten_site(place, 45, "..."), "fused_linear_cross_entropy.py:173 fused_...rd");
+  EXPECT_EQ(shorten_site(place, 36, "..."), "fused_linear_cross_entropy.py:173");
+  EXPECT_EQ(shorten_site(place, 28, "..."), "...near_cross_entropy.py:173");
+  EXPECT_EQ(display_width(shorten_site(place, 28, "…")), 28u);
+  EXPECT_EQ(shorten_site("train.py:12", 6, "..."), "...:12");
+  EXPECT_EQ(shorten_site(library, 20, "..."), shorten(library, 20, "...")) << "no line is known";
+}
+
 TEST(Render, TextNamesUnitsAndWhatIsNotKnown) {
   TextStyle style;
   style.width = 80;
