@@ -25,6 +25,7 @@ class Planted {
   static constexpr const char* kConverter =
       "_ZN5cudnn3ops16nchwToNhwcKernelI6__halfS2_fLb0ELb1EL21cudnnKernelDataType_t0EEEvNS0_18nchw2nhwc_params_tIT1_"
       "EEPKT_PT0_";
+  static constexpr const char* kCollective = "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
   static constexpr Nanos kWay = 5 * kUs,
                          kReturn = 2 * kUs;  // call to start; end of what is waited for to the wait's end
   static constexpr i64 kPinnedRate = 20, kPageableRate = 10;  // bytes a ns
@@ -33,8 +34,9 @@ class Planted {
     trace_.name_function(0xf1, "relu_kernel", 0xa0);
     trace_.name_function(0xf2, "ampere_sgemm_128x64_nn", 0xa0);
     trace_.name_function(0xf3, kConverter, 0xa0);
+    trace_.name_function(0xf4, kCollective, 0xa0);
     names_[0] = trace_.text("relu_kernel"), names_[1] = trace_.text("ampere_sgemm_128x64_nn"),
-    names_[2] = trace_.text(kConverter);
+    names_[2] = trace_.text(kConverter), names_[3] = trace_.text(kCollective);
     trace_.reading(now_);
     for (const u64 stream : {kStream, kStream + 1, kStream + 2}) trace_.independent(stream);
   }
@@ -300,7 +302,7 @@ class Planted {
   TraceBuilder::Thread main_, thread_;
   std::optional<TraceBuilder::Thread> second_;
   i32 tid_ = 100, next_tid_ = 102;
-  std::array<u64, 3> names_ = {};
+  std::array<u64, 4> names_ = {};
   u64 allocations_ = 0;
   u32 blocks_ = 8;
   Nanos now_ = kMs, first_ = 0, last_ = 0;

@@ -6,6 +6,7 @@
 #include "analysis/gains/gains.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/lines/sites.h"
+#include "analysis/names/categories.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
@@ -19,7 +20,8 @@ struct Short {
   std::string worst;
 };
 
-// Launch time beyond the kernels' own: what the launches of a function cost more than they give.
+// Launch time beyond the kernels' own: what the launches of a function cost more than they give. Collectives are none of them: their
+// library prepares them in the call that launches, and nothing fuses them with others.
 void add_process(const ProcessTrace& process, Short& sum) {
   std::vector<u64> counts(process.functions.size()), times(process.functions.size());
   for (const KernelLaunches& group : process.kernels) {
@@ -29,6 +31,7 @@ void add_process(const ProcessTrace& process, Short& sum) {
   }
   for (std::size_t f = 0; f < process.functions.size(); ++f) {
     const Function& function = process.functions[f];
+    if (categorize(name_of(function)).category == Category::Collective) continue;
     sum.timed += function.waits.latency.count();
     sum.launches += function.waits.short_kernels;
     if (counts[f] == 0 || function.launch_calls.count() == 0) continue;

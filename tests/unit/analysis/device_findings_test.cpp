@@ -40,6 +40,21 @@ TEST(DeviceFindings, LaunchBoundAndShortKernels) {
   EXPECT_EQ(find(none, "short-kernels"), nullptr);
 }
 
+// What a collective takes to launch is the library's to prepare: no compiler fuses it with others.
+TEST(DeviceFindings, NoCollectiveIsAShortKernel) {
+  Script script;
+  for (int i = 0; i < 200; ++i) {
+    script.run(50 * kUs, 10 * kUs, 3);
+    if (i < 110) script.run(20 * kUs, 10 * kUs);
+  }
+  const auto findings = find_findings(script.load());
+  const Finding* const brief = find(findings, "short-kernels");
+  ASSERT_NE(brief, nullptr);
+  EXPECT_EQ(evidence(*brief, "short"), whole(110));
+  EXPECT_EQ(evidence(*brief, "launches"), whole(110));
+  EXPECT_EQ(evidence(*brief, "excess_ns"), whole(110 * 10 * kUs));
+}
+
 // A pause within a sequence is no gap between launches that is counted, and a graph takes it as well.
 TEST(DeviceFindings, GraphsTakeMoreThanTheGapsThatAreCounted) {
   Script pausing, steady;
