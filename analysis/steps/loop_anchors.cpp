@@ -221,6 +221,20 @@ std::vector<Piece> pieces_of(const Candidate& candidate) {
   return pieces;
 }
 
+// Whether most pieces of one loop lie within turns of another, of which each takes an input and gives a result, while they themselves do neither:
+// a model's layers, where nothing is launched but them, and its requests.
+bool are_layers(const LoopText& text, const std::vector<Piece>& pieces, const std::vector<Piece>& turns) {
+  if (2 * turns.size() > pieces.size()) return false;
+  const auto takes = [&](const Piece& piece) { return holds(text, piece, LoopKind::ToDevice); };
+  const auto gives = [&](const Piece& piece) { return holds(text, piece, LoopKind::ToHost); };
+  const auto either = [&](const Piece& piece) { return takes(piece) || gives(piece); };
+  const auto both = [&](const Piece& piece) { return takes(piece) && gives(piece); };
+  const auto count = [](const std::vector<Piece>& of, const auto& what) {
+    return static_cast<std::size_t>(std::count_if(of.begin(), of.end(), what));
+  };
+  return count(turns, both) * 10 >= turns.size() * 9 && 2 * count(pieces, either) <= pieces.size();
+}
+
 // Nearly each piece takes something from the host or gives it something: then it is a turn, and no layer of a model.
 bool have_copies(const LoopText& text, const std::vector<Piece>& pieces) {
   const auto copies = [&](const Piece& piece) {
@@ -317,9 +331,14 @@ std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::functio
       return more > 1 && more < kSamePeriod && loop.order < kLeastOfBest * other.order;
     });
   };
+  const auto is_part = [&](const Loop& loop) {
+    return std::any_of(loops.begin(), loops.end(), [&](const Loop& other) {
+      return other.order >= kSure && are_layers(text, loop.anchors.pieces, other.anchors.pieces);
+    });
+  };
   const Loop* finest = nullptr;
   for (const Loop& loop : loops) {
-    if (!is_noise(loop) && (!finest || loop.anchors.pieces.size() > finest->anchors.pieces.size())) finest = &loop;
+    if (!is_noise(loop) && !is_part(loop) && (!finest || loop.anchors.pieces.size() > finest->anchors.pieces.size())) finest = &loop;
   }
   if (!finest) return std::nullopt;
   return finest->anchors;

@@ -251,6 +251,18 @@ const Pattern kLoops[] = {
      [](Script& s) {
        for (int i = 0; i < 60; ++i) s.on(1).turn("Iabc").on(2).does("defg").on(1).does("UW");
      }},
+    {"requests through layers that are all the same",
+     [](Script& s) { times(s.does("xyIII"), 100, "2000 IW" + repeat("gr", 8) + "OW"); }},
+    {"requests through layers that are all the same, one behind the other",
+     [](Script& s) { times(s.does("xyIII"), 100, "I" + repeat("gnr", 24) + "OW"); }},
+    {"a simulation whose state is read every tenth turn",
+     [](Script& s) {
+       for (int i = 0; i < 200; ++i) s.turn(i % 10 == 9 ? "abOW" : "ab");
+     }},
+    {"a simulation with a new force every tenth turn",
+     [](Script& s) {
+       for (int i = 0; i < 200; ++i) s.turn(i % 10 == 9 ? "abcI" : "abc");
+     }},
     {"clearing at the begin", [](Script& s) { times(s, 60, "MIabcd U"); }},
     {"reads the loss at the end", [](Script& s) { times(s.does("xyxyx"), 60, "IabcdefgUO"); }},
     {"two copies in", [](Script& s) { times(s, 60, "IIabcdef U"); }},
