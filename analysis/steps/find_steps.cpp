@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/steps/loop_period.h"
+#include "analysis/steps/marking_thread.h"
 #include "analysis/steps/run_phases.h"
 #include "analysis/steps/sampled_batches.h"
 #include "analysis/steps/step_marks.h"
@@ -54,16 +55,23 @@ class Updaters {
   std::vector<Known> known_;  // by function
 };
 
-std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEvent>& events,
-                                  const std::string& pattern) {
+std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEvent>& all, const std::string& pattern) {
   if (!pattern.empty()) return steps_of_ranges(log, pattern);
+  const std::optional<MarkingThread> one = marking_thread(all);
+  const std::vector<LoopEvent>& events = one ? one->events : all;
+  const auto of_one = [&one](std::optional<MarkedSteps> made) {
+    if (!made || !one) return made;
+    made->thread = one->thread, made->other_threads = one->other_threads, made->other_turns = one->other_turns;
+    made->evidence += fmt::format("; all on one of {} threads that do so beside each other", one->other_threads + 1);
+    return made;
+  };
   if (auto made = steps_of_profiler_step(log)) return made;
-  auto framework = steps_of_framework(log, events);
+  auto framework = of_one(steps_of_framework(log, events));
   if (framework && !log.optimizer.empty()) return framework;
   if (auto made = steps_of_usual_ranges(log)) return made;
   if (auto made = steps_of_profiler_api(log)) return made;
-  if (auto made = steps_of_generation(events)) return made;
-  if (auto made = steps_of_engine(events)) return made;
+  if (auto made = of_one(steps_of_generation(events))) return made;
+  if (auto made = steps_of_engine(all)) return made;
   return framework;
 }
 
@@ -180,9 +188,9 @@ void leave_out_warm_up(StepFacts& facts) {
   for (Step& step : facts.steps) step.counted = step.phase != RunPhase::Evaluation;
 }
 
-void count_batches(const std::vector<LoopEvent>& events, StepFacts& facts) {
+void count_batches(const std::vector<LoopEvent>& events, std::optional<u32> thread, StepFacts& facts) {
   for (const LoopEvent& event : events) {
-    if (!event.is(LoopMark::NextBatch)) continue;
+    if (!event.is(LoopMark::NextBatch) || (thread && event.thread != *thread)) continue;
     const auto after = std::upper_bound(facts.steps.begin(), facts.steps.end(), event.begin,
                                         [](Nanos time, const Step& step) { return time < step.begin; });
     if (after == facts.steps.begin() || !std::prev(after)->counted || event.begin >= std::prev(after)->end) continue;
@@ -216,7 +224,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
     divide_steps(process, facts);
     measure_host(process.loop_log, facts);
     leave_out_warm_up(facts);
-    count_batches(events, facts);
+    count_batches(events, found->thread, facts);
     mark_checkpoints(process);
   } else if (!pattern.empty()) {
     facts.why_none = "no NVTX range's name holds " + pattern;

@@ -14,6 +14,7 @@ struct MarkedSteps {
   double confidence = 1;
   std::string evidence;
   std::vector<Step> steps;
+  std::optional<u32> thread;               // whose steps they are, where others have steps beside it
   u64 other_threads = 0, other_turns = 0;  // StepFacts
 };
 

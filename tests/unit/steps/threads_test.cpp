@@ -50,6 +50,95 @@ TEST(StepsOfThreads, OfThoseThatDoTheSameAreCounted) {
   EXPECT_NE(render_screen(report, wide).find("; 130 more on 2 other threads at the same time"), std::string::npos);
 }
 
+// Three models that are trained side by side, each in a thread of its own, their gradients computed by autograd's one thread: the steps are those of the
+// thread that makes most. (All marks as one thread's were 173 "steps" of 18 us, of 180 that take 4 ms each.)
+TEST(StepsOfThreads, OfModelsTrainedSideBySideAreOneThreads) {
+  struct Put {
+    Nanos begin;
+    LoopKind kind;
+    u32 number, thread;
+  };
+  std::vector<Put> puts;
+  std::vector<Nanos> wanted;
+  std::mt19937 random(2);
+  constexpr u32 kAutograd = 9;
+  const unsigned turns[] = {40, 60, 80};
+  for (u32 thread = 0; thread < std::size(turns); ++thread) {
+    Nanos now = 1'000'000 + thread * 300'000;
+    const auto launch = [&](u32 function, u32 by) {
+      puts.push_back({now, LoopKind::Kernel, function, by});
+      now += 20'000 + random() % 20'000;
+    };
+    const auto mark = [&](LoopMark what) { puts.push_back({now, LoopKind::Mark, static_cast<u32>(what), thread}); };
+    for (unsigned turn = 0; turn < turns[thread]; ++turn) {
+      if (thread == 2) wanted.push_back(now);
+      for (u32 layer = 0; layer < 4 + thread; ++layer) launch(1, thread), launch(2, thread);
+      mark(LoopMark::ZeroGrad);
+      for (u32 layer = 0; layer < 4 + thread; ++layer) launch(3, kAutograd), launch(4, kAutograd);
+      mark(LoopMark::OptimizerBegins), launch(5, thread), mark(LoopMark::OptimizerStep);
+    }
+  }
+  std::stable_sort(puts.begin(), puts.end(), [](const Put& a, const Put& b) { return a.begin < b.begin; });
+  ProcessTrace process;
+  process.loop_log.optimizer = "SGD.step";
+  for (const Put& put : puts) {
+    const Nanos length = put.kind == LoopKind::Mark ? 0 : 6'000;
+    process.loop_log.add(put.kind, put.number, put.begin, put.begin + length, put.thread);
+    process.end = put.begin + length;
+  }
+  find_steps(process, "");
+  const StepFacts& facts = process.steps;
+  EXPECT_EQ(facts.source, StepSource::Framework);
+  EXPECT_EQ(facts.evidence.rfind("80 steps of SGD.step; ", 0), 0u) << facts.evidence;
+  EXPECT_NE(facts.evidence.find("all on one of 3 threads"), std::string::npos) << facts.evidence;
+  EXPECT_EQ(facts.other_threads, 2u);
+  EXPECT_EQ(facts.other_turns, 100u);
+  ASSERT_EQ(facts.steps.size(), wanted.size());
+  for (std::size_t i = 1; i < wanted.size(); ++i)
+    EXPECT_NEAR(static_cast<double>(facts.steps[i].begin - wanted[i]), 0,
+                0.05 * static_cast<double>(facts.steps[i].length()));
+}
+
+// A server whose threads generate beside each other.
+TEST(StepsOfThreads, OfThreadsThatGenerateAreOneThreads) {
+  struct Put {
+    Nanos begin;
+    LoopKind kind;
+    u32 number, thread;
+  };
+  std::vector<Put> puts;
+  const unsigned requests[] = {3, 5, 4};
+  for (u32 thread = 0; thread < std::size(requests); ++thread) {
+    Nanos now = 1'000'000 + thread * 370'000;
+    const auto mark = [&](LoopMark what) { puts.push_back({now, LoopKind::Mark, static_cast<u32>(what), thread}); };
+    const auto work = [&] {
+      for (u32 kernel = 0; kernel < 6; ++kernel, now += 30'000) puts.push_back({now, LoopKind::Kernel, kernel, thread});
+    };
+    for (unsigned request = 0; request < requests[thread]; ++request, now += 400'000) {
+      mark(LoopMark::Prefill), work();
+      for (int token = 0; token < 10; ++token) mark(LoopMark::Token), work();
+      mark(LoopMark::GenerationEnds);
+    }
+  }
+  std::stable_sort(puts.begin(), puts.end(), [](const Put& a, const Put& b) { return a.begin < b.begin; });
+  ProcessTrace process;
+  for (const Put& put : puts) {
+    const Nanos length = put.kind == LoopKind::Mark ? 0 : 6'000;
+    process.loop_log.add(put.kind, put.number, put.begin, put.begin + length, put.thread);
+    process.end = put.begin + length;
+  }
+  find_steps(process, "");
+  const StepFacts& facts = process.steps;
+  EXPECT_EQ(std::count_if(facts.steps.begin(), facts.steps.end(),
+                          [](const Step& step) { return step.phase == RunPhase::Decode; }),
+            50);
+  EXPECT_EQ(std::count_if(facts.steps.begin(), facts.steps.end(),
+                          [](const Step& step) { return step.phase == RunPhase::Prefill; }),
+            5);
+  EXPECT_EQ(facts.other_threads, 2u);
+  EXPECT_EQ(facts.other_turns, 70u);
+}
+
 // A thread for each of two devices, as XLA has them, each in its own pace: in some order their launches come again by chance, but not as often as each
 // thread's own. A third one tried kernels before and has launched most.
 TEST(StepsOfThreads, AThreadsOwnLoopIsTakenBeforeOneThatComesByChance) {
