@@ -203,14 +203,15 @@ bool are_parts(const LoopText& text, const std::vector<Piece>& pieces, const std
   return found.named || share >= kLargeShare || judge_spaces(found.pieces, pieces.size()).regular >= 0.8;
 }
 
-// Every second to fifth piece is another one, at equal distances: the turn holds several of them.
+// Every second to ninth piece, or a few in a row, are others, at equal distances: the turn holds several of them, as one of speculative decoding holds a few passes
+// of the small model (four to seven, mostly) and one of the large one.
 bool others_come_regularly(const std::vector<bool>& alike) {
-  constexpr std::size_t kTimes = 4;
+  constexpr std::size_t kTimes = 4, kMostOfATurn = 9;
   std::vector<u32> others;
   for (u32 i = 0; i < alike.size(); ++i) {
-    if (!alike[i]) others.push_back(i);
+    if (!alike[i] && (i == 0 || alike[i - 1])) others.push_back(i);  // several in a row are one
   }
-  if (others.size() < kTimes || others.size() * 5 < alike.size()) return false;
+  if (others.size() < kTimes || others.size() * kMostOfATurn < alike.size()) return false;
   return judge_spaces(others, alike.size()).regular >= 0.8;
 }
 
@@ -338,7 +339,8 @@ std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::functio
   };
   const Loop* finest = nullptr;
   for (const Loop& loop : loops) {
-    if (!is_noise(loop) && !is_part(loop) && (!finest || loop.anchors.pieces.size() > finest->anchors.pieces.size())) finest = &loop;
+    if (!is_noise(loop) && !is_part(loop) && (!finest || loop.anchors.pieces.size() > finest->anchors.pieces.size()))
+      finest = &loop;
   }
   if (!finest) return std::nullopt;
   return finest->anchors;

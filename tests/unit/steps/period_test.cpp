@@ -263,6 +263,14 @@ const Pattern kLoops[] = {
      [](Script& s) {
        for (int i = 0; i < 200; ++i) s.turn(i % 10 == 9 ? "abcI" : "abc");
      }},
+    {"speculative decoding: four drafts by a small model, and a large one that looks at them",
+     [](Script& s) {
+       times(s.does("IIIxx"), 50, repeat("e" + repeat("abcdf", 2) + "hmn", 4) + "E" + repeat("abcdf", 6) + "hmopqOW");
+     }},
+    {"speculative decoding: seven drafts",
+     [](Script& s) {
+       times(s.does("IIIxx"), 40, repeat("e" + repeat("abcdf", 2) + "hmn", 7) + "E" + repeat("abcdf", 6) + "hmopqOW");
+     }},
     {"clearing at the begin", [](Script& s) { times(s, 60, "MIabcd U"); }},
     {"reads the loss at the end", [](Script& s) { times(s.does("xyxyx"), 60, "IabcdefgUO"); }},
     {"two copies in", [](Script& s) { times(s, 60, "IIabcdef U"); }},
