@@ -40,6 +40,15 @@ Trainer trainer_of(std::string_view file) {
   return begins_with(file, "keras/") ? Trainer::Keras : Trainer::None;
 }
 
+// Whose program XLA runs, by whose Python is seen elsewhere in the process: a jitted function that was called before is called from the program's
+// own line, without a frame of JAX's.
+Maker user_of_xla(const std::vector<Known>& all) {
+  const auto is_of = [&all](Maker maker) {
+    return std::any_of(all.begin(), all.end(), [maker](const Known& known) { return known.framework == maker; });
+  };
+  return is_of(Maker::TensorFlow) ? Maker::TensorFlow : is_of(Maker::Jax) ? Maker::Jax : Maker::General;
+}
+
 // By frame; callers are numbered first.
 std::vector<Known> known_of(const std::vector<SourceFrame>& frames) {
   std::vector<Known> all(frames.size());
@@ -58,6 +67,10 @@ std::vector<Known> known_of(const std::vector<SourceFrame>& frames) {
       known.replica = true;
     if (begins_with(file, "torch/optim/") && frame.function != "zero_grad") known.optimizer = true;
     if (begins_with(file, "torch/") && frame.function.find("zero_grad") != std::string::npos) known.zero_grad = true;
+  }
+  const Maker of_xla = user_of_xla(all);
+  for (std::size_t i = 1; i < frames.size(); ++i) {
+    if (frames[i].xla) all[i].framework = of_xla;
   }
   return all;
 }

@@ -55,8 +55,8 @@ struct Gain {
 struct GainFacts {
   std::string why_not;  // empty: the run was replayed, and the replay is the run
   u64 operations = 0, operations_of_run = 0;
-  u64 launches = 0;           // kernels and memsets that calls launched
-  u64 launches_repeated = 0;  // of them in sequences that come again and again in the same order and shapes
+  u64 launches = 0;           // kernels, memsets, copies on the device and graphs that calls launched
+  u64 launches_repeated = 0;  // of them graphs, or in sequences that come again and again in the same order and shapes
   u64 windows = 0;            // 1: in one piece
   u64 measured_ns = 0;        // of the windows: from the first launch call to the end of the last operation
   u64 replayed_ns = 0;        // the same, unchanged

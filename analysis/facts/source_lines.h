@@ -26,6 +26,7 @@ struct SourceFrame {
   u16 depth = 0;   // at most so many frames lie from the outermost one to this one; 0: no other frame named it yet
   bool told = false;
   bool native = false;   // of no interpreter; then `function` is "+0x…" where it is not known
+  bool xla = false;      // an operation or a module of XLA's
   bool library = false;  // a native one of the system's, CUDA's, a vendor's or an installed package's objects
 };
 

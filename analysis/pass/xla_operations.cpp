@@ -127,6 +127,7 @@ void XlaOperations::finish(SourceLines& lines) {
     SourceFrame& frame = lines.frames.emplace_back();
     frame.function = names_[made.name];
     frame.parent = place(made.parent);
+    frame.xla = true;
   }
   lines.operations.resize(base);
   lines.operations.resize(lines.frames.size());

@@ -109,7 +109,11 @@ void Replay::find_sequences(const Tape& tape, const std::vector<TimelineCopies>&
     if (open.launches.size() >= kShort) runs.push_back(std::move(open));
     open = {};
   };
-  for (const u32 each : ordered) launches_ += has_place_in_graph(tape.operations[each], copies);
+  for (const u32 each : ordered) {
+    const bool is_graph = tape.operations[each].kind == OperationKind::Graph;
+    launches_ += is_graph || has_place_in_graph(tape.operations[each], copies);
+    launches_repeated_ += is_graph;
+  }
   for (u32 i = 0; i < calls_.size(); ++i) {
     if (i > 0 && calls_[i].thread != calls_[i - 1].thread) end();
     const HostLog::Kind kind = calls_[i].kind;

@@ -36,7 +36,7 @@ class Replay {
   Nanos span_with(WhatIfs changes);
   // How often a change applies.
   u64 touched(WhatIf what) const { return touched_[static_cast<unsigned>(what)]; }
-  // Kernels, memsets and copies on the device that calls launched, and those in sequences that come again and again.
+  // Kernels, memsets, copies on the device and graphs that calls launched, and those that are graphs, or in sequences that come again and again.
   u64 launches() const { return launches_; }
   u64 launches_repeated() const { return launches_repeated_; }
 

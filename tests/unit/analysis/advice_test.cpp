@@ -29,6 +29,7 @@ class Program {
     CallOrigin origin;
     for (const std::string& file : files) origin.frame = frame(function, file, origin.frame);
     if (!operation.empty()) origin.operation = frame(operation, "", 0);
+    if (operation.find("jit(") != std::string::npos) lines.frames[origin.operation].xla = true;
     lines.origins.push_back(origin);
     lines.totals.resize(lines.origins.size());
     lines.totals.back().calls = lines.totals.back().launches = launches;
@@ -102,6 +103,13 @@ TEST(Advice, IsOfWhoMakesMostCalls) {
   EXPECT_EQ(by(Program().calls({"/home/me/train.py", kPackages + "jax/_src/pjit.py"}, 9).calls(own, 10, "aten::mm")),
             Maker::PyTorch);
   EXPECT_EQ(by(Program().calls({kPackages + "jax/_src/pjit.py"}, 5).calls({}, 100)), Maker::Jax) << "XLA's own threads";
+  const std::string fusion = "fusion (jit(step)/add)";
+  EXPECT_EQ(by(Program().calls({kPackages + "jax/_src/dispatch.py"}, 2).calls(own, 100, fusion)), Maker::Jax)
+      << "a jitted function, called again";
+  EXPECT_EQ(by(Program().calls({kPackages + "tensorflow/python/eager/execute.py"}, 2).calls(own, 100, fusion)),
+            Maker::TensorFlow);
+  EXPECT_EQ(by(Program().calls(own, 100, fusion)), Maker::General) << "whoever uses XLA there";
+  EXPECT_EQ(by(Program().calls({kPackages + "jax/_src/dispatch.py"}, 2).calls(own, 100)), Maker::General);
   const std::vector<std::string> keras{"/home/me/train.py", kPackages + "keras/src/backend/tensorflow/trainer.py",
                                        kPackages + "tensorflow/python/eager/execute.py"};
   EXPECT_EQ(by(Program().calls(keras, 0).calls({}, 100)), Maker::KerasOnTensorFlow)
