@@ -25,7 +25,8 @@ class Planted {
   static constexpr const char* kConverter =
       "_ZN5cudnn3ops16nchwToNhwcKernelI6__halfS2_fLb0ELb1EL21cudnnKernelDataType_t0EEEvNS0_18nchw2nhwc_params_tIT1_"
       "EEPKT_PT0_";
-  static constexpr const char* kCollective = "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
+  static constexpr const char* kCollective =
+      "_Z39ncclDevKernel_AllReduce_Sum_f32_RING_LL24ncclDevKernelArgsStorageILm4096EE";
   static constexpr Nanos kWay = 5 * kUs,
                          kReturn = 2 * kUs;  // call to start; end of what is waited for to the wait's end
   static constexpr i64 kPinnedRate = 20, kPageableRate = 10;  // bytes a ns
@@ -286,7 +287,8 @@ class Planted {
       });
     } else if (each.which == -1) {
       constexpr u8 kOfCupti[] = {0, 1, 2, 8};  // CUpti_ActivityMemcpyKind, by CopyKind
-      trace_.copy(correlation, kOfCupti[static_cast<unsigned>(each.kind)], each.bytes, each.start, each.finish, end, stream);
+      trace_.copy(correlation, kOfCupti[static_cast<unsigned>(each.kind)], each.bytes, each.start, each.finish, end,
+                  stream);
     } else if (each.which == -2) {
       trace_.add<DeviceMemset>(trace_.collector(), "", end, end, [&](auto& r) {
         r.start = trace_.on_device(each.start), r.finish = trace_.on_device(each.finish), r.correlation = correlation;

@@ -11,6 +11,32 @@
 namespace gputrace {
 namespace {
 
+// What threads give to the device beside each other, each in its own pace.
+class Threads {
+ public:
+  void put(Nanos begin, LoopKind kind, u32 number, u32 thread) { puts_.push_back({begin, kind, number, thread}); }
+  void mark(Nanos begin, LoopMark what, u32 thread) { put(begin, LoopKind::Mark, static_cast<u32>(what), thread); }
+  StepFacts steps() {
+    std::stable_sort(puts_.begin(), puts_.end(), [](const Put& a, const Put& b) { return a.begin < b.begin; });
+    ProcessTrace process;
+    process.loop_log.optimizer = "SGD.step";
+    for (const Put& each : puts_) {
+      process.end = each.begin + (each.kind == LoopKind::Mark ? 0 : 6'000);
+      process.loop_log.add(each.kind, each.number, each.begin, process.end, each.thread);
+    }
+    find_steps(process, "");
+    return process.steps;
+  }
+
+ private:
+  struct Put {
+    Nanos begin;
+    LoopKind kind;
+    u32 number, thread;
+  };
+  std::vector<Put> puts_;
+};
+
 // A server's threads answer the same requests side by side, in no order that comes again: the steps are those of the thread whose loop holds most, and it is said how
 // many more the others had. One thread that does something else is none of them.
 TEST(StepsOfThreads, OfThoseThatDoTheSameAreCounted) {
@@ -51,14 +77,9 @@ TEST(StepsOfThreads, OfThoseThatDoTheSameAreCounted) {
 }
 
 // Three models that are trained side by side, each in a thread of its own, their gradients computed by autograd's one thread: the steps are those of the
-// thread that makes most. (All marks as one thread's were 173 "steps" of 18 us, of 180 that take 4 ms each.)
+// thread that makes most. (All marks as one thread's were 173 "steps" of 18 us, of 180 that take some 4 ms each.)
 TEST(StepsOfThreads, OfModelsTrainedSideBySideAreOneThreads) {
-  struct Put {
-    Nanos begin;
-    LoopKind kind;
-    u32 number, thread;
-  };
-  std::vector<Put> puts;
+  Threads threads;
   std::vector<Nanos> wanted;
   std::mt19937 random(2);
   constexpr u32 kAutograd = 9;
@@ -66,75 +87,54 @@ TEST(StepsOfThreads, OfModelsTrainedSideBySideAreOneThreads) {
   for (u32 thread = 0; thread < std::size(turns); ++thread) {
     Nanos now = 1'000'000 + thread * 300'000;
     const auto launch = [&](u32 function, u32 by) {
-      puts.push_back({now, LoopKind::Kernel, function, by});
+      threads.put(now, LoopKind::Kernel, function, by);
       now += 20'000 + random() % 20'000;
     };
-    const auto mark = [&](LoopMark what) { puts.push_back({now, LoopKind::Mark, static_cast<u32>(what), thread}); };
     for (unsigned turn = 0; turn < turns[thread]; ++turn) {
       if (thread == 2) wanted.push_back(now);
       for (u32 layer = 0; layer < 4 + thread; ++layer) launch(1, thread), launch(2, thread);
-      mark(LoopMark::ZeroGrad);
+      threads.mark(now, LoopMark::ZeroGrad, thread);
       for (u32 layer = 0; layer < 4 + thread; ++layer) launch(3, kAutograd), launch(4, kAutograd);
-      mark(LoopMark::OptimizerBegins), launch(5, thread), mark(LoopMark::OptimizerStep);
+      threads.mark(now, LoopMark::OptimizerBegins, thread);
+      launch(5, thread);
+      threads.mark(now, LoopMark::OptimizerStep, thread);
     }
   }
-  std::stable_sort(puts.begin(), puts.end(), [](const Put& a, const Put& b) { return a.begin < b.begin; });
-  ProcessTrace process;
-  process.loop_log.optimizer = "SGD.step";
-  for (const Put& put : puts) {
-    const Nanos length = put.kind == LoopKind::Mark ? 0 : 6'000;
-    process.loop_log.add(put.kind, put.number, put.begin, put.begin + length, put.thread);
-    process.end = put.begin + length;
-  }
-  find_steps(process, "");
-  const StepFacts& facts = process.steps;
+  const StepFacts facts = threads.steps();
   EXPECT_EQ(facts.source, StepSource::Framework);
   EXPECT_EQ(facts.evidence.rfind("80 steps of SGD.step; ", 0), 0u) << facts.evidence;
   EXPECT_NE(facts.evidence.find("all on one of 3 threads"), std::string::npos) << facts.evidence;
   EXPECT_EQ(facts.other_threads, 2u);
   EXPECT_EQ(facts.other_turns, 100u);
   ASSERT_EQ(facts.steps.size(), wanted.size());
-  for (std::size_t i = 1; i < wanted.size(); ++i)
-    EXPECT_NEAR(static_cast<double>(facts.steps[i].begin - wanted[i]), 0,
-                0.05 * static_cast<double>(facts.steps[i].length()));
+  for (std::size_t i = 1; i < wanted.size(); ++i) {
+    const double length = static_cast<double>(facts.steps[i].length());
+    EXPECT_NEAR(static_cast<double>(facts.steps[i].begin - wanted[i]), 0, 0.05 * length);
+  }
 }
 
 // A server whose threads generate beside each other.
 TEST(StepsOfThreads, OfThreadsThatGenerateAreOneThreads) {
-  struct Put {
-    Nanos begin;
-    LoopKind kind;
-    u32 number, thread;
-  };
-  std::vector<Put> puts;
+  Threads threads;
   const unsigned requests[] = {3, 5, 4};
   for (u32 thread = 0; thread < std::size(requests); ++thread) {
     Nanos now = 1'000'000 + thread * 370'000;
-    const auto mark = [&](LoopMark what) { puts.push_back({now, LoopKind::Mark, static_cast<u32>(what), thread}); };
     const auto work = [&] {
-      for (u32 kernel = 0; kernel < 6; ++kernel, now += 30'000) puts.push_back({now, LoopKind::Kernel, kernel, thread});
+      for (u32 kernel = 0; kernel < 6; ++kernel, now += 30'000) threads.put(now, LoopKind::Kernel, kernel, thread);
     };
     for (unsigned request = 0; request < requests[thread]; ++request, now += 400'000) {
-      mark(LoopMark::Prefill), work();
-      for (int token = 0; token < 10; ++token) mark(LoopMark::Token), work();
-      mark(LoopMark::GenerationEnds);
+      threads.mark(now, LoopMark::Prefill, thread), work();
+      for (int token = 0; token < 10; ++token) threads.mark(now, LoopMark::Token, thread), work();
+      threads.mark(now, LoopMark::GenerationEnds, thread);
     }
   }
-  std::stable_sort(puts.begin(), puts.end(), [](const Put& a, const Put& b) { return a.begin < b.begin; });
-  ProcessTrace process;
-  for (const Put& put : puts) {
-    const Nanos length = put.kind == LoopKind::Mark ? 0 : 6'000;
-    process.loop_log.add(put.kind, put.number, put.begin, put.begin + length, put.thread);
-    process.end = put.begin + length;
-  }
-  find_steps(process, "");
-  const StepFacts& facts = process.steps;
-  EXPECT_EQ(std::count_if(facts.steps.begin(), facts.steps.end(),
-                          [](const Step& step) { return step.phase == RunPhase::Decode; }),
-            50);
-  EXPECT_EQ(std::count_if(facts.steps.begin(), facts.steps.end(),
-                          [](const Step& step) { return step.phase == RunPhase::Prefill; }),
-            5);
+  const StepFacts facts = threads.steps();
+  const auto count = [&facts](RunPhase phase) {
+    return std::count_if(facts.steps.begin(), facts.steps.end(),
+                         [phase](const Step& step) { return step.phase == phase; });
+  };
+  EXPECT_EQ(count(RunPhase::Decode), 50);
+  EXPECT_EQ(count(RunPhase::Prefill), 5);
   EXPECT_EQ(facts.other_threads, 2u);
   EXPECT_EQ(facts.other_turns, 70u);
 }
