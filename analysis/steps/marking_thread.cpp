@@ -18,12 +18,26 @@ std::map<u32, u64> marks_by_thread(const std::vector<LoopEvent>& events, LoopMar
   return marks;
 }
 
+// Whether they launch beside each other. Threads of a pool to which one loop is handed over take turns: at most two changes to a mark.
+bool are_beside_each_other(const std::vector<LoopEvent>& events, const std::map<u32, u64>& marks) {
+  constexpr u64 kChangesOfATurn = 2;
+  u64 changes = 0, all = 0;
+  std::optional<u32> before;
+  for (const LoopEvent& event : events) {
+    if (!event.is_launch() || !marks.contains(event.thread)) continue;
+    changes += before && *before != event.thread;
+    before = event.thread;
+  }
+  for (const auto& [thread, count] : marks) all += count;
+  return changes > kChangesOfATurn * all;
+}
+
 }  // namespace
 
 std::optional<MarkingThread> marking_thread(const std::vector<LoopEvent>& events) {
   std::map<u32, u64> marks = marks_by_thread(events, LoopMark::OptimizerStep);
   if (marks.empty()) marks = marks_by_thread(events, LoopMark::Token);
-  if (marks.size() < 2) return std::nullopt;
+  if (marks.size() < 2 || !are_beside_each_other(events, marks)) return std::nullopt;
   const auto most =
       std::max_element(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   MarkingThread found;

@@ -1,5 +1,5 @@
 // Whose marks are steps, where several threads set them beside each other: models that are trained side by side in one process, a server's
-// threads that generate. Their turns overlap, so that of all of them together none can be told.
+// threads that generate. Their turns overlap, so that of all of them together none can be told. (A pool to which one loop is handed over is none of these.)
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@ namespace gputrace {
 
 struct MarkingThread {
   u32 thread = 0;  // the one that sets most marks
-  std::vector<LoopEvent>
-      events;  // its own, in order; not what autograd's threads gave to the device for it: they work for all
+  // Its own, in order; not what autograd's threads gave to the device for it: they work for all.
+  std::vector<LoopEvent> events;
   u64 other_threads = 0, other_turns = 0;  // StepFacts
 };
 

@@ -113,6 +113,23 @@ TEST(StepsOfThreads, OfModelsTrainedSideBySideAreOneThreads) {
   }
 }
 
+// A pool whose threads make a step each, one after the other, are one loop's.
+TEST(StepsOfThreads, OfAPoolThatHandsTheLoopOverAreAllItsSteps) {
+  Threads threads;
+  Nanos now = 1'000'000;
+  for (u32 turn = 0; turn < 60; ++turn, now += 100'000) {
+    const u32 thread = turn % 3;
+    threads.mark(now, LoopMark::ZeroGrad, thread);
+    for (u32 kernel = 0; kernel < 8; ++kernel, now += 30'000) threads.put(now, LoopKind::Kernel, kernel, thread);
+    threads.mark(now, LoopMark::OptimizerBegins, thread);
+    threads.put(now += 1'000, LoopKind::Kernel, 9, thread);
+    threads.mark(now += 10'000, LoopMark::OptimizerStep, thread);
+  }
+  const StepFacts facts = threads.steps();
+  EXPECT_EQ(facts.steps.size(), 60u) << facts.evidence;
+  EXPECT_EQ(facts.other_threads, 0u);
+}
+
 // A server whose threads generate beside each other.
 TEST(StepsOfThreads, OfThreadsThatGenerateAreOneThreads) {
   Threads threads;
