@@ -222,26 +222,23 @@ std::vector<Piece> pieces_of(const Candidate& candidate) {
   return pieces;
 }
 
-// Whether most pieces of one loop lie within turns of another, of which each takes an input and gives a result, while they themselves do neither:
-// a model's layers, where nothing is launched but them, and its requests.
-bool are_layers(const LoopText& text, const std::vector<Piece>& pieces, const std::vector<Piece>& turns) {
-  if (2 * turns.size() > pieces.size()) return false;
-  const auto takes = [&](const Piece& piece) { return holds(text, piece, LoopKind::ToDevice); };
-  const auto gives = [&](const Piece& piece) { return holds(text, piece, LoopKind::ToHost); };
-  const auto either = [&](const Piece& piece) { return takes(piece) || gives(piece); };
-  const auto both = [&](const Piece& piece) { return takes(piece) && gives(piece); };
-  const auto count = [](const std::vector<Piece>& of, const auto& what) {
-    return static_cast<std::size_t>(std::count_if(of.begin(), of.end(), what));
-  };
-  return count(turns, both) * 10 >= turns.size() * 9 && 2 * count(pieces, either) <= pieces.size();
+// How many pieces take something from the host, give it something, or both.
+struct Exchanges {
+  std::size_t either = 0, both = 0;
+};
+Exchanges exchanges_of(const LoopText& text, const std::vector<Piece>& pieces) {
+  Exchanges found;
+  for (const Piece& piece : pieces) {
+    const bool takes = holds(text, piece, LoopKind::ToDevice), gives = holds(text, piece, LoopKind::ToHost);
+    found.either += takes || gives;
+    found.both += takes && gives;
+  }
+  return found;
 }
 
 // Nearly each piece takes something from the host or gives it something: then it is a turn, and no layer of a model.
 bool have_copies(const LoopText& text, const std::vector<Piece>& pieces) {
-  const auto copies = [&](const Piece& piece) {
-    return holds(text, piece, LoopKind::ToHost) || holds(text, piece, LoopKind::ToDevice);
-  };
-  return static_cast<std::size_t>(std::count_if(pieces.begin(), pieces.end(), copies)) * 10 >= pieces.size() * 9;
+  return exchanges_of(text, pieces).either * 10 >= pieces.size() * 9;
 }
 
 // The same events, but for kernels that stand between the same two neighbours in nearly all pieces: those are one kernel there. By the length of a
@@ -306,6 +303,7 @@ std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::functio
   struct Loop {
     LoopAnchors anchors;
     double order;  // how regular it is, by its spaces and by what they hold
+    Exchanges exchanges;
   };
   std::vector<Loop> loops;
   unsigned looked_at_twice = 0;
@@ -321,7 +319,7 @@ std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::functio
     }
     if (!made) continue;
     const double alike = static_cast<double>(made->alike) / static_cast<double>(made->pieces.size());
-    loops.push_back({std::move(*made), candidate.regular * alike});
+    loops.push_back({std::move(*made), candidate.regular * alike, exchanges_of(text, pieces)});
   }
   // Where threads launch in an order that varies (TensorFlow's executors), some run of launches comes in most turns and now and then twice:
   // another with nearly as many pieces is more regular. (One with half of them or fewer is of larger turns.)
@@ -332,10 +330,14 @@ std::optional<LoopAnchors> find_anchors(const LoopText& text, const std::functio
       return more > 1 && more < kSamePeriod && loop.order < kLeastOfBest * other.order;
     });
   };
-  const auto is_part = [&](const Loop& loop) {
-    return std::any_of(loops.begin(), loops.end(), [&](const Loop& other) {
-      return other.order >= kSure && are_layers(text, loop.anchors.pieces, other.anchors.pieces);
-    });
+  // Most of its pieces exchange nothing with the host, and nearly each turn of a larger loop takes an input and gives a result: a model's layers, where
+  // nothing is launched but them, and its requests.
+  const auto is_part = [&loops](const Loop& loop) {
+    const std::size_t pieces = loop.anchors.pieces.size();
+    return 2 * loop.exchanges.either <= pieces && std::any_of(loops.begin(), loops.end(), [pieces](const Loop& other) {
+             const std::size_t turns = other.anchors.pieces.size();
+             return other.order >= kSure && 2 * turns <= pieces && other.exchanges.both * 10 >= turns * 9;
+           });
   };
   const Loop* finest = nullptr;
   for (const Loop& loop : loops) {
