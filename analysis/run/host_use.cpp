@@ -48,7 +48,8 @@ bool is_waiting(const SourceFrame& frame) {
 
 // The thread that asked for gradients sleeps in these while autograd's own compute them: part of the loop's work, whichever thread it is in.
 bool is_backward_pass(const SourceFrame& frame) {
-  return frame.file.ends_with("/torch/autograd/graph.py") || frame.file.ends_with("/torch/autograd/__init__.py");
+  const std::string_view file = within_packages(frame.file);
+  return file == "torch/autograd/graph.py" || file == "torch/autograd/__init__.py";
 }
 
 // What a look found the host waiting for; nothing: for none of them, or for what is told elsewhere.

@@ -204,7 +204,7 @@ bool are_parts(const LoopText& text, const std::vector<Piece>& pieces, const std
 }
 
 // Every second to ninth piece, or a few in a row, are others, at equal distances: the turn holds several of them, as one of speculative decoding holds a few passes
-// of the small model (four to seven, mostly) and one of the large one.
+// of the small model and one of the large one.
 bool others_come_regularly(const std::vector<bool>& alike) {
   constexpr std::size_t kTimes = 4, kMostOfATurn = 9;
   std::vector<u32> others;

@@ -4,18 +4,28 @@
 #include <iterator>
 #include <map>
 
+#include "analysis/steps/optimizer_marks.h"
+
 namespace gputrace {
 namespace {
 
 constexpr u64 kFewest = 4;  // marks of a thread; fewer are no loop
 
-std::map<u32, u64> marks_by_thread(const std::vector<LoopEvent>& events, LoopMark mark) {
-  std::map<u32, u64> marks;
-  for (const LoopEvent& event : events) {
-    if (event.is(mark)) ++marks[event.thread];
-  }
+void leave_out_few(std::map<u32, u64>& marks) {
   std::erase_if(marks, [](const auto& each) { return each.second < kFewest; });
-  return marks;
+}
+
+// Steps of optimizers by thread, else tokens.
+std::map<u32, u64> marks_by_thread(const std::vector<LoopEvent>& events) {
+  std::map<u32, u64> steps, tokens;
+  for (const u32 behind : optimizer_marks(events).steps) ++steps[events[behind - 1].thread];
+  leave_out_few(steps);
+  if (!steps.empty()) return steps;
+  for (const LoopEvent& event : events) {
+    if (event.is(LoopMark::Token)) ++tokens[event.thread];
+  }
+  leave_out_few(tokens);
+  return tokens;
 }
 
 // Whether they launch beside each other. Threads of a pool to which one loop is handed over take turns: at most two changes to a mark.
@@ -35,8 +45,7 @@ bool are_beside_each_other(const std::vector<LoopEvent>& events, const std::map<
 }  // namespace
 
 std::optional<MarkingThread> marking_thread(const std::vector<LoopEvent>& events) {
-  std::map<u32, u64> marks = marks_by_thread(events, LoopMark::OptimizerStep);
-  if (marks.empty()) marks = marks_by_thread(events, LoopMark::Token);
+  const std::map<u32, u64> marks = marks_by_thread(events);
   if (marks.size() < 2 || !are_beside_each_other(events, marks)) return std::nullopt;
   const auto most =
       std::max_element(marks.begin(), marks.end(), [](const auto& a, const auto& b) { return a.second < b.second; });

@@ -65,13 +65,19 @@ def traced(tree, program, output, env=None, before=(), options=()):
     return code, json.loads(said.stdout) if said.returncode == 0 else None
 
 
+def kept_in():
+    place = os.environ.get('OUT') or os.path.join(ROOT, 'build')
+    os.makedirs(place, exist_ok=True)
+    return place
+
+
 def bytes_below(path):
     return sum(os.path.getsize(found) for found in glob.glob(os.path.join(path, '**'), recursive=True) if os.path.isfile(found))
 
 
 def keep(program, said, trace):
     """A few files of a bounded size are all that comes back from a machine that is lent; each program's are there as soon as it has ended."""
-    place = os.environ.get('OUT') or os.path.join(ROOT, 'build')
+    place = kept_in()
     report = gzip.compress(json.dumps(said).encode())
     with KEEPING:
         with tarfile.open(os.path.join(place, 'reports.tar'), 'a') as file:
@@ -144,6 +150,8 @@ def check(tree, folder):
         done = subprocess.run([tree.gputrace, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=True)
         return done.stdout, done.stderr
 
+    for old in glob.glob(os.path.join(kept_in(), 'traces-[0-9].tar')) + glob.glob(os.path.join(kept_in(), 'reports.tar')):
+        os.unlink(old)  # what is kept is added to
     traces.gputrace = gputrace  # the tree's, not that of a build
     chosen = catalogue()
     jobs = [(judge, program) for program in chosen]

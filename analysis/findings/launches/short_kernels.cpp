@@ -31,7 +31,7 @@ void add_process(const ProcessTrace& process, Short& sum) {
   }
   for (std::size_t f = 0; f < process.functions.size(); ++f) {
     const Function& function = process.functions[f];
-    if (categorize(name_of(function)).category == Category::Collective) continue;
+    if (categorize(name_of(function), evidence_of(function)).category == Category::Collective) continue;
     sum.timed += function.waits.latency.count();
     sum.launches += function.waits.short_kernels;
     if (counts[f] == 0 || function.launch_calls.count() == 0) continue;

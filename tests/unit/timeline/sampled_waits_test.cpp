@@ -202,6 +202,7 @@ TEST(SampledWaits, ForTheBackwardPassAreTheHostsOwnWork) {
     EXPECT_GT(finding.gain_ns, 0u);
   }
   EXPECT_TRUE(has(said("/x/site-packages/torch/distributed/rendezvous.py", "rendezvous"), "waits_ns"));
+  EXPECT_TRUE(has(said("/home/me/torch/autograd/graph.py", "wait"), "waits_ns")) << "a folder of that name";
 }
 
 // Processes that it forked make it: where they work is said, not where they sleep.
