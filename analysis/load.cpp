@@ -12,6 +12,7 @@
 
 #include "analysis/kernels/kernel_changes.h"
 #include "analysis/read/identity.h"
+#include "analysis/read/kept_pages.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/run/communicator_ranks.h"
 #include "analysis/run/runs.h"
@@ -63,6 +64,7 @@ Loaded load_file(const LoadRequest& request, std::size_t number, TimeWindow wind
 std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window, RunWitness* witness) {
   const std::vector<std::string>& files = request.files;
   std::vector<Loaded> loaded(files.size());
+  const KeptPages pages;  // of one process for the next
   Allowance allowance(bytes_of(files));
   std::atomic<std::size_t> next{0};
   const auto work = [&] {

@@ -4,6 +4,7 @@
 #include "analysis/events/host_events.h"
 #include "analysis/events/run_outline.h"
 #include "analysis/read/identity.h"
+#include "analysis/read/kept_pages.h"
 
 namespace gputrace {
 namespace {
@@ -83,6 +84,7 @@ Result<Exported, InputError> export_events(const LoadRequest& request, EventSink
     return window_of_steps(steps_of(run.value()), *request.steps);
   }();
   if (!window) return Failure{window.error()};
+  const KeptPages pages;
   return Exporter(request, window.value(), sink, progress).run();
 }
 

@@ -28,16 +28,43 @@ u64 value_of(std::size_t bucket) {
 
 }  // namespace
 
-void Distribution::count_in_bucket(u64 value, u64 times) { buckets_[bucket_of(value)] += times; }
+void Distribution::Sums::add(u64 value) { add(Sums{1, value, value, value}); }
 
-void Distribution::to_histogram() {
-  buckets_.assign(kBuckets, 0);
+void Distribution::Sums::add(const Sums& other) {
+  if (other.count == 0) return;
+  min = count == 0 ? other.min : std::min(min, other.min);
+  max = std::max(max, other.max);
+  count += other.count;
+  sum += other.sum;
+}
+
+void Distribution::count_in_bucket(u64 value, u64 times) const { buckets_[bucket_of(value)] += times; }
+
+void Distribution::add_large(u64 value) {
+  sums_.add(value);
+  large_.push_back(value);
+  if (sums().count > kExactValues) to_histogram();
+}
+
+void Distribution::sum_up() const {
+  Sums made;
+  for (auto value = small_.begin() + summed_; value != small_.end(); ++value) made.add(*value);
+  sums_.add(made);
+  summed_ = static_cast<u32>(small_.size());
+  if (sums_.count > kExactValues) to_histogram();
+}
+
+// All that is kept goes there.
+void Distribution::to_histogram() const {
+  if (buckets_.empty()) buckets_.assign(kBuckets, 0);
   for (const u32 value : small_) count_in_bucket(value, 1);
   for (const u64 value : large_) count_in_bucket(value, 1);
   for (std::size_t i = 0; i < counts_.size(); ++i) count_in_bucket(first_ + i, counts_[i]);
-  small_ = {};
-  large_ = {};
+  small_.clear();
+  large_.clear();
   counts_ = {};
+  summed_ = 0;
+  settle_at_ = kStep;
 }
 
 // Makes the range hold both values, where that does not make it too wide: most distributions hold few values, and there are many.
@@ -46,7 +73,7 @@ void Distribution::widen(u64 first, u64 last) const {
     first = std::min<u64>(first, first_);
     last = std::max<u64>(last, first_ + counts_.size() - 1);
   }
-  if (last - first >= std::min(kWidest, 2 * count_) || last > kSmallMax) return;
+  if (last - first >= std::min(kWidest, 2 * sums_.count) || last > kSmallMax) return;
   std::vector<u32> wider(last - first + 1);
   if (!counts_.empty())
     std::copy(counts_.begin(), counts_.end(), wider.begin() + static_cast<std::ptrdiff_t>(first_ - first));
@@ -54,7 +81,7 @@ void Distribution::widen(u64 first, u64 last) const {
   first_ = static_cast<u32>(first);
 }
 
-// Counts those of small_ that lie in the range.
+// Counts those of small_ that lie in the range; all of it is summed.
 void Distribution::sort_out() const {
   auto kept = small_.begin();
   for (const u32 value : small_) {
@@ -64,10 +91,13 @@ void Distribution::sort_out() const {
       *kept++ = value;
   }
   small_.erase(kept, small_.end());
+  summed_ = static_cast<u32>(small_.size());
 }
 
 // Where many lie outside, the range is made to hold the middle of them, with room around it.
 void Distribution::settle() const {
+  sum_up();
+  if (approximate()) return;
   sort_out();
   if (small_.size() >= kStep / 4) {
     const auto eighth = static_cast<std::ptrdiff_t>(small_.size() / 8);
@@ -81,29 +111,27 @@ void Distribution::settle() const {
 }
 
 void Distribution::merge(const Distribution& other) {
-  if (other.count_ == 0) return;
-  min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
-  max_ = std::max(max_, other.max_);
-  count_ += other.count_;
-  sum_ += other.sum_;
-  if (buckets_.empty() && (other.approximate() || count_ > kExactValues)) to_histogram();
-  if (buckets_.empty()) {
-    if (!other.counts_.empty()) widen(other.first_, other.first_ + other.counts_.size() - 1);
-    for (std::size_t i = 0; i < other.counts_.size(); ++i) {
-      const u32 value = other.first_ + static_cast<u32>(i);
-      if (in_range(value))
-        counts_[value - first_] += other.counts_[i];
-      else
-        small_.insert(small_.end(), other.counts_[i], value);
-    }
-    small_.insert(small_.end(), other.small_.begin(), other.small_.end());
-    large_.insert(large_.end(), other.large_.begin(), other.large_.end());
+  if (other.count() == 0) return;
+  sum_up();
+  sums_.add(other.sums_);
+  small_.insert(small_.end(), other.small_.begin(), other.small_.end());
+  large_.insert(large_.end(), other.large_.begin(), other.large_.end());
+  summed_ = static_cast<u32>(small_.size());
+  if (sums_.count > kExactValues) {
+    to_histogram();
+    for (std::size_t i = 0; i < other.counts_.size(); ++i) count_in_bucket(other.first_ + i, other.counts_[i]);
+    for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
     return;
   }
-  for (const u32 value : other.small_) count_in_bucket(value, 1);
-  for (const u64 value : other.large_) count_in_bucket(value, 1);
-  for (std::size_t i = 0; i < other.counts_.size(); ++i) count_in_bucket(other.first_ + i, other.counts_[i]);
-  for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
+  if (!other.counts_.empty()) widen(other.first_, other.first_ + other.counts_.size() - 1);
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+    const u32 value = other.first_ + static_cast<u32>(i);
+    if (in_range(value))
+      counts_[value - first_] += other.counts_[i];
+    else
+      small_.insert(small_.end(), other.counts_[i], value);
+  }
+  summed_ = static_cast<u32>(small_.size());
 }
 
 // The value of that rank, from 0: what is kept below the range, what was counted in it, what is kept above.
@@ -114,7 +142,7 @@ u64 Distribution::exact_rank(u64 rank) const {
     return *place;
   };
   sort_out();
-  const u64 small = count_ - large_.size(), counted = small - small_.size();
+  const u64 small = sums_.count - large_.size(), counted = small - small_.size();
   if (rank >= small) return pick(large_, rank - small);
   u64 before =
       static_cast<u64>(std::count_if(small_.begin(), small_.end(), [this](u32 value) { return value < first_; }));
@@ -127,16 +155,16 @@ u64 Distribution::exact_rank(u64 rank) const {
 }
 
 u64 Distribution::percentile(double p) const {
-  if (count_ == 0) return 0;
-  const double wanted = std::ceil(p * static_cast<double>(count_) - 1e-9);
-  const u64 rank = std::clamp<u64>(wanted < 1 ? 1 : static_cast<u64>(wanted), 1, count_) - 1;
+  if (count() == 0) return 0;
+  const double wanted = std::ceil(p * static_cast<double>(sums_.count) - 1e-9);
+  const u64 rank = std::clamp<u64>(wanted < 1 ? 1 : static_cast<u64>(wanted), 1, sums_.count) - 1;
   if (buckets_.empty()) return exact_rank(rank);
   u64 below = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     below += buckets_[i];
-    if (below > rank) return std::clamp(value_of(i), min_, max_);
+    if (below > rank) return std::clamp(value_of(i), sums_.min, sums_.max);
   }
-  return max_;
+  return sums_.max;
 }
 
 }  // namespace gputrace

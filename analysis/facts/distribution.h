@@ -5,8 +5,9 @@
 //   · Values that lie close together, as durations of one kernel do, are counted one by one in a range of their own; the
 //     others are kept. Memory: 4 bytes a value of that range, at most kWidest of them and at most two for each value that
 //     came, and 4 bytes for each other value (above 4.29 s: 8); beyond kExactValues 30 KB.
-//   · Values are gathered before they are counted: among hundreds of kernels each count lies far from the one before it, and
-//     what is fetched for many at a time costs a fraction of as many single fetches.
+//   · Values are gathered before they are summed and counted: among hundreds of kernels each count lies far from the one before it,
+//     and what is fetched for many at a time costs a fraction of as many single fetches.
+//   · One thread, those that only read included.
 #pragma once
 
 #include <vector>
@@ -20,27 +21,18 @@ class Distribution {
   static constexpr u64 kExactValues = 1'000'000;
 
   void add(u64 value) {
-    if (count_ == 0 || value < min_) min_ = value;
-    if (value > max_) max_ = value;
-    ++count_;
-    sum_ += value;
-    if (!buckets_.empty()) return count_in_bucket(value, 1);
-    if (value > kSmallMax) {
-      large_.push_back(value);
-    } else {
-      small_.push_back(static_cast<u32>(value));
-      if (small_.size() >= settle_at_) settle();
-    }
-    if (count_ > kExactValues) to_histogram();
+    if (value > kSmallMax) return add_large(value);
+    small_.push_back(static_cast<u32>(value));
+    if (small_.size() >= settle_at_) settle();
   }
   void merge(const Distribution& other);
 
-  u64 count() const { return count_; }
-  u64 sum() const { return sum_; }
-  u64 min() const { return min_; }
-  u64 max() const { return max_; }
-  u64 mean() const { return count_ ? (sum_ + count_ / 2) / count_ : 0; }
-  bool approximate() const { return !buckets_.empty(); }
+  u64 count() const { return sums().count; }
+  u64 sum() const { return sums().sum; }
+  u64 min() const { return sums().min; }
+  u64 max() const { return sums().max; }
+  u64 mean() const { return count() ? (sum() + count() / 2) / count() : 0; }
+  bool approximate() const { return sums().count > kExactValues; }
   // p in 0…1. 0 when empty.
   u64 percentile(double p) const;
 
@@ -49,25 +41,35 @@ class Distribution {
   static constexpr u32 kStep = 256;         // values that are put in their places at a time
   static constexpr u64 kWidest = 64 << 10;  // of the range that is counted value by value
 
-  void to_histogram();
-  void count_in_bucket(u64 value, u64 times);
+  struct Sums {
+    u64 count = 0, sum = 0, min = 0, max = 0;
+    void add(u64 value);
+    void add(const Sums& other);
+  };
+
+  void add_large(u64 value);
+  const Sums& sums() const {
+    if (summed_ != small_.size()) sum_up();
+    return sums_;
+  }
+  void sum_up() const;
+  void to_histogram() const;
+  void count_in_bucket(u64 value, u64 times) const;
   void settle() const;
   void sort_out() const;
   bool in_range(u32 value) const { return value - first_ < counts_.size(); }
   void widen(u64 first, u64 last) const;
   u64 exact_rank(u64 rank) const;
 
-  u64 count_ = 0;
-  u64 sum_ = 0;
-  u64 min_ = 0;
-  u64 max_ = 0;
-  // Where a value is kept is nobody's business: percentile() sorts them out too.
-  mutable std::vector<u32> small_;   // those outside of the range, and the newest ones
+  // Where a value is kept is nobody's business: what reads puts it in its place too. What add() touches comes first.
+  mutable std::vector<u32> small_;  // those outside of the range, and the newest ones
+  mutable u32 settle_at_ = kStep;   // size of small_ at which it is sorted out
+  mutable u32 summed_ = 0;          // so many of small_ are in sums_
+  mutable Sums sums_;
   mutable std::vector<u64> large_;   // above kSmallMax
   mutable std::vector<u32> counts_;  // of the values first_, first_ + 1, …
   mutable u32 first_ = 0;
-  mutable u32 settle_at_ = kStep;  // size of small_ at which it is sorted out
-  std::vector<u64> buckets_;       // empty while exact
+  mutable std::vector<u64> buckets_;  // empty while exact
 };
 
 }  // namespace gputrace

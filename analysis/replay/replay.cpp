@@ -1,6 +1,7 @@
 #include "analysis/replay/replay.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace gputrace {
 namespace {
@@ -10,38 +11,67 @@ constexpr Nanos kInGraph = 1'500;  // from one node of a graph to the next
 
 }  // namespace
 
+namespace {
+
+// An event of a replay: when it happened, what it is of, and by which call.
+struct Placed {
+  Nanos at;
+  u32 index, call;
+  u8 step, rank;  // rank: at one instant
+};
+
 // At one instant: what started by an earlier call, then ends of earlier calls, then the calls that begin, one after the other.
-void Replay::order(const Tape& tape) {
-  struct Placed {
-    Nanos at;
-    u32 index, call;
-    Step step;
-    u8 rank;  // at one instant
-  };
-  std::vector<Placed> placed;
-  placed.reserve(2 * calls_.size() + operations_.size());
+bool comes_first(const Placed& a, const Placed& b) {
+  if (a.at != b.at) return a.at < b.at;
+  if (a.rank != b.rank) return a.rank < b.rank;
+  if (a.rank == 2 && a.call != b.call) return a.call < b.call;
+  return a.step != b.step ? a.step < b.step : a.index < b.index;
+}
+
+}  // namespace
+
+template <typename Visit>
+void Replay::for_each_event(const Tape& tape, Visit&& visit) const {
+  constexpr auto kBegin = static_cast<u8>(Step::Begin), kEnd = static_cast<u8>(Step::End);
   for (u32 i = 0; i < calls_.size(); ++i) {
     const TapeCall& each = tape.calls[i];
     if (each.begin < first_ || each.begin >= last_) continue;
-    placed.push_back({each.begin, i, i, Step::Begin, 2});
+    visit(Placed{each.begin, i, i, kBegin, 2});
     const Nanos end = std::max(each.begin, each.end);
-    placed.push_back({end, i, i, Step::End, static_cast<u8>(end > each.begin ? 1 : 2)});
+    visit(Placed{end, i, i, kEnd, static_cast<u8>(end > each.begin ? 1 : 2)});
   }
   for (u32 i = 0; i < operations_.size(); ++i) {
     const TapeOperation& each = tape.operations[i];
     if (each.finish == 0 || operations_[i].call == kNone) continue;
     const Nanos begin = tape.calls[operations_[i].call].begin;
     const Nanos start = std::max(each.start, begin);
-    placed.push_back({start, i, operations_[i].call, Step::Start, static_cast<u8>(start > begin ? 0 : 2)});
+    visit(Placed{start, i, operations_[i].call, static_cast<u8>(Step::Start), static_cast<u8>(start > begin ? 0 : 2)});
   }
-  std::sort(placed.begin(), placed.end(), [](const Placed& a, const Placed& b) {
-    if (a.at != b.at) return a.at < b.at;
-    if (a.rank != b.rank) return a.rank < b.rank;
-    if (a.rank == 2 && a.call != b.call) return a.call < b.call;
-    return a.step != b.step ? a.step < b.step : a.index < b.index;
+}
+
+// Into pieces of time first, then each piece by itself: what is sorted at a time lies in the nearest cache.
+void Replay::order(const Tape& tape) {
+  constexpr std::size_t kInAPiece = 32;  // events, about
+  Nanos from = last_, to = first_;
+  std::size_t count = 0;
+  for_each_event(tape, [&](const Placed& event) {
+    from = std::min(from, event.at), to = std::max(to, event.at);
+    ++count;
   });
-  events_.reserve(placed.size());
-  for (const Placed& each : placed) events_.push_back({each.index, static_cast<u32>(each.step)});
+  const std::size_t pieces = std::bit_ceil(count / kInAPiece + 1);
+  const auto range = static_cast<u64>(std::max<Nanos>(0, to - from));
+  const unsigned shift = std::max(std::bit_width(range), std::bit_width(pieces) - 1) - (std::bit_width(pieces) - 1);
+  const auto piece_of = [&](const Placed& event) { return static_cast<u64>(event.at - from) >> shift; };
+  std::vector<u32> begins(pieces + 1);
+  for_each_event(tape, [&](const Placed& event) { ++begins[piece_of(event) + 1]; });
+  for (std::size_t i = 0; i < pieces; ++i) begins[i + 1] += begins[i];
+  std::vector<Placed> placed(count);
+  std::vector<u32> next(begins.begin(), begins.end() - 1);
+  for_each_event(tape, [&](const Placed& event) { placed[next[piece_of(event)]++] = event; });
+  for (std::size_t i = 0; i < pieces; ++i)
+    std::sort(placed.begin() + begins[i], placed.begin() + begins[i + 1], comes_first);
+  events_.reserve(count);
+  for (const Placed& each : placed) events_.push_back({each.index, each.step});
   for (const TapeCall& each : tape.calls) begins_.push_back(each.begin);  // of those that are not replayed
   finishes_.resize(operations_.size());
   behind_.resize(operations_.size());
@@ -94,7 +124,7 @@ Nanos Replay::start_of(u32 index, WhatIfs changes) {
     const bool aside = overlap && operation.to_device && !other.to_device;
     if (end != 0 && !aside) start = std::max(start, end + chain);
   }
-  behind_[index] = all;
+  if (overlap) behind_[index] = all;
   return start;
 }
 
@@ -114,7 +144,7 @@ Nanos Replay::length_of(const Operation& operation, WhatIfs changes) const {
 Nanos Replay::span_with(WhatIfs changes) {
   std::fill(threads_.begin(), threads_.end(), 0);
   std::fill(finishes_.begin(), finishes_.end(), 0);
-  std::fill(behind_.begin(), behind_.end(), 0);
+  if (changes & bit(WhatIf::Overlap)) std::fill(behind_.begin(), behind_.end(), 0);
   Nanos last = 0;
   for (const Event& event : events_) {
     const auto step = static_cast<Step>(event.step);

@@ -74,7 +74,7 @@ class Replay {
   };
 
   void mend_order(const Tape& tape);
-  void join_threads(Tape& tape);
+  bool join_threads(Tape& tape);
   void tie_operations(Tape& tape);
   void take_calls(Tape& tape);
   void find_sequences(const Tape& tape, const std::vector<TimelineCopies>& copies);
@@ -89,6 +89,8 @@ class Replay {
   void find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies);
   void find_implicit_waits(const Tape& tape);
   void block(u32 call, u32 waits, u32 count, const Tape& tape);
+  template <typename Visit>
+  void for_each_event(const Tape& tape, Visit&& visit) const;
   void order(const Tape& tape);
   Nanos begin_of(const Call& call, WhatIfs changes) const;
   Nanos end_of(const Call& call, Nanos begin, WhatIfs changes) const;

@@ -25,17 +25,71 @@ bool never_waits(const CopyKey& key) {
   return key.asynchronous && key.memory != HostMemory::Pageable && key.memory != HostMemory::Unknown;
 }
 
-// The call in which an operation was given, or a wait lies, among the first `count` calls, which are in order; kNone: none.
-template <typename Inner>
-u32 call_around(const std::vector<TapeCall>& calls, std::size_t count, const Inner& inner) {
-  const TapeCall key{inner.begin, 0, inner.thread, {}};
-  const auto end = calls.begin() + static_cast<std::ptrdiff_t>(count);
-  const auto after = std::upper_bound(calls.begin(), end, key, earlier);
-  if (after == calls.begin()) return kNone;
-  const TapeCall& found = *(after - 1);
-  const bool holds = found.thread == inner.thread && found.end >= inner.end;
-  return holds ? static_cast<u32>(after - calls.begin()) - 1 : kNone;
+// Each thread's calls one after the other, in their order.
+void put_in_order(std::vector<TapeCall>& calls) {
+  u32 threads = 0;
+  for (const TapeCall& each : calls) threads = std::max(threads, each.thread + 1);
+  std::vector<u32> next(threads + 1u);
+  for (const TapeCall& each : calls) ++next[each.thread + 1];
+  for (u32 thread = 0; thread < threads; ++thread) next[thread + 1] += next[thread];
+  std::vector<TapeCall> ordered(calls.size());
+  for (const TapeCall& each : calls) ordered[next[each.thread]++] = each;
+  const auto before = [](const TapeCall& a, const TapeCall& b) {
+    return a.thread == b.thread && a.begin == b.begin ? a.end < b.end : earlier(a, b);
+  };
+  // They came as the threads ended them, so in order already but for what the clock did.
+  if (!std::is_sorted(ordered.begin(), ordered.end(), before)) std::stable_sort(ordered.begin(), ordered.end(), before);
+  calls.swap(ordered);
 }
+
+// Finds calls by thread and time. What is asked for comes mostly in the order of time: it is looked for close to what was found
+// last, a few calls on.
+class CallFinder {
+ public:
+  // Among the first `count` calls, which are in order and stay where they are.
+  CallFinder(const std::vector<TapeCall>& calls, std::size_t count) : calls_(calls) {
+    for (u32 i = 0; i < count; ++i) {
+      if (calls[i].thread >= threads_.size()) threads_.resize(calls[i].thread + 1u);
+      Thread& thread = threads_[calls[i].thread];
+      if (thread.end == 0) thread.begin = thread.after = i;
+      thread.end = i + 1;
+    }
+  }
+
+  // The call in which an operation was given, or a wait lies; kNone: none.
+  template <typename Inner>
+  u32 around(const Inner& inner) {
+    if (inner.thread >= threads_.size()) return kNone;
+    Thread& thread = threads_[inner.thread];
+    thread.after = first_after(thread, inner.begin);
+    return thread.after > thread.begin && calls_[thread.after - 1].end >= inner.end ? thread.after - 1 : kNone;
+  }
+
+ private:
+  struct Thread {
+    u32 begin = 0, end = 0;  // of its calls
+    u32 after = 0;           // the first that began after what was asked for last
+  };
+  u32 first_after(const Thread& thread, Nanos time) const {
+    constexpr u32 kClose = 8;
+    u32 low = thread.begin, high = thread.end;
+    if (thread.after > low && calls_[thread.after - 1].begin > time) {
+      high = thread.after - 1;
+    } else {
+      low = thread.after;
+      for (const u32 close = std::min(high, low + kClose); low < close; ++low) {
+        if (calls_[low].begin > time) return low;
+      }
+    }
+    const auto from = calls_.begin();
+    return static_cast<u32>(std::upper_bound(from + low, from + high, time,
+                                             [](Nanos at, const TapeCall& each) { return at < each.begin; }) -
+                            from);
+  }
+
+  const std::vector<TapeCall>& calls_;
+  std::vector<Thread> threads_;
+};
 
 }  // namespace
 
@@ -57,7 +111,8 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const Kerne
   }
   operations_.resize(tape.operations.size());
   mend_order(tape);
-  join_threads(tape);
+  put_in_order(tape.calls);
+  if (join_threads(tape)) put_in_order(tape.calls);
   tie_operations(tape);
   infer_functions(tape);
   take_calls(tape);
@@ -105,22 +160,22 @@ void Replay::mend_order(const Tape& tape) {
 
 // By thread and time. Operations whose call is not among them get one of their own.
 void Replay::tie_operations(Tape& tape) {
-  std::sort(tape.calls.begin(), tape.calls.end(), [&](const TapeCall& a, const TapeCall& b) {
-    return a.thread == b.thread && a.begin == b.begin ? a.end < b.end : earlier(a, b);
-  });
   const std::size_t known = tape.calls.size();
+  CallFinder told(tape.calls, known);
   for (const TapeOperation& each : tape.operations) {
-    if (each.end == 0 || call_around(tape.calls, known, each) != kNone) continue;
+    if (each.end == 0 || told.around(each) != kNone) continue;
     tape.calls.push_back({each.begin, each.end, each.thread, HostLog::Kind::Launch});
   }
   if (tape.calls.size() != known) {
-    std::stable_sort(tape.calls.begin(), tape.calls.end(), earlier);
+    const auto made = tape.calls.begin() + static_cast<std::ptrdiff_t>(known);
+    std::stable_sort(made, tape.calls.end(), earlier);
+    std::inplace_merge(tape.calls.begin(), made, tape.calls.end(), earlier);
     const auto same = [](const TapeCall& a, const TapeCall& b) { return a.thread == b.thread && a.begin == b.begin; };
     tape.calls.erase(std::unique(tape.calls.begin(), tape.calls.end(), same), tape.calls.end());
   }
+  CallFinder finder(tape.calls, tape.calls.size());
   for (std::size_t i = 0; i < operations_.size(); ++i) {
-    if (tape.operations[i].end != 0)
-      operations_[i].call = call_around(tape.calls, tape.calls.size(), tape.operations[i]);
+    if (tape.operations[i].end != 0) operations_[i].call = finder.around(tape.operations[i]);
   }
 }
 
@@ -207,8 +262,9 @@ bool held_by(const TapeCall& call, const TapeOperation& copy) {
 // Waits and queries that were told, by thread and time; and copies that held their call, but for those that are asynchronous by
 // what CUDA promises, however short they are.
 void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+  CallFinder finder(tape.calls, tape.calls.size());
   for (const TapeWait& each : tape.waited) {
-    const u32 call = call_around(tape.calls, tape.calls.size(), each);
+    const u32 call = finder.around(each);
     if (call == kNone) continue;
     block(call, each.waits, each.waits_count, tape);
     calls_[call].needless = each.needless;

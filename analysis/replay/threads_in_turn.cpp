@@ -1,24 +1,60 @@
 // Replay: which threads wait for each other.
 #include <algorithm>
-#include <numeric>
+#include <functional>
+#include <queue>
 #include <unordered_map>
 
 #include "analysis/replay/replay.h"
 
 namespace gputrace {
 
-// Threads of which one waits while another calls: their calls never overlap, and they take turns.
-void Replay::join_threads(Tape& tape) {
-  std::vector<const TapeCall*> calls;
-  for (const TapeCall& each : tape.calls) calls.push_back(&each);
-  std::stable_sort(calls.begin(), calls.end(),
-                   [](const TapeCall* a, const TapeCall* b) { return a->begin < b->begin; });
-  for (std::size_t i = 1; i < calls.size(); ++i) {
-    if (calls[i]->thread != calls[i - 1]->thread && calls[i]->begin < calls[i - 1]->end) return;
+namespace {
+
+// Calls `visit` with the index of each call, in the order of their begins, until it returns false. The calls of each thread follow each other,
+// in that order.
+template <typename Visit>
+void in_time(const std::vector<TapeCall>& calls, Visit&& visit) {
+  struct Next {
+    Nanos begin;
+    u32 index, end;  // end: of its thread's calls
+    bool operator>(const Next& other) const { return begin != other.begin ? begin > other.begin : index > other.index; }
+  };
+  std::priority_queue<Next, std::vector<Next>, std::greater<>> threads;
+  for (u32 i = 0; i < calls.size();) {
+    const u32 first = i;
+    while (i < calls.size() && calls[i].thread == calls[first].thread) ++i;
+    threads.push({calls[first].begin, first, i});
   }
+  while (!threads.empty()) {
+    Next next = threads.top();
+    threads.pop();
+    // As long as it is this thread's turn.
+    do {
+      if (!visit(next.index)) return;
+      if (++next.index == next.end) break;
+      next.begin = calls[next.index].begin;
+    } while (threads.empty() || !(next > threads.top()));
+    if (next.index != next.end) threads.push(next);
+  }
+}
+
+}  // namespace
+
+// Threads of which one waits while another calls: their calls never overlap, and they take turns. Whether there were several, and are one now.
+bool Replay::join_threads(Tape& tape) {
+  const TapeCall* before = nullptr;
+  bool apart = true, several = false;
+  in_time(tape.calls, [&](u32 at) {
+    const TapeCall& call = tape.calls[at];
+    if (before && before->thread != call.thread) several = true, apart = call.begin >= before->end;
+    before = &call;
+    return apart;
+  });
+  if (!apart || !several) return false;
   for (TapeCall& each : tape.calls) each.thread = 0;
   for (TapeOperation& each : tape.operations) each.thread = 0;
   for (TapeWait& each : tape.waited) each.thread = 0;
+  return true;
 }
 
 // A thread that makes no call while one of the others is in one waits for them, and they for it, as who starts threads for the parts of a model and
@@ -28,25 +64,24 @@ void Replay::find_turns(const Tape& tape) {
   std::unordered_map<u32, u64> counts;
   for (const TapeCall& each : tape.calls) ++counts[each.thread];
   if (counts.size() < 2) return;
-  std::vector<u32> order(tape.calls.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](u32 a, u32 b) { return tape.calls[a].begin < tape.calls[b].begin; });
-  const u32 main = tape.calls[order.front()].thread;  // it was there first
-  Nanos own = 0, others = 0;                          // latest end of a call, on either side
+  u32 main = kNone;           // it was there first
+  Nanos own = 0, others = 0;  // latest end of a call, on either side
   u64 turns = 0;
-  bool was_main = true;
-  for (const u32 at : order) {
+  bool was_main = true, meet = false;
+  in_time(tape.calls, [&](u32 at) {
     const TapeCall& call = tape.calls[at];
+    if (main == kNone) main = call.thread;
     const bool is_main = call.thread == main;
-    if (call.begin < (is_main ? others : own)) return;
+    meet = call.begin < (is_main ? others : own);
     turns += is_main != was_main;
     was_main = is_main;
     (is_main ? own : others) = std::max(is_main ? own : others, call.end);
-  }
-  if (turns < kFewest) return;
+    return !meet;
+  });
+  if (meet || turns < kFewest) return;
   std::unordered_map<u32, Nanos> ends;  // of each thread's newest call
   u32 last = kNone;                     // of the others: the one whose call ended last
-  for (const u32 at : order) {
+  in_time(tape.calls, [&](u32 at) {
     const TapeCall& call = tape.calls[at];
     Call& made = calls_[at];
     const u32 other = call.thread == main ? last : main;
@@ -58,7 +93,8 @@ void Replay::find_turns(const Tape& tape) {
     }
     ends[call.thread] = std::max(before, call.end);
     if (call.thread != main && (last == kNone || ends[call.thread] >= ends[last])) last = call.thread;
-  }
+    return true;
+  });
 }
 
 }  // namespace gputrace

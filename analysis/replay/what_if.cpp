@@ -58,8 +58,10 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
   facts.floor_ns = facts.replayed_ns;
   for (const unsigned i : ranks) {
     if (!applies(i)) continue;
+    const bool first = done == 0;
     done |= 1u << i;
-    const u64 left = std::min(facts.floor_ns, total(replays, done));
+    const u64 replayed = first ? facts.replayed_ns - facts.gains[i].single_ns : total(replays, done);
+    const u64 left = std::min(facts.floor_ns, replayed);
     facts.gains[i].added_ns = facts.floor_ns - left;
     facts.floor_ns = left;
   }

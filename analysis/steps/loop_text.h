@@ -29,15 +29,20 @@ class LoopText {
   const std::vector<u32>& runs(std::size_t length) const { return runs_[length - 1].ids; }
   std::size_t different_runs(std::size_t length) const { return runs_[length - 1].different; }
 
-  // How often what follows three symbols is what mostly follows them: 1 where each turn is like the others.
+  // How often what follows three symbols is what mostly follows them, where these come more than once: 1 where each turn is like the
+  // others, 0 where nothing comes again.
   double predictability() const {
     const std::vector<u32>&threes = runs(3), &fours = runs(4);
-    if (fours.empty()) return 0;
-    std::vector<u32> of_four(different_runs(4)), most(different_runs(3));
-    for (std::size_t i = 0; i < fours.size(); ++i) most[threes[i]] = std::max(most[threes[i]], ++of_four[fours[i]]);
-    u64 usual = 0;
-    for (const u32 count : most) usual += count;
-    return static_cast<double>(usual) / static_cast<double>(fours.size());
+    std::vector<u32> of_four(different_runs(4)), all(different_runs(3)), most(different_runs(3));
+    for (std::size_t i = 0; i < fours.size(); ++i) {
+      ++all[threes[i]];
+      most[threes[i]] = std::max(most[threes[i]], ++of_four[fours[i]]);
+    }
+    u64 usual = 0, again = 0;
+    for (std::size_t three = 0; three < all.size(); ++three) {
+      if (all[three] > 1) usual += most[three], again += all[three];
+    }
+    return again ? static_cast<double>(usual) / static_cast<double>(again) : 0;
   }
 
  private:
@@ -47,11 +52,14 @@ class LoopText {
   };
   void extend(const Runs& shorter, Runs& longer, std::size_t length) {
     if (events_.size() <= length) return;
-    Numbering known;
-    longer.ids.reserve(events_.size() - length);
-    for (std::size_t i = 0; i + length < events_.size(); ++i) {
-      const u64 key = static_cast<u64>(shorter.ids[i]) << 32 | runs_[0].ids[i + length];
-      longer.ids.push_back(known.of(key));
+    constexpr std::size_t kAhead = 16;   // where most runs differ, the table is larger than the nearest cache
+    Numbering known(shorter.different);  // each of those begins a longer one, but for the last
+    const std::size_t count = events_.size() - length;
+    longer.ids.reserve(count);
+    const auto key = [&](std::size_t i) { return u64{shorter.ids[i]} << 32 | runs_[0].ids[i + length]; };
+    for (std::size_t i = 0; i < count; ++i) {
+      if (i + kAhead < count) known.expect(key(i + kAhead));
+      longer.ids.push_back(known.of(key(i)));
     }
     longer.different = known.size();
   }

@@ -3,6 +3,8 @@
 //   · Memory: 32 to 64 bytes a different key. One thread.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "base/types.h"
@@ -12,7 +14,8 @@ namespace gputrace {
 
 class Numbering {
  public:
-  Numbering() : slots_(kLeastSlots) {}
+  // `least`: keys that will come at least.
+  explicit Numbering(std::size_t least = 0) : slots_(std::bit_ceil(std::max(kLeastSlots, 2 * least))) {}
 
   u32 of(u64 key) {
     for (std::size_t at = hash_(key) & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
@@ -20,6 +23,10 @@ class Numbering {
       if (slot.number == kFree) return add(slot, key);
       if (slot.key == key) return slot.number;
     }
+  }
+  // Brings close what of() will read for that key.
+  [[gnu::always_inline]] inline void expect(u64 key) const {
+    __builtin_prefetch(&slots_[hash_(key) & (slots_.size() - 1)]);
   }
   std::size_t size() const { return size_; }
 

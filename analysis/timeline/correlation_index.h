@@ -6,7 +6,7 @@
 #include <bit>
 
 #include "analysis/facts/facts.h"
-#include "analysis/timeline/paged_array.h"
+#include "analysis/read/paged_array.h"
 #include "base/types.h"
 
 namespace gputrace {
@@ -44,7 +44,7 @@ class CorrelationIndex {
  private:
   struct Slot {
     u32 correlation;
-    u32 number;  // sequence number + 1; 0: free, as fresh memory is
+    u32 number;  // sequence number + 1; 0: free, as zeroed memory is
   };
   // Ids are given out in order: sixteen lie side by side, and the next sixteen elsewhere. In one row they would make a
   // run as long as the table, and every id that is not known would be looked for along all of it.
@@ -60,7 +60,7 @@ class CorrelationIndex {
     if (spare_.size() == size)
       std::fill_n(spare_.data(), size, Slot{0, 0});
     else
-      spare_ = PagedArray<Slot>(size);
+      spare_ = PagedArray<Slot>(size, Fresh::Zeroed);
     slots_.swap(spare_);
     rehash(spare_, oldest);
   }

@@ -10,7 +10,7 @@
 #include "analysis/gaps/operations.h"
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/host_streams.h"
-#include "analysis/timeline/paged_array.h"
+#include "analysis/read/paged_array.h"
 
 namespace gputrace {
 

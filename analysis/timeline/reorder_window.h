@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/gaps/operations.h"
-#include "analysis/timeline/paged_array.h"
+#include "analysis/read/paged_array.h"
 
 namespace gputrace {
 

@@ -1,16 +1,17 @@
 // A large array that takes memory only where it was written, in huge pages where the kernel has them: a window of
-// millions of entries costs few page faults and few misses of the TLB. Not grown; its bytes are 0 until they are
-// written.
+// millions of entries costs few page faults and few misses of the TLB. Not grown; what it holds at first is anything, unless it
+// was made with Fresh::Zeroed.
 #pragma once
 
-#include <sys/mman.h>
-
 #include <cstddef>
-#include <new>
 #include <type_traits>
 #include <utility>
 
+#include "analysis/read/kept_pages.h"
+
 namespace gputrace {
+
+enum class Fresh { Anything, Zeroed };
 
 template <typename T>
 class PagedArray {
@@ -18,15 +19,10 @@ class PagedArray {
 
  public:
   PagedArray() = default;
-  explicit PagedArray(std::size_t size) : bytes_(size * sizeof(T)) {
-    void* at = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED) throw std::bad_alloc();
-    ::madvise(at, bytes_, MADV_HUGEPAGE);
-    data_ = static_cast<T*>(at);
-  }
-  ~PagedArray() {
-    if (data_) ::munmap(data_, bytes_);
-  }
+  // std::bad_alloc where the kernel gives no memory.
+  explicit PagedArray(std::size_t size, Fresh fresh = Fresh::Anything)
+      : data_(static_cast<T*>(take_pages(size * sizeof(T), fresh == Fresh::Zeroed))), bytes_(size * sizeof(T)) {}
+  ~PagedArray() { give_pages(data_, bytes_); }
   PagedArray(PagedArray&& other) noexcept { swap(other); }
   PagedArray& operator=(PagedArray&& other) noexcept {
     PagedArray moved(std::move(other));
