@@ -200,12 +200,20 @@ Table summary_table(const Report& a, const Report& b, const Change& change) {
   return table;
 }
 
+// What a finding says before it says why: all of it is in that run's own report.
+std::string summary_of(const std::string& text) { return text.substr(0, std::min(text.find(": "), text.find("; "))); }
+
 Table findings_table(const Report& a, const Report& b) {
   Table table;
   table.section = "findings";
   table.title = "Findings";
-  table.columns = {{"state", Unit::Text},      {"finding", Unit::Text},    {"site", Unit::Text},
-                   {"a_gain_ns", Unit::Nanos}, {"b_gain_ns", Unit::Nanos}, {"text", Unit::Text, Hint::Prose}};
+  table.columns = {{"state", Unit::Text},
+                   {"finding", Unit::Text},
+                   {"site", Unit::Text, Hint::Site},
+                   {"a_gain_ns", Unit::Nanos},
+                   {"b_gain_ns", Unit::Nanos},
+                   {"text", Unit::Text, Hint::Detail},
+                   {"summary", Unit::Text, Hint::Prose}};
   std::map<std::pair<std::string, std::string>, std::pair<const Finding*, const Finding*>> both;
   for (const Finding& finding : a.findings) both[{finding.id, finding.site}].first = &finding;
   for (const Finding& finding : b.findings) both[{finding.id, finding.site}].second = &finding;
@@ -213,13 +221,21 @@ Table findings_table(const Report& a, const Report& b) {
     if (!finding || finding->gain_ns == 0) return {};
     return number(finding->gain_ns);
   };
+  const auto larger = [](const auto& found) {
+    return std::max(found.first ? found.first->gain_ns : 0, found.second ? found.second->gain_ns : 0);
+  };
+  std::vector<decltype(both)::const_iterator> by_gain;
+  for (auto each = both.cbegin(); each != both.cend(); ++each) by_gain.push_back(each);
+  std::stable_sort(by_gain.begin(), by_gain.end(),
+                   [&](const auto& x, const auto& y) { return larger(x->second) > larger(y->second); });
   for (const char* state : {"gone", "new", "both"}) {
-    for (const auto& [key, found] : both) {
-      const auto& [in_a, in_b] = found;
+    for (const auto& each : by_gain) {
+      const auto& [in_a, in_b] = each->second;
       if (std::string(state) != (!in_b ? "gone" : !in_a ? "new" : "both")) continue;
-      Value site;
-      if (!key.second.empty()) site = key.second;
-      table.rows.push_back({std::string(state), key.first, site, gain(in_a), gain(in_b), (in_b ? in_b : in_a)->text});
+      const auto& [id, at] = each->first;
+      const std::string& text = (in_b ? in_b : in_a)->text;
+      table.rows.push_back(
+          {std::string(state), id, at.empty() ? Value() : Value(at), gain(in_a), gain(in_b), text, summary_of(text)});
     }
   }
   return table;

@@ -79,9 +79,15 @@ bool is_installed_command(const SourceFrame& frame) {
          frame.file.find_first_of("./", name + 5) == std::string::npos;
 }
 
+// By which PyTorch hands an operation on a tensor of a class of the program's own (or under a mode of it) through to itself: whose operation
+// it is, its caller knows.
+bool hands_through(const SourceFrame& frame) {
+  return frame.function.ends_with("__torch_function__") || frame.function.ends_with("__torch_dispatch__");
+}
+
 // The frames of a stack that may stand for it; 0: none.
 struct Candidates {
-  u32 own = 0;      // the innermost of the program's own
+  u32 own = 0;  // the innermost of the program's own, but for what hands through where that is called by others of them
   u32 package = 0;  // the innermost of an installed package that is no framework, if it lies within `own`
 };
 
@@ -91,8 +97,8 @@ Candidates candidates_of(const SourceFrames& frames, u32 stack) {
     const SourceFrame& is = frames[frame];
     const bool library = is.library || is_library_file(is.file);
     if (!library && !is_made_by_library(frames, is)) {
-      found.own = frame;
-      break;
+      if (found.own == 0 || !hands_through(is)) found.own = frame;
+      if (!hands_through(is)) break;
     }
     if (library && begins_process(is)) break;
     if (found.package == 0 && !is.native && in_packages(is.file) && !is_framework_file(is.file)) found.package = frame;
@@ -180,6 +186,12 @@ std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& na
 std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names) {
   if (origin >= lines.origins.size()) return "";
   return site_name(lines.frames, own_frame(lines.frames, lines.origins[origin].frame), names);
+}
+
+const std::string& OriginSites::of(u32 origin) {
+  const auto [known, is_new] = known_.try_emplace(origin);
+  if (is_new) known->second = site_of_origin(lines_, origin, names_);
+  return known->second;
 }
 
 bool replays_graphs(const LoadedRun& run) {

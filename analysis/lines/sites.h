@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/facts/facts.h"
@@ -62,6 +63,19 @@ std::string site_name(const SourceFrames& frames, u32 frame, const FileNames& na
 
 // The same of the frame that stands for an origin's stack.
 std::string site_of_origin(const SourceLines& lines, u32 origin, const FileNames& names);
+
+// The same for many of one process's origins, of which each comes often: a stack is gone through once. What it is made of
+// outlives it.
+class OriginSites {
+ public:
+  OriginSites(const SourceLines& lines, const FileNames& names) : lines_(lines), names_(names) {}
+  const std::string& of(u32 origin);
+
+ private:
+  const SourceLines& lines_;
+  const FileNames& names_;
+  std::unordered_map<u32, std::string> known_;
+};
 
 // Whether graphs were replayed whose nodes are known: what they ran then belongs to what captured it.
 bool replays_graphs(const LoadedRun& run);

@@ -28,18 +28,18 @@ Parts parts_of(const IdleGap& gap) {
 }
 
 // Where samples found the thread while it kept the device waiting, else where it called from.
-Value site_of(const ProcessTrace& process, const IdleGap& gap, const FileNames& names) {
+Value site_of(const ProcessTrace& process, const IdleGap& gap, const FileNames& names, OriginSites& sites) {
   const SourceFrames& sampled = process.samples.frames;
   std::string site;
   if (gap.largest() == IdleCause::Host) site = site_name(sampled, own_frame(sampled, gap.sampled), names);
-  if (site.empty()) site = site_of_origin(process.lines, gap.origin, names);
+  if (site.empty()) site = sites.of(gap.origin);
   return site.empty() ? Value() : Value(site);
 }
 
 // From where the call before the host's longest pause in the gap was made.
-Value line_before(const ProcessTrace& process, const IdleGap& gap, const FileNames& names) {
+Value line_before(const IdleGap& gap, OriginSites& sites) {
   if (gap.pause.length <= 0) return {};
-  const std::string site = site_of_origin(process.lines, gap.pause.after, names);
+  const std::string& site = sites.of(gap.pause.after);
   return site.empty() ? Value() : Value(site);
 }
 
@@ -52,6 +52,7 @@ void fill_idle(const LoadedRun& run, Table& table) {
   u64 gaps = 0, total = 0, kept = 0;
   for (std::size_t p = 0; p < run.processes.size(); ++p) {
     const ProcessTrace& process = run.processes[p];
+    OriginSites sites(process.lines, names);
     for (const DeviceTimes& times : process.device.devices) {
       gaps += times.gaps;
       total += times.idle_ns;
@@ -60,8 +61,8 @@ void fill_idle(const LoadedRun& run, Table& table) {
         table.rows.push_back({devices.number(p, times.device), gap.begin, number(gap.length()),
                               std::string(idle_cause_name(gap.largest())), parts_of(gap),
                               of_the_device(gap.largest()) ? Value() : call_name(process, gap.call),
-                              site_of(process, gap, names), static_cast<i64>(process.who.pid),
-                              line_before(process, gap, names)});
+                              site_of(process, gap, names, sites), static_cast<i64>(process.who.pid),
+                              line_before(gap, sites)});
       }
     }
   }

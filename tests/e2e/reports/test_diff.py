@@ -91,6 +91,23 @@ def test_findings():
     check_equal(found, {name: 'both' if name in in_a & in_b else 'gone' if name in in_a else 'new' for name in in_a | in_b}, 'matched by what they are')
 
 
+def test_findings_are_in_the_order_of_their_gains_and_short():
+    """Whatever they are, a terminal shows what both runs would gain, and what each says in its report is there for programs."""
+    golden = os.path.join(SOURCE, 'tests', 'corpus', 'golden')
+    a, b = (os.path.join(golden, name) for name in ('train', 'products'))
+    rows = json.loads(diff(a, b, '--json')[0])['sections']['findings']['rows']
+    texts = {finding['text'] for path in (a, b) for finding in report(path)['findings']}
+    gains = {state: [max(row['a_gain_ns'] or 0, row['b_gain_ns'] or 0) for row in rows if row['state'] == state] for state in ('gone', 'new', 'both')}
+    check(sum(gain > 0 for of in gains.values() for gain in of) >= 3, 'there is something to put in order', gains)
+    for state, of in gains.items():
+        check_equal(of, sorted(of, reverse=True), state)
+    for row in rows:
+        check(row['text'] in texts and row['text'].startswith(row['summary']) and not re.search('[:;] ', row['summary']), 'the begin of what the report says', row)
+    text = diff(a, b)[0]
+    heading = re.search(r'^  state +finding +.*$', text, re.M).group()
+    check('a gain' in heading and 'b gain' in heading and heading.endswith('summary'), 'both gains have room', heading)
+
+
 def test_questions_that_cannot_be_answered():
     a = os.path.join(SOURCE, 'tests', 'corpus', 'golden', 'train')
     for code, words, arguments in ((2, 'two runs are needed', (a,)), (2, "'much' is no share", (a, a, '--fail-above', 'much')), (2, "'nan' is no share", (a, a, '--fail-above', 'nan')), (3, 'No such file', (a, scratch('none'))), (2, 'unknown option', (a, a, '--no-such'))):

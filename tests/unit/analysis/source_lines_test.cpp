@@ -98,6 +98,27 @@ struct Calls {
   }
 };
 
+// A class of tensors of the program's own (MONAI's from a checkout, say): each operation goes through its __torch_function__, and was nobody's
+// line but that.
+TEST(OwnFrame, IsThatWhichCalledWhatHandsAnOperationThrough) {
+  const std::string torch = "/v/lib/python3.11/site-packages/torch/";
+  for (const char* const through : {"MetaTensor.__torch_function__", "__torch_dispatch__"}) {
+    Calls calls;
+    const u32 main = calls.add("/home/me/train.py", "<module>", 0);
+    const u32 forward = calls.add((torch + "nn/modules/conv.py").c_str(), "Conv2d.forward", main);
+    const u32 own = calls.add("/home/me/meta_tensor.py", through, forward);
+    const u32 super = calls.add((torch + "_tensor.py").c_str(), "Tensor.__torch_function__", own);
+    EXPECT_EQ(own_frame(calls.frames, super), main) << through;
+    EXPECT_EQ(innermost_own(calls.frames, super), main) << through;
+    const u32 again = calls.add("/home/me/meta_tensor.py", through, super);
+    EXPECT_EQ(own_frame(calls.frames, again), main) << through;
+    const u32 helper = calls.add("/home/me/meta_tensor.py", "unwrap", own);
+    EXPECT_EQ(own_frame(calls.frames, helper), helper) << through << ": does something itself";
+    const u32 alone = calls.add("/home/me/meta_tensor.py", through, 0);
+    EXPECT_EQ(own_frame(calls.frames, alone), alone) << through << ": nobody of the program's own called it";
+  }
+}
+
 // What lies outside of a fork is the parent's: an engine that a package runs in a process of its own is not in the line that made it.
 TEST(OwnFrame, OfAProcessThatAnotherMadeIsItsOwn) {
   const std::string library = "/usr/lib/python3.11/multiprocessing/", packages = "/v/lib/python3.11/site-packages/";
