@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "analysis/kernels/kernel_changes.h"
+#include "analysis/lines/packages.h"
 #include "analysis/read/identity.h"
 #include "analysis/read/kept_pages.h"
 #include "analysis/read/record_stream.h"
@@ -310,6 +311,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   std::optional<Allowance> own;
   Allowance& allowance = shared ? *shared : own.emplace(reader.data_bytes());
   ProcessTrace process = fold(reader, window, allowance, witness);
+  find_packages(process);
   name_native_frames(process.lines);
   const Wanted wanted = witness ? witness->wants() : Wanted::All;
   if (wanted != Wanted::Operations) find_steps(process, step_pattern);

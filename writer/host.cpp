@@ -1,13 +1,16 @@
 #include "writer/host.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -67,6 +70,35 @@ std::string read_small_file(const std::string& path, std::size_t limit) {
     text.append(buffer, static_cast<std::size_t>(got));
   }
   return text;
+}
+
+namespace {
+
+bool holds_packages(const std::string& folder) {
+  constexpr unsigned kMostEntries = 4096;
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(folder.c_str()), &::closedir);
+  if (!open) return false;
+  for (unsigned i = 0; i < kMostEntries; ++i) {
+    const dirent* const entry = ::readdir(open.get());
+    if (!entry) return false;
+    if (std::string_view(entry->d_name).ends_with(".dist-info")) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<std::string> package_folders(std::string_view python_path) {
+  std::vector<std::string> found;
+  while (!python_path.empty() && found.size() < kMostPackageFolders) {
+    const std::size_t end = std::min(python_path.find(':'), python_path.size());
+    std::string folder(python_path.substr(0, end));
+    python_path.remove_prefix(std::min(end + 1, python_path.size()));
+    while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+    if (folder.size() > 1 && folder.front() == '/' && folder.size() < PATH_MAX && holds_packages(folder))
+      found.push_back(std::move(folder));
+  }
+  return found;
 }
 
 ProcessStat process_stat(i32 pid) {

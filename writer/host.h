@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/types.h"
 
@@ -30,6 +31,11 @@ ProcessStat process_stat(i32 pid);
 std::string host_name();
 std::string kernel_release();
 std::string boot_id();  // as the kernel writes it: 8-4-4-4-12 hexadecimal digits
+
+// Of the folders of a PYTHONPATH those that packages were installed into ("pip install --target"): they hold a "….dist-info". At most
+// kMostPackageFolders, of absolute paths; of large ones the first entries are looked at.
+inline constexpr std::size_t kMostPackageFolders = 16;
+std::vector<std::string> package_folders(std::string_view python_path);
 
 std::string find_rank(const Environment& environment);        // digits, or empty
 std::string find_local_rank(const Environment& environment);  // digits, or empty

@@ -98,6 +98,8 @@ void Sidecar::begin(const SegmentView& segment) {
     tree_ = std::make_unique<ProcessTree>(segment.header().pid);
     sampler_ = Sampler::make(segment, info_, *tree_, environment_, *sink_);
     thread_watch_ = std::make_unique<ThreadWatch>(segment.header().pid, *tree_, clock_, *sink_);
+    for (std::string& folder : package_folders(environment_("PYTHONPATH")))
+      info_.emplace_back("python_packages", std::move(folder));
   }
   if (sink_->writer() && segment.host_table())
     host_table_ = std::make_unique<HostTableWatch>(consumer_->segment(), *sink_);

@@ -54,7 +54,7 @@ std::vector<Known> known_of(const std::vector<SourceFrame>& frames) {
   std::vector<Known> all(frames.size());
   for (std::size_t i = 1; i < frames.size(); ++i) {
     const SourceFrame& frame = frames[i];
-    const std::string_view file = within_packages(frame.file);
+    const std::string_view file = within_packages(frame);
     Known& known = all[i];
     if (frame.parent < i) known = all[frame.parent];
     if (const Maker framework = framework_of(frame, file); framework != Maker::General) known.framework = framework;

@@ -276,6 +276,7 @@ struct ProcessIdentity {
   std::string never_open;  // why no call was within the window; empty: one may have been
   i32 driver_version = 0, runtime_version = 0, device_count = -1;
   std::string driver_path, runtime_path;
+  std::vector<std::string> package_folders;  // into which Python's packages were installed, outside of a site-packages
 };
 
 struct ProcessTrace {

@@ -57,7 +57,7 @@ LoaderStacks::LoaderStacks(const SourceFrames& frames) : stacks_(std::max<std::s
     const Asking* const asking = asked_by(here);
     if (asking && !stack.asked) stack.asked = asking->loader;
     stack.makes = stack.makes || runs_for_tf_data(here);
-    const std::string_view file = within_packages(here.file);
+    const std::string_view file = within_packages(here);
     stack.in_tensorflow = file.starts_with("tensorflow/") || file.starts_with("keras/");
     stacks_[frame] = stack;
   });

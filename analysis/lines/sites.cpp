@@ -24,7 +24,7 @@ bool is_of_inductor(const std::string& file) {
 // What a library makes and runs itself ("<string>": Triton's launchers); that of `python -c` is called by nobody.
 bool is_made_by_library(const SourceFrames& frames, const SourceFrame& frame) {
   return frame.file == "<string>" && frame.parent != 0 && frame.parent < frames.size() &&
-         is_library_file(frames[frame.parent].file);
+         is_library_file(frames[frame.parent]);
 }
 
 void add(SiteSum& sum, const SourceLines& lines, u32 origin) {
@@ -95,13 +95,14 @@ Candidates candidates_of(const SourceFrames& frames, u32 stack) {
   Candidates found;
   for (u32 frame = stack; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
     const SourceFrame& is = frames[frame];
-    const bool library = is.library || is_library_file(is.file);
+    const bool library = is.library || is_library_file(is);
     if (!library && !is_made_by_library(frames, is)) {
       if (found.own == 0 || !hands_through(is)) found.own = frame;
       if (!hands_through(is)) break;
     }
     if (library && begins_process(is)) break;
-    if (found.package == 0 && !is.native && in_packages(is.file) && !is_framework_file(is.file)) found.package = frame;
+    if (found.package == 0 && !is.native && !within_packages(is).empty() && !is_framework_file(is))
+      found.package = frame;
   }
   return found;
 }
@@ -131,14 +132,20 @@ bool in_standard_library(const std::string& file) {
          !in_packages(file);
 }
 
-bool is_library_file(const std::string& file) {
-  return in_packages(file) || in_standard_library(file) || file.rfind("<frozen ", 0) == 0 || is_of_inductor(file);
+std::string_view within_packages(const SourceFrame& frame) {
+  if (frame.package != 0) return std::string_view(frame.file).substr(frame.package);
+  return within_packages(std::string_view(frame.file));
 }
 
-bool is_framework_file(const std::string& file) {
+bool is_library_file(const SourceFrame& frame) {
+  return !within_packages(frame).empty() || in_standard_library(frame.file) || frame.file.starts_with("<frozen ") ||
+         is_of_inductor(frame.file);
+}
+
+bool is_framework_file(const SourceFrame& frame) {
   static constexpr std::string_view kFrameworks[] = {"torch", "functorch", "triton", "jax",   "jaxlib",    "tensorflow",
                                                      "numpy", "cupy",      "cupyx",  "numba", "numba_cuda"};
-  const std::string_view within = within_packages(file);
+  const std::string_view within = within_packages(frame);
   return std::find(std::begin(kFrameworks), std::end(kFrameworks), within.substr(0, within.find('/'))) !=
          std::end(kFrameworks);
 }
@@ -161,14 +168,22 @@ FileNames::FileNames(const LoadedRun& run) {
 }
 
 void FileNames::add(const ProcessTrace& process) {
-  for (const SourceFrame& frame : process.lines.frames) files_[file_alone(frame.file)].insert(frame.file);
-  for (const SourceFrame& frame : process.samples.frames) files_[file_alone(frame.file)].insert(frame.file);
+  add(process.lines.frames);
+  add(process.samples.frames);
+}
+
+void FileNames::add(const SourceFrames& frames) {
+  for (const SourceFrame& frame : frames) {
+    files_[file_alone(frame.file)].insert(frame.file);
+    if (frame.package != 0) packages_[frame.file] = frame.package;
+  }
 }
 
 std::string FileNames::of(const std::string& file) const {
   const std::string name = file_alone(file);
   const auto known = files_.find(name);
   if (known == files_.end() || known->second.size() <= 1) return name;
+  if (const auto package = packages_.find(file); package != packages_.end()) return file.substr(package->second);
   if (const std::string_view within = within_packages(file); !within.empty()) return std::string(within);
   return in_standard_library(file)
              ? file.substr(file.find('/', file.find(kStandardLibrary) + kStandardLibrary.size()) + 1)

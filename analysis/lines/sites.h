@@ -15,27 +15,29 @@
 
 namespace gputrace {
 
+using SourceFrames = std::vector<SourceFrame>;
+
 // "train.py" of "/home/me/train.py".
 std::string file_alone(const std::string& file);
 
 // "torch/optim/sgd.py" of "…/site-packages/torch/optim/sgd.py"; empty: of no installed package. A part of `file`.
 std::string_view within_packages(std::string_view file);
+// The same of a frame's, be its package where its path does not tell (packages.h).
+std::string_view within_packages(const SourceFrame& frame);
 
 // Whether a file belongs to an installed package, to the standard library or to the interpreter itself, or was written by
 // PyTorch's compiler.
-bool is_library_file(const std::string& file);
+bool is_library_file(const SourceFrame& frame);
 
 // "/usr/lib/python3.11/threading.py": a digit follows, so that a project called python3-tools is no library.
 bool in_standard_library(const std::string& file);
 
 // Whether it is of a package that calls the device for others: which of its functions did says less than who called them.
-bool is_framework_file(const std::string& file);
+bool is_framework_file(const SourceFrame& frame);
 
 // Where a process that multiprocessing made begins, whichever way (fork, spawn, forkserver): what lies outside of that frame is the maker's,
 // or what the interpreter was given to run.
 bool begins_process(const SourceFrame& frame);
-
-using SourceFrames = std::vector<SourceFrame>;
 
 // The index of the frame that stands for a stack in reports: the innermost of the program's own, else that of an installed package which
 // is no framework, else the innermost; 0: none is known. In a process that multiprocessing made only its own frames count, not those that
@@ -54,8 +56,10 @@ class FileNames {
 
  private:
   void add(const ProcessTrace& process);
+  void add(const SourceFrames& frames);
 
   std::map<std::string, std::set<std::string>> files_;  // by the last part
+  std::map<std::string, u16> packages_;                 // SourceFrame::package, of those that have it
 };
 
 // "train.py:88 step". Empty: not known.

@@ -10,7 +10,7 @@ namespace {
 // Functions that say something: not the framework's, the standard library's, what is made while the program runs, nor what a decorator puts
 // around them.
 bool is_told(const SourceFrame& frame) {
-  return !frame.native && !within_packages(frame.file).empty() && !is_framework_file(frame.file) &&
+  return !frame.native && !within_packages(frame).empty() && !is_framework_file(frame) &&
          frame.function.find("<locals>") == std::string::npos;
 }
 

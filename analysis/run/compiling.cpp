@@ -173,7 +173,7 @@ Compiling compiling_of(const ProcessTrace& process) {
     ++found.samples;
     if (look.compiler) ++by_compiler[look.compiler];
     const u32 own = own_frame(frames, look.frame);
-    if (own != 0 && !is_library_file(frames[own].file)) ++sites[site_name(frames, own, names)];
+    if (own != 0 && !is_library_file(frames[own])) ++sites[site_name(frames, own, names)];
   }
   found.site = most_of(sites);
   found.compiler = by_compiler.empty() ? "XLA" : most_of(by_compiler);

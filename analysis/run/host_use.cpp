@@ -48,7 +48,7 @@ bool is_waiting(const SourceFrame& frame) {
 
 // The thread that asked for gradients sleeps in these while autograd's own compute them: part of the loop's work, whichever thread it is in.
 bool is_backward_pass(const SourceFrame& frame) {
-  const std::string_view file = within_packages(frame.file);
+  const std::string_view file = within_packages(frame);
   return file == "torch/autograd/graph.py" || file == "torch/autograd/__init__.py";
 }
 
@@ -205,7 +205,7 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
     const auto at = static_cast<std::size_t>(*kind);
     places[at][{site_name(frames, own, names), waiting_function(frames, line.frame, own, names)}] += part;
     waits.kinds[at].total_ns += part;
-    if (is_framework_file(frames[line.frame].file)) waits.kinds[at].in_framework_ns += part;
+    if (is_framework_file(frames[line.frame])) waits.kinds[at].in_framework_ns += part;
   }
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto most = std::max_element(places[i].begin(), places[i].end(),

@@ -23,8 +23,8 @@ std::vector<std::string> words_of(const std::string& line) {
 // own within its, be there a package's between them (torch.multiprocessing.spawn); empty: none was seen.
 std::string file_of_spawned(const SourceFrames& frames) {
   for (const SourceFrame& frame : frames) {
-    if (is_library_file(frame.file) || frame.file.starts_with('<')) continue;  // "<string>": what is made while it runs
-    for (u32 caller = frame.parent; caller != 0 && is_library_file(frames[caller].file); caller = frames[caller].parent)
+    if (is_library_file(frame) || frame.file.starts_with('<')) continue;  // "<string>": what is made while it runs
+    for (u32 caller = frame.parent; caller != 0 && is_library_file(frames[caller]); caller = frames[caller].parent)
       if (begins_process(frames[caller])) return file_alone(frame.file);
   }
   return "";

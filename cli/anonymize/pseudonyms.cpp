@@ -67,6 +67,10 @@ constexpr std::string_view kEndings[] = {".py", ".so",  ".cubin", ".ptx",  ".fat
 // Threads that libraries name, by which reports tell what they are for.
 constexpr std::string_view kCommonThreads[] = {"gputrace-", "pt_autograd_", "pt_data_worker", "definitions"};
 
+// What Python itself calls code, by which reports tell whose line it is; alone, or as the last part of a name.
+constexpr std::string_view kCommonFunctions[] = {"<module>",   "<lambda>",           "<listcomp>",        "<genexpr>",
+                                                 "_bootstrap", "__torch_function__", "__torch_dispatch__"};
+
 bool all_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
@@ -151,6 +155,16 @@ std::string Pseudonyms::path(std::string_view original) {
   }
 }
 
+std::string Pseudonyms::function(std::string_view original) {
+  const std::size_t dot = original.rfind('.');
+  const std::string_view last = dot == std::string_view::npos ? original : original.substr(dot + 1);
+  const char* const word = kKindWords[static_cast<u8>(NameKind::Function)];
+  if (std::find(std::begin(kCommonFunctions), std::end(kCommonFunctions), last) == std::end(kCommonFunctions))
+    return named(word, original);
+  return dot == std::string_view::npos ? std::string(last)
+                                       : named(word, original.substr(0, dot)) + "." + std::string(last);
+}
+
 // The words are ours but for what they quote: paths, and names that are known from elsewhere.
 std::string Pseudonyms::sentence(std::string_view original) {
   constexpr std::string_view kBetween = " \t\n'\"`()[]{}<>,;:=@";
@@ -185,6 +199,8 @@ std::string Pseudonyms::of(NameKind kind, std::string_view original) {
         if (original.starts_with(common)) return std::string(original);
       }
       break;
+    case NameKind::Function:
+      return function(original);
     case NameKind::Argument:
     case NameKind::Value:
       if (all_digits(original)) return std::string(original);

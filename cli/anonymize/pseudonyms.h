@@ -53,6 +53,7 @@ class Pseudonyms {
 
  private:
   std::string path(std::string_view original);
+  std::string function(std::string_view original);
   std::string part(std::string_view original);
   std::string sentence(std::string_view original);
   std::string named(const char* word, std::string_view original);

@@ -71,7 +71,7 @@ ROOMS = {
         'findings': {'lines', 'table', 'names', 'words', 'facts', 'run', 'kernels', 'steps', 'gains', 'advice'},
         'render': {'table', 'words'},
         'diff': {'table', 'words'},
-        '': {'table', 'words', 'facts', 'run', 'read', 'timeline', 'pass', 'kernels', 'steps', 'symbols', 'reports', 'findings'},
+        '': {'table', 'words', 'facts', 'lines', 'run', 'read', 'timeline', 'pass', 'kernels', 'steps', 'symbols', 'reports', 'findings'},
         'events': {'', 'lines', 'facts', 'gaps', 'names', 'read', 'run', 'timeline'},
         'export': {'', 'events', 'lines', 'facts', 'gaps', 'names', 'read', 'run', 'timeline', 'words'},
         'page': {'', 'table', 'names', 'words', 'facts', 'lines', 'run', 'render', 'events'},

@@ -18,7 +18,7 @@ bool empties_cache(const ProcessTrace& process) {
     all += length;
     for (u32 frame = process.lines.origins[origin].frame; frame != 0 && frame < frames.size();
          frame = frames[frame].parent) {
-      if (frames[frame].function != "empty_cache" || !is_library_file(frames[frame].file)) continue;
+      if (frames[frame].function != "empty_cache" || !is_library_file(frames[frame])) continue;
       emptied += length;
       break;
     }

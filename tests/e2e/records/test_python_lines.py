@@ -121,6 +121,28 @@ def test_sites_of_the_report():
     check_equal(sum(row['device_total_ns'] for row in got.values()), device, 'device time')
 
 
+def test_packages_in_a_folder_of_their_own_are_nobodys_line():
+    """pip install --target deps thing; PYTHONPATH=deps python own.py"""
+    deps, own = scratch('deps'), scratch('own.py')
+    for folder in ('thing', 'thing-1.0.dist-info'):
+        os.makedirs(os.path.join(deps, folder), exist_ok=True)
+    shutil.copy(os.path.join(SOURCE, 'tests', 'e2e', 'driver.py'), os.path.join(deps, 'thing'))
+    with open(os.path.join(deps, 'thing', '__init__.py'), 'w', encoding='utf-8') as file:
+        file.write('from .driver import Driver\nd = Driver()\nkernel = d.kernel("step")\ndef work():\n    for _ in range(3): d.launch(kernel)\n')
+    with open(own, 'w', encoding='utf-8') as file:
+        file.write('import thing\n\nthing.work()\n')
+    for installed, wanted in ((True, 'own.py:3 <module>'), (False, 'driver.py')):
+        if not installed:
+            os.rmdir(os.path.join(deps, 'thing-1.0.dist-info'))
+        run = traced([sys.executable, own], env={'PYTHONPATH': deps}, output=scratch('own.trace' if installed else 'source.trace'))
+        check_equal(run.returncode, 0, run.stderr)
+        sites = [row['site'] for row in rows(run, 'sites') if row['launches'] == 3]
+        check(len(sites) == 1 and sites[0].startswith(wanted), f'installed: {installed}', sites)
+    gputrace('anonymize', scratch('own.trace'), '-o', scratch('anonymized'))
+    sites = [row['site'] for row in report(scratch('anonymized'))['sections']['sites']['rows'] if row['launches'] == 3]
+    check(len(sites) == 1 and re.fullmatch(r'name_\d+\.py:3 <module>', sites[0]), 'the same line without its name', sites)
+
+
 REFUSED = """
 import ctypes, sys
 sys.path.insert(0, sys.argv[1])

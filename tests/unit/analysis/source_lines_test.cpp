@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/lines/packages.h"
 #include "analysis/lines/sites.h"
 #include "analysis/lines/within.h"
 
@@ -62,6 +63,12 @@ TEST(NewFrame, NeverLiesDeeperThanItMay) {
   EXPECT_LE(deepest_of(halves), kDeepestFrame);
 }
 
+SourceFrame frame_of(const std::string& file) {
+  SourceFrame frame;
+  frame.file = file;
+  return frame;
+}
+
 // What a compiler wrote calls the kernels; the program's line is the one that called what was compiled.
 TEST(OwnFrame, IsNoCodeThatACompilerWrote) {
   const std::string inductor = "/tmp/torchinductor_root/3w/c3widxq6lm2ikn4crnhf632d5ydudhqkgceniz62r6hovk24jags.py";
@@ -72,9 +79,9 @@ TEST(OwnFrame, IsNoCodeThatACompilerWrote) {
   for (u32 i = 0; i < 5; ++i) frames[i + 1].file = files[i], frames[i + 1].parent = i;
   EXPECT_EQ(own_frame(frames, 3), 1u);
   EXPECT_EQ(own_frame(frames, 5), 1u);
-  EXPECT_TRUE(is_library_file(inductor));
-  EXPECT_FALSE(is_library_file("/home/u/checkpoint.py"));
-  EXPECT_FALSE(is_library_file("/home/u/" + std::string(52, 'c') + "_.py"));
+  EXPECT_TRUE(is_library_file(frame_of(inductor)));
+  EXPECT_FALSE(is_library_file(frame_of("/home/u/checkpoint.py")));
+  EXPECT_FALSE(is_library_file(frame_of("/home/u/" + std::string(52, 'c') + "_.py")));
 }
 
 // `python -c`, and functions that the program itself makes of text.
@@ -117,6 +124,48 @@ TEST(OwnFrame, IsThatWhichCalledWhatHandsAnOperationThrough) {
     const u32 alone = calls.add("/home/me/meta_tensor.py", through, 0);
     EXPECT_EQ(own_frame(calls.frames, alone), alone) << through << ": nobody of the program's own called it";
   }
+}
+
+// A framework that was built in its checkout is one all the same; what lies beside it is whose that is.
+TEST(Packages, OfAFrameworkInItsCheckoutAreFoundByItsFiles) {
+  Calls calls;
+  const u32 main = calls.add("/home/me/pytorch/try.py", "<module>", 0);
+  const u32 call = calls.add("/home/me/pytorch/torch/nn/modules/module.py", "Module._call_impl", main);
+  const u32 forward = calls.add("/home/me/pytorch/torch/nn/functional.py", "linear", call);
+  const u32 other = calls.add("/home/me/models/torch/net.py", "forward", call);
+  find_packages(calls.process);
+  EXPECT_EQ(within_packages(calls.frames[forward]), "torch/nn/functional.py");
+  EXPECT_TRUE(is_framework_file(calls.frames[forward]));
+  EXPECT_EQ(own_frame(calls.frames, forward), main);
+  EXPECT_EQ(own_frame(calls.frames, other), other) << "no file of that framework";
+}
+
+// "pip install --target /deps", and PYTHONPATH=/deps: the sidecar tells that folder.
+TEST(Packages, OfAFolderThatWasToldAreNobodysOwn) {
+  Calls calls;
+  calls.process.who.package_folders = {"/deps"};
+  const u32 main = calls.add("/home/me/train.py", "<module>", 0);
+  const u32 fit = calls.add("/deps/trainer/loop.py", "Trainer.fit", main);
+  const u32 torch = calls.add("/deps/torch/_ops.py", "OpOverload.__call__", fit);
+  const u32 elsewhere = calls.add("/deps2/mine.py", "step", fit);
+  find_packages(calls.process);
+  EXPECT_EQ(within_packages(calls.frames[fit]), "trainer/loop.py");
+  EXPECT_FALSE(is_framework_file(calls.frames[fit]));
+  EXPECT_TRUE(is_framework_file(calls.frames[torch]));
+  EXPECT_EQ(own_frame(calls.frames, torch), main);
+  EXPECT_EQ(own_frame(calls.frames, elsewhere), elsewhere);
+  EXPECT_EQ(FileNames(calls.process).of("/deps/trainer/loop.py"), "loop.py") << "no other is called so";
+  calls.add("/home/me/loop.py", "f", main);
+  EXPECT_EQ(FileNames(calls.process).of("/deps/trainer/loop.py"), "trainer/loop.py");
+}
+
+TEST(Packages, AreNoneWhereTheScriptItselfLies) {
+  Calls calls;
+  calls.process.who.package_folders = {"/var/task"};
+  const u32 main = calls.add("/var/task/handler.py", "<module>", 0);
+  const u32 step = calls.add("/var/task/model/step.py", "step", main);
+  find_packages(calls.process);
+  EXPECT_EQ(own_frame(calls.frames, step), step);
 }
 
 // What lies outside of a fork is the parent's: an engine that a package runs in a process of its own is not in the line that made it.

@@ -116,6 +116,22 @@ TEST(Host, FindsRanks) {
   EXPECT_EQ(find_local_rank(environment_of({})), "");
 }
 
+TEST(Host, FindsFoldersOfPackages) {
+  TemporaryDirectory temporary;
+  for (const char* const made : {"deps", "deps/thing", "deps/thing-1.0.dist-info", "source", "source/mine.egg-info"})
+    ASSERT_EQ(::mkdir(temporary.file(made).c_str(), 0700), 0) << made;
+  const std::string deps_path = temporary.file("deps"), source = temporary.file("source");
+  const auto found = [&](const std::string& path) { return package_folders(path); };
+  const std::vector<std::string> deps{deps_path};
+  EXPECT_EQ(found(source + ":" + deps_path + "/"), deps);
+  EXPECT_EQ(found(":deps:/:" + temporary.file("none") + ":" + deps_path), deps);
+  EXPECT_TRUE(found("").empty());
+  EXPECT_TRUE(found(source).empty()) << "a checkout";
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += deps_path + ":";
+  EXPECT_EQ(found(many).size(), kMostPackageFolders);
+}
+
 TEST(Host, FindsTheJob) {
   EXPECT_EQ(find_job(environment_of({{"SLURM_JOB_ID", "123"}}), ::getpid()), "123");
   EXPECT_EQ(find_job(environment_of({{"TORCHELASTIC_RUN_ID", "none"}, {"GPUTRACE_RUN_START", "20261120-181045"}}),
