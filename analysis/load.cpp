@@ -312,7 +312,7 @@ ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const st
   Allowance& allowance = shared ? *shared : own.emplace(reader.data_bytes());
   ProcessTrace process = fold(reader, window, allowance, witness);
   find_packages(process);
-  name_native_frames(process.lines);
+  name_native_frames(process.lines, process.who.package_folders);
   const Wanted wanted = witness ? witness->wants() : Wanted::All;
   if (wanted != Wanted::Operations) find_steps(process, step_pattern);
   if (read_twice && window.whole() && wanted == Wanted::All && !allowance.spent())

@@ -1,5 +1,6 @@
 #include "analysis/symbols/native_frames.h"
 
+#include <algorithm>
 #include <ctime>
 #include <map>
 #include <string>
@@ -28,8 +29,9 @@ bool is_library_object(std::string_view path) {
   for (const std::string_view part : {"/site-packages/", "/dist-packages/"})
     if (path.find(part) != std::string_view::npos) return true;
   const std::string_view name = path.substr(path.rfind('/') + 1);
-  for (const std::string_view vendor : {"libcuda", "libcublas", "libcudnn", "libcufft", "libcupti", "libcurand",
-                                        "libcusolver", "libcusparse", "libnccl", "libnv", "libgputrace", "libpython"})
+  for (const std::string_view vendor :
+       {"libcuda", "libcublas", "libcudnn", "libcufft", "libcupti", "libcurand", "libcusolver", "libcusparse",
+        "libnccl", "libnv", "libgputrace", "libpython", "libtorch", "libc10"})
     if (begins_with(name, vendor)) return true;
   return false;
 }
@@ -40,6 +42,12 @@ bool is_runtime_function(std::string_view name) {
     if (begins_with(name, prefix)) return true;
   const auto upper = [&](std::size_t at) { return at < name.size() && name[at] >= 'A' && name[at] <= 'Z'; };
   return (begins_with(name, "cuda") && upper(4)) || (begins_with(name, "cu") && upper(2));
+}
+
+bool lies_in(const std::vector<std::string>& folders, std::string_view path) {
+  return std::any_of(folders.begin(), folders.end(), [&](const std::string& folder) {
+    return begins_with(path, folder) && path.size() > folder.size() && path[folder.size()] == '/';
+  });
 }
 
 std::string end_of(const std::string& path) {
@@ -54,7 +62,7 @@ std::string hex(u64 value) {
 
 }  // namespace
 
-void name_native_frames(SourceLines& lines) {
+void name_native_frames(SourceLines& lines, const std::vector<std::string>& packages) {
   if (lines.native.empty()) return;
   const Nanos last = processor_time() + kMostTime;
   std::map<u32, ObjectSymbols> objects;
@@ -65,7 +73,7 @@ void name_native_frames(SourceLines& lines) {
     frame.file = end_of(object.path);
     frame.function = hex(native.offset);
     frame.native = true;
-    frame.library = is_library_object(object.path);
+    frame.library = is_library_object(object.path) || lies_in(packages, object.path);
     if (processor_time() > last || (objects.size() == kMostObjects && objects.find(native.object) == objects.end())) {
       ++lines.unnamed;
       continue;

@@ -212,6 +212,22 @@ int main(void) {
         check_equal([row['site'] for row in rows(run, 'sites')], [wanted], 'the line that waits')
 
 
+def test_objects_of_packages_are_not_the_programs_own():
+    """In a site-packages, in a folder of PYTHONPATH that packages were installed into, and PyTorch's wherever they lie."""
+    need_libunwind()
+    library = compiled('work.c', CUDA + 'int work(void) {\n  return launch(3);\n}\n', '-shared', '-fPIC', '-g', '-lcuda')
+    calls = compiled('calls.c', '#include <dlfcn.h>\nint main(int argc, char** argv) {\n  int (*work)(void) = (int (*)(void))dlsym(dlopen(argv[1], RTLD_NOW), "work");\n'
+                     '  int failed = work();\n  return failed;\n}\n', '-g', '-ldl')
+    os.makedirs(scratch('deps/thing-1.dist-info'), exist_ok=True)
+    for number, (place, packages) in enumerate((('venv/site-packages/thing/work.so', True), ('deps/thing/work.so', True), ('lib/libtorch_cuda.so', True), ('own/work.so', False))):
+        os.makedirs(os.path.dirname(scratch(place)), exist_ok=True)
+        shutil.copy(library, scratch(place))
+        run = traced([calls, scratch(place)], {**STACKS, 'PYTHONPATH': scratch('deps')}, output=scratch(f'{number}.trace'))
+        check_equal(run.returncode, 0, run.stderr)
+        sites = [row['site'] for row in rows(run, 'sites') if row['launches'] == 3]
+        check(len(sites) == 1 and (sites[0] == 'calls.c:4 main') == packages, f'whose line it is with {place}', sites)
+
+
 # Prints the libraries by the name of libunwind that it has loaded once it has made its calls.
 LOADED = '#define _GNU_SOURCE\n' + CUDA + r"""
 #include <dlfcn.h>
