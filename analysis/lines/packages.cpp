@@ -27,17 +27,31 @@ constexpr std::string_view kSigns[] = {
 };
 
 struct Folder {
-  std::string path;         // that a file begins with: "/opt/pytorch/torch/"
-  std::size_t package = 0;  // of it, where the package's name begins
+  std::string path;  // that a file begins with: "/opt/pytorch/torch/"
+  u16 package = 0;   // of it, where the package's name begins
   bool operator<(const Folder& other) const { return path < other.path; }
 };
 
-void find_frameworks(const SourceFrames& frames, std::set<Folder>& folders) {
+// Each frame is held against each of them, so they are few, whatever a file says.
+class Folders {
+ public:
+  void add(std::string path, std::size_t package) {
+    constexpr std::size_t kMost = 64;
+    if (path.front() == '/' && package <= 0xffff && all_.size() < kMost)
+      all_.insert({std::move(path), static_cast<u16>(package)});
+  }
+  const std::set<Folder>& all() const { return all_; }
+
+ private:
+  std::set<Folder> all_;
+};
+
+void find_frameworks(const SourceFrames& frames, Folders& folders) {
   for (const SourceFrame& frame : frames) {
     if (frame.native || is_library_file(frame)) continue;
     for (const std::string_view sign : kSigns) {
       const std::size_t at = frame.file.find(sign);
-      if (at != std::string::npos) folders.insert({frame.file.substr(0, frame.file.find('/', at + 1) + 1), at + 1});
+      if (at != std::string::npos) folders.add(frame.file.substr(0, frame.file.find('/', at + 1) + 1), at + 1);
     }
   }
 }
@@ -50,26 +64,26 @@ bool runs_from(const SourceFrames& frames, const std::string& folder) {
   });
 }
 
-void mark(SourceFrames& frames, const std::set<Folder>& folders) {
+void mark(SourceFrames& frames, const Folders& folders) {
   for (SourceFrame& frame : frames) {
     if (frame.native || is_library_file(frame)) continue;
-    for (const Folder& folder : folders)
-      if (frame.file.starts_with(folder.path)) frame.package = static_cast<u16>(folder.package);
+    for (const Folder& folder : folders.all())
+      if (frame.file.starts_with(folder.path)) frame.package = folder.package;
   }
 }
 
 }  // namespace
 
 void find_packages(ProcessTrace& process) {
-  std::set<Folder> folders;
+  Folders folders;
   find_frameworks(process.lines.frames, folders);
   find_frameworks(process.samples.frames, folders);
   for (const std::string& named : process.who.package_folders) {
     const std::string folder = named + "/";
     if (!runs_from(process.lines.frames, folder) && !runs_from(process.samples.frames, folder))
-      folders.insert({folder, folder.size()});
+      folders.add(folder, folder.size());
   }
-  if (folders.empty()) return;
+  if (folders.all().empty()) return;
   mark(process.lines.frames, folders);
   mark(process.samples.frames, folders);
 }

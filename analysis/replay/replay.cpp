@@ -58,10 +58,14 @@ void Replay::order(const Tape& tape) {
     from = std::min(from, event.at), to = std::max(to, event.at);
     ++count;
   });
-  const std::size_t pieces = std::bit_ceil(count / kInAPiece + 1);
-  const auto range = static_cast<u64>(std::max<Nanos>(0, to - from));
-  const unsigned shift = std::max(std::bit_width(range), std::bit_width(pieces) - 1) - (std::bit_width(pieces) - 1);
-  const auto piece_of = [&](const Placed& event) { return static_cast<u64>(event.at - from) >> shift; };
+  // A power of two, at least two: times that a file chose may lie as far apart as numbers do, and are not moved by 64 bits.
+  const std::size_t pieces = std::bit_ceil(count / kInAPiece + 2);
+  const unsigned bits_of_piece = static_cast<unsigned>(std::bit_width(pieces)) - 1;
+  const u64 range = static_cast<u64>(to) - static_cast<u64>(from);
+  const unsigned shift = std::max(static_cast<unsigned>(std::bit_width(range)), bits_of_piece) - bits_of_piece;
+  const auto piece_of = [&](const Placed& event) {
+    return (static_cast<u64>(event.at) - static_cast<u64>(from)) >> shift;
+  };
   std::vector<u32> begins(pieces + 1);
   for_each_event(tape, [&](const Placed& event) { ++begins[piece_of(event) + 1]; });
   for (std::size_t i = 0; i < pieces; ++i) begins[i + 1] += begins[i];

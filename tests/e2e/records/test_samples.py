@@ -284,7 +284,7 @@ def test_threads_that_c_makes_for_one_call_are_found_in_it():
     stacks = [(sample['tid'], [function for _, function, _ in stack]) for sample, stack in sampled(run)]
     waiting = sum(tid == 0 for tid, _ in stacks)
     making = {tid for tid, functions in stacks if tid != 0 and 'make' in functions}
-    check(waiting > 50, 'looks at the thread that waits', waiting)
+    check(waiting > 25, 'looks at the thread that waits', waiting)  # some 50 on a busy machine
     check(3 * len(making) > waiting, 'each of those that it waits for lives for 20 ms, and every second look or so finds one', len(making), waiting)
 
 
