@@ -27,6 +27,10 @@ bool never_waits(const CopyKey& key) {
 
 // Each thread's calls one after the other, in their order.
 void put_in_order(std::vector<TapeCall>& calls) {
+  const auto before = [](const TapeCall& a, const TapeCall& b) {
+    return a.thread == b.thread && a.begin == b.begin ? a.end < b.end : earlier(a, b);
+  };
+  if (std::is_sorted(calls.begin(), calls.end(), before)) return;
   u32 threads = 0;
   for (const TapeCall& each : calls) threads = std::max(threads, each.thread + 1);
   std::vector<u32> next(threads + 1u);
@@ -34,9 +38,6 @@ void put_in_order(std::vector<TapeCall>& calls) {
   for (u32 thread = 0; thread < threads; ++thread) next[thread + 1] += next[thread];
   std::vector<TapeCall> ordered(calls.size());
   for (const TapeCall& each : calls) ordered[next[each.thread]++] = each;
-  const auto before = [](const TapeCall& a, const TapeCall& b) {
-    return a.thread == b.thread && a.begin == b.begin ? a.end < b.end : earlier(a, b);
-  };
   // They came as the threads ended them, so in order already but for what the clock did.
   if (!std::is_sorted(ordered.begin(), ordered.end(), before)) std::stable_sort(ordered.begin(), ordered.end(), before);
   calls.swap(ordered);
