@@ -37,7 +37,7 @@ class Folders {
  public:
   void add(std::string path, std::size_t package) {
     constexpr std::size_t kMost = 64;
-    if (path.front() == '/' && package <= 0xffff && all_.size() < kMost)
+    if (path.size() > 1 && path.front() == '/' && package <= 0xffff && all_.size() < kMost)
       all_.insert({std::move(path), static_cast<u16>(package)});
   }
   const std::set<Folder>& all() const { return all_; }

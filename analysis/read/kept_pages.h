@@ -1,8 +1,8 @@
 // Memory of large arrays. While a KeptPages exists, that of arrays which are gone is kept for the next ones of the same size: where
 // one process is read after the other, the kernel need not clear as much again for each (on a virtual machine whose host takes
-// free memory back, a quarter of an export's time).
+// free memory back, up to a quarter of an export's time).
 //   · Any thread.
-//   · What is kept at once is at most what arrays held at once; it goes back to the kernel with the last KeptPages.
+//   · Of each size at most as much is kept as arrays of that size held at once; it goes back to the kernel with the last KeptPages.
 #pragma once
 
 #include <cstddef>

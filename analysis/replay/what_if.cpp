@@ -58,7 +58,7 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
   facts.floor_ns = facts.replayed_ns;
   for (const unsigned i : ranks) {
     if (!applies(i)) continue;
-    const bool first = done == 0;
+    const bool first = done == 0;  // that one alone was replayed above
     done |= 1u << i;
     const u64 replayed = first ? facts.replayed_ns - facts.gains[i].single_ns : total(replays, done);
     const u64 left = std::min(facts.floor_ns, replayed);

@@ -12,12 +12,12 @@ namespace {
 class SpanRows {
  public:
   SpanRows(const ProcessTrace& process, const FileNames& names, Table& table)
-      : process_(process), names_(names), table_(table) {}
+      : process_(process), sites_(process.lines, names), table_(table) {}
 
   void add(const Value& device, const MemorySpans& spans, Nanos peak_at) {
     for (const MemorySpan& span : spans.largest) {
       const bool ended = span.end != kStillAllocated;
-      table_.rows.push_back({device, std::string(span.kind), text(site_of_origin(process_.lines, span.origin, names_)),
+      table_.rows.push_back({device, std::string(span.kind), text(sites_.of(span.origin)),
                              text(operation_of_origin(process_.lines, span.origin)), address(span), number(span.bytes),
                              span.begin, ended ? Value(span.end) : Value(),
                              ended ? Value(span.end - span.begin) : Value(), peak_at, i64{process_.who.pid}});
@@ -38,7 +38,7 @@ class SpanRows {
   }
 
   const ProcessTrace& process_;
-  const FileNames& names_;
+  OriginSites sites_;
   Table& table_;
 };
 

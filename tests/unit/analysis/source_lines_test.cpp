@@ -143,7 +143,7 @@ TEST(Packages, OfAFrameworkInItsCheckoutAreFoundByItsFiles) {
 // "pip install --target /deps", and PYTHONPATH=/deps: the sidecar tells that folder.
 TEST(Packages, OfAFolderThatWasToldAreNobodysOwn) {
   Calls calls;
-  calls.process.who.package_folders = {"/deps"};
+  calls.process.who.package_folders = {"/deps", "", "deps"};
   const u32 main = calls.add("/home/me/train.py", "<module>", 0);
   const u32 fit = calls.add("/deps/trainer/loop.py", "Trainer.fit", main);
   const u32 torch = calls.add("/deps/torch/_ops.py", "OpOverload.__call__", fit);
