@@ -26,7 +26,7 @@ constexpr std::array<Asking, 12> kAsking = {{
     {"/datasets/iterable_dataset.py", "iter", kHuggingFace, true},
     {"/nvidia/dali/plugin/", "__next__", "DALI"},
     {"/ffcv/loader/epoch_iterator.py", "__next__", "FFCV"},
-    {"/torchdata/nodes/", "__next__", "torchdata"},
+    {"/torchdata/nodes/", "__next__", kTorchData},
     {"/torch/utils/data/", "", kTorchLoader},
 }};
 
@@ -45,6 +45,13 @@ bool runs_for_tf_data(const SourceFrame& frame) {
   return frame.file.ends_with("/tensorflow/python/ops/script_ops.py") && frame.function != "<module>";
 }
 
+bool runs_for_loader(const SourceFrame& frame) {
+  return runs_for_tf_data(frame) ||
+         (frame.function == "_apply_udf" && frame.file.ends_with("/torchdata/nodes/_apply_udf.py")) ||
+         (frame.function == "_getitem" &&
+          frame.file.ends_with("/grain/_src/python/dataset/transformations/prefetch.py"));
+}
+
 bool loads_where_asked(const SourceFrame& frame) {
   const Asking* const asking = asked_by(frame);
   return asking && asking->in_its_thread;
@@ -56,7 +63,8 @@ LoaderStacks::LoaderStacks(const SourceFrames& frames) : stacks_(std::max<std::s
     const SourceFrame& here = frames[frame];
     const Asking* const asking = asked_by(here);
     if (asking && !stack.asked) stack.asked = asking->loader;
-    stack.makes = stack.makes || runs_for_tf_data(here);
+    stack.makes = stack.makes || runs_for_loader(here);
+    stack.makes_for_tf_data = stack.makes_for_tf_data || runs_for_tf_data(here);
     const std::string_view file = within_packages(here);
     stack.in_tensorflow = file.starts_with("tensorflow/") || file.starts_with("keras/");
     stacks_[frame] = stack;

@@ -11,6 +11,9 @@ namespace gputrace {
 // A frame of tf.data's in which it runs what the program gave it to make batches with (py_function, numpy_function, from_generator): in
 // threads of its own.
 bool runs_for_tf_data(const SourceFrame& frame);
+// A frame in which a loader (tf.data, torchdata's ParallelMapper, Grain's prefetch) runs what the program gave it, in threads or processes
+// of its own.
+bool runs_for_loader(const SourceFrame& frame);
 // A frame in which a loader makes the batch in the thread that asks for it.
 bool loads_where_asked(const SourceFrame& frame);
 
@@ -20,14 +23,16 @@ class LoaderStacks {
 
   // The loader that the stack which ends there asks for a batch, as its users call it ("tf.data"); nullptr: it asks none.
   const char* asked(u32 frame) const { return at(frame).asked; }
-  bool makes_for_tf_data(u32 frame) const { return at(frame).makes; }
+  // It is in a loader's thread or process that makes batches beside the loop.
+  bool makes(u32 frame) const { return at(frame).makes; }
+  bool makes_for_tf_data(u32 frame) const { return at(frame).makes_for_tf_data; }
   // It is in a function of TensorFlow's or Keras': a graph that it waits for there may ask for its batch itself (Keras' fit).
   bool in_tensorflow(u32 frame) const { return at(frame).in_tensorflow; }
 
  private:
   struct Stack {
     const char* asked = nullptr;
-    bool makes = false, in_tensorflow = false;
+    bool makes = false, makes_for_tf_data = false, in_tensorflow = false;
   };
   const Stack& at(u32 frame) const { return stacks_[frame < stacks_.size() ? frame : 0]; }
 
@@ -36,6 +41,7 @@ class LoaderStacks {
 
 // Loaders as their users call them.
 inline constexpr const char *kTfData = "tf.data", *kGrain = "Grain", *kHuggingFace = "Hugging Face's datasets",
-                            *kPyDataset = "Keras' PyDataset", *kTorchLoader = "PyTorch's DataLoader";
+                            *kPyDataset = "Keras' PyDataset", *kTorchLoader = "PyTorch's DataLoader",
+                            *kTorchData = "torchdata";
 
 }  // namespace gputrace

@@ -105,7 +105,10 @@ void Replay::find_sequences(const Tape& tape, const std::vector<TimelineCopies>&
   };
   std::vector<Run> runs;
   Run open;
+  // What is called behind the last launch is of what comes next, and so is what the host waited for before that.
   const auto end = [&] {
+    const auto gave = [&](u32 call) { return gives(calls_[call].kind) || !operations(call).empty(); };
+    while (!open.calls.empty() && !gave(open.calls.back())) open.calls.pop_back();
     if (open.launches.size() >= kShort) runs.push_back(std::move(open));
     open = {};
   };

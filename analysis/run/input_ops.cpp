@@ -29,14 +29,14 @@ std::vector<Place> places_of(const SourceFrames& frames) {
   for (std::size_t i = 1; i < frames.size(); ++i) {
     const SourceFrame& frame = frames[i];
     if ((ends(frame.file, "torch/utils/data/_utils/worker.py") && frame.function == "_worker_loop") ||
-        runs_for_tf_data(frame))
+        runs_for_loader(frame))
       places[i] = Place::WorkerLoop;
     else if (ends(frame.file, "torch/utils/data/dataloader.py") &&
              ends(frame.function, "_SingleProcessDataLoaderIter._next_data"))
       places[i] = Place::OwnLoader;  // a thread loads by itself
     else if (loads_where_asked(frame))
       places[i] = Place::OwnLoader;
-    else if (ends(frame.file, "multiprocessing/queues.py"))
+    else if (ends(frame.file, "multiprocessing/queues.py") || ends(frame.file, "/queue.py"))
       places[i] = Place::Queue;
   }
   return places;
@@ -78,7 +78,7 @@ FoundFrames found_frames(const ProcessTrace& process) {
   for (const SampledThread& series : process.samples.threads) {
     Nanos before = 0;
     for (const SamplePoint& point : series.points) {
-      Found& at = found[{series.process != 0 || stacks.makes_for_tf_data(point.frame), point.frame}];
+      Found& at = found[{series.process != 0 || stacks.makes(point.frame), point.frame}];
       ++at.samples;
       if (before) at.ns += static_cast<u64>(std::min(point.at - before, kLongestLook));
       before = point.at;

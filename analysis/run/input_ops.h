@@ -1,6 +1,7 @@
 // What makes a run's input, as far as samples tell: which functions were found in loaders, and how often.
 //   · A loader is a worker process of PyTorch's DataLoader, what a thread does within a DataLoader's `__next__` that loads in that thread
-//     itself (or another loader of lines/loaders.h that does), or a function of the program's own that tf.data runs in its threads.
+//     itself (or another loader of lines/loaders.h that does), or a function of the program's own that a loader of lines/loaders.h runs in
+//     threads or processes of its own.
 //   · A worker that waits to be asked for a batch makes none: those samples are left out.
 #pragma once
 

@@ -34,6 +34,10 @@ std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
   if (loader == kTfData) return advise(Advice::LoadAhead, Maker::TensorFlow);
   if (loader == kPyDataset) return advise(Advice::LoadAhead, Maker::Keras);
   if (loader == kGrain) return advise(Advice::LoadAhead, Maker::Jax);
+  if (loader == kTorchData)
+    return std::string("more workers (num_workers of ParallelMapper)") +
+           (sleeps ? ": they need no processor while they sleep, so there may be many"
+                   : ", in processes (method='process') where they compute in Python, and a Prefetcher behind them");
   // Those that load for themselves have options of their own.
   return advise(Advice::LoadAhead, loader == kHuggingFace || is_keras(known) ? known : Maker::General);
 }
@@ -51,12 +55,12 @@ void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
 }
 
 // Who makes the batches, where, and whether that is work: what sleeps needs no processor.
-void add_making(const BatchMaking& making, Finding& finding) {
+void add_making(const BatchMaking& making, const std::string& loader, Finding& finding) {
   if (!making.site.empty()) finding.site = making.site;
   const bool beside = making.by != LineOf::Caller;
   if (beside && !making.site.empty()) {
     finding.text += fmt::format("; {:.0f} % of what {} do meanwhile is {}", making.site_share * 100,
-                                making.by == LineOf::OtherThread ? "tf.data's threads" : "its workers", making.site);
+                                making.by == LineOf::OtherThread ? loader + "'s threads" : "its workers", making.site);
     finding.evidence.emplace_back("worker_share", making.site_share);
     finding.evidence.emplace_back("worker_samples", number(making.samples));
   }
@@ -92,7 +96,7 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
                    {"loader", steps.loader}}};
   finding.gain_ns = gain;
   finding.site = site_of_idle(process, IdleCause::Host).site;
-  if (making) add_making(*making, finding);
+  if (making) add_making(*making, steps.loader, finding);
   add_reading(process, gain, finding);
   return finding;
 }

@@ -73,6 +73,25 @@ TEST(DeviceFindings, GraphsTakeMoreThanTheGapsThatAreCounted) {
   EXPECT_EQ(without->text.find("longer pauses"), std::string::npos) << without->text;
 }
 
+// What is asked behind the batch that a loop waits for, before it is copied, belongs to no graph, nor does the wait before it.
+TEST(DeviceFindings, NoGraphTakesTheWaitForABatch) {
+  Script plain, asks;
+  for (int i = 0; i < 30; ++i) {
+    for (Script* each : {&plain, &asks}) {
+      each->sleep(10 * kMs);
+      if (each == &asks) each->look_up(kUs);
+      each->copy_to_device(4096, MemoryKind::Pinned, true);
+      for (int k = 0; k < 20; ++k) each->sleep(45 * kUs), each->run(6 * kUs, 5 * kUs);
+    }
+  }
+  const auto of_plain = find_findings(plain.load()), of_asks = find_findings(asks.load());
+  const Finding *without = find(of_plain, "launch-bound"), *with = find(of_asks, "launch-bound");
+  ASSERT_NE(without, nullptr);
+  ASSERT_NE(with, nullptr);
+  EXPECT_NEAR(static_cast<double>(with->gain_ns), static_cast<double>(without->gain_ns), 100.0 * kUs);
+  EXPECT_LT(with->gain_ns, 30 * 20 * 52 * kUs);
+}
+
 // Graphs hold what comes again in the same shapes: where sequences have another length each time little does, and that is said.
 TEST(DeviceFindings, LaunchesInEverOtherShapes) {
   Script same, other;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/report.h"
+#include "analysis/run/input_ops.h"
 #include "analysis/steps/find_steps.h"
 #include "tests/unit/finding_lookup.h"
 #include "tests/unit/planted.h"
@@ -12,7 +13,8 @@ namespace {
 using namespace test;
 
 constexpr u32 kFrames = 1u << 31, kOwn = kFrames, kAsks = kFrames + 2, kElsewhere = kFrames + 3, kGraph = kFrames + 4,
-              kSlow = kFrames + 6, kAlone = kFrames + 7;
+              kSlow = kFrames + 6, kAlone = kFrames + 7, kMapped = kFrames + 8, kUdf = kFrames + 10,
+              kUnasked = kFrames + 11;
 constexpr Nanos kBatch = 3 * kMs;
 constexpr u64 kTurns = 40;
 
@@ -30,6 +32,10 @@ class Turns : public Planted {
     trace().frame(kFrames + 5, 0, "FuncRegistry.__call__", "/x/site-packages/tensorflow/python/ops/script_ops.py", 269);
     trace().frame(kSlow, kFrames + 5, "slow", "/home/me/data.py", 3);
     trace().frame(kAlone, 0, "beat", "/home/me/monitor.py", 3);
+    trace().frame(kMapped, kOwn, "_SingleThreadedMapper.__next__", "/x/site-packages/torchdata/nodes/map.py", 553);
+    trace().frame(kFrames + 9, 0, "_apply_udf", "/x/site-packages/torchdata/nodes/_apply_udf.py", 47);
+    trace().frame(kUdf, kFrames + 9, "slow", "/home/me/data.py", 3);
+    trace().frame(kUnasked, kFrames + 9, "Queue.get", "/usr/lib/python3.11/queue.py", 180);
   }
   void turn() {
     batches_.push_back(now());
@@ -124,6 +130,36 @@ TEST(SampledBatches, AskedWithinAGraphAreFoundByTheThreadsThatMakeThem) {
             std::string::npos)
       << finding->text;
   EXPECT_EQ(other.processes[0].steps.loader, "") << "a thread of the program's own says nothing of batches";
+}
+
+// torchdata's threads run what the program gave to its ParallelMapper: the line is of that, not of where the loop waits for them.
+TEST(SampledBatches, OfTorchdataAreMadeByItsThreads) {
+  const auto run_of = [](WaitFor waits) {
+    return looked_at([waits](Turns& turns, u64 i, Nanos begin) {
+      turns.look(kMapped, begin + kMs);
+      turns.look(kUdf, begin + 2 * kMs, waits, 311);
+      if (i % 2) turns.look(kUnasked, begin + 2 * kMs, WaitFor::Lock, 312);
+    });
+  };
+  const LoadedRun sleeps = run_of(WaitFor::Sleep), computes = run_of(WaitFor{});
+  EXPECT_EQ(sleeps.processes[0].steps.loader, "torchdata");
+  const auto of_sleeps = find_findings(sleeps), of_computes = find_findings(computes);
+  const Finding *const finding = find(of_sleeps, "input-bound"), *const busy = find(of_computes, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  ASSERT_NE(busy, nullptr);
+  EXPECT_EQ(finding->site, "data.py:3 slow");
+  EXPECT_NE(finding->text.find("100 % of what torchdata's threads do meanwhile is data.py:3 slow; they sleep 100 %"),
+            std::string::npos)
+      << finding->text;
+  EXPECT_NE(finding->fix.find("num_workers of ParallelMapper): they need no processor"), std::string::npos)
+      << finding->fix;
+  EXPECT_EQ(busy->text.find("sleep"), std::string::npos) << busy->text;
+  EXPECT_NE(busy->fix.find("method='process'"), std::string::npos) << busy->fix;
+  const InputOps ops = input_ops_of(sleeps);
+  ASSERT_EQ(ops.ops.size(), 1u);
+  EXPECT_EQ(ops.ops[0].op, "data.py slow");
+  EXPECT_EQ(ops.samples, kTurns - 1);
+  EXPECT_EQ(ops.waiting, kTurns / 2);
 }
 
 }  // namespace
