@@ -207,6 +207,7 @@ void add_loop(const TraceReader& reader, ProcessTrace& process, u64 read_twice) 
   if (allowance.spent()) return leave_out(allowance.why());  // half a loop tells wrong causes and gains
   loop->loop_log = {}, loop->activities = {};
   loop->lines.frames = process.lines.frames;  // the same definitions, with the names that were looked up
+  find_packages(*loop);                       // what looks found in it
   loop->steps = steps_between(process.steps, span->begin, span->end);
   if (limit)
     process.notes.push_back(

@@ -14,7 +14,7 @@ using namespace test;
 
 constexpr u32 kFrames = 1u << 31, kOwn = kFrames, kAsks = kFrames + 2, kElsewhere = kFrames + 3, kGraph = kFrames + 4,
               kSlow = kFrames + 6, kAlone = kFrames + 7, kMapped = kFrames + 8, kUdf = kFrames + 10,
-              kUnasked = kFrames + 11;
+              kUnasked = kFrames + 11, kPackage = kFrames + 12;
 constexpr Nanos kBatch = 3 * kMs;
 constexpr u64 kTurns = 40;
 
@@ -35,6 +35,7 @@ class Turns : public Planted {
     trace().frame(kMapped, kOwn, "_SingleThreadedMapper.__next__", "/x/site-packages/torchdata/nodes/map.py", 553);
     trace().frame(kFrames + 9, 0, "_apply_udf", "/x/site-packages/torchdata/nodes/_apply_udf.py", 47);
     trace().frame(kUdf, kFrames + 9, "slow", "/home/me/data.py", 3);
+    trace().frame(kPackage, kOwn, "collect", "/deps/frames/engine.py", 410);
     trace().frame(kUnasked, kFrames + 9, "Queue.get", "/usr/lib/python3.11/queue.py", 180);
   }
   void turn() {
@@ -160,6 +161,23 @@ TEST(SampledBatches, OfTorchdataAreMadeByItsThreads) {
   EXPECT_EQ(ops.ops[0].op, "data.py slow");
   EXPECT_EQ(ops.samples, kTurns - 1);
   EXPECT_EQ(ops.waiting, kTurns / 2);
+}
+
+// A loop is read again where start-up took long: what looks found in it is in packages as what they found in the whole run.
+TEST(SampledLoop, IsOfTheProgramsOwnLineWithinAPackage) {
+  Turns turns;
+  turns.trace().info("python_packages", "/deps");
+  turns.run(4 * kUs, 100 * kUs), turns.fetch();
+  turns.sleep(800 * kMs);
+  for (u64 i = 0; i < kTurns; ++i) turns.turn();
+  for (u64 i = 1; i < kTurns; ++i) turns.look(kPackage, turns.begin_of_batch(i) + kMs, WaitFor{});
+  const LoadedRun run = turns.load();
+  ASSERT_NE(run.processes[0].loop, nullptr);
+  const auto findings = find_findings(run);
+  const Finding* const gaps = find(findings, "idle-gaps");
+  ASSERT_NE(gaps, nullptr);
+  EXPECT_EQ(gaps->site, "train.py:14 <module>");
+  EXPECT_EQ(gaps->text.find("engine.py:410"), std::string::npos) << gaps->text;
 }
 
 }  // namespace
