@@ -29,6 +29,7 @@ struct TensorPart {
   TensorKind kind = TensorKind::Unknown;
   u32 origin = 0;  // in SourceLines::origins
   u64 bytes = 0, count = 0;
+  Nanos oldest = 0, newest = 0;  // when the first and the last of them were allocated
 };
 struct TensorSample {
   Nanos at = 0;

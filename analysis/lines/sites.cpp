@@ -221,6 +221,19 @@ std::string operation_of_origin(const SourceLines& lines, u32 origin) {
   return frame < lines.frames.size() ? lines.frames[frame].function : "";
 }
 
+std::string allocation_of_origin(const SourceLines& lines, u32 origin) {
+  const SourceFrames& frames = lines.frames;
+  const u32 innermost = origin < lines.origins.size() ? lines.origins[origin].operation : 0;
+  for (u32 frame = innermost; frame != 0 && frame < frames.size(); frame = frames[frame].parent) {
+    const std::string& name = frames[frame].function;
+    const bool only_takes =
+        name.starts_with("aten::empty") || name.starts_with("aten::new_empty") || name.starts_with("aten::resize_");
+    if (!only_takes && name.starts_with("aten::")) return name;
+    if (!only_takes) break;  // a mark, or a function of the backward pass
+  }
+  return operation_of_origin(lines, origin);
+}
+
 void SiteAmounts::add(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names) {
   for (const auto& [origin, amount] : amounts.of) {
     const std::string site = site_of_origin(process.lines, origin, names);

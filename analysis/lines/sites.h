@@ -86,6 +86,9 @@ bool replays_graphs(const LoadedRun& run);
 
 // The innermost operation of a framework that was under way; empty: none is known.
 std::string operation_of_origin(const SourceLines& lines, u32 origin);
+// The same of what allocates: by which operation memory was wanted. Where one of PyTorch's that only takes memory (aten::empty_strided) was
+// called by another (aten::clone), that other one.
+std::string allocation_of_origin(const SourceLines& lines, u32 origin);
 
 // Fewer samples say nothing of how long.
 inline constexpr u64 kFewSamples = 5;

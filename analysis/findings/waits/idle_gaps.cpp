@@ -216,6 +216,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, beside.in_long_ns));
   else if (launch_bound)
     lower_gain(finding, gain_of(process, WhatIf::Launches).value_or(0));
+  if (launch_bound && finding.gain_ns == 0) finding.severity = Severity::Hint;  // all of it is promised there
   return finding;
 }
 

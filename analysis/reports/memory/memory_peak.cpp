@@ -28,7 +28,7 @@ void add_tensors(const ProcessTrace& process, const FrameworkMemory& memory, con
   for (const TensorPart& part : memory.at_peak) {
     PeakSums& sums =
         rows[{kTensorKinds[static_cast<std::size_t>(part.kind)], site_of_origin(process.lines, part.origin, names),
-              operation_of_origin(process.lines, part.origin)}];
+              allocation_of_origin(process.lines, part.origin)}];
     sums.bytes += part.bytes;
     sums.count += part.count;
   }

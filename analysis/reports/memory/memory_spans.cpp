@@ -18,7 +18,7 @@ class SpanRows {
     for (const MemorySpan& span : spans.largest) {
       const bool ended = span.end != kStillAllocated;
       table_.rows.push_back({device, std::string(span.kind), text(sites_.of(span.origin)),
-                             text(operation_of_origin(process_.lines, span.origin)), address(span), number(span.bytes),
+                             text(allocation_of_origin(process_.lines, span.origin)), address(span), number(span.bytes),
                              span.begin, ended ? Value(span.end) : Value(),
                              ended ? Value(span.end - span.begin) : Value(), peak_at, i64{process_.who.pid}});
     }

@@ -65,6 +65,52 @@ TEST(MemoryFindings, MemoryOfAModelIsNoGrowthOfTheStepsBehindIt) {
   EXPECT_EQ(find(find_findings(run), "memory-growth"), nullptr);
 }
 
+// PyTorch's allocator tells more than the driver's curve: what grows is what it has given out, by so much a step, and which tensors are kept.
+// Those of one step only (a cache that is copied as it grows), and a curve that does not grow, are no such growth.
+TEST(MemoryFindings, TensorsThatALoopKeeps) {
+  constexpr u64 kSteps = 100, kKept = 512u << 10, kGiB = u64{1} << 30;
+  constexpr Nanos kStep = 104 * kUs;
+  const auto finding_of = [](u64 kept_a_step, bool bit_by_bit) -> std::optional<Finding> {
+    Planted script;
+    for (u64 i = 0; i < kSteps; ++i) script.run(4 * kUs, 100 * kUs);
+    LoadedRun run = script.load();
+    ProcessTrace& process = run.processes.at(0);
+    const Nanos first = process.begin;
+    process.steps = {};
+    process.steps.source = StepSource::Framework;
+    FrameworkMemory memory;
+    memory.device = 0, memory.reserved = kGiB;
+    for (u64 i = 0; i < kSteps; ++i) {
+      Step step;
+      step.begin = first + static_cast<Nanos>(i) * kStep, step.end = step.begin + kStep;
+      process.steps.steps.push_back(step);
+      memory.samples.push_back({step.begin + 10, 32 * kKept + i * kept_a_step + kKept, kGiB});
+      memory.samples.push_back({step.begin + 20, 32 * kKept + (i + 1) * kept_a_step, kGiB});
+    }
+    const Nanos last = first + static_cast<Nanos>(kSteps - 1) * kStep;
+    const auto part = [&](u64 bytes, u64 count) {
+      memory.at_peak.push_back({TensorKind::Persistent, 0, bytes, count, bit_by_bit ? first : last, last});
+    };
+    part(60 * kKept, 60), part(40 * kKept, 40);
+    memory.at_peak.push_back({TensorKind::Parameters, 0, 900 * kKept, 90, first - kMs, first - kUs});
+    memory.at_peak.push_back({TensorKind::Activations, 0, 800 * kKept, 4, last, last});
+    process.tensors.push_back(memory);
+    for (Finding& finding : find_findings(run))
+      if (finding.id == "memory-growth") return finding;
+    return std::nullopt;
+  };
+  const auto leaks = finding_of(kKept, true);
+  ASSERT_TRUE(leaks.has_value());
+  EXPECT_NEAR(std::get<double>(evidence(*leaks, "bytes_per_step")), 1.0 * kKept, 0.05 * kKept);
+  EXPECT_EQ(evidence(*leaks, "tensors"), whole(100));
+  EXPECT_EQ(evidence(*leaks, "tensor_bytes"), number(100 * kKept));
+  EXPECT_EQ(evidence(*leaks, "most_bytes"), number(60 * kKept));
+  EXPECT_NE(leaks->text.find("50.00 MiB in 100 tensors are kept, most of it 30.00 MiB"), std::string::npos)
+      << leaks->text;
+  EXPECT_EQ(finding_of(kKept, false), std::nullopt);
+  EXPECT_EQ(finding_of(0, true), std::nullopt);
+}
+
 // What is said of memory that was refused: whether it grew, how the program ended, what to do about which of both.
 TEST(MemoryFindings, MemoryThatWasRefused) {
   const auto finding_of = [](bool grows, u64 held, bool killed) {
