@@ -5,6 +5,7 @@
 #include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/kernels/kernel_callers.h"
 #include "analysis/kernels/kernel_rows.h"
 #include "analysis/run/quality.h"
 #include "analysis/words/human.h"
@@ -22,6 +23,11 @@ std::string name_in(const ProcessTrace& process, u32 kernel) {
   return name_of(process.functions[process.kernels[kernel].shape.function]).brief;
 }
 
+// The line that mostly launches that kernel; empty: not known.
+std::string site_of(const std::vector<KernelCallers>& callers, u32 kernel) {
+  return kernel < callers.size() ? callers[kernel].site() : "";
+}
+
 std::optional<Finding> judge_graph_candidates(const ProcessTrace& process) {
   const LaunchSequence* best = nullptr;
   u64 candidates = 0, saved = 0;
@@ -32,23 +38,28 @@ std::optional<Finding> judge_graph_candidates(const ProcessTrace& process) {
     if (!best || saved_ns(sequence) > saved_ns(*best)) best = &sequence;
   }
   if (!best) return {};
+  const auto callers = kernel_callers(process, FileNames(process));
+  const std::string from = site_of(callers, best->first), to = site_of(callers, best->last);
   Finding finding{
       "graph-candidates",
       Severity::Hint,
       "launches",
       fmt::format(
-          "{} repeats the same {} launches {} times between waits, without an allocation ({} … {}): {} in the "
+          "{} repeats the same {} launches {} times between waits, without an allocation ({} … {}{}): {} in the "
           "launch calls of {} sequence{}, and the host's time from one to the next, that CUDA graphs would save",
           name_of(process), human_count(best->launches), human_count(best->times), name_in(process, best->first),
-          name_in(process, best->last), human_nanos(static_cast<Nanos>(saved)), candidates, candidates == 1 ? "" : "s"),
+          name_in(process, best->last), to.empty() || to == from ? "" : " at " + to,
+          human_nanos(static_cast<Nanos>(saved)), candidates, candidates == 1 ? "" : "s"),
       advise(Advice::ReplayGraph, process),
       {{"launches", number(best->launches)},
        {"times", number(best->times)},
        {"first", name_in(process, best->first)},
        {"last", name_in(process, best->last)},
+       {"last_site", to},
        {"sequences", number(candidates)},
        {"saved_host_ns", number(saved)}}};
   if (!costs(finding, process, WhatIf::Launches)) return {};
+  finding.site = from;
   return finding;
 }
 

@@ -430,6 +430,29 @@ TEST(DeviceFindings, GraphCandidatesButNotWithAnAllocationAmongThem) {
   EXPECT_EQ(find(find_findings(changing.load()), "graph-candidates"), nullptr);
 }
 
+// Where such a sequence begins and ends, by the lines that launch its first and its last kernel.
+TEST(DeviceFindings, GraphCandidatesHaveTheirLines) {
+  Script loop;
+  for (int i = 0; i < 20; ++i) {
+    for (int k = 0; k < 5; ++k) loop.run(20 * kUs, 5 * kUs, k == 4);
+    loop.wait();
+  }
+  LoadedRun run = loop.load();
+  ProcessTrace& process = run.processes.at(0);
+  ASSERT_EQ(process.kernels.size(), 2u);
+  process.lines.frames = {{},
+                          {.function = "forward", .file = "/home/me/net.py", .line = 7},
+                          {.function = "<module>", .file = "/home/me/train.py", .line = 12}};
+  process.lines.origins = {{}, {.frame = 1}, {.frame = 2}};
+  process.lines.kernels = {{0, 1, 80, 400 * kUs}, {1, 2, 20, 100 * kUs}};
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "graph-candidates");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->site, "net.py:7 forward");
+  EXPECT_EQ(evidence(*finding, "last_site"), text_value("train.py:12 <module>"));
+  EXPECT_NE(finding->text.find(" at train.py:12 <module>)"), std::string::npos) << finding->text;
+}
+
 TEST(DeviceFindings, OfOneSeverityTheLargestGainComesFirst) {
   Script script;
   for (int i = 0; i < 40; ++i) {
