@@ -31,27 +31,44 @@ ProcessMemory::Page* ProcessMemory::free_page() {
   return pages_[used_].get();
 }
 
-const ProcessMemory::Page* ProcessMemory::page_at(u64 address) {
-  for (std::size_t i = 0; i < used_; ++i) {
-    if (pages_[i]->address == address) return pages_[i]->is_wanted = true, pages_[i].get();
+const ProcessMemory::Page* ProcessMemory::page_at(u64 address, bool again) {
+  if (const auto known = place_of_.find(address); known != place_of_.end()) {
+    Page& page = *pages_[known->second];
+    page.is_wanted = page.is_wanted || again;
+    return &page;
   }
   Page* const page = free_page();
   if (!page || !read_directly(address, page->bytes, kPage)) return nullptr;
   page->address = address;
-  page->is_wanted = true;
-  ++used_;
+  page->is_wanted = again;
+  place_of_.emplace(address, used_++);
   return page;
 }
 
-void ProcessMemory::take_at_once(const std::vector<u64>& addresses) {
-  for (const u64 address : addresses) {
+// Pages that are not here yet.
+void ProcessMemory::take_at_once(const std::vector<u64>& pages) {
+  const std::size_t before = used_;
+  for (const u64 address : pages) {
     Page* const page = free_page();
+    if (!page) break;
     page->address = address;
     page->is_wanted = false;
     add_piece(address, page->bytes, kPage);
     ++used_;
   }
-  if (!read_pieces()) used_ = 0;  // one is no longer there: each as it is asked for
+  if (!read_pieces()) used_ = before;  // one is no longer there: each as it is asked for
+  for (std::size_t i = before; i < used_; ++i) place_of_.emplace(pages_[i]->address, i);
+}
+
+void ProcessMemory::expect(const std::vector<u64>& addresses) {
+  expected_.clear();
+  for (const u64 address : addresses) {
+    const u64 page = address - address % kPage;
+    if (place_of_.count(page) == 0) expected_.push_back(page);
+  }
+  std::sort(expected_.begin(), expected_.end());
+  expected_.erase(std::unique(expected_.begin(), expected_.end()), expected_.end());
+  if (expected_.size() > 1) take_at_once(expected_);
 }
 
 void ProcessMemory::look_anew(u64 whose) {
@@ -59,22 +76,23 @@ void ProcessMemory::look_anew(u64 whose) {
     if (wanted_before_.size() > kMostRemembered) wanted_before_.clear();
     std::vector<u64>& before = wanted_before_[whose_];
     before.clear();
-    for (std::size_t i = 0; i < used_; ++i)
+    for (std::size_t i = 0; i < used_ && before.size() < kMostTakenAgain; ++i)
       if (pages_[i]->is_wanted) before.push_back(pages_[i]->address);
   }
   used_ = 0;
+  place_of_.clear();
   whose_ = whose;
   const auto known = wanted_before_.find(whose);
   if (known != wanted_before_.end() && known->second.size() > 1) take_at_once(known->second);
 }
 
-bool ProcessMemory::read(u64 address, void* out, u64 size) {
+bool ProcessMemory::read(u64 address, void* out, u64 size, bool again) {
   if (address + size < address) return false;
   if (size > kPage) return read_directly(address, out, size);
   auto* to = static_cast<u8*>(out);
   while (size) {
     const u64 offset = address % kPage, part = std::min(size, kPage - offset);
-    const Page* page = page_at(address - offset);
+    const Page* page = page_at(address - offset, again);
     if (!page) return read_directly(address, to, size);  // too many pages; where there is none this fails as well
     std::memcpy(to, page->bytes + offset, part);
     address += part, to += part, size -= part;

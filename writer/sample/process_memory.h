@@ -20,10 +20,16 @@ class ProcessMemory {
 
   // False: nothing lies there, or the kernel refuses. Whole pages are taken and kept until look_anew(): what lies together is of
   // nearly one instant.
-  bool read(u64 address, void* out, u64 size);
-  // Forgets what was read. `whose`: what is looked at next, a thread say; pages that were read at the look at it before are likely to
-  // be again, and are taken by one call of the kernel. 0: nothing in particular.
+  bool read(u64 address, void* out, u64 size) { return read(address, out, size, true); }
+  // The same of what is not likely to be read again at the next look.
+  bool read_once(u64 address, void* out, u64 size) { return read(address, out, size, false); }
+  // Forgets what was read. `whose`: what is looked at next, a thread say; pages that read() took at the look at it before are likely to
+  // be wanted again, and are taken by one call of the kernel. 0: nothing in particular.
   void look_anew(u64 whose);
+
+  // Takes the pages of those addresses by one call of the kernel, for what is read next: as many of them as there is room for. One that is no
+  // longer there leaves all to be read as they are asked for.
+  void expect(const std::vector<u64>& addresses);
 
   // All pieces by one call of the kernel, none from a kept page. False: one of them could not be read.
   void add_piece(u64 address, void* out, u64 size);
@@ -34,16 +40,18 @@ class ProcessMemory {
 
  private:
   static constexpr u64 kPage = 4096;
-  static constexpr std::size_t kMostPages = 64;
+  static constexpr std::size_t kMostPages = 256;
+  static constexpr std::size_t kMostTakenAgain = 64;
   static constexpr std::size_t kMostRemembered = 4096;
   struct Page {
     u64 address;
-    bool is_wanted;
+    bool is_wanted;  // by read()
     u8 bytes[kPage];
   };
-  const Page* page_at(u64 address);
+  bool read(u64 address, void* out, u64 size, bool again);
+  const Page* page_at(u64 address, bool again);
   Page* free_page();
-  void take_at_once(const std::vector<u64>& addresses);
+  void take_at_once(const std::vector<u64>& pages);
   bool read_directly(u64 address, void* out, u64 size);
   bool take(const iovec* here, const iovec* there, std::size_t count, u64 wanted);
 
@@ -53,6 +61,8 @@ class ProcessMemory {
   int error_ = 0;
   std::vector<std::unique_ptr<Page>> pages_;
   std::size_t used_ = 0;
+  std::unordered_map<u64, std::size_t> place_of_;  // in pages_, by address
+  std::vector<u64> expected_;                      // pages
   u64 whose_ = 0;
   std::unordered_map<u64, std::vector<u64>> wanted_before_;  // addresses of pages, by whose they are
   std::vector<iovec> here_, there_;

@@ -74,20 +74,43 @@ bool PythonFrames::walk(u64 frame) {
     u8 bytes[kLongest];
     if (!read(frame, bytes, size)) return false;
     links_.push_back(parse(frame, bytes));
-    const Link& link = links_.back();
-    if ((link.code && !ensure_known(link.code)) || link.caller == frame) return false;
-    frame = link.caller;
+    if (links_.back().caller == frame) return false;
+    frame = links_.back().caller;
   }
-  return true;
+  expect_new_code();
+  return std::all_of(links_.begin(), links_.end(),
+                     [this](const Link& link) { return !link.code || ensure_known(link.code); });
+}
+
+// What learn() will read, for all that are not known: by three calls of the kernel, not by some for each.
+void PythonFrames::expect_new_code() {
+  codes_.clear();
+  for (const Link& link : links_) {
+    if (link.code && !known_.count(link.code)) codes_.push_back(link.code);
+  }
+  if (codes_.size() < 2) return;
+  std::vector<u64>& parts = addresses_;
+  parts.clear();
+  for (const u64 code : codes_) parts.push_back(code), parts.push_back(code + code_size() - 1);
+  memory_.expect(parts);
+  parts.clear();
+  for (const u64 code : codes_) {
+    for (const u32 part : {layout_.code_name, layout_.code_file, layout_.code_lines}) {
+      u64 object = 0;
+      if (memory_.read_once(code + part, &object, sizeof object)) parts.push_back(object);
+    }
+  }
+  memory_.expect(parts);
 }
 
 bool PythonFrames::ensure_known(u64 code) { return known_.count(code) || learn(code); }
 
 // Copies what the object says. nullptr: it is none.
 PythonFrames::Known* PythonFrames::learn(u64 code) {
-  const auto reader = [this](u64 address, void* out, u64 size) { return read(address, out, size); };
+  const auto read = [this](u64 address, void* out, u64 size) { return memory_.read_once(address, out, size); };
+  ++learned_;
   known_.erase(code);
-  if (!python_code_is_sound(layout_, code, reader)) return nullptr;
+  if (!python_code_is_sound(layout_, code, read)) return nullptr;
   u8 bytes[kLongest], head[kLinesHead];
   if (!read(code, bytes, code_size())) return nullptr;
   Known made;
@@ -100,8 +123,8 @@ PythonFrames::Known* PythonFrames::learn(u64 code) {
   if (layout_.instruction_is_address && !read(code + layout_.code_traceable, &made.code.traceable, sizeof(i32)))
     return nullptr;
   u8 text[kMaxPythonUtf8];
-  made.code.function.assign(reinterpret_cast<const char*>(text), read_str(layout_, made.sign.name, text, reader));
-  made.code.file.assign(reinterpret_cast<const char*>(text), read_str(layout_, made.sign.file, text, reader));
+  made.code.function.assign(reinterpret_cast<const char*>(text), read_str(layout_, made.sign.name, text, read));
+  made.code.file.assign(reinterpret_cast<const char*>(text), read_str(layout_, made.sign.file, text, read));
   return &known_.emplace(code, std::move(made)).first->second;
 }
 

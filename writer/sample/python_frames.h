@@ -42,6 +42,8 @@ class PythonFrames {
   };
   // Of the thread whose PyThreadState lies at `state`, with `id` as its pthread_self(). Outermost first.
   Outcome look(u64 state, u64 id, std::vector<Frame>& frames);
+  // Code objects that looks have met for the first time, until now: each takes as long as some frames that are known.
+  u64 learned() const { return learned_; }
 
  private:
   // As it lies in memory.
@@ -80,6 +82,7 @@ class PythonFrames {
   bool read(u64 address, void* out, u64 size) { return memory_.read(address, out, size); }
   bool read_head(u64 state, Head& head);
   bool walk(u64 frame);
+  void expect_new_code();
   void lay_out();
   std::size_t offset_of_frame(u64 address) const;
   Sign sign_of(u64 code) const;
@@ -97,12 +100,13 @@ class PythonFrames {
   const PythonLayout& layout_;
   ProcessMemory& memory_;
   std::unordered_map<u64, Known> known_;  // by address
-  std::vector<Link> links_, before_;      // innermost first; of this walk and the one before it
-  std::vector<Span> spans_;               // of the links' frames, by address
-  std::vector<u64> addresses_;            // of frames, sorted
-  std::vector<u64> codes_;                // code objects, sorted, each once
-  std::vector<u8> first_, again_;         // spans before and after
-  std::vector<u8> objects_;               // code objects with their line tables' heads, as in codes_
+  u64 learned_ = 0;
+  std::vector<Link> links_, before_;  // innermost first; of this walk and the one before it
+  std::vector<Span> spans_;           // of the links' frames, by address
+  std::vector<u64> addresses_;        // of frames, sorted
+  std::vector<u64> codes_;            // code objects, sorted, each once
+  std::vector<u8> first_, again_;     // spans before and after
+  std::vector<u8> objects_;           // code objects with their line tables' heads, as in codes_
 };
 
 }  // namespace gputrace

@@ -17,6 +17,8 @@ namespace {
 constexpr Nanos kInterval = 10'000'000;
 constexpr Nanos kShare = 160;   // one part of it is ours
 constexpr Nanos kUsualOf = 32;  // looks
+constexpr Nanos kMostOwed =
+    4'000'000;  // what one look took beyond that, on a machine that was held up, keeps nobody from looking for seconds
 constexpr std::size_t kMostWorkers = 64;
 constexpr Nanos kQuestionsEvery = 250'000'000, kQuestionsAtLeastEvery = 64'000'000'000;
 
@@ -27,6 +29,12 @@ std::string why_refused(bool has_run) {
     return "kernel.yama.ptrace_scope is 1, by which only an ancestor of it may; gputrace run -- CMD is one";
   if (!scope.empty() && !scope.starts_with('0')) return "kernel.yama.ptrace_scope is " + scope.substr(0, 1);
   return "a container's seccomp profile, or a process that has made itself unreadable";
+}
+
+bool is_importing(const std::vector<PythonFrames::Frame>& frames) {
+  return std::any_of(frames.begin(), frames.end(), [](const PythonFrames::Frame& frame) {
+    return frame.code->file.starts_with("<frozen importlib");
+  });
 }
 
 }  // namespace
@@ -61,6 +69,13 @@ Sampler::Sampler(const SegmentView& segment, const PythonLayout& layout, const P
 // Of all looks: what `run` did for them is ours too.
 Nanos Sampler::cpu() const { return clock_nanos(CLOCK_THREAD_CPUTIME_ID) + (run_ ? run_->cpu() : 0); }
 
+// Code objects that looks at the processes there are have met.
+u64 Sampler::learned() const {
+  u64 learned = main_.frames.learned();
+  for (const auto& worker : workers_) learned += worker->frames.learned();
+  return learned;
+}
+
 // A loop of the program's that takes as long as the pause must not be met at the same place each time: one to three halves of it.
 Nanos Sampler::spread(Nanos pause) {
   random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
@@ -70,16 +85,25 @@ Nanos Sampler::spread(Nanos pause) {
 void Sampler::look() {
   const auto state = static_cast<SessionState>(segment_.control().state.load(std::memory_order_relaxed));
   const Nanos begin = cpu();
+  const u64 known = learned();
   if (state == SessionState::Recording && refused_.empty() && sink_.stop() == WriteStop::None) look_at_all();
   const Nanos took = cpu() - begin;
   cpu_ += took;
   // The pause must not go by what this look cost: a deep stack costs more than a sleeping thread's, and what comes after longer pauses is
-  // another part of the loop. (It did: of a loop that computes for 66 % of its time 52 % of looks found it there.)
-  looks_ = std::min(looks_ + 1, kUsualOf);
-  usual_cost_ += (took - usual_cost_) / looks_;
+  // another part of the loop. (It did: of a loop that computes for 66 % of its time 52 % of looks found it there.) But what looks learn, and
+  // what they find while modules are imported, comes once: the next few pauses pay for it, and a loop behind a long start-up is looked at as
+  // often as it can be from its begin on.
+  if (imports_ || learned() != known) {
+    owed_ = std::clamp<Nanos>(owed_ + took - usual_cost_, 0, kMostOwed);
+  } else {
+    looks_ = std::min(looks_ + 1, kUsualOf);
+    usual_cost_ += (took - usual_cost_) / looks_;
+  }
+  const Nanos paid = (owed_ + 1) / 2;
+  owed_ -= paid;
   const bool is_over = state == SessionState::Ended || !refused_.empty();
   next_ = is_over ? std::numeric_limits<Nanos>::max()
-                  : monotonic_nanos() + spread(std::max(kInterval, usual_cost_ * kShare));
+                  : monotonic_nanos() + spread(std::max(kInterval, (usual_cost_ + paid) * kShare));
 }
 
 // Threads of the traced process that have shown where their frames are.
@@ -150,6 +174,7 @@ bool Sampler::sample(Process& process, const Thread& thread, i32 pid, Nanos& loo
     case PythonFrames::Outcome::Whole:
       break;
   }
+  if (thread.slot != 0 && pid == 0) imports_ = is_importing(found_);
   const Ticks ticks = ticks_of(segment_.header().clock);
   Sample record{};
   record.header = {static_cast<u16>(RecordType::Sample), sizeof record, 0, 0, ticks, ticks};

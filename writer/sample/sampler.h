@@ -70,6 +70,7 @@ class Sampler {
   void take_workers(const std::vector<Thread>& threads);
   void refuse(int error);
   Nanos cpu() const;
+  u64 learned() const;
   Nanos spread(Nanos pause);
 
   SegmentView segment_;
@@ -92,7 +93,10 @@ class Sampler {
   u64 random_;
   u64 taken_ = 0, parts_ = 0, torn_ = 0, unreadable_ = 0, of_workers_ = 0, of_others_ = 0;
   Nanos cpu_ = 0;
-  Nanos usual_cost_ = 0, looks_ = 0;  // the mean of about the newest kUsualOf, and how many there were, up to those
+  Nanos usual_cost_ = 0,
+        looks_ = 0;       // the mean of about the newest kUsualOf that go on, and how many there were, up to those
+  Nanos owed_ = 0;        // what looks took of what comes once, and no pause has paid yet
+  bool imports_ = false;  // the newest calling thread whose frames were found was importing a module
   std::string refused_;
 };
 
