@@ -46,7 +46,7 @@ const ProcessMemory::Page* ProcessMemory::page_at(u64 address, bool again) {
 }
 
 // Pages that are not here yet.
-void ProcessMemory::take_at_once(const std::vector<u64>& pages) {
+void ProcessMemory::take_at_once(std::span<const u64> pages) {
   const std::size_t before = used_;
   for (const u64 address : pages) {
     Page* const page = free_page();
@@ -68,7 +68,9 @@ void ProcessMemory::expect(const std::vector<u64>& addresses) {
   }
   std::sort(expected_.begin(), expected_.end());
   expected_.erase(std::unique(expected_.begin(), expected_.end()), expected_.end());
-  if (expected_.size() > 1) take_at_once(expected_);
+  const std::span<const u64> all(expected_);
+  for (std::size_t at = 0; at < all.size(); at += kMostAtOnce)
+    take_at_once(all.subspan(at, std::min(kMostAtOnce, all.size() - at)));
 }
 
 void ProcessMemory::look_anew(u64 whose) {
@@ -76,7 +78,7 @@ void ProcessMemory::look_anew(u64 whose) {
     if (wanted_before_.size() > kMostRemembered) wanted_before_.clear();
     std::vector<u64>& before = wanted_before_[whose_];
     before.clear();
-    for (std::size_t i = 0; i < used_ && before.size() < kMostTakenAgain; ++i)
+    for (std::size_t i = 0; i < used_ && before.size() < kMostAtOnce; ++i)
       if (pages_[i]->is_wanted) before.push_back(pages_[i]->address);
   }
   used_ = 0;

@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 
 #include <memory>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -27,8 +28,8 @@ class ProcessMemory {
   // be wanted again, and are taken by one call of the kernel. 0: nothing in particular.
   void look_anew(u64 whose);
 
-  // Takes the pages of those addresses by one call of the kernel, for what is read next: as many of them as there is room for. One that is no
-  // longer there leaves all to be read as they are asked for.
+  // Takes the pages of those addresses by one call of the kernel for some sixty of them, for what is read next: as many as there is room
+  // for. One that is no longer there leaves those to be read as they are asked for.
   void expect(const std::vector<u64>& addresses);
 
   // All pieces by one call of the kernel, none from a kept page. False: one of them could not be read.
@@ -41,7 +42,7 @@ class ProcessMemory {
  private:
   static constexpr u64 kPage = 4096;
   static constexpr std::size_t kMostPages = 256;
-  static constexpr std::size_t kMostTakenAgain = 64;
+  static constexpr std::size_t kMostAtOnce = 64;  // half of what `run` reads at once
   static constexpr std::size_t kMostRemembered = 4096;
   struct Page {
     u64 address;
@@ -51,7 +52,7 @@ class ProcessMemory {
   bool read(u64 address, void* out, u64 size, bool again);
   const Page* page_at(u64 address, bool again);
   Page* free_page();
-  void take_at_once(const std::vector<u64>& pages);
+  void take_at_once(std::span<const u64> pages);
   bool read_directly(u64 address, void* out, u64 size);
   bool take(const iovec* here, const iovec* there, std::size_t count, u64 wanted);
 

@@ -82,7 +82,7 @@ bool PythonFrames::walk(u64 frame) {
                      [this](const Link& link) { return !link.code || ensure_known(link.code); });
 }
 
-// What learn() will read, for all that are not known: by three calls of the kernel, not by some for each.
+// What learn() will read, for all that are not known: by two calls of the kernel, not by some for each.
 void PythonFrames::expect_new_code() {
   codes_.clear();
   for (const Link& link : links_) {

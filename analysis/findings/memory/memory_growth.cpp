@@ -17,6 +17,7 @@ namespace {
 
 constexpr u64 kLeastBytes = 16u << 20;
 constexpr double kLeastGrowth = 0.1;  // of what is in use at the end of the loop
+constexpr double kMostTold = 1e18;    // of bytes or steps, whatever a file says
 constexpr unsigned kParts = 6;        // of the loop's time: the lowest level of each is above that of the one before
 
 // The lowest level of each part; what was in use at its begin counts. `bytes`: the member of a sample that is the level.
@@ -140,7 +141,8 @@ KeptTensors tensors_kept(const StepFacts& facts, const GrowthSpan& loop, const F
   KeptTensors kept;
   for (const TensorPart& part : memory.at_peak) {
     const Nanos since = std::max(part.oldest, loop.first);
-    if (part.count < kLoopTimes || 2 * (part.newest - since) < loop.last - loop.first) continue;
+    if (part.count < kLoopTimes || part.bytes == 0) continue;
+    if (part.newest <= since || part.newest - since < (loop.last - loop.first) / 2) continue;
     kept.bytes += part.bytes, kept.count += part.count;
     kept.bytes_a_step += static_cast<double>(part.bytes) / static_cast<double>(steps_with(part, facts.steps));
     if (!kept.most || part.bytes > kept.most->bytes) kept.most = &part;
@@ -173,7 +175,8 @@ u64 growth_of_tensors(const ProcessTrace& process, i32 device) {
 std::optional<u64> steps_until_full(const ProcessTrace& process, const FrameworkMemory& memory, double bytes_a_step) {
   const Device* const device = DeviceMap::facts(process, memory.device);
   if (!device || device->memory_bytes <= memory.reserved) return std::nullopt;
-  return static_cast<u64>(static_cast<double>(device->memory_bytes - memory.reserved) / bytes_a_step);
+  return static_cast<u64>(
+      std::min(kMostTold, static_cast<double>(device->memory_bytes - memory.reserved) / bytes_a_step));
 }
 
 // With two digits.
@@ -186,7 +189,7 @@ std::string about(u64 count) {
 void judge_tensors(const ProcessTrace& process, const FrameworkMemory& memory, Findings& found) {
   const TensorGrowth growth = growth_of_tensors(process, memory);
   if (growth.bytes == 0) return;
-  const double bytes_a_step = growth.kept.bytes_a_step;
+  const double bytes_a_step = std::min(growth.kept.bytes_a_step, kMostTold);
   const TensorPart& most = *growth.kept.most;
   const std::string operation = allocation_of_origin(process.lines, most.origin);
   const auto left = steps_until_full(process, memory, bytes_a_step);
