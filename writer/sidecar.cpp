@@ -369,6 +369,7 @@ void Sidecar::look_at_user() {
   const std::optional<u32> user = watch_->became();
   if (!user) return;
   user_given_up_ = true;
+  consumer_->drain();  // what it did between our last reading and then was still that user's
   if (scanner_) scanner_->finish(monotonic_nanos(), [this](const RecordHeader& record) { take_scan(record); });
   if (watch_code_) watch_code_->stop();
   scanner_.reset();
