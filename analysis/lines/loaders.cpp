@@ -30,6 +30,17 @@ constexpr std::array<Asking, 12> kAsking = {{
     {"/torch/utils/data/", "", kTorchLoader},
 }};
 
+// The end of the file's path, and the begin of the function's name.
+struct Running {
+  std::string_view file, function;
+  const char* loader;
+};
+constexpr std::array<Running, 3> kRunning = {{
+    {"/tensorflow/python/ops/script_ops.py", "", kTfData},
+    {"/torchdata/nodes/_apply_udf.py", "_apply_udf", kTorchData},
+    {"/grain/_src/python/dataset/transformations/prefetch.py", "_getitem", kGrain},
+}};
+
 const Asking* asked_by(const SourceFrame& frame) {
   for (const Asking& known : kAsking) {
     if (frame.file.find(known.file) != std::string::npos && frame.function.find(known.function) != std::string::npos &&
@@ -41,15 +52,12 @@ const Asking* asked_by(const SourceFrame& frame) {
 
 }  // namespace
 
-bool runs_for_tf_data(const SourceFrame& frame) {
-  return frame.file.ends_with("/tensorflow/python/ops/script_ops.py") && frame.function != "<module>";
-}
-
-bool runs_for_loader(const SourceFrame& frame) {
-  return runs_for_tf_data(frame) ||
-         (frame.function == "_apply_udf" && frame.file.ends_with("/torchdata/nodes/_apply_udf.py")) ||
-         (frame.function == "_getitem" &&
-          frame.file.ends_with("/grain/_src/python/dataset/transformations/prefetch.py"));
+const char* loader_that_runs(const SourceFrame& frame) {
+  for (const Running& known : kRunning) {
+    if (frame.file.ends_with(known.file) && frame.function.starts_with(known.function) && frame.function != "<module>")
+      return known.loader;
+  }
+  return nullptr;
 }
 
 bool loads_where_asked(const SourceFrame& frame) {
@@ -63,8 +71,7 @@ LoaderStacks::LoaderStacks(const SourceFrames& frames) : stacks_(std::max<std::s
     const SourceFrame& here = frames[frame];
     const Asking* const asking = asked_by(here);
     if (asking && !stack.asked) stack.asked = asking->loader;
-    stack.makes = stack.makes || runs_for_loader(here);
-    stack.makes_for_tf_data = stack.makes_for_tf_data || runs_for_tf_data(here);
+    if (const char* const loader = loader_that_runs(here)) stack.makes = loader;
     const std::string_view file = within_packages(here);
     stack.in_tensorflow = file.starts_with("tensorflow/") || file.starts_with("keras/");
     stacks_[frame] = stack;

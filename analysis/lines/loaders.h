@@ -8,12 +8,14 @@
 
 namespace gputrace {
 
-// A frame of tf.data's in which it runs what the program gave it to make batches with (py_function, numpy_function, from_generator): in
-// threads of its own.
-bool runs_for_tf_data(const SourceFrame& frame);
-// A frame in which a loader (tf.data, torchdata's ParallelMapper, Grain's prefetch) runs what the program gave it, in threads or processes
-// of its own.
-bool runs_for_loader(const SourceFrame& frame);
+// Loaders as their users call them.
+inline constexpr const char *kTfData = "tf.data", *kGrain = "Grain", *kHuggingFace = "Hugging Face's datasets",
+                            *kPyDataset = "Keras' PyDataset", *kTorchLoader = "PyTorch's DataLoader",
+                            *kTorchData = "torchdata";
+
+// The loader in whose frame it runs what the program gave it to make batches with, in threads or processes of its own: tf.data's py_function,
+// numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch. nullptr: it is no such frame.
+const char* loader_that_runs(const SourceFrame& frame);
 // A frame in which a loader makes the batch in the thread that asks for it.
 bool loads_where_asked(const SourceFrame& frame);
 
@@ -24,24 +26,19 @@ class LoaderStacks {
   // The loader that the stack which ends there asks for a batch, as its users call it ("tf.data"); nullptr: it asks none.
   const char* asked(u32 frame) const { return at(frame).asked; }
   // It is in a loader's thread or process that makes batches beside the loop.
-  bool makes(u32 frame) const { return at(frame).makes; }
-  bool makes_for_tf_data(u32 frame) const { return at(frame).makes_for_tf_data; }
+  bool makes(u32 frame) const { return at(frame).makes != nullptr; }
+  bool makes_for_tf_data(u32 frame) const { return at(frame).makes == kTfData; }
   // It is in a function of TensorFlow's or Keras': a graph that it waits for there may ask for its batch itself (Keras' fit).
   bool in_tensorflow(u32 frame) const { return at(frame).in_tensorflow; }
 
  private:
   struct Stack {
-    const char* asked = nullptr;
-    bool makes = false, makes_for_tf_data = false, in_tensorflow = false;
+    const char *asked = nullptr, *makes = nullptr;  // loaders
+    bool in_tensorflow = false;
   };
   const Stack& at(u32 frame) const { return stacks_[frame < stacks_.size() ? frame : 0]; }
 
   std::vector<Stack> stacks_;  // by innermost frame
 };
-
-// Loaders as their users call them.
-inline constexpr const char *kTfData = "tf.data", *kGrain = "Grain", *kHuggingFace = "Hugging Face's datasets",
-                            *kPyDataset = "Keras' PyDataset", *kTorchLoader = "PyTorch's DataLoader",
-                            *kTorchData = "torchdata";
 
 }  // namespace gputrace

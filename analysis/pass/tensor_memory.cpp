@@ -165,7 +165,7 @@ void TensorLedger::finish() {
       part.origin = piece.origin;
       part.bytes += piece.bytes;
       part.oldest = part.count ? std::min(part.oldest, piece.begin) : piece.begin;
-      part.newest = std::max(part.newest, piece.begin);
+      part.newest = part.count ? std::max(part.newest, piece.begin) : piece.begin;
       ++part.count;
       known += piece.bytes;
       spans.push_back({kTensorKinds[static_cast<std::size_t>(kind)], piece.address, piece.bytes, piece.origin,

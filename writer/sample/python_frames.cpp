@@ -84,17 +84,15 @@ bool PythonFrames::walk(u64 frame) {
 
 // What learn() will read, for all that are not known: by two calls of the kernel, not by some for each.
 void PythonFrames::expect_new_code() {
-  codes_.clear();
+  std::vector<u64> codes, parts;
   for (const Link& link : links_) {
-    if (link.code && !known_.count(link.code)) codes_.push_back(link.code);
+    if (link.code && !known_.count(link.code)) codes.push_back(link.code);
   }
-  if (codes_.size() < 2) return;
-  std::vector<u64>& parts = addresses_;
-  parts.clear();
-  for (const u64 code : codes_) parts.push_back(code), parts.push_back(code + code_size() - 1);
+  if (codes.size() < 2) return;
+  for (const u64 code : codes) parts.push_back(code), parts.push_back(code + code_size() - 1);
   memory_.expect(parts);
   parts.clear();
-  for (const u64 code : codes_) {
+  for (const u64 code : codes) {
     for (const u32 part : {layout_.code_name, layout_.code_file, layout_.code_lines}) {
       u64 object = 0;
       if (memory_.read_once(code + part, &object, sizeof object)) parts.push_back(object);

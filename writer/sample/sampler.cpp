@@ -17,8 +17,8 @@ namespace {
 constexpr Nanos kInterval = 10'000'000;
 constexpr Nanos kShare = 160;   // one part of it is ours
 constexpr Nanos kUsualOf = 32;  // looks
-constexpr Nanos kMostOwed =
-    4'000'000;  // what one look took beyond that, on a machine that was held up, keeps nobody from looking for seconds
+// What one look took beyond that, on a machine that was held up, keeps nobody from looking for seconds.
+constexpr Nanos kMostOwed = 4'000'000;
 constexpr std::size_t kMostWorkers = 64;
 constexpr Nanos kQuestionsEvery = 250'000'000, kQuestionsAtLeastEvery = 64'000'000'000;
 

@@ -5,7 +5,7 @@
 //     first thread, until they call CUDA. No other process is.
 //   · So are, in turn, other Python threads of the process that work, in rounds in which the kernel says that all that call CUDA sleep: what
 //     these wait for.
-//   · At most a 160th of a core: where a round takes long, the next one comes later.
+//   · At most a 160th of a core, but for what comes once and takes more than 4 ms: where a round takes long, the next one comes later.
 //   · What could not be read is counted. Where the kernel refuses, `gputrace run` reads for us, as an ancestor of the program; where
 //     it refuses that too it ends for good, with the reason.
 #pragma once
@@ -93,8 +93,8 @@ class Sampler {
   u64 random_;
   u64 taken_ = 0, parts_ = 0, torn_ = 0, unreadable_ = 0, of_workers_ = 0, of_others_ = 0;
   Nanos cpu_ = 0;
-  Nanos usual_cost_ = 0,
-        looks_ = 0;       // the mean of about the newest kUsualOf that go on, and how many there were, up to those
+  // Of about the newest kUsualOf looks but for what comes once: their mean, and how many there were, up to those.
+  Nanos usual_cost_ = 0, looks_ = 0;
   Nanos owed_ = 0;        // what looks took of what comes once, and no pause has paid yet
   bool imports_ = false;  // the newest calling thread whose frames were found was importing a module
   std::string refused_;

@@ -38,28 +38,28 @@ std::optional<Finding> judge_graph_candidates(const ProcessTrace& process) {
     if (!best || saved_ns(sequence) > saved_ns(*best)) best = &sequence;
   }
   if (!best) return {};
-  const auto callers = kernel_callers(process, FileNames(process));
-  const std::string from = site_of(callers, best->first), to = site_of(callers, best->last);
   Finding finding{
       "graph-candidates",
       Severity::Hint,
       "launches",
       fmt::format(
-          "{} repeats the same {} launches {} times between waits, without an allocation ({} … {}{}): {} in the "
+          "{} repeats the same {} launches {} times between waits, without an allocation ({} … {}): {} in the "
           "launch calls of {} sequence{}, and the host's time from one to the next, that CUDA graphs would save",
           name_of(process), human_count(best->launches), human_count(best->times), name_in(process, best->first),
-          name_in(process, best->last), to.empty() || to == from ? "" : " at " + to,
-          human_nanos(static_cast<Nanos>(saved)), candidates, candidates == 1 ? "" : "s"),
+          name_in(process, best->last), human_nanos(static_cast<Nanos>(saved)), candidates, candidates == 1 ? "" : "s"),
       advise(Advice::ReplayGraph, process),
       {{"launches", number(best->launches)},
        {"times", number(best->times)},
        {"first", name_in(process, best->first)},
        {"last", name_in(process, best->last)},
-       {"last_site", to},
        {"sequences", number(candidates)},
        {"saved_host_ns", number(saved)}}};
   if (!costs(finding, process, WhatIf::Launches)) return {};
-  finding.site = from;
+  const auto callers = kernel_callers(process, FileNames(process));
+  const std::string to = site_of(callers, best->last);
+  finding.site = site_of(callers, best->first);
+  if (!to.empty() && to != finding.site) finding.text += "; the last of them at " + to;
+  finding.evidence.emplace_back("last_site", to);
   return finding;
 }
 

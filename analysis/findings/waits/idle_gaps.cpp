@@ -212,11 +212,12 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
     return finding;
   }
   // A gain is promised once: what launching less brings is not this finding's. Long gaps are no part of that: one graph keeps them.
-  if (works_beside)
+  if (works_beside) {
     lower_gain(finding, finding.gain_ns - std::min(finding.gain_ns, beside.in_long_ns));
-  else if (launch_bound)
+  } else if (launch_bound && finding.gain_ns != 0) {
     lower_gain(finding, gain_of(process, WhatIf::Launches).value_or(0));
-  if (launch_bound && finding.gain_ns == 0) finding.severity = Severity::Hint;  // all of it is promised there
+    if (finding.gain_ns == 0) finding.severity = Severity::Hint;  // all of it is promised there
+  }
   return finding;
 }
 

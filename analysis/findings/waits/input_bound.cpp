@@ -22,22 +22,21 @@ std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
   const std::string& loader = process.steps.loader;
   const Maker known = calls_made(process).by;
   const Maker maker = known == Maker::Transformers || is_keras(known) ? known : Maker::PyTorch;
+  const std::string of_workers =
+      sleeps
+          ? "; workers need no processor while they sleep, so there may be many; fewer and larger reads, data kept near"
+          : ", or less work for each batch: cheaper transforms, data kept decoded";
   const bool is_torch = loader == kTorchLoader, has_workers = is_torch && !loader_processes(process).empty();
   if (loader.rfind("_SingleProcess", 0) == 0 || (is_torch && !has_workers))
     return advise(Advice::LoadAhead, maker) +
            (sleeps ? "; they need no processor while they sleep, so there may be many" : "");
-  if (loader.rfind("_MultiProcessing", 0) == 0 || has_workers)
-    return advise(Advice::MoreWorkers, maker) +
-           (sleeps ? "; workers need no processor while they sleep, so there may be many; fewer and larger reads, data "
-                     "kept near"
-                   : ", or less work for each batch: cheaper transforms, data kept decoded");
+  if (loader.rfind("_MultiProcessing", 0) == 0 || has_workers) return advise(Advice::MoreWorkers, maker) + of_workers;
   if (loader == kTfData) return advise(Advice::LoadAhead, Maker::TensorFlow);
   if (loader == kPyDataset) return advise(Advice::LoadAhead, Maker::Keras);
   if (loader == kGrain) return advise(Advice::LoadAhead, Maker::Jax);
   if (loader == kTorchData)
-    return std::string("more workers (num_workers of ParallelMapper)") +
-           (sleeps ? ": they need no processor while they sleep, so there may be many"
-                   : ", in processes (method='process') where they compute in Python, and a Prefetcher behind them");
+    return advise(Advice::MoreWorkers, Maker::General) +
+           " (num_workers of ParallelMapper; method='process' where they compute in Python)" + of_workers;
   // Those that load for themselves have options of their own.
   return advise(Advice::LoadAhead, loader == kHuggingFace || is_keras(known) ? known : Maker::General);
 }

@@ -73,6 +73,27 @@ TEST(DeviceFindings, GraphsTakeMoreThanTheGapsThatAreCounted) {
   EXPECT_EQ(without->text.find("longer pauses"), std::string::npos) << without->text;
 }
 
+// What the host does between launches that one graph takes is promised there; where nothing is promised, the device's idle time stands as it is.
+TEST(DeviceFindings, IdleTimeThatGraphsTakeIsNoProblemOfItsOwn) {
+  Script pausing;
+  for (int i = 0; i < 30; ++i) {
+    for (int k = 0; k < 20; ++k) pausing.sleep((k % 4 == 3 ? 220 : 45) * kUs), pausing.run(10 * kUs, 5 * kUs);
+    pausing.fetch();
+  }
+  LoadedRun run = pausing.load();
+  const auto promised = find_findings(run);
+  run.processes.at(0).gains = {};
+  run.processes.at(0).gains.why_not = "not replayed";
+  const auto unknown = find_findings(run);
+  const Finding *gaps = find(promised, "idle-gaps"), *alone = find(unknown, "idle-gaps");
+  ASSERT_NE(gaps, nullptr);
+  ASSERT_NE(alone, nullptr);
+  EXPECT_EQ(gaps->severity, Severity::Hint);
+  EXPECT_EQ(gaps->gain_ns, 0u);
+  EXPECT_GT(find(promised, "launch-bound")->gain_ns, 0u);
+  EXPECT_EQ(alone->severity, Severity::Problem);
+}
+
 // What is asked behind the batch that a loop waits for, before it is copied, belongs to no graph, nor does the wait before it.
 TEST(DeviceFindings, NoGraphTakesTheWaitForABatch) {
   Script plain, asks;
@@ -450,7 +471,7 @@ TEST(DeviceFindings, GraphCandidatesHaveTheirLines) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->site, "net.py:7 forward");
   EXPECT_EQ(evidence(*finding, "last_site"), text_value("train.py:12 <module>"));
-  EXPECT_NE(finding->text.find(" at train.py:12 <module>)"), std::string::npos) << finding->text;
+  EXPECT_NE(finding->text.find("; the last of them at train.py:12 <module>"), std::string::npos) << finding->text;
 }
 
 TEST(DeviceFindings, OfOneSeverityTheLargestGainComesFirst) {

@@ -43,6 +43,27 @@ TEST(MemoryReport, CountsWhatReplaysOfGraphsAllocate) {
 }
 
 // A free that is not in the trace: the address can have been given out again only after it, so both never lived at a time.
+// What only takes memory is not what wanted it, where that is an operation too.
+TEST(MemoryReport, OfAnAllocationIsWhatWantedIt) {
+  SourceLines lines;
+  const auto operation = [&](const char* name, u32 parent) {
+    SourceFrame frame;
+    frame.function = name, frame.parent = parent;
+    lines.frames.push_back(frame);
+    lines.origins.push_back({0, static_cast<u32>(lines.frames.size() - 1)});
+    return static_cast<u32>(lines.frames.size() - 1);
+  };
+  lines.frames.clear(), lines.origins.clear();
+  operation("", 0);
+  const u32 clone = operation("aten::clone", 0), like = operation("aten::empty_like", clone);
+  const u32 strided = operation("aten::empty_strided", like), mark = operation("Optimizer.step#Adam.step", 0);
+  const u32 marked = operation("aten::empty", mark);
+  EXPECT_EQ(allocation_of_origin(lines, strided), "aten::clone");
+  EXPECT_EQ(allocation_of_origin(lines, clone), "aten::clone");
+  EXPECT_EQ(allocation_of_origin(lines, marked), "aten::empty");
+  EXPECT_EQ(operation_of_origin(lines, strided), "aten::empty_strided");
+}
+
 TEST(MemoryReport, AnAddressThatIsGivenOutAgainWasFreedBefore) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);

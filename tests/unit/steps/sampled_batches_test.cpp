@@ -1,6 +1,7 @@
 // Loops whose loader sets no mark: that they wait for batches, and for whose, is found by looks at their threads.
 #include <gtest/gtest.h>
 
+#include "analysis/lines/loaders.h"
 #include "analysis/report.h"
 #include "analysis/run/input_ops.h"
 #include "analysis/steps/find_steps.h"
@@ -152,15 +153,28 @@ TEST(SampledBatches, OfTorchdataAreMadeByItsThreads) {
   EXPECT_NE(finding->text.find("100 % of what torchdata's threads do meanwhile is data.py:3 slow; they sleep 100 %"),
             std::string::npos)
       << finding->text;
-  EXPECT_NE(finding->fix.find("num_workers of ParallelMapper): they need no processor"), std::string::npos)
-      << finding->fix;
+  EXPECT_NE(finding->fix.find("workers need no processor while they sleep"), std::string::npos) << finding->fix;
   EXPECT_EQ(busy->text.find("sleep"), std::string::npos) << busy->text;
-  EXPECT_NE(busy->fix.find("method='process'"), std::string::npos) << busy->fix;
+  EXPECT_NE(busy->fix.find("num_workers of ParallelMapper"), std::string::npos) << busy->fix;
+  EXPECT_NE(busy->fix.find("cheaper transforms"), std::string::npos) << busy->fix;
   const InputOps ops = input_ops_of(sleeps);
   ASSERT_EQ(ops.ops.size(), 1u);
   EXPECT_EQ(ops.ops[0].op, "data.py slow");
   EXPECT_EQ(ops.samples, kTurns - 1);
   EXPECT_EQ(ops.waiting, kTurns / 2);
+}
+
+TEST(SampledBatches, LoadersRunWhatTheProgramGaveThem) {
+  const auto runs = [](const char* function, const char* file) {
+    SourceFrame frame;
+    frame.function = function, frame.file = file;
+    return loader_that_runs(frame);
+  };
+  const std::string packages = "/x/site-packages";
+  EXPECT_STREQ(runs("_getitem", (packages + "/grain/_src/python/dataset/transformations/prefetch.py").c_str()), kGrain);
+  EXPECT_STREQ(runs("FuncRegistry.__call__", (packages + "/tensorflow/python/ops/script_ops.py").c_str()), kTfData);
+  EXPECT_EQ(runs("<module>", (packages + "/tensorflow/python/ops/script_ops.py").c_str()), nullptr);
+  EXPECT_EQ(runs("_getitem", "/home/me/prefetch.py"), nullptr);
 }
 
 // A loop is read again where start-up took long: what looks found in it is in packages as what they found in the whole run.
