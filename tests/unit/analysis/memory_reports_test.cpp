@@ -1,4 +1,5 @@
 // Memory and copies: traces with a known answer, number by number.
+#include "analysis/lines/sites.h"
 #include "analysis/report.h"
 #include "analysis/reports/list.h"
 #include "analysis/run/quality.h"
