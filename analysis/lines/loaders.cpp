@@ -12,7 +12,7 @@ namespace {
 // A part of the file's path, and one of the function's name.
 struct Asking {
   std::string_view file, function;
-  const char* loader;
+  std::string_view loader;
   bool in_its_thread = false;
 };
 constexpr std::array<Asking, 12> kAsking = {{
@@ -33,7 +33,7 @@ constexpr std::array<Asking, 12> kAsking = {{
 // The end of the file's path, and the begin of the function's name.
 struct Running {
   std::string_view file, function;
-  const char* loader;
+  std::string_view loader;
 };
 constexpr std::array<Running, 3> kRunning = {{
     {"/tensorflow/python/ops/script_ops.py", "", kTfData},
@@ -52,12 +52,12 @@ const Asking* asked_by(const SourceFrame& frame) {
 
 }  // namespace
 
-const char* loader_that_runs(const SourceFrame& frame) {
+std::string_view loader_that_runs(const SourceFrame& frame) {
   for (const Running& known : kRunning) {
     if (frame.file.ends_with(known.file) && frame.function.starts_with(known.function) && frame.function != "<module>")
       return known.loader;
   }
-  return nullptr;
+  return {};
 }
 
 bool loads_where_asked(const SourceFrame& frame) {
@@ -70,8 +70,8 @@ LoaderStacks::LoaderStacks(const SourceFrames& frames) : stacks_(std::max<std::s
     Stack stack = stacks_[caller];
     const SourceFrame& here = frames[frame];
     const Asking* const asking = asked_by(here);
-    if (asking && !stack.asked) stack.asked = asking->loader;
-    if (const char* const loader = loader_that_runs(here)) stack.makes = loader;
+    if (asking && stack.asked.empty()) stack.asked = asking->loader;
+    if (const std::string_view loader = loader_that_runs(here); !loader.empty()) stack.makes = loader;
     const std::string_view file = within_packages(here);
     stack.in_tensorflow = file.starts_with("tensorflow/") || file.starts_with("keras/");
     stacks_[frame] = stack;

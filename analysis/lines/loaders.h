@@ -2,20 +2,21 @@
 // stacks that looks at threads found; a table of files and functions, as the packages have them.
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "analysis/lines/sites.h"
 
 namespace gputrace {
 
-// Loaders as their users call them.
-inline constexpr const char *kTfData = "tf.data", *kGrain = "Grain", *kHuggingFace = "Hugging Face's datasets",
-                            *kPyDataset = "Keras' PyDataset", *kTorchLoader = "PyTorch's DataLoader",
-                            *kTorchData = "torchdata";
+// Loaders as their users call them; empty is none.
+inline constexpr std::string_view kTfData = "tf.data", kGrain = "Grain", kHuggingFace = "Hugging Face's datasets",
+                                  kPyDataset = "Keras' PyDataset", kTorchLoader = "PyTorch's DataLoader",
+                                  kTorchData = "torchdata";
 
 // The loader in whose frame it runs what the program gave it to make batches with, in threads or processes of its own: tf.data's py_function,
-// numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch. nullptr: it is no such frame.
-const char* loader_that_runs(const SourceFrame& frame);
+// numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch. Empty: it is no such frame.
+std::string_view loader_that_runs(const SourceFrame& frame);
 // A frame in which a loader makes the batch in the thread that asks for it.
 bool loads_where_asked(const SourceFrame& frame);
 
@@ -23,17 +24,17 @@ class LoaderStacks {
  public:
   explicit LoaderStacks(const SourceFrames& frames);
 
-  // The loader that the stack which ends there asks for a batch, as its users call it ("tf.data"); nullptr: it asks none.
-  const char* asked(u32 frame) const { return at(frame).asked; }
+  // The loader that the stack which ends there asks for a batch, as its users call it ("tf.data"); empty: it asks none.
+  std::string_view asked(u32 frame) const { return at(frame).asked; }
   // It is in a loader's thread or process that makes batches beside the loop.
-  bool makes(u32 frame) const { return at(frame).makes != nullptr; }
+  bool makes(u32 frame) const { return !at(frame).makes.empty(); }
   bool makes_for_tf_data(u32 frame) const { return at(frame).makes == kTfData; }
   // It is in a function of TensorFlow's or Keras': a graph that it waits for there may ask for its batch itself (Keras' fit).
   bool in_tensorflow(u32 frame) const { return at(frame).in_tensorflow; }
 
  private:
   struct Stack {
-    const char *asked = nullptr, *makes = nullptr;  // loaders
+    std::string_view asked, makes;  // loaders
     bool in_tensorflow = false;
   };
   const Stack& at(u32 frame) const { return stacks_[frame < stacks_.size() ? frame : 0]; }

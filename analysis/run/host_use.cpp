@@ -56,7 +56,8 @@ bool is_backward_pass(const SourceFrame& frame) {
 std::optional<HostWait> kind_of_wait(const SourceFrames& frames, const LoaderStacks& loaders, const IdleLine& line) {
   if (line.waits == WaitFor::InterpreterLock) return HostWait::InterpreterLock;
   if (is_backward_pass(frames[line.frame])) return std::nullopt;
-  const std::optional<HostWait> others = loaders.asked(line.frame) ? std::nullopt : std::optional(HostWait::Others);
+  const std::optional<HostWait> others =
+      loaders.asked(line.frame).empty() ? std::optional(HostWait::Others) : std::nullopt;
   if (is_waiting(frames[line.frame])) return others;
   switch (line.waits.value_or(WaitFor::Kernel)) {
     case WaitFor::Sleep:

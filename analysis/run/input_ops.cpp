@@ -29,7 +29,7 @@ std::vector<Place> places_of(const SourceFrames& frames) {
   for (std::size_t i = 1; i < frames.size(); ++i) {
     const SourceFrame& frame = frames[i];
     if ((ends(frame.file, "torch/utils/data/_utils/worker.py") && frame.function == "_worker_loop") ||
-        loader_that_runs(frame))
+        !loader_that_runs(frame).empty())
       places[i] = Place::WorkerLoop;
     else if (ends(frame.file, "torch/utils/data/dataloader.py") &&
              ends(frame.function, "_SingleProcessDataLoaderIter._next_data"))

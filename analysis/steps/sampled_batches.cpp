@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <string_view>
 
 #include "analysis/lines/loaders.h"
 
@@ -27,7 +28,7 @@ struct Place {
   u64 waits = 0,
       makes = 0;  // looks that found it asleep in TensorFlow; and those that found tf.data run what the program gave it
   std::vector<Nanos> lengths;  // of those in which it was asked
-  std::map<const char*, u64> loaders;
+  std::map<std::string_view, u64> loaders;
 };
 
 constexpr bool is_most(u64 part, u64 of) { return part != 0 && kOf * part >= kMostOf * of; }
@@ -69,8 +70,8 @@ std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>&
   for_each_look(samples, false, pauses, [&](Silence& pause, const SamplePoint& point) {
     if (!stacks.makes_for_tf_data(point.frame)) return;
     Place& place = places[pause.place];
-    const char* const maker = stacks.asked(point.frame);  // Keras gives its own data to tf.data
-    ++place.makes, ++place.loaders[maker ? maker : kTfData];
+    const std::string_view maker = stacks.asked(point.frame);  // Keras gives its own data to tf.data
+    ++place.makes, ++place.loaders[maker.empty() ? kTfData : maker];
   });
   for_each_look(samples, true, pauses,
                 [&](Silence& pause, const SamplePoint& point) { places[pause.place].waits += waits(point); });
@@ -78,10 +79,10 @@ std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>&
     Place& place = places[pause.place];
     ++place.looks;
     const bool for_tf_data = place.makes >= kFewSamples && kMakesOf * place.makes >= place.waits && waits(point);
-    const char* const loader = stacks.asked(point.frame);
-    if (!loader && !for_tf_data) return;
+    const std::string_view loader = stacks.asked(point.frame);
+    if (loader.empty() && !for_tf_data) return;
     ++place.asked;
-    if (loader) ++place.loaders[loader];
+    if (!loader.empty()) ++place.loaders[loader];
     if (!pause.asked) place.lengths.push_back(pause.end - pause.begin);
     pause.asked = true;
   });
@@ -103,7 +104,7 @@ void add_sampled_batches(ProcessTrace& process) {
   std::vector<Silence> pauses = pauses_of(log.events);
   std::map<u64, Place> places = places_of(process.samples, pauses);
   std::map<u64, Nanos> least;  // of a pause in which no look found it asked
-  std::map<std::string, u64> loaders;
+  std::map<std::string_view, u64> loaders;
   u64 asked = 0;
   for (auto& [key, place] : places) {
     if (!is_most(place.asked, place.looks)) continue;
