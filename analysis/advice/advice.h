@@ -21,6 +21,7 @@ enum class Advice : u8 {
   OnlyForTimes,
   KeepNothing,
   HoldLess,
+  OwnDevice,
   NarrowTypes,
   RoundToTf32,
   KeepLayout,

@@ -264,7 +264,8 @@ struct ProcessIdentity {
   std::string title;  // what it calls itself in place of its arguments; empty: they are there
   std::string host, boot_id, executable, command, rank, local_rank, job, run, gputrace_version, begin_realtime;
   i32 pid = 0;
-  i32 parent = 0;  // the parent's pid when the trace began; 0: not known
+  i32 parent = 0;   // the parent's pid when the trace began; 0: not known
+  u32 restart = 0;  // how often the launcher had started the job's ranks anew before (TORCHELASTIC_RESTART_COUNT)
   u64 random_id = 0;
   std::string end_reason;
   bool ended = false;      // the End chunk is there

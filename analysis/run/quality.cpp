@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -9,7 +10,9 @@
 
 #include "analysis/run/device_time.h"
 #include "analysis/run/program.h"
+#include "analysis/run/restarts.h"
 #include "analysis/run/runs.h"
+#include "analysis/words/human.h"
 
 namespace gputrace {
 
@@ -46,8 +49,15 @@ std::string drop_reasons(const std::array<u64, kDropReasons>& dropped) {
 }
 
 std::string name_of(const ProcessTrace& process) {
-  if (!process.who.rank.empty()) return "rank " + process.who.rank;
+  if (!process.who.rank.empty())
+    return "rank " + process.who.rank +
+           (process.who.restart ? " (restart " + std::to_string(process.who.restart) + ")" : "");
   return program_name(process) + " (pid " + std::to_string(process.who.pid) + ")";
+}
+
+bool was_told_to_end(const ProcessTrace& process) {
+  const i32 signal = process.who.signal;
+  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
 }
 
 std::string failure_of(const ProcessTrace& process) {
@@ -146,6 +156,16 @@ void add_runs(const LoadedRun& run, Coverage& coverage) {
                              "): --last reports the newest alone");
 }
 
+// A launcher that starts the ranks anew when one has failed.
+void add_restarts(const LoadedRun& run, Coverage& coverage) {
+  const std::vector<bool> anew = were_started_anew(run.processes);
+  const auto before = static_cast<u64>(std::count(anew.begin(), anew.end(), true));
+  if (before == 0) return;
+  coverage.remarks.push_back(
+      "the launcher started its ranks anew: " + human_count(before) +
+      (before == 1 ? " process of before is counted too" : " processes of before are counted too"));
+}
+
 // What was recorded was a part of the run, by choice.
 void add_windows(const LoadedRun& run, Coverage& coverage) {
   std::map<std::string, std::array<u64, 3>>
@@ -212,6 +232,7 @@ Coverage coverage_of(const LoadedRun& run) {
   if (device_collected(run)) coverage.device_timing = "cupti";
   if (const std::string why = why_no_device_times(run); !device_known && !why.empty()) add("device", why);
   add_runs(run, coverage);
+  add_restarts(run, coverage);
   if (unsure)
     coverage.remarks.push_back(
         std::to_string(unsure) +

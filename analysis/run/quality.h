@@ -25,8 +25,11 @@ inline constexpr const char* kHolesInTheLedger =
 // rows, or without a column that this needs, stays as it is.
 void fold_quality(Table& table, std::size_t most);
 
-// A process in a sentence: its rank where it has one, else its executable and pid.
+// A process in a sentence: its rank where it has one ("rank 0 (restart 1)" where its launcher started it anew), else its executable and pid.
 std::string name_of(const ProcessTrace& process);
+
+// Somebody wanted it to end: a launcher, a scheduler, Ctrl-C.
+bool was_told_to_end(const ProcessTrace& process);
 
 // "; the program exited 1", "; the program was ended by signal 6", to go on with; empty: it ended well, or nobody saw how.
 std::string failure_of(const ProcessTrace& process);

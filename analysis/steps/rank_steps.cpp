@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <map>
 
 namespace gputrace {
 namespace {
@@ -53,6 +54,16 @@ void compare(std::vector<RankSteps>& ranks) {
   }
 }
 
+// Of ranks that a launcher started anew: those of the newest start in which several came to steps.
+void keep_last_start(const LoadedRun& run, std::vector<RankSteps>& ranks) {
+  const auto start_of = [&](const RankSteps& rank) { return run.processes[rank.process].who.restart; };
+  std::map<u32, u64> starts;
+  for (const RankSteps& rank : ranks) ++starts[start_of(rank)];
+  const auto newest = std::find_if(starts.rbegin(), starts.rend(), [](const auto& start) { return start.second > 1; });
+  if (newest == starts.rend()) return;
+  std::erase_if(ranks, [&](const RankSteps& rank) { return start_of(rank) != newest->first; });
+}
+
 }  // namespace
 
 std::vector<RankSteps> rank_steps(const LoadedRun& run) {
@@ -69,6 +80,7 @@ std::vector<RankSteps> rank_steps(const LoadedRun& run) {
     rank.alone_ns = all - rank.part(StepCategory::Collective);  // what is added is known of all together
     ranks.push_back(rank);
   }
+  keep_last_start(run, ranks);
   std::stable_sort(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   const auto twice =
       std::adjacent_find(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.rank == b.rank; });

@@ -23,7 +23,8 @@ struct RankSteps {
   u64 part(StepCategory category) const { return steps.mean_parts[static_cast<unsigned>(category)]; }
 };
 
-// By rank. Empty: fewer than two ranks have steps whose time is divided, or one number is several processes'.
+// By rank; where a launcher started its ranks anew, those of the newest start that came to steps. Empty: fewer than two ranks have steps whose
+// time is divided, or one number is several processes' of one start.
 std::vector<RankSteps> rank_steps(const LoadedRun& run);
 
 // The rank that the others wait for: nullptr where none is a twentieth of a step behind.

@@ -24,6 +24,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'synchronous-copies': PLANTED,
     'allocation-in-loop': PLANTED,
     'memory-growth': ('MemoryFindings.MemoryThatGrowsWithoutEnd', 'MemoryFindings.MemoryThatGrowsWithoutEnd'),
+    'foreign-device': ('MemoryFindings.MemoryOfADeviceOnWhichAnotherComputes', 'MemoryFindings.MemoryOfADeviceOnWhichAnotherComputes'),
     'pageable-async-copies': PLANTED,
     'recompilation': ('Samples.ALoopThatCompilesAgainAndAgain', 'Samples.WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone'),
     'launch-bound': PLANTED,

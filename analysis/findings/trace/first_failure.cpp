@@ -2,23 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <csignal>
 #include <vector>
 
 #include "analysis/findings/rules.h"
 #include "analysis/run/quality.h"
+#include "analysis/run/restarts.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {
 namespace {
 
-// Somebody wanted it to end: a launcher, a scheduler, Ctrl-C.
-bool was_told_to(const ProcessTrace& process) {
-  const i32 signal = process.who.signal;
-  return signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
-}
-
-// A parent that ended well afterwards ended its helpers so (SGLang's engine does at its end), or could do without them.
+// A parent that ended well afterwards ended its helpers so (SGLang's engine does at its end), or could do without them. (A launcher that
+// started its ranks anew could not.)
 bool was_done_with(const ProcessTrace& process, const LoadedRun& run) {
   return process.who.signal != 0 &&
          std::any_of(run.processes.begin(), run.processes.end(), [&](const ProcessTrace& parent) {
@@ -29,9 +24,15 @@ bool was_done_with(const ProcessTrace& process, const LoadedRun& run) {
 
 void find_first_failure(const LoadedRun& run, Findings& found) {
   std::vector<const ProcessTrace*> failed;
-  for (const ProcessTrace& process : run.processes) {
-    if (process.who.failed && !was_done_with(process, run)) failed.push_back(&process);
+  const std::vector<bool> anew = were_started_anew(run.processes);
+  bool went_on = false;  // started anew, they did what they had to
+  for (std::size_t i = 0; i < run.processes.size(); ++i) {
+    const ProcessTrace& process = run.processes[i];
+    if (process.who.failed && (anew[i] || !was_done_with(process, run))) failed.push_back(&process);
+    went_on = went_on || anew[i];
   }
+  for (const ProcessTrace* const process : failed)
+    went_on = went_on && anew[static_cast<std::size_t>(process - run.processes.data())];
   if (failed.size() < 2) return;
   const auto earlier = [](const ProcessTrace* a, const ProcessTrace* b) {
     return a->who.end_realtime < b->who.end_realtime;
@@ -41,7 +42,7 @@ void find_first_failure(const LoadedRun& run, Findings& found) {
   // Workers of a pool may all end with 1 when it is over; whom nobody had to end, no other one's failure ended.
   const bool others_were_ended = std::any_of(failed.begin() + 1, failed.end(),
                                              [](const ProcessTrace* process) { return process->who.signal != 0; });
-  if (was_told_to(first) || !others_were_ended) return;
+  if (was_told_to_end(first) || !others_were_ended) return;
   bool hosts = false;
   for (const ProcessTrace& process : run.processes) {
     hosts = hosts || process.who.host != first.who.host;
@@ -56,9 +57,10 @@ void find_first_failure(const LoadedRun& run, Findings& found) {
   finding.text = fmt::format("{} failed first ({}); {} {} later ({})", name_of(first), first.who.end_reason,
                              name_of(next), human_nanos(later), next.who.end_reason);
   if (failed.size() > 2) finding.text += fmt::format(", and {} more", failed.size() - 2);
+  if (went_on) finding.text += "; its launcher started the ranks anew, and they went on";
   if (hosts) finding.text += "; by the clocks of their hosts";
   finding.fix = "look for what " + name_of(first) + " says in its own output: the others mostly end because it did";
-  finding.ended_it = true;
+  finding.ended_it = !went_on;
   finding.evidence = {{"pid", static_cast<i64>(first.who.pid)},
                       {"end_reason", first.who.end_reason},
                       {"failed", number(static_cast<u64>(failed.size()))},

@@ -139,7 +139,8 @@ struct Ended {
   EndReason reason;
   i32 detail;
   Nanos realtime;
-  int parent = 0;  // pid
+  int parent = 0;   // pid
+  int restart = 0;  // two ranks at a time
 };
 std::vector<Finding> findings_of_ranks(const std::vector<Ended>& ranks) {
   LoadedRun run;
@@ -147,7 +148,9 @@ std::vector<Finding> findings_of_ranks(const std::vector<Ended>& ranks) {
     TraceBuilder trace;
     const Thread main = trace.thread(100);
     launch(trace, main, 1000);
-    trace.info("rank", std::to_string(i));
+    trace.info("rank", std::to_string(ranks[i].restart ? i % 2 : i));
+    trace.info("restart", std::to_string(ranks[i].restart));
+    if (ranks[i].reason == EndReason::Signalled) trace.in_flight(main, "cuStreamSynchronize", 2000, 0);
     if (ranks[i].parent) trace.info("parent_pid", std::to_string(ranks[i].parent));
     trace.end(ranks[i].reason, ranks[i].detail, ranks[i].realtime);
     run.processes.push_back(std::move(trace.load_all().processes.at(0)));
@@ -193,6 +196,41 @@ TEST(Findings, WhomAParentEndedThatEndedWellDidNotFail) {
   EXPECT_NE(find(findings_of_ranks({other, other, well}), "first-failure"), nullptr) << "a parent that is not here";
   EXPECT_NE(find(findings_of_ranks({killed, killed, {EndReason::Exited, 0, kNow - kSecond}}), "first-failure"), nullptr)
       << "it had ended before";
+}
+
+// torchrun --max-restarts: one fails, the other is ended for that, and both are started anew by a launcher that ends well.
+TEST(Findings, RanksThatAreStartedAnewHadFailed) {
+  constexpr Nanos kNow = 1'700'000'000'000'000'000, kSecond = 1'000'000'000;
+  TraceBuilder any;
+  any.thread(100);
+  const i32 launcher = any.load_all().processes.at(0).who.pid;
+  const Ended ended{EndReason::Signalled, 15, kNow + kSecond, launcher}, failed{EndReason::Exited, 1, kNow, launcher};
+  const auto again = [&](EndReason reason, i32 detail, Nanos after) {
+    return Ended{reason, detail, kNow + 8 * kSecond + after, launcher, 1};
+  };
+  const Ended well{EndReason::Exited, 0, kNow + 9 * kSecond};
+  const auto findings =
+      findings_of_ranks({ended, failed, again(EndReason::Exited, 0, 0), again(EndReason::Exited, 0, 0), well});
+  const Finding *const first = find(findings, "first-failure"), *const died = find(findings, "call-in-flight");
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(
+      first->text,
+      "rank 1 failed first (exited 1); rank 0 1.000 s later (signal 15); its launcher started the ranks anew, and they "
+      "went on");
+  EXPECT_FALSE(first->ended_it);
+  ASSERT_NE(died, nullptr);
+  EXPECT_EQ(died->severity, Severity::Hint) << "it was ended because the other one had failed";
+
+  const Ended badly{EndReason::Exited, 1, kNow + 9 * kSecond};
+  const auto in_vain =
+      findings_of_ranks({ended, failed, again(EndReason::Signalled, 15, 1), again(EndReason::Exited, 1, 0), badly});
+  const Finding* const of_all = find(in_vain, "first-failure");
+  ASSERT_NE(of_all, nullptr);
+  EXPECT_EQ(of_all->text, "rank 1 failed first (exited 1); rank 0 1.000 s later (signal 15), and 3 more");
+  EXPECT_TRUE(of_all->ended_it);
+  EXPECT_NE(find(findings_of_ranks({ended}), "call-in-flight"), nullptr);
+  EXPECT_EQ(find(findings_of_ranks({ended}), "call-in-flight")->severity, Severity::Problem)
+      << "somebody gave up waiting";
 }
 
 TEST(Findings, TheCallThatItDiedInIsNamedTheInnermostOne) {

@@ -65,6 +65,63 @@ TEST(MemoryFindings, MemoryOfAModelIsNoGrowthOfTheStepsBehindIt) {
   EXPECT_EQ(find(find_findings(run), "memory-growth"), nullptr);
 }
 
+// Every rank loads what it goes on from to the first device, and then computes on its own.
+TEST(MemoryFindings, MemoryOfADeviceOnWhichAnotherComputes) {
+  constexpr u64 kLoaded = 4u << 20;
+  // `foreign_ns`: of kernels on the first device, beside a second on its own.
+  const auto rank = [](i32 own, u64 foreign_ns, u64 foreign_bytes) {
+    ProcessTrace process;
+    process.who.rank = std::to_string(own), process.who.host = "vm";
+    process.device.collected = true;
+    for (i32 ordinal = 0; ordinal < 4; ++ordinal) {
+      Device device;
+      device.ordinal = ordinal, device.uuid = "GPU-" + std::to_string(ordinal);
+      process.devices.push_back(device);
+    }
+    const auto computes = [&](i32 device, u64 nanos) {
+      DeviceTimes times;
+      times.device = device, times.compute_ns = times.busy_ns = nanos;
+      process.device.devices.push_back(times);
+    };
+    const auto holds = [&](i32 device, u64 bytes) {
+      DeviceMemory memory;
+      memory.device = device, memory.peak_bytes = bytes;
+      process.device_memory.push_back(memory);
+    };
+    if (foreign_ns || foreign_bytes) computes(0, foreign_ns), holds(0, foreign_bytes);
+    computes(own, 1'000'000'000), holds(own, 64u << 20);
+    LiveMemory live;
+    live.device = 0, live.bytes = foreign_bytes, live.origin = 1;
+    process.live_memory.push_back(live);
+    process.lines.frames.resize(2);
+    process.lines.frames[1].file = "/home/me/train.py", process.lines.frames[1].function = "main";
+    process.lines.frames[1].line = 9;
+    process.lines.origins.resize(2);
+    process.lines.origins[1].frame = 1;
+    return process;
+  };
+  const auto finding_of = [](std::vector<ProcessTrace> processes) -> std::optional<Finding> {
+    LoadedRun run;
+    run.processes = std::move(processes);
+    const auto findings = find_findings(run);
+    const Finding* const found = find(findings, "foreign-device");
+    return found ? std::optional(*found) : std::nullopt;
+  };
+  const auto finding =
+      finding_of({rank(0, 0, 0), rank(1, 0, kLoaded), rank(2, 1'000'000, 2 * kLoaded), rank(3, 0, kLoaded)});
+  ASSERT_TRUE(finding);
+  EXPECT_EQ(finding->text,
+            "rank 2, worst of 3, holds 8.000 MiB of device 0, on which rank 0 computes and it does not (it computes on "
+            "device 2); its context takes memory there too, which no call tells");
+  EXPECT_EQ(finding->site, "train.py:9 main");
+  EXPECT_EQ(finding->severity, Severity::Warning);
+  EXPECT_EQ(evidence(*finding, "peak_bytes"), number(2 * kLoaded));
+  EXPECT_EQ(evidence(*finding, "processes"), whole(3));
+  EXPECT_FALSE(finding_of({rank(0, 0, 0), rank(1, 500'000'000, kLoaded)})) << "it computes there too";
+  EXPECT_FALSE(finding_of({rank(2, 0, 0), rank(1, 0, kLoaded)})) << "nobody computes there";
+  EXPECT_FALSE(finding_of({rank(1, 0, kLoaded)}));
+}
+
 // PyTorch's allocator tells more than the driver's curve: what grows is what it has given out, by so much a step, and which tensors are kept.
 // Those of one step only (a cache that is copied as it grows), and a curve that does not grow, are no such growth.
 TEST(MemoryFindings, TensorsThatALoopKeeps) {

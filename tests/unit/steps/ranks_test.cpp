@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "analysis/findings/findings.h"
+#include "analysis/report.h"
 #include "analysis/run/communicator_ranks.h"
+#include "analysis/run/quality.h"
 #include "analysis/steps/rank_steps.h"
 #include "tests/unit/finding_lookup.h"
 #include "tests/unit/trace_builder.h"
@@ -61,6 +63,38 @@ TEST(Ranks, TheOthersWaitForTheOneThatIsBehind) {
   EXPECT_EQ(ranks[1].most, StepCategory::Host);
   EXPECT_EQ(ranks[1].more_ns, 33u);
   EXPECT_EQ(straggler_of(ranks), &ranks[1]);
+}
+
+// A launcher that starts them anew when one has failed: the newest ones are compared that came to steps.
+TEST(Ranks, AreThoseThatWereStartedLast) {
+  const auto started = [](u32 restart, const char* number, u64 host) {
+    ProcessTrace process = rank(number, {.compute = 50, .collective = 40, .host = host});
+    process.who.restart = restart, process.who.job = "a job";
+    return process;
+  };
+  LoadedRun run = run_of({started(0, "0", 10), started(0, "1", 11), started(1, "0", 20), started(1, "1", 21)});
+  auto ranks = rank_steps(run);
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_EQ(ranks[0].process, 2u);
+  EXPECT_EQ(ranks[1].process, 3u);
+  const Report report = make_report(run, {});
+  const Table* const table = report.table("ranks");
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(table->rows.size(), 2u);
+  ASSERT_FALSE(table->notes.empty());
+  EXPECT_EQ(table->notes.front(), "as they were started last (restart 1): what they did before is not in it");
+  const Coverage coverage = coverage_of(run);
+  EXPECT_TRUE(std::any_of(coverage.remarks.begin(), coverage.remarks.end(), [](const std::string& remark) {
+    return remark == "the launcher started its ranks anew: 2 processes of before are counted too";
+  }));
+  EXPECT_EQ(name_of(run.processes[2]), "rank 0 (restart 1)");
+  run.processes[3].steps.steps.clear();  // it failed again before it came to steps
+  ranks = rank_steps(run);
+  ASSERT_EQ(ranks.size(), 2u);
+  EXPECT_EQ(ranks[0].process, 0u);
+  run.processes[3].who.restart = 0;  // two of one start
+  run.processes[3].steps = run.processes[1].steps;
+  EXPECT_TRUE(rank_steps(run).empty());
 }
 
 TEST(Ranks, AFindingNamesIt) {

@@ -1,0 +1,113 @@
+// A process that holds memory of a device on which another one computes and it does not: mostly a rank that was not yet told its own when it
+// loaded something. Its context takes memory there too, which no call tells.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "analysis/advice/advice.h"
+#include "analysis/findings/rules.h"
+#include "analysis/lines/sites.h"
+#include "analysis/run/devices.h"
+#include "analysis/run/quality.h"
+#include "analysis/words/human.h"
+
+namespace gputrace {
+namespace {
+
+constexpr u64 kFewOf = 100;  // a hundredth of its kernels' time elsewhere is no computing there
+
+u64 kernels_ns(const DeviceTimes& device) { return device.compute_ns + device.collective_ns; }
+
+// The only one on which the process computes. nullptr: it computes on none, or on several.
+const DeviceTimes* own_device(const ProcessTrace& process) {
+  const DeviceTimes* own = nullptr;
+  u64 all = 0;
+  for (const DeviceTimes& device : process.device.devices) {
+    all += kernels_ns(device);
+    if (!own || kernels_ns(device) > kernels_ns(*own)) own = &device;
+  }
+  return own && all != 0 && (all - kernels_ns(*own)) * kFewOf < all ? own : nullptr;
+}
+
+struct Foreign {
+  std::size_t process = 0, owner = 0;  // indices in LoadedRun::processes
+  i32 own = -1;                        // the process's numbers of its own device and of the other
+  const DeviceMemory* memory = nullptr;
+};
+
+std::vector<Foreign> foreign_memory(const LoadedRun& run) {
+  const DeviceMap devices(run);
+  std::vector<const DeviceTimes*> own;
+  for (const ProcessTrace& process : run.processes) own.push_back(own_device(process));
+  const auto owner_of = [&](const Value& device, std::size_t but) {
+    std::size_t p = 0;
+    while (p < own.size() && (p == but || !own[p] || !(devices.number(p, own[p]->device) == device))) ++p;
+    return p;
+  };
+  std::vector<Foreign> found;
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    if (!own[p]) continue;
+    for (const DeviceMemory& memory : run.processes[p].device_memory) {
+      const Value device = devices.number(p, memory.device);
+      if (memory.peak_bytes == 0 || device == Value() || memory.device == own[p]->device) continue;
+      const std::size_t owner = owner_of(device, p);
+      if (owner < own.size()) found.push_back({p, owner, own[p]->device, &memory});
+    }
+  }
+  return found;
+}
+
+// Where most of it was allocated: what PyTorch had given out at its peak, else what the driver had and was not given back.
+std::string site_of_memory(const ProcessTrace& process, i32 device) {
+  u32 origin = 0;
+  u64 most = 0;
+  for (const FrameworkMemory& memory : process.tensors) {
+    for (const TensorPart& part : memory.at_peak) {
+      if (memory.device == device && part.bytes > most) most = part.bytes, origin = part.origin;
+    }
+  }
+  if (most == 0) {
+    for (const LiveMemory& live : process.live_memory) {
+      if (live.device == device && live.bytes > most) most = live.bytes, origin = live.origin;
+    }
+  }
+  return most ? site_of_origin(process.lines, origin, FileNames(process)) : "";
+}
+
+void find_foreign_device(const LoadedRun& run, Findings& found) {
+  const std::vector<Foreign> all = foreign_memory(run);
+  if (all.empty()) return;
+  const Foreign& worst = *std::max_element(all.begin(), all.end(), [](const Foreign& a, const Foreign& b) {
+    return a.memory->peak_bytes < b.memory->peak_bytes;
+  });
+  const ProcessTrace& process = run.processes[worst.process];
+  Finding finding;
+  finding.id = "foreign-device";
+  finding.severity = Severity::Warning;
+  finding.section = "memory";
+  finding.text = fmt::format(
+      "{}{} holds {} of device {}, on which {} computes and it does not (it computes on device {}); its context takes "
+      "memory there too, which no call tells",
+      name_of(process), all.size() > 1 ? fmt::format(", worst of {},", all.size()) : "",
+      human_bytes(worst.memory->peak_bytes), worst.memory->device, name_of(run.processes[worst.owner]), worst.own);
+  finding.fix = advise(Advice::OwnDevice, process);
+  finding.site = site_of_memory(process, worst.memory->device);
+  finding.evidence = {{"device", static_cast<i64>(worst.memory->device)},
+                      {"own_device", static_cast<i64>(worst.own)},
+                      {"peak_bytes", number(worst.memory->peak_bytes)},
+                      {"processes", number(static_cast<u64>(all.size()))},
+                      {"pid", static_cast<i64>(process.who.pid)}};
+  found.push_back(std::move(finding));
+}
+
+}  // namespace
+
+extern constexpr FindingRule foreign_device_rule = {
+    .findings = {{"foreign-device",
+                  "a process that holds memory of a device on which another computes and it does not"}},
+    .needs = {Need::Device},
+    .find = find_foreign_device,
+};
+
+}  // namespace gputrace
