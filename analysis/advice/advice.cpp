@@ -41,6 +41,13 @@ Maker stands_on(Maker maker) {
   }
 }
 
+bool replays_graphs(const ProcessTrace& process) {
+  constexpr u64 kOf = 10, kNearlyAll = 9;  // kernels
+  u64 replayed = 0;
+  for (const Graph& graph : process.graphs) replayed += graph.launches * graph.kernel_nodes;
+  return replayed * kOf >= (replayed + process.plain_launches) * kNearlyAll && replayed != 0;
+}
+
 }  // namespace
 
 std::string advise(Advice what, Maker maker) {
@@ -56,6 +63,7 @@ std::string advise(Advice what, const ProcessTrace& process) { return advise(wha
 std::string fewer_launches(const ProcessTrace& process) {
   constexpr double kGoodPart = 0.2;  // of all launches
   const CallsMade made = calls_made(process);
+  if (replays_graphs(process)) return advise(Advice::MoreInGraphs, made.by);
   std::string words;
   if (made.in_replicas >= kGoodPart)
     words +=

@@ -9,6 +9,7 @@ namespace gputrace {
 
 enum class Advice : u8 {
   FewerLaunches,
+  MoreInGraphs,
   FuseKernels,
   ReplayGraph,
   LoadAhead,
@@ -33,7 +34,8 @@ enum class Advice : u8 {
 std::string advise(Advice what, Maker maker);
 std::string advise(Advice what, const ProcessTrace& process);
 
-// How to launch less, for a process as it is: what of its launches its optimizer or DataParallel makes comes first.
+// How to launch less, for a process as it is: what of its launches its optimizer or DataParallel makes comes first. Whose kernels nearly all come
+// from graphs is not told to use graphs.
 std::string fewer_launches(const ProcessTrace& process);
 
 }  // namespace gputrace

@@ -48,6 +48,7 @@ struct LoopEvent {
   u32 number() const { return symbol & 0x0fffffffu; }
   bool is(LoopMark mark) const;
   bool is_launch() const { return kind() == LoopKind::Kernel || kind() == LoopKind::Graph; }
+  bool is_work() const { return kind() != LoopKind::Mark && kind() != LoopKind::Wait; }  // given to the device
 };
 constexpr u32 loop_symbol(LoopKind kind, u32 number) { return static_cast<u32>(kind) << 28 | (number & 0x0fffffffu); }
 constexpr u32 loop_symbol(LoopMark mark) { return loop_symbol(LoopKind::Mark, static_cast<u32>(mark)); }

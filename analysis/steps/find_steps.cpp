@@ -7,6 +7,7 @@
 
 #include "analysis/steps/loop_period.h"
 #include "analysis/steps/marking_thread.h"
+#include "analysis/steps/replayed_steps.h"
 #include "analysis/steps/run_phases.h"
 #include "analysis/steps/sampled_batches.h"
 #include "analysis/steps/step_marks.h"
@@ -66,7 +67,14 @@ std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEven
     return made;
   };
   if (auto made = steps_of_profiler_step(log)) return made;
-  auto framework = of_one(steps_of_framework(log, events));
+  const std::optional<ReplayedSteps> replayed = replayed_steps(events);
+  auto framework = of_one(steps_of_framework(log, replayed ? replayed->events : events));
+  if (framework && replayed) {
+    framework->evidence +=
+        fmt::format("; {} of them by a graph that holds such a step, the others were its warm-up", replayed->replays);
+    for (Step& step : framework->steps)
+      if (step.end <= replayed->first) step.phase = RunPhase::WarmUp, step.counted = false;
+  }
   if (framework && !log.optimizer.empty()) return framework;
   if (auto made = steps_of_usual_ranges(log)) return made;
   if (auto made = steps_of_profiler_api(log)) return made;

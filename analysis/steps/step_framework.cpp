@@ -11,8 +11,6 @@
 namespace gputrace {
 namespace {
 
-bool is_work(const LoopEvent& event) { return event.kind() != LoopKind::Mark && event.kind() != LoopKind::Wait; }
-
 // Batches that were asked for, and after how many of them the optimizer made a step.
 struct Turn {
   std::vector<std::size_t> batches;  // places of events; some may be others', before the step
@@ -32,7 +30,7 @@ struct Work {
 Work work_between(const std::vector<LoopEvent>& events, std::size_t from, std::size_t to) {
   Work work;
   for (std::size_t i = from; i < to; ++i) {
-    work.all += is_work(events[i]);
+    work.all += events[i].is_work();
     work.launches += events[i].is_launch();
     work.backward = work.backward || events[i].is(LoopMark::Backward);
   }

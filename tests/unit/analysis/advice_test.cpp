@@ -14,7 +14,8 @@ constexpr Maker kMakers[] = {Maker::General,         Maker::PyTorch,    Maker::J
 constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph,  Advice::LoadAhead,
                            Advice::MoreWorkers,   Advice::MakeAhead,    Advice::WorkAhead,    Advice::PinMemory,
                            Advice::CopyBesides,   Advice::ReadsResults, Advice::OnlyForTimes, Advice::KeepNothing,
-                           Advice::NarrowTypes,   Advice::RoundToTf32};
+                           Advice::NarrowTypes,   Advice::RoundToTf32,  Advice::MoreInGraphs, Advice::HoldLess,
+                           Advice::OwnDevice,     Advice::KeepLayout,   Advice::UseDevice,    Advice::KeepCompiled};
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -157,6 +158,21 @@ TEST(Advice, AnOptimizerThatLaunchesMuchIsNamed) {
   EXPECT_TRUE(has(words(60, "step"), "torch.compile")) << "and what holds for all launches";
   EXPECT_TRUE(has(words(60, "zero_grad"), "set_to_none")) << words(60, "zero_grad");
   EXPECT_FALSE(has(words(60, "zero_grad"), "fused=True")) << words(60, "zero_grad");
+}
+
+TEST(Advice, WhoReplaysGraphsIsNotToldToUseThem) {
+  const auto words = [](u64 plain) {
+    Program program;
+    program.calls({"/home/me/train.py"}, 10, "aten::mm");
+    ProcessTrace process = program;
+    Graph graph;
+    graph.launches = 90, graph.kernel_nodes = 100;
+    process.graphs.push_back(graph);
+    process.plain_launches = plain;
+    return fewer_launches(process);
+  };
+  EXPECT_EQ(words(1'000), "larger batches, several steps in one graph");
+  EXPECT_TRUE(has(words(1'001), "reduce-overhead")) << words(1'001);
 }
 
 TEST(Advice, DataParallelIsNamedWhereItLaunches) {

@@ -44,6 +44,39 @@ TEST(MarkedSteps, OfBatchesAndAnOptimizer) {
   }
 }
 
+// The whole step captured in a graph, the optimizer's in it: its mark comes once more, while nothing is launched, and then the graph.
+TEST(MarkedSteps, OfAGraphThatHoldsTheOptimizersStep) {
+  constexpr int kEager = 3, kReplays = 60;
+  const auto trained = [](bool captured, bool batches, int replays) {
+    Loop loop;
+    const auto load = [&] {
+      loop.begins();
+      if (batches) loop.batch(300 * kUs);
+      loop.copy_to_device(4096, MemoryKind::Pageable, false);
+    };
+    for (int i = 0; i < kEager; ++i) load(), loop.forward(), loop.update(), loop.fetch();
+    if (captured) loop.operation(kOptimizer, loop.now()), loop.sleep(400 * kMs);
+    for (int i = 0; i < replays; ++i) load(), loop.replay(4 * kUs, 3, 100 * kUs), loop.fetch();
+    loop.wait();
+    return std::pair(loop.load(), loop.wanted());
+  };
+  for (const bool batches : {false, true}) {
+    const auto [run, wanted] = trained(true, batches, kReplays);
+    const StepFacts& facts = run.processes[0].steps;
+    EXPECT_EQ(facts.source, StepSource::Framework);
+    // Without a mark of where it begins the first replay has what lies before it, and is warm-up.
+    const auto first = static_cast<std::ptrdiff_t>(batches ? kEager : kEager + 1);
+    EXPECT_EQ(begins_of(facts, RunPhase::WarmUp).size(), static_cast<std::size_t>(first));
+    EXPECT_EQ(begins_of(facts, RunPhase::Training), std::vector(wanted.begin() + first, wanted.end())) << batches;
+    EXPECT_NE(facts.evidence.find("60 of them by a graph that holds such a step"), std::string::npos) << facts.evidence;
+    EXPECT_EQ(facts.batches, batches ? u64{kReplays} : 0u);
+  }
+  const auto [evaluates, begins] = trained(false, true, kReplays);  // a graph of the model alone
+  EXPECT_EQ(begins_of(evaluates.processes[0].steps, RunPhase::Training).size(), std::size_t{kEager});
+  const auto few = trained(true, true, kEager).first;
+  EXPECT_EQ(few.processes[0].steps.evidence.find("graph"), std::string::npos);
+}
+
 TEST(MarkedSteps, AccumulateAndAreFollowedByEvaluation) {
   Loop loop;
   for (int epoch = 0; epoch < 3; ++epoch) {
