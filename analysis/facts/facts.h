@@ -202,6 +202,12 @@ struct AllocationLoop {
   OriginAmounts time_by_origin, freeing_by_origin;  // host time in such calls, in those that free such memory
 };
 
+// Backward passes that added their gradients up over the ranks (DistributedDataParallel); of them those whose sums were added to by the
+// next pass before anybody took them.
+struct GradientPassFacts {
+  u64 reduced = 0, needless = 0;
+};
+
 struct Graph {
   u64 handle = 0;
   u64 nodes = 0, kernel_nodes = 0;  // of the newest version
@@ -313,6 +319,7 @@ struct ProcessTrace {
   LibraryFacts library;
   AllocationLoop allocation_loop;
   LaunchLoopFacts loops;
+  GradientPassFacts gradient_passes;
   DeviceActivity device;
   SourceLines lines;
   SampleFacts samples;

@@ -54,6 +54,9 @@ u64 growth_of_memory(const ProcessTrace& process, i32 device);
 // more than all of the host's work costs. 0: not known. busy_processors.cpp
 u64 gain_of_processors(const ProcessTrace& process);
 
+// What a loop would gain without PyTorch's anomaly detection; 0: it is off, or that is not known. anomaly_detection.cpp
+u64 gain_of_anomaly_detection(const ProcessTrace& process);
+
 // What a loop would gain that compiles nothing: the device's idle time meanwhile. 0: it compiles in fewer than three steps.
 // recompilation.cpp
 u64 gain_of_compiling(const ProcessTrace& process);

@@ -12,6 +12,7 @@
 #include "analysis/facts/launch_loops.h"
 #include "analysis/pass/call_nesting.h"
 #include "analysis/pass/function_table.h"
+#include "analysis/pass/gradient_passes.h"
 #include "analysis/pass/graph_table.h"
 #include "analysis/pass/host_samples.h"
 #include "analysis/pass/memory_ledger.h"
@@ -90,8 +91,9 @@ class ProcessBuilder {
   void on_nvtx(const Nvtx& value, u32 thread);
   void on_plain_call(const Moment& at);
   void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
-  enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch, Backward };
+  enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch, Backward, Replicated, Reduction };
   MarkSort mark_of(u32 frame);
+  bool is_within_backward(u32 frame) const;
   void log_turn(const Moment& at, const StackMarks::Place& place);
   StackTotals& stack_of(const Moment& at);  // of a call that counts
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
@@ -186,6 +188,7 @@ class ProcessBuilder {
   std::vector<MarkSort> mark_sorts_;  // by frame
   // A batch was asked for, or gradients set to zero, and no backward pass has begun since.
   bool marks_backward_ = false;
+  GradientPasses gradient_passes_{facts_.gradient_passes};
   StackMarks stack_marks_;
   u64 results_ = 0;                     // different ones of all calls
   std::vector<EndedCall> definitions_;  // of a recorded window: which of them fell into it is known at its end

@@ -5,6 +5,11 @@
 #include "analysis/pass/process_builder.h"
 
 namespace gputrace {
+namespace {
+
+constexpr const char* kBackward = "autograd::engine::evaluate_function";
+
+}  // namespace
 
 void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
   // What an autotuner tries again and again is no loop of the program's.
@@ -55,10 +60,21 @@ ProcessBuilder::MarkSort ProcessBuilder::mark_of(u32 frame) {
   } else if (begins("enumerate(DataLoader)#")) {
     known = MarkSort::NextBatch;
     facts_.loop_log.loader = after("#");
-  } else if (begins("autograd::engine::evaluate_function")) {
+  } else if (begins(kBackward)) {
     known = MarkSort::Backward;
+  } else if (name == "DistributedDataParallel.forward") {
+    known = MarkSort::Replicated;
+  } else if (name == "c10d::allreduce_" && is_within_backward(frame)) {
+    known = MarkSort::Reduction;
   }
   return known;
+}
+
+bool ProcessBuilder::is_within_backward(u32 frame) const {
+  const auto& frames = facts_.lines.frames;
+  while (frame != 0 && frame < frames.size() && !frames[frame].function.starts_with(kBackward))
+    frame = frames[frame].parent;
+  return frame != 0 && frame < frames.size();
 }
 
 void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
@@ -76,10 +92,12 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
   };
   switch (mark_of(value.frame)) {
     case MarkSort::OptimizerStep:  // stands behind what it launched
+      gradient_passes_.taken();
       mark(LoopMark::OptimizerBegins, begin, begin);
       return mark(LoopMark::OptimizerStep, end, end);
     case MarkSort::ZeroGrad:
       marks_backward_ = true;
+      gradient_passes_.taken();
       return mark(LoopMark::ZeroGrad, begin, begin);
     case MarkSort::NextBatch:
       marks_backward_ = true;
@@ -88,6 +106,10 @@ void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
       if (marks_backward_) mark(LoopMark::Backward, begin, begin);
       marks_backward_ = false;
       return;
+    case MarkSort::Replicated:
+      return gradient_passes_.forward();
+    case MarkSort::Reduction:
+      return gradient_passes_.reduced();
     default:
       return;
   }

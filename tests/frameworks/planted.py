@@ -63,6 +63,7 @@ CAUSES = {
     'busy-machine': {'busy-processors'},
     'recompilation': {'recompilation'},
     'straggler': {'straggler'},
+    'anomaly': {'anomaly-detection'},
 }
 
 

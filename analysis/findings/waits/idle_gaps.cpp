@@ -205,6 +205,7 @@ std::optional<Finding> judge_device(const ProcessTrace& process, const DeviceTim
   }
   if (const auto change = change_of(cause)) set_gain(finding, process, *change);
   lower_gain(finding, from_outside);
+  if (cause == IdleCause::Host) lower_gain(finding, gain_of_anomaly_detection(process));  // promised there
   if (compiling !=
       0) {  // what the fix is about, none of what launching less brings, nor of what recompilation promises
     const u64 once = compiling - std::min(compiling, gain_of_compiling(process));

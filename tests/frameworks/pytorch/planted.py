@@ -100,6 +100,7 @@ if cause == 'straggler':
     torch.cuda.set_device(rank)
     torch.distributed.init_process_group('nccl')
 torch.manual_seed(0)
+torch.autograd.set_detect_anomaly(is_on('anomaly'))
 if not is_on('wrong-dtype'):
     torch.set_float32_matmul_precision('high')  # else that is the first thing to say of products in fp32
 model = nn.Sequential(nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(), nn.Linear(WIDTH, WIDTH, bias=False), nn.ReLU(),
@@ -260,9 +261,9 @@ for step, (x, y) in enumerate(batches()):
     if cause == 'small-batch':  # both before the first launch, as what replays a graph has them: else the step is two graphs
         x, y = x.cuda(non_blocking=True), y.cuda(non_blocking=True)
     (model if updated else optimizer).zero_grad()
-    logits = forward(x.cuda(non_blocking=True))  # small-batch wrong-dtype recompilation channels-first
+    logits = forward(x.cuda(non_blocking=True))  # small-batch wrong-dtype recompilation channels-first anomaly
     loss = loss_of(logits, y.cuda(non_blocking=True))
-    loss.backward()  # small-batch wrong-dtype recompilation channels-first
+    loss.backward()  # small-batch wrong-dtype recompilation channels-first anomaly
     optimizer.step()  # unfused-optimizer small-batch
     plant(step, loss, logits.detach())
 torch.cuda.synchronize()

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "analysis/findings/findings.h"
+#include "analysis/pass/gradient_passes.h"
 #include "analysis/report.h"
 #include "analysis/run/communicator_ranks.h"
 #include "analysis/run/quality.h"
@@ -95,6 +96,52 @@ TEST(Ranks, AreThoseThatWereStartedLast) {
   run.processes[3].who.restart = 0;  // two of one start
   run.processes[3].steps = run.processes[1].steps;
   EXPECT_TRUE(rank_steps(run).empty());
+}
+
+// Accumulation without no_sync(): four backward passes a step that add up over the ranks, or only the last of them.
+TEST(Ranks, GradientsThatAreAddedUpForNothing) {
+  constexpr u64 kSteps = 10, kPasses = 4;
+  const auto passes_of = [](bool each_pass, bool zeroed_between) {
+    GradientPassFacts facts;
+    GradientPasses passes(facts);
+    passes.reduced();  // of somebody else
+    for (u64 step = 0; step < kSteps; ++step) {
+      for (u64 pass = 0; pass < kPasses; ++pass) {
+        passes.forward();
+        if (each_pass || pass + 1 == kPasses)
+          for (int bucket = 0; bucket < 3; ++bucket) passes.reduced();
+        if (zeroed_between) passes.taken();
+      }
+      passes.taken();
+    }
+    return facts;
+  };
+  const GradientPassFacts needless = passes_of(true, false), last_only = passes_of(false, false);
+  EXPECT_EQ(needless.reduced, kSteps * kPasses);
+  EXPECT_EQ(needless.needless, kSteps * (kPasses - 1));
+  EXPECT_EQ(last_only.reduced, kSteps);
+  EXPECT_EQ(last_only.needless, 0u);
+  EXPECT_EQ(passes_of(true, true).needless, 0u) << "gradients of its own in each pass (SAM)";
+
+  const auto finding_of = [](const GradientPassFacts& passes) -> std::optional<Finding> {
+    std::vector<ProcessTrace> ranks = {rank("0", {.compute = 40, .collective = 40, .host = 20}),
+                                       rank("1", {.compute = 40, .collective = 50, .host = 10})};
+    for (ProcessTrace& each : ranks) {
+      each.gradient_passes = passes;
+      each.lines.operations.resize(2);
+      each.options["GPUTRACE_COLLECT"] = "api,device,ops";
+    }
+    const auto findings = find_findings(run_of(std::move(ranks)));
+    const Finding* const found = find(findings, "needless-reductions");
+    return found ? std::optional(*found) : std::nullopt;
+  };
+  const auto finding = finding_of(needless);
+  ASSERT_TRUE(finding);
+  EXPECT_NE(finding->text.find("30 of 40 backward passes"), std::string::npos) << finding->text;
+  EXPECT_EQ(finding->severity, Severity::Problem);
+  EXPECT_EQ(finding->gain_ns_per_step, 30u) << "three of four, of the 40 that take the rank that waits least";
+  EXPECT_EQ(finding->gain_ns, 300u);
+  EXPECT_FALSE(finding_of(last_only));
 }
 
 TEST(Ranks, AFindingNamesIt) {
