@@ -18,11 +18,13 @@ std::string fix_of(const std::string& compiler) {
     return "keep shapes the same (drop_last=True, padding to a few lengths), or torch.compile(dynamic=True) and "
            "mark_dynamic; TORCH_LOGS=recompiles says which guard failed";
   if (compiler == "JAX")
-    return "keep shapes, types and static arguments the same (padding to a few lengths); JAX_LOG_COMPILES=1 says what "
-           "is compiled";
+    return "keep shapes, types and static arguments the same (padding to a few lengths), and make what is jitted once, "
+           "outside of the loop (a new lambda or partial is compiled anew); JAX_LOG_COMPILES=1 says what is compiled";
   if (compiler == "XLA")
     return "keep shapes and types the same (drop_remainder=True, padding to a few lengths), or tell them: an "
-           "input_signature, tf.function(reduce_retracing=True)";
+           "input_signature, tf.function(reduce_retracing=True); make what is traced once, outside of the loop, and "
+           "give "
+           "it tensors, not Python's numbers";
   return "compile before the loop: a kernel is compiled anew for each type, constant and configuration that it has not "
          "seen";
 }
