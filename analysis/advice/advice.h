@@ -14,6 +14,7 @@ enum class Advice : u8 {
   ReplayGraph,
   LoadAhead,
   MoreWorkers,
+  KeepWorkers,
   WorkAhead,
   MakeAhead,
   PinMemory,

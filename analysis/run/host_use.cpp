@@ -6,6 +6,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "analysis/lines/callers_first.h"
 #include "analysis/lines/loaders.h"
 #include "analysis/run/input_ops.h"
 
@@ -102,6 +103,20 @@ bool reads_data(const ProcessTrace& process, const FileUses& uses) {
   return reads(uses.call) && is_data(process.samples.paths[uses.path]);
 }
 
+// Visits, as visit(line, ns), what looks found of callers while devices waited for the host, with what of that time each stands for.
+template <typename Visit>
+void for_each_idle_line(const ProcessTrace& process, Visit&& visit) {
+  std::map<u32, u64> of_origin;  // looks
+  for (const IdleLine& line : process.samples.idle)
+    of_origin[line.origin] += line.of == LineOf::Caller ? line.count : 0;
+  for (const IdleLine& line : process.samples.idle) {
+    const u64 all = of_origin[line.origin];
+    if (line.of != LineOf::Caller || all < kFewSamples || line.origin >= process.lines.times.size()) continue;
+    const auto host = static_cast<double>(process.lines.times[line.origin].host_ns);
+    visit(line, static_cast<u64>(host * static_cast<double>(line.count) / static_cast<double>(all)));
+  }
+}
+
 // Whether a thread that sleeps for that may have something for others when it wakes; one that waits for a lock has not.
 bool brings_something(std::optional<WaitFor> waits) {
   return waits == WaitFor::Sleep || waits == WaitFor::File || waits == WaitFor::Page || waits == WaitFor::Socket;
@@ -190,30 +205,37 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
   const FileNames names(process);
   const LoaderStacks loaders(frames);
-  std::map<u32, u64> of_origin;  // looks
-  for (const IdleLine& line : process.samples.idle)
-    of_origin[line.origin] += line.of == LineOf::Caller ? line.count : 0;
   SampledWaits waits;
   std::array<std::map<std::pair<std::string, std::string>, u64>, std::tuple_size_v<decltype(waits.kinds)>> places;
-  for (const IdleLine& line : process.samples.idle) {
-    const u64 all = of_origin[line.origin];
-    if (line.of != LineOf::Caller || all < kFewSamples || line.origin >= process.lines.times.size()) continue;
+  for_each_idle_line(process, [&](const IdleLine& line, u64 part) {
     const auto kind = kind_of_wait(frames, loaders, line);
-    if (!kind) continue;
-    const auto host = static_cast<double>(process.lines.times[line.origin].host_ns);
-    const auto part = static_cast<u64>(host * static_cast<double>(line.count) / static_cast<double>(all));
+    if (!kind) return;
     const u32 own = own_frame(frames, line.frame);
     const auto at = static_cast<std::size_t>(*kind);
     places[at][{site_name(frames, own, names), waiting_function(frames, line.frame, own, names)}] += part;
     waits.kinds[at].total_ns += part;
     if (is_framework_file(frames[line.frame])) waits.kinds[at].in_framework_ns += part;
-  }
+  });
   for (std::size_t i = 0; i < places.size(); ++i) {
     const auto most = std::max_element(places[i].begin(), places[i].end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
     if (most != places[i].end()) std::tie(waits.kinds[i].site, waits.kinds[i].function) = most->first;
   }
   return waits;
+}
+
+u64 loader_starts(const ProcessTrace& process) {
+  const SourceFrames& frames = process.samples.frames;
+  std::vector<bool> within(frames.size());
+  for_callers_first(frames, [&](u32 frame, u32 caller) {
+    const std::string& name = frames[frame].function;
+    within[frame] = within[caller] ||
+                    (within_packages(frames[frame]) == "torch/utils/data/dataloader.py" &&
+                     (name.ends_with("__init__") || name.ends_with("__del__") || name.ends_with("_shutdown_workers")));
+  });
+  u64 spent = 0;
+  for_each_idle_line(process, [&](const IdleLine& line, u64 part) { spent += within[line.frame] ? part : 0; });
+  return spent;
 }
 
 std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too) {

@@ -58,6 +58,9 @@ struct SampledWaits {
 };
 SampledWaits sampled_waits(const ProcessTrace& process);
 
+// What of that time PyTorch's DataLoader takes to start its worker processes and to end them, as looks found it.
+u64 loader_starts(const ProcessTrace& process);
+
 // Where others of the program worked while devices had nothing to do because of the host: processes that it forked (LineOf::Worker), or other
 // threads of its own, whether they call CUDA or not (LineOf::OtherThread). The line of the program's own where looks found them awake most
 // often, and its share of those; nothing: too few looks did. `asleep_too`: or asleep until some time has gone by, or for what comes from a

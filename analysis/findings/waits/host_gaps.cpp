@@ -226,6 +226,18 @@ void add_pause(const ProcessTrace& process, u64 host_ns, Finding& finding) {
   finding.evidence.emplace_back("pause_ns", number(pause.length_ns));
 }
 
+// A loader that starts its workers anew for each epoch.
+void add_loader_starts(const ProcessTrace& process, u64 host_ns, Finding& finding) {
+  const auto spent = static_cast<u64>(part_of_device(process, host_ns) * static_cast<double>(loader_starts(process)));
+  if (!is_good_part(spent, host_ns)) return;
+  finding.text += fmt::format("; {} of that DataLoader starts its worker processes and ends them",
+                              human_nanos(static_cast<Nanos>(spent)));
+  finding.evidence.emplace_back("loader_starts_ns", number(spent));
+  if (2 * spent <= host_ns) return;
+  const Maker by = calls_made(process).by;  // the loader is PyTorch's, whoever calls CUDA
+  finding.fix = advise(Advice::KeepWorkers, by == Maker::Transformers ? by : Maker::PyTorch);
+}
+
 // What of the host's work was file calls or waiting, at the line where that work is.
 void add_use(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns, Finding& finding) {
   const std::string& site = finding.site;
@@ -247,6 +259,7 @@ u64 say_host_time(const ProcessTrace& process, const DeviceTimes& device, const 
     finding.fix = fix;
   else
     advise_on_host(process, device, site, host_ns, finding);
+  add_loader_starts(process, host_ns, finding);
   add_use(process, device, host_ns, finding);
   return from_outside;
 }

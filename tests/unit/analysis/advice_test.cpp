@@ -15,7 +15,8 @@ constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::
                            Advice::MoreWorkers,   Advice::MakeAhead,    Advice::WorkAhead,    Advice::PinMemory,
                            Advice::CopyBesides,   Advice::ReadsResults, Advice::OnlyForTimes, Advice::KeepNothing,
                            Advice::NarrowTypes,   Advice::RoundToTf32,  Advice::MoreInGraphs, Advice::HoldLess,
-                           Advice::OwnDevice,     Advice::KeepLayout,   Advice::UseDevice,    Advice::KeepCompiled};
+                           Advice::OwnDevice,     Advice::KeepLayout,   Advice::UseDevice,    Advice::KeepCompiled,
+                           Advice::KeepWorkers};
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

@@ -413,6 +413,26 @@ TEST(SampledWaits, PythonsLockComesBeforeTheFunctionThatAsksForIt) {
   EXPECT_GT(waits.of(HostWait::InterpreterLock).total_ns, 0u);
 }
 
+// Workers that are started anew for each epoch.
+TEST(SampledWaits, ALoaderThatStartsItsWorkers) {
+  const auto gaps_of = [](int starts, const char* file) {
+    Sampled trace;
+    trace.frame(kFirst + 20, kFirst, "_MultiProcessingDataLoaderIter.__init__", file, 1102);
+    trace.frame(kFirst + 21, kFirst + 20, "Popen._launch", "/usr/lib/python3.11/multiprocessing/popen_fork.py", 66);
+    trace.frame(kFirst + 22, kFirst, "_MultiProcessingDataLoaderIter._shutdown_workers", file, 1600);
+    for (int i = 0; i < 8; ++i) trace.sample(kFirst + (i >= starts ? 0 : i % 2 ? 21 : 22), 21'000'000 + i * 1'000'000);
+    return trace.gaps();
+  };
+  const char* const loader = "/x/site-packages/torch/utils/data/dataloader.py";
+  const Finding most = gaps_of(6, loader), part = gaps_of(3, loader), none = gaps_of(6, "/home/me/dataloader.py");
+  EXPECT_NE(most.text.find("DataLoader starts its worker processes and ends them"), std::string::npos) << most.text;
+  EXPECT_NE(most.fix.find("persistent_workers=True"), std::string::npos) << most.fix;
+  EXPECT_TRUE(has(part, "loader_starts_ns"));
+  EXPECT_EQ(part.fix, none.fix);
+  EXPECT_FALSE(has(none, "loader_starts_ns"));
+  EXPECT_FALSE(has(gaps_of(0, loader), "loader_starts_ns"));
+}
+
 TEST(SampledWaits, WhatTheLoaderDoesMeanwhile) {
   Sampled trace;
   trace.frame(kFirst + 20, kFirst, "_SingleProcessDataLoaderIter._next_data",
