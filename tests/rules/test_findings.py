@@ -28,7 +28,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'pageable-async-copies': PLANTED,
     'recompilation': ('Samples.ALoopThatCompilesAgainAndAgain', 'Samples.WhatCompilesOnceOrRunsCompiledCodeIsLeftAlone'),
     'launch-bound': PLANTED,
-    'short-kernels': ('DeviceFindings.LaunchBoundAndShortKernels', PLANTED[1]),
+    'short-kernels': ('LaunchFindings.LaunchBoundAndShortKernels', PLANTED[1]),
     'anomaly-detection': ('FrameworkFindings.AnomalyDetectionThatWasLeftOn', 'FrameworkFindings.AnomalyDetectionThatWasLeftOn'),
     'needless-synchronization': PLANTED,
     'result-waits': PLANTED,
