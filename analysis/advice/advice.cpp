@@ -1,5 +1,10 @@
 #include "analysis/advice/advice.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "analysis/lines/graph_breaks.h"
+
 namespace gputrace {
 namespace {
 
@@ -60,11 +65,22 @@ std::string advise(Advice what, Maker maker) {
 
 std::string advise(Advice what, const ProcessTrace& process) { return advise(what, calls_made(process).by); }
 
+std::string without_graph_breaks(const ProcessTrace& process) {
+  constexpr std::size_t kNamed = 3;
+  const std::vector<std::string> breaks = graph_breaks(process);
+  std::string lines;
+  for (std::size_t i = 0; i < std::min(kNamed, breaks.size()); ++i) lines += (i ? ", " : "") + breaks[i];
+  if (breaks.size() > kNamed) lines += " and " + std::to_string(breaks.size() - kNamed) + " more";
+  return lines.empty() ? ""
+                       : "no graph breaks in what is compiled (at " + lines + "; TORCH_LOGS=graph_breaks says why)";
+}
+
 std::string fewer_launches(const ProcessTrace& process) {
   constexpr double kGoodPart = 0.2;  // of all launches
   const CallsMade made = calls_made(process);
   if (replays_graphs(process)) return advise(Advice::MoreInGraphs, made.by);
-  std::string words;
+  std::string words = without_graph_breaks(process);
+  if (!words.empty()) words += ", ";
   if (made.in_replicas >= kGoodPart)
     words +=
         "DistributedDataParallel, a process for each device, instead of DataParallel, whose threads take turns and "

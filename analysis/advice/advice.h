@@ -35,6 +35,9 @@ enum class Advice : u8 {
 std::string advise(Advice what, Maker maker);
 std::string advise(Advice what, const ProcessTrace& process);
 
+// "no graph breaks in what is compiled (at train.py:12; …)"; empty: torch.compile makes none.
+std::string without_graph_breaks(const ProcessTrace& process);
+
 // How to launch less, for a process as it is: what of its launches its optimizer or DataParallel makes comes first. Whose kernels nearly all come
 // from graphs is not told to use graphs.
 std::string fewer_launches(const ProcessTrace& process);

@@ -55,6 +55,7 @@ std::optional<Finding> judge_graph_candidates(const ProcessTrace& process) {
        {"sequences", number(candidates)},
        {"saved_host_ns", number(saved)}}};
   if (!costs(finding, process, WhatIf::Launches)) return {};
+  if (const std::string unbroken = without_graph_breaks(process); !unbroken.empty()) finding.fix += "; " + unbroken;
   const auto callers = kernel_callers(process, FileNames(process));
   const std::string to = site_of(callers, best->last);
   finding.site = site_of(callers, best->first);

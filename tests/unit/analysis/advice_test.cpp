@@ -161,6 +161,23 @@ TEST(Advice, AnOptimizerThatLaunchesMuchIsNamed) {
   EXPECT_FALSE(has(words(60, "zero_grad"), "fused=True")) << words(60, "zero_grad");
 }
 
+TEST(Advice, GraphBreaksAreNamed) {
+  const auto words = [](u64 at_7, u64 at_12) {
+    return without_graph_breaks(
+        Program()
+            .calls({"/home/me/train.py"}, 500, "aten::mm", "forward")
+            .calls({"/home/me/train.py", "/home/me/train.py"}, at_7, "", "Net.torch_dynamo_resume_in_forward_at_7")
+            .calls({"/home/me/net.py"}, at_12, "", "torch_dynamo_resume_in_block_at_12"));
+  };
+  EXPECT_EQ(words(30, 16),
+            "no graph breaks in what is compiled (at train.py:7, net.py:12; TORCH_LOGS=graph_breaks says why)");
+  EXPECT_EQ(words(15, 16), "no graph breaks in what is compiled (at net.py:12; TORCH_LOGS=graph_breaks says why)");
+  EXPECT_EQ(words(0, 15), "");
+  const std::string all =
+      fewer_launches(Program().calls({"/home/me/net.py"}, 16, "", "torch_dynamo_resume_in_block_at_12"));
+  EXPECT_EQ(all.rfind("no graph breaks in what is compiled (at net.py:12;", 0), 0u) << all;
+}
+
 TEST(Advice, WhoReplaysGraphsIsNotToldToUseThem) {
   const auto words = [](u64 plain) {
     Program program;
