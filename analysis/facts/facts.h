@@ -202,12 +202,6 @@ struct AllocationLoop {
   OriginAmounts time_by_origin, freeing_by_origin;  // host time in such calls, in those that free such memory
 };
 
-// Backward passes that added their gradients up over the ranks (DistributedDataParallel); of them those whose sums were added to by the
-// next pass before anybody took them.
-struct GradientPassFacts {
-  u64 reduced = 0, needless = 0;
-};
-
 struct Graph {
   u64 handle = 0;
   u64 nodes = 0, kernel_nodes = 0;  // of the newest version
@@ -340,6 +334,8 @@ struct ProcessTrace {
   std::vector<std::string> damage;    // what is wrong with the file
   std::vector<std::pair<std::string, std::string>> not_collected;
   std::map<std::string, std::string> options;
+  std::map<std::string, std::string, std::less<>>
+      environment;  // its variables that change how it runs (writer/kept_variables.cpp)
 };
 
 struct LoadedRun {

@@ -61,6 +61,36 @@ struct LoopRange {
   u32 thread = 0;
 };
 
+// Backward passes that added their gradients up over the ranks (DistributedDataParallel); of them those whose sums were added to by the
+// next pass before anybody took them.
+struct GradientPassFacts {
+  u64 reduced = 0, needless = 0;
+};
+
+// Of DistributedDataParallel's backward passes which added their gradients up over the ranks although more gradients were then added to them, before the
+// optimizer took them (accumulation without no_sync()). In the order of time.
+class GradientPasses {
+ public:
+  explicit GradientPasses(GradientPassFacts& facts) : facts_(facts) {}
+
+  // The replicated model was asked: a pass may follow.
+  void forward() { asked_ = true; }
+  // Gradients are added up: the first such call of a pass counts it.
+  void reduced() {
+    if (!asked_) return;
+    asked_ = false;
+    ++facts_.reduced;
+    facts_.needless += reduced_;  // the one before it was for nothing
+    reduced_ = true;
+  }
+  // The optimizer took the gradients, or they were set to zero.
+  void taken() { reduced_ = false; }
+
+ private:
+  GradientPassFacts& facts_;
+  bool asked_ = false, reduced_ = false;
+};
+
 struct LoopLog {
   static constexpr std::size_t kMostEvents = 2u << 20, kMostRanges = 1u << 20;
   std::vector<LoopEvent> events;    // the first ones, in the order of their ends

@@ -12,7 +12,6 @@
 #include "analysis/facts/launch_loops.h"
 #include "analysis/pass/call_nesting.h"
 #include "analysis/pass/function_table.h"
-#include "analysis/pass/gradient_passes.h"
 #include "analysis/pass/graph_table.h"
 #include "analysis/pass/host_samples.h"
 #include "analysis/pass/memory_ledger.h"

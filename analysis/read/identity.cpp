@@ -161,6 +161,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   process.images_not_read = std::strtoull(info(reader, "end_code_open").c_str(), nullptr, 10);
   for (const auto& [key, value] : reader.info_lines()) {
     if (key.compare(0, 7, "option.") == 0) process.options[key.substr(7)] = value;
+    if (key.compare(0, 4, "env.") == 0) process.environment[key.substr(4)] = value;
     constexpr std::size_t kMostFolders = 16;  // the sidecar tells no more
     if (key == "python_packages" && who.package_folders.size() < kMostFolders) who.package_folders.push_back(value);
     if (key == "option_warning") process.warnings.push_back(value);

@@ -10,9 +10,7 @@
 
 #include "analysis/run/device_time.h"
 #include "analysis/run/program.h"
-#include "analysis/run/restarts.h"
 #include "analysis/run/runs.h"
-#include "analysis/words/human.h"
 
 namespace gputrace {
 
@@ -162,7 +160,7 @@ void add_restarts(const LoadedRun& run, Coverage& coverage) {
   const auto before = static_cast<u64>(std::count(anew.begin(), anew.end(), true));
   if (before == 0) return;
   coverage.remarks.push_back(
-      "the launcher started its ranks anew: " + human_count(before) +
+      "the launcher started its ranks anew: " + std::to_string(before) +
       (before == 1 ? " process of before is counted too" : " processes of before are counted too"));
 }
 

@@ -14,4 +14,7 @@ namespace gputrace {
 // For each process the place of the first one of its run.
 std::vector<std::size_t> runs_of(const std::vector<ProcessTrace>& processes);
 
+// For each process whether ranks of its run were started anew after it: launchers do so when one of them has failed (torchrun --max-restarts).
+std::vector<bool> were_started_anew(const std::vector<ProcessTrace>& processes);
+
 }  // namespace gputrace

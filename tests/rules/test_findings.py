@@ -20,6 +20,7 @@ TESTS = {  # finding: what triggers it, its look-alike (a name without a dot: a 
     'no-cuda-call': ('Findings.NoCudaCall', 'FindingRules.NoCudaCallIsSaidOnlyWhereCallsWereCollected'),
     'nothing-launched': ('Findings.CallsThatGiveNoDeviceAnything', 'Findings.CallsThatGiveNoDeviceAnything'),
     'call-errors': ('Findings.ErrorsAreSaidOnceAtDriverLevel', 'Findings.AnAnswerIsNoError'),
+    'environment-variables': ('Findings.VariablesThatSlowItDown', 'Findings.VariablesThatSlowItDown'),
     'out-of-memory': ('test_refused', 'test_refused'),
     'synchronous-copies': PLANTED,
     'allocation-in-loop': PLANTED,

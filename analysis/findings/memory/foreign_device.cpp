@@ -32,9 +32,19 @@ const DeviceTimes* own_device(const ProcessTrace& process) {
 
 struct Foreign {
   std::size_t process = 0, owner = 0;  // indices in LoadedRun::processes
-  i32 own = -1;                        // the process's numbers of its own device and of the other
+  Value own, device;                   // numbers in the run: its own, and the other
   const DeviceMemory* memory = nullptr;
 };
+
+bool were_alive_together(const ProcessTrace& a, const ProcessTrace& b) {
+  return a.first_realtime <= b.first_realtime + (b.end - b.begin) &&
+         b.first_realtime <= a.first_realtime + (a.end - a.begin);
+}
+
+i64 whole_of(const Value& number) {
+  const i64* const whole = std::get_if<i64>(&number);
+  return whole ? *whole : -1;
+}
 
 std::vector<Foreign> foreign_memory(const LoadedRun& run) {
   const DeviceMap devices(run);
@@ -42,7 +52,9 @@ std::vector<Foreign> foreign_memory(const LoadedRun& run) {
   for (const ProcessTrace& process : run.processes) own.push_back(own_device(process));
   const auto owner_of = [&](const Value& device, std::size_t but) {
     std::size_t p = 0;
-    while (p < own.size() && (p == but || !own[p] || !(devices.number(p, own[p]->device) == device))) ++p;
+    while (p < own.size() && (p == but || !own[p] || !(devices.number(p, own[p]->device) == device) ||
+                              !were_alive_together(run.processes[p], run.processes[but])))
+      ++p;
     return p;
   };
   std::vector<Foreign> found;
@@ -52,7 +64,7 @@ std::vector<Foreign> foreign_memory(const LoadedRun& run) {
       const Value device = devices.number(p, memory.device);
       if (memory.peak_bytes == 0 || device == Value() || memory.device == own[p]->device) continue;
       const std::size_t owner = owner_of(device, p);
-      if (owner < own.size()) found.push_back({p, owner, own[p]->device, &memory});
+      if (owner < own.size()) found.push_back({p, owner, devices.number(p, own[p]->device), device, &memory});
     }
   }
   return found;
@@ -90,11 +102,12 @@ void find_foreign_device(const LoadedRun& run, Findings& found) {
       "{}{} holds {} of device {}, on which {} computes and it does not (it computes on device {}); its context takes "
       "memory there too, which no call tells",
       name_of(process), all.size() > 1 ? fmt::format(", worst of {},", all.size()) : "",
-      human_bytes(worst.memory->peak_bytes), worst.memory->device, name_of(run.processes[worst.owner]), worst.own);
+      human_bytes(worst.memory->peak_bytes), whole_of(worst.device), name_of(run.processes[worst.owner]),
+      whole_of(worst.own));
   finding.fix = advise(Advice::OwnDevice, process);
   finding.site = site_of_memory(process, worst.memory->device);
-  finding.evidence = {{"device", static_cast<i64>(worst.memory->device)},
-                      {"own_device", static_cast<i64>(worst.own)},
+  finding.evidence = {{"device", worst.device},
+                      {"own_device", worst.own},
                       {"peak_bytes", number(worst.memory->peak_bytes)},
                       {"processes", number(static_cast<u64>(all.size()))},
                       {"pid", static_cast<i64>(process.who.pid)}};

@@ -1,24 +1,31 @@
 // A process that ended inside a call.
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <vector>
 
 #include "analysis/findings/rules.h"
 #include "analysis/run/quality.h"
+#include "analysis/run/runs.h"
 
 namespace gputrace {
 namespace {
 
-// Its launcher ended it because another one had failed: where it was then says little.
-bool was_ended_for_another(const ProcessTrace& process, const LoadedRun& run) {
-  return was_told_to_end(process) &&
-         std::any_of(run.processes.begin(), run.processes.end(), [&](const ProcessTrace& other) {
-           return other.who.failed && !was_told_to_end(other) && other.who.end_realtime < process.who.end_realtime;
-         });
+// Its launcher ended it because another one of its run had failed: where it was then says little. `runs`: runs_of()
+bool was_ended_for_another(std::size_t process, const LoadedRun& run, const std::vector<std::size_t>& runs) {
+  if (!was_told_to_end(run.processes[process])) return false;
+  for (std::size_t i = 0; i < run.processes.size(); ++i) {
+    const ProcessIdentity& other = run.processes[i].who;
+    if (runs[i] == runs[process] && other.failed && !was_told_to_end(run.processes[i]) &&
+        other.end_realtime < run.processes[process].who.end_realtime)
+      return true;
+  }
+  return false;
 }
 
 void find_call_in_flight(const LoadedRun& run, Findings& found) {
-  for (const ProcessTrace& process : run.processes) {
+  const std::vector<std::size_t> runs = runs_of(run.processes);
+  for (std::size_t p = 0; p < run.processes.size(); ++p) {
+    const ProcessTrace& process = run.processes[p];
     if (process.in_flight.empty() || !process.who.ended) continue;
     const OpenCall* deepest = &process.in_flight.front();
     for (const OpenCall& open : process.in_flight) {
@@ -26,7 +33,7 @@ void find_call_in_flight(const LoadedRun& run, Findings& found) {
     }
     const char* verb = process.who.died ? "died inside" : "ended while still inside";
     found.push_back({"call-in-flight",
-                     process.who.died && !was_ended_for_another(process, run) ? Severity::Problem : Severity::Hint,
+                     process.who.died && !was_ended_for_another(p, run, runs) ? Severity::Problem : Severity::Hint,
                      "quality-notes",
                      fmt::format("{} {} {} (thread {})", name_of(process), verb, deepest->call, deepest->tid),
                      "",

@@ -6,7 +6,7 @@
 
 #include "analysis/findings/rules.h"
 #include "analysis/run/quality.h"
-#include "analysis/run/restarts.h"
+#include "analysis/run/runs.h"
 #include "analysis/words/human.h"
 
 namespace gputrace {

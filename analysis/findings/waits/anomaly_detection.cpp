@@ -1,6 +1,6 @@
 // PyTorch's anomaly detection, left on: autograd looks whether there is a NaN in what each function of the backward pass gives, and waits for
 // the answer; and with each operation of the forward pass it keeps Python's stack as text.
-//   · Known by the operation aten::isnan, asked for by autograd itself: by nothing else.
+//   · Known by the operation aten::_is_any_true, asked for by autograd itself: a hook of the program's asks for aten::any.
 //   · Gain: the host's time in these checks, and, as looks at threads found it, in texts of stacks; but no more than all of the host's work
 //     costs. The tuning guide of PyTorch names it: "Disable debugging APIs".
 #include <fmt/format.h>
@@ -19,14 +19,14 @@
 namespace gputrace {
 namespace {
 
-constexpr const char* kAutograd = "autograd::engine::evaluate_function";
+constexpr const char *kAutograd = "autograd::engine::evaluate_function", *kAnyTrue = "aten::_is_any_true";
 
 struct Checks {
   u64 count = 0, host_ns = 0;
   std::vector<bool> within;  // by frame: it is of a check
 };
 
-// isnan(result), any() of it (_is_any_true since PyTorch 2.0), item(): each asked for by the engine, not by a function of the backward pass.
+// isnan(result)._is_any_true().item(): each asked for by the engine, not by a function of the backward pass.
 Checks checks_of(const SourceLines& lines) {
   Checks checks;
   const auto& frames = lines.frames;
@@ -37,16 +37,15 @@ Checks checks_of(const SourceLines& lines) {
   };
   std::vector<bool> checked(frames.size());  // functions of the backward pass
   for (u32 i = 1; i < frames.size(); ++i)
-    if (frames[i].function == "aten::isnan" && is_asked_by_autograd(i)) checked[frames[i].parent] = true;
+    if (frames[i].function == kAnyTrue && is_asked_by_autograd(i)) checked[frames[i].parent] = true;
   for_callers_first(frames, [&](u32 frame, u32 caller) {
     const std::string& name = frames[frame].function;
     const bool is_check = caller < checked.size() && checked[caller] &&
-                          (name == "aten::isnan" || name == "aten::_is_any_true" || name == "aten::any" ||
-                           name == "aten::item" || name == "aten::is_nonzero");
+                          (name == "aten::isnan" || name == kAnyTrue || name == "aten::item");
     checks.within[frame] = is_check || checks.within[caller];
     if (!is_check || frame >= lines.operations.size()) return;
     checks.host_ns += lines.operations[frame].total_ns;
-    if (name == "aten::isnan") checks.count += lines.operations[frame].count;
+    if (name == kAnyTrue) checks.count += lines.operations[frame].count;
   });
   return checks;
 }

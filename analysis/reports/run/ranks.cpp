@@ -33,7 +33,8 @@ void fill_ranks(const LoadedRun& run, Table& table) {
     return;
   }
   if (const u32 start = run.processes[ranks.front().process].who.restart)
-    table.notes = {fmt::format("as they were started last (restart {}): what they did before is not in it", start)};
+    table.notes.push_back(
+        fmt::format("as they were started last (restart {}): what they did before is not in it", start));
   const DeviceMap devices(run);
   const RankSteps* const last = straggler_of(ranks);
   for (const RankSteps& rank : ranks) {

@@ -233,6 +233,30 @@ TEST(Findings, RanksThatAreStartedAnewHadFailed) {
       << "somebody gave up waiting";
 }
 
+TEST(Findings, VariablesThatSlowItDown) {
+  const auto finding_of =
+      [](const std::vector<std::pair<const char*, const char*>>& variables) -> std::optional<Finding> {
+    TraceBuilder trace;
+    launch(trace, trace.thread(100), 1000);
+    for (const auto& [name, value] : variables) trace.info(std::string("env.") + name, value);
+    const auto findings = find_findings(trace.load_all());
+    const Finding* const found = find(findings, "environment-variables");
+    return found ? std::optional(*found) : std::nullopt;
+  };
+  const auto both = finding_of({{"CUDA_LAUNCH_BLOCKING", "1"}, {"NVIDIA_TF32_OVERRIDE", "0"}, {"NCCL_DEBUG", "INFO"}});
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->text,
+            "slowed down by the environment: CUDA_LAUNCH_BLOCKING=1 (each launch waits until its kernel has ended), "
+            "NVIDIA_TF32_OVERRIDE=0 (no product in fp32 is rounded to TF32)");
+  EXPECT_EQ(both->severity, Severity::Problem);
+  EXPECT_EQ(evidence(*both, "CUDA_LAUNCH_BLOCKING"), Value(std::string("1")));
+  EXPECT_EQ(finding_of({{"TORCH_DISTRIBUTED_DEBUG", "DETAIL"}})->severity, Severity::Warning);
+  EXPECT_FALSE(finding_of({{"CUDA_LAUNCH_BLOCKING", "0"},
+                           {"NVIDIA_TF32_OVERRIDE", "1"},
+                           {"JAX_DISABLE_JIT", "False"},
+                           {"TORCH_DISTRIBUTED_DEBUG", "INFO"}}));
+}
+
 TEST(Findings, TheCallThatItDiedInIsNamedTheInnermostOne) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);

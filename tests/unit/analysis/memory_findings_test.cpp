@@ -72,6 +72,7 @@ TEST(MemoryFindings, MemoryOfADeviceOnWhichAnotherComputes) {
   const auto rank = [](i32 own, u64 foreign_ns, u64 foreign_bytes) {
     ProcessTrace process;
     process.who.rank = std::to_string(own), process.who.host = "vm";
+    process.first_realtime = 1'000, process.begin = 10, process.end = 2'000;
     process.device.collected = true;
     for (i32 ordinal = 0; ordinal < 4; ++ordinal) {
       Device device;
@@ -120,6 +121,9 @@ TEST(MemoryFindings, MemoryOfADeviceOnWhichAnotherComputes) {
   EXPECT_FALSE(finding_of({rank(0, 0, 0), rank(1, 500'000'000, kLoaded)})) << "it computes there too";
   EXPECT_FALSE(finding_of({rank(2, 0, 0), rank(1, 0, kLoaded)})) << "nobody computes there";
   EXPECT_FALSE(finding_of({rank(1, 0, kLoaded)}));
+  ProcessTrace later = rank(0, 0, 0);
+  later.first_realtime = 3'000;
+  EXPECT_FALSE(finding_of({later, rank(1, 0, kLoaded)})) << "nobody computed there by then";
 }
 
 // PyTorch's allocator tells more than the driver's curve: what grows is what it has given out, by so much a step, and which tensors are kept.

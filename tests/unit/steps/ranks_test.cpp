@@ -1,8 +1,8 @@
 // Ranks of one job held against each other: who is behind, and with what.
 #include <gtest/gtest.h>
 
+#include "analysis/facts/step_facts.h"
 #include "analysis/findings/findings.h"
-#include "analysis/pass/gradient_passes.h"
 #include "analysis/report.h"
 #include "analysis/run/communicator_ranks.h"
 #include "analysis/run/quality.h"
@@ -83,7 +83,7 @@ TEST(Ranks, AreThoseThatWereStartedLast) {
   ASSERT_NE(table, nullptr);
   EXPECT_EQ(table->rows.size(), 2u);
   ASSERT_FALSE(table->notes.empty());
-  EXPECT_EQ(table->notes.front(), "as they were started last (restart 1): what they did before is not in it");
+  EXPECT_EQ(table->notes.back(), "as they were started last (restart 1): what they did before is not in it");
   const Coverage coverage = coverage_of(run);
   EXPECT_TRUE(std::any_of(coverage.remarks.begin(), coverage.remarks.end(), [](const std::string& remark) {
     return remark == "the launcher started its ranks anew: 2 processes of before are counted too";
