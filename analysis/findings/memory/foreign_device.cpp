@@ -1,8 +1,9 @@
-// A process that holds memory of a device on which another one computes and it does not: mostly a rank that was not yet told its own when it
-// loaded something. Its context takes memory there too, which no call tells.
+// A process that has a context on a device on which another one computes and it does not, and mostly memory: a rank that was not yet told its own
+// when it loaded or asked something. What the context itself takes there no call tells.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include "analysis/advice/advice.h"
@@ -33,8 +34,25 @@ const DeviceTimes* own_device(const ProcessTrace& process) {
 struct Foreign {
   std::size_t process = 0, owner = 0;  // indices in LoadedRun::processes
   Value own, device;                   // numbers in the run: its own, and the other
-  const DeviceMemory* memory = nullptr;
+  i32 ordinal = -1;                    // the process's own number of the other
+  u64 bytes = 0;                       // that it held there; 0: the context alone
 };
+
+u64 held_by(const ProcessTrace& process, i32 device) {
+  u64 bytes = 0;
+  for (const DeviceMemory& memory : process.device_memory)
+    if (memory.device == device) bytes = std::max(bytes, memory.peak_bytes);
+  return bytes;
+}
+
+// Devices on which it has a context or memory.
+std::set<i32> devices_of(const ProcessTrace& process) {
+  std::set<i32> devices;
+  for (const Context& context : process.contexts) devices.insert(context.device);
+  for (const DeviceMemory& memory : process.device_memory)
+    if (memory.peak_bytes != 0) devices.insert(memory.device);
+  return devices;
+}
 
 bool were_alive_together(const ProcessTrace& a, const ProcessTrace& b) {
   return a.first_realtime <= b.first_realtime + (b.end - b.begin) &&
@@ -46,7 +64,7 @@ i64 whole_of(const Value& number) {
   return whole ? *whole : -1;
 }
 
-std::vector<Foreign> foreign_memory(const LoadedRun& run) {
+std::vector<Foreign> foreign_devices(const LoadedRun& run) {
   const DeviceMap devices(run);
   std::vector<const DeviceTimes*> own;
   for (const ProcessTrace& process : run.processes) own.push_back(own_device(process));
@@ -60,11 +78,13 @@ std::vector<Foreign> foreign_memory(const LoadedRun& run) {
   std::vector<Foreign> found;
   for (std::size_t p = 0; p < run.processes.size(); ++p) {
     if (!own[p]) continue;
-    for (const DeviceMemory& memory : run.processes[p].device_memory) {
-      const Value device = devices.number(p, memory.device);
-      if (memory.peak_bytes == 0 || device == Value() || memory.device == own[p]->device) continue;
+    for (const i32 ordinal : devices_of(run.processes[p])) {
+      const Value device = devices.number(p, ordinal);
+      if (device == Value() || ordinal == own[p]->device) continue;
       const std::size_t owner = owner_of(device, p);
-      if (owner < own.size()) found.push_back({p, owner, devices.number(p, own[p]->device), device, &memory});
+      if (owner == own.size()) continue;
+      found.push_back(
+          {p, owner, devices.number(p, own[p]->device), device, ordinal, held_by(run.processes[p], ordinal)});
     }
   }
   return found;
@@ -88,27 +108,27 @@ std::string site_of_memory(const ProcessTrace& process, i32 device) {
 }
 
 void find_foreign_device(const LoadedRun& run, Findings& found) {
-  const std::vector<Foreign> all = foreign_memory(run);
+  const std::vector<Foreign> all = foreign_devices(run);
   if (all.empty()) return;
-  const Foreign& worst = *std::max_element(all.begin(), all.end(), [](const Foreign& a, const Foreign& b) {
-    return a.memory->peak_bytes < b.memory->peak_bytes;
-  });
+  const Foreign& worst =
+      *std::max_element(all.begin(), all.end(), [](const Foreign& a, const Foreign& b) { return a.bytes < b.bytes; });
   const ProcessTrace& process = run.processes[worst.process];
   Finding finding;
   finding.id = "foreign-device";
   finding.severity = Severity::Warning;
   finding.section = "memory";
   finding.text = fmt::format(
-      "{}{} holds {} of device {}, on which {} computes and it does not (it computes on device {}); its context takes "
-      "memory there too, which no call tells",
+      "{}{} {} device {}, on which {} computes and it does not (it computes on device {}); {} takes memory there, "
+      "which "
+      "no call tells",
       name_of(process), all.size() > 1 ? fmt::format(", worst of {},", all.size()) : "",
-      human_bytes(worst.memory->peak_bytes), whole_of(worst.device), name_of(run.processes[worst.owner]),
-      whole_of(worst.own));
+      worst.bytes ? "holds " + human_bytes(worst.bytes) + " of" : "has a context on", whole_of(worst.device),
+      name_of(run.processes[worst.owner]), whole_of(worst.own), worst.bytes ? "its context too" : "that");
   finding.fix = advise(Advice::OwnDevice, process);
-  finding.site = site_of_memory(process, worst.memory->device);
+  finding.site = site_of_memory(process, worst.ordinal);
   finding.evidence = {{"device", worst.device},
                       {"own_device", worst.own},
-                      {"peak_bytes", number(worst.memory->peak_bytes)},
+                      {"peak_bytes", number(worst.bytes)},
                       {"processes", number(static_cast<u64>(all.size()))},
                       {"pid", static_cast<i64>(process.who.pid)}};
   found.push_back(std::move(finding));
@@ -117,8 +137,9 @@ void find_foreign_device(const LoadedRun& run, Findings& found) {
 }  // namespace
 
 extern constexpr FindingRule foreign_device_rule = {
-    .findings = {{"foreign-device",
-                  "a process that holds memory of a device on which another computes and it does not"}},
+    .findings =
+        {{"foreign-device",
+          "a process that has a context, and mostly memory, on a device on which another computes and it does not"}},
     .needs = {Need::Device},
     .find = find_foreign_device,
 };

@@ -113,7 +113,7 @@ TEST(MemoryFindings, MemoryOfADeviceOnWhichAnotherComputes) {
   ASSERT_TRUE(finding);
   EXPECT_EQ(finding->text,
             "rank 2, worst of 3, holds 8.000 MiB of device 0, on which rank 0 computes and it does not (it computes on "
-            "device 2); its context takes memory there too, which no call tells");
+            "device 2); its context too takes memory there, which no call tells");
   EXPECT_EQ(finding->site, "train.py:9 main");
   EXPECT_EQ(finding->severity, Severity::Warning);
   EXPECT_EQ(evidence(*finding, "peak_bytes"), number(2 * kLoaded));
@@ -121,6 +121,15 @@ TEST(MemoryFindings, MemoryOfADeviceOnWhichAnotherComputes) {
   EXPECT_FALSE(finding_of({rank(0, 0, 0), rank(1, 500'000'000, kLoaded)})) << "it computes there too";
   EXPECT_FALSE(finding_of({rank(2, 0, 0), rank(1, 0, kLoaded)})) << "nobody computes there";
   EXPECT_FALSE(finding_of({rank(1, 0, kLoaded)}));
+  ProcessTrace asked = rank(1, 0, 0);  // torch.cuda.synchronize() before set_device()
+  asked.contexts = {{0xc0, 0}, {0xc1, 1}};
+  const auto context = finding_of({rank(0, 0, 0), asked});
+  ASSERT_TRUE(context);
+  EXPECT_EQ(
+      context->text,
+      "rank 1 has a context on device 0, on which rank 0 computes and it does not (it computes on device 1); that "
+      "takes memory there, which no call tells");
+  EXPECT_EQ(evidence(*context, "peak_bytes"), whole(0));
   ProcessTrace later = rank(0, 0, 0);
   later.first_realtime = 3'000;
   EXPECT_FALSE(finding_of({later, rank(1, 0, kLoaded)})) << "nobody computed there by then";
