@@ -67,8 +67,7 @@ struct GradientPassFacts {
   u64 reduced = 0, needless = 0;
 };
 
-// Of DistributedDataParallel's backward passes which added their gradients up over the ranks although more gradients were then added to them, before the
-// optimizer took them (accumulation without no_sync()). In the order of time.
+// Counts them, told of what happens in the order of time. (Needless ones: accumulation without no_sync().)
 class GradientPasses {
  public:
   explicit GradientPasses(GradientPassFacts& facts) : facts_(facts) {}

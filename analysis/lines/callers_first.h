@@ -26,4 +26,12 @@ void for_callers_first(const std::vector<SourceFrame>& frames, Visit&& visit) {
   }
 }
 
+// By frame: whether it is such a one, or was called by one, through whatever lies between.
+template <typename IsOne>
+std::vector<bool> frames_within(const std::vector<SourceFrame>& frames, IsOne&& is_one) {
+  std::vector<bool> within(frames.size());
+  for_callers_first(frames, [&](u32 frame, u32 caller) { within[frame] = within[caller] || is_one(frames[frame]); });
+  return within;
+}
+
 }  // namespace gputrace

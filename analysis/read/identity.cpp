@@ -12,8 +12,6 @@
 namespace gputrace {
 namespace {
 
-constexpr long kMostRestarts = 1'000'000'000;
-
 std::string info(const TraceReader& reader, std::string_view key) {
   const std::string* value = reader.info(key);
   return value ? *value : std::string();
@@ -137,8 +135,7 @@ void read_identity(const TraceReader& reader, ProcessTrace& process) {
   who.title = title_of(who.executable, arguments);
   who.rank = info(reader, "rank");
   who.local_rank = info(reader, "local_rank");
-  who.restart =
-      static_cast<u32>(std::clamp(std::strtol(info(reader, "restart").c_str(), nullptr, 10), 0L, kMostRestarts));
+  who.restart = static_cast<u32>(std::strtoul(info(reader, "restart").c_str(), nullptr, 10));
   who.job = info(reader, "job");
   who.run = info(reader, "run");
   who.gputrace_version = info(reader, "version");

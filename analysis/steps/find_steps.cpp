@@ -73,7 +73,8 @@ std::optional<MarkedSteps> marked(const LoopLog& log, const std::vector<LoopEven
     framework->evidence +=
         fmt::format("; {} of them by a graph that holds such a step, the others were its warm-up", replayed->replays);
     for (Step& step : framework->steps)
-      if (step.end <= replayed->first) step.phase = RunPhase::WarmUp, step.counted = false;
+      if (step.phase == RunPhase::Training && step.end <= replayed->first)
+        step.phase = RunPhase::WarmUp, step.counted = false;
   }
   if (framework && !log.optimizer.empty()) return framework;
   if (auto made = steps_of_usual_ranges(log)) return made;

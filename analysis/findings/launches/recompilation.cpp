@@ -22,9 +22,8 @@ std::string fix_of(const std::string& compiler) {
            "outside of the loop (a new lambda or partial is compiled anew); JAX_LOG_COMPILES=1 says what is compiled";
   if (compiler == "XLA")
     return "keep shapes and types the same (drop_remainder=True, padding to a few lengths), or tell them: an "
-           "input_signature, tf.function(reduce_retracing=True); make what is traced once, outside of the loop, and "
-           "give "
-           "it tensors, not Python's numbers";
+           "input_signature, tf.function(reduce_retracing=True); make what is traced once, outside of the "
+           "loop, and give it tensors, not Python's numbers";
   return "compile before the loop: a kernel is compiled anew for each type, constant and configuration that it has not "
          "seen";
 }

@@ -8,6 +8,7 @@
 
 #include "analysis/advice/advice.h"
 #include "analysis/findings/rules.h"
+#include "analysis/gains/gains.h"
 #include "analysis/lines/sites.h"
 #include "analysis/run/devices.h"
 #include "analysis/run/quality.h"
@@ -118,10 +119,9 @@ void find_foreign_device(const LoadedRun& run, Findings& found) {
   finding.severity = Severity::Warning;
   finding.section = "memory";
   finding.text = fmt::format(
-      "{}{} {} device {}, on which {} computes and it does not (it computes on device {}); {} takes memory there, "
-      "which "
-      "no call tells",
-      name_of(process), all.size() > 1 ? fmt::format(", worst of {},", all.size()) : "",
+      "it {} device {}, on which {} computes and it does not (it computes on device {}); {} takes memory there, which "
+      "no "
+      "call tells",
       worst.bytes ? "holds " + human_bytes(worst.bytes) + " of" : "has a context on", whole_of(worst.device),
       name_of(run.processes[worst.owner]), whole_of(worst.own), worst.bytes ? "its context too" : "that");
   finding.fix = advise(Advice::OwnDevice, process);
@@ -129,8 +129,8 @@ void find_foreign_device(const LoadedRun& run, Findings& found) {
   finding.evidence = {{"device", worst.device},
                       {"own_device", worst.own},
                       {"peak_bytes", number(worst.bytes)},
-                      {"processes", number(static_cast<u64>(all.size()))},
                       {"pid", static_cast<i64>(process.who.pid)}};
+  say_whose(finding, process, all.size());
   found.push_back(std::move(finding));
 }
 

@@ -1,5 +1,5 @@
-// Variables of the environment that are there for debugging, or were left behind, and slow a program down: as the documentation of CUDA, PyTorch
-// and JAX says of each. What they cost is not known: nothing tells how long the program takes without.
+// Variables of the environment that are there for debugging, or were left behind, and slow a program down. What they cost is not known: nothing
+// tells how long the program takes without.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -25,14 +25,15 @@ bool was_done_with(const ProcessTrace& process, const LoadedRun& run) {
 void find_first_failure(const LoadedRun& run, Findings& found) {
   std::vector<const ProcessTrace*> failed;
   const std::vector<bool> anew = were_started_anew(run.processes);
-  bool went_on = false;  // started anew, they did what they had to
+  bool again = false, in_vain = false;  // they were started anew, and some of those failed too
   for (std::size_t i = 0; i < run.processes.size(); ++i) {
     const ProcessTrace& process = run.processes[i];
-    if (process.who.failed && (anew[i] || !was_done_with(process, run))) failed.push_back(&process);
-    went_on = went_on || anew[i];
+    again = again || anew[i];
+    if (!anew[i] && was_done_with(process, run)) continue;
+    in_vain = in_vain || (!anew[i] && (process.who.failed || process.who.died));
+    if (process.who.failed) failed.push_back(&process);
   }
-  for (const ProcessTrace* const process : failed)
-    went_on = went_on && anew[static_cast<std::size_t>(process - run.processes.data())];
+  const bool went_on = again && !in_vain;
   if (failed.size() < 2) return;
   const auto earlier = [](const ProcessTrace* a, const ProcessTrace* b) {
     return a->who.end_realtime < b->who.end_realtime;

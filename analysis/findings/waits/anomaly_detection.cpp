@@ -1,6 +1,7 @@
 // PyTorch's anomaly detection, left on: autograd looks whether there is a NaN in what each function of the backward pass gives, and waits for
 // the answer; and with each operation of the forward pass it keeps Python's stack as text.
-//   · Known by the operation aten::_is_any_true, asked for by autograd itself: a hook of the program's asks for aten::any.
+//   · Known by the operation aten::_is_any_true, asked for by autograd itself: a hook of the program's
+//     would ask for aten::any.
 //   · Gain: the host's time in these checks, and, as looks at threads found it, in texts of stacks; but no more than all of the host's work
 //     costs. The tuning guide of PyTorch names it: "Disable debugging APIs".
 #include <fmt/format.h>
@@ -53,11 +54,8 @@ Checks checks_of(const SourceLines& lines) {
 // Of the steps, or of the run: the share of looks at threads that call CUDA which found them make text of a stack.
 double share_of_texts(const ProcessTrace& process) {
   const SampleFacts& samples = process.samples;
-  std::vector<bool> within(samples.frames.size());
-  for_callers_first(samples.frames, [&](u32 frame, u32 caller) {
-    const SourceFrame& here = samples.frames[frame];
-    within[frame] =
-        within[caller] || (here.function == "format_stack" && here.file.ends_with("/torch/fx/traceback.py"));
+  const std::vector<bool> within = frames_within(samples.frames, [](const SourceFrame& frame) {
+    return frame.function == "format_stack" && frame.file.ends_with("/torch/fx/traceback.py");
   });
   const auto span = loop_of(process.steps);
   u64 all = 0, found = 0;

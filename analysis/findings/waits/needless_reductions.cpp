@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <vector>
 
 #include "analysis/findings/rules.h"
 #include "analysis/gains/gains.h"
+#include "analysis/lines/callers_first.h"
 #include "analysis/lines/sites.h"
 #include "analysis/steps/rank_steps.h"
 #include "analysis/words/human.h"
@@ -23,21 +24,16 @@ u64 transfer_of(const LoadedRun& run, const StepStatistics& own) {
   return least;
 }
 
-// Where the device spends most in reductions of gradients: the line of the forward pass.
-std::string site_of_reductions(const ProcessTrace& process) {
-  const SourceLines& lines = process.lines;
-  const FileNames names(process);
-  std::map<std::string, u64> sites;
+// What the device spends in reductions, by who asked for them: the line of the forward pass.
+OriginAmounts reductions_by_origin(const SourceLines& lines) {
+  const std::vector<bool> within =
+      frames_within(lines.frames, [](const SourceFrame& frame) { return frame.function == "c10d::allreduce_"; });
+  OriginAmounts amounts;
   for (u32 origin = 0; origin < std::min(lines.origins.size(), lines.times.size()); ++origin) {
-    u32 frame = lines.origins[origin].operation;
-    while (frame != 0 && frame < lines.frames.size() && lines.frames[frame].function != "c10d::allreduce_")
-      frame = lines.frames[frame].parent;
-    if (frame == 0 || frame >= lines.frames.size()) continue;
-    sites[site_of_origin(lines, origin, names)] += lines.times[origin].device_ns;
+    const u32 operation = lines.origins[origin].operation;
+    if (operation < within.size() && within[operation]) amounts.add(origin, lines.times[origin].device_ns);
   }
-  const auto most =
-      std::max_element(sites.begin(), sites.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == sites.end() ? "" : most->first;
+  return amounts;
 }
 
 std::optional<Finding> judge_reductions(const LoadedRun& run, const ProcessTrace& process) {
@@ -59,7 +55,7 @@ std::optional<Finding> judge_reductions(const LoadedRun& run, const ProcessTrace
       "before the optimizer takes them",
       human_count(passes.needless), human_count(passes.reduced));
   finding.fix = "with model.no_sync() around forward and backward passes of all batches of a step but the last one";
-  finding.site = site_of_reductions(process);
+  finding.site = site_of_most(process, reductions_by_origin(process.lines));
   finding.gain_ns_per_step = gain;
   finding.gain_ns = gain * steps.counted;
   finding.evidence = {

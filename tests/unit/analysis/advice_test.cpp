@@ -11,12 +11,12 @@ constexpr Maker kMakers[] = {Maker::General,         Maker::PyTorch,    Maker::J
                              Maker::Transformers,    Maker::Lightning,  Maker::Keras,
                              Maker::KerasOnPyTorch,  Maker::KerasOnJax, Maker::KerasOnTensorFlow,
                              Maker::CompiledPyTorch, Maker::Vllm,       Maker::Sglang};
-constexpr Advice kAll[] = {Advice::FewerLaunches, Advice::FuseKernels,  Advice::ReplayGraph,  Advice::LoadAhead,
-                           Advice::MoreWorkers,   Advice::MakeAhead,    Advice::WorkAhead,    Advice::PinMemory,
-                           Advice::CopyBesides,   Advice::ReadsResults, Advice::OnlyForTimes, Advice::KeepNothing,
-                           Advice::NarrowTypes,   Advice::RoundToTf32,  Advice::MoreInGraphs, Advice::HoldLess,
-                           Advice::OwnDevice,     Advice::KeepLayout,   Advice::UseDevice,    Advice::KeepCompiled,
-                           Advice::KeepWorkers};
+constexpr Advice kAll[] = {
+    // some more than once
+#define GT_ADVICE(what, maker, words) Advice::what,
+#include "analysis/advice/advice.def"
+#undef GT_ADVICE
+};
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

@@ -111,9 +111,10 @@ TEST(MemoryFindings, MemoryOfADeviceOnWhichAnotherComputes) {
   const auto finding =
       finding_of({rank(0, 0, 0), rank(1, 0, kLoaded), rank(2, 1'000'000, 2 * kLoaded), rank(3, 0, kLoaded)});
   ASSERT_TRUE(finding);
-  EXPECT_EQ(finding->text,
-            "rank 2, worst of 3, holds 8.000 MiB of device 0, on which rank 0 computes and it does not (it computes on "
-            "device 2); its context too takes memory there, which no call tells");
+  EXPECT_EQ(
+      finding->text,
+      "rank 2, worst of 3: it holds 8.000 MiB of device 0, on which rank 0 computes and it does not (it computes on "
+      "device 2); its context too takes memory there, which no call tells");
   EXPECT_EQ(finding->site, "train.py:9 main");
   EXPECT_EQ(finding->severity, Severity::Warning);
   EXPECT_EQ(evidence(*finding, "peak_bytes"), number(2 * kLoaded));
@@ -127,7 +128,7 @@ TEST(MemoryFindings, MemoryOfADeviceOnWhichAnotherComputes) {
   ASSERT_TRUE(context);
   EXPECT_EQ(
       context->text,
-      "rank 1 has a context on device 0, on which rank 0 computes and it does not (it computes on device 1); that "
+      "rank 1: it has a context on device 0, on which rank 0 computes and it does not (it computes on device 1); that "
       "takes memory there, which no call tells");
   EXPECT_EQ(evidence(*context, "peak_bytes"), whole(0));
   ProcessTrace later = rank(0, 0, 0);
