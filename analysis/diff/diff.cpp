@@ -234,8 +234,7 @@ Table findings_table(const Report& a, const Report& b) {
       if (std::string(state) != (!in_b ? "gone" : !in_a ? "new" : "both")) continue;
       const auto& [id, at] = each->first;
       const std::string& text = (in_b ? in_b : in_a)->text;
-      table.rows.push_back(
-          {std::string(state), id, at.empty() ? Value() : Value(at), gain(in_a), gain(in_b), text, summary_of(text)});
+      table.rows.push_back({std::string(state), id, text_or_null(at), gain(in_a), gain(in_b), text, summary_of(text)});
     }
   }
   return table;

@@ -150,25 +150,17 @@ PausedLines lines_of_pauses(const ProcessTrace& process) {
 
 SiteShare site_of_launch_gaps(const ProcessTrace& process) {
   const FileNames names(process);
-  std::map<std::string, u64> by_site;
+  NamedAmounts sites;
   FunctionsWithin within(names);
-  u64 all = 0;
   for (u32 origin = 0; origin < process.lines.times.size(); ++origin) {
     const u64 length = process.lines.times[origin].launch_ns;
     if (length == 0) continue;
-    by_site[site_of_origin(process.lines, origin, names)] += length;
+    sites.add(site_of_origin(process.lines, origin, names), length);
     within.add(process.lines, origin, length);
-    all += length;
   }
-  SiteShare worst;
-  u64 most = 0;
-  for (const auto& [site, length] : by_site) {
-    if (site.empty() || length <= most) continue;
-    most = length;
-    worst = {site, static_cast<double>(length) / static_cast<double>(all), {}};
-  }
-  worst.within = within.of(worst.site);
-  return worst;
+  const std::string worst = sites.most();
+  if (worst.empty()) return {};
+  return {worst, sites.share_of(worst), within.of(worst)};
 }
 
 bool is_async_call(const std::string& call) { return call.find("Async") != std::string::npos; }

@@ -1,38 +1,32 @@
 #include "analysis/kernels/kernel_callers.h"
 
-#include <algorithm>
-
 #include "analysis/kernels/tensor_cores.h"
 #include "analysis/run/devices.h"
 
 namespace gputrace {
 
 void KernelCallers::add(const KernelCallers& other) {
-  for (const auto& [name, nanos] : other.operations) operations[name] += nanos;
-  for (const auto& [name, nanos] : other.sites) sites[name] += nanos;
-  for (const auto& [name, executions] : other.replayed_operations) replayed_operations[name] += executions;
-  for (const auto& [name, executions] : other.replayed_sites) replayed_sites[name] += executions;
-}
-
-std::string KernelCallers::most(const std::map<std::string, u64>& by_name) {
-  const auto largest = std::max_element(by_name.begin(), by_name.end(),
-                                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  return largest == by_name.end() ? "" : largest->first;
+  operations.add(other.operations);
+  sites.add(other.sites);
+  replayed_operations.add(other.replayed_operations);
+  replayed_sites.add(other.replayed_sites);
 }
 
 std::vector<KernelCallers> kernel_callers(const ProcessTrace& process, const FileNames& names) {
   std::vector<KernelCallers> callers(process.kernels.size());
+  OriginSites sites(process.lines, names);
   for (const KernelOrigin& pair : process.lines.kernels) {
-    const std::string operation = operation_of_origin(process.lines, pair.origin);
-    const std::string site = site_of_origin(process.lines, pair.origin, names);
-    if (!operation.empty()) callers[pair.kernel].operations[operation] += pair.device_ns;
-    if (!site.empty()) callers[pair.kernel].sites[site] += pair.device_ns;
+    callers[pair.kernel].operations.add(operation_of_origin(process.lines, pair.origin), pair.device_ns);
+    callers[pair.kernel].sites.add(sites.of(pair.origin), pair.device_ns);
   }
   for (const KernelOrigin& pair : process.lines.replayed) {
-    const std::string operation = operation_of_origin(process.lines, pair.origin);
-    const std::string site = site_of_origin(process.lines, pair.origin, names);
-    if (!operation.empty()) callers[pair.kernel].replayed_operations[operation] += pair.executions;
-    if (!site.empty()) callers[pair.kernel].replayed_sites[site] += pair.executions;
+    callers[pair.kernel].replayed_operations.add(operation_of_origin(process.lines, pair.origin), pair.executions);
+    callers[pair.kernel].replayed_sites.add(sites.of(pair.origin), pair.executions);
+  }
+  for (u32 kernel = 0; kernel < callers.size(); ++kernel) {  // the others were launched from no line and no operation
+    const u64 all = process.kernels[kernel].times.durations.sum();
+    callers[kernel].operations.complete(all);
+    callers[kernel].sites.complete(all);
   }
   return callers;
 }

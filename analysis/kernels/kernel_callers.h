@@ -2,26 +2,24 @@
 // operation had run used tensor cores.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/lines/named_amounts.h"
 #include "analysis/lines/sites.h"
 
 namespace gputrace {
 
-// Device time by operation and by line; what came from neither is in none. `replayed_…`: executions by replays of graphs, by what
-// captured them.
+// Device time by operation and by line. `replayed_…`: executions by replays of graphs, by what captured them.
 struct KernelCallers {
-  std::map<std::string, u64> operations, sites;
-  std::map<std::string, u64> replayed_operations, replayed_sites;
+  NamedAmounts operations, sites;
+  NamedAmounts replayed_operations, replayed_sites;
 
   void add(const KernelCallers& other);
-  // The one with most time; where no time is known by any, the one that captured most replays. Empty: none is known.
-  std::string operation() const { return most(operations.empty() ? replayed_operations : operations); }
-  std::string site() const { return most(sites.empty() ? replayed_sites : sites); }
-  static std::string most(const std::map<std::string, u64>& by_name);
+  // The one with most time; where no time is known by any, the one that captured most replays. Empty: none is known, or not of most.
+  std::string operation() const { return (operations.has_names() ? operations : replayed_operations).most(); }
+  std::string site() const { return (sites.has_names() ? sites : replayed_sites).most(); }
 };
 
 // Of each kernel of a process, by its place in ProcessTrace::kernels.

@@ -16,7 +16,7 @@ std::string image_key(const ProcessTrace& process, u32 module) {
   return "process " + std::to_string(process.who.pid) + " module " + std::to_string(module);
 }
 
-Value symbol_of(const Function& function) { return function.symbol.empty() ? Value() : Value(function.symbol); }
+Value symbol_of(const Function& function) { return text_or_null(function.symbol); }
 
 std::string display_name(const Function& function) {
   if (!function.symbol.empty()) return demangle(function.symbol);

@@ -234,25 +234,14 @@ std::string allocation_of_origin(const SourceLines& lines, u32 origin) {
   return operation_of_origin(lines, origin);
 }
 
-void SiteAmounts::add(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names) {
-  for (const auto& [origin, amount] : amounts.of) {
-    const std::string site = site_of_origin(process.lines, origin, names);
-    if (!site.empty()) of_[site] += amount;
-  }
-}
-
-Value SiteAmounts::most() const {
-  const auto most =
-      std::max_element(of_.begin(), of_.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == of_.end() ? Value() : Value(most->first);
+void add_sites(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names, NamedAmounts& sites) {
+  for (const auto& [origin, amount] : amounts.of) sites.add(site_of_origin(process.lines, origin, names), amount);
 }
 
 std::string site_of_most(const ProcessTrace& process, const OriginAmounts& amounts) {
-  SiteAmounts sites;
-  sites.add(process, amounts, FileNames(process));
-  const Value most = sites.most();
-  const auto* const name = std::get_if<std::string>(&most);
-  return name ? *name : "";
+  NamedAmounts sites;
+  add_sites(process, amounts, FileNames(process), sites);
+  return sites.most();
 }
 
 std::string site_of_launches(const ProcessTrace& process) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/lines/named_amounts.h"
 #include "analysis/table/table.h"
 
 namespace gputrace {
@@ -101,18 +102,10 @@ struct SampledShare {
 };
 std::vector<SampledShare> sampled_shares(const ProcessTrace& process, u32 origin, const FileNames& names);
 
-// Amounts by line, over all processes.
-class SiteAmounts {
- public:
-  void add(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names);
-  // The line with most; null: no line is known.
-  Value most() const;
+// Adds them by line.
+void add_sites(const ProcessTrace& process, const OriginAmounts& amounts, const FileNames& names, NamedAmounts& sites);
 
- private:
-  std::map<std::string, u64> of_;
-};
-
-// The line of one process with most of it; empty: none is known.
+// The line of one process with most of it; empty: none is known (NamedAmounts::most).
 std::string site_of_most(const ProcessTrace& process, const OriginAmounts& amounts);
 
 // The line of one process that launches most; empty: none is known.

@@ -39,11 +39,10 @@ std::string render_csv(const std::vector<Finding>& findings) {
   Table table;
   for (const char* key : {"id", "severity", "section", "gain_ns", "site", "text", "fix"})
     table.columns.push_back({key, Unit::Text});
-  const auto known = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
   for (const Finding& finding : findings) {
     const Value gain = finding.gain_ns ? Value(static_cast<i64>(finding.gain_ns)) : Value();
     table.rows.push_back({finding.id, std::string(severity_name(finding.severity)), finding.section, gain,
-                          known(finding.site), finding.text, known(finding.fix)});
+                          text_or_null(finding.site), finding.text, text_or_null(finding.fix)});
   }
   return render_csv(table);
 }

@@ -30,6 +30,8 @@ inline Value number(u64 value) {
   return static_cast<i64>(value < kMax ? value : kMax);
 }
 inline Value number(i64 value) { return value; }
+// Not known where it is empty.
+inline Value text_or_null(std::string text) { return text.empty() ? Value() : Value(std::move(text)); }
 // To the nearest whole unit; not known where a cell cannot hold it.
 inline Value rounded(long double value) {
   return std::fabs(value) < 9.2e18L ? Value(static_cast<i64>(std::llround(value))) : Value();

@@ -64,7 +64,7 @@ std::optional<Finding> judge(const ProcessTrace& process, WhatIf what, const cha
                    {"share", *share},
                    {"saved_kernel_ns", number(static_cast<u64>(missed.saved_ns))},
                    {"kernel", missed.worst},
-                   {"call", missed.call.empty() ? Value() : Value(missed.call)},
+                   {"call", text_or_null(missed.call)},
                    {"reason", missed.reason}}};
   finding.site = missed.callers.site();
   if (!speeds_up(finding, process, what)) return {};

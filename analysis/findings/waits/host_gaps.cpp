@@ -58,7 +58,7 @@ void say_sampled(const SampledWait& wait, const std::string& what, const std::st
   finding.text +=
       fmt::format("; {} of that it {} (most of it {})", human_nanos(static_cast<Nanos>(wait.total_ns)), what, place);
   finding.evidence.emplace_back(key + "_ns", number(wait.total_ns));
-  finding.evidence.emplace_back(key + "_in", wait.function.empty() ? Value() : Value(wait.function));
+  finding.evidence.emplace_back(key + "_in", text_or_null(wait.function));
   finding.evidence.emplace_back(key + "_at", wait.site);
 }
 

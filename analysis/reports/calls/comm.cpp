@@ -99,8 +99,8 @@ void fill_comm(const LoadedRun& run, Table& table) {
     waits = waits || matched;
     const auto whole = [](double value) { return Value(static_cast<i64>(std::llround(value))); };
     table.rows.push_back(
-        {name_of(facts), std::string(collective_name(key.what)), key.dtype.empty() ? Value() : Value(key.dtype),
-         number(sum.calls), sum.sized ? number(sum.bytes) : Value(), sum.timed ? number(sum.device_ns) : Value(),
+        {name_of(facts), std::string(collective_name(key.what)), text_or_null(key.dtype), number(sum.calls),
+         sum.sized ? number(sum.bytes) : Value(), sum.timed ? number(sum.device_ns) : Value(),
          rate ? whole(static_cast<double>(sum.bytes) / seconds) : Value(),
          sum.bus_bandwidth > 0 ? whole(sum.bus_bandwidth) : Value(), matched ? number(sum.wait_ns) : Value(),
          matched ? number(sum.transfer_ns) : Value(), Value(), expected ? whole(*expected) : Value(),

@@ -69,18 +69,18 @@ void fill_libs(const LoadedRun& run, Table& table) {
       graphs += row.captured_calls;
     }
   }
-  const auto words = [](const std::string& text) { return text.empty() ? Value() : Value(text); };
   for (const auto& [key, sum] : rows) {
     const bool timed = sum.timed && sum.device_ns > 0;
     const bool flops = sum.flops_known && sum.calls > sum.captured;
     const bool rate = timed && flops;
     const double seconds = static_cast<double>(sum.device_ns) * 1e-9;
     const bool ratio = rate && sum.peak_known && sum.possible > 0;
-    table.rows.push_back({key.library, key.call, words(key.shape), words(key.dtype), number(sum.calls),
+    table.rows.push_back({key.library, key.call, text_or_null(key.shape), text_or_null(key.dtype), number(sum.calls),
                           flops ? rounded(sum.flops) : Value(), timed ? number(sum.device_ns) : Value(),
                           rate ? rounded(sum.flops / static_cast<long double>(seconds)) : Value(),
-                          ratio ? Value(static_cast<double>(sum.flops) / sum.possible) : Value(), words(key.arithmetic),
-                          number(sum.kernels), number(sum.host_ns), number(sum.captured)});
+                          ratio ? Value(static_cast<double>(sum.flops) / sum.possible) : Value(),
+                          text_or_null(key.arithmetic), number(sum.kernels), number(sum.host_ns),
+                          number(sum.captured)});
   }
   if (const std::string why = why_no_device_times(run); !why.empty()) table.notes.push_back("no device times: " + why);
   if (graphs) table.notes.push_back("calls under capture ran nothing: they are counted, without operations and time");

@@ -26,10 +26,9 @@ void fill_nvtx(const LoadedRun& run, Table& table) {
   }
   for (const auto& [key, range] : sums) {
     const bool known = timed && range.pushed;
-    table.rows.push_back({key.first.empty() ? Value() : Value(key.first),
-                          key.second.empty() ? Value() : Value(key.second), number(range.count), number(range.total_ns),
-                          mean(range.total_ns, range.count), known ? number(range.device_ns) : Value(),
-                          known ? number(range.kernels) : Value()});
+    table.rows.push_back({text_or_null(key.first), text_or_null(key.second), number(range.count),
+                          number(range.total_ns), mean(range.total_ns, range.count),
+                          known ? number(range.device_ns) : Value(), known ? number(range.kernels) : Value()});
   }
   sort_table(table, "total_ns");
   if (unended)

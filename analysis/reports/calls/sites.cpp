@@ -60,7 +60,7 @@ void fill_sites(const LoadedRun& run, Table& table) {
                           timed ? number(sum.times.device_ns) : Value(), timed ? number(sum.times.idle_ns) : Value(),
                           number(sum.totals.wait_ns), number(sum.totals.copy_bytes), number(sum.totals.allocated_bytes),
                           replays_graphs(run) ? number(sum.replayed_kernels) : Value(),
-                          sum.within.empty() ? Value() : Value(std::move(sum.within))});
+                          text_or_null(std::move(sum.within))});
   }
   add_sampling_note(run, table);
   add_native_note(run, table);

@@ -79,7 +79,7 @@ void fill_copies(const LoadedRun& run, Table& table) {
     Value device;
     u64 count = 0, bytes = 0, call_ns = 0, in_graphs = 0;
     u64 device_count = 0, device_bytes = 0, device_ns = 0;
-    SiteAmounts sites;
+    NamedAmounts sites;
   };
   const DeviceMap devices(run);
   const FileNames files(run);
@@ -96,18 +96,18 @@ void fill_copies(const LoadedRun& run, Table& table) {
       row.device_count += group.device_count;
       row.device_bytes += group.device_bytes;
       row.device_ns += group.device_ns;
-      row.sites.add(run.processes[p], group.bytes_by_origin, files);
+      add_sites(run.processes[p], group.bytes_by_origin, files, row.sites);
     }
   }
   add_time_notes(run, table);
   add_parts_note(run, table);
   for (const auto& [key, row] : rows) {
     const std::string memory = host_memory_name(std::get<2>(key));
-    table.rows.push_back({kind_name(std::get<0>(key)), row.device, memory.empty() ? Value() : Value(memory),
-                          std::get<3>(key), number(row.count), number(row.bytes), number(row.device_count),
+    table.rows.push_back({kind_name(std::get<0>(key)), row.device, text_or_null(memory), std::get<3>(key),
+                          number(row.count), number(row.bytes), number(row.device_count),
                           row.device_count ? number(row.device_ns) : Value(),
                           bandwidth(row.device_bytes, row.device_ns), number(row.call_ns), number(row.in_graphs),
-                          row.sites.most()});
+                          text_or_null(row.sites.most())});
   }
   sort_table(table, "bytes");
 }

@@ -33,14 +33,13 @@ Value site_of(const ProcessTrace& process, const IdleGap& gap, const FileNames& 
   std::string site;
   if (gap.largest() == IdleCause::Host) site = site_name(sampled, own_frame(sampled, gap.sampled), names);
   if (site.empty()) site = sites.of(gap.origin);
-  return site.empty() ? Value() : Value(site);
+  return text_or_null(site);
 }
 
 // From where the call before the host's longest pause in the gap was made.
 Value line_before(const IdleGap& gap, OriginSites& sites) {
   if (gap.pause.length <= 0) return {};
-  const std::string& site = sites.of(gap.pause.after);
-  return site.empty() ? Value() : Value(site);
+  return text_or_null(sites.of(gap.pause.after));
 }
 
 // Of what the device did by itself no call is to blame.

@@ -12,7 +12,7 @@ namespace {
 void fill_sync(const LoadedRun& run, Table& table) {
   struct Sum {
     u64 waits = 0, total_ns = 0, gaps = 0, idle_ns = 0;
-    SiteAmounts sites;
+    NamedAmounts sites;
   };
   std::map<std::string, Sum> rows;
   const FileNames files(run);
@@ -24,7 +24,7 @@ void fill_sync(const LoadedRun& run, Table& table) {
       if (call.waits == 0) continue;
       rows[call.name].waits += call.waits;
       rows[call.name].total_ns += call.wait_ns;
-      rows[call.name].sites.add(process, call.waits_by_origin, files);
+      add_sites(process, call.waits_by_origin, files, rows[call.name].sites);
     }
     for (const DeviceTimes& device : process.device.devices) {
       for (const IdleByCall& each : device.causes_by_call) {
@@ -37,7 +37,7 @@ void fill_sync(const LoadedRun& run, Table& table) {
   if (timed) table.title = "Waiting for the device, by the idle time it caused";
   if (!timed) table.notes.push_back("gpu idle is not known: " + why_no_device_times(run));
   for (const auto& [name, sum] : rows) {
-    table.rows.push_back({name, sum.sites.most(), number(sum.waits), number(sum.total_ns),
+    table.rows.push_back({name, text_or_null(sum.sites.most()), number(sum.waits), number(sum.total_ns),
                           timed ? number(sum.idle_ns) : Value(), timed ? number(sum.gaps) : Value()});
   }
   sort_table(table, "total_ns");

@@ -64,7 +64,7 @@ void add_driver_rows(const LoadedRun& run, Table& table) {
 
 void fill_jit(const LoadedRun& run, Table& table) {
   std::map<std::pair<ModuleAct, ImageKind>, ModuleLoads> rows;
-  std::map<std::pair<ModuleAct, ImageKind>, SiteAmounts> sites;
+  std::map<std::pair<ModuleAct, ImageKind>, NamedAmounts> sites;
   const FileNames files(run);
   for (const ProcessTrace& process : run.processes) {
     for (const ModuleLoads& loads : process.module_loads) {
@@ -73,13 +73,13 @@ void fill_jit(const LoadedRun& run, Table& table) {
       row.count += loads.count;
       row.total_ns += loads.total_ns;
       row.max_ns = std::max(row.max_ns, loads.max_ns);
-      sites[{loads.what, loads.image}].add(process, loads.time_by_origin, files);
+      add_sites(process, loads.time_by_origin, files, sites[{loads.what, loads.image}]);
     }
   }
   for (const auto& [key, row] : rows) {
     table.rows.push_back({what_name(key.first, key.second), image_name(key.second),
                           row.bytes ? number(row.bytes) : Value(), number(row.count), number(row.total_ns),
-                          number(row.max_ns), sites[key].most()});
+                          number(row.max_ns), text_or_null(sites[key].most())});
   }
   add_driver_rows(run, table);
   sort_table(table, "total_ns");

@@ -28,11 +28,10 @@ void fill_tensor_core_misses(const LoadedRun& run, Table& table) {
     sum.precision = verdict.precision;
   });
   const bool timed = device_collected(run);
-  const auto text = [](const std::string& value) { return value.empty() ? Value() : Value(value); };
   for (const auto& [key, sum] : sums) {
     const bool known = timed && sum.total_ns > 0;
-    table.rows.push_back({std::get<0>(key), text(std::get<1>(key)), text(std::get<2>(key)), text(sum.precision),
-                          number(sum.launches), known ? number(sum.total_ns) : Value(),
+    table.rows.push_back({std::get<0>(key), text_or_null(std::get<1>(key)), text_or_null(std::get<2>(key)),
+                          text_or_null(sum.precision), number(sum.launches), known ? number(sum.total_ns) : Value(),
                           known ? rounded(sum.gain_ns) : Value()});
   }
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(run));

@@ -17,8 +17,6 @@ struct PrecisionSum {
   u64 launches = 0, total_ns = 0;
 };
 
-Value text(const std::string& value) { return value.empty() ? Value() : Value(value); }
-
 void fill_tensor_cores(const LoadedRun& run, Table& table) {
   using Key = std::tuple<int, std::string, std::string>;  // with, without, not known; kind; precision
   std::map<Key, PrecisionSum> sums;
@@ -35,9 +33,9 @@ void fill_tensor_cores(const LoadedRun& run, Table& table) {
   const DeviceTotals totals = device_totals(run);
   for (const auto& [key, sum] : sums) {
     const auto share = timed ? ratio(sum.total_ns, totals.kernel_ns) : std::nullopt;
-    table.rows.push_back({text(std::get<1>(key)), text(std::get<2>(key)), number(static_cast<u64>(sum.kernels.size())),
-                          number(sum.launches), timed ? number(sum.total_ns) : Value(),
-                          share ? Value(*share) : Value()});
+    table.rows.push_back({text_or_null(std::get<1>(key)), text_or_null(std::get<2>(key)),
+                          number(static_cast<u64>(sum.kernels.size())), number(sum.launches),
+                          timed ? number(sum.total_ns) : Value(), share ? Value(*share) : Value()});
   }
   if (const std::string why = why_no_code(run); !why.empty()) table.notes.push_back("kinds are not told: " + why);
   if (!timed) table.notes.push_back("times are not known: " + why_no_device_times(run));

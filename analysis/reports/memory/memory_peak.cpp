@@ -54,13 +54,12 @@ bool fill_by_tensor(const LoadedRun& run, const DeviceMap& devices, const Value&
     }
   }
   if (processes > 1) say_that_several_share(table);
-  const auto text = [](const std::string& words) { return words.empty() ? Value() : Value(words); };
   for (const auto& [key, sums] : rows) {
     if (sums.bytes == 0) continue;
     table.rows.push_back({device,
                           std::get<0>(key),
-                          text(std::get<1>(key)),
-                          text(std::get<2>(key)),
+                          text_or_null(std::get<1>(key)),
+                          text_or_null(std::get<2>(key)),
                           number(sums.bytes),
                           {},
                           sums.count ? number(sums.count) : Value(),

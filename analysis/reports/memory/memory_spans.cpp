@@ -17,9 +17,9 @@ class SpanRows {
   void add(const Value& device, const MemorySpans& spans, Nanos peak_at) {
     for (const MemorySpan& span : spans.largest) {
       const bool ended = span.end != kStillAllocated;
-      table_.rows.push_back({device, std::string(span.kind), text(sites_.of(span.origin)),
-                             text(allocation_of_origin(process_.lines, span.origin)), address(span), number(span.bytes),
-                             span.begin, ended ? Value(span.end) : Value(),
+      table_.rows.push_back({device, std::string(span.kind), text_or_null(sites_.of(span.origin)),
+                             text_or_null(allocation_of_origin(process_.lines, span.origin)), address(span),
+                             number(span.bytes), span.begin, ended ? Value(span.end) : Value(),
                              ended ? Value(span.end - span.begin) : Value(), peak_at, i64{process_.who.pid}});
     }
     if (spans.others == 0) return;
@@ -29,7 +29,6 @@ class SpanRows {
   }
 
  private:
-  static Value text(const std::string& words) { return words.empty() ? Value() : Value(words); }
   static Value address(const MemorySpan& span) {
     if (span.address == 0) return {};
     char words[32];

@@ -25,8 +25,7 @@ void fill_devices(const LoadedRun& run, Table& table) {
   const DeviceMap devices(run);
   for (const DeviceMap::Entry& entry : devices.entries()) {
     const Device& device = entry.device;
-    table.rows.push_back({entry.host, entry.number, device.name.empty() ? Value() : Value(device.name),
-                          device.uuid.empty() ? Value() : Value(device.uuid),
+    table.rows.push_back({entry.host, entry.number, text_or_null(device.name), text_or_null(device.uuid),
                           device.sms ? number(static_cast<u64>(device.sms)) : Value(), capability_of(device),
                           device.memory_bytes ? number(device.memory_bytes) : Value(), static_cast<i64>(device.ordinal),
                           pci_of(device)});

@@ -29,8 +29,8 @@ void fill_io(const LoadedRun& run, Table& table) {
   }
   for (const auto& [what, sum] : totals) {
     const auto& [path, call] = what;
-    table.rows.push_back({path.empty() ? Value() : Value(std::string(path)), std::string(word_of(call)),
-                          number(sum.count), number(sum.bytes), number(sum.total_ns), number(sum.longest_ns)});
+    table.rows.push_back({text_or_null(std::string(path)), std::string(word_of(call)), number(sum.count),
+                          number(sum.bytes), number(sum.total_ns), number(sum.longest_ns)});
   }
   sort_table(table, "total_ns");
   table.sort = "total_ns";

@@ -10,8 +10,6 @@
 namespace gputrace {
 namespace {
 
-Value text_or_null(const std::string& text) { return text.empty() ? Value() : Value(text); }
-
 Value version(i32 number) {
   if (number <= 0) return {};
   return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);

@@ -47,7 +47,7 @@ void fill_waits(const LoadedRun& run, Table& table) {
       const auto& [child, tid, what, site] = who;
       const auto name = names.find({child, tid});
       table.rows.push_back({name == names.end() ? Value() : Value(name->second), std::string(word_of(what)),
-                            site.empty() ? Value() : Value(site), number(sum.count), number(sum.total_ns),
+                            text_or_null(site), number(sum.count), number(sum.total_ns),
                             static_cast<i64>(child ? child : process.who.pid), static_cast<i64>(tid),
                             number(sum.longest_ns)});
     }

@@ -38,6 +38,27 @@ TEST(KernelOrigins, KeepWhatTheyHaveOnceTheyAreFull) {
   EXPECT_EQ(kept[7].executions, 2u);
 }
 
+// What has no operation and no line is in no pair; a few launches that have one do not stand for it.
+TEST(KernelCallers, StandForMostOfAKernelsTimeOrAreNotTold) {
+  ProcessTrace process;
+  process.kernels.resize(2);
+  for (KernelLaunches& kernel : process.kernels) kernel.times.durations.add(100);
+  process.lines.frames.resize(3);
+  process.lines.frames[1].file = "/home/me/train.py", process.lines.frames[1].line = 7;
+  process.lines.frames[1].function = "step";
+  process.lines.frames[2].function = "aten::mm";
+  process.lines.origins = {{}, {1, 2}};
+  process.lines.kernels = {{0, 1, 1, 49}, {1, 1, 1, 51}};
+  const auto callers = kernel_callers(process, FileNames(process));
+  EXPECT_EQ(callers[0].site(), "");
+  EXPECT_EQ(callers[0].operation(), "");
+  EXPECT_EQ(callers[1].site(), "train.py:7 step");
+  EXPECT_EQ(callers[1].operation(), "aten::mm");
+  KernelCallers both = callers[0];
+  both.add(callers[1]);
+  EXPECT_EQ(both.site(), "train.py:7 step") << "100 of 200";
+}
+
 TEST(TensorCoreShare, IsAbsentWhereCodeIsNotKnown) {
   const auto ratio = [](u64 kernel, u64 tensor, u64 not_known) {
     return TensorCoreShare{kernel, tensor, not_known}.ratio();

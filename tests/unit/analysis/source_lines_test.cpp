@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/gains/gains.h"
 #include "analysis/lines/packages.h"
 #include "analysis/lines/sites.h"
 #include "analysis/lines/within.h"
@@ -315,6 +316,33 @@ TEST(FunctionsWithin, HostTimeGoesByWhatIsKnownBest) {
   lines.pauses.add(2, 2, 40);
   lines.pauses.add(2, 1, 5000);  // before another call
   EXPECT_EQ(host().function, "trainer.py Trainer.fit");
+}
+
+// Of 100 launches whose line is not known and one of a known line, the one would mislead.
+TEST(Sites, NameNoLineWhereOfMostItIsNotKnown) {
+  Calls calls;
+  calls.process.lines.origins = {
+      {}, {calls.add("/home/me/train.py", "step", 0), 0}, {calls.add("/home/me/model.py", "forward", 0), 0}};
+  const auto told = [&](u64 unknown, u64 first, u64 second) {
+    calls.process.lines.times.assign(3, {});
+    OriginAmounts amounts;
+    for (u32 origin = 0; origin < 3; ++origin) {
+      const u64 amount = origin == 0 ? unknown : origin == 1 ? first : second;
+      amounts.add(origin, amount);
+      calls.process.lines.times[origin].launch_ns = amount;
+    }
+    const SiteShare gaps = site_of_launch_gaps(calls.process);
+    EXPECT_EQ(gaps.site, site_of_most(calls.process, amounts));
+    EXPECT_DOUBLE_EQ(gaps.share, gaps.site.empty() ? 0
+                                                   : static_cast<double>(std::max(first, second)) /
+                                                         static_cast<double>(unknown + first + second));
+    return gaps.site;
+  };
+  EXPECT_EQ(told(100, 1, 0), "");
+  EXPECT_EQ(told(0, 1, 3), "model.py:7 forward");
+  EXPECT_EQ(told(50, 30, 20), "train.py:7 step");
+  EXPECT_EQ(told(51, 30, 20), "");
+  EXPECT_EQ(told(0, 0, 0), "");
 }
 
 }  // namespace
