@@ -9,7 +9,7 @@
 
 namespace gputrace {
 
-// What a piece is for, told from where in a training step it came and how long it lived (pass/tensor_memory.h). In the order
+// What a piece is for, told from where in a training step it came and how long it lived (memory/tensor_memory.h). In the order
 // in which reports show them.
 enum class TensorKind : u8 {
   Parameters,

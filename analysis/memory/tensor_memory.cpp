@@ -1,4 +1,4 @@
-#include "analysis/pass/tensor_memory.h"
+#include "analysis/memory/tensor_memory.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/pass/memory_samples.h"
+#include "analysis/memory/memory_samples.h"
 
 namespace gputrace {
 namespace {

@@ -11,8 +11,8 @@
 #include <unordered_map>
 
 #include "analysis/facts/facts.h"
-#include "analysis/pass/certain_memory.h"
-#include "analysis/pass/pieces_at_peak.h"
+#include "analysis/memory/certain_memory.h"
+#include "analysis/memory/pieces_at_peak.h"
 
 namespace gputrace {
 

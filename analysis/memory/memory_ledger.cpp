@@ -1,10 +1,10 @@
-#include "analysis/pass/memory_ledger.h"
+#include "analysis/memory/memory_ledger.h"
 
 #include <algorithm>
 #include <tuple>
 
 #include "analysis/facts/kind_names.h"
-#include "analysis/pass/memory_samples.h"
+#include "analysis/memory/memory_samples.h"
 
 namespace gputrace {
 u32 MemoryLedger::pool_for(i32 device, AllocKind kind, u64 pool) {

@@ -1,5 +1,5 @@
 // What lived when most did, against a list of all changes that is read anew for each answer.
-#include "analysis/pass/pieces_at_peak.h"
+#include "analysis/memory/pieces_at_peak.h"
 
 #include <gtest/gtest.h>
 

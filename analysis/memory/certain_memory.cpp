@@ -1,4 +1,4 @@
-#include "analysis/pass/certain_memory.h"
+#include "analysis/memory/certain_memory.h"
 
 #include <algorithm>
 #include <limits>

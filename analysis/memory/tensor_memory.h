@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
-#include "analysis/pass/pieces_at_peak.h"
+#include "analysis/memory/pieces_at_peak.h"
 #include "trace/record.h"
 
 namespace gputrace {
