@@ -84,9 +84,8 @@ bool Output::open() {
   return true;
 }
 
-bool Output::flush() {
+bool Output::put(std::string_view rest) {
   const int fd = file_ ? file_.get() : STDOUT_FILENO;
-  std::string_view rest = buffer_;
   while (!rest.empty() && error_ == 0) {
     const ssize_t wrote = ::write(fd, rest.data(), rest.size());
     if (wrote >= 0)
@@ -94,12 +93,18 @@ bool Output::flush() {
     else if (errno != EINTR)
       error_ = errno;
   }
+  return error_ == 0;
+}
+
+bool Output::flush() {
+  put(buffer_);
   buffer_.clear();
   return error_ == 0;
 }
 
 bool Output::write(std::string_view text) {
   if (error_) return false;
+  if (text.size() >= kBuffer) return flush() && put(text);  // nothing is gained by keeping it
   buffer_ += text;
   return buffer_.size() < kBuffer || flush();
 }

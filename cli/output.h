@@ -38,6 +38,7 @@ class Output {
 
  private:
   bool flush();
+  bool put(std::string_view rest);
 
   std::string path_, temporary_;
   Fd file_;

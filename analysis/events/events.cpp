@@ -1,5 +1,7 @@
 #include "analysis/events/events.h"
 
+#include <algorithm>
+
 #include "analysis/events/device_events.h"
 #include "analysis/events/host_events.h"
 #include "analysis/events/run_outline.h"
@@ -8,6 +10,13 @@
 
 namespace gputrace {
 namespace {
+
+// A range may begin in one thread and end in another one: both in time, then.
+RecordStream::Order order_for(const ProcessTrace& facts) {
+  const auto is_across = [](const NvtxRangeTotals& range) { return range.across_threads; };
+  return std::any_of(facts.nvtx.begin(), facts.nvtx.end(), is_across) ? RecordStream::Order::Time
+                                                                      : RecordStream::Order::Threads;
+}
 
 constexpr u64 kTellHostEvery = 1u << 18;  // slices of the host between two words on progress
 
@@ -40,7 +49,7 @@ class Exporter {
     const ProcessTrace facts = load_process(reader, window_, {}, &devices);
     sink_.facts(facts);
     HostEvents host(reader, window_, &facts, process.shift, sink_);
-    RecordStream stream(reader, devices.without_host());
+    RecordStream stream(reader, devices.without_host(), order_for(facts));
     u64 told = 0;
     stream.for_each_span([&](const RecordStream::Span& span) {
       host.add(span);

@@ -51,6 +51,14 @@ struct DeviceWork {
   bool asynchronous = false;
 };
 
+// The number that a call and what a device did for it share: its thread, above its begin.
+inline constexpr unsigned kFlowTimeBits = 46;
+inline u64 flow_time(u64 flow) { return flow & ((u64{1} << kFlowTimeBits) - 1); }
+inline u64 flow_thread(u64 flow) { return flow >> kFlowTimeBits; }
+inline u64 flow_of(u32 thread, Nanos call_begin) {
+  return (u64{thread} + 1) << kFlowTimeBits | flow_time(static_cast<u64>(call_begin));
+}
+
 struct DeviceSlice {
   Nanos begin = 0, end = 0;
   const DeviceWork* work = nullptr;

@@ -13,11 +13,6 @@
 
 namespace gputrace {
 
-// The number that a call and what a device did for it share.
-inline u64 flow_of(u32 thread, Nanos call_begin) {
-  return (u64{thread} + 1) << 46 | (static_cast<u64>(call_begin) & ((u64{1} << 46) - 1));
-}
-
 class HostEvents {
  public:
   // `facts`: of the same trace, loaded; nullptr: it is being loaded, and slices have the numbers of frames instead of their names.

@@ -130,7 +130,9 @@ class ChromeSink : public EventSink {
   }
 
   // A number that JavaScript keeps whole, from the thread and the call's begin (of which it has 73 minutes).
-  static u64 correlation_of(u64 flow) { return (flow >> 46 & 0x7ff) << 42 | (flow & ((u64{1} << 42) - 1)); }
+  static u64 correlation_of(u64 flow) {
+    return (flow_thread(flow) & 0x7ff) << 42 | (flow_time(flow) & ((u64{1} << 42) - 1));
+  }
 
   // Kineto gives a device a process of its own, with its ordinal for a number.
   i64 device_pid(i32 device) {

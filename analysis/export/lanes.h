@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
 #include <vector>
 
 #include "base/types.h"
@@ -27,7 +26,7 @@ class StartLanes {
 
 // Slices in the order of their ends, as of calls: an outer one comes after those within it. What began at the very
 // instant at which its outer one began counts as crossing: of two begins at one instant the first one told is the outer.
-// Looks back kMost slices that lie in no other.
+// Looks back at least kMost slices that lie in no other.
 class EndLanes {
  public:
   std::size_t place(Nanos begin, Nanos end) {
@@ -42,7 +41,7 @@ class EndLanes {
   struct Slice {
     Nanos begin, end;
   };
-  using Lane = std::deque<Slice>;  // none within another, in order
+  using Lane = std::vector<Slice>;  // none within another, in order
 
   static bool has_room(const Lane& lane, Nanos begin, Nanos end) {
     std::size_t at = lane.size();
@@ -54,8 +53,8 @@ class EndLanes {
   }
   static void put(Lane& lane, Nanos begin, Nanos end) {
     while (!lane.empty() && lane.back().begin > begin) lane.pop_back();
+    if (lane.size() == 2 * kMost) lane.erase(lane.begin(), lane.begin() + kMost);
     lane.push_back({begin, end});
-    if (lane.size() > kMost) lane.pop_front();
   }
 
   std::vector<Lane> lanes_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <bit>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -123,6 +124,7 @@ class ParquetSink : public EventSink {
     streams_ = {}, stream_keys_.clear();
     newest_place_ = {};
     threads_ = &process.threads;
+    thread_bits_ = static_cast<unsigned>(std::bit_width(process.threads.size()));
     number_ = process.number;
     const std::string name = file_name(*process.who);
     for (unsigned i = 0; i < kTableCount; ++i)
@@ -148,7 +150,7 @@ class ParquetSink : public EventSink {
                                                                 : kGraphs;
     ParquetFile& row = span(table, slice.begin, slice.end);
     row.other_key(stream_key(table, slice));
-    optional_number(row, slice.flow);
+    optional_number(row, flow_id(slice.flow));
     row.number(slice.correlation);
     if (table == kKernels) {
       optional_number(row, slice.graph_node);
@@ -185,7 +187,7 @@ class ParquetSink : public EventSink {
         row.null();
       else
         row.text(lasting_text(slice.site));
-      optional_number(row, slice.flow);
+      optional_number(row, flow_id(slice.flow));
     } else {
       row.text(lasting_text(slice.name));
     }
@@ -216,6 +218,11 @@ class ParquetSink : public EventSink {
     return names_.insert(name).second ? name : fmt::format("{}-{}", name, number_);
   }
 
+  // With the thread below the time: numbers that follow each other are near each other then, and are told by what one has over the other.
+  u64 flow_id(u64 flow) const {
+    constexpr unsigned kMost = 63 - kFlowTimeBits;  // signed numbers
+    return flow == 0 || thread_bits_ > kMost ? flow : flow_time(flow) << thread_bits_ | flow_thread(flow);
+  }
   ParquetFile& span(unsigned table, Nanos begin, Nanos end) { return files_[table]->number(begin).number(end); }
   u32 text(std::string_view value) { return texts_.number_of(valid_utf8(value)); }
   // Of a text that lives until end(): known by its place.
@@ -241,8 +248,10 @@ class ParquetSink : public EventSink {
   }
   // A kernel's key; of other work the number of its name.
   u32 known(const DeviceWork& work) {
-    const auto at = works_.find(&work);
-    return at != works_.end() ? at->second : works_.emplace(&work, added(work)).first->second;
+    if (work.number >= works_.size()) works_.resize(work.number + 1u, kNone);
+    u32& key = works_[work.number];
+    if (key == kNone) key = added(work);
+    return key;
   }
   u32 added(const DeviceWork& work) {
     if (work.kind == OperationKind::Kernel) {
@@ -281,8 +290,9 @@ class ParquetSink : public EventSink {
   std::set<std::string> names_;
   const std::vector<ExportThread>* threads_ = nullptr;
   u32 number_ = 0;
-  std::unordered_map<const DeviceWork*, u32> works_;       // a kernel's key, of other work the number of its name
-  std::vector<u32> call_keys_;                             // by call
+  unsigned thread_bits_ = 0;    // of a number of threads_
+  std::vector<u32> works_;      // by number: a kernel's key, of other work the number of its name
+  std::vector<u32> call_keys_;  // by call
   using StreamName = std::tuple<unsigned, i32, u32, u32>;  // table, device, context, id
   struct Stream {
     StreamName name;

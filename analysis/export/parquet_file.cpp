@@ -224,7 +224,9 @@ ParquetFile::Chunk ParquetFile::write_column(const ParquetColumn& column, Buffer
       buffer.known[number] = 0;
     }
   } else {
-    for (const i64 value : values) chunk.least = std::min(chunk.least, value), chunk.most = std::max(chunk.most, value);
+    i64 least = chunk.least, most = chunk.most;
+    for (const i64 value : values) least = std::min(least, value), most = std::max(most, value);
+    chunk.least = least, chunk.most = most;
     const bool some = column.type != ParquetType::Bool && !values.empty();
     if (some && static_cast<u64>(chunk.most) - static_cast<u64>(chunk.least) < kNear) {
       near.emplace(values, chunk.least, chunk.most);

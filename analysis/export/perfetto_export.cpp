@@ -131,7 +131,7 @@ class PerfettoSink : public EventSink {
     const u64 id = slice.across_threads ? range_track(slice) : thread_track(slice);
     const Said said = said_of(slice);
     if (slice.kind == HostKind::Mark) {
-      write_event(id, slice.begin, event::kInstant, [&](ProtoFields& out) {
+      write_event<2>(id, slice.begin, event::kInstant, [&](ProtoFields& out) {
         out.number(event::kNameId, said.name);
         out.number(event::kCategory, said.category);
       });
@@ -209,15 +209,15 @@ class PerfettoSink : public EventSink {
   // The same for what is written a million times, in the room where it stays. What `fill` writes is at most kMostFields bytes: a description of
   // some work, or name and category; a flow; a few notes, of an idle gap one for each cause.
   static constexpr std::size_t kMostFields = 512, kMostOfEvent = kMostFields + 64;
-  template <typename Fill>
+  template <unsigned LengthBytes, typename Fill>
   void write_event(u64 id, Nanos at, u64 type, Fill&& fill) {
     const std::size_t place = used_;
     ProtoFields out{room_.data() + place};
-    out.message_of(packet::kPacket, [&] {
+    out.message_of<LengthBytes>(packet::kPacket, [&] {
       out.number(packet::kSequence, 1);
       out.number(packet::kSequenceFlags, packet::kNeeds);
       out.number(packet::kTimestamp, static_cast<u64>(at));
-      out.message_of(packet::kTrackEvent, [&] {
+      out.message_of<LengthBytes>(packet::kTrackEvent, [&] {
         out.number(event::kType, type);
         out.number(event::kTrack, id);
         fill(out);
@@ -229,8 +229,8 @@ class PerfettoSink : public EventSink {
   }
   template <typename Fill>
   void write_slice(u64 id, Nanos begin, Nanos end, Fill&& fill) {
-    write_event(id, begin, event::kBegin, fill);
-    write_event(id, end, event::kEnd, [](ProtoFields&) {});
+    write_event<2>(id, begin, event::kBegin, fill);
+    write_event<1>(id, end, event::kEnd, [](ProtoFields&) {});
   }
 
   // In front of what was written from there on. Leaves room for an event.
@@ -352,7 +352,8 @@ class PerfettoSink : public EventSink {
 
   // What all slices of that work say alike, encoded once.
   const std::string& description_of(const DeviceWork& work) {
-    std::string& known = works_[&work];
+    if (work.number >= works_.size()) works_.resize(work.number + 1u);
+    std::string& known = works_[work.number];
     if (!known.empty()) return known;
     out_.bytes.clear();
     out_.number(event::kNameId, name_id(work.name));
@@ -386,8 +387,8 @@ class PerfettoSink : public EventSink {
   std::map<i32, Stream> idle_;
   std::vector<Thread> threads_;
   Thread ranges_;
-  std::unordered_map<const DeviceWork*, std::string> works_;
-  std::vector<Said> calls_;  // by number in the trace
+  std::vector<std::string> works_;  // by number
+  std::vector<Said> calls_;         // by number in the trace
   Key key_bytes_{"bytes"}, key_correlation_{"correlation"}, key_node_{"graph node"}, key_result_{"result"},
       key_line_{"line"}, key_open_{"open"}, key_domain_{"domain"};
   Numbers names_, categories_, keys_, strings_;

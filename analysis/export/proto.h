@@ -85,18 +85,18 @@ struct ProtoFields {
     varint(u64{field} << 3 | 2);
     varint(size);
   }
-  // `fill()` writes the fields of the message. A length of more than a byte moves them.
-  template <typename Fill>
+  // `fill()` writes the fields of the message, in less than 128 (one byte of length) or 16,384 bytes (two): a varint may be longer than it must, as
+  // those are that Perfetto's own writers put in front of messages.
+  template <unsigned LengthBytes, typename Fill>
   void message_of(u32 field, Fill&& fill) {
+    static_assert(LengthBytes == 1 || LengthBytes == 2);
     varint(u64{field} << 3 | 2);
-    char* const fields = ++at;
+    char* const length = at;
+    at += LengthBytes;
     fill();
-    const std::size_t size = static_cast<std::size_t>(at - fields), more = Proto::size_of(size) - 1;
-    if (more > 0) {
-      std::memmove(fields + more, fields, size);
-      at += more;
-    }
-    Proto::put(fields - 1, size);
+    const std::size_t size = static_cast<std::size_t>(at - length) - LengthBytes;
+    length[0] = static_cast<char>(LengthBytes == 1 ? size : size | 0x80);
+    if (LengthBytes == 2) length[1] = static_cast<char>(size >> 7);
   }
   void raw(std::string_view bytes) {
     std::memcpy(at, bytes.data(), bytes.size());

@@ -375,7 +375,8 @@ class SqliteSink : public EventSink {
   // Thread and begin of the call (of which it has 73 minutes), and the process; 0: no call.
   i64 correlation_of(u64 flow) const {
     if (flow == 0) return 0;
-    return static_cast<i64>(u64{process_ & 0x3ff} << 53 | (flow >> 46 & 0x7ff) << 42 | (flow & ((u64{1} << 42) - 1)));
+    return static_cast<i64>(u64{process_ & 0x3ff} << 53 | (flow_thread(flow) & 0x7ff) << 42 |
+                            (flow_time(flow) & ((u64{1} << 42) - 1)));
   }
 
   const Named& named(const DeviceWork& work) {

@@ -18,6 +18,7 @@ struct NvtxRangeTotals {
   u64 device_ns = 0;
   u64 kernels = 0;  // executions among them
   bool pushed = false;
+  bool across_threads = false;  // some were begun by nvtxRangeStart
 };
 
 }  // namespace gputrace

@@ -47,7 +47,7 @@ NvtxRanges::Open NvtxRanges::begin(const Nvtx& value, u32 thread, Nanos at, bool
   if (!counted) return open;
   open.totals = totals_of(value);
   NvtxRangeTotals& totals = facts_.nvtx[open.totals];
-  totals.pushed |= pushed;
+  totals.pushed |= pushed, totals.across_threads |= !pushed;
   ++totals.unended;
   LoopLog& loop = facts_.loop_log;
   if (loop.ranges.size() == LoopLog::kMostRanges) {

@@ -41,8 +41,8 @@ struct RecordStream::Lane {
   Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
 };
 
-RecordStream::RecordStream(const TraceReader& reader, const std::vector<bool>& left_out)
-    : reader_(reader), most_open_(ReadLimits(reader.data_bytes()).open_bytes) {
+RecordStream::RecordStream(const TraceReader& reader, const std::vector<bool>& left_out, Order order)
+    : reader_(reader), order_(order), most_open_(ReadLimits(reader.data_bytes()).open_bytes) {
   const auto& chunks = reader.record_chunks();
   const auto& threads = reader.threads();
   states_.assign(chunks.size(), State::Waiting);
@@ -219,6 +219,18 @@ void RecordStream::next_turn() {
   turns_[at] = mine;
 }
 
+// Up to which of its records a lane may go on.
+Ticks RecordStream::turn_ends(const Lane& lane) const {
+  constexpr Ticks kNever = ~0ull;
+  if (turns_.empty()) return kNever;
+  if (order_ == Order::Time || reader_.threads()[lane.thread].tid == 0) return turns_.front().key;
+  Ticks first = kNever;
+  for (const Turn& other : turns_) {
+    if (reader_.threads()[lanes_[other.lane].thread].tid == 0) first = std::min(first, other.key);
+  }
+  return first;
+}
+
 // The next records of the thread whose turn it is, up to where another thread's turn comes.
 bool RecordStream::next(Span& span) {
   for (next_turn(); current_ != kNoLane; next_turn()) {
@@ -227,7 +239,7 @@ bool RecordStream::next(Span& span) {
       if (!open_next_chunk(lane)) continue;
       if (!turns_.empty() && lane.key > turns_.front().key) continue;
     }
-    const Ticks limit = turns_.empty() ? ~0ull : turns_.front().key;
+    const Ticks limit = turn_ends(lane);
     span = {lane.at, lane.at, lane.thread, 0, &lane.decoded->range.types};
     do {
       ++span.records;

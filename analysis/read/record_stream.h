@@ -24,8 +24,14 @@ class RecordStream {
  public:
   static constexpr u64 kAheadBytes = 8u << 20;
 
+  // In which order records of different threads come. Those that belong to no thread, or to one that their content tells (tid 0), are in
+  // their place in time among each thread's in both.
+  enum class Order : u8 {
+    Time,
+    Threads,  // a thread's chunk at a time: for who looks at each thread by itself
+  };
   // `left_out`, by index in reader.threads(): threads whose records are not read; beyond its end none is left out.
-  explicit RecordStream(const TraceReader& reader, const std::vector<bool>& left_out = {});
+  explicit RecordStream(const TraceReader& reader, const std::vector<bool>& left_out = {}, Order order = Order::Time);
   ~RecordStream();
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
@@ -79,6 +85,7 @@ class RecordStream {
   };
 
   bool next(Span& span);
+  Ticks turn_ends(const Lane& lane) const;
   void put_turn(Turn turn);
   void next_turn();
   bool open_next_chunk(Lane& lane);
@@ -89,6 +96,7 @@ class RecordStream {
   void decode_ahead();
 
   const TraceReader& reader_;
+  const Order order_;
   const std::shared_ptr<Spares> spares_ = std::make_shared<Spares>();
   std::vector<Lane> lanes_;
   std::vector<Turn> turns_;  // heap: the lanes that wait, the next one first

@@ -29,14 +29,17 @@ class StreamTrack {
 
   // The operation that was launched at `launched` and started at `start`; `call_ns`: time in its call, -1 where an
   // operation before it came from the same call. Returns how many operations of the stream had been launched and had
-  // not started just after that launch, itself included.
-  u32 queued(StreamTimes& times, Nanos launched, Nanos call_ns, Nanos start) {
+  // not started just after that launch, itself included. `kept`: how long each depth lasted, and what calls cost then, is wanted too.
+  u32 queued(StreamTimes& times, Nanos launched, Nanos call_ns, Nanos start, bool kept) {
     launched = std::max(launched, swept_);
-    sweep(times.queue, launched);
+    if (kept)
+      sweep(times.queue, launched);
+    else
+      skip(launched);
     const u32 found = waiting();
     if (found == kMostQueued) ++first_;
     push(std::max(start, launched));
-    if (call_ns >= 0) times.queue.launched(found, call_ns);
+    if (kept && call_ns >= 0) times.queue.launched(found, call_ns);
     times.queue.deepest = std::max(times.queue.deepest, waiting());
     ++times.joined;
     return waiting();
@@ -62,6 +65,11 @@ class StreamTrack {
     }
     queue.lasted(waiting(), swept_, to);
     swept_ = std::max(swept_, to);
+  }
+
+  void skip(Nanos to) {
+    while (first_ != next_ && start_of(first_) <= to) ++first_;
+    begun_ = true, swept_ = to;
   }
 
   void push(Nanos start) {

@@ -182,7 +182,8 @@ void Timeline::take(DeviceOperation operation) {
   u32 depth = 0;
   u64 gap = 0;
   if (call && !call->answered) {
-    depth = track.queued(stream, call->begin, call->batch_member ? -1 : call->end - call->begin, operation.start);
+    depth =
+        track.queued(stream, call->begin, call->batch_member ? -1 : call->end - call->begin, operation.start, sums_);
     const Nanos ready = std::max(call->end, waited.until);
     gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
     if (sums_ && counted && call->counted) count_wait(operation, *call, gap, depth);

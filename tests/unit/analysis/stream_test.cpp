@@ -12,9 +12,10 @@
 namespace gputrace::test {
 namespace {
 
-// Two threads with many chunks each.
-TraceReader many_chunks(const TemporaryDirectory& directory) {
+// Two threads with many chunks each, and so many records that belong to none, among theirs.
+TraceReader many_chunks(const TemporaryDirectory& directory, int of_nobody = 0) {
   TraceBuilder builder;
+  for (int i = 0; i < of_nobody; ++i) builder.name_function(0xf0, "kernel", 0xa0, 40'000 * Nanos{i} + 30);
   for (const i32 tid : {10, 11}) {
     const auto thread = builder.thread(tid);
     for (Nanos at = 0; at < 40'000; ++at)
@@ -98,6 +99,30 @@ TEST(RecordStream, KnowsOfThreadsThatItReadWholeWhatTheyLack) {
   RecordStream broken_off(reader);
   broken_off.for_each_span([](const RecordStream::Span&) { return false; });
   EXPECT_EQ(number(broken_off.without(others)), 0) << "what was not read may hold anything";
+}
+
+// What belongs to no thread, or to one that its content tells, is in its place among each thread's records; of two threads nothing is said.
+TEST(RecordStream, TellsThreadByThreadWhereThatIsAskedFor) {
+  TemporaryDirectory directory;
+  const TraceReader reader = many_chunks(directory, 90);
+  const auto is_nobodys = [&](u32 thread) { return reader.threads()[thread].tid == 0; };
+  u64 turns = 0, changes = 0;
+  const auto seen_by = [&](RecordStream::Order order, u32 thread) {
+    RecordStream stream(reader, {}, order);
+    auto seen = order_of(stream);
+    turns = seen.size(), changes = 0;
+    for (std::size_t i = 1; i < seen.size(); ++i) changes += seen[i].first != seen[i - 1].first;
+    std::erase_if(seen, [&](const auto& one) { return one.first != thread && !is_nobodys(one.first); });
+    return seen;
+  };
+  for (u32 thread = 0; thread < reader.threads().size(); ++thread) {
+    if (is_nobodys(thread)) continue;
+    const auto in_time = seen_by(RecordStream::Order::Time, thread);
+    EXPECT_GT(changes, 70'000u);
+    EXPECT_EQ(seen_by(RecordStream::Order::Threads, thread), in_time);
+    EXPECT_LT(changes, 1'000u);
+    EXPECT_EQ(turns, 80'000u + 2 * 90u);  // a text and a function each
+  }
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "analysis/diff/diff.h"
-#include "analysis/export/lanes.h"
 #include "analysis/facts/distribution.h"
 #include "analysis/names/demangle.h"
 #include "analysis/render/render.h"
@@ -439,20 +438,6 @@ TEST(Diff, KernelsAreMatchedAndCountedByStep) {
   EXPECT_EQ(kernels->rows[1],
             (Row{std::string("same"), i64{1000}, i64{500}, i64{-500}, -0.5, i64{3}, i64{3}, std::string("both")}));
   EXPECT_EQ(kernels->rows[2], (Row{std::string("old"), i64{100}, {}, i64{-100}, {}, i64{3}, {}, std::string("gone")}));
-}
-
-TEST(Lanes, WhatCrossesGoesElsewhere) {
-  EndLanes ends;  // in the order of ends: inner ones first
-  EXPECT_EQ(ends.place(10, 20), 0u);
-  EXPECT_EQ(ends.place(22, 30), 0u);
-  EXPECT_EQ(ends.place(5, 40), 0u);   // around both
-  EXPECT_EQ(ends.place(35, 50), 1u);  // crosses that
-  EXPECT_EQ(ends.place(40, 60), 0u);  // begins where it ended
-  EXPECT_EQ(ends.place(40, 70), 2u);  // began with that one, which was told first, and crosses 35 to 50
-  StartLanes starts;
-  EXPECT_EQ(starts.place(0, 10), 0u);
-  EXPECT_EQ(starts.place(5, 8), 1u);
-  EXPECT_EQ(starts.place(10, 12), 0u);
 }
 
 TEST(Wrapped, ANumberKeepsItsPercent) {

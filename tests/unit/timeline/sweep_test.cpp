@@ -131,8 +131,8 @@ void expect_every_nanosecond(const QueueDepth& queue, const std::vector<Nanos>& 
 TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 200; ++round) {
-    StreamTrack track;
-    StreamTimes times;
+    StreamTrack track, alone;  // what an export has: depths, without how long they lasted
+    StreamTimes times, few;
     std::vector<Nanos> calls;
     std::vector<Nanos> launched, started;
     Nanos launch = 0, start = 0;
@@ -147,7 +147,8 @@ TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
       u32 expected = 1;
       for (std::size_t k = 0; k < i; ++k) expected += started[k] > launch;
       calls.push_back(static_cast<Nanos>(random() % 9));
-      EXPECT_EQ(track.queued(times, launch, calls.back(), start), expected);
+      EXPECT_EQ(track.queued(times, launch, calls.back(), start, true), expected);
+      EXPECT_EQ(alone.queued(few, launch, calls.back(), start, false), expected);
       track.ran(times, start, start + 1, false);
       deepest = std::max(deepest, expected);
       waited += static_cast<u64>(start - launch);
@@ -156,6 +157,8 @@ TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
     EXPECT_EQ(times.queue.deepest, deepest);
     EXPECT_EQ(times.queue.waited_ns, waited);
     EXPECT_EQ(times.joined, count);
+    EXPECT_EQ(few.joined, count);
+    EXPECT_EQ(few.queue.span_ns, 0u);
     expect_every_nanosecond(times.queue, launched, started, calls);
   }
 }
