@@ -113,10 +113,12 @@ void add_kernels(const Table& table, Heaviest& found) {
   }
 }
 
-// By name, wherever in others it was called.
+// By name, wherever in others it was called, but where it ran nothing on a device: on the host's tensors, of those that load data, say.
 void add_operations(const Table& table, Heaviest& found) {
   std::map<std::string, std::size_t> known;
   for (const Row& row : table.rows) {
+    const auto* const device = std::get_if<i64>(&cell_of(table, row, "device_self_ns"));
+    if (device && *device == 0) continue;
     const std::string name = human(cell_of(table, row, "op"), Unit::Text);
     const auto [at, fresh] = known.emplace(name, found.rows.size());
     if (fresh) {

@@ -32,8 +32,10 @@ void Scopes::find_functions(Dwarf_Die* of, int depth, std::vector<Function>& fou
         Dwarf_Addr base = 0, begin = 0, end = 0;
         for (ptrdiff_t at = 0; (at = dwarf_ranges(&child, at, &base, &begin, &end)) > 0;)
           if (begin < end) found.push_back({begin, end, dwarf_dieoffset(&child)});
+        find_functions(&child, depth + 1, found);  // a lambda's stands in its class, within the function that has it
         break;
       }
+      case DW_TAG_lexical_block:
       case DW_TAG_namespace:
       case DW_TAG_module:
       case DW_TAG_class_type:

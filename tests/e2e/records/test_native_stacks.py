@@ -120,6 +120,40 @@ def test_code_inlined_from_headers():
                  f"headers.c:{line['crate']} main": 3}, 'launches by line')
 
 
+LAMBDA = CUDA + r'''
+#include <thread>
+static CUfunction function;
+#include "library.h"
+int main() {
+  CUdevice device; CUcontext context; CUmodule module;
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) ||
+      cuModuleLoadData(&module, ptx) || cuModuleGetFunction(&function, module, "third")) return 70;
+  int done = 0;
+  { // a thread of each request
+    std::thread request([&]() __attribute__((noinline)) {
+      cuCtxSetCurrent(context);
+      done += by_library(11);  // of a library
+    });
+    request.join();
+  }
+  return done != 11 || cuCtxSynchronize();
+}
+'''
+
+
+def test_code_inlined_into_a_lambda():
+    """Its function stands in a class within the blocks of the one that has it."""
+    need_libunwind()
+    os.makedirs(scratch('third/include'))
+    with open(scratch('third/include/library.h'), 'w', encoding='utf-8') as file:
+        file.write(INLINED % 'by_library')
+    binary = compiled('lambda.cpp', LAMBDA, '-g', '-O1', '-lcuda', '-lstdc++', '-pthread', '-I' + scratch('third/include'))
+    run = traced([binary], STACKS)
+    check_equal(run.returncode, 0, run.stderr)
+    line = next(number for number, text in enumerate(LAMBDA.splitlines(), 1) if text.endswith('// of a library'))
+    check_equal([site.split(' ')[0] for site in launches_by_site(run)], [f'lambda.cpp:{line}'], 'the line of the lambda')
+
+
 # What rustc and clang write for `namespace mine { inline void often() { cuCtxSynchronize(); }  void work() { often(); } }`: the function lies
 # within its namespace, and has one that was inlined from line 5 into line 9.
 WITHIN_NAMESPACE = r'''

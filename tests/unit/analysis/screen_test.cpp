@@ -163,5 +163,24 @@ TEST(Screen, WhereNoLineIsKnownItSaysHowToHaveThem) {
   EXPECT_EQ(times(), 0u);
 }
 
+// 300 products on the device, and 150,000 of the same name on the host, by what loads its data.
+TEST(Screen, OperationsOfTheHostAloneAreNotCountedAmongThoseOfTheDevice) {
+  Report report = small_report();
+  Table ops;
+  ops.section = "ops";
+  ops.columns = {{"op"}, {"device_self_ns", Unit::Nanos}, {"count", Unit::Count}, {"share", Unit::Ratio}};
+  ops.rows = {{std::string("aten::mul"), i64{6'000'000}, i64{300}, 0.9},
+              {std::string("aten::mul"), i64{0}, i64{150'000}, 0.0},
+              {std::string("aten::to"), i64{0}, i64{150'000}, 0.0}};
+  report.tables.push_back(ops);
+  const std::string text = render_screen(report, {});
+  const std::size_t at = text.find("aten::mul");
+  ASSERT_NE(at, std::string::npos) << text;
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  EXPECT_NE(line.find(" 300 "), std::string::npos) << line;
+  EXPECT_NE(line.find("20.00 us"), std::string::npos) << line;
+  EXPECT_EQ(text.find("aten::to"), std::string::npos) << text;
+}
+
 }  // namespace
 }  // namespace gputrace
