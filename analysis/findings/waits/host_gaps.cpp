@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "analysis/advice/advice.h"
 #include "analysis/run/compiling.h"
@@ -48,6 +50,10 @@ void say_wait(const std::optional<LongWait>& waited, u64 of_ns, Finding& finding
 }
 
 namespace {
+
+constexpr const char* kFixOfSleep =
+    "let it wait for what it needs (an event, a future, a descriptor) instead of for some time, or sleep in another "
+    "thread";
 
 // Threads that begin, launch and end, one for each request or batch: what comes before the first call of one is no work of its own.
 constexpr u64 kManyThreads = 10;
@@ -165,9 +171,7 @@ std::string fix_of_waits(const ProcessTrace& process, const SampledWaits& waits,
                          "for a shorter time answers them sooner"
                        : advise(Advice::MakeAhead, process);
   if (is_most(HostWait::InterpreterLock)) return kFixOfInterpreterLock;
-  if (is_most(HostWait::Sleep))
-    return "let it wait for what it needs (an event, a future, a descriptor) instead of for some time, or sleep in "
-           "another thread";
+  if (is_most(HostWait::Sleep)) return kFixOfSleep;
   if (is_most(HostWait::Files))
     return "read and write beside the device's work, in another thread or process; keep what is read again in memory";
   return "";
@@ -196,9 +200,9 @@ void add_own_waits(const ProcessTrace& process, const SampledWaits& waits, u64 h
     say_sampled(waits.of(HostWait::Files), "waits for files", "files", finding);
 }
 
-// Advice of the loop's own: a loader that the loop does not wait for need not load faster.
+// Advice of the loop's own: a loader that the loop does not wait for need not load faster. Not looked at: whether the host works or waits is not known.
 void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, const IdleSite& site, u64 host_ns,
-                    Finding& finding) {
+                    bool looked_at, Finding& finding) {
   constexpr u64 kFew = 10;  // one part of so many
   const auto input = input_wait_of(process.steps);
   const u64 in_short = in_short_gaps(device, site, host_ns, input ? input->batches_ns : 0);
@@ -206,11 +210,84 @@ void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, cons
     const std::string part = in_short == host_ns ? "all" : human_nanos(static_cast<Nanos>(in_short));
     finding.text += "; " + part + " of that in gaps shorter than 1 ms";
     finding.evidence.emplace_back("short_gaps_ns", number(in_short));
-    finding.fix = "give the device more for each launch, since the host is busy all along: " + fewer_launches(process) +
+    finding.fix = std::string("give the device more for each launch") +
+                  (looked_at ? ", since the host is busy all along: " : ": ") + fewer_launches(process) +
                   ", less of the program's own work from launch to launch";
   } else if (input && process.steps.batches != 0 && kFew * input->batches_ns <= host_ns) {
     finding.fix = "do that work beside the device's (before a wait, in another thread or process), or less often";
   }
+}
+
+// What the threads of the process that call CUDA spent on a processor, or could have, in so much of the time in which devices worked; nothing: one of
+// them was not looked at for half of that.
+std::optional<u64> callers_ran(const ProcessTrace& process, Nanos length) {
+  std::set<i32> callers;
+  for (const ThreadFacts& thread : process.threads)
+    if (thread.calls != 0) callers.insert(thread.tid);
+  double ran = 0;
+  for (const HostThread& thread : process.samples.host_threads) {
+    if (thread.process != 0 || !callers.contains(thread.tid)) continue;
+    const ProcessorUse use = used_meanwhile(process, thread);
+    if (2 * use.length < length) return {};
+    ran += static_cast<double>(use.cpu_ns + use.ready_ns) / static_cast<double>(use.length);
+    callers.erase(thread.tid);
+  }
+  if (!callers.empty()) return {};
+  return static_cast<u64>(std::min(ran, 1.0) * static_cast<double>(length));
+}
+
+// Of what the threads that call CUDA waited for, as libc's functions tell it (`waits`), the kind that they waited longest for.
+std::optional<std::pair<WaitFor, WaitUses>> longest_kind(const ProcessTrace& process) {
+  std::map<WaitFor, WaitUses> kinds;
+  for (const WaitUses& uses : process.samples.waits) {
+    const auto calls = [&](const ThreadFacts& thread) { return thread.calls != 0 && thread.tid == uses.tid; };
+    if (uses.process != 0 || std::none_of(process.threads.begin(), process.threads.end(), calls)) continue;
+    kinds[uses.what].count += uses.count;
+    kinds[uses.what].total_ns += uses.total_ns;
+  }
+  const auto longest = std::max_element(
+      kinds.begin(), kinds.end(), [](const auto& a, const auto& b) { return a.second.total_ns < b.second.total_ns; });
+  if (longest == kinds.end()) return {};
+  return *longest;
+}
+
+// Looks at the lines of threads that call CUDA found something: of native code they do not.
+bool is_looked_at(const ProcessTrace& process) {
+  const auto& threads = process.samples.threads;
+  return std::any_of(threads.begin(), threads.end(),
+                     [](const SampledThread& thread) { return thread.calls_cuda() && !thread.points.empty(); });
+}
+
+// Of the host's time, for how long at least nothing that calls CUDA ran, by what the kernel says of those threads: they waited or slept, which is
+// no work that could be less. 0: that is not known.
+u64 stood_still(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns) {
+  const u64 ran = callers_ran(process, static_cast<Nanos>(device.span_ns())).value_or(host_ns);
+  return host_ns - std::min(host_ns, ran);
+}
+
+// True: the fix is of that, since what they wait for is not known, or it is most of that time, or each waits most of it for one kind of thing.
+bool say_standstill(const ProcessTrace& process, u64 still, u64 host_ns, Finding& finding) {
+  if (!is_good_part(still, host_ns)) return false;
+  finding.text +=
+      fmt::format("; for {} of that at least nothing that calls CUDA ran", human_nanos(static_cast<Nanos>(still)));
+  finding.evidence.emplace_back("stood_still_ns", number(still));
+  const auto longest = longest_kind(process);
+  if (longest) {
+    const auto& [what, uses] = *longest;
+    finding.text += fmt::format(" (what those threads wait for longest is {}: {} in {} times, all threads together)",
+                                word_of(what), human_nanos(static_cast<Nanos>(uses.total_ns)), human_count(uses.count));
+    finding.evidence.emplace_back("stood_still_for", std::string(word_of(what)));
+  }
+  const u64 threads = static_cast<u64>(std::count_if(process.threads.begin(), process.threads.end(),
+                                                     [](const ThreadFacts& thread) { return thread.calls != 0; }));
+  const bool each_waits = longest && 2 * longest->second.total_ns > threads * host_ns;
+  if (longest && 2 * still <= host_ns && !each_waits) return false;
+  finding.fix = longest && longest->first == WaitFor::Sleep ? kFixOfSleep
+                : longest ? "have ready what it waits for before it is needed: made beside the device's work, by more "
+                            "threads"
+                          : "look at what it waits for (`gputrace run --collect +waits`): have that ready before it "
+                            "is needed";
+  return true;
 }
 
 // The work lies behind the first line and before the second: said where these are two, and it is a good part of all.
@@ -255,10 +332,11 @@ u64 say_host_time(const ProcessTrace& process, const DeviceTimes& device, const 
   const u64 from_outside =
       add_waiting(process, thread_of_host_time(process, device), waits.of(HostWait::Others), host_ns, finding);
   add_own_waits(process, waits, host_ns, finding);
+  const bool looked_at = is_looked_at(process);
   if (const std::string fix = fix_of_waits(process, waits, from_outside != 0, host_ns); !fix.empty())
     finding.fix = fix;
-  else
-    advise_on_host(process, device, site, host_ns, finding);
+  else if (looked_at || !say_standstill(process, stood_still(process, device, host_ns), host_ns, finding))
+    advise_on_host(process, device, site, host_ns, looked_at, finding);
   add_loader_starts(process, host_ns, finding);
   add_use(process, device, host_ns, finding);
   return from_outside;

@@ -39,6 +39,41 @@ TEST(DeviceFindings, ThreadsThatBeginForEachRequest) {
   }
 }
 
+// Of native code no look tells whether a thread works or waits: what it had of processors does, and what it waited for where that is counted.
+TEST(DeviceFindings, AHostThatStandsStill) {
+  for (const u64 percent : {5, 40, 95}) {
+    for (const bool counted : {false, true}) {
+      Script script;
+      for (int i = 0; i < 60; ++i) script.run(4 * kUs, 300 * kUs), script.sleep(700 * kUs);
+      const u64 life = static_cast<u64>(script.now());
+      script.trace().add<ThreadUse>(TraceBuilder::definitions(), "", script.now(), script.now(), [&](auto& r) {
+        r.process = 0, r.tid = 100, r.parent = 0, r.name = 0, r.flags = 0, r.since = 0;
+        r.cpu = life * percent / 100, r.ready = 0, r.age = life;
+      });
+      if (counted)
+        script.trace().add<WaitUse>(TraceBuilder::definitions(), "", script.now(), script.now(), [&](auto& r) {
+          r.process = 0, r.tid = 100, r.frame = 0, r.what = static_cast<u32>(WaitFor::Sleep);
+          r.count = 60, r.total = life * (100 - percent) / 100, r.longest = r.total;
+        });
+      const LoadedRun run = script.load();
+      const auto findings = find_findings(run);
+      const Finding* gaps = find(findings, "idle-gaps");
+      ASSERT_NE(gaps, nullptr);
+      const auto has = [](const std::string& text, const char* words) { return text.find(words) != std::string::npos; };
+      EXPECT_FALSE(has(gaps->fix, "busy all along")) << "nobody looked";
+      EXPECT_EQ(has(gaps->text, "of that at least nothing that calls CUDA ran"), percent != 95) << gaps->text;
+      if (percent == 95) continue;
+      const double span = static_cast<double>(run.processes[0].device.devices.at(0).span_ns());
+      const double host = static_cast<double>(std::get<i64>(evidence(*gaps, "cause_ns")));
+      EXPECT_NEAR(static_cast<double>(std::get<i64>(evidence(*gaps, "stood_still_ns"))),
+                  host - span * static_cast<double>(percent) / 100, 0.01 * span);
+      EXPECT_EQ(has(gaps->fix, "+waits"), !counted) << gaps->fix;
+      EXPECT_EQ(has(gaps->fix, "instead of for some time"), counted) << gaps->fix;
+      EXPECT_EQ(has(gaps->text, "(what those threads wait for longest is sleep: "), counted) << gaps->text;
+    }
+  }
+}
+
 // A host that is slow because others have its processors is told so, and for no more than that; one that has them is not.
 TEST(DeviceFindings, AHostThatWaitsForAProcessor) {
   for (const u64 percent : {0, 22, 90}) {
