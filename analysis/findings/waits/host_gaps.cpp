@@ -228,7 +228,7 @@ std::optional<u64> callers_ran(const ProcessTrace& process, Nanos length) {
   for (const HostThread& thread : process.samples.host_threads) {
     if (thread.process != 0 || !callers.contains(thread.tid)) continue;
     const ProcessorUse use = used_meanwhile(process, thread);
-    if (2 * use.length < length) return {};
+    if (use.length <= 0 || use.length < length / 2) return {};
     ran += static_cast<double>(use.cpu_ns + use.ready_ns) / static_cast<double>(use.length);
     callers.erase(thread.tid);
   }
