@@ -47,9 +47,13 @@ void TapeRecorder::ran(u32 sequence, const DeviceOperation& operation) {
   known.device = operation.device;
 }
 
-TapeRecorder::Recorded TapeRecorder::finish() {
+TapeRecorder::Recorded TapeRecorder::finish(u32 end_missing_from) {
   constexpr Nanos kEver = std::numeric_limits<Nanos>::max();
   close(kEver);
+  for (Tape& tape : tapes_) {
+    for (std::size_t at = end_missing_from - std::min(end_missing_from, tape.first); at < tape.operations.size(); ++at)
+      tape.operations[at].start = tape.operations[at].finish = 0;
+  }
   Recorded recorded;
   if (!tapes_.empty())
     recorded.operations = std::max<u64>(next_, tapes_.back().first + tapes_.back().operations.size());

@@ -121,11 +121,7 @@ TimelineFacts Timeline::finish() {
   limit_dispatch();
   for (std::size_t i = 0; i < tracks_.size(); ++i) tracks_[i].finish(activity_.streams[i]);
   activity_.join.calls_forgotten = window_.forgotten();
-  for (u32 sequence = window_.oldest(); sequence != window_.next(); ++sequence) {
-    const HostOperation* call = window_.find(sequence);
-    activity_.join.calls_unanswered += call->expected && call->counted && !call->answered;
-    activity_.join.untold += call->on_device && call->counted && !call->answered;
-  }
+  count_unanswered();
   intake_.finish();
   if (activity_.clock.error >= 0) activity_.clock.error += activity_.clock.noise;
   // Nothing came before a call of CUPTI failed for good: that is no device timing, and the reason is in the states.
@@ -147,18 +143,34 @@ u64 Timeline::things() const {
          facts_.library.uses.size() + facts_.library.communicators.size();
 }
 
-// A run of which more than one operation in a hundred is missing is not that run.
+// A program that is killed takes what CUPTI had not given out yet with it: the newest calls, most of which have no record.
+void Timeline::count_unanswered() {
+  u64 newest = 0, seen = 0;  // from the end
+  for (u32 sequence = window_.next(); sequence-- != window_.oldest();) {
+    const HostOperation& call = *window_.find(sequence);
+    if (!call.counted) continue;
+    activity_.join.untold += call.on_device && !call.answered;
+    if (!call.expected) continue;
+    ++seen;
+    newest += !call.answered;
+    if (!call.answered && 2 * newest > seen) unanswered_at_end_ = newest, end_missing_from_ = sequence;
+  }
+  activity_.join.calls_unanswered += newest;
+}
+
+// A run of which more than one operation in a hundred is missing is not that run; but for its end, which may be cut off.
 std::string Timeline::why_no_replay() const {
-  constexpr u64 kOneIn = 100;
+  constexpr u64 kOneIn = 100, kEndIn = 10;
   const JoinCounts& join = activity_.join;
-  const u64 missing = join.calls_unanswered + join.not_joined + join.calls_forgotten;
+  const u64 end = kEndIn * unanswered_at_end_ <= join.operations ? unanswered_at_end_ : 0;
+  const u64 missing = join.calls_unanswered - end + join.not_joined + join.calls_forgotten;
   if (missing * kOneIn <= join.operations + join.calls_unanswered) return {};
   return "more than 1 % of the operations have no device record, or no call";
 }
 
 GainFacts Timeline::gains(const KernelChanges& kernels) {
   if (!replays_) return {};
-  if (why_no_replay_.empty()) return find_gains(recorder_.finish(), replayed_copies_, kernels);
+  if (why_no_replay_.empty()) return find_gains(recorder_.finish(end_missing_from_), replayed_copies_, kernels);
   GainFacts none;
   none.why_not = why_no_replay_;
   return none;

@@ -123,6 +123,7 @@ class Timeline {
 
   void take(DeviceOperation operation);
   void put_on_tape(u32 sequence);
+  void count_unanswered();
   std::string why_no_replay() const;
   bool on_device(const DeviceOperation& operation) const;
   bool runs_alone(const HostOperation* call, const DeviceOperation& operation) const;
@@ -177,6 +178,8 @@ class Timeline {
   TapeRecorder recorder_;
   // When everything was told, for gains().
   bool replays_ = false;
+  u32 end_missing_from_ = kNone;  // from this operation on most that should have a record have none
+  u64 unanswered_at_end_ = 0;     // of those
   std::string why_no_replay_;
   std::vector<TimelineCopies> replayed_copies_;
   ActivityLog activities_;

@@ -207,6 +207,11 @@ class Planted {
     now_ += time;
   }
 
+  // CUPTI's buffers never came whose operations these are, by their number: those of a program that was killed, say.
+  template <typename Wanted>
+  void lose(Wanted&& wanted) {
+    for (std::size_t i = 0; i < ran_.size(); ++i) ran_[i].lost = wanted(i, ran_.size());
+  }
   // The device's stamps say so much later than it was; the readings of its clock allow for that.
   void clocks_differ(Nanos by) { off_ = by; }
 
@@ -214,11 +219,16 @@ class Planted {
   LoadedRun load() {
     const Nanos end = std::max(now_, last_) + 10 * kUs;
     u32 correlation = 0;
-    for (const Ran& each : ran_) trace_.key(each.tid, ++correlation, each.begin, each.end, end, each.callback);
+    for (const Ran& each : ran_) {
+      ++correlation;
+      if (!each.lost) trace_.key(each.tid, correlation, each.begin, each.end, end, each.callback);
+    }
     correlation = 0;
     for (Ran each : ran_) {
+      ++correlation;
+      if (each.lost) continue;
       each.start += off_, each.finish += off_;
-      write(each, ++correlation, end + off_);
+      write(each, correlation, end + off_);
     }
     trace_.reading(end + off_ + kUs, 2 * std::max(off_, -off_));
     return trace_.load_all();
@@ -235,6 +245,7 @@ class Planted {
     CopyKind kind;
     u32 callback;
     u32 blocks;
+    bool lost = false;
   };
   Nanos ready(u64 stream, Nanos at) { return std::max(at, free_[stream]); }
   void give(Nanos call, Nanos length, u64 stream, int which, u32 callback, u64 bytes = 4096,

@@ -132,6 +132,27 @@ TEST(Replay, OfAnUnchangedRunIsTheRun) {
   }
 }
 
+// What a killed program takes with it is the end of its run: the rest of it was as it was. Records that are missing all along are another matter.
+TEST(Replay, OfARunWhoseEndIsMissing) {
+  const auto gain_of = [](auto&& lost) {
+    Planted program;
+    for (int i = 0; i < 200; ++i) program.run(4 * kUs, 100 * kUs), program.fetch(), program.sleep(150 * kUs);
+    program.lose(lost);
+    const LoadedRun run = program.load();
+    const GainFacts& gains = run.processes[0].gains;
+    return gains.replayed() ? static_cast<double>(gains.of(WhatIf::HostWork).single_ns) : -1;
+  };
+  const double whole = gain_of([](std::size_t, std::size_t) { return false; });
+  EXPECT_NEAR(whole, 199.0 * 150 * kUs, 0.02 * whole);
+  const double killed = gain_of([](std::size_t at, std::size_t all) { return at >= all - all / 20; });
+  EXPECT_NEAR(killed, 0.95 * whole, 0.02 * whole);
+  const double most_of_the_end =
+      gain_of([](std::size_t at, std::size_t all) { return at >= all - all / 20 && at % 4; });
+  EXPECT_NEAR(most_of_the_end, 0.97 * whole, 0.05 * whole);
+  EXPECT_EQ(gain_of([](std::size_t at, std::size_t) { return at % 20 == 5; }), -1) << "all along";
+  EXPECT_EQ(gain_of([](std::size_t at, std::size_t all) { return at >= all - all / 5; }), -1) << "a fifth of the run";
+}
+
 TEST(Worst, SaysWhoseItIsWhereThereAreSeveralProcesses) {
   LoadedRun run;
   for (const char* rank : {"0", "1", "2"}) run.processes.emplace_back().who.rank = rank;
