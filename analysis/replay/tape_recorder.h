@@ -64,8 +64,8 @@ class TapeRecorder {
     std::vector<Tape> tapes;  // in order; one where the whole run is there
     u64 operations = 0;       // of the run
   };
-  // From that operation on nothing counts as run.
-  Recorded finish(u32 end_missing_from = kNone);
+  // From that operation on nothing counts as run; kNone: all does.
+  Recorded finish(u32 end_missing_from);
 
  private:
   bool recording() const { return begun_ && recording_; }

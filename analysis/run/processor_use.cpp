@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <iterator>
-#include <set>
 
 namespace gputrace {
 namespace {
@@ -81,15 +80,33 @@ u64 cpu_of_unseen(const ProcessTrace& process, i32 tid) {
                           static_cast<double>(life));
 }
 
+std::set<i32> callers_of(const ProcessTrace& process) {
+  std::set<i32> callers;
+  for (const ThreadFacts& thread : process.threads) {
+    if (thread.calls != 0) callers.insert(thread.tid);
+  }
+  return callers;
+}
+
+std::optional<u64> callers_ran(const ProcessTrace& process, u64 length) {
+  std::set<i32> unseen = callers_of(process);
+  double ran = 0;
+  for (const HostThread& thread : process.samples.host_threads) {
+    if (thread.process != 0 || unseen.erase(thread.tid) == 0) continue;
+    const ProcessorUse use = used_meanwhile(process, thread);
+    if (use.length <= 0 || static_cast<u64>(use.length) < length / 2) return {};
+    ran += static_cast<double>(use.cpu_ns + use.ready_ns) / static_cast<double>(use.length);
+  }
+  if (!unseen.empty()) return {};
+  return ran >= 1 ? length : static_cast<u64>(ran * static_cast<double>(length));
+}
+
 std::optional<OthersUse> cpu_of_others(const ProcessTrace& process, i32 tid) {
   const auto& threads = process.samples.host_threads;
   const HostThread* const own = thread_of(process, tid);
   if (!own) return {};
   const TimeSpan span = time_of_devices(process);
-  std::set<i32> callers;
-  for (const ThreadFacts& thread : process.threads) {
-    if (thread.calls != 0) callers.insert(thread.tid);
-  }
+  const std::set<i32> callers = callers_of(process);
   OthersUse use;
   for (const HostThread& thread : threads) {
     const bool traces = thread.name.rfind("gputrace-", 0) == 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "analysis/facts/facts.h"
 
@@ -18,6 +19,13 @@ struct ProcessorUse {
   }
 };
 ProcessorUse used_meanwhile(const ProcessTrace& process, const HostThread& thread);
+
+// The process's threads that call CUDA.
+std::set<i32> callers_of(const ProcessTrace& process);
+
+// What those spent on a processor together, or could have, in so many ns of the time in which devices worked, one after the other; nothing: one of them
+// was not looked at for half of that.
+std::optional<u64> callers_ran(const ProcessTrace& process, u64 length);
 
 // What the others of the process's threads used meanwhile, and the processes that come from it in their lives: all that may work for thread
 // `tid`, but for what traces. ns; nothing: nobody looked at that thread.

@@ -218,30 +218,12 @@ void advise_on_host(const ProcessTrace& process, const DeviceTimes& device, cons
   }
 }
 
-// What the threads of the process that call CUDA spent on a processor, or could have, in so much of the time in which devices worked; nothing: one of
-// them was not looked at for half of that.
-std::optional<u64> callers_ran(const ProcessTrace& process, Nanos length) {
-  std::set<i32> callers;
-  for (const ThreadFacts& thread : process.threads)
-    if (thread.calls != 0) callers.insert(thread.tid);
-  double ran = 0;
-  for (const HostThread& thread : process.samples.host_threads) {
-    if (thread.process != 0 || !callers.contains(thread.tid)) continue;
-    const ProcessorUse use = used_meanwhile(process, thread);
-    if (use.length <= 0 || use.length < length / 2) return {};
-    ran += static_cast<double>(use.cpu_ns + use.ready_ns) / static_cast<double>(use.length);
-    callers.erase(thread.tid);
-  }
-  if (!callers.empty()) return {};
-  return static_cast<u64>(std::min(ran, 1.0) * static_cast<double>(length));
-}
-
 // Of what the threads that call CUDA waited for, as libc's functions tell it (`waits`), the kind that they waited longest for.
 std::optional<std::pair<WaitFor, WaitUses>> longest_kind(const ProcessTrace& process) {
+  const std::set<i32> callers = callers_of(process);
   std::map<WaitFor, WaitUses> kinds;
   for (const WaitUses& uses : process.samples.waits) {
-    const auto calls = [&](const ThreadFacts& thread) { return thread.calls != 0 && thread.tid == uses.tid; };
-    if (uses.process != 0 || std::none_of(process.threads.begin(), process.threads.end(), calls)) continue;
+    if (uses.process != 0 || !callers.contains(uses.tid)) continue;
     kinds[uses.what].count += uses.count;
     kinds[uses.what].total_ns += uses.total_ns;
   }
@@ -261,7 +243,7 @@ bool is_looked_at(const ProcessTrace& process) {
 // Of the host's time, for how long at least nothing that calls CUDA ran, by what the kernel says of those threads: they waited or slept, which is
 // no work that could be less. 0: that is not known.
 u64 stood_still(const ProcessTrace& process, const DeviceTimes& device, u64 host_ns) {
-  const u64 ran = callers_ran(process, static_cast<Nanos>(device.span_ns())).value_or(host_ns);
+  const u64 ran = callers_ran(process, device.span_ns()).value_or(host_ns);
   return host_ns - std::min(host_ns, ran);
 }
 
@@ -278,9 +260,7 @@ bool say_standstill(const ProcessTrace& process, u64 still, u64 host_ns, Finding
                                 word_of(what), human_nanos(static_cast<Nanos>(uses.total_ns)), human_count(uses.count));
     finding.evidence.emplace_back("stood_still_for", std::string(word_of(what)));
   }
-  const u64 threads = static_cast<u64>(std::count_if(process.threads.begin(), process.threads.end(),
-                                                     [](const ThreadFacts& thread) { return thread.calls != 0; }));
-  const bool each_waits = longest && 2 * longest->second.total_ns > threads * host_ns;
+  const bool each_waits = longest && 2 * longest->second.total_ns > callers_of(process).size() * host_ns;
   if (longest && 2 * still <= host_ns && !each_waits) return false;
   finding.fix = longest && longest->first == WaitFor::Sleep ? kFixOfSleep
                 : longest ? "have ready what it waits for before it is needed: made beside the device's work, by more "
