@@ -1,5 +1,5 @@
 """What tracing costs a framework: PyTorch's small eager operations (eager_loop.py) on the simulated GPU, bare, under gputrace with parts of what it
-collects, under PyTorch's own profiler and under py-spy, in one run. Programs take turns GT_TIMES times (5); a figure is the median of the rounds of all
+collects, with a callback of PyTorch's that does nothing, under PyTorch's own profiler and under py-spy, in one run. Programs take turns GT_TIMES times (5); a figure is the median of the rounds of all
 of them, beside bare's. The simulated CUPTI's own work is in it (what reads its records and throws them away shows how much), and each simulated call of
 the driver takes 2 us: a GPU's are about as long."""
 import os
@@ -44,8 +44,8 @@ def main():
         return
     loop = [framework.python, os.path.join(SOURCE, 'bench', 'eager_loop.py'), ROUNDS, OPERATIONS]
     bare = {**simulated(framework), 'SIMGPU_KERNEL_TIME': '.*=1us'}
-    client = 'a client of CUPTI that only reads'
-    ways = ['bare', client, *OURS, 'torch.profiler', 'py-spy record -r 100']
+    client, observer = 'a client of CUPTI that only reads', "PyTorch's callback that does nothing"
+    ways = ['bare', client, observer, *OURS, 'torch.profiler', 'py-spy record -r 100']
     took, traces = {way: [] for way in ways}, []
     for _ in range(TIMES):
         for way in ways:
@@ -55,6 +55,8 @@ def main():
                 environment = {**bare, 'LD_PRELOAD': f'{harness.places.library} {bare["LD_PRELOAD"]}', 'GPUTRACE_OUTPUT': output, **OURS[way]}
             elif way == client:
                 environment = {**bare, 'LD_PRELOAD': f'{built("libcupti_client.so")} {bare["LD_PRELOAD"]}', 'BENCH_CUPTI_BUFFER': 4 << 20}
+            elif way == observer:
+                command = [*loop, 'observer', built('libtorch_observer.so')]
             elif way == 'torch.profiler':
                 command = [*loop, 'profiler']
             elif way.startswith('py-spy'):

@@ -1,6 +1,9 @@
-"""eager_loop.py ROUNDS OPERATIONS [profiler]: rounds of small eager operations, each a kernel and nothing besides, so that tracing weighs most;
-prints the nanoseconds that one operation took in each round. `profiler`: under PyTorch's own, as its documentation begins."""
+"""eager_loop.py ROUNDS OPERATIONS [profiler | observer LIBRARY]: rounds of small eager operations, each a kernel and nothing besides, so that tracing weighs
+most; prints the nanoseconds that one operation took in each round. `profiler`: under PyTorch's own, as its documentation begins; `observer`: with a callback
+for each operation, which does nothing (torch_observer.cpp)."""
 import contextlib
+import ctypes
+import os
 import sys
 import time
 
@@ -21,6 +24,9 @@ def operations():
 
 
 operations()
+if 'observer' in sys.argv:
+    framework = ctypes.CDLL(os.path.join(os.path.dirname(torch.__file__), 'lib', 'libtorch_cpu.so'))
+    ctypes.CDLL(sys.argv[-1]).observe(framework._ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE)
 own = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) if 'profiler' in sys.argv else contextlib.nullcontext()
 with own:
     for _ in range(ROUNDS):

@@ -8,13 +8,12 @@ namespace gputrace {
 namespace {
 
 constexpr u32 kLines = 1u << 15;
+constexpr unsigned kFrameBits = 24;
+constexpr u64 kFrameMask = (u64{1} << kFrameBits) - 1;
 
-struct ForwardLine {
-  std::atomic<u64> number;
-  std::atomic<u32> frame;
-};
+// Each one word, so that nobody waits: who the line is of above, its frame below.
 struct Lines {
-  ForwardLine of[kLines];
+  std::atomic<u64> of[kLines];
 };
 
 constinit std::atomic<Lines*> lines{nullptr};  // PyTorch may call us at any time
@@ -24,6 +23,9 @@ u64 place_of(u64 number) {
   constexpr u64 kApart = 10007;
   return (number + (number >> kSequenceBits) * kApart) % kLines;
 }
+
+// Of numbers that share a place one in 2^40 has the same.
+u64 sign_of(u64 number) { return number * 0x9e3779b97f4a7c15 & ~kFrameMask; }
 
 }  // namespace
 
@@ -37,27 +39,18 @@ void close_forward_lines() {
   if (Lines* const old = lines.exchange(nullptr, std::memory_order_acq_rel)) unmap_memory(old, sizeof(Lines));
 }
 
-// Numbers of several threads share an entry: one writes at a time, another one's line is not remembered then.
 void remember_forward(u64 number, u32 frame) {
   Lines* const all = lines.load(std::memory_order_acquire);
   if (!all) return;
-  ForwardLine& line = all->of[place_of(number)];
-  if (line.number.load(std::memory_order_relaxed) == number && line.frame.load(std::memory_order_relaxed) == frame)
-    return;
-  if (line.number.exchange(kNoNumber, std::memory_order_acquire) == kNoNumber) return;
-  std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire in forward_frame()
-  line.frame.store(frame, std::memory_order_relaxed);
-  line.number.store(number, std::memory_order_release);
+  const u64 known = frame <= kFrameMask ? frame : 0;
+  all->of[place_of(number)].store(sign_of(number) | known, std::memory_order_relaxed);
 }
 
 u32 forward_frame(u64 number) {
   const Lines* const all = lines.load(std::memory_order_acquire);
   if (!all) return 0;
-  const ForwardLine& line = all->of[place_of(number)];
-  if (line.number.load(std::memory_order_acquire) != number) return 0;
-  const u32 frame = line.frame.load(std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_acquire);
-  return line.number.load(std::memory_order_relaxed) == number ? frame : 0;
+  const u64 line = all->of[place_of(number)].load(std::memory_order_relaxed);
+  return (line & ~kFrameMask) == sign_of(number) ? static_cast<u32>(line & kFrameMask) : 0;
 }
 
 }  // namespace gputrace

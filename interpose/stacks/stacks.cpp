@@ -94,13 +94,12 @@ void write_stack(const FinishedCall& call, ThreadStack& last, const Found& found
   if (!call.in_window()) return;
   char* at = reserve(thread, sizeof(Stack), call.end);
   if (!at) return;
-  Stack record{};
+  Stack& record = *reinterpret_cast<Stack*>(at);  // word by word: a copy of what was just written would wait for it
   record.frame = found.frame;
   record.frames = found.frames;
   record.operation = found.operation;
   record.flags = found.flags;
   fill_header(record, call);
-  std::memcpy(at, &record, sizeof record);
   commit(thread, at, sizeof record, call.generation);
   last.written = found.frame;
   last.operation = found.operation;

@@ -157,6 +157,12 @@ bool told_by_runtime(const CallNotice& n) {
   return n.inside_runtime && !knobs().separate_api_ids && kinds().runtime_calls.load(std::memory_order_relaxed) > 0;
 }
 
+// Calls that neither have a record nor call back are not timed, as CUPTI times none that nobody asked for.
+bool wants(const char* variant, bool runtime) {
+  const uint32_t number = number_of(variant, runtime);
+  return call_on(runtime, number) || call_is_heard(runtime, number);
+}
+
 void on_enter(const CallNotice& n) { callback_call(n, number_of(n.variant, n.runtime), true); }
 
 void on_leave(const CallNotice& n) {
@@ -184,8 +190,8 @@ void on_resource(const ResourceNotice& n) {
   callback_resource(n);
 }
 
-constexpr Observer kObserver = {on_enter, on_leave, on_kernel, on_copy, on_memset,
-                                on_graph, on_sync,  on_memory, on_pool, on_resource};
+constexpr Observer kObserver = {wants,    on_enter, on_leave,  on_kernel, on_copy,    on_memset,
+                                on_graph, on_sync,  on_memory, on_pool,   on_resource};
 
 void count_call(std::atomic<bool>& call, bool runtime, bool on) {
   if (call.exchange(on) == on) return;

@@ -6,6 +6,7 @@
 
 namespace simgpu::cupti {
 
+bool call_is_heard(bool runtime, uint32_t number);  // the subscriber asked for that call
 void callback_call(const CallNotice& notice, uint32_t number, bool entering);
 void callback_sync(const SyncNotice& notice);
 void callback_resource(const ResourceNotice& notice);

@@ -133,6 +133,10 @@ uint32_t resource_number(ResourceNotice::Act act) {
 
 namespace simgpu::cupti {
 
+bool call_is_heard(bool runtime, uint32_t number) {
+  return enabled(runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API, number);
+}
+
 void callback_call(const CallNotice& n, uint32_t number, bool entering) {
   const auto domain = n.runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
   if (!enabled(domain, number)) return;

@@ -111,7 +111,7 @@ CUresult Call::enter_slow(Need need) {
     }
     thread_state.call_correlation = correlation_;
     thread_state.call_begin = begin_;
-    shown_ = looked_at(look::calls) && may_be_shown();
+    shown_ = shows_call(variant_, false);
     if (shown_) show_call(*this, true, 0);
     if (CUresult struck = strike(name_, &leave_errno_); struck != CUDA_SUCCESS) return struck;
   }

@@ -41,6 +41,8 @@ void show_graph_object(ResourceNotice::Act act, const Graph* graph, const GraphE
 void show_graph_node(ResourceNotice::Act act, const GraphNode& node);
 // A node of an executable graph has no handle of its own; it gets one for as long as it is shown.
 void show_exec_node(const GraphNode& original, uint64_t id);
+// Whether show_call() shall be asked to show the calls of that exported name.
+bool shows_call(const char* variant, bool runtime);
 void show_call(Call& call, bool entering, int result);
 
 }  // namespace simgpu

@@ -231,6 +231,10 @@ void show_memory(Call& call, bool allocation, const Allocation& what, const Stre
   observer().memory(notice);
 }
 
+bool shows_call(const char* variant, bool runtime) {
+  return looked_at(look::calls) && may_be_shown() && observer().wants(variant, runtime);
+}
+
 void show_call(Call& call, bool entering, int result) {
   CallNotice notice{};
   const Context* context = current_context();
@@ -254,7 +258,6 @@ void show_call(Call& call, bool entering, int result) {
 namespace {
 
 void show_runtime(RuntimeCall& call, bool entering, int result) {
-  if (!looked_at(look::calls) || !may_be_shown()) return;
   CallNotice notice{};
   const Context* context = current_context();
   notice.name = notice.variant = call.name;
@@ -275,17 +278,20 @@ void show_runtime(RuntimeCall& call, bool entering, int result) {
 
 void enter_runtime(RuntimeCall* call) {
   call->correlation = 0;
+  call->shown = false;
   if (thread_state.runtime_correlation != 0) return;
+  thread_state.runtime_correlation = call->correlation = draw_correlation();
+  call->shown = shows_call(call->name, true);
+  if (!call->shown) return;
   call->begin = now_ns();
   call->client = 0;
-  thread_state.runtime_correlation = call->correlation = draw_correlation();
   show_runtime(*call, true, 0);
 }
 
 void leave_runtime(RuntimeCall* call, int result) {
   if (call->correlation == 0) return;
   thread_state.runtime_correlation = 0;
-  show_runtime(*call, false, result);
+  if (call->shown && may_be_shown()) show_runtime(*call, false, result);
 }
 
 constexpr RuntimeDoor kRuntimeDoor = {&looks, enter_runtime, leave_runtime};

@@ -171,6 +171,8 @@ struct ResourceNotice {
 
 // CUPTI's side. Never changes while attached, and stays in memory for good.
 struct Observer {
+  // Whether enter() and leave() shall hear of calls of that exported name, a literal: asked as such a call begins.
+  bool (*wants)(const char* variant, bool runtime);
   void (*enter)(const CallNotice&);
   void (*leave)(const CallNotice&);
   void (*kernel)(const KernelNotice&);

@@ -10,9 +10,10 @@ namespace simgpu {
 // One call of the runtime API, on its thread's stack.
 struct RuntimeCall {
   const char* name;      // a literal: cudaMalloc, cudaMemcpyAsync_ptsz
-  uint64_t begin;        // CLOCK_MONOTONIC, ns
+  uint64_t begin;        // CLOCK_MONOTONIC, ns, where it is shown
   uint64_t client;       // the observer's
   uint32_t correlation;  // its number, which the driver calls inside it share; 0: inside another runtime call
+  bool shown;            // to the observer
 };
 
 struct RuntimeDoor {

@@ -52,7 +52,7 @@ constexpr CUresult as_result(cudaError_t error) { return static_cast<CUresult>(e
 // A runtime call as a CUPTI sees it, from its first to its last statement; inside another one it is nothing.
 class Seen {
  public:
-  explicit Seen(const char* name) : call_{name, 0, 0, 0} {
+  explicit Seen(const char* name) : call_{name, 0, 0, 0, false} {
     const RuntimeDoor* door = runtime_door();
     if (door == nullptr || door->looks->load(std::memory_order_relaxed) == 0) return;
     door_ = door;

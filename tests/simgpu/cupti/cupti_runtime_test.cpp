@@ -69,6 +69,25 @@ TEST(CuptiRuntime, TheDriverCallHasTheRecordWhereRuntimeCallsHaveNone) {
   });
 }
 
+// One call alone is asked for: the runtime's around it is not shown, its number holds nevertheless.
+TEST(CuptiRuntime, ADriverCallThatIsAskedForAlone) {
+  run_child(kMonotonic, [] {
+    start_client({CUPTI_ACTIVITY_KIND_MEMCPY});
+    ASSERT_EQ(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2, 1), CUPTI_SUCCESS);
+    copy_twice();
+    finish_client();
+    const auto copies = client().of<CUpti_ActivityMemcpy6>(CUPTI_ACTIVITY_KIND_MEMCPY);
+    const auto calls = client().of<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_DRIVER);
+    ASSERT_EQ(copies.size(), 2u);
+    ASSERT_EQ(calls.size(), 1u);
+    EXPECT_EQ(calls[0].cbid, CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2);
+    EXPECT_EQ(calls[0].correlationId, copies[0].correlationId);
+    EXPECT_NE(copies[0].correlationId, copies[1].correlationId);
+    EXPECT_LT(calls[0].start, calls[0].end);
+    EXPECT_EQ(client().of<CUpti_ActivityAPI>(CUPTI_ACTIVITY_KIND_RUNTIME).size(), 0u);
+  });
+}
+
 TEST(CuptiRuntime, TwoRecordsAndTwoNumbersWithSeparateIds) {
   run_child({{"SIMGPU_CLOCK", "monotonic"}, {"SIMGPU_CUPTI", "api=separate"}}, [] {
     const Calls calls =
