@@ -33,8 +33,7 @@ struct ContextRule {
 struct Kinds {
   std::array<std::atomic<bool>, CUPTI_ACTIVITY_KIND_COUNT> on{};
   std::array<std::array<std::atomic<bool>, kMostCalls>, 2> calls{};  // [runtime]
-  std::atomic<int> single_calls{0};                                  // how many of `calls` are on
-  std::atomic<int> runtime_calls{0};                                 // and of them the runtime's
+  std::array<std::atomic<int>, 2> calls_on{};                        // how many of `calls` are
   std::atomic<bool> has_rules{false};
   std::mutex mutex;
   std::vector<ContextRule> rules;
@@ -154,7 +153,7 @@ void on_pool(const PoolNotice& n) {
 
 // A driver call of a runtime call that has a record: the two are one call with one number, and PyTorch takes two records for a mistake.
 bool told_by_runtime(const CallNotice& n) {
-  return n.inside_runtime && !knobs().separate_api_ids && kinds().runtime_calls.load(std::memory_order_relaxed) > 0;
+  return n.inside_runtime && !knobs().separate_api_ids && kinds().calls_on[1].load(std::memory_order_relaxed) > 0;
 }
 
 // Calls that neither have a record nor call back are not timed, as CUPTI times none that nobody asked for.
@@ -195,12 +194,12 @@ constexpr Observer kObserver = {wants,    on_enter, on_leave,  on_kernel, on_cop
 
 void count_call(std::atomic<bool>& call, bool runtime, bool on) {
   if (call.exchange(on) == on) return;
-  kinds().single_calls.fetch_add(on ? 1 : -1);
-  if (runtime) kinds().runtime_calls.fetch_add(on ? 1 : -1);
+  kinds().calls_on[runtime ? 1 : 0].fetch_add(on ? 1 : -1);
 }
 
-bool any_call() {
-  return kind_on(CUPTI_ACTIVITY_KIND_DRIVER) || kind_on(CUPTI_ACTIVITY_KIND_RUNTIME) || kinds().single_calls.load() > 0;
+bool any_call(bool runtime) {
+  return kind_on(runtime ? CUPTI_ACTIVITY_KIND_RUNTIME : CUPTI_ACTIVITY_KIND_DRIVER) ||
+         kinds().calls_on[runtime ? 1 : 0].load() > 0;
 }
 
 }  // namespace
@@ -277,7 +276,8 @@ void looks_changed() {
   static auto* const kMutex = new std::mutex;
   std::lock_guard lock(*kMutex);
   uint32_t bits = callback_looks();
-  if (any_call()) bits |= look::calls;
+  if (any_call(false)) bits |= look::driver_calls;
+  if (any_call(true)) bits |= look::runtime_calls;
   if (wanted(CUPTI_ACTIVITY_KIND_KERNEL) || wanted(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ||
       wanted(CUPTI_ACTIVITY_KIND_MEMCPY) || wanted(CUPTI_ACTIVITY_KIND_MEMCPY2) || wanted(CUPTI_ACTIVITY_KIND_MEMSET) ||
       wanted(CUPTI_ACTIVITY_KIND_GRAPH_TRACE)) {
@@ -296,8 +296,7 @@ void forget_kinds() {
   for (auto& level : k.calls) {
     for (auto& call : level) call.store(false);
   }
-  k.single_calls.store(0);
-  k.runtime_calls.store(0);
+  for (auto& count : k.calls_on) count.store(0);
   k.latency.store(false);
   {
     std::lock_guard lock(k.mutex);

@@ -187,7 +187,8 @@ void callback_resource(const ResourceNotice& n) {
 uint32_t callback_looks() {
   if (the().callback.load() == nullptr) return 0;
   uint32_t bits = 0;
-  if (any_of(CUPTI_CB_DOMAIN_DRIVER_API) || any_of(CUPTI_CB_DOMAIN_RUNTIME_API)) bits |= look::calls;
+  if (any_of(CUPTI_CB_DOMAIN_DRIVER_API)) bits |= look::driver_calls;
+  if (any_of(CUPTI_CB_DOMAIN_RUNTIME_API)) bits |= look::runtime_calls;
   if (any_of(CUPTI_CB_DOMAIN_RESOURCE)) bits |= look::resources;
   if (any_of(CUPTI_CB_DOMAIN_SYNCHRONIZE)) bits |= look::syncs;
   return bits;

@@ -122,7 +122,7 @@ struct ThreadState {
   Context* per_thread_context;  // the per-thread default stream used last, and its context
   Stream* per_thread_stream;
   bool in_host_function;         // the driver's worker, while it runs the program's code
-  uint32_t runtime_correlation;  // of the runtime call that this thread is in; 0: none
+  uint32_t runtime_correlation;  // of the runtime call that it is in; 0: none; kNotDrawn: not needed yet
   uint32_t call_correlation;     // of the last call of this thread that took the slow way, and when it began
   Nanos call_begin;
   int capture_mode;         // cuThreadExchangeStreamCaptureMode; kept by the capture files

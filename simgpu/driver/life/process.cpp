@@ -104,11 +104,11 @@ CUresult Call::enter_slow(Need need) {
   if (slow_) {
     begin_ = now_ns();
     if (truth_on()) stamp_ = std::make_shared<CallStamp>(name_, variant_, next_sequence.fetch_add(1), begin_);
-    correlation_ = device_correlation_ = draw_correlation();
-    if (const uint32_t outer = thread_state.runtime_correlation; outer != 0) {
-      device_correlation_ = outer;
-      if (!separate_runtime_ids.load(std::memory_order_relaxed)) correlation_ = outer;
-    }
+    uint32_t& outer = thread_state.runtime_correlation;
+    if (outer == kNotDrawn) outer = draw_correlation();
+    const bool shares = outer != 0 && !separate_runtime_ids.load(std::memory_order_relaxed);
+    correlation_ = shares ? outer : draw_correlation();
+    device_correlation_ = outer != 0 ? outer : correlation_;
     thread_state.call_correlation = correlation_;
     thread_state.call_begin = begin_;
     shown_ = shows_call(variant_, false);

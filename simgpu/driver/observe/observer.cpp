@@ -232,7 +232,8 @@ void show_memory(Call& call, bool allocation, const Allocation& what, const Stre
 }
 
 bool shows_call(const char* variant, bool runtime) {
-  return looked_at(look::calls) && may_be_shown() && observer().wants(variant, runtime);
+  return looked_at(runtime ? look::runtime_calls : look::driver_calls) && may_be_shown() &&
+         observer().wants(variant, runtime);
 }
 
 void show_call(Call& call, bool entering, int result) {
@@ -280,8 +281,8 @@ void enter_runtime(RuntimeCall* call) {
   call->correlation = 0;
   call->shown = false;
   if (thread_state.runtime_correlation != 0) return;
-  thread_state.runtime_correlation = call->correlation = draw_correlation();
   call->shown = shows_call(call->name, true);
+  thread_state.runtime_correlation = call->correlation = call->shown ? draw_correlation() : kNotDrawn;
   if (!call->shown) return;
   call->begin = now_ns();
   call->client = 0;

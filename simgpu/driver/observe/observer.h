@@ -15,14 +15,15 @@
 
 namespace simgpu {
 
-// Bits of what is looked at. `calls`: begin and end of every API call; `device`: kernels, copies, memsets, graph
-// launches.
+// Bits of what is looked at. `driver_calls`, `runtime_calls`: begin and end of calls, at least of some; `device`: kernels,
+// copies, memsets, graph launches.
 namespace look {
-inline constexpr uint32_t calls = 1;
+inline constexpr uint32_t driver_calls = 1;
 inline constexpr uint32_t device = 2;
 inline constexpr uint32_t syncs = 4;
 inline constexpr uint32_t memory = 8;
 inline constexpr uint32_t resources = 16;
+inline constexpr uint32_t runtime_calls = 32;
 }  // namespace look
 
 // One API call. Runtime calls (of simgpu's runtime) look the same.

@@ -7,13 +7,16 @@
 
 namespace simgpu {
 
+inline constexpr uint32_t kNotDrawn = ~0u;
+
 // One call of the runtime API, on its thread's stack.
 struct RuntimeCall {
-  const char* name;      // a literal: cudaMalloc, cudaMemcpyAsync_ptsz
-  uint64_t begin;        // CLOCK_MONOTONIC, ns, where it is shown
-  uint64_t client;       // the observer's
-  uint32_t correlation;  // its number, which the driver calls inside it share; 0: inside another runtime call
-  bool shown;            // to the observer
+  const char* name;  // a literal: cudaMalloc, cudaMemcpyAsync_ptsz
+  uint64_t begin;    // CLOCK_MONOTONIC, ns, where it is shown
+  uint64_t client;   // the observer's
+  uint32_t
+      correlation;  // its number, which the driver calls inside it share; 0: inside another runtime call; kNotDrawn: it has none yet
+  bool shown;  // to the observer
 };
 
 struct RuntimeDoor {
