@@ -9,16 +9,19 @@
 namespace gputrace {
 namespace {
 
-// A part of the file's path, and one of the function's name.
+// A part of the file's path, and one of the function's name: the first of the table that fits. No loader: such a frame asks none.
 struct Asking {
   std::string_view file, function;
   std::string_view loader;
   bool in_its_thread = false;
 };
-constexpr std::array<Asking, 12> kAsking = {{
+constexpr std::array<Asking, 14> kAsking = {{
     {"/tensorflow/python/data/ops/iterator_ops.py", "__next__", kTfData},
     {"/tensorflow/python/data/ops/iterator_ops.py", "get_next", kTfData},
-    {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "", kPyDataset, true},
+    // Its enqueuer has batches made by threads or processes of a pool; without one it makes them itself.
+    {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "enqueuer_generator", kPyDataset},
+    {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "_generator", kPyDataset, true},
+    {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "", {}},
     {"/keras/src/trainers/data_adapters/", "", "Keras' data adapters", true},
     {"/grain/_src/python/", "__next__", kGrain, true},
     {"/datasets/arrow_dataset.py", "iter", kHuggingFace, true},
@@ -35,10 +38,11 @@ struct Running {
   std::string_view file, function;
   std::string_view loader;
 };
-constexpr std::array<Running, 3> kRunning = {{
+constexpr std::array<Running, 4> kRunning = {{
     {"/tensorflow/python/ops/script_ops.py", "", kTfData},
     {"/torchdata/nodes/_apply_udf.py", "_apply_udf", kTorchData},
     {"/grain/_src/python/dataset/transformations/prefetch.py", "_getitem", kGrain},
+    {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "get_index", kPyDataset},
 }};
 
 const Asking* asked_by(const SourceFrame& frame) {

@@ -15,7 +15,7 @@ inline constexpr std::string_view kTfData = "tf.data", kGrain = "Grain", kHuggin
                                   kTorchData = "torchdata";
 
 // The loader in whose frame it runs what the program gave it to make batches with, in threads or processes of its own: tf.data's py_function,
-// numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch. Empty: it is no such frame.
+// numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch, the pool of Keras' PyDataset. Empty: it is no such frame.
 std::string_view loader_that_runs(const SourceFrame& frame);
 // A frame in which a loader makes the batch in the thread that asks for it.
 bool loads_where_asked(const SourceFrame& frame);
@@ -26,8 +26,9 @@ class LoaderStacks {
 
   // The loader that the stack which ends there asks for a batch, as its users call it ("tf.data"); empty: it asks none.
   std::string_view asked(u32 frame) const { return at(frame).asked; }
-  // It is in a loader's thread or process that makes batches beside the loop.
-  bool makes(u32 frame) const { return !at(frame).makes.empty(); }
+  // The loader in whose thread or process it makes batches beside the loop; empty: it is in none.
+  std::string_view maker(u32 frame) const { return at(frame).makes; }
+  bool makes(u32 frame) const { return !maker(frame).empty(); }
   bool makes_for_tf_data(u32 frame) const { return at(frame).makes == kTfData; }
   // It is in a function of TensorFlow's or Keras': a graph that it waits for there may ask for its batch itself (Keras' fit).
   bool in_tensorflow(u32 frame) const { return at(frame).in_tensorflow; }

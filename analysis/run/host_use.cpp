@@ -127,6 +127,7 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
   const bool is_caller = makers == LineOf::Caller;
   const LoaderFrames loaders(frames, is_caller ? LoaderFrames::Of::OwnThread : LoaderFrames::Of::Workers);
   const FileNames names(process);
+  const LoaderStacks stacks(frames);
   BatchMaking making;
   making.by = makers;
   u64 asleep = 0, at_lines = 0;
@@ -137,6 +138,7 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
     const std::vector<u32> within = loaders.within(line.frame);
     if (within.empty()) continue;
     making.samples += line.count;
+    if (makers == LineOf::OtherThread) making.loader = stacks.maker(line.frame);
     if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
     const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
     if (std::find(within.begin(), within.end(), own) == within.end()) continue;
@@ -259,9 +261,7 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
 
 std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   if (!loader_processes(process).empty()) return making_by(process, LineOf::Worker);
-  if (process.steps.loader_sampled) {
-    if (auto made = making_by(process, LineOf::OtherThread)) return made;
-  }
+  if (auto made = making_by(process, LineOf::OtherThread)) return made;
   return making_by(process, LineOf::Caller);
 }
 

@@ -54,12 +54,13 @@ void add_reading(const ProcessTrace& process, u64 waited_ns, Finding& finding) {
 }
 
 // Who makes the batches, where, and whether that is work: what sleeps needs no processor.
-void add_making(const BatchMaking& making, const std::string& loader, Finding& finding) {
+void add_making(const BatchMaking& making, Finding& finding) {
   if (!making.site.empty()) finding.site = making.site;
   const bool beside = making.by != LineOf::Caller;
   if (beside && !making.site.empty()) {
-    finding.text += fmt::format("; {:.0f} % of what {} do meanwhile is {}", making.site_share * 100,
-                                making.by == LineOf::OtherThread ? loader + "'s threads" : "its workers", making.site);
+    finding.text +=
+        fmt::format("; {:.0f} % of what {} do meanwhile is {}", making.site_share * 100,
+                    making.by == LineOf::OtherThread ? making.loader + "'s threads" : "its workers", making.site);
     finding.evidence.emplace_back("worker_share", making.site_share);
     finding.evidence.emplace_back("worker_samples", number(making.samples));
   }
@@ -95,7 +96,7 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
                    {"loader", steps.loader}}};
   finding.gain_ns = gain;
   finding.site = site_of_idle(process, IdleCause::Host).site;
-  if (making) add_making(*making, steps.loader, finding);
+  if (making) add_making(*making, finding);
   add_reading(process, gain, finding);
   return finding;
 }

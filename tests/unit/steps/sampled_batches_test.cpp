@@ -15,7 +15,8 @@ using namespace test;
 
 constexpr u32 kFrames = 1u << 31, kOwn = kFrames, kAsks = kFrames + 2, kElsewhere = kFrames + 3, kGraph = kFrames + 4,
               kSlow = kFrames + 6, kAlone = kFrames + 7, kMapped = kFrames + 8, kUdf = kFrames + 10,
-              kUnasked = kFrames + 11, kPackage = kFrames + 12;
+              kUnasked = kFrames + 11, kPackage = kFrames + 12, kPool = kFrames + 14, kFeeder = kFrames + 16,
+              kItem = kFrames + 18;
 constexpr Nanos kBatch = 3 * kMs;
 constexpr u64 kTurns = 40;
 
@@ -37,6 +38,13 @@ class Turns : public Planted {
     trace().frame(kFrames + 9, 0, "_apply_udf", "/x/site-packages/torchdata/nodes/_apply_udf.py", 47);
     trace().frame(kUdf, kFrames + 9, "slow", "/home/me/data.py", 3);
     trace().frame(kPackage, kOwn, "collect", "/deps/frames/engine.py", 410);
+    const char* const adapter = "/x/site-packages/keras/src/trainers/data_adapters/py_dataset_adapter.py";
+    trace().frame(kFrames + 13, kOwn, "PyDatasetAdapter._finite_enqueuer_generator", adapter, 271);
+    trace().frame(kPool, kFrames + 13, "OrderedEnqueuer.get", adapter, 664);
+    trace().frame(kFrames + 15, 0, "OrderedEnqueuer._run", adapter, 634);
+    trace().frame(kFeeder, kFrames + 15, "Queue.put", "/usr/lib/python3.11/queue.py", 140);
+    trace().frame(kFrames + 17, 0, "get_index", adapter, 404);
+    trace().frame(kItem, kFrames + 17, "Pictures.__getitem__", "/home/me/data.py", 12);
     trace().frame(kUnasked, kFrames + 9, "Queue.get", "/usr/lib/python3.11/queue.py", 180);
   }
   void turn() {
@@ -162,6 +170,30 @@ TEST(SampledBatches, OfTorchdataAreMadeByItsThreads) {
   EXPECT_EQ(ops.ops[0].op, "data.py slow");
   EXPECT_EQ(ops.samples, kTurns - 1);
   EXPECT_EQ(ops.waiting, kTurns / 2);
+}
+
+// Keras' PyDataset with workers: the loop waits for an enqueuer, which waits for a pool of threads, and these run the program's own class.
+TEST(SampledBatches, OfAPyDatasetAreMadeByItsPool) {
+  const LoadedRun run = looked_at([](Turns& turns, u64 i, Nanos begin) {
+    turns.look(kPool, begin + kMs);
+    turns.look(kFeeder, begin + kMs, WaitFor::Lock, 310);
+    if (i % 2) turns.look(kItem, begin + 2 * kMs, WaitFor::Sleep, 311);
+  });
+  EXPECT_EQ(run.processes[0].steps.loader, "Keras' PyDataset");
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->site, "data.py:12 Pictures.__getitem__");
+  EXPECT_NE(finding->text.find("100 % of what Keras' PyDataset's threads do meanwhile is data.py:12"),
+            std::string::npos)
+      << finding->text;
+  EXPECT_NE(finding->text.find("they sleep 100 % of the time that batches take (sleep)"), std::string::npos)
+      << finding->text;
+  const InputOps ops = input_ops_of(run);
+  ASSERT_EQ(ops.ops.size(), 1u);
+  EXPECT_EQ(ops.ops[0].op, "data.py Pictures.__getitem__");
+  EXPECT_TRUE(ops.ops[0].ahead);
+  EXPECT_EQ(ops.samples, kTurns / 2);
 }
 
 TEST(SampledBatches, LoadersRunWhatTheProgramGaveThem) {
