@@ -26,11 +26,16 @@ bool is_calling(const std::vector<OtherThreads::Calling>& calling, i32 tid) {
 
 }  // namespace
 
+i32 number_of_thread(ProcessMemory& process, u64 id) {
+  i32 number = 0;
+  return process.read(id + kNumberInThread, &number, sizeof number) ? number : 0;
+}
+
 void OtherThreads::learn_numbers(const std::vector<PythonThread>& all, ProcessMemory& process,
                                  const std::vector<Calling>& calling) {
   for (const PythonThread& thread : all) {
-    i32 tid = 0;  // asked each time: a new thread may lie where another one has ended
-    if (!process.read(thread.id + kNumberInThread, &tid, sizeof tid)) continue;
+    const i32 tid = number_of_thread(process, thread.id);  // each time: a new one may lie where another has ended
+    if (tid == 0) continue;
     numbers_[thread.id] = tid;
     const auto known =
         std::find_if(calling.begin(), calling.end(), [&](const Calling& each) { return each.state == thread.state; });

@@ -19,6 +19,9 @@
 
 namespace gputrace {
 
+// Its number, by what stands as its pthread_self(): where this C library keeps it, which the caller proves. 0: it cannot be read.
+i32 number_of_thread(ProcessMemory& process, u64 id);
+
 class OtherThreads {
  public:
   static constexpr std::size_t kMostThreads = 256, kMostAtOnce = 4;

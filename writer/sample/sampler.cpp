@@ -208,7 +208,24 @@ void Sampler::tell_wait(const Process& process, i32 tid, Sample& record) const {
     record.flags |= kSampleRan;
 }
 
-// A forked one's only thread is the one that forked it: until that is seen any may have.
+// The thread that a forked process goes on with. Its interpreter lists that one alone, once it runs Python again: what the other threads of its parent were in
+// lies there still, as it was. Nothing: it is not there yet, or another program was executed.
+std::optional<Sampler::Thread> Sampler::thread_that_forked(Process& worker, const std::vector<Thread>& calling) {
+  const u64 runtime = segment_.control().python_runtime.load(std::memory_order_relaxed);
+  const auto listed = own_interpreter_.threads(worker.memory, runtime, std::numeric_limits<std::size_t>::max());
+  if (listed.empty()) return {};
+  const PythonThread oldest = listed.back();
+  const i32 pid = worker.memory.process();
+  const Thread& known = calling.front();
+  const bool has_numbers = number_of_thread(main_.memory, known.id) == known.tid;
+  if (has_numbers && number_of_thread(worker.memory, oldest.id) != pid) return {};  // the others are listed still
+  const auto same =
+      std::find_if(calling.begin(), calling.end(), [&](const Thread& each) { return each.state == oldest.state; });
+  const Thread& asks = same == calling.end() ? known : *same;
+  return Thread{asks.slot, asks.incarnation, pid, oldest.state, oldest.id};
+}
+
+// Where the interpreter's threads are not known any of those that call may have forked a process, until that is seen.
 void Sampler::look_at_worker(Process& worker, const std::vector<Thread>& threads) {
   if (worker.has_own_ring) return;
   const i32 pid = worker.memory.process();
@@ -219,6 +236,12 @@ void Sampler::look_at_worker(Process& worker, const std::vector<Thread>& threads
     return;
   }
   if (!worker.is_child) return;
+  if (knows_interpreter_) {
+    if (!worker.forker) worker.forker = thread_that_forked(worker, threads);
+    worker.is_proven = worker.forker && sample(worker, *worker.forker, pid, worker.looked);
+    if (!worker.is_proven) worker.forker = {}, worker.ask_soon();
+    return;
+  }
   for (const Thread& thread : threads) {
     if (worker.is_proven && thread.slot != worker.slot) continue;
     if (!sample(worker, thread, pid, worker.looked)) continue;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ class Sampler {
   InfoLines result() const;
 
  private:
+  struct Thread {
+    u32 slot, incarnation;
+    i32 tid;
+    u64 state, id;
+  };
   struct Process {
     Process(const PythonLayout& layout, i32 pid, MemoryOfRun* run) : memory(pid, run), frames(layout, memory) {}
     void ask_soon() { next_question = question_every = 0; }
@@ -47,22 +53,18 @@ class Sampler {
     bool is_child = false;   // of the traced process: it may be a fork of it
     bool is_proven = false;  // to be one
     bool has_own_ring = false;
-    PythonThread first;  // of one with an interpreter of its own
+    PythonThread first;            // of one with an interpreter of its own
+    std::optional<Thread> forker;  // of a fork, as the interpreter lists it there
     Nanos looked = 0;
     Nanos next_question = 0, question_every = 0;  // about what it is, CLOCK_MONOTONIC
   };
-  struct Thread {
-    u32 slot, incarnation;
-    i32 tid;
-    u64 state, id;
-  };
-
   Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree,
           std::unique_ptr<MemoryOfRun> run, TraceSink& sink);
   void look_at_all();
   std::vector<Thread> threads() const;
   void look_at_other_thread(const std::vector<Thread>& calling);
   bool prove_interpreter(const Thread& thread);
+  std::optional<Thread> thread_that_forked(Process& worker, const std::vector<Thread>& calling);
   void look_at_worker(Process& worker, const std::vector<Thread>& threads);
   void ask_what_it_is(Process& worker, i32 parent, Nanos now);
   bool sample(Process& process, const Thread& thread, i32 pid, Nanos& looked);

@@ -142,6 +142,61 @@ def test_workers_with_an_interpreter_of_their_own_are_seen():
             check_equal(len(run.traces), 1, 'traces: a worker makes none of its own')
 
 
+FORKS = """
+import ctypes, os, signal, threading, time
+cuda = ctypes.CDLL('libcuda.so.1')
+buffer, context = ctypes.c_uint64(), ctypes.c_void_p()
+
+def in_child():
+    while True:
+        time.sleep(0.002)
+
+def forks(pids):
+    pid = os.fork()
+    if pid == 0:
+        in_child()
+    pids.append(pid)
+
+def in_parent():
+    time.sleep(0.01)
+    cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(4096))
+    cuda.cuCtxSynchronize()
+
+def main():
+    cuda.cuInit(0)
+    cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+    cuda.cuCtxSetCurrent(context)
+    cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(1 << 20))
+    end, pids = time.perf_counter() + 3, []
+    while time.perf_counter() < end:
+        in_parent()
+        if not pids and time.perf_counter() > end - 2.5:
+            thread = threading.Thread(target=forks, args=(pids,))
+            thread.start()
+            while not pids:
+                in_parent()
+    os.kill(pids[0], signal.SIGKILL)
+    os.waitpid(pids[0], 0)
+
+main()
+"""
+
+
+def test_a_worker_that_another_thread_forked_is_where_it_is():
+    """What the thread that calls CUDA was in when it was forked lies in its memory still (Keras' PyDataset forks from a thread)."""
+    program, known = scratch('forks.py'), sorted(interpreters().items())
+    with open(program, 'w', encoding='utf-8') as file:
+        file.write(FORKS)
+    for version, python in known if FULL else {known[0], known[-1]}:
+        forget_run()
+        run = traced([python, program])
+        check(run.returncode == 0, 'the program came to its end', run.stderr)
+        stacks = [[function for _, function, _ in stack] for sample, stack in sampled(run) if sample['process']]
+        in_child = sum('in_child' in stack and 'forks' in stack for stack in stacks)
+        check(in_child > 5, f'the worker sleeps in its own function, {version}', in_child, len(stacks))
+        check(not any('in_parent' in stack or 'main' in stack for stack in stacks), f'nothing of the other thread, {version}', stacks[:3])
+
+
 def test_a_worker_that_calls_cuda_is_its_own_to_tell():
     run, truth = run_between(6, workers=1, how=['spawn', 'cuda'])
     check_equal(len(run.traces), 2, 'traces')
