@@ -138,7 +138,7 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
     const std::vector<u32> within = loaders.within(line.frame);
     if (within.empty()) continue;
     making.samples += line.count;
-    if (makers == LineOf::OtherThread) making.loader = stacks.maker(line.frame);
+    if (!is_caller) making.loader = stacks.maker(line.frame);
     if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
     const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
     if (std::find(within.begin(), within.end(), own) == within.end()) continue;

@@ -71,7 +71,7 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
 // that has none, or threads of tf.data that run the program's own functions. Nothing: too few looks found it.
 struct BatchMaking {
   LineOf by = LineOf::Caller;
-  std::string loader;  // whose threads make them; empty: the loop's own, or processes
+  std::string loader;  // whose threads or processes make them; empty: the loop's own, or processes of PyTorch's
   u64 samples = 0;
   // The line of the program's own where most looks found it, and their share of those that found such a line; empty: it was in packages alone.
   std::string site;

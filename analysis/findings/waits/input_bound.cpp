@@ -18,7 +18,8 @@ namespace gputrace {
 namespace {
 
 // The loader is PyTorch's, whoever calls CUDA; a trainer that makes it has words of its own.
-std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
+std::string fix_of_loader(const ProcessTrace& process, const std::optional<BatchMaking>& making) {
+  const bool sleeps = making && 2 * making->asleep_share > 1;
   const std::string& loader = process.steps.loader;
   const Maker known = calls_made(process).by;
   const Maker maker = known == Maker::Transformers || is_keras(known) ? known : Maker::PyTorch;
@@ -26,6 +27,7 @@ std::string fix_of_loader(const ProcessTrace& process, bool sleeps) {
       sleeps
           ? "; workers need no processor while they sleep, so there may be many; fewer and larger reads, data kept near"
           : ", or less work for each batch: cheaper transforms, data kept decoded";
+  if (making && making->loader == kPyDataset) return advise(Advice::MoreWorkers, Maker::Keras) + of_workers;
   const bool is_torch = loader == kTorchLoader, has_workers = is_torch && !loader_processes(process).empty();
   if (loader.rfind("_SingleProcess", 0) == 0 || (is_torch && !has_workers))
     return advise(Advice::LoadAhead, maker) +
@@ -87,7 +89,7 @@ std::optional<Finding> judge_input(const ProcessTrace& process) {
                   fmt::format("{}: of each step of {} the device waits {} ({:.0f} %) for the next batch{}",
                               input_verdict(share), words(wait->steps_ns), words(gain), share * 100,
                               steps.loader_sampled ? " of " + steps.loader + ", as looks at its threads found" : ""),
-                  fix_of_loader(process, making && 2 * making->asleep_share > 1),
+                  fix_of_loader(process, making),
                   {{"input_ns", number(gain)},
                    {"steps", number(wait->steps)},
                    {"share", share},

@@ -189,6 +189,8 @@ TEST(SampledBatches, OfAPyDatasetAreMadeByItsPool) {
       << finding->text;
   EXPECT_NE(finding->text.find("they sleep 100 % of the time that batches take (sleep)"), std::string::npos)
       << finding->text;
+  EXPECT_NE(finding->fix.find("more of PyDataset(workers=), a larger max_queue_size"), std::string::npos)
+      << finding->fix;
   const InputOps ops = input_ops_of(run);
   ASSERT_EQ(ops.ops.size(), 1u);
   EXPECT_EQ(ops.ops[0].op, "data.py Pictures.__getitem__");
