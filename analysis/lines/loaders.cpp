@@ -22,7 +22,7 @@ constexpr std::array<Asking, 14> kAsking = {{
     {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "enqueuer_generator", kPyDataset},
     {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "_generator", kPyDataset, true},
     {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "", {}},
-    {"/keras/src/trainers/data_adapters/", "", "Keras' data adapters", true},
+    {"/keras/src/trainers/data_adapters/", "", kKerasData, true},
     {"/grain/_src/python/", "__next__", kGrain, true},
     {"/datasets/arrow_dataset.py", "iter", kHuggingFace, true},
     {"/datasets/arrow_dataset.py", "__getitem__", kHuggingFace, true},
@@ -74,7 +74,8 @@ LoaderStacks::LoaderStacks(const SourceFrames& frames) : stacks_(std::max<std::s
     Stack stack = stacks_[caller];
     const SourceFrame& here = frames[frame];
     const Asking* const asking = asked_by(here);
-    if (asking && stack.asked.empty()) stack.asked = asking->loader;
+    const bool says_more = asking && !asking->loader.empty() && stack.asked == kKerasData;  // which of them it is
+    if (asking && (stack.asked.empty() || says_more)) stack.asked = asking->loader;
     if (const std::string_view loader = loader_that_runs(here); !loader.empty()) stack.makes = loader;
     const std::string_view file = within_packages(here);
     stack.in_tensorflow = file.starts_with("tensorflow/") || file.starts_with("keras/");

@@ -11,8 +11,8 @@ namespace gputrace {
 
 // Loaders as their users call them; empty is none.
 inline constexpr std::string_view kTfData = "tf.data", kGrain = "Grain", kHuggingFace = "Hugging Face's datasets",
-                                  kPyDataset = "Keras' PyDataset", kTorchLoader = "PyTorch's DataLoader",
-                                  kTorchData = "torchdata";
+                                  kPyDataset = "Keras' PyDataset", kKerasData = "Keras' data adapters",
+                                  kTorchLoader = "PyTorch's DataLoader", kTorchData = "torchdata";
 
 // The loader in whose frame it runs what the program gave it to make batches with, in threads or processes of its own: tf.data's py_function,
 // numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch, the pool of Keras' PyDataset. Empty: it is no such frame.

@@ -39,7 +39,9 @@ class Turns : public Planted {
     trace().frame(kUdf, kFrames + 9, "slow", "/home/me/data.py", 3);
     trace().frame(kPackage, kOwn, "collect", "/deps/frames/engine.py", 410);
     const char* const adapter = "/x/site-packages/keras/src/trainers/data_adapters/py_dataset_adapter.py";
-    trace().frame(kFrames + 13, kOwn, "PyDatasetAdapter._finite_enqueuer_generator", adapter, 271);
+    trace().frame(kFrames + 19, kOwn, "get_jax_iterator",
+                  "/x/site-packages/keras/src/trainers/data_adapters/data_adapter_utils.py", 152);
+    trace().frame(kFrames + 13, kFrames + 19, "PyDatasetAdapter._finite_enqueuer_generator", adapter, 271);
     trace().frame(kPool, kFrames + 13, "OrderedEnqueuer.get", adapter, 664);
     trace().frame(kFrames + 15, 0, "OrderedEnqueuer._run", adapter, 634);
     trace().frame(kFeeder, kFrames + 15, "Queue.put", "/usr/lib/python3.11/queue.py", 140);
