@@ -208,6 +208,13 @@ void Sampler::tell_wait(const Process& process, i32 tid, Sample& record) const {
     record.flags |= kSampleRan;
 }
 
+// Whether the thread with that pthread_self() can be the one that a forked process goes on with: it has the process's number there, where this C
+// library keeps numbers, as one of the traced process shows.
+bool Sampler::may_go_on(Process& worker, u64 id, const Thread& known) {
+  const bool has_numbers = number_of_thread(main_.memory, known.id) == known.tid;
+  return !has_numbers || number_of_thread(worker.memory, id) == worker.memory.process();
+}
+
 // The thread that a forked process goes on with. Its interpreter lists that one alone, once it runs Python again: what the other threads of its parent were in
 // lies there still, as it was. Nothing: it is not there yet, or another program was executed.
 std::optional<Sampler::Thread> Sampler::thread_that_forked(Process& worker, const std::vector<Thread>& calling) {
@@ -216,12 +223,10 @@ std::optional<Sampler::Thread> Sampler::thread_that_forked(Process& worker, cons
   if (listed.empty()) return {};
   const PythonThread oldest = listed.back();
   const i32 pid = worker.memory.process();
-  const Thread& known = calling.front();
-  const bool has_numbers = number_of_thread(main_.memory, known.id) == known.tid;
-  if (has_numbers && number_of_thread(worker.memory, oldest.id) != pid) return {};  // the others are listed still
+  if (!may_go_on(worker, oldest.id, calling.front())) return {};  // the others are listed still
   const auto same =
       std::find_if(calling.begin(), calling.end(), [&](const Thread& each) { return each.state == oldest.state; });
-  const Thread& asks = same == calling.end() ? known : *same;
+  const Thread& asks = same == calling.end() ? calling.front() : *same;
   return Thread{asks.slot, asks.incarnation, pid, oldest.state, oldest.id};
 }
 
@@ -244,6 +249,7 @@ void Sampler::look_at_worker(Process& worker, const std::vector<Thread>& threads
   }
   for (const Thread& thread : threads) {
     if (worker.is_proven && thread.slot != worker.slot) continue;
+    if (!may_go_on(worker, thread.id, thread)) continue;
     if (!sample(worker, thread, pid, worker.looked)) continue;
     worker.is_proven = true;
     worker.slot = thread.slot;

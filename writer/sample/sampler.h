@@ -64,6 +64,7 @@ class Sampler {
   std::vector<Thread> threads() const;
   void look_at_other_thread(const std::vector<Thread>& calling);
   bool prove_interpreter(const Thread& thread);
+  bool may_go_on(Process& worker, u64 id, const Thread& known);
   std::optional<Thread> thread_that_forked(Process& worker, const std::vector<Thread>& calling);
   void look_at_worker(Process& worker, const std::vector<Thread>& threads);
   void ask_what_it_is(Process& worker, i32 parent, Nanos now);

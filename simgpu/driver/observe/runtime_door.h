@@ -14,8 +14,8 @@ struct RuntimeCall {
   const char* name;  // a literal: cudaMalloc, cudaMemcpyAsync_ptsz
   uint64_t begin;    // CLOCK_MONOTONIC, ns, where it is shown
   uint64_t client;   // the observer's
-  uint32_t
-      correlation;  // its number, which the driver calls inside it share; 0: inside another runtime call; kNotDrawn: it has none yet
+  // Its number, which the driver calls inside it share; 0: inside another runtime call; kNotDrawn: nobody needed one yet.
+  uint32_t correlation;
   bool shown;  // to the observer
 };
 

@@ -3,6 +3,8 @@
 # not installed is skipped. (In files of their own: valgrind and gdb's child, test_debuggers; musl, TSan, MSan, test_strange_hosts; ASan, a second
 # interposer, test_coexist; supervisors, test_strange_hosts; ffmpeg and hashcat, test_real_programs.)
 
+import shlex
+
 from small_programs import *
 
 LAUNCHES = 21  # of drv_linked
@@ -217,7 +219,10 @@ def strace():
 
 def gdb():
     needs('gdb')
-    return (['gdb', '-nx', '-q', '-batch', '-ex', 'set confirm off', '-ex', 'set debuginfod enabled off', '-ex', 'run', '--args', program('drv_linked')], {},
+    # The program writes elsewhere: gdb writes "[" and then the rest of a line, and what came in between went with that line.
+    output = scratch('of the program')
+    asked = ['gdb', '-nx', '-q', '-batch', '-ex', 'set confirm off', '-ex', 'set debuginfod enabled off', '-ex', f"run > '{output}'", '--args', program('drv_linked')]
+    return (['sh', '-c', f'{shlex.join(asked)}; status=$?; cat {shlex.quote(output)}; exit $status'], {},
             {'said': lambda output: re.sub(rb'(?m)^\[.*\n|^warning: Error disabling address.*\n|0x[0-9a-f]+|\d+', b'', output)})
 
 
