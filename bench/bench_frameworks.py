@@ -1,6 +1,6 @@
 """What tracing costs a framework: PyTorch's small eager operations (eager_loop.py) on the simulated GPU, bare, under gputrace with parts of what it
-collects, with a callback of PyTorch's that does nothing, under PyTorch's own profiler and under py-spy, in one run. Programs take turns GT_TIMES times (5); a figure is the median of the rounds of all
-of them, beside bare's. The simulated CUPTI's own work is in it (what reads its records and throws them away shows how much), and each simulated call of
+collects, with a callback of PyTorch's that does nothing, under PyTorch's own profiler and under py-spy, in one run. Programs take turns GT_TIMES times
+(5); a figure is the median of the rounds of all of them, beside bare's. The simulated CUPTI's own work is in it (what reads its records and throws them away shows how much), and each simulated call of
 the driver takes 2 us: a GPU's are about as long."""
 import os
 import re

@@ -68,7 +68,7 @@ u64 loader_starts(const ProcessTrace& process);
 std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too = false);
 
 // What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, the loop within a loader
-// that has none, or threads of tf.data that run the program's own functions. Nothing: too few looks found it.
+// that has none, or threads of a loader (lines/loaders.h) that run the program's own functions. Nothing: too few looks found it.
 struct BatchMaking {
   LineOf by = LineOf::Caller;
   std::string loader;  // whose threads or processes make them; empty: the loop's own, or processes of PyTorch's

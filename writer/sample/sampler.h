@@ -58,6 +58,7 @@ class Sampler {
     Nanos looked = 0;
     Nanos next_question = 0, question_every = 0;  // about what it is, CLOCK_MONOTONIC
   };
+
   Sampler(const SegmentView& segment, const PythonLayout& layout, const ProcessTree& tree,
           std::unique_ptr<MemoryOfRun> run, TraceSink& sink);
   void look_at_all();

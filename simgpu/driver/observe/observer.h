@@ -31,7 +31,7 @@ struct CallNotice {
   const char* name;     // documented: cuMemAlloc
   const char* variant;  // exported: cuMemAlloc_v2
   bool runtime;
-  bool inside_runtime;  // a driver call of a runtime call that was shown
+  bool inside_runtime;  // a driver call of a runtime call, whether or not that one is shown
   uint32_t correlation;
   uint32_t context;  // id of the current context; 0: none
   CUcontext context_handle;

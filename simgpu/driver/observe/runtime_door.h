@@ -14,7 +14,7 @@ struct RuntimeCall {
   const char* name;  // a literal: cudaMalloc, cudaMemcpyAsync_ptsz
   uint64_t begin;    // CLOCK_MONOTONIC, ns, where it is shown
   uint64_t client;   // the observer's
-  // Its number, which the driver calls inside it share; 0: inside another runtime call; kNotDrawn: nobody needed one yet.
+  // Its number, which the driver calls inside it share; 0: inside another runtime call; kNotDrawn: it needed none as it began.
   uint32_t correlation;
   bool shown;  // to the observer
 };
