@@ -79,15 +79,17 @@ void DeviceTimeline::learn_unit(u64 device, Nanos before, Nanos after) {
   knots_.push_back({device, host, error, 0, rate_, false});
 }
 
-// Whether the newest knot's rate or the one before it leads to this reading: the other explanation goes. A reading so soon that both
-// lead to it tells nothing.
+// Whether the newest knot's rate or the one before it leads to this reading: the other explanation goes. A reading so soon that they
+// lead less far apart than it and the knot are known tells nothing.
 void DeviceTimeline::settle_doubt(u64 device, Nanos before, Nanos after) {
   const Knot& last = knots_.back();
-  const auto outside = [&](double rate) {
-    const Nanos predicted = last.host + scaled(device - last.device, rate);
+  const Nanos after_jump = last.host + scaled(device - last.device, rate_before_);
+  const Nanos at_rate = last.host + scaled(device - last.device, rate_);
+  if (std::abs(after_jump - at_rate) <= after - before + last.error) return;
+  const auto outside = [&](Nanos predicted) {
     return predicted < before ? before - predicted : std::max<Nanos>(0, predicted - after);
   };
-  const Nanos by_jump = outside(rate_before_), by_rate = outside(rate_);
+  const Nanos by_jump = outside(after_jump), by_rate = outside(at_rate);
   if (by_jump == by_rate) return;
   if (by_jump < by_rate) {
     rate_ = rate_before_;
@@ -136,6 +138,10 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
     largest_step_ = std::max(largest_step_, made.step);
   } else if (!inside) {
     made.host = std::max(predicted < before ? before : after, last.host);
+    const bool large = off > kLeastDoubt + width + last.error;
+    made.error = width;
+    // Which of two rates it is is still open: from a knot that is that near no third one is taken.
+    if (doubted_ && !large) return keep(made);
     // The rate over as long a baseline as there was no jump in. What the knots between are off that line is noise of
     // the readings: times have it too.
     std::size_t first = knots_.size() - 1;
@@ -148,14 +154,18 @@ void DeviceTimeline::follow(u64 device, Nanos before, Nanos after) {
     Nanos noise = 0;
     for (std::size_t i = first + 1; i < knots_.size(); ++i)
       noise = std::max(noise, std::abs(base.host + scaled(knots_[i].device - base.device, rate) - knots_[i].host));
-    made.error = width + noise;
-    if (off > kLeastDoubt + width + last.error) {
+    if (large) {
       if (doubted_) worst_ = std::max(worst_, doubt_);  // nothing settles that one any more
-      made.error = width;                               // what a wrong rate leaves over is in the doubt
-      made.step = doubt_ = off + width;
+      made.step = doubt_ = off + width;                 // what a wrong rate leaves over is in the doubt
       doubted_ = knots_.size();
+    } else {
+      made.error += noise;
     }
   }
+  keep(made);
+}
+
+void DeviceTimeline::keep(const Knot& made) {
   worst_ = std::max(worst_, made.error);
   knots_.push_back(made);
 }

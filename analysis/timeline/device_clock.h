@@ -73,6 +73,7 @@ class DeviceTimeline {
   std::size_t find(u64 device, Nanos handled) const;
   Nanos at(std::size_t knot, u64 device);
   void follow(u64 device, Nanos before, Nanos after);
+  void keep(const Knot& made);
   void shift_into(u64 device, Nanos before, Nanos after);
   void settle_doubt(u64 device, Nanos before, Nanos after);
   void begin_epoch(u64 device, Nanos before, Nanos after);

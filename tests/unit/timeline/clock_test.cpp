@@ -131,6 +131,45 @@ TEST(DeviceClock, ASmallJumpBeforeTwoReadingsInARowIsInTheBound) {
   EXPECT_NEAR(static_cast<double>(clock.largest_step()), 40'000, 1500);
 }
 
+// Where a reading lies in its window: two in a row that differ by some ns do not choose between the two.
+TEST(DeviceClock, ReadingsInARowThatDifferByNanosecondsSettleNothing) {
+  for (const Nanos differs : {-400, -20, -4, 0, 3, 20, 400}) {
+    DeviceTimeline clock;
+    const auto device = [&](Nanos at) {
+      return static_cast<u64>(at + (at >= kSecond + 150'000'000 ? 40'000 : 0) +
+                              (at > kSecond + 2 * kEvery ? differs : 0));
+    };
+    for (const Nanos at : {kSecond, kSecond + kEvery, kSecond + 2 * kEvery, kSecond + 2 * kEvery + 33'000})
+      clock.add(device(at), at - 22, at + 23);
+    EXPECT_EQ(clock.steps(), 0u) << differs;
+    for (Nanos at = kSecond; at < kSecond + 2 * kEvery; at += 999'983)
+      EXPECT_LE(std::abs(clock.nanos(device(at), 100 * kSecond) - at), clock.error()) << at << " " << differs;
+    for (const Nanos later : {kSecond + 3 * kEvery, kSecond + 4 * kEvery})
+      clock.add(device(later), later - 22, later + 23);
+    EXPECT_EQ(clock.steps(), 1u) << differs;
+    EXPECT_NEAR(static_cast<double>(clock.largest_step()), 40'000, 1500) << differs;
+    EXPECT_LE(clock.error(), 3000) << differs;
+  }
+}
+
+// Nor do they make a third rate: a clock that does run at another one is found to, by the reading after them.
+TEST(DeviceClock, ReadingsInARowWithinADoubtMakeNoThirdRate) {
+  for (const Nanos differs : {-400, 400}) {
+    DeviceTimeline clock;
+    const auto device = [&](Nanos at) {
+      const Nanos drifts = at - (kSecond + kEvery);
+      return static_cast<u64>(at + (drifts > 0 ? drifts / 2500 : 0) +
+                              (at == kSecond + 2 * kEvery + 33'000 ? differs : 0));
+    };
+    for (const Nanos at : {kSecond, kSecond + kEvery, kSecond + 2 * kEvery, kSecond + 2 * kEvery + 33'000,
+                           kSecond + 3 * kEvery, kSecond + 4 * kEvery})
+      clock.add(device(at), at - 22, at + 23);
+    EXPECT_EQ(clock.steps(), 0u) << differs;
+    for (Nanos at = kSecond; at < kSecond + 4 * kEvery; at += 999'983)
+      EXPECT_LE(std::abs(clock.nanos(device(at), 100 * kSecond) - at), clock.error()) << at << " " << differs;
+  }
+}
+
 TEST(DeviceClock, AJumpIsCountedAndWidensTheBoundThereOnly) {
   DeviceTimeline clock;
   const auto device = [](Nanos at) { return static_cast<u64>(at + (at >= 2 * kSecond + 50'000'000 ? 1'000'000 : 0)); };
