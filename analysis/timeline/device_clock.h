@@ -1,14 +1,14 @@
 // CUPTI's clock to CLOCK_MONOTONIC, from readings of the one between two readings of the other (DeviceClock records).
 //   · A reading becomes a knot: (device time, host time), the host time where the line so far predicts it, moved into
-//   the
-//     window between our two stamps if it lies outside. So a clock that runs as ours does is shifted by a constant, and
-//     lengths are kept to the nanosecond; one that drifts is followed piecewise. Until the first time is asked for, the constant
-//     is moved to where all readings allow it.
+//     the window between our two stamps if it lies outside. So a clock that runs as ours does is shifted by a constant,
+//     and lengths are kept to the nanosecond; one that drifts is followed piecewise. Until the first time is asked for,
+//     the constant is moved to where all readings allow it.
 //   · A jump forward between two knots is told by a rate that no oscillator has: it is counted, and times between the
-//   two
-//     knots have the jump in their bound. A smaller one looks like another rate until the next reading: which of the two
-//     rates that one fits tells, and until then, or where none comes, the bound has it. A clock that goes back (restart) begins a new epoch; a device time that fits
-//     several epochs is taken from the newest one that had begun when the record was handled.
+//     two knots have the jump in their bound. A smaller one looks like another rate until the next reading that is far
+//     enough away to tell: which of the two rates that one fits decides, and until then, or where none comes, the bound
+//     has it.
+//   · A clock that goes back (restart) begins a new epoch; a device time that fits several epochs is taken from the
+//     newest one that had begun when the record was handled.
 //   · Another client's clock in place of CUPTI's begins an epoch of its own, whose unit is what its readings say: until
 //     the second one nothing is known of its times.
 //   · Knots come in the order of the host's time; times are asked for after the knot that follows them was added, else
