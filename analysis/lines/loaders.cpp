@@ -15,7 +15,7 @@ struct Asking {
   std::string_view loader;
   bool in_its_thread = false;
 };
-constexpr std::array<Asking, 14> kAsking = {{
+constexpr std::array<Asking, 18> kAsking = {{
     {"/tensorflow/python/data/ops/iterator_ops.py", "__next__", kTfData},
     {"/tensorflow/python/data/ops/iterator_ops.py", "get_next", kTfData},
     // Its enqueuer has batches made by threads or processes of a pool; without one it makes them itself.
@@ -30,6 +30,11 @@ constexpr std::array<Asking, 14> kAsking = {{
     {"/nvidia/dali/plugin/", "__next__", "DALI"},
     {"/ffcv/loader/epoch_iterator.py", "__next__", "FFCV"},
     {"/torchdata/nodes/", "__next__", kTorchData},
+    {"/ray/data/iterator.py", "_create_iterator", kRayData},
+    {"/torchdata/stateful_dataloader/stateful_dataloader.py", "SingleProcessDataLoaderIter._next_data", kTorchLoader,
+     true},
+    {"/torchdata/stateful_dataloader/", "", kTorchLoader},
+    {"/torch/utils/data/dataloader.py", "SingleProcessDataLoaderIter._next_data", kTorchLoader, true},
     {"/torch/utils/data/", "", kTorchLoader},
 }};
 
@@ -38,12 +43,23 @@ struct Running {
   std::string_view file, function;
   std::string_view loader;
 };
-constexpr std::array<Running, 4> kRunning = {{
+constexpr std::array<Running, 5> kRunning = {{
     {"/tensorflow/python/ops/script_ops.py", "", kTfData},
     {"/torchdata/nodes/_apply_udf.py", "_apply_udf", kTorchData},
     {"/grain/_src/python/dataset/transformations/prefetch.py", "_getitem", kGrain},
     {"/keras/src/trainers/data_adapters/py_dataset_adapter.py", "get_index", kPyDataset},
+    {"/ray/data/_internal/execution/operators/map_operator.py", "_map_task", kRayData},
 }};
+
+constexpr std::string_view kWorkers[] = {"torch/utils/data/_utils/worker.py",
+                                         "torchdata/stateful_dataloader/worker.py"};
+constexpr std::string_view kLoaders[] = {"torch/utils/data/dataloader.py",
+                                         "torchdata/stateful_dataloader/stateful_dataloader.py"};
+
+bool is_in(const SourceFrame& frame, const std::string_view (&files)[2]) {
+  return std::any_of(std::begin(files), std::end(files),
+                     [&](std::string_view file) { return frame.file.ends_with(file); });
+}
 
 const Asking* asked_by(const SourceFrame& frame) {
   for (const Asking& known : kAsking) {
@@ -64,9 +80,28 @@ std::string_view loader_that_runs(const SourceFrame& frame) {
   return {};
 }
 
-bool loads_where_asked(const SourceFrame& frame) {
-  const Asking* const asking = asked_by(frame);
-  return asking && asking->in_its_thread;
+bool is_worker_loop(const SourceFrame& frame) { return frame.function == "_worker_loop" && is_in(frame, kWorkers); }
+
+bool starts_or_ends_workers(const SourceFrame& frame) {
+  const std::string& name = frame.function;
+  return is_in(frame, kLoaders) &&
+         (name.ends_with("__init__") || name.ends_with("__del__") || name.ends_with("_shutdown_workers"));
+}
+
+// Before CPython 3.11 a function's name has no class, and `_next_data` is that of a loader with workers, too: which only one without them
+// fetches by itself.
+std::vector<bool> frames_that_load(const SourceFrames& frames) {
+  std::vector<bool> loads(frames.size(), false);
+  for (std::size_t i = 1; i < frames.size(); ++i) {
+    const SourceFrame& frame = frames[i];
+    const Asking* const asking = asked_by(frame);
+    if (asking && asking->in_its_thread) loads[i] = true;
+    const bool fetches = frame.function == "fetch" && frame.file.ends_with("torch/utils/data/_utils/fetch.py");
+    if (!fetches || frame.parent == 0 || frame.parent >= frames.size()) continue;
+    const SourceFrame& caller = frames[frame.parent];
+    if (caller.function == "_next_data" && is_in(caller, kLoaders)) loads[frame.parent] = true;
+  }
+  return loads;
 }
 
 LoaderStacks::LoaderStacks(const SourceFrames& frames) : stacks_(std::max<std::size_t>(1, frames.size())) {

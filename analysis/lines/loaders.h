@@ -12,13 +12,19 @@ namespace gputrace {
 // Loaders as their users call them; empty is none.
 inline constexpr std::string_view kTfData = "tf.data", kGrain = "Grain", kHuggingFace = "Hugging Face's datasets",
                                   kPyDataset = "Keras' PyDataset", kKerasData = "Keras' data adapters",
-                                  kTorchLoader = "PyTorch's DataLoader", kTorchData = "torchdata";
+                                  kTorchLoader = "PyTorch's DataLoader", kTorchData = "torchdata",
+                                  kRayData = "Ray Data";
 
 // The loader in whose frame it runs what the program gave it to make batches with, in threads or processes of its own: tf.data's py_function,
-// numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch, the pool of Keras' PyDataset. Empty: it is no such frame.
+// numpy_function and from_generator, torchdata's ParallelMapper, Grain's prefetch, the pool of Keras' PyDataset, the tasks of Ray Data. Empty:
+// it is no such frame.
 std::string_view loader_that_runs(const SourceFrame& frame);
-// A frame in which a loader makes the batch in the thread that asks for it.
-bool loads_where_asked(const SourceFrame& frame);
+// The loop of a worker process of PyTorch's DataLoader, or of torchdata's StatefulDataLoader, which is one.
+bool is_worker_loop(const SourceFrame& frame);
+// A frame in which such a loader starts or ends its workers.
+bool starts_or_ends_workers(const SourceFrame& frame);
+// Of each frame, whether a loader makes the batch there in the thread that asks for it.
+std::vector<bool> frames_that_load(const SourceFrames& frames);
 
 class LoaderStacks {
  public:

@@ -24,6 +24,7 @@ constexpr std::string_view kSigns[] = {
     "/triton/runtime/jit.py",
     "/cupy/_core/",
     "/numba/cuda/",
+    "/ray/_private/worker.py",
 };
 
 struct Folder {

@@ -228,11 +228,7 @@ SampledWaits sampled_waits(const ProcessTrace& process) {
 
 u64 loader_starts(const ProcessTrace& process) {
   const SourceFrames& frames = process.samples.frames;
-  const std::vector<bool> within = frames_within(frames, [](const SourceFrame& frame) {
-    const std::string& name = frame.function;
-    return within_packages(frame) == "torch/utils/data/dataloader.py" &&
-           (name.ends_with("__init__") || name.ends_with("__del__") || name.ends_with("_shutdown_workers"));
-  });
+  const std::vector<bool> within = frames_within(frames, starts_or_ends_workers);
   u64 spent = 0;
   for_each_idle_line(process, [&](const IdleLine& line, u64 part) { spent += within[line.frame] ? part : 0; });
   return spent;

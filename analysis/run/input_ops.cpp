@@ -17,26 +17,18 @@ namespace {
 // The sidecar reads no deeper stack: python_frames.h.
 constexpr u32 kDeepest = 256;
 
-bool ends(const std::string& text, const char* with) {
-  const std::string end = with;
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-}
-
 // What the frames of a process are, each looked at once.
 using Place = LoaderFrames::Place;
 std::vector<Place> places_of(const SourceFrames& frames) {
   std::vector<Place> places(frames.size(), Place::Other);
+  const std::vector<bool> loads = frames_that_load(frames);
   for (std::size_t i = 1; i < frames.size(); ++i) {
     const SourceFrame& frame = frames[i];
-    if ((ends(frame.file, "torch/utils/data/_utils/worker.py") && frame.function == "_worker_loop") ||
-        !loader_that_runs(frame).empty())
+    if (is_worker_loop(frame) || !loader_that_runs(frame).empty())
       places[i] = Place::WorkerLoop;
-    else if (ends(frame.file, "torch/utils/data/dataloader.py") &&
-             ends(frame.function, "_SingleProcessDataLoaderIter._next_data"))
+    else if (loads[i])
       places[i] = Place::OwnLoader;  // a thread loads by itself
-    else if (loads_where_asked(frame))
-      places[i] = Place::OwnLoader;
-    else if (ends(frame.file, "multiprocessing/queues.py") || ends(frame.file, "/queue.py"))
+    else if (frame.file.ends_with("multiprocessing/queues.py") || frame.file.ends_with("/queue.py"))
       places[i] = Place::Queue;
   }
   return places;

@@ -17,8 +17,8 @@ constexpr u64 kMakesOf = 2;  // one thread besides the calling ones is looked at
 // The host gave nothing to a device meanwhile.
 struct Silence {
   Nanos begin = 0, end = 0;
-  u64 place = 0;  // the event before it and the one behind it
-  u32 thread = 0;
+  u64 place = 0;       // the event before it and the one behind it
+  u32 thread = 0;      // where looks found the loader asked: the one that asks
   bool asked = false;  // looks found the loader asked
 };
 
@@ -27,6 +27,7 @@ struct Place {
   u64 looks = 0, asked = 0;
   u64 waits = 0,
       makes = 0;  // looks that found it asleep in TensorFlow; and those that found tf.data run what the program gave it
+  u32 thread = 0;              // one that asks
   std::vector<Nanos> lengths;  // of those in which it was asked
   std::map<std::string_view, u64> loaders;
 };
@@ -39,7 +40,7 @@ std::vector<Silence> pauses_of(const std::vector<LoopEvent>& events) {
   for (const LoopEvent& event : events) {
     if (event.kind() == LoopKind::Mark) continue;
     if (last && event.begin >= last->end + kLeast)
-      pauses.push_back({last->end, event.begin, u64{last->symbol} << 32 | event.symbol, event.thread});
+      pauses.push_back({last->end, event.begin, u64{last->symbol} << 32 | event.symbol});
     if (!last || event.end > last->end) last = &event;
   }
   return pauses;
@@ -58,7 +59,7 @@ void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Sile
     if (!wanted) continue;
     for (const SamplePoint& point : series.points) {
       if (point.frame == 0 || point.in_call) continue;
-      if (Silence* const pause = pause_at(pauses, point.at)) visit(*pause, point);
+      if (Silence* const pause = pause_at(pauses, point.at)) visit(*pause, point, series.thread);
     }
   }
 }
@@ -67,25 +68,39 @@ std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>&
   const LoaderStacks stacks(samples.frames);
   std::map<u64, Place> places;
   const auto waits = [&](const SamplePoint& point) { return !point.ran && stacks.in_tensorflow(point.frame); };
-  for_each_look(samples, false, pauses, [&](Silence& pause, const SamplePoint& point) {
+  for_each_look(samples, false, pauses, [&](const Silence& pause, const SamplePoint& point, u32) {
     if (!stacks.makes_for_tf_data(point.frame)) return;
     Place& place = places[pause.place];
     const std::string_view maker = stacks.asked(point.frame);  // Keras gives its own data to tf.data
     ++place.makes, ++place.loaders[maker.empty() ? kTfData : maker];
   });
-  for_each_look(samples, true, pauses,
-                [&](Silence& pause, const SamplePoint& point) { places[pause.place].waits += waits(point); });
-  for_each_look(samples, true, pauses, [&](Silence& pause, const SamplePoint& point) {
-    Place& place = places[pause.place];
-    ++place.looks;
-    const bool for_tf_data = place.makes >= kFewSamples && kMakesOf * place.makes >= place.waits && waits(point);
-    const std::string_view loader = stacks.asked(point.frame);
-    if (loader.empty() && !for_tf_data) return;
-    ++place.asked;
-    if (!loader.empty()) ++place.loaders[loader];
-    if (!pause.asked) place.lengths.push_back(pause.end - pause.begin);
-    pause.asked = true;
+  for_each_look(samples, true, pauses, [&](const Silence& pause, const SamplePoint& point, u32) {
+    places[pause.place].waits += waits(point);
   });
+  const auto asks = [&](const Place& place, const SamplePoint& point) {
+    const bool for_tf_data = place.makes >= kFewSamples && kMakesOf * place.makes >= place.waits && waits(point);
+    return for_tf_data || !stacks.asked(point.frame).empty();
+  };
+  for_each_look(samples, true, pauses, [&](Silence& pause, const SamplePoint& point, u32 thread) {
+    if (pause.asked || !asks(places[pause.place], point)) return;
+    pause.asked = true;
+    pause.thread = thread;
+  });
+  // While one thread asks, another that calls, too, may sleep: it says nothing of the pause.
+  for_each_look(samples, true, pauses, [&](const Silence& pause, const SamplePoint& point, u32 thread) {
+    Place& place = places[pause.place];
+    const bool asking = asks(place, point);
+    if (!asking && !point.ran && pause.asked && thread != pause.thread) return;
+    ++place.looks;
+    place.asked += asking;
+    const std::string_view loader = stacks.asked(point.frame);
+    if (asking && !loader.empty()) ++place.loaders[loader];
+  });
+  for (const Silence& pause : pauses) {
+    if (!pause.asked) continue;
+    places[pause.place].thread = pause.thread;
+    places[pause.place].lengths.push_back(pause.end - pause.begin);
+  }
   return places;
 }
 
@@ -116,7 +131,8 @@ void add_sampled_batches(ProcessTrace& process) {
   for (const Silence& pause : pauses) {
     const auto of_place = least.find(pause.place);
     if (of_place == least.end() || (!pause.asked && pause.end - pause.begin < of_place->second)) continue;
-    log.events.push_back({pause.begin, pause.end, loop_symbol(LoopMark::NextBatch), pause.thread});
+    log.events.push_back({pause.begin, pause.end, loop_symbol(LoopMark::NextBatch),
+                          pause.asked ? pause.thread : places[pause.place].thread});
   }
   std::stable_sort(log.events.begin(), log.events.end(),
                    [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; });

@@ -235,6 +235,7 @@ class Planted {
   }
   DeviceBuilder& trace() { return trace_; }
   TraceBuilder::Thread main() const { return main_; }
+  TraceBuilder::Thread other() const { return *second_; }  // once it was handed over to
 
  private:
   struct Ran {

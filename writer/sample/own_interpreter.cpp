@@ -104,7 +104,7 @@ bool is_worker_begun_anew(i32 process, i32 parent) {
   const std::string words = command(process);
   const bool is_of_loky =
       words.find("loky.backend.popen_loky_posix") != std::string::npos;  // also as joblib's own copy
-  return is_of_loky || imports(words, "spawn") ||
+  return is_of_loky || words.starts_with("ray::") || imports(words, "spawn") ||
          (imports(words, "forkserver") && imports(command(parent), "forkserver"));
 }
 

@@ -1,5 +1,6 @@
-// Python processes that have an interpreter of their own: workers by multiprocessing's "spawn" and "forkserver", and by loky. The traced process says where
-// its interpreter keeps what it knows (`_PyRuntime`); in another process that runs the same file it lies as far behind that file's first page.
+// Python processes that have an interpreter of their own: workers by multiprocessing's "spawn" and "forkserver", by loky and by Ray. The
+// traced process says where its interpreter keeps what it knows (`_PyRuntime`); in another process that runs the same file it lies as far
+// behind that file's first page.
 #pragma once
 
 #include <string>
@@ -36,8 +37,8 @@ class OwnInterpreter {
   u64 offset_ = 0;    // of the runtime from that file's first page
 };
 
-// Whether multiprocessing or loky (joblib's, scikit-learn's) started the process anew, or multiprocessing's fork server forked it, by
-// command lines; not the fork server itself.
+// Whether multiprocessing, loky (joblib's, scikit-learn's) or Ray (which names its workers by what they run) started the process anew, or
+// multiprocessing's fork server forked it, by command lines; not the fork server itself.
 bool is_worker_begun_anew(i32 process, i32 parent);
 // Whether it has a ring of its own: it calls CUDA, and is a traced process like the one that started it.
 bool has_own_ring(i32 process);

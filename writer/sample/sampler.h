@@ -1,8 +1,8 @@
 // Looks from outside at the Python frames of the threads that call CUDA, some hundred times a second: where the program is
 // between two calls. The program is not stopped, signalled or told, and nothing of ours runs in it.
 //   · Processes that were forked from the traced one without calling CUDA (workers of a data loader) are looked at too: their
-//     interpreter lies where their parent's does. So are those that multiprocessing or loky started anew ("spawn", "forkserver"), in their
-//     first thread, until they call CUDA. No other process is.
+//     interpreter lies where their parent's does. So are those that multiprocessing ("spawn", "forkserver"), loky or Ray started anew, in
+//     their first thread, until they call CUDA. No other process is.
 //   · So are, in turn, other Python threads of the process that work, in rounds in which the kernel says that all that call CUDA sleep: what
 //     these wait for.
 //   · At most a 160th of a core, but for what comes once and takes more than 4 ms: where a round takes long, the next one comes later.

@@ -29,16 +29,24 @@ std::string fix_of_loader(const ProcessTrace& process, const std::optional<Batch
           : ", or less work for each batch: cheaper transforms, data kept decoded";
   if (making && making->loader == kPyDataset) return advise(Advice::MoreWorkers, Maker::Keras) + of_workers;
   const bool is_torch = loader == kTorchLoader, has_workers = is_torch && !loader_processes(process).empty();
-  if (loader.rfind("_SingleProcess", 0) == 0 || (is_torch && !has_workers))
+  const auto iterates = [&](std::string_view of) {
+    return loader.find(of) != std::string::npos;
+  };  // StatefulDataLoader's too
+  if (iterates("SingleProcessDataLoaderIter") || (is_torch && !has_workers))
     return advise(Advice::LoadAhead, maker) +
            (sleeps ? "; they need no processor while they sleep, so there may be many" : "");
-  if (loader.rfind("_MultiProcessing", 0) == 0 || has_workers) return advise(Advice::MoreWorkers, maker) + of_workers;
+  if (iterates("MultiProcessingDataLoaderIter") || has_workers) return advise(Advice::MoreWorkers, maker) + of_workers;
   if (loader == kTfData) return advise(Advice::LoadAhead, Maker::TensorFlow);
   if (loader == kPyDataset) return advise(Advice::LoadAhead, Maker::Keras);
   if (loader == kGrain) return advise(Advice::LoadAhead, Maker::Jax);
   if (loader == kTorchData)
     return advise(Advice::MoreWorkers, Maker::General) +
            " (num_workers of ParallelMapper; method='process' where they compute in Python)" + of_workers;
+  if (loader == kRayData)
+    return advise(Advice::MoreWorkers, Maker::General) +
+           " (concurrency= of Dataset.map and map_batches, more CPUs for Ray, prefetch_batches= of "
+           "iter_torch_batches)" +
+           of_workers;
   // Those that load for themselves have options of their own.
   return advise(Advice::LoadAhead, loader == kHuggingFace || is_keras(known) ? known : Maker::General);
 }

@@ -215,7 +215,8 @@ cuda.cuMemAlloc_v2(ctypes.byref(buffer), ctypes.c_size_t(1 << 20))
 LOKY = CUDA + """
 import os, subprocess, sys, time
 command = [sys.executable, '-m', 'loky.backend.popen_loky_posix', '--process-name', 'LokyProcess-1']
-workers = [subprocess.Popen(command), subprocess.Popen([sys.executable, '-m', 'another'])]
+of_ray = subprocess.Popen(['ray::Map(decode)', '-m', 'another'], executable=sys.executable)
+workers = [subprocess.Popen(command), of_ray, subprocess.Popen([sys.executable, '-m', 'another'])]
 end = time.perf_counter() + 4
 while time.perf_counter() < end:
     cuda.cuMemsetD8_v2(buffer, 1, ctypes.c_size_t(4096))
@@ -227,7 +228,7 @@ for worker in workers:
 """
 
 
-def test_workers_of_loky_are_seen_and_other_programs_are_not():
+def test_workers_of_loky_and_ray_are_seen_and_other_programs_are_not():
     folder = scratch('modules')
     os.makedirs(os.path.join(folder, 'loky', 'backend'))
     for name in ('loky/backend/popen_loky_posix.py', 'another.py'):
@@ -235,10 +236,11 @@ def test_workers_of_loky_are_seen_and_other_programs_are_not():
             file.write('def serves_tasks():\n    while True:\n        sum(range(1000))\n\n\nserves_tasks()\n')
     run = traced([sys.executable, '-c', LOKY], env={'PYTHONPATH': folder})
     check_equal(run.returncode, 0, 'exit code')
-    worker, other = map(int, run.stdout.split())
-    stacks = [stack for sample, stack in sampled(run) if sample['process'] == worker]
-    working = sum(any(function == 'serves_tasks' for _, function, _ in stack) for stack in stacks)
-    check(working > 5, 'the worker works', working, len(stacks))
+    of_loky, of_ray, other = map(int, run.stdout.split())
+    for worker in (of_loky, of_ray):
+        stacks = [stack for sample, stack in sampled(run) if sample['process'] == worker]
+        working = sum(any(function == 'serves_tasks' for _, function, _ in stack) for stack in stacks)
+        check(working > 5, 'the worker works', working, len(stacks))
     check(not any(sample['process'] == other for sample, _ in sampled(run)), 'another program is left alone')
 
 

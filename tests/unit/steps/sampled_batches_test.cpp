@@ -49,17 +49,24 @@ class Turns : public Planted {
     trace().frame(kItem, kFrames + 17, "Pictures.__getitem__", "/home/me/data.py", 12);
     trace().frame(kUnasked, kFrames + 9, "Queue.get", "/usr/lib/python3.11/queue.py", 180);
   }
-  void turn() {
+  void turn(bool another_copies = false) {
     batches_.push_back(now());
     sleep(kBatch);
+    if (another_copies) hand_over();
     copy_to_device(4096, MemoryKind::Pageable, false);
+    if (another_copies) hand_over();
     run(4 * kUs, 100 * kUs), run(4 * kUs, 50 * kUs, 1);
     fetch();
   }
-  void look(u32 frame, Nanos at, WaitFor waits = WaitFor::Lock, i32 tid = 0) {
+  // `tid`: a thread that calls nothing; `process`: one that was started by this one.
+  void look(u32 frame, Nanos at, WaitFor waits = WaitFor::Lock, i32 tid = 0, i32 process = 0) {
+    look_at(main(), frame, at, waits, tid, process);
+  }
+  void look_at(TraceBuilder::Thread thread, u32 frame, Nanos at, WaitFor waits, i32 tid = 0, i32 process = 0) {
     trace().add<Sample>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
-      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(main().index), r.incarnation = tid ? 0 : 1;
-      r.tid = tid, r.waits = static_cast<u32>(waits), r.flags = waits == WaitFor{} ? static_cast<u32>(kSampleRan) : 0;
+      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(thread.index), r.incarnation = tid ? 0 : 1;
+      r.tid = tid, r.process = process, r.waits = static_cast<u32>(waits),
+      r.flags = waits == WaitFor{} ? static_cast<u32>(kSampleRan) : 0;
     });
   }
   Nanos begin_of_batch(u64 turn) const { return batches_[turn]; }
@@ -121,6 +128,17 @@ TEST(SampledBatches, AreNotToldWhereLooksFindOtherWorkAsOften) {
   EXPECT_NE(input_note(run).find("whether it waits for batches is not known"), std::string::npos) << input_note(run);
   const auto findings = find_findings(run);
   EXPECT_EQ(find(findings, "input-bound"), nullptr);
+}
+
+// Another thread that calls, too, is at work meanwhile: whose the pause is, is not known.
+TEST(SampledBatches, AreNotToldWhereAnotherCallerWorks) {
+  Turns turns;
+  for (u64 i = 0; i < kTurns; ++i) turns.turn(true);
+  for (u64 i = 1; i < kTurns; ++i) {
+    turns.look(kAsks, turns.begin_of_batch(i) + kMs);
+    turns.look_at(turns.other(), kAlone, turns.begin_of_batch(i) + kMs, WaitFor{});
+  }
+  EXPECT_EQ(turns.load().processes[0].steps.loader, "");
 }
 
 // Keras' fit asks for its batch within a graph: the loop waits for that, while a thread of tf.data's runs what the program gave it.
@@ -211,6 +229,115 @@ TEST(SampledBatches, LoadersRunWhatTheProgramGaveThem) {
   EXPECT_EQ(runs("FuncRegistry.__call__", (packages + "/tensorflow/python/ops/script_ops.py").c_str()), kTfData);
   EXPECT_EQ(runs("<module>", (packages + "/tensorflow/python/ops/script_ops.py").c_str()), "");
   EXPECT_EQ(runs("_getitem", "/home/me/prefetch.py"), "");
+}
+
+// PyTorch's DataLoader, and torchdata's StatefulDataLoader, which has files of its own, as CPython names their functions before 3.11 and since.
+struct TorchLoader {
+  const char *file, *next_without_workers, *next_with_workers, *worker;
+};
+constexpr const char* kTorchFile = "/x/site-packages/torch/utils/data/dataloader.py";
+constexpr const char* kStatefulFile = "/x/site-packages/torchdata/stateful_dataloader/stateful_dataloader.py";
+constexpr const char* kTorchWorker = "/x/site-packages/torch/utils/data/_utils/worker.py";
+constexpr const char* kStatefulWorker = "/x/site-packages/torchdata/stateful_dataloader/worker.py";
+constexpr TorchLoader kTorchLoaders[] = {
+    {kTorchFile, "_SingleProcessDataLoaderIter._next_data", "_MultiProcessingDataLoaderIter._next_data", kTorchWorker},
+    {kTorchFile, "_next_data", "_next_data", kTorchWorker},
+    {kStatefulFile, "_StatefulSingleProcessDataLoaderIter._next_data",
+     "_StatefulMultiProcessingDataLoaderIter._next_data", kStatefulWorker},
+    {kStatefulFile, "_next_data", "_next_data", kStatefulWorker},
+};
+constexpr u32 kNext = kFrames + 40, kFetch = kFrames + 41, kTorchItem = kFrames + 42, kQueue = kFrames + 43,
+              kWorkerFetch = kFrames + 45, kWorkerItem = kFrames + 46;
+
+void name_frames(Turns& turns, const TorchLoader& loader, bool has_workers) {
+  const auto fetches = [&](u32 frame, u32 caller) {
+    turns.trace().frame(frame, caller, "fetch", "/x/site-packages/torch/utils/data/_utils/fetch.py", 54);
+    turns.trace().frame(frame + 1, frame, "Pictures.__getitem__", "/home/me/data.py", 12);
+  };
+  turns.trace().frame(kNext, kOwn, has_workers ? loader.next_with_workers : loader.next_without_workers, loader.file,
+                      490);
+  if (!has_workers) return fetches(kFetch, kNext);
+  turns.trace().frame(kQueue, kNext, "Queue.get", "/usr/lib/python3.11/multiprocessing/queues.py", 113);
+  turns.trace().frame(kFrames + 44, 0, "_worker_loop", loader.worker, 310);
+  fetches(kWorkerFetch, kFrames + 44);
+}
+
+LoadedRun looked_at_loader(const TorchLoader& loader, bool has_workers) {
+  Turns turns;
+  name_frames(turns, loader, has_workers);
+  for (u64 i = 0; i < kTurns; ++i) turns.turn();
+  for (u64 i = 1; i < kTurns; ++i) {
+    const Nanos at = turns.begin_of_batch(i) + kMs;
+    turns.look(has_workers ? kQueue : kTorchItem, at, has_workers ? WaitFor::Pipe : WaitFor::Sleep);
+    if (has_workers) turns.look(kWorkerItem, at, WaitFor::Sleep, 0, 501);
+  }
+  return turns.load();
+}
+
+TEST(SampledBatches, OfPyTorchsLoadersAreMadeInTheLoopWhereTheyHaveNoWorkers) {
+  for (const TorchLoader& loader : kTorchLoaders) {
+    SCOPED_TRACE(std::string(loader.file) + " " + loader.next_without_workers);
+    const LoadedRun run = looked_at_loader(loader, false);
+    EXPECT_EQ(run.processes[0].steps.loader, "PyTorch's DataLoader");
+    const auto findings = find_findings(run);
+    const Finding* const finding = find(findings, "input-bound");
+    ASSERT_NE(finding, nullptr);
+    EXPECT_EQ(finding->site, "data.py:12 Pictures.__getitem__");
+    EXPECT_NE(finding->text.find("the loader sleeps 100 % of the time that batches take"), std::string::npos)
+        << finding->text;
+    EXPECT_NE(finding->fix.find("DataLoader(num_workers=4 or more"), std::string::npos) << finding->fix;
+    const InputOps ops = input_ops_of(run);
+    ASSERT_EQ(ops.ops.size(), 2u);  // and what fetches
+    EXPECT_EQ(ops.ops[0].op, "data.py Pictures.__getitem__");
+    EXPECT_FALSE(ops.ops[0].ahead);
+    EXPECT_EQ(ops.samples, kTurns - 1);
+  }
+}
+
+TEST(SampledBatches, OfPyTorchsLoadersAreMadeByTheirWorkers) {
+  for (const TorchLoader& loader : kTorchLoaders) {
+    SCOPED_TRACE(std::string(loader.file) + " " + loader.next_with_workers);
+    const LoadedRun run = looked_at_loader(loader, true);
+    const auto findings = find_findings(run);
+    const Finding* const finding = find(findings, "input-bound");
+    ASSERT_NE(finding, nullptr);
+    EXPECT_EQ(finding->site, "data.py:12 Pictures.__getitem__");
+    EXPECT_NE(finding->text.find("100 % of what its workers do meanwhile is data.py:12"), std::string::npos)
+        << finding->text;
+    EXPECT_NE(finding->fix.find("more workers or a larger prefetch_factor"), std::string::npos) << finding->fix;
+    const InputOps ops = input_ops_of(run);
+    ASSERT_EQ(ops.ops.size(), 2u);
+    EXPECT_TRUE(ops.ops[0].ahead && ops.ops[1].ahead);
+  }
+}
+
+// Ray's tasks run what the program gave to Dataset.map, in processes that Ray starts; the loop waits for a thread that has batches made of blocks.
+TEST(SampledBatches, OfRayDataAreMadeByItsTasks) {
+  Turns turns;
+  const std::string ray = "/x/site-packages/ray/data/";
+  turns.trace().frame(kFrames + 50, kOwn, "DataIterator.iter_batches.<locals>._create_iterator",
+                      (ray + "iterator.py").c_str(), 130);
+  turns.trace().frame(kFrames + 51, kFrames + 50, "Queue.get", "/usr/lib/python3.11/queue.py", 180);
+  turns.trace().frame(kFrames + 52, 0, "_map_task", (ray + "_internal/execution/operators/map_operator.py").c_str(),
+                      900);
+  turns.trace().frame(kFrames + 53, kFrames + 52, "decode", "/home/me/data.py", 3);
+  for (u64 i = 0; i < kTurns; ++i) turns.turn(true);
+  for (u64 i = 1; i < kTurns; ++i) {
+    turns.look(kFrames + 51, turns.begin_of_batch(i) + kMs);
+    turns.look_at(turns.other(), kFeeder, turns.begin_of_batch(i) + kMs, WaitFor::Lock);
+    turns.look(kFrames + 53, turns.begin_of_batch(i) + kMs, WaitFor::Sleep, 0, 501);
+  }
+  const LoadedRun run = turns.load();
+  EXPECT_EQ(run.processes[0].steps.loader, "Ray Data");
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->site, "data.py:3 decode");
+  EXPECT_NE(finding->text.find("for the next batch of Ray Data, as looks at its threads found"), std::string::npos)
+      << finding->text;
+  EXPECT_NE(finding->text.find("100 % of what its workers do meanwhile is data.py:3 decode"), std::string::npos)
+      << finding->text;
+  EXPECT_NE(finding->fix.find("concurrency= of Dataset.map"), std::string::npos) << finding->fix;
 }
 
 // A loop is read again where start-up took long: what looks found in it is in packages as what they found in the whole run.
