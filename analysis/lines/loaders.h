@@ -35,7 +35,8 @@ class LoaderStacks {
   // The loader in whose thread or process it makes batches beside the loop; empty: it is in none.
   std::string_view maker(u32 frame) const { return at(frame).makes; }
   bool makes(u32 frame) const { return !maker(frame).empty(); }
-  bool makes_for_tf_data(u32 frame) const { return at(frame).makes == kTfData; }
+  // It is in what tf.data, or Keras' enqueuer, which may stand behind it, runs.
+  bool makes_within_a_graph(u32 frame) const { return at(frame).makes == kTfData || at(frame).makes == kPyDataset; }
   // It is in a function of TensorFlow's or Keras': a graph that it waits for there may ask for its batch itself (Keras' fit).
   bool in_tensorflow(u32 frame) const { return at(frame).in_tensorflow; }
 

@@ -137,11 +137,14 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
     if (line.of != makers) continue;
     const std::vector<u32> within = loaders.within(line.frame);
     if (within.empty()) continue;
+    const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
+    const auto is_within = [&](u32 frame) { return std::find(within.begin(), within.end(), frame) != within.end(); };
+    const bool asks = !is_caller && !stacks.asked(line.frame).empty();
+    if (asks && !is_within(innermost_own(frames, line.frame))) continue;  // it waits for what others make
     making.samples += line.count;
     if (!is_caller) making.loader = stacks.maker(line.frame);
     if (line.waits) asleep += line.count, waits[*line.waits] += line.count;
-    const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
-    if (std::find(within.begin(), within.end(), own) == within.end()) continue;
+    if (!is_within(own)) continue;
     at_lines += line.count;
     lines[site_name(frames, own, names)] += line.count;
   }

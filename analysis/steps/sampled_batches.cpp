@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "analysis/lines/loaders.h"
+#include "analysis/lines/sites.h"
 
 namespace gputrace {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 constexpr Nanos kLeast = 50'000;     // what is shorter holds no batch that anybody waits for
 constexpr u64 kOf = 3, kMostOf = 2;  // so many of so many are most
 constexpr u64 kMakesOf = 2;  // one thread besides the calling ones is looked at at a time, and not whenever those are
+constexpr u64 kMakesOfMany = 8;  // where there are more of them, which do nothing else
 
 // The host gave nothing to a device meanwhile.
 struct Silence {
@@ -25,14 +27,22 @@ struct Silence {
 // What looks found in all pauses of one place.
 struct Place {
   u64 looks = 0, asked = 0;
-  u64 waits = 0,
-      makes = 0;  // looks that found it asleep in TensorFlow; and those that found tf.data run what the program gave it
+  u64 waits = 0;               // looks that found it asleep in TensorFlow
+  u64 makes = 0;               // that found tf.data, or Keras' enqueuer, run what the program gave it
+  u64 elsewhere = 0;           // that found another thread, which calls nothing, in lines of the program's, or at work
   u32 thread = 0;              // one that asks
   std::vector<Nanos> lengths;  // of those in which it was asked
   std::map<std::string_view, u64> loaders;
 };
 
 constexpr bool is_most(u64 part, u64 of) { return part != 0 && kOf * part >= kMostOf * of; }
+
+// A graph that somebody waits for asks for its batch itself: it is being made meanwhile. Of a pool that makes it all threads have their turns to be
+// looked at, those too that only wait for each other.
+bool asks_within_a_graph(const Place& place) {
+  const bool is_all_they_do = is_most(place.makes, place.makes + place.elsewhere);
+  return place.makes >= kFewSamples && (is_all_they_do ? kMakesOfMany : kMakesOf) * place.makes >= place.waits;
+}
 
 std::vector<Silence> pauses_of(const std::vector<LoopEvent>& events) {
   std::vector<Silence> pauses;
@@ -55,7 +65,7 @@ Silence* pause_at(std::vector<Silence>& pauses, Nanos at) {
 template <typename Visit>
 void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Silence>& pauses, Visit&& visit) {
   for (const SampledThread& series : samples.threads) {
-    const bool wanted = of_callers ? series.calls_cuda() : series.process == 0 && series.tid != 0;
+    const bool wanted = of_callers ? series.calls_cuda() : !series.calls_cuda();
     if (!wanted) continue;
     for (const SamplePoint& point : series.points) {
       if (point.frame == 0 || point.in_call) continue;
@@ -69,17 +79,19 @@ std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>&
   std::map<u64, Place> places;
   const auto waits = [&](const SamplePoint& point) { return !point.ran && stacks.in_tensorflow(point.frame); };
   for_each_look(samples, false, pauses, [&](const Silence& pause, const SamplePoint& point, u32) {
-    if (!stacks.makes_for_tf_data(point.frame)) return;
     Place& place = places[pause.place];
-    const std::string_view maker = stacks.asked(point.frame);  // Keras gives its own data to tf.data
-    ++place.makes, ++place.loaders[maker.empty() ? kTfData : maker];
+    if (!stacks.makes_within_a_graph(point.frame)) {
+      place.elsewhere += point.ran || innermost_own(samples.frames, point.frame) != 0;
+      return;
+    }
+    const std::string_view asked = stacks.asked(point.frame);  // Keras gives its own data to tf.data
+    ++place.makes, ++place.loaders[asked.empty() ? stacks.maker(point.frame) : asked];
   });
   for_each_look(samples, true, pauses, [&](const Silence& pause, const SamplePoint& point, u32) {
     places[pause.place].waits += waits(point);
   });
   const auto asks = [&](const Place& place, const SamplePoint& point) {
-    const bool for_tf_data = place.makes >= kFewSamples && kMakesOf * place.makes >= place.waits && waits(point);
-    return for_tf_data || !stacks.asked(point.frame).empty();
+    return (waits(point) && asks_within_a_graph(place)) || !stacks.asked(point.frame).empty();
   };
   for_each_look(samples, true, pauses, [&](Silence& pause, const SamplePoint& point, u32 thread) {
     if (pause.asked || !asks(places[pause.place], point)) return;

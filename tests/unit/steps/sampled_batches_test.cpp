@@ -16,7 +16,7 @@ using namespace test;
 constexpr u32 kFrames = 1u << 31, kOwn = kFrames, kAsks = kFrames + 2, kElsewhere = kFrames + 3, kGraph = kFrames + 4,
               kSlow = kFrames + 6, kAlone = kFrames + 7, kMapped = kFrames + 8, kUdf = kFrames + 10,
               kUnasked = kFrames + 11, kPackage = kFrames + 12, kPool = kFrames + 14, kFeeder = kFrames + 16,
-              kItem = kFrames + 18;
+              kItem = kFrames + 18, kEnqueued = kFrames + 21;
 constexpr Nanos kBatch = 3 * kMs;
 constexpr u64 kTurns = 40;
 
@@ -47,6 +47,8 @@ class Turns : public Planted {
     trace().frame(kFeeder, kFrames + 15, "Queue.put", "/usr/lib/python3.11/queue.py", 140);
     trace().frame(kFrames + 17, 0, "get_index", adapter, 404);
     trace().frame(kItem, kFrames + 17, "Pictures.__getitem__", "/home/me/data.py", 12);
+    trace().frame(kFrames + 20, kFrames + 5, "PyDatasetAdapter._finite_enqueuer_generator", adapter, 271);
+    trace().frame(kEnqueued, kFrames + 20, "OrderedEnqueuer.get", adapter, 664);
     trace().frame(kUnasked, kFrames + 9, "Queue.get", "/usr/lib/python3.11/queue.py", 180);
   }
   void turn(bool another_copies = false) {
@@ -229,6 +231,27 @@ TEST(SampledBatches, LoadersRunWhatTheProgramGaveThem) {
   EXPECT_EQ(runs("FuncRegistry.__call__", (packages + "/tensorflow/python/ops/script_ops.py").c_str()), kTfData);
   EXPECT_EQ(runs("<module>", (packages + "/tensorflow/python/ops/script_ops.py").c_str()), "");
   EXPECT_EQ(runs("_getitem", "/home/me/prefetch.py"), "");
+}
+
+// The same under TensorFlow, whose graph asks for the batch: one other thread is looked at at a time, most of them only wait for each other.
+TEST(SampledBatches, OfAPyDatasetWithinAGraphAreMadeByItsPool) {
+  const auto run_of = [](u32 mostly, WaitFor waits) {
+    return looked_at([=](Turns& turns, u64 i, Nanos begin) {
+      turns.look(kGraph, begin + kMs);
+      if (i % 8 == 0) turns.look(kEnqueued, begin + 2 * kMs, WaitFor::Lock, 311);
+      if (i % 8 == 4) turns.look(kItem, begin + 2 * kMs, WaitFor::Sleep, 312);
+      if (i % 4) turns.look(mostly, begin + 2 * kMs, waits, 313);
+    });
+  };
+  const LoadedRun run = run_of(kFeeder, WaitFor::Lock);
+  EXPECT_EQ(run.processes[0].steps.loader, "Keras' PyDataset");
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->site, "data.py:12 Pictures.__getitem__");
+  EXPECT_NE(finding->fix.find("more of PyDataset(workers=)"), std::string::npos) << finding->fix;
+  EXPECT_EQ(run_of(kFeeder, WaitFor{}).processes[0].steps.loader, "") << "threads that work at something else";
+  EXPECT_EQ(run_of(kAlone, WaitFor::Sleep).processes[0].steps.loader, "") << "lines of the program's own";
 }
 
 // PyTorch's DataLoader, and torchdata's StatefulDataLoader, which has files of its own, as CPython names their functions before 3.11 and since.
