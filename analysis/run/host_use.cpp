@@ -126,6 +126,7 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
   const SourceFrames& frames = process.samples.frames;
   const bool is_caller = makers == LineOf::Caller;
   const LoaderFrames loaders(frames, is_caller ? LoaderFrames::Of::OwnThread : LoaderFrames::Of::Workers);
+  const LoaderFrames own_loaders(frames);
   const FileNames names(process);
   const LoaderStacks stacks(frames);
   BatchMaking making;
@@ -135,7 +136,8 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
   std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
     if (line.of != makers) continue;
-    const std::vector<u32> within = loaders.within(line.frame);
+    std::vector<u32> within = loaders.within(line.frame);
+    if (within.empty() && makers == LineOf::OtherThread) within = own_loaders.within(line.frame);  // that loads ahead
     if (within.empty()) continue;
     const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
     const auto is_within = [&](u32 frame) { return std::find(within.begin(), within.end(), frame) != within.end(); };

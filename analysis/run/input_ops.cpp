@@ -62,7 +62,9 @@ void find_loader(const SourceFrames& frames, const std::vector<Place>& places, u
 struct Found {
   u64 samples = 0, ns = 0;
 };
-using FoundFrames = std::map<std::pair<bool, u32>, Found>;
+// Where: the loop itself, another thread that asks a loader of its own ahead, or a loader's thread or process.
+enum class LoadedBy : u8 { Loop, Ahead, Worker };
+using FoundFrames = std::map<std::pair<LoadedBy, u32>, Found>;
 
 FoundFrames found_frames(const ProcessTrace& process) {
   FoundFrames found;
@@ -70,7 +72,9 @@ FoundFrames found_frames(const ProcessTrace& process) {
   for (const SampledThread& series : process.samples.threads) {
     Nanos before = 0;
     for (const SamplePoint& point : series.points) {
-      Found& at = found[{series.process != 0 || stacks.makes(point.frame), point.frame}];
+      const bool works = series.process != 0 || stacks.makes(point.frame);
+      const LoadedBy by = works ? LoadedBy::Worker : series.calls_cuda() ? LoadedBy::Loop : LoadedBy::Ahead;
+      Found& at = found[{by, point.frame}];
       ++at.samples;
       if (before) at.ns += static_cast<u64>(std::min(point.at - before, kLongestLook));
       before = point.at;
@@ -92,8 +96,9 @@ void add_process(const ProcessTrace& process, const FileNames& names, u64& stack
   for (auto& each : op_of) each.resize(frames.size());
   Loading loading;
   for (const auto& [where, sum] : found_frames(process)) {
-    const auto [ahead, innermost] = where;
-    find_loader(frames, places, innermost, ahead, loading);
+    const auto [by, innermost] = where;
+    const bool ahead = by != LoadedBy::Loop;
+    find_loader(frames, places, innermost, by == LoadedBy::Worker, loading);
     if (loading.waits) result.waiting += sum.samples;
     if (!loading.found || loading.frames.empty() || loading.waits) continue;
     result.samples += sum.samples, result.all_ns += sum.ns;

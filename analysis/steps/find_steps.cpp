@@ -215,6 +215,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
   std::vector<LoopEvent>& events = process.loop_log.events;
   const auto earlier = [](const LoopEvent& a, const LoopEvent& b) { return a.begin < b.begin; };
   if (!std::is_sorted(events.begin(), events.end(), earlier)) std::stable_sort(events.begin(), events.end(), earlier);
+  const std::vector<LoopEvent> ahead = take_asked_ahead(process);
   std::optional<MarkedSteps> found = marked(process.loop_log, events, pattern);
   if (!found && pattern.empty()) found = inferred(process, events);
   if (!found && pattern.empty()) found = steps_of_modules(process.loop_log);
@@ -228,7 +229,7 @@ void find_steps(ProcessTrace& process, const std::string& pattern) {
       facts.evidence +=
           fmt::format("; after the first {} launches, copies and waits nothing was looked for", LoopLog::kMostEvents);
     end_before_saving(process.loop_log, facts);
-    add_sampled_batches(process);
+    add_sampled_batches(process, ahead);
     follow_device(process, facts);
     divide_steps(process, facts);
     measure_host(process.loop_log, facts);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "analysis/lines/loaders.h"
@@ -74,7 +75,22 @@ void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Sile
   }
 }
 
-std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>& pauses) {
+// Whether that many look like a loop's: those that a thread gives which loads ahead are few (copies, a conversion).
+constexpr u64 kFewOf = 10;
+
+// Whether another thread asked its loader at some time.
+bool is_asked(const std::vector<LoopEvent>& ahead, Nanos at) {
+  const auto after = std::upper_bound(ahead.begin(), ahead.end(), at,
+                                      [](Nanos time, const LoopEvent& event) { return time < event.begin; });
+  return after != ahead.begin() && at < std::prev(after)->end;
+}
+
+bool waits_for_others(const SamplePoint& point) {
+  return point.waits == WaitFor::Lock || point.waits == WaitFor::Pipe || point.waits == WaitFor::Socket;
+}
+
+std::map<u64, Place> places_of(const SampleFacts& samples, const std::vector<LoopEvent>& ahead,
+                               std::vector<Silence>& pauses) {
   const LoaderStacks stacks(samples.frames);
   std::map<u64, Place> places;
   const auto waits = [&](const SamplePoint& point) { return !point.ran && stacks.in_tensorflow(point.frame); };
@@ -90,8 +106,11 @@ std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>&
   for_each_look(samples, true, pauses, [&](const Silence& pause, const SamplePoint& point, u32) {
     places[pause.place].waits += waits(point);
   });
+  const auto waits_for_ahead = [&](const SamplePoint& point) {
+    return waits_for_others(point) && is_asked(ahead, point.at);
+  };
   const auto asks = [&](const Place& place, const SamplePoint& point) {
-    return (waits(point) && asks_within_a_graph(place)) || !stacks.asked(point.frame).empty();
+    return (waits(point) && asks_within_a_graph(place)) || !stacks.asked(point.frame).empty() || waits_for_ahead(point);
   };
   for_each_look(samples, true, pauses, [&](Silence& pause, const SamplePoint& point, u32 thread) {
     if (pause.asked || !asks(places[pause.place], point)) return;
@@ -105,7 +124,8 @@ std::map<u64, Place> places_of(const SampleFacts& samples, std::vector<Silence>&
     if (!asking && !point.ran && pause.asked && thread != pause.thread) return;
     ++place.looks;
     place.asked += asking;
-    const std::string_view loader = stacks.asked(point.frame);
+    const std::string_view asked = stacks.asked(point.frame);
+    const std::string_view loader = asked.empty() && waits_for_ahead(point) ? kTorchLoader : asked;
     if (asking && !loader.empty()) ++place.loaders[loader];
   });
   for (const Silence& pause : pauses) {
@@ -125,21 +145,60 @@ Nanos least_of(Place& place) {
 
 }  // namespace
 
-void add_sampled_batches(ProcessTrace& process) {
+std::vector<LoopEvent> take_asked_ahead(ProcessTrace& process) {
+  std::vector<LoopEvent>& events = process.loop_log.events;
+  std::set<u32> asking, steps;
+  std::map<u32, u64> launches;
+  u64 all = 0;
+  for (const LoopEvent& event : events) {
+    if (event.is(LoopMark::NextBatch)) asking.insert(event.thread);
+    if (event.is(LoopMark::OptimizerStep)) steps.insert(event.thread);
+    if (event.is_launch()) ++launches[event.thread], ++all;
+  }
+  const auto is_ahead = [&](u32 thread) {
+    const bool is_first = thread < process.threads.size() && process.threads[thread].tid == process.who.pid;
+    return !is_first && !steps.contains(thread) && kFewOf * launches[thread] < all;
+  };
+  std::erase_if(asking, [&](u32 thread) { return !is_ahead(thread); });
+  if (asking.empty()) return {};
+  const auto first = std::stable_partition(events.begin(), events.end(), [&](const LoopEvent& event) {
+    return !event.is(LoopMark::NextBatch) || !asking.contains(event.thread);
+  });
+  std::vector<LoopEvent> ahead;
+  for (auto event = first; event != events.end(); ++event) {  // of several threads they overlap
+    if (ahead.empty() || event->begin > ahead.back().end)
+      ahead.push_back(*event);
+    else
+      ahead.back().end = std::max(ahead.back().end, event->end);
+  }
+  events.erase(first, events.end());
+  const bool any =
+      std::any_of(events.begin(), events.end(), [](const LoopEvent& event) { return event.is(LoopMark::NextBatch); });
+  if (!any) process.loop_log.loader.clear();
+  return ahead;
+}
+
+void add_sampled_batches(ProcessTrace& process, const std::vector<LoopEvent>& ahead) {
   LoopLog& log = process.loop_log;
   if (!log.loader.empty() || log.events.empty() || process.samples.threads.empty()) return;
   std::vector<Silence> pauses = pauses_of(log.events);
-  std::map<u64, Place> places = places_of(process.samples, pauses);
+  std::map<u64, Place> places = places_of(process.samples, ahead, pauses);
   std::map<u64, Nanos> least;  // of a pause in which no look found it asked
   std::map<std::string_view, u64> loaders;
-  u64 asked = 0;
+  u64 asked = 0, looks = 0;
   for (auto& [key, place] : places) {
+    looks += place.looks;
     if (!is_most(place.asked, place.looks)) continue;
     least[key] = place.looks >= kFewSamples ? least_of(place) : std::numeric_limits<Nanos>::max();
     asked += place.asked;
     for (const auto& [loader, looks] : place.loaders) loaders[loader] += looks;
   }
-  if (asked < kFewSamples) return;
+  if (asked < kFewSamples) {
+    if (ahead.empty() || looks < kFewSamples) return;
+    log.loader = kTorchLoader;  // and the loop waits for none of its batches
+    process.steps.loader_sampled = true;
+    return;
+  }
   for (const Silence& pause : pauses) {
     const auto of_place = least.find(pause.place);
     if (of_place == least.end() || (!pause.asked && pause.end - pause.begin < of_place->second)) continue;

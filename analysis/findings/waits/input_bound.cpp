@@ -68,9 +68,11 @@ void add_making(const BatchMaking& making, Finding& finding) {
   if (!making.site.empty()) finding.site = making.site;
   const bool beside = making.by != LineOf::Caller;
   if (beside && !making.site.empty()) {
+    const std::string makers = making.by == LineOf::Worker ? "its workers"
+                               : making.loader.empty()     ? "threads that load ahead"
+                                                           : making.loader + "'s threads";
     finding.text +=
-        fmt::format("; {:.0f} % of what {} do meanwhile is {}", making.site_share * 100,
-                    making.by == LineOf::OtherThread ? making.loader + "'s threads" : "its workers", making.site);
+        fmt::format("; {:.0f} % of what {} do meanwhile is {}", making.site_share * 100, makers, making.site);
     finding.evidence.emplace_back("worker_share", making.site_share);
     finding.evidence.emplace_back("worker_samples", number(making.samples));
   }
