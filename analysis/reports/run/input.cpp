@@ -71,6 +71,9 @@ void fill_input(const LoadedRun& run, Table& table) {
                                          "the program's own thread, or waiting for workers"
              : std::to_string(batches) + " pauses in steps that count, in which looks found it to ask " + sampled +
                    " for a batch, and others between the same calls"});
+  } else if (!sampled.empty()) {
+    table.rows.push_back({std::string("other"), number(waited), share(waited),
+                          "another thread asks " + sampled + " ahead, and no looks found the loop waiting for that"});
   } else {
     table.rows.push_back({std::string("other"), {}, {}, std::string("no framework told of its loader")});
   }

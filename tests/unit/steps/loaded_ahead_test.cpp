@@ -91,6 +91,11 @@ TEST(LoadedAhead, IsNotWaitedForWhereTheLoopDoesSomethingElse) {
     const LoadedRun run = loaded_ahead(kAugments, waits);
     EXPECT_EQ(run.processes[0].steps.loader, "PyTorch's DataLoader");
     EXPECT_EQ(run.processes[0].steps.batches, 0u);
+    const Report report = make_report(run, {});
+    const Row& other = report.table("input")->rows.back();
+    EXPECT_EQ(other[1], Value(i64{0}));
+    EXPECT_EQ(std::get<std::string>(other[3]),
+              "another thread asks PyTorch's DataLoader ahead, and no looks found the loop waiting for that");
     EXPECT_EQ(trained_steps(run.processes[0].steps), kLoopTurns);
     const auto findings = find_findings(run);
     EXPECT_EQ(find(findings, "input-bound"), nullptr);
