@@ -141,8 +141,9 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
     if (within.empty()) continue;
     const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
     const auto is_within = [&](u32 frame) { return std::find(within.begin(), within.end(), frame) != within.end(); };
-    const bool asks = !is_caller && !stacks.asked(line.frame).empty();
-    if (asks && !is_within(innermost_own(frames, line.frame))) continue;  // it waits for what others make
+    // A thread of tf.data's that asks Keras' enqueuer waits for what others make.
+    const bool asks = makers == LineOf::OtherThread && stacks.makes(line.frame) && !stacks.asked(line.frame).empty();
+    if (asks && !is_within(innermost_own(frames, line.frame))) continue;
     making.samples += line.count;
     if (!is_caller) making.loader = stacks.maker(line.frame);
     if (line.waits) asleep += line.count, waits[*line.waits] += line.count;

@@ -147,22 +147,23 @@ Nanos least_of(Place& place) {
 
 std::vector<LoopEvent> take_asked_ahead(ProcessTrace& process) {
   std::vector<LoopEvent>& events = process.loop_log.events;
+  const auto asks = [](const LoopEvent& event) { return event.is(LoopMark::NextBatch); };
   std::set<u32> asking, steps;
-  std::map<u32, u64> launches;
-  u64 all = 0;
   for (const LoopEvent& event : events) {
-    if (event.is(LoopMark::NextBatch)) asking.insert(event.thread);
+    if (asks(event)) asking.insert(event.thread);
     if (event.is(LoopMark::OptimizerStep)) steps.insert(event.thread);
-    if (event.is_launch()) ++launches[event.thread], ++all;
   }
   const auto is_ahead = [&](u32 thread) {
     const bool is_first = thread < process.threads.size() && process.threads[thread].tid == process.who.pid;
-    return !is_first && !steps.contains(thread) && kFewOf * launches[thread] < all;
+    if (is_first || steps.contains(thread)) return false;
+    u64 own = 0, all = 0;
+    for (const LoopEvent& event : events) all += event.is_launch(), own += event.is_launch() && event.thread == thread;
+    return kFewOf * own < all;
   };
   std::erase_if(asking, [&](u32 thread) { return !is_ahead(thread); });
   if (asking.empty()) return {};
   const auto first = std::stable_partition(events.begin(), events.end(), [&](const LoopEvent& event) {
-    return !event.is(LoopMark::NextBatch) || !asking.contains(event.thread);
+    return !asks(event) || !asking.contains(event.thread);
   });
   std::vector<LoopEvent> ahead;
   for (auto event = first; event != events.end(); ++event) {  // of several threads they overlap
@@ -172,9 +173,7 @@ std::vector<LoopEvent> take_asked_ahead(ProcessTrace& process) {
       ahead.back().end = std::max(ahead.back().end, event->end);
   }
   events.erase(first, events.end());
-  const bool any =
-      std::any_of(events.begin(), events.end(), [](const LoopEvent& event) { return event.is(LoopMark::NextBatch); });
-  if (!any) process.loop_log.loader.clear();
+  if (std::none_of(events.begin(), events.end(), asks)) process.loop_log.loader.clear();
   return ahead;
 }
 

@@ -334,6 +334,24 @@ TEST(SampledBatches, OfPyTorchsLoadersAreMadeByTheirWorkers) {
   }
 }
 
+// A data set of a package's, with a package's transforms, has no line of the program's own: that the workers sleep is known all the same.
+TEST(SampledBatches, OfAPackagesDataSetAreMadeByWorkersThatSleep) {
+  Turns turns;
+  name_frames(turns, kTorchLoaders[0], true);
+  turns.trace().frame(kFrames + 60, kWorkerFetch, "ImageFolder.__getitem__", "/x/site-packages/torchvision/folder.py",
+                      9);
+  for (u64 i = 0; i < kTurns; ++i) turns.turn();
+  for (u64 i = 1; i < kTurns; ++i) {
+    turns.look(kQueue, turns.begin_of_batch(i) + kMs, WaitFor::Pipe);
+    turns.look(kFrames + 60, turns.begin_of_batch(i) + kMs, WaitFor::File, 0, 501);
+  }
+  const LoadedRun run = turns.load();
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_NE(finding->text.find("they sleep 100 % of the time that batches take"), std::string::npos) << finding->text;
+}
+
 // Ray's tasks run what the program gave to Dataset.map, in processes that Ray starts; the loop waits for a thread that has batches made of blocks.
 TEST(SampledBatches, OfRayDataAreMadeByItsTasks) {
   Turns turns;
