@@ -75,8 +75,36 @@ void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Sile
   }
 }
 
-// Whether that many look like a loop's: those that a thread gives which loads ahead are few (copies, a conversion).
-constexpr u64 kFewOf = 10;
+// Threads that are no loop's: not the process's first, without an optimizer's step, and with few launches (a conversion of what was loaded). Of
+// one that asks a loader that is waiting ahead.
+class LoopThreads {
+ public:
+  explicit LoopThreads(const ProcessTrace& process) : process_(process) {
+    for (const LoopEvent& event : process.loop_log.events)
+      if (event.is(LoopMark::OptimizerStep)) steps_.insert(event.thread);
+  }
+  bool operator()(u32 thread) {
+    const auto [known, fresh] = known_.try_emplace(thread, true);
+    if (fresh) known->second = is_first(thread) || steps_.contains(thread) || !launches_few(thread);
+    return known->second;
+  }
+
+ private:
+  static constexpr u64 kFewOf = 10;
+  bool is_first(u32 thread) const {
+    return thread < process_.threads.size() && process_.threads[thread].tid == process_.who.pid;
+  }
+  bool launches_few(u32 thread) const {
+    u64 own = 0, all = 0;
+    for (const LoopEvent& event : process_.loop_log.events)
+      all += event.is_launch(), own += event.is_launch() && event.thread == thread;
+    return kFewOf * own < all;
+  }
+
+  const ProcessTrace& process_;
+  std::set<u32> steps_;
+  std::map<u32, bool> known_;
+};
 
 // Whether another thread asked its loader at some time.
 bool is_asked(const std::vector<LoopEvent>& ahead, Nanos at) {
@@ -89,9 +117,11 @@ bool waits_for_others(const SamplePoint& point) {
   return point.waits == WaitFor::Lock || point.waits == WaitFor::Pipe || point.waits == WaitFor::Socket;
 }
 
-std::map<u64, Place> places_of(const SampleFacts& samples, const std::vector<LoopEvent>& ahead,
+std::map<u64, Place> places_of(const ProcessTrace& process, const std::vector<LoopEvent>& ahead,
                                std::vector<Silence>& pauses) {
+  const SampleFacts& samples = process.samples;
   const LoaderStacks stacks(samples.frames);
+  LoopThreads is_loop(process);
   std::map<u64, Place> places;
   const auto waits = [&](const SamplePoint& point) { return !point.ran && stacks.in_tensorflow(point.frame); };
   for_each_look(samples, false, pauses, [&](const Silence& pause, const SamplePoint& point, u32) {
@@ -113,12 +143,13 @@ std::map<u64, Place> places_of(const SampleFacts& samples, const std::vector<Loo
     return (waits(point) && asks_within_a_graph(place)) || !stacks.asked(point.frame).empty() || waits_for_ahead(point);
   };
   for_each_look(samples, true, pauses, [&](Silence& pause, const SamplePoint& point, u32 thread) {
-    if (pause.asked || !asks(places[pause.place], point)) return;
+    if (pause.asked || !is_loop(thread) || !asks(places[pause.place], point)) return;
     pause.asked = true;
     pause.thread = thread;
   });
   // While one thread asks, another that calls, too, may sleep: it says nothing of the pause.
   for_each_look(samples, true, pauses, [&](const Silence& pause, const SamplePoint& point, u32 thread) {
+    if (!is_loop(thread)) return;
     Place& place = places[pause.place];
     const bool asking = asks(place, point);
     if (!asking && !point.ran && pause.asked && thread != pause.thread) return;
@@ -148,19 +179,10 @@ Nanos least_of(Place& place) {
 std::vector<LoopEvent> take_asked_ahead(ProcessTrace& process) {
   std::vector<LoopEvent>& events = process.loop_log.events;
   const auto asks = [](const LoopEvent& event) { return event.is(LoopMark::NextBatch); };
-  std::set<u32> asking, steps;
-  for (const LoopEvent& event : events) {
-    if (asks(event)) asking.insert(event.thread);
-    if (event.is(LoopMark::OptimizerStep)) steps.insert(event.thread);
-  }
-  const auto is_ahead = [&](u32 thread) {
-    const bool is_first = thread < process.threads.size() && process.threads[thread].tid == process.who.pid;
-    if (is_first || steps.contains(thread)) return false;
-    u64 own = 0, all = 0;
-    for (const LoopEvent& event : events) all += event.is_launch(), own += event.is_launch() && event.thread == thread;
-    return kFewOf * own < all;
-  };
-  std::erase_if(asking, [&](u32 thread) { return !is_ahead(thread); });
+  LoopThreads is_loop(process);
+  std::set<u32> asking;
+  for (const LoopEvent& event : events)
+    if (asks(event) && !is_loop(event.thread)) asking.insert(event.thread);
   if (asking.empty()) return {};
   const auto first = std::stable_partition(events.begin(), events.end(), [&](const LoopEvent& event) {
     return !asks(event) || !asking.contains(event.thread);
@@ -181,7 +203,7 @@ void add_sampled_batches(ProcessTrace& process, const std::vector<LoopEvent>& ah
   LoopLog& log = process.loop_log;
   if (!log.loader.empty() || log.events.empty() || process.samples.threads.empty()) return;
   std::vector<Silence> pauses = pauses_of(log.events);
-  std::map<u64, Place> places = places_of(process.samples, ahead, pauses);
+  std::map<u64, Place> places = places_of(process, ahead, pauses);
   std::map<u64, Nanos> least;  // of a pause in which no look found it asked
   std::map<std::string_view, u64> loaders;
   u64 asked = 0, looks = 0;

@@ -31,31 +31,33 @@ class LoadingAhead : public Loop {
     trace().frame(kLoads, kAheadFrames + 5, "Pictures.__getitem__", "/home/me/data.py", 12);
     hand_over(), hand_over();  // both are there
   }
-  // The loop is in `frame` while the other thread asks its loader; both take as long.
-  void turn(u32 frame, WaitFor waits) {
+  // The loop is in `frame` while the other thread asks its loader; both take as long. `copies`: the other one copies the batch, too.
+  void turn(u32 frame, WaitFor waits, bool copies) {
     const Nanos begin = now();
     hand_over();
     batch(kTakes);
+    if (copies) copy_to_device(4096, MemoryKind::Pageable, false);
     hand_over();
     const Nanos after = now();
-    at(begin + kMs), look(frame, waits, 0), look(kLoads, WaitFor::Sleep, 311), at(after);
-    copy_to_device(4096, MemoryKind::Pageable, false);
+    at(begin + kMs), look(main(), frame, waits, 0), look(other(), kLoads, WaitFor::Sleep, copies ? 0 : 311), at(after);
+    if (!copies) copy_to_device(4096, MemoryKind::Pageable, false);
     forward(), backward(), update();
     fetch();
   }
 
  private:
-  void look(u32 frame, WaitFor waits, i32 tid) {
+  // `tid`: of a thread that calls nothing, whatever `thread` says.
+  void look(TraceBuilder::Thread thread, u32 frame, WaitFor waits, i32 tid) {
     trace().add<Sample>(TraceBuilder::definitions(), "", now(), now(), [&](auto& r) {
-      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(main().index), r.incarnation = tid ? 0 : 1;
+      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(thread.index), r.incarnation = tid ? 0 : 1;
       r.tid = tid, r.waits = static_cast<u32>(waits);
     });
   }
 };
 
-LoadedRun loaded_ahead(u32 frame, WaitFor waits) {
+LoadedRun loaded_ahead(u32 frame, WaitFor waits, bool copies = false) {
   LoadingAhead loop;
-  for (u64 i = 0; i < kLoopTurns; ++i) loop.turn(frame, waits);
+  for (u64 i = 0; i < kLoopTurns; ++i) loop.turn(frame, waits, copies);
   return loop.load();
 }
 
@@ -85,23 +87,34 @@ TEST(LoadedAhead, IsWaitedForWhereTheLoopWaits) {
   EXPECT_TRUE(ops.ops[0].ahead) << "not in the thread that trains";
 }
 
+TEST(LoadedAhead, IsWaitedForAsWellWhereTheOtherThreadCopies) {
+  const LoadedRun run = loaded_ahead(kGets, WaitFor::Lock, true);
+  EXPECT_EQ(run.processes[0].steps.loader, "PyTorch's DataLoader");
+  const auto findings = find_findings(run);
+  EXPECT_NE(find(findings, "input-bound"), nullptr);
+}
+
 // There are batches in between: the loop's own sleep, or work, is what the device waits for.
 TEST(LoadedAhead, IsNotWaitedForWhereTheLoopDoesSomethingElse) {
   for (const WaitFor waits : {WaitFor::Sleep, WaitFor::File, WaitFor{}}) {
-    const LoadedRun run = loaded_ahead(kAugments, waits);
-    EXPECT_EQ(run.processes[0].steps.loader, "PyTorch's DataLoader");
-    EXPECT_EQ(run.processes[0].steps.batches, 0u);
-    const Report report = make_report(run, {});
-    const Row& other = report.table("input")->rows.back();
-    EXPECT_EQ(other[1], Value(i64{0}));
-    EXPECT_EQ(std::get<std::string>(other[3]),
-              "another thread asks PyTorch's DataLoader ahead, and no looks found the loop waiting for that");
-    EXPECT_EQ(trained_steps(run.processes[0].steps), kLoopTurns);
-    const auto findings = find_findings(run);
-    EXPECT_EQ(find(findings, "input-bound"), nullptr);
-    const Finding* const gaps = find(findings, "idle-gaps");
-    ASSERT_NE(gaps, nullptr);
-    EXPECT_EQ(gaps->site, "train.py:4 augment");
+    for (const bool copies : {false, true}) {
+      const LoadedRun run = loaded_ahead(kAugments, waits, copies);
+      EXPECT_EQ(run.processes[0].steps.loader, "PyTorch's DataLoader");
+      EXPECT_EQ(run.processes[0].steps.batches, 0u);
+      const Report report = make_report(run, {});
+      const Row& row = report.table("input")->rows.back();
+      EXPECT_EQ(row[1], Value(i64{0}));
+      EXPECT_EQ(std::get<std::string>(row[3]),
+                "another thread asks PyTorch's DataLoader ahead, and no looks found the loop waiting for that");
+      EXPECT_EQ(trained_steps(run.processes[0].steps), kLoopTurns);
+      const auto findings = find_findings(run);
+      EXPECT_EQ(find(findings, "input-bound"), nullptr);
+      const Finding* const gaps = find(findings, "idle-gaps");
+      ASSERT_NE(gaps, nullptr);
+      if (!copies) {
+        EXPECT_EQ(gaps->site, "train.py:4 augment");
+      }
+    }
   }
 }
 

@@ -132,10 +132,13 @@ TEST(SampledBatches, AreNotToldWhereLooksFindOtherWorkAsOften) {
   EXPECT_EQ(find(findings, "input-bound"), nullptr);
 }
 
-// Another thread that calls, too, is at work meanwhile: whose the pause is, is not known.
+// Another thread that launches, too, is at work meanwhile: whose the pause is, is not known.
 TEST(SampledBatches, AreNotToldWhereAnotherCallerWorks) {
   Turns turns;
-  for (u64 i = 0; i < kTurns; ++i) turns.turn(true);
+  for (u64 i = 0; i < kTurns; ++i) {
+    turns.turn(true);
+    turns.hand_over(), turns.run(4 * kUs, 50 * kUs, 2), turns.hand_over();
+  }
   for (u64 i = 1; i < kTurns; ++i) {
     turns.look(kAsks, turns.begin_of_batch(i) + kMs);
     turns.look_at(turns.other(), kAlone, turns.begin_of_batch(i) + kMs, WaitFor{});
