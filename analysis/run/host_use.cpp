@@ -125,8 +125,9 @@ bool brings_something(std::optional<WaitFor> waits) {
 std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers) {
   const SourceFrames& frames = process.samples.frames;
   const bool is_caller = makers == LineOf::Caller;
-  const LoaderFrames loaders(frames, is_caller ? LoaderFrames::Of::OwnThread : LoaderFrames::Of::Workers);
-  const LoaderFrames own_loaders(frames);
+  const LoaderFrames loaders(frames, is_caller                       ? LoaderFrames::Of::OwnThread
+                                     : makers == LineOf::OtherThread ? LoaderFrames::Of::OtherThread
+                                                                     : LoaderFrames::Of::Workers);
   const FileNames names(process);
   const LoaderStacks stacks(frames);
   BatchMaking making;
@@ -136,8 +137,7 @@ std::optional<BatchMaking> making_by(const ProcessTrace& process, LineOf makers)
   std::map<std::string, u64> lines;
   for (const IdleLine& line : process.samples.idle) {
     if (line.of != makers) continue;
-    std::vector<u32> within = loaders.within(line.frame);
-    if (within.empty() && makers == LineOf::OtherThread) within = own_loaders.within(line.frame);  // that loads ahead
+    const std::vector<u32> within = loaders.within(line.frame);
     if (within.empty()) continue;
     const u32 own = makers == LineOf::Worker ? innermost_own(frames, line.frame) : own_frame(frames, line.frame);
     const auto is_within = [&](u32 frame) { return std::find(within.begin(), within.end(), frame) != within.end(); };
@@ -263,8 +263,10 @@ std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf o
 
 std::optional<BatchMaking> batch_making(const ProcessTrace& process) {
   if (!loader_processes(process).empty()) return making_by(process, LineOf::Worker);
-  if (auto made = making_by(process, LineOf::OtherThread)) return made;
-  return making_by(process, LineOf::Caller);
+  auto beside = making_by(process, LineOf::OtherThread);
+  if (beside && !beside->loader.empty()) return beside;
+  auto own = making_by(process, LineOf::Caller);
+  return own ? own : beside;  // threads that load ahead, of a loop that loads nothing itself
 }
 
 i32 thread_of_host_time(const ProcessTrace& process, const DeviceTimes& device) {

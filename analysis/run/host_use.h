@@ -68,10 +68,11 @@ u64 loader_starts(const ProcessTrace& process);
 std::optional<SampledShare> work_of_others(const ProcessTrace& process, LineOf others, bool asleep_too = false);
 
 // What makes the batches that devices wait for, as looks found it meanwhile: the workers of PyTorch's loader, the loop within a loader
-// that has none, or threads of a loader (lines/loaders.h) that run the program's own functions. Nothing: too few looks found it.
+// that has none, threads of a loader (lines/loaders.h) that run the program's own functions, or threads that ask a loader ahead. Nothing: too few looks found it.
 struct BatchMaking {
   LineOf by = LineOf::Caller;
-  std::string loader;  // whose threads or processes make them; empty: the loop's own, or processes of PyTorch's
+  std::string
+      loader;  // whose threads or processes make them; empty: the loop's own, processes of PyTorch's, or threads that load ahead
   u64 samples = 0;
   // The line of the program's own where most looks found it, and their share of those that found such a line; empty: it was in packages alone.
   std::string site;

@@ -41,16 +41,17 @@ struct Loading {
   bool waits = false;  // it is a worker that waits to be asked
 };
 
-void find_loader(const SourceFrames& frames, const std::vector<Place>& places, u32 innermost, bool of_worker,
-                 Loading& loading) {
+void find_place(const SourceFrames& frames, const std::vector<Place>& places, u32 innermost, Place loads,
+                Loading& loading) {
   loading.frames.clear();
   loading.found = loading.waits = false;
   u32 depth = 0;
   for (u32 frame = innermost; frame != 0 && frame < frames.size() && depth < kDeepest;
        frame = frames[frame].parent, ++depth) {
-    if (places[frame] == (of_worker ? Place::WorkerLoop : Place::OwnLoader)) {
+    if (places[frame] == loads) {
       // Asking its queue is what the worker's loop does first of all.
-      loading.waits = of_worker && (loading.frames.empty() || places[loading.frames.back()] == Place::Queue);
+      loading.waits =
+          loads == Place::WorkerLoop && (loading.frames.empty() || places[loading.frames.back()] == Place::Queue);
       loading.found = true;
       return;
     }
@@ -58,13 +59,18 @@ void find_loader(const SourceFrames& frames, const std::vector<Place>& places, u
   }
 }
 
+using Of = LoaderFrames::Of;
+void find_loader(const SourceFrames& frames, const std::vector<Place>& places, u32 innermost, Of of, Loading& loading) {
+  loading.found = false;
+  if (of != Of::OwnThread) find_place(frames, places, innermost, Place::WorkerLoop, loading);
+  if (of != Of::Workers && !loading.found) find_place(frames, places, innermost, Place::OwnLoader, loading);
+}
+
 // What samples found a frame innermost, in workers or in the traced process.
 struct Found {
   u64 samples = 0, ns = 0;
 };
-// Where: the loop itself, another thread that asks a loader of its own ahead, or a loader's thread or process.
-enum class LoadedBy : u8 { Loop, Ahead, Worker };
-using FoundFrames = std::map<std::pair<LoadedBy, u32>, Found>;
+using FoundFrames = std::map<std::pair<Of, u32>, Found>;
 
 FoundFrames found_frames(const ProcessTrace& process) {
   FoundFrames found;
@@ -72,9 +78,9 @@ FoundFrames found_frames(const ProcessTrace& process) {
   for (const SampledThread& series : process.samples.threads) {
     Nanos before = 0;
     for (const SamplePoint& point : series.points) {
-      const bool works = series.process != 0 || stacks.makes(point.frame);
-      const LoadedBy by = works ? LoadedBy::Worker : series.calls_cuda() ? LoadedBy::Loop : LoadedBy::Ahead;
-      Found& at = found[{by, point.frame}];
+      const bool is_loop = series.calls_cuda() && !stacks.makes(point.frame);
+      const Of of = series.process != 0 ? Of::Workers : is_loop ? Of::OwnThread : Of::OtherThread;
+      Found& at = found[{of, point.frame}];
       ++at.samples;
       if (before) at.ns += static_cast<u64>(std::min(point.at - before, kLongestLook));
       before = point.at;
@@ -96,9 +102,9 @@ void add_process(const ProcessTrace& process, const FileNames& names, u64& stack
   for (auto& each : op_of) each.resize(frames.size());
   Loading loading;
   for (const auto& [where, sum] : found_frames(process)) {
-    const auto [by, innermost] = where;
-    const bool ahead = by != LoadedBy::Loop;
-    find_loader(frames, places, innermost, by == LoadedBy::Worker, loading);
+    const auto [of, innermost] = where;
+    const bool ahead = of != Of::OwnThread;
+    find_loader(frames, places, innermost, of, loading);
     if (loading.waits) result.waiting += sum.samples;
     if (!loading.found || loading.frames.empty() || loading.waits) continue;
     result.samples += sum.samples, result.all_ns += sum.ns;
@@ -123,7 +129,7 @@ LoaderFrames::LoaderFrames(const SourceFrames& frames, Of of) : frames_(frames),
 
 std::vector<u32> LoaderFrames::within(u32 innermost) const {
   Loading loading;
-  find_loader(frames_, places_, innermost, of_ == Of::Workers, loading);
+  find_loader(frames_, places_, innermost, of_, loading);
   return loading.found && !loading.waits ? std::move(loading.frames) : std::vector<u32>();
 }
 
@@ -137,7 +143,7 @@ std::map<i32, u64> loader_processes(const ProcessTrace& process) {
     if (point.frame >= asked.size()) return false;
     u8& known = asked[point.frame];
     if (known == 0) {
-      find_loader(frames, places, point.frame, true, loading);
+      find_loader(frames, places, point.frame, Of::Workers, loading);
       known = loading.found ? 2 : 1;
     }
     return known == 2;

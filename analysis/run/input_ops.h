@@ -17,10 +17,11 @@ namespace gputrace {
 // Processes forked from that one that load data, and how many samples found each.
 std::map<i32, u64> loader_processes(const ProcessTrace& process);
 
-// Stacks that lie within a DataLoader: one which loads in the thread that asks it, or its workers. `frames` outlives it.
+// Stacks that lie within a loader: one which loads in the thread that asks it, or its workers. `frames` outlives it.
 class LoaderFrames {
  public:
-  enum class Of : u8 { OwnThread, Workers };
+  // OtherThread: one of a loader's own, else one that asks its loader ahead of the loop.
+  enum class Of : u8 { OwnThread, OtherThread, Workers };
   enum class Place : u8 { Other, WorkerLoop, OwnLoader, Queue };  // what a frame is
   explicit LoaderFrames(const std::vector<SourceFrame>& frames, Of of = Of::OwnThread);
   // Of the stack that ends there those frames that the loader called, innermost first; none: it is in no such one, or a worker that waits
@@ -38,7 +39,7 @@ struct InputOp {
   std::optional<u64> bytes;           // that it read, from files; nothing: not known
   u64 samples = 0, self_samples = 0;  // that found it, and that found it innermost
   u64 total_ns = 0, self_ns = 0;      // those times how long after the look before
-  bool ahead = false;                 // in a worker: while the loop goes on
+  bool ahead = false;                 // in a worker or another thread: while the loop goes on
 };
 
 struct InputOps {

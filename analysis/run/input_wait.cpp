@@ -23,8 +23,8 @@ const char* input_verdict(double share) {
 
 std::string input_words(const StepFacts& steps, double share) {
   if (!steps.loader.empty() || share >= kModeratelyInputBound) return input_verdict(share);
-  return "not bound by its copies to the device (whether it waits for batches is not known: no framework told of its "
-         "loader, and looks at its threads found none)";
+  return "not bound by its copies to the device (whether it waits for batches is not known: no framework told of a "
+         "loader in the loop, and looks at its threads found none)";
 }
 
 }  // namespace gputrace

@@ -28,10 +28,11 @@ struct Silence {
 // What looks found in all pauses of one place.
 struct Place {
   u64 looks = 0, asked = 0;
-  u64 waits = 0;               // looks that found it asleep in TensorFlow
-  u64 makes = 0;               // that found tf.data, or Keras' enqueuer, run what the program gave it
-  u64 elsewhere = 0;           // that found another thread, which calls nothing, in lines of the program's, or at work
-  u32 thread = 0;              // one that asks
+  u64 waits = 0;  // looks that found it asleep in TensorFlow
+  u64 makes = 0;  // that found tf.data, or Keras' enqueuer, run what the program gave it
+  u64 elsewhere =
+      0;           // that found another thread or process, which calls nothing, in lines of the program's, or at work
+  u32 thread = 0;  // one that asks
   std::vector<Nanos> lengths;  // of those in which it was asked
   std::map<std::string_view, u64> loaders;
 };
@@ -66,8 +67,7 @@ Silence* pause_at(std::vector<Silence>& pauses, Nanos at) {
 template <typename Visit>
 void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Silence>& pauses, Visit&& visit) {
   for (const SampledThread& series : samples.threads) {
-    const bool wanted = of_callers ? series.calls_cuda() : !series.calls_cuda();
-    if (!wanted) continue;
+    if (series.calls_cuda() != of_callers) continue;
     for (const SamplePoint& point : series.points) {
       if (point.frame == 0 || point.in_call) continue;
       if (Silence* const pause = pause_at(pauses, point.at)) visit(*pause, point, series.thread);
@@ -75,17 +75,14 @@ void for_each_look(const SampleFacts& samples, bool of_callers, std::vector<Sile
   }
 }
 
-// Threads that are no loop's: not the process's first, without an optimizer's step, and with few launches (a conversion of what was loaded). Of
-// one that asks a loader that is waiting ahead.
+// Which threads may be a loop's. Not so: one that is not the process's first, makes no optimizer's step, and launches little (a conversion of what
+// it loaded); where it asks a loader, it does so ahead. The events are read once for each thread that is asked about.
 class LoopThreads {
  public:
-  explicit LoopThreads(const ProcessTrace& process) : process_(process) {
-    for (const LoopEvent& event : process.loop_log.events)
-      if (event.is(LoopMark::OptimizerStep)) steps_.insert(event.thread);
-  }
+  explicit LoopThreads(const ProcessTrace& process) : process_(process) {}
   bool operator()(u32 thread) {
     const auto [known, fresh] = known_.try_emplace(thread, true);
-    if (fresh) known->second = is_first(thread) || steps_.contains(thread) || !launches_few(thread);
+    if (fresh) known->second = is_first(thread) || steps_or_launches(thread);
     return known->second;
   }
 
@@ -94,15 +91,16 @@ class LoopThreads {
   bool is_first(u32 thread) const {
     return thread < process_.threads.size() && process_.threads[thread].tid == process_.who.pid;
   }
-  bool launches_few(u32 thread) const {
+  bool steps_or_launches(u32 thread) const {
     u64 own = 0, all = 0;
-    for (const LoopEvent& event : process_.loop_log.events)
+    for (const LoopEvent& event : process_.loop_log.events) {
+      if (event.thread == thread && event.is(LoopMark::OptimizerStep)) return true;
       all += event.is_launch(), own += event.is_launch() && event.thread == thread;
-    return kFewOf * own < all;
+    }
+    return kFewOf * own >= all;
   }
 
   const ProcessTrace& process_;
-  std::set<u32> steps_;
   std::map<u32, bool> known_;
 };
 

@@ -236,6 +236,14 @@ class Planted {
   DeviceBuilder& trace() { return trace_; }
   TraceBuilder::Thread main() const { return main_; }
   TraceBuilder::Thread other() const { return *second_; }  // once it was handed over to
+  // A look of the sidecar's. `tid`: at a thread that calls nothing, whatever `thread` says; `process`: at one that was started by this one.
+  void look_at(TraceBuilder::Thread thread, u32 frame, Nanos at, WaitFor waits, i32 tid = 0, i32 process = 0) {
+    trace_.add<Sample>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
+      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(thread.index), r.incarnation = tid ? 0 : 1;
+      r.tid = tid, r.process = process, r.waits = static_cast<u32>(waits),
+      r.flags = waits == WaitFor{} ? static_cast<u32>(kSampleRan) : 0;
+    });
+  }
 
  private:
   struct Ran {

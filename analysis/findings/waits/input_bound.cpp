@@ -29,9 +29,8 @@ std::string fix_of_loader(const ProcessTrace& process, const std::optional<Batch
           : ", or less work for each batch: cheaper transforms, data kept decoded";
   if (making && making->loader == kPyDataset) return advise(Advice::MoreWorkers, Maker::Keras) + of_workers;
   const bool is_torch = loader == kTorchLoader, has_workers = is_torch && !loader_processes(process).empty();
-  const auto iterates = [&](std::string_view of) {
-    return loader.find(of) != std::string::npos;
-  };  // StatefulDataLoader's too
+  // StatefulDataLoader's names hold the DataLoader's.
+  const auto iterates = [&](std::string_view name) { return loader.find(name) != std::string::npos; };
   if (iterates("SingleProcessDataLoaderIter") || (is_torch && !has_workers))
     return advise(Advice::LoadAhead, maker) +
            (sleeps ? "; they need no processor while they sleep, so there may be many" : "");

@@ -75,7 +75,7 @@ void fill_input(const LoadedRun& run, Table& table) {
     table.rows.push_back({std::string("other"), number(waited), share(waited),
                           "another thread asks " + sampled + " ahead, and no looks found the loop waiting for that"});
   } else {
-    table.rows.push_back({std::string("other"), {}, {}, std::string("no framework told of its loader")});
+    table.rows.push_back({std::string("other"), {}, {}, std::string("no framework told of a loader in the loop")});
   }
   if (!process) return table.notes.push_back("no verdict: needs steps: " + why_no_steps(run));
   const auto wait = input_wait_of(process->steps);

@@ -69,7 +69,7 @@ extern constexpr SectionReport input_ops_report = {
               "that found it "
               "innermost; share = self, of all; over all workers; where = loop: in the thread that trains, which waits "
               "for it; worker: "
-              "in a process beside it, or a loader's thread",
+              "in a process or another thread beside it",
               "count = null: samples see no calls; category = null: samples do not tell reading from preparing; bytes "
               "= that it and what it called read from files of data, in calls of 8 KiB or 20 us and more; null: file "
               "calls were not "

@@ -38,20 +38,11 @@ class LoadingAhead : public Loop {
     batch(kTakes);
     if (copies) copy_to_device(4096, MemoryKind::Pageable, false);
     hand_over();
-    const Nanos after = now();
-    at(begin + kMs), look(main(), frame, waits, 0), look(other(), kLoads, WaitFor::Sleep, copies ? 0 : 311), at(after);
+    look_at(main(), frame, begin + kMs, waits);
+    look_at(other(), kLoads, begin + kMs, WaitFor::Sleep, copies ? 0 : 311);
     if (!copies) copy_to_device(4096, MemoryKind::Pageable, false);
     forward(), backward(), update();
     fetch();
-  }
-
- private:
-  // `tid`: of a thread that calls nothing, whatever `thread` says.
-  void look(TraceBuilder::Thread thread, u32 frame, WaitFor waits, i32 tid) {
-    trace().add<Sample>(TraceBuilder::definitions(), "", now(), now(), [&](auto& r) {
-      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(thread.index), r.incarnation = tid ? 0 : 1;
-      r.tid = tid, r.waits = static_cast<u32>(waits);
-    });
   }
 };
 
@@ -111,7 +102,7 @@ TEST(LoadedAhead, IsNotWaitedForWhereTheLoopDoesSomethingElse) {
       EXPECT_EQ(find(findings, "input-bound"), nullptr);
       const Finding* const gaps = find(findings, "idle-gaps");
       ASSERT_NE(gaps, nullptr);
-      if (!copies) {
+      if (!copies) {  // else the gaps are the copying thread's: docs/LIMITS.md
         EXPECT_EQ(gaps->site, "train.py:4 augment");
       }
     }

@@ -60,16 +60,8 @@ class Turns : public Planted {
     run(4 * kUs, 100 * kUs), run(4 * kUs, 50 * kUs, 1);
     fetch();
   }
-  // `tid`: a thread that calls nothing; `process`: one that was started by this one.
   void look(u32 frame, Nanos at, WaitFor waits = WaitFor::Lock, i32 tid = 0, i32 process = 0) {
     look_at(main(), frame, at, waits, tid, process);
-  }
-  void look_at(TraceBuilder::Thread thread, u32 frame, Nanos at, WaitFor waits, i32 tid = 0, i32 process = 0) {
-    trace().add<Sample>(TraceBuilder::definitions(), "", at, at, [&](auto& r) {
-      r.frame = frame, r.frames = 1, r.slot = tid ? 0 : static_cast<u32>(thread.index), r.incarnation = tid ? 0 : 1;
-      r.tid = tid, r.process = process, r.waits = static_cast<u32>(waits),
-      r.flags = waits == WaitFor{} ? static_cast<u32>(kSampleRan) : 0;
-    });
   }
   Nanos begin_of_batch(u64 turn) const { return batches_[turn]; }
 
@@ -318,6 +310,25 @@ TEST(SampledBatches, OfPyTorchsLoadersAreMadeInTheLoopWhereTheyHaveNoWorkers) {
     EXPECT_FALSE(ops.ops[0].ahead);
     EXPECT_EQ(ops.samples, kTurns - 1);
   }
+}
+
+// What a thread beside it loads, for itself, makes none of the loop's batches.
+TEST(SampledBatches, OfALoopThatLoadsItselfAreNotMadeByAThreadThatLoadsToo) {
+  Turns turns;
+  name_frames(turns, kTorchLoaders[0], false);
+  turns.trace().frame(kFrames + 70, 0, "validate", "/home/me/validate.py", 5);
+  turns.trace().frame(kFrames + 71, kFrames + 70, "_SingleProcessDataLoaderIter._next_data", kTorchFile, 790);
+  turns.trace().frame(kFrames + 72, kFrames + 71, "Held.__getitem__", "/home/me/validate.py", 2);
+  for (u64 i = 0; i < kTurns; ++i) turns.turn();
+  for (u64 i = 1; i < kTurns; ++i) {
+    turns.look(kTorchItem, turns.begin_of_batch(i) + kMs, WaitFor::Sleep);
+    turns.look(kFrames + 72, turns.begin_of_batch(i) + kMs, WaitFor::Sleep, 311);
+  }
+  const LoadedRun run = turns.load();
+  const auto findings = find_findings(run);
+  const Finding* const finding = find(findings, "input-bound");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->site, "data.py:12 Pictures.__getitem__");
 }
 
 TEST(SampledBatches, OfPyTorchsLoadersAreMadeByTheirWorkers) {
