@@ -139,7 +139,8 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   read_identity(reader, process);
   read_counters(reader, process);
   read_damage(reader, process);
-  RecordStream stream(reader);  // outlives the builder, which holds chunks of it
+  // Outlives the builder, which holds chunks of it.
+  RecordStream stream(reader, {}, RecordStream::Order::Time, ProcessBuilder::in_bulk(reader));
   ProcessBuilder builder(reader, window, allowance, process, witness);
   ChunkBuffer buffer;
   for (const ThreadInfo& thread : reader.threads()) {

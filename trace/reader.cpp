@@ -151,7 +151,8 @@ bool TraceReader::read(const OtherChunk& chunk, std::vector<u8>& payload) const 
   return true;
 }
 
-Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkBuffer& buffer) const {
+Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkBuffer& buffer,
+                                                RecordPieces* pieces) const {
   ChunkBuffer::Parts& parts = *buffer.parts_;
   const auto fail = [&](const char* reason) {
     Damage damage;
@@ -170,6 +171,8 @@ Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkB
   if (parts.raw.size() < chunk.raw_size / 8 + 1) parts.raw.resize(chunk.raw_size / 8 + 1);
   u8* raw = reinterpret_cast<u8*>(parts.raw.data());
   RecordCounts counts;
+  counts.pieces = pieces;
+  if (pieces) pieces->all.clear();
   if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size, &counts))
     return fail("this chunk does not decode");
   RecordRange range;

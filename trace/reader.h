@@ -215,7 +215,9 @@ class TraceReader {
 
   // Decodes one chunk into `buffer`; what it returns is valid until the buffer's next use. Any thread.
   // Every record in the range has a size that is a multiple of 8, at least 24, and lies wholly within the range.
-  Result<RecordRange, Damage> decode(const RecordChunk& chunk, ChunkBuffer& buffer) const;
+  // `pieces`: what it is made of is told there, too, and what stood there is gone.
+  Result<RecordRange, Damage> decode(const RecordChunk& chunk, ChunkBuffer& buffer,
+                                     RecordPieces* pieces = nullptr) const;
 
   // The payload of one of other_chunks(). False: the file has changed under us.
   bool read(const OtherChunk& chunk, std::vector<u8>& payload) const;

@@ -1,7 +1,10 @@
 #include "trace/transform.h"
 
+#include <emmintrin.h>
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "trace/record.h"
 
@@ -11,6 +14,7 @@ namespace {
 constexpr std::size_t kHeaderWords = sizeof(RecordHeader) / 8;
 constexpr std::size_t kTileRows = 256;
 constexpr std::size_t kColumnHeader = 10;
+constexpr std::size_t kAhead = 1024;  // bytes
 enum ColumnMode : u8 { kXor = 0, kDelta = 1 };
 
 struct Class {
@@ -163,128 +167,198 @@ class ColumnReader {
     if (!head || head[0] > kDelta) return false;
     delta_ = head[0] == kDelta;
     base_ = load(head + 2);
-    planes_ = 0;
+    mask_ = head[1];
     for (int b = 0; b < 8; ++b) {
-      if (!(head[1] >> b & 1)) continue;
-      shift_[planes_] = 8 * b;
-      plane_[planes_] = in.take(rows);
-      if (!plane_[planes_++]) return false;
+      const bool there = mask_ >> b & 1;
+      plane_[b] = there ? in.take(rows) : kZeros;
+      step_[b] = there ? ~std::size_t{0} : 0;
+      if (!plane_[b]) return false;
     }
     return true;
   }
-  bool constant() const { return planes_ == 0; }
+  bool constant() const { return mask_ == 0; }
   u64 base() const { return base_; }
   // Rows [from, from + count) → values; rows must be asked for in order.
   void read(std::size_t from, std::size_t count, u64* values) {
     if (constant()) return static_cast<void>(std::fill_n(values, count, base_));
-    const u8* first = plane_[0] + from;
-    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<u64>(first[i]) << shift_[0];
-    for (int p = 1; p < planes_; ++p) {
-      const u8* plane = plane_[p] + from;
-      const int shift = shift_[p];
-      for (std::size_t i = 0; i < count; ++i) values[i] |= static_cast<u64>(plane[i]) << shift;
-    }
+    const std::size_t whole = count / kGroup * kGroup;
     if (delta_) {
-      for (std::size_t i = 0; i < count; ++i) values[i] = base_ += unzigzag(values[i]);
+      mask_ < 16 ? read_groups<true, false>(from, whole, values) : read_groups<true, true>(from, whole, values);
+      for (std::size_t i = whole; i < count; ++i) values[i] = unzigzag(value(from + i));
+      for (std::size_t i = 0; i < count; ++i) values[i] = base_ += values[i];
     } else {
-      for (std::size_t i = 0; i < count; ++i) values[i] ^= base_;
+      mask_ < 16 ? read_groups<false, false>(from, whole, values) : read_groups<false, true>(from, whole, values);
+      for (std::size_t i = whole; i < count; ++i) values[i] = value(from + i) ^ base_;
     }
   }
 
  private:
+  static constexpr std::size_t kGroup = 16;  // rows: a register of each plane
+  alignas(16) static constexpr u8 kZeros[kGroup] = {};
+
+  __m128i group(int plane, std::size_t row) const {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(plane_[plane] + (row & step_[plane])));
+  }
+  u64 value(std::size_t row) const {
+    u64 whole = 0;
+    for (int b = 0; b < 8; ++b) whole |= static_cast<u64>(plane_[b][row & step_[b]]) << (8 * b);
+    return whole;
+  }
+
+  // Planes are woven into values: bytes into pairs, those into fours, those into eights. `kUpper`: bytes 4 to 7 vary too.
+  template <bool kSigned, bool kUpper>
+  void read_groups(std::size_t from, std::size_t count, u64* values) const {
+    const __m128i zero = _mm_setzero_si128();
+    const __m128i base = _mm_set1_epi64x(static_cast<long long>(base_)), one = _mm_set1_epi64x(1);
+    const auto put = [&](u64* to, __m128i pair) {
+      if constexpr (kSigned)
+        pair = _mm_xor_si128(_mm_srli_epi64(pair, 1), _mm_sub_epi64(zero, _mm_and_si128(pair, one)));
+      else
+        pair = _mm_xor_si128(pair, base);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), pair);
+    };
+    for (std::size_t i = 0; i < count; i += kGroup) {
+      const auto weave = [&](int plane, __m128i(&fours)[4]) {
+        const __m128i a = group(plane, from + i), b = group(plane + 1, from + i);
+        const __m128i c = group(plane + 2, from + i), d = group(plane + 3, from + i);
+        const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
+        const __m128i ab_high = _mm_unpackhi_epi8(a, b), cd_high = _mm_unpackhi_epi8(c, d);
+        fours[0] = _mm_unpacklo_epi16(ab, cd), fours[1] = _mm_unpackhi_epi16(ab, cd);
+        fours[2] = _mm_unpacklo_epi16(ab_high, cd_high), fours[3] = _mm_unpackhi_epi16(ab_high, cd_high);
+      };
+      __m128i lower[4], upper[4] = {zero, zero, zero, zero};
+      weave(0, lower);
+      if constexpr (kUpper) weave(4, upper);
+      for (std::size_t four = 0; four < 4; ++four) {
+        put(values + i + 4 * four, _mm_unpacklo_epi32(lower[four], upper[four]));
+        put(values + i + 4 * four + 2, _mm_unpackhi_epi32(lower[four], upper[four]));
+      }
+    }
+  }
+
   bool delta_ = false;
-  int planes_ = 0;
+  u8 mask_ = 0;  // planes that are there
   u64 base_ = 0;
-  int shift_[8];
   const u8* plane_[8];
+  std::size_t step_[8];  // ANDed with the row: 0 where all rows are that of kZeros
 };
 
-// Positions of every record, class by class (scratch.positions), from the order; false where counts or sizes do not add
-// up.
-bool place(const ClassTable& table, const u8* order, u32 records, std::size_t raw_size, std::vector<u32>& positions,
-           u32* first) {
+// Times of every record, and its position, class by class (scratch.positions), from the order; false where counts or
+// sizes do not add up.
+bool restore_times(Input& in, const ClassTable& table, const u8* order, u32 records, std::size_t raw_size,
+                   std::vector<u32>& positions, u32* first, u8* out, RecordPieces* pieces) {
   u64 rows = 0, bytes = 0;
+  u32 left[kMaxTransformClasses], next[kMaxTransformClasses];
   for (u32 c = 0; c < table.used; ++c) {
     const Class& each = table.classes[c];
     if (each.size < sizeof(RecordHeader) || each.size % 8 || !each.count) return false;
-    first[c] = static_cast<u32>(rows);
+    first[c] = next[c] = static_cast<u32>(rows);
+    left[c] = each.count;
     rows += each.count;
     bytes += static_cast<u64>(each.count) * each.size;
   }
   if (rows != records || bytes != raw_size) return false;
   positions.resize(records);
-  u32 row[kMaxTransformClasses] = {};
+  ColumnReader ends, durations;
+  if (!ends.open(in, records) || !durations.open(in, records)) return false;
+  u64 difference[kTileRows], duration[kTileRows], before = 0;
   u32 at = 0;
-  for (u32 i = 0; i < records; ++i) {
-    const u32 c = order ? order[i] : 0;
-    if (c >= table.used || row[c] == table.classes[c].count) return false;
-    positions[first[c] + row[c]++] = at;
-    at += table.classes[c].size;
+  for (u32 from = 0; from < records; from += kTileRows) {
+    const u32 tile = std::min<u32>(kTileRows, records - from);
+    ends.read(from, tile, difference);
+    durations.read(from, tile, duration);
+    for (u32 i = 0; i < tile;) {
+      // Records of one class come in runs: what they have in common stays in registers.
+      const u32 c = order ? order[from + i] : 0;
+      u32 run = order ? i + 1 : tile;
+      while (run < tile && order[from + run] == c) ++run;
+      if (c >= table.used || left[c] < run - i) return false;
+      const u32 size = table.classes[c].size;
+      u32* place = positions.data() + next[c];
+      left[c] -= run - i, next[c] += run - i;
+      const bool wanted = pieces && pieces->types.has(table.classes[c].type);
+      while (i < run) {
+        RecordPieces::Piece piece{at, 0, std::min(run - i, RecordPieces::kLongest), wanted, 0};
+        for (const u32 last = i + piece.records; i < last; ++i, at += size) {
+          *place++ = at;
+          __builtin_prefetch(out + at + kAhead, 1);  // what is written then is in no cache: other threads had it last
+          before += unzigzag(difference[i]);
+          const u64 begin = before - duration[i];
+          store(out + at + 8, begin);
+          store(out + at + 16, before);
+          piece.newest = std::max(piece.newest, std::max(begin, before));
+        }
+        piece.end = at;
+        if (pieces) pieces->add(piece);
+      }
+    }
   }
   return true;
 }
 
-bool restore_times(Input& in, const ClassTable& table, const u8* order, u32 records, u8* out) {
-  ColumnReader ends, durations;
-  if (!ends.open(in, records) || !durations.open(in, records)) return false;
-  u64 difference[kTileRows], duration[kTileRows], before = 0;
-  for (u32 from = 0; from < records; from += kTileRows) {
-    const u32 rows = std::min<u32>(kTileRows, records - from);
-    ends.read(from, rows, difference);
-    durations.read(from, rows, duration);
-    for (u32 i = 0; i < rows; ++i) {
-      before += unzigzag(difference[i]);
-      store(out + 8, before - duration[i]);
-      store(out + 16, before);
-      out += table.classes[order ? order[from + i] : 0].size;
-    }
+// Writes the words of `payload` behind the headers of records: as many as there are in the commonest classes stay in
+// registers from one record to the next.
+template <std::size_t kWords>
+void lay_out(u8* out, const u32* positions, u32 rows, u64 head, const u64* payload) {
+  u64 words[kWords];
+  std::memcpy(words, payload, sizeof words);
+  for (u32 row = 0; row < rows; ++row) {
+    u8* record = out + positions[row];
+    store(record, head);
+    std::memcpy(record + sizeof(RecordHeader), words, sizeof words);
   }
-  return true;
+}
+
+template <std::size_t... kSizes>
+void lay_out(u8* out, const u32* positions, u32 rows, u64 head, const std::vector<u64>& payload,
+             std::index_sequence<kSizes...>) {
+  using LayOut = void (*)(u8*, const u32*, u32, u64, const u64*);
+  static constexpr LayOut by_words[] = {lay_out<kSizes + 1>...};
+  const std::size_t words = payload.size();
+  if (words != 0 && words <= sizeof...(kSizes)) return by_words[words - 1](out, positions, rows, head, payload.data());
+  for (u32 row = 0; row < rows; ++row) {
+    u8* record = out + positions[row];
+    store(record, head);
+    if (words != 0) std::memcpy(record + sizeof(RecordHeader), payload.data(), 8 * words);
+  }
 }
 
 // A class's columns: those with one value for all rows are laid out once, the others are read tile by tile.
 class ClassReader {
  public:
   bool open(Input& in, const Class& c) {
-    columns_ = class_columns(c);
-    constant_.assign(columns_, 0);
+    const std::size_t columns = class_columns(c);
+    constant_.assign(columns - 1, 0);
     readers_.clear();
-    for (std::size_t w = 0; w < columns_; ++w) {
+    // Not from the columns: the chain must hold whatever they say.
+    key_ = head_ = c.type | static_cast<u64>(c.size) << 16;
+    for (std::size_t w = 0; w < columns; ++w) {
       ColumnReader reader;
       if (!reader.open(in, c.count)) return false;
-      if (reader.constant())
-        constant_[w] = reader.base();
-      else
+      if (!reader.constant())
         readers_.push_back({reader, w});
+      else if (w == 0)
+        head_ |= reader.base() << 32;
+      else
+        constant_[w - 1] = reader.base();
     }
-    // Not from the columns: the chain must hold whatever they say.
-    key_ = c.type | static_cast<u64>(c.size) << 16;
     return true;
   }
 
-  void restore(const Class& c, const u32* positions, u8* out, std::vector<u64>& scratch) {
-    scratch.resize(std::max(scratch.size(), readers_.size() * kTileRows));
-    const std::size_t payload = columns_ - 1;
-    const u64 head = key_ | constant_[0] << 32;
+  void restore(const Class& c, const u32* positions, u8* out) {
+    u64 tile[kTileRows];
     for (u32 from = 0; from < c.count; from += kTileRows) {
       const u32 rows = std::min<u32>(kTileRows, c.count - from);
-      for (std::size_t i = 0; i < readers_.size(); ++i)
-        readers_[i].column.read(from, rows, scratch.data() + i * kTileRows);
-      for (u32 row = 0; row < rows; ++row) {
-        u8* record = out + positions[from + row];
-        store(record, head);
-        std::memcpy(record + sizeof(RecordHeader), constant_.data() + 1, 8 * payload);
-      }
+      lay_out(out, positions + from, rows, head_, constant_, std::make_index_sequence<24>());
       // Column by column: a tile's records are in the cache.
-      const u64* tile = scratch.data();
-      for (const Varying& each : readers_) {
-        const std::size_t offset = each.word ? sizeof(RecordHeader) + 8 * (each.word - 1) : 0;
+      for (Varying& each : readers_) {
+        each.column.read(from, rows, tile);
         if (each.word == 0) {
           for (u32 row = 0; row < rows; ++row) store(out + positions[from + row], key_ | tile[row] << 32);
-        } else {
-          for (u32 row = 0; row < rows; ++row) store(out + positions[from + row] + offset, tile[row]);
+          continue;
         }
-        tile += kTileRows;
+        u8* const to = out + sizeof(RecordHeader) + 8 * (each.word - 1);
+        for (u32 row = 0; row < rows; ++row) store(to + positions[from + row], tile[row]);
       }
     }
   }
@@ -294,9 +368,8 @@ class ClassReader {
     ColumnReader column;
     std::size_t word;
   };
-  std::size_t columns_ = 0;
-  u64 key_ = 0;
-  std::vector<u64> constant_;  // 0 where the column varies
+  u64 key_ = 0, head_ = 0;  // the first word of each record: without call and result, and with what is constant of them
+  std::vector<u64> constant_;  // the words behind the header; 0 where a column varies
   std::vector<Varying> readers_;
 };
 
@@ -347,13 +420,13 @@ bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t 
   const u8* order = nullptr;
   if (table.used > 1 && !(order = in.take(count))) return false;
   u32 first[kMaxTransformClasses];
-  if (!place(table, order, count, raw_size, scratch.positions, first)) return false;
-  if (!restore_times(in, table, order, count, records)) return false;
+  RecordPieces* const pieces = counts ? counts->pieces : nullptr;
+  if (!restore_times(in, table, order, count, raw_size, scratch.positions, first, records, pieces)) return false;
   ClassReader reader;
-  RecordCounts counted{count, 0, {}};
+  RecordCounts counted{count, 0, {}, pieces};
   for (u32 c = 0; c < table.used; ++c) {
     if (!reader.open(in, table.classes[c])) return false;
-    reader.restore(table.classes[c], scratch.positions.data() + first[c], records, scratch.columns);
+    reader.restore(table.classes[c], scratch.positions.data() + first[c], records);
     if (class_of(table.classes[c].type) == RecordClass::Unknown) counted.unknown += table.classes[c].count;
     counted.types.add(table.classes[c].type);
   }
@@ -364,12 +437,16 @@ bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t 
 bool count_records(const u8* records, std::size_t size, RecordCounts& counts) {
   const i64 count = count_records(records, size);
   if (count < 0) return false;
-  counts = {static_cast<u32>(count), 0, {}};
-  for (std::size_t at = 0; at < size;) {
+  counts = {static_cast<u32>(count), 0, {}, counts.pieces};
+  for (u32 at = 0; at < size;) {
     RecordHeader header;
     std::memcpy(&header, records + at, sizeof header);
     counts.unknown += class_of(header.type) == RecordClass::Unknown;
     counts.types.add(header.type);
+    if (RecordPieces* const pieces = counts.pieces) {
+      const u64 newest = std::max(header.begin, header.end);
+      pieces->add({at, at + header.size, 1, pieces->types.has(header.type), newest});
+    }
     at += header.size;
   }
   return true;

@@ -42,10 +42,31 @@ class TypeSet {
   u64 words_[2] = {}, others_ = 0;
 };
 
+// A chain of records in pieces of which all records are of wanted types, or none is. For who takes the wanted ones by the
+// piece: the others are one piece from one wanted one to the next.
+struct RecordPieces {
+  static constexpr u32 kLongest = 64;  // records of a wanted piece
+  struct Piece {
+    u32 begin = 0, end = 0;  // bytes from the first record
+    u32 records = 0;
+    bool wanted = false;
+    u64 newest = 0;  // largest begin or end; of wanted ones only
+  };
+  TypeSet types;  // that are wanted
+  std::vector<Piece> all;
+
+  void add(const Piece& piece) {
+    if (piece.wanted || all.empty() || all.back().wanted) return all.push_back(piece);
+    all.back().end = piece.end;
+    all.back().records += piece.records;
+  }
+};
+
 struct RecordCounts {
   u32 records = 0;
   u32 unknown = 0;  // of types that this build does not know
   TypeSet types;
+  RecordPieces* pieces = nullptr;  // are to be found, too
 };
 
 // Scratch memory of both directions; reuse it. One thread at a time.

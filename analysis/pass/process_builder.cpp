@@ -76,17 +76,20 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, All
   facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
   if (facts.library.collected) timeline_.collect_libraries();
   if (facts.dropped != 0 || !facts.damage.empty()) ledger_.certain().begin();
-  for (u16 type = 0; type < 128; ++type) {
-    const bool of_device = reader.schema().class_of(type) == RecordClass::Device;
-    if (of_device && type != static_cast<u16>(RecordType::DeviceStream)) operations_.add(type);
-  }
 }
 
-CallFacts& ProcessBuilder::call_facts(u16 id) {
+TypeSet ProcessBuilder::in_bulk(const TraceReader& reader) {
+  TypeSet types;
+  for (u16 type = 0; type < TypeSet::kOthers; ++type) {
+    const bool of_device = reader.schema().class_of(type) == RecordClass::Device;
+    if (of_device && type != static_cast<u16>(RecordType::DeviceStream)) types.add(type);
+  }
+  return types;
+}
+
+CallFacts& ProcessBuilder::new_call_facts(u16 id) {
   if (id >= calls_by_id_.size()) calls_by_id_.resize(id + 1u, kNone);
-  u32& index = calls_by_id_[id];
-  if (index != kNone) return facts_.calls[index];
-  index = static_cast<u32>(facts_.calls.size());
+  calls_by_id_[id] = static_cast<u32>(facts_.calls.size());
   CallFacts& made = facts_.calls.emplace_back();
   made.id = id;
   if (const TraceCall* known = reader_.schema().call(id)) {
@@ -215,26 +218,17 @@ bool ProcessBuilder::spent() {
 }
 
 void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stream) {
-  if (run.types->within(operations_)) {
+  if (run.bulk) {
     if (meter_.spent(run.records)) return;
     facts_.records += run.records;
     return timeline_.device(run.begin, run.end, stream.chunk());
   }
-  const auto header = [](const u8* at) -> const RecordHeader& { return *reinterpret_cast<const RecordHeader*>(at); };
   for (const u8* at = run.begin; at != run.end;) {
-    const u8* const first = at;
-    while (at != run.end && operations_.has(header(at).type)) {
-      at += header(at).size;
-      ++facts_.records;
-    }
-    if (at != first) {
-      timeline_.device(first, at, stream.chunk());
-      continue;
-    }
+    const auto& record = *reinterpret_cast<const RecordHeader*>(at);
     if (spent()) return;
     ++facts_.records;
-    add(header(at), run.thread, stream);
-    at += header(at).size;
+    add(record, run.thread, stream);
+    at += record.size;
   }
 }
 

@@ -33,6 +33,8 @@ class ProcessBuilder {
   ProcessBuilder(const TraceReader& reader, TimeWindow window, Allowance& allowance, ProcessTrace& facts,
                  Witness* witness = nullptr);
 
+  // Of devices, but for what is told with the pass's own numbers: what add() wants in bulk.
+  static TypeSet in_bulk(const TraceReader& reader);
   // A definition that may be needed before its place in time: told before the pass.
   void foresee(const RecordHeader& record);
   // A run of one thread's records, as the stream gives it; what comes when the allowance is spent is left out.
@@ -78,6 +80,7 @@ class ProcessBuilder {
   StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
   u32 context_of(u64 stream, u64 current);
   HostOperation operation_of(const Moment& at, OperationKind kind) const;
+  void fill(HostOperation& operation, const Moment& at, OperationKind kind) const;
   void on_order(const Moment& at);
   void on_stack_frame(const StackFrame& value);
   void on_native_frame(const NativeFrame& value);
@@ -100,7 +103,11 @@ class ProcessBuilder {
   void on_library_call(const Moment& at, const RecordStream& stream);
   void on_graph_node(const GraphNode& value);
   void on_instantiate(const GraphInstantiate& value);
-  CallFacts& call_facts(u16 id);
+  CallFacts& call_facts(u16 id) {
+    const bool known = id < calls_by_id_.size() && calls_by_id_[id] != kNone;
+    return known ? facts_.calls[calls_by_id_[id]] : new_call_facts(id);
+  }
+  CallFacts& new_call_facts(u16 id);
   ThreadState* caller_of(const RecordHeader& record);
   // What statistics of calls are made of.
   struct EndedCall {
@@ -182,7 +189,6 @@ class ProcessBuilder {
   u64 contexts_version_ = 0;  // changes whenever a known handle may mean another context
   TimelineFeed timeline_;
   CodeTable code_;
-  TypeSet operations_;                // what goes to the timeline as it is
   std::vector<CallSort> call_sorts_;  // by call id
   std::vector<MarkSort> mark_sorts_;  // by frame
   // A batch was asked for, or gradients set to zero, and no backward pass has begun since.

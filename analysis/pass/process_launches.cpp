@@ -79,18 +79,17 @@ void ProcessBuilder::on_launch(const Moment& at) {
     at.thread.launched_since_allocation = true;
   }
   if (!at.counted) {
-    if (!captured)
-      timeline_.operation(operation_of(at, OperationKind::Kernel),
-                          stream_of(at, value.stream, value.context, value.flags), at.call_untold);
+    if (!captured) {
+      const StreamName stream = stream_of(at, value.stream, value.context, value.flags);
+      TimelineFeed::Given& given = timeline_.operation();
+      fill(given.operation, at, OperationKind::Kernel);
+      given.stream = stream;
+      given.as_call = at.call_untold;
+    }
     timeline_.library_launched({at.begin, at.lane, kNone, captured, false});
     return;
   }
   const Launched& what = launched(value);
-  // Early: what is read while it is still being stored is waited for.
-  HostOperation operation = operation_of(at, OperationKind::Kernel);
-  operation.programmatic = (value.flags & kLaunchProgrammatic) != 0;
-  operation.target = what.kernel;
-  const StreamName stream{what.context, value.stream, (value.flags & kLaunchPerThread) != 0, at.lane};
   KernelLaunches& group = facts_.kernels[what.kernel];
   timeline_.library_launched({at.begin, at.lane, what.kernel, captured, true});
   if (captured) {
@@ -109,7 +108,16 @@ void ProcessBuilder::on_launch(const Moment& at) {
     facts_.functions[group.shape.function].launch_calls.add(at.duration());
     if (loops_.launched(at.lane, what.kernel, value.stream, at.duration())) timeline_.wait_was_needless(at.lane);
   }
-  timeline_.operation(operation, stream, at.call_untold);
+  // Where it will be read: a copy would read it while it is still being stored.
+  TimelineFeed::Given& given = timeline_.operation();
+  fill(given.operation, at, OperationKind::Kernel);
+  given.operation.programmatic = (value.flags & kLaunchProgrammatic) != 0;
+  given.operation.target = what.kernel;
+  given.stream.context = what.context;
+  given.stream.handle = value.stream;
+  given.stream.per_thread = (value.flags & kLaunchPerThread) != 0;
+  given.stream.thread = at.lane;
+  given.as_call = at.call_untold;
 }
 
 void ProcessBuilder::on_graph_launch(const Moment& at) {

@@ -7,6 +7,11 @@ namespace gputrace {
 
 HostOperation ProcessBuilder::operation_of(const Moment& at, OperationKind kind) const {
   HostOperation operation;
+  fill(operation, at, kind);
+  return operation;
+}
+
+void ProcessBuilder::fill(HostOperation& operation, const Moment& at, OperationKind kind) const {
   operation.begin = at.begin;
   operation.end = at.end;
   operation.thread = at.lane;
@@ -15,7 +20,6 @@ HostOperation ProcessBuilder::operation_of(const Moment& at, OperationKind kind)
   operation.counted = at.counted;
   operation.batch_member = !at.first_of_call;
   operation.stack = at.thread.stack;
-  return operation;
 }
 
 StreamName ProcessBuilder::stream_of(const Moment& at, u64 handle, u64 context, u32 flags) {

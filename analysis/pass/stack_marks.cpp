@@ -44,7 +44,7 @@ StackMarks::Place own_place(const SourceFrame& frame) {
 
 }  // namespace
 
-StackMarks::Place StackMarks::place_of(const std::vector<SourceFrame>& frames, u32 frame) {
+StackMarks::Place StackMarks::find(const std::vector<SourceFrame>& frames, u32 frame) {
   if (known_.size() < frames.size()) known_.resize(frames.size(), Place{Kind::NotKnown, 0});
   std::vector<u32> path;
   u32 at = frame;  // callers have smaller numbers
@@ -71,7 +71,7 @@ bool StackMarks::Turn::begins_anew(u32 line) {
   return anew;
 }
 
-StackMarks::Turn::Begins StackMarks::Turn::next(const Place& place) {
+StackMarks::Turn::Begins StackMarks::Turn::turn(const Place& place) {
   if (place.kind == Kind::NotKnown || place.kind == Kind::Trial) return Begins::Nothing;
   const bool was_batch = in_batch_, generated = generates_;
   in_batch_ = place.kind == Kind::Batch;

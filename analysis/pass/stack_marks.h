@@ -29,16 +29,24 @@ class StackMarks {
   };
 
   // In which of them the frame or one of its callers is; in none of them: outside. One of them is not defined yet: not known.
-  Place place_of(const std::vector<SourceFrame>& frames, u32 frame);
+  Place place_of(const std::vector<SourceFrame>& frames, u32 frame) {
+    if (frame == 0) return {};
+    const bool known = known_.size() == frames.size() && frame < known_.size() && known_[frame].kind != Kind::NotKnown;
+    return known ? known_[frame] : find(frames, frame);
+  }
 
   // A thread's turns. One ends where the function's lines begin anew; an engine's also where the function is called again.
   class Turn {
    public:
     enum class Begins : u8 { Nothing, Prefill, Token, Batch, AfterBatch, Outside };
-    Begins next(const Place& place);
+    Begins next(const Place& place) {
+      const bool goes_on_outside = place.kind == Kind::Outside && !generates_ && !in_batch_;
+      return goes_on_outside ? Begins::Nothing : turn(place);
+    }
     bool in_batch() const { return in_batch_; }
 
    private:
+    Begins turn(const Place& place);
     bool begins_anew(u32 line);
 
     bool generates_ = false, in_batch_ = false, went_on_ = false;
@@ -46,6 +54,8 @@ class StackMarks {
   };
 
  private:
+  Place find(const std::vector<SourceFrame>& frames, u32 frame);
+
   std::vector<Place> known_;  // by frame
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace gputrace {
 namespace {
@@ -37,12 +38,14 @@ struct RecordStream::Lane {
   u64 open_bytes = 0;  // of it
   const u8* at = nullptr;
   const u8* end = nullptr;
-  TypeSet types;  // of what was decoded
+  const RecordPieces::Piece* piece = nullptr;  // in which `at` lies
+  TypeSet types;                               // of what was decoded
   Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
 };
 
-RecordStream::RecordStream(const TraceReader& reader, const std::vector<bool>& left_out, Order order)
-    : reader_(reader), order_(order), most_open_(ReadLimits(reader.data_bytes()).open_bytes) {
+RecordStream::RecordStream(const TraceReader& reader, const std::vector<bool>& left_out, Order order,
+                           const TypeSet& in_bulk)
+    : reader_(reader), order_(order), in_bulk_(in_bulk), most_open_(ReadLimits(reader.data_bytes()).open_bytes) {
   const auto& chunks = reader.record_chunks();
   const auto& threads = reader.threads();
   states_.assign(chunks.size(), State::Waiting);
@@ -72,7 +75,8 @@ RecordStream::~RecordStream() {
 std::unique_ptr<RecordStream::Decoded> RecordStream::decode(u32 chunk, std::unique_ptr<Decoded> into,
                                                             ChunkBuffer& scratch) const {
   if (!into) into = std::make_unique<Decoded>();
-  auto records = reader_.decode(reader_.record_chunks()[chunk], scratch);
+  into->pieces.types = in_bulk_;
+  auto records = reader_.decode(reader_.record_chunks()[chunk], scratch, &into->pieces);
   scratch.swap_records(into->records);
   into->good = static_cast<bool>(records);
   into->range = into->good ? records.value() : RecordRange{};
@@ -160,6 +164,7 @@ bool RecordStream::open_next_chunk(Lane& lane) {
       lane.decoded = std::shared_ptr<Decoded>(decoded.release(), give);
       lane.at = lane.decoded->range.data;
       lane.end = lane.at + lane.decoded->range.size;
+      lane.piece = lane.decoded->pieces.all.data();
       lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
       return true;
     }
@@ -233,26 +238,54 @@ Ticks RecordStream::turn_ends(const Lane& lane) const {
 
 // The next records of the thread whose turn it is, up to where another thread's turn comes.
 bool RecordStream::next(Span& span) {
-  for (next_turn(); current_ != kNoLane; next_turn()) {
+  if (!std::exchange(goes_on_, false)) next_turn();
+  for (; current_ != kNoLane; next_turn()) {
     Lane& lane = lanes_[current_];
     if (lane.at == lane.end) {
       if (!open_next_chunk(lane)) continue;
       if (!turns_.empty() && lane.key > turns_.front().key) continue;
     }
+    span = {lane.at, lane.at, lane.thread, 0, false};
     const Ticks limit = turn_ends(lane);
-    span = {lane.at, lane.at, lane.thread, 0, &lane.decoded->range.types};
-    do {
-      ++span.records;
-      lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
-      if (lane.at == lane.end) break;
-      __builtin_prefetch(lane.at + kAheadInChunk);  // a step may be two lines wide
-      __builtin_prefetch(lane.at + kAheadInChunk + kLine);
-      lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
-    } while (lane.key <= limit);
+    const bool may_be_bulk = lane.decoded->range.types.shares(in_bulk_);
+    may_be_bulk ? take_pieces(lane, limit, span) : take_singly(lane, limit, span);
     span.end = lane.at;
     return true;
   }
   return false;
+}
+
+// The first record in any case, then those whose place is not behind `limit`.
+void RecordStream::take_singly(Lane& lane, Ticks limit, Span& span) const {
+  do {
+    ++span.records;
+    lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
+    if (lane.at == lane.end) return;
+    __builtin_prefetch(lane.at + kAheadInChunk);  // a step may be two lines wide
+    __builtin_prefetch(lane.at + kAheadInChunk + kLine);
+    lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+  } while (lane.key <= limit);
+}
+
+// The same, up to where bulk begins or ends: a piece of it at a time where that comes before `limit` whole.
+void RecordStream::take_pieces(Lane& lane, Ticks limit, Span& span) {
+  const u8* const data = lane.decoded->range.data;
+  span.bulk = lane.piece->wanted;
+  do {
+    if (span.bulk && lane.at == data + lane.piece->begin && std::max(lane.key, lane.piece->newest) <= limit) {
+      lane.key = std::max(lane.key, lane.piece->newest);
+      span.records += lane.piece->records;
+      lane.at = data + lane.piece->end;
+    } else {
+      ++span.records;
+      lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
+    }
+    if (lane.at == lane.end) return;
+    lane.piece += lane.at == data + lane.piece->end;
+    __builtin_prefetch(data + lane.piece->end);
+    lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+    goes_on_ = lane.key <= limit;
+  } while (goes_on_ && lane.piece->wanted == span.bulk);
 }
 
 }  // namespace gputrace

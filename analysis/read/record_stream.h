@@ -31,7 +31,10 @@ class RecordStream {
     Threads,  // a thread's chunk at a time: for who looks at each thread by itself
   };
   // `left_out`, by index in reader.threads(): threads whose records are not read; beyond its end none is left out.
-  explicit RecordStream(const TraceReader& reader, const std::vector<bool>& left_out = {}, Order order = Order::Time);
+  // `in_bulk`: types whose records come in spans of nothing else (Span::bulk). Long runs of them are not looked at one by one,
+  // so what gives a handle or an address back must not be among them.
+  explicit RecordStream(const TraceReader& reader, const std::vector<bool>& left_out = {}, Order order = Order::Time,
+                        const TypeSet& in_bulk = {});
   ~RecordStream();
   RecordStream(const RecordStream&) = delete;
   RecordStream& operator=(const RecordStream&) = delete;
@@ -41,9 +44,9 @@ class RecordStream {
   struct Span {
     const u8* begin = nullptr;
     const u8* end = nullptr;
-    u32 thread = 0;                  // index in reader.threads()
-    u32 records = 0;                 // in it
-    const TypeSet* types = nullptr;  // what the chunk holds that they lie in
+    u32 thread = 0;     // index in reader.threads()
+    u32 records = 0;    // in it
+    bool bulk = false;  // all of them are of types that come in bulk, or none is
   };
   template <typename Visit>
   void for_each_span(Visit&& visit) {
@@ -63,6 +66,7 @@ class RecordStream {
  private:
   struct Decoded {
     std::vector<u64> records;
+    RecordPieces pieces;
     RecordRange range;
     bool good = false;
     std::string reason;
@@ -85,6 +89,8 @@ class RecordStream {
   };
 
   bool next(Span& span);
+  void take_singly(Lane& lane, Ticks limit, Span& span) const;
+  void take_pieces(Lane& lane, Ticks limit, Span& span);
   Ticks turn_ends(const Lane& lane) const;
   void put_turn(Turn turn);
   void next_turn();
@@ -97,10 +103,12 @@ class RecordStream {
 
   const TraceReader& reader_;
   const Order order_;
+  const TypeSet in_bulk_;
   const std::shared_ptr<Spares> spares_ = std::make_shared<Spares>();
   std::vector<Lane> lanes_;
   std::vector<Turn> turns_;  // heap: the lanes that wait, the next one first
   u32 current_ = 0xffffffffu;
+  bool goes_on_ = false;  // it is still the current one's turn: only bulk began or ended
   u64 unknown_ = 0, open_bytes_ = 0, damaged_ = 0;
   const u64 most_open_;
   ChunkBuffer scratch_;  // of the thread that takes

@@ -12,14 +12,14 @@ class TickClock {
  public:
   explicit TickClock(const ClockMap& map) : map_(map) {}
 
-  Nanos nanos(Ticks ticks) {
+  [[gnu::always_inline]] inline Nanos nanos(Ticks ticks) {
     if (ticks - begin_ >= span_) find(ticks);  // wraps around below begin_
     if (ticks - begin_ >= span_) return map_.nanos(ticks);
     return base_ + static_cast<Nanos>(static_cast<double>(ticks - begin_) * rate_);
   }
 
  private:
-  void find(Ticks ticks) {
+  [[gnu::noinline]] void find(Ticks ticks) {
     const auto& anchors = map_.anchors();
     const auto after = std::upper_bound(anchors.begin(), anchors.end(), ticks,
                                         [](Ticks t, const Anchor& anchor) { return t < anchor.ticks; });

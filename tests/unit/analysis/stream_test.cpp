@@ -101,6 +101,43 @@ TEST(RecordStream, KnowsOfThreadsThatItReadWholeWhatTheyLack) {
   EXPECT_EQ(number(broken_off.without(others)), 0) << "what was not read may hold anything";
 }
 
+// Spans of bulk hold nothing else, and the order is what it is without: also where records of two threads end together.
+TEST(RecordStream, GivesBulkInSpansOfItsOwnAndKeepsTheOrder) {
+  TemporaryDirectory directory;
+  TraceBuilder builder;
+  const auto host = builder.thread(10), other = builder.thread(11), collector = builder.thread(12);
+  for (Nanos at = 0; at < 60'000; at += 20) {
+    builder.add_call(host, "cuCtxSynchronize", at + 1, at + 10);
+    if (at % 60 == 0) builder.add_call(other, "cuCtxSynchronize", at + 2, at + 10);
+    const Nanos now = at % 4000 < 2000 ? at + 10 : at - at % 4000 + 2000;  // one by one, then a burst at one time
+    builder.add<DeviceApi>(collector, "", now, now, [&](auto& r) { r.correlation = static_cast<u32>(at + 1); });
+    if (at % 6'000 == 0) builder.add<DeviceStream>(collector, "", now, now, [](auto&) {});
+  }
+  builder.write(directory.file("t.gtrace"));
+  const TraceReader reader = std::move(TraceReader::open(directory.file("t.gtrace")).value());
+  RecordStream plain(reader);
+  const auto wanted = order_of(plain);
+  TypeSet bulk;
+  bulk.add(static_cast<u16>(RecordType::DeviceApi));
+  RecordStream stream(reader, {}, RecordStream::Order::Time, bulk);
+  std::vector<std::pair<u32, Ticks>> found;
+  u32 longest = 0;
+  stream.for_each_span([&](const RecordStream::Span& span) {
+    u32 count = 0;
+    for (const u8* at = span.begin; at != span.end; ++count) {
+      const auto& record = *reinterpret_cast<const RecordHeader*>(at);
+      EXPECT_EQ(bulk.has(record.type), span.bulk);
+      found.emplace_back(span.thread, record.begin);
+      at += record.size;
+    }
+    EXPECT_EQ(count, span.records);
+    if (span.bulk) longest = std::max(longest, count);
+    return true;
+  });
+  EXPECT_EQ(found, wanted);
+  EXPECT_GT(longest, 60u);
+}
+
 // What belongs to no thread, or to one that its content tells, is in its place among each thread's records; of two threads nothing is said.
 TEST(RecordStream, TellsThreadByThreadWhereThatIsAskedFor) {
   TemporaryDirectory directory;

@@ -65,6 +65,62 @@ TEST(Transform, TakesExtremesOfTime) {
   EXPECT_EQ(used, Encoding::TransposedZstd);
 }
 
+// Whatever the encoding: pieces follow each other to the end, and none mixes what is wanted with what is not.
+TEST(Transform, TellsThePiecesOfWantedTypes) {
+  Random random(17);
+  Bytes8 records;
+  u64 ticks = 1;
+  for (u32 i = 0; i < 3000; ++i) {
+    if (i % 1000 == 500) {
+      for (u32 k = 0; k < 200; ++k) {
+        DeviceApi key{};
+        key.header = {static_cast<u16>(RecordType::DeviceApi), sizeof key, 0, 0, ticks + random() % 50, ticks};
+        const u8* bytes = reinterpret_cast<const u8*>(&key);
+        records.insert(records.end(), bytes, bytes + sizeof key);
+      }
+    }
+    append_random_record(records, random, ticks);
+  }
+  RecordPieces pieces;
+  pieces.types.add(static_cast<u16>(RecordType::DeviceApi));
+  pieces.types.add(static_cast<u16>(RecordType::DeviceKernel));
+  for (const bool transposed : {true, false}) {
+    ChunkEncoder encoder;
+    ChunkDecoder decoder;
+    const Encoding encoding = encoder.encode(records.data(), records.size(), transposed);
+    ASSERT_EQ(encoding, transposed ? Encoding::TransposedZstd : Encoding::Zstd);
+    std::vector<u64> raw(records.size() / 8 + 1);
+    u8* const out = reinterpret_cast<u8*>(raw.data());
+    RecordCounts counts;
+    counts.pieces = &pieces;
+    pieces.all.clear();
+    ASSERT_TRUE(
+        decoder.decode(encoding, encoder.payload().data(), encoder.payload().size(), out, records.size(), &counts));
+    u32 at = 0, number = 0;
+    for (const RecordPieces::Piece& piece : pieces.all) {
+      ASSERT_EQ(piece.begin, at);
+      u64 newest = 0;
+      u32 count = 0;
+      for (; at < piece.end; ++count) {
+        RecordHeader header;
+        std::memcpy(&header, out + at, sizeof header);
+        EXPECT_EQ(pieces.types.has(header.type), piece.wanted);
+        newest = std::max({newest, header.begin, header.end});
+        at += header.size;
+      }
+      EXPECT_EQ(count, piece.records);
+      if (piece.wanted) {
+        EXPECT_EQ(newest, piece.newest);
+        EXPECT_LE(count, RecordPieces::kLongest);
+      }
+      number += count;
+    }
+    EXPECT_EQ(at, records.size());
+    EXPECT_EQ(number, counts.records);
+    EXPECT_GT(pieces.all.size(), 10u);
+  }
+}
+
 TEST(Transform, FallsBackWhereClassesAreMany) {
   Bytes8 records;
   for (u16 size = 24, end = 24 + 8 * 100; size < end; size += 8) {
