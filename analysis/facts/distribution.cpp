@@ -47,9 +47,14 @@ void Distribution::add_large(u64 value) {
 }
 
 void Distribution::sum_up() const {
-  Sums made;
-  for (auto value = small_.begin() + summed_; value != small_.end(); ++value) made.add(*value);
-  sums_.add(made);
+  u32 least = ~0u, most = 0;
+  u64 sum = 0;
+  for (std::size_t i = summed_; i != small_.size(); ++i) {
+    const u32 value = small_[i];
+    least = std::min(least, value), most = std::max(most, value);
+    sum += value;
+  }
+  sums_.add({small_.size() - summed_, sum, least, most});
   summed_ = static_cast<u32>(small_.size());
   if (sums_.count > kExactValues) to_histogram();
 }

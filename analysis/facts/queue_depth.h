@@ -35,6 +35,7 @@ class DepthCourse {
     }
     while (static_cast<u64>(to - begin_) > kBins << shift_) double_width();
     end_ = std::max(end_, to);
+    if (depth == 0) return;
     for (Nanos at = from; at < to;) {
       const std::size_t bin = static_cast<u64>(at - begin_) >> shift_;
       const Nanos until = std::min(to, bin_begin(bin + 1));

@@ -28,7 +28,8 @@ struct SourceFrame {
   bool native = false;   // of no interpreter; then `function` is "+0x…" where it is not known
   bool xla = false;      // an operation or a module of XLA's
   bool library = false;  // a native one of the system's, CUDA's, a vendor's or an installed package's objects
-  u16 package = 0;       // where in `file` its name within a folder of packages begins, of those that the path alone does not tell; 0: it does
+  u16 package =
+      0;  // where in `file` its name within a folder of packages begins, of those that the path alone does not tell; 0: it does
 };
 
 // Where native frames lie.
@@ -161,8 +162,9 @@ inline bool saves_model(const SourceFrame& frame) {
 
 // The entry `number` of one of them, made where it is not there yet.
 template <typename Entry>
-Entry& entry_at(std::vector<Entry>& entries, u32 number) {
-  if (number >= entries.size()) entries.resize(number + 1u);
+[[gnu::always_inline]] inline Entry& entry_at(std::vector<Entry>& entries, u32 number) {
+  if (number >= entries.size()) [[unlikely]]
+    entries.resize(number + 1u);
   return entries[number];
 }
 

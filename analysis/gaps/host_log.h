@@ -34,19 +34,10 @@ class HostLog {
 
   void add(u32 thread, Nanos begin, Nanos end, u16 call, Kind kind, u32 origin) {
     auto& log = threads_[thread];
-    if (!log.empty() && log.back().kind == Kind::Query && continues_polling(log.back(), begin, end, kind)) {
-      log.back().end = std::max(log.back().end, end);
-      return;
-    }
-    if (kind == Kind::Library) return add_around(log, begin, end, call, origin);
-    Entry made{begin, end, call, call, origin, kind};
-    while (!log.empty() && log.back().begin >= begin) {  // nested in the new one
-      const Entry& nested = log.back();
-      if (rank(nested.kind) > rank(made.kind)) made.kind = nested.kind, made.inner = nested.inner;
-      log.pop_back();
-      --size_;
-    }
-    push(log, made);
+    const bool follows = !log.empty() && log.back().kind != Kind::Query && log.back().begin < begin;
+    if (follows && kind != Kind::Library) [[likely]]
+      return push(log, begin, end, call, call, origin, kind);
+    add_to(log, begin, end, call, kind, origin);
   }
 
   // Calls `visit(entry)` for the thread's outermost calls that overlap [begin, end), in order. Entries may lie partly
@@ -124,10 +115,18 @@ class HostLog {
     Entry& back() { return entries_[(end_ - 1) & mask_]; }
     void pop_front() { ++begin_; }
     void pop_back() { --end_; }
-    void push_back(const Entry& entry) {
-      if (size() == entries_.size()) grow();
-      entries_[end_++ & mask_] = entry;
+    // Put together where it lies: a copy would read it while it is still being stored.
+    void push_back(Nanos begin, Nanos end, u16 call, u16 inner, u32 origin, Kind kind) {
+      if (size() == capacity_) grow();
+      Entry& made = entries_[end_++ & mask_];
+      made.begin = begin, made.end = end;
+      made.call = call, made.inner = inner;
+      made.origin = origin & 0xffffff, made.kind = kind;
     }
+
+    // The index that was found last, as it is now.
+    std::size_t found() const { return found_ > begin_ ? found_ - begin_ : 0; }
+    void set_found(std::size_t at) const { found_ = begin_ + at; }
 
     Entry gone;  // the newest that acted and is no longer here; no end: there was none
 
@@ -137,16 +136,37 @@ class HostLog {
       const std::size_t count = size();
       for (std::size_t i = 0; i < count; ++i) larger[i] = (*this)[i];
       entries_.swap(larger);
-      mask_ = entries_.size() - 1;
+      capacity_ = entries_.size();
+      mask_ = capacity_ - 1;
+      found_ = found();
       begin_ = 0;
       end_ = count;
     }
     std::vector<Entry> entries_;
-    std::size_t mask_ = 0, begin_ = 0, end_ = 0;
+    std::size_t capacity_ = 0, mask_ = 0, begin_ = 0, end_ = 0;
+    mutable std::size_t found_ = 0;  // counted as begin_ is
   };
-  // Index of the first call that ends after `time`.
+  // Index of the first call that ends after `time`. Gaps are asked about in their order: it lies close to where the one before it
+  // was found, which saves the many far steps of a search through all.
   static std::size_t first_after(const Queue& log, Nanos time) {
     std::size_t low = 0, high = log.size();
+    if (const std::size_t hint = log.found(); hint < high) {
+      if (log[hint].end > time) {
+        high = hint;
+        for (std::size_t step = 1; high > step; high -= step, step *= 2) {
+          if (log[high - step].end > time) continue;
+          low = high - step + 1;
+          break;
+        }
+      } else {
+        low = hint + 1;
+        for (std::size_t step = 1; high - low > step; low += step, step *= 2) {
+          if (log[low + step - 1].end <= time) continue;
+          high = low + step - 1;
+          break;
+        }
+      }
+    }
     while (low < high) {
       const std::size_t middle = low + (high - low) / 2;
       if (log[middle].end <= time)
@@ -154,6 +174,7 @@ class HostLog {
       else
         high = middle;
     }
+    log.set_found(low);
     return low;
   }
   // One more query, or the runtime's call around the last one.
@@ -161,19 +182,34 @@ class HostLog {
     if (kind == Kind::Query) return begin >= last.begin && begin - last.end <= kPollPause;
     return kind == Kind::Other && begin > last.begin && begin < last.end && end >= last.end;
   }
-  void push(Queue& log, const Entry& made) {
-    log.push_back(made);
+  [[gnu::noinline]] void add_to(Queue& log, Nanos begin, Nanos end, u16 call, Kind kind, u32 origin) {
+    if (!log.empty() && log.back().kind == Kind::Query && continues_polling(log.back(), begin, end, kind)) {
+      log.back().end = std::max(log.back().end, end);
+      return;
+    }
+    if (kind == Kind::Library) return add_around(log, begin, end, call, origin);
+    Entry made{begin, end, call, call, origin, kind};
+    while (!log.empty() && log.back().begin >= begin) {  // nested in the new one
+      const Entry& nested = log.back();
+      if (rank(nested.kind) > rank(made.kind)) made.kind = nested.kind, made.inner = nested.inner;
+      log.pop_back();
+      --size_;
+    }
+    push(log, made.begin, made.end, made.call, made.inner, made.origin, made.kind);
+  }
+  void push(Queue& log, Nanos begin, Nanos end, u16 call, u16 inner, u32 origin, Kind kind) {
+    log.push_back(begin, end, call, inner, origin, kind);
     if (++size_ > kMost) forget_oldest(log);
   }
   void add_around(Queue& log, Nanos begin, Nanos end, u16 call, u32 origin) {
     nested_.clear();
     while (!log.empty() && log.back().begin >= begin) nested_.push_back(log.back()), log.pop_back(), --size_;
     for (auto entry = nested_.rbegin(); entry != nested_.rend(); ++entry) {
-      if (entry->begin > begin) push(log, {begin, entry->begin, call, call, origin, Kind::Library});
-      push(log, *entry);
+      if (entry->begin > begin) push(log, begin, entry->begin, call, call, origin, Kind::Library);
+      push(log, entry->begin, entry->end, entry->call, entry->inner, entry->origin, entry->kind);
       begin = std::max(begin, entry->end);
     }
-    if (end > begin) push(log, {begin, end, call, call, origin, Kind::Library});
+    if (end > begin) push(log, begin, end, call, call, origin, Kind::Library);
   }
   void forget_oldest(Queue& log) {
     log.pop_front();

@@ -32,11 +32,11 @@ void TapeRecorder::thin_out() {
 }
 
 void TapeRecorder::ran(u32 sequence, const DeviceOperation& operation) {
-  if (tapes_.empty()) return;
+  if (tapes_.empty() || sequence / kPiece == newest_missed_) return;
   if (newest_found_ >= tapes_.size() || tapes_[newest_found_].first / kPiece != sequence / kPiece) {
     const auto at = std::find_if(tapes_.begin(), tapes_.end(),
                                  [&](const Tape& tape) { return tape.first / kPiece == sequence / kPiece; });
-    if (at == tapes_.end()) return;
+    if (at == tapes_.end()) return static_cast<void>(newest_missed_ = sequence / kPiece);
     newest_found_ = static_cast<u32>(at - tapes_.begin());
   }
   Tape& tape = tapes_[newest_found_];

@@ -25,7 +25,7 @@ class ActivityLog {
 
   void add(Nanos begin, Nanos end, Activity what, u32 number = 0, Nanos called = 0) {
     if (begin >= end || full_) return;
-    if (made_.width != 0 && !made_.keeps(begin) && !made_.keeps(end)) return;
+    if (made_.width != 0 && !keeps(begin) && !keeps(end)) return;
     constexpr Nanos kLongest = std::numeric_limits<u32>::max();
     if ((static_cast<u64>(end) - static_cast<u64>(begin)) / kLongest > kMostPieces) {
       full_ = true, made_.until = begin;  // days of nothing, or a stamp that is none
@@ -41,6 +41,17 @@ class ActivityLog {
   Activities finish() { return std::move(made_); }
 
  private:
+  // As Activities has it: times come in order, and two divisions for each cost more than the rest of add().
+  bool keeps(Nanos time) {
+    if (time < made_.origin) return false;
+    if (time < newest_.begin || time >= newest_.end) {
+      newest_.begin = time - (time - made_.origin) % made_.width;
+      newest_.end = newest_.begin + made_.width;
+      newest_.kept = made_.keeps(time);
+    }
+    return newest_.kept;
+  }
+
   void thin_out() {
     if (made_.width == 0) {
       Nanos last = made_.origin = made_.spans.front().begin;
@@ -51,17 +62,23 @@ class ActivityLog {
       made_.width = std::max<Nanos>(1, (last - made_.origin) / kSlices);
     }
     made_.stride *= 2;
+    newest_ = {};
     auto& spans = made_.spans;
-    spans.erase(std::remove_if(
-                    spans.begin(), spans.end(),
-                    [this](const ActivitySpan& span) { return !made_.keeps(span.begin) && !made_.keeps(span.end()); }),
+    spans.erase(std::remove_if(spans.begin(), spans.end(),
+                               [this](const ActivitySpan& span) { return !keeps(span.begin) && !keeps(span.end()); }),
                 spans.end());
     if (spans.size() < kMost) return;
     full_ = true;  // one slice alone has more
     made_.until = spans.back().begin;
   }
 
+  struct Slice {
+    Nanos begin = 0, end = 0;
+    bool kept = false;
+  };
+
   Activities made_;
+  Slice newest_;  // that was asked for
   bool full_ = false;
 };
 

@@ -26,6 +26,24 @@ class CorrelationIndex {
     }
   }
 
+  // The same, unless it is known already.
+  void put_first(u32 correlation, u32 sequence, u32 oldest) {
+    if ((used_ + 1) * 4 > slots_.size() * 3) rebuild(oldest);
+    Slot* room = nullptr;  // the first that was found
+    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
+      Slot& slot = slots_[at];
+      if (slot.number > oldest) {
+        if (slot.correlation == correlation) return;
+        continue;
+      }
+      if (!room) room = &slot;
+      if (slot.number != 0) continue;
+      if (room == &slot) ++used_;
+      *room = {correlation, sequence + 1};
+      return;
+    }
+  }
+
   // kNone: not known, or gone.
   u32 find(u32 correlation, u32 oldest) const {
     if (slots_.size() == 0) return kNone;

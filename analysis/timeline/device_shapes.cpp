@@ -63,13 +63,12 @@ std::size_t DeviceShapes::Hash::operator()(const Key& key) const {
   return hash;
 }
 
-DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
-  fresh = false;
-  const u64* const words = key.words;
-  const u64 mixed = words[0] ^ std::rotl(words[1], 13) ^ std::rotl(words[2], 26) ^ std::rotl(words[3], 39) ^
-                    std::rotl(words[4], 52) ^ words[5];
-  Recent& recent = recent_[mixed * 0x9e3779b97f4a7c15ull >> 56];
-  if (recent.shape != kNone && recent.key == key) return shapes_[last_ = recent.shape];
+inline DeviceShapes::Recent& DeviceShapes::recent_of(u64 name, u64 x, u64 y, u64 z, u64 rest, u64 kind) {
+  const u64 mixed = name ^ std::rotl(x, 13) ^ std::rotl(y, 26) ^ std::rotl(z, 39) ^ std::rotl(rest, 52) ^ kind;
+  return recent_[mixed * 0x9e3779b97f4a7c15ull >> 56];
+}
+
+DeviceShape& DeviceShapes::intern(const Key& key, Recent& recent, bool& fresh) {
   const auto [known, added] = known_.try_emplace(key, static_cast<u32>(shapes_.size()));
   fresh = added;
   recent = {key, known->second};
@@ -78,17 +77,34 @@ DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
   return shapes_[last_];
 }
 
+DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
+  const u64* const words = key.words;
+  Recent& recent = recent_of(words[0], words[1], words[2], words[3], words[4], words[5]);
+  fresh = false;
+  if (recent.shape != kNone && recent.key == key) return shapes_[last_ = recent.shape];
+  return intern(key, recent, fresh);
+}
+
+// Nearly all kernels are of a shape that came lately: their words are compared one by one and not put into an array, from which they
+// would be read back, two by two, before they are stored.
 u32 DeviceShapes::of(const DeviceKernel& record) {
   // A cluster of one block is none.
   const bool clustered = record.cluster_x > 1 || record.cluster_y > 1 || record.cluster_z > 1;
   const u64 cluster =
       clustered ? static_cast<u64>(record.cluster_x) << 32 | record.cluster_y << 16 | record.cluster_z : 0;
-  const Key key{{record.name, static_cast<u64>(record.grid_x) << 32 | record.block_x,
-                 static_cast<u64>(record.grid_y) << 32 | record.block_y,
-                 static_cast<u64>(record.grid_z) << 32 | record.block_z,
-                 static_cast<u64>(record.dynamic_shared_bytes) << 32 | record.device, cluster << 2 | 1}};
+  const u64 name = record.name, kind = cluster << 2 | 1;
+  const u64 x = static_cast<u64>(record.grid_x) << 32 | record.block_x;
+  const u64 y = static_cast<u64>(record.grid_y) << 32 | record.block_y;
+  const u64 z = static_cast<u64>(record.grid_z) << 32 | record.block_z;
+  const u64 rest = static_cast<u64>(record.dynamic_shared_bytes) << 32 | record.device;
+  Recent& recent = recent_of(name, x, y, z, rest, kind);
+  const u64* const known = recent.key.words;
+  const u64 differs =
+      (known[0] ^ name) | (known[1] ^ x) | (known[2] ^ y) | (known[3] ^ z) | (known[4] ^ rest) | (known[5] ^ kind);
+  if (differs == 0 && recent.shape != kNone) [[likely]]
+    return recent.shape;
   bool fresh = false;
-  DeviceShape& shape = intern(key, fresh);
+  DeviceShape& shape = intern({{name, x, y, z, rest, kind}}, recent, fresh);
   if (!fresh) return last_;
   shape.kind = OperationKind::Kernel;
   shape.name = record.name;

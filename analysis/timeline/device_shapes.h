@@ -50,17 +50,16 @@ class DeviceShapes {
  private:
   struct Key {
     u64 words[6] = {};
-    bool operator==(const Key& other) const {
-      u64 differs = 0;
-      for (int i = 0; i < 6; ++i) differs |= words[i] ^ other.words[i];
-      return differs == 0;
-    }
+    bool operator==(const Key&) const = default;
   };
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
+  struct Recent;
   // The shape of that key; `fresh` where it has to be filled in.
   DeviceShape& intern(const Key& key, bool& fresh);
+  DeviceShape& intern(const Key& key, Recent& recent, bool& fresh);
+  Recent& recent_of(u64 name, u64 x, u64 y, u64 z, u64 rest, u64 kind);
 
   const TextTable& texts_;
   std::vector<DeviceShape> shapes_;

@@ -1,6 +1,7 @@
 #include "analysis/timeline/host_streams.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace gputrace {
 
@@ -10,14 +11,6 @@ u32 HostStreams::make(const StreamName& name, Kind kind) {
   made.name = name;
   made.kind = kind;
   return index;
-}
-
-u32 HostStreams::find(const StreamName& name) {
-  const u64 hash = (name.handle ^ static_cast<u64>(name.context) << 32 ^ name.thread) * 0x9e3779b97f4a7c15ull;
-  Recent& recent = recent_[hash >> 58];
-  if (recent.stream != kNone && recent.name == name) return recent.stream;
-  recent.name = name;
-  return recent.stream = look_up(name);
 }
 
 u32 HostStreams::look_up(const StreamName& name) {
@@ -56,7 +49,7 @@ void HostStreams::join(Frontier& into, u32 sequence) {
   into.more.push_back(sequence);
 }
 
-void HostStreams::given(u32 index, u32 sequence, std::vector<u32>& waits) {
+u32 HostStreams::given(u32 index, u32 sequence, std::vector<u32>& waits) {
   Stream& stream = streams_[index];
   const u32 context = stream.name.context == kNone ? 0 : stream.name.context;
   if (stream.kind != Kind::Independent) {
@@ -76,11 +69,15 @@ void HostStreams::given(u32 index, u32 sequence, std::vector<u32>& waits) {
       stream.since_legacy = true;
     }
   }
+  Frontier& frontier = stream.frontier;
+  const u32 last = std::exchange(frontier.last, sequence);
   waits.clear();
-  if (stream.frontier.last != kNone) waits.push_back(stream.frontier.last);
-  waits.insert(waits.end(), stream.frontier.more.begin(), stream.frontier.more.end());
-  stream.frontier.last = sequence;
-  stream.frontier.more.clear();
+  if (frontier.more.empty()) [[likely]]
+    return last;
+  if (last != kNone) waits.push_back(last);
+  waits.insert(waits.end(), frontier.more.begin(), frontier.more.end());
+  frontier.more.clear();
+  return kNone;
 }
 
 void HostStreams::event_recorded(u64 event, u32 stream) {

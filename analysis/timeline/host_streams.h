@@ -27,12 +27,22 @@ class HostStreams {
  public:
   static constexpr std::size_t kMostWaits = 16;
 
-  u32 find(const StreamName& name);
+  u32 find(const StreamName& name) {
+    // Numbers of threads and handles differ in their lowest bits: of one mixed with the other as it is, all would fall together.
+    const u64 hash = (name.handle ^ static_cast<u64>(name.context) << 32 ^ static_cast<u64>(name.thread) << 48) *
+                     0x9e3779b97f4a7c15ull;
+    Recent& recent = recent_[hash >> 58];
+    if (recent.stream != kNone && recent.name == name) [[likely]]
+      return recent.stream;
+    recent.name = name;
+    return recent.stream = look_up(name);
+  }
   void created(u64 handle, bool waits_for_legacy) { independent_[handle] = !waits_for_legacy; }
   void destroyed(u64 handle);
 
-  // An operation with that number is given to the stream. `waits` is filled with what it waits for.
-  void given(u32 stream, u32 sequence, std::vector<u32>& waits);
+  // An operation with that number is given to the stream. What it waits for, where that is one operation or none (kNone); else
+  // kNone, and `waits` has them.
+  u32 given(u32 stream, u32 sequence, std::vector<u32>& waits);
   void event_recorded(u64 event, u32 stream);
   void event_awaited(u64 event, u32 stream);
   // What must have ended for a stream, an event or a context to have nothing left to do.

@@ -30,12 +30,13 @@ IdleCause overhead_cause(u32 kind) {
   }
 }
 
-// Both or none, in their order before the start.
-void convert_stamps(const DeviceTimeline& clock, u64 start, DeviceOperation& operation) {
+// Both or none, in their order before the start, which is at `at` on the host's clock.
+void convert_stamps(const DeviceTimeline& clock, u64 start, Nanos at, DeviceOperation& operation) {
   const u64 queued = static_cast<u64>(operation.queued), submitted = static_cast<u64>(operation.submitted);
+  if (queued == 0 && submitted == 0) return;
   const bool stamped = queued != 0 && queued <= submitted && submitted <= start;
-  operation.queued = stamped ? operation.start - clock.length(queued, start) : 0;
-  operation.submitted = stamped ? operation.start - clock.length(submitted, start) : 0;
+  operation.queued = stamped ? at - clock.length(queued, start) : 0;
+  operation.submitted = stamped ? at - clock.length(submitted, start) : 0;
 }
 
 }  // namespace
@@ -140,9 +141,9 @@ DeviceOperation& Intake::put(const Record& record, OperationKind kind) {
   made.correlation = record.correlation;
   made.graph = record.graph;
   handled_at_.push_back(handled_);
-  const i32 ordinal = static_cast<i32>(record.device);
-  made.device = device_index(ordinal);
-  made.stream = stream_index(ordinal, record.context, record.stream);
+  const RecentStream& recent = stream_of(static_cast<i32>(record.device), record.context, record.stream);
+  made.device = recent.device;
+  made.stream = recent.stream;
   return made;
 }
 
@@ -176,23 +177,24 @@ u32 Intake::device_index(i32 ordinal) {
   return static_cast<u32>(activity_.devices.size() - 1);
 }
 
-u32 Intake::stream_index(i32 device, u32 context, u32 id) {
+const Intake::RecentStream& Intake::stream_of(i32 ordinal, u32 context, u32 id) {
   const u64 key = stream_key(context, id);
   RecentStream& recent = recent_streams_[id % recent_streams_.size()];
-  if (recent.stream != kNone && recent.key == key) return recent.stream;
+  if (recent.stream != kNone && recent.key == key && recent.ordinal == ordinal) return recent;
+  const u32 device = device_index(ordinal);
   const auto [known, added] = streams_by_id_.try_emplace(key, static_cast<u32>(activity_.streams.size()));
-  recent = {key, known->second};
-  if (!added) return recent.stream;
+  recent = {key, known->second, device, ordinal};
+  if (!added) return recent;
   StreamTimes& made = activity_.streams.emplace_back();
-  made.device = device;
+  made.device = ordinal;
   made.context = context;
   made.id = id;
   const auto host = host_by_id_.find(key);
   host_streams_.push_back(kNone);
-  if (host == host_by_id_.end()) return recent.stream;
+  if (host == host_by_id_.end()) return recent;
   set_host_stream(recent.stream, host->second);
   made.handle = window_.streams().handle(host->second);
-  return recent.stream;
+  return recent;
 }
 
 void Intake::add_stream(const DeviceStream& record, u32 context, Nanos handled) {
@@ -333,15 +335,15 @@ void Intake::settle_environment() {
 
 // False: no device did that. An operation has ended when its record is handled, and began in the life of the process;
 // both with a margin for clocks that jump.
-bool Intake::convert(DeviceOperation& operation, Nanos handled) {
+bool Intake::convert(DeviceOperation& operation, Nanos handled, TimeSpan& ran) {
   const u64 start = static_cast<u64>(operation.start), finish = static_cast<u64>(operation.end);
   const bool sane = start != 0 && start <= finish && finish < kFarAway;
   if (sane) {
-    operation.start = clock_.nanos(start, handled);
-    operation.end = operation.start + clock_.length(start, finish);
-    if (operation.kind == OperationKind::Kernel) convert_stamps(clock_, start, operation);
+    ran.from = clock_.nanos(start, handled);
+    ran.to = ran.from + clock_.length(start, finish);
+    if (operation.kind == OperationKind::Kernel) convert_stamps(clock_, start, ran.from, operation);
     if (!clock_.known()) return true;
-    if (clock_.sure_here() && operation.end <= handled + kMargin && operation.start >= handled - kLongest) return true;
+    if (clock_.sure_here() && ran.to <= handled + kMargin && ran.from >= handled - kLongest) return true;
   }
   ++activity_.lost[static_cast<std::size_t>(DeviceLossReason::Impossible)];
   return false;

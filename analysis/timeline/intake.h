@@ -28,14 +28,15 @@ class Intake {
   // True: a batch is ready to be taken.
   bool add(const RecordHeader& record, Nanos begin, Nanos end);
   void add_stream(const DeviceStream& record, u32 context, Nanos handled);
-  // Gives every operation of the batch to `give`, its times on the host's clock.
+  // Gives every operation of the batch to `give`, and when it ran on the host's clock: its own times are still CUPTI's.
   template <typename Give>
   void drain(Give&& give) {
     settle_keys();
     settle_overhead();
     settle_environment();
-    for (DeviceOperation& operation : batch_) {
-      if (convert(operation, handled_at_[static_cast<std::size_t>(&operation - batch_.data())])) give(operation);
+    TimeSpan ran;
+    for (std::size_t i = 0; i < batch_.size(); ++i) {
+      if (convert(batch_[i], handled_at_[i], ran)) give(batch_[i], ran);
     }
     batch_.clear();
     handled_at_.clear();
@@ -85,12 +86,17 @@ class Intake {
   template <typename Record>
   DeviceOperation& put(const Record& record, OperationKind kind);
   u32 device_index(i32 ordinal);
-  u32 stream_index(i32 device, u32 context, u32 id);
+  struct RecentStream {
+    u64 key = 0;
+    u32 stream = kNone, device = kNone;
+    i32 ordinal = -1;  // of the device
+  };
+  const RecentStream& stream_of(i32 ordinal, u32 context, u32 id);
   u32 thread_index(u32 tid, Nanos at);
   void settle_keys();
   void settle_overhead();
   void settle_environment();
-  bool convert(DeviceOperation& operation, Nanos handled);
+  bool convert(DeviceOperation& operation, Nanos handled, TimeSpan& ran);
 
   const TraceReader& reader_;
   DeviceActivity& activity_;
@@ -115,10 +121,6 @@ class Intake {
     u32 tid = 0, thread = kNone;
   };
   std::array<RecentThread, 64> recent_threads_;  // by id; of threads whose id was not given out again
-  struct RecentStream {
-    u64 key = 0;
-    u32 stream = kNone;
-  };
   std::array<RecentStream, 64> recent_streams_;  // by the stream's id
   Nanos handled_ = 0;
   bool active_ = false, collecting_ = false, ended_ = false;

@@ -23,18 +23,18 @@ bool differ(std::string_view symbol, std::string_view other) {
 // Looks of operations that are not told apart further, and that of what is never joined by order.
 constexpr OperationLook kNoLook = 0, kOfGraph = 1, kAnyKernel = 2;
 
-OperationLook mixed(OperationLook look, u64 value) {
+OperationLook look_with(OperationLook look, u64 value) {
   look = (look ^ value) * 0xff51afd7ed558ccdull;
   return look ^ look >> 32;
 }
 
-OperationLook transfer_look(OperationKind kind, u64 bytes) { return mixed(static_cast<u64>(kind), bytes) | 4; }
+OperationLook transfer_look(OperationKind kind, u64 bytes) { return look_with(static_cast<u64>(kind), bytes) | 4; }
 
 // Of a KernelShape or a DeviceShape.
 template <typename Shape>
 OperationLook kernel_look(const Shape& shape) {
   OperationLook look = shape.dynamic_shared;
-  for (int i = 0; i < 3; ++i) look = mixed(look, static_cast<u64>(shape.grid[i]) << 32 | shape.block[i]);
+  for (int i = 0; i < 3; ++i) look = look_with(look, static_cast<u64>(shape.grid[i]) << 32 | shape.block[i]);
   return look | 4;
 }
 

@@ -13,17 +13,16 @@ constexpr Nanos kBlurred = 50'000;  // a clock that is off by more cannot tell n
 constexpr u32 kCallbacks = 1024;    // above any callback id of CUPTI
 
 // How far the call as CUPTI saw it lies outside of the operation's own call; of the other way round for runtime calls.
-Nanos outside(const KeyedCall& call, const HostOperation& operation) {
-  if (call.runtime)
-    return std::max<Nanos>(0, call.begin - operation.begin) + std::max<Nanos>(0, operation.end - call.end);
-  return std::max<Nanos>(0, operation.begin - call.begin) + std::max<Nanos>(0, call.end - operation.end);
+Nanos outside(TimeSpan call, bool runtime, const HostOperation& operation) {
+  if (runtime) return std::max<Nanos>(0, call.from - operation.begin) + std::max<Nanos>(0, operation.end - call.to);
+  return std::max<Nanos>(0, operation.begin - call.from) + std::max<Nanos>(0, call.to - operation.end);
 }
 
 // By how much later than its operation's call CUPTI has it: what must be taken off its times for the one to lie in the other. 0: they fit, or
 // nothing makes them.
-Nanos misfit(const KeyedCall& call, const HostOperation& operation) {
-  Nanos early = operation.begin - call.begin, late = call.end - operation.end;
-  if (call.runtime) early = operation.end - call.end, late = call.begin - operation.begin;
+Nanos misfit(TimeSpan call, bool runtime, const HostOperation& operation) {
+  Nanos early = operation.begin - call.from, late = call.to - operation.end;
+  if (runtime) early = operation.end - call.to, late = call.from - operation.begin;
   if (early > 0) return late > 0 ? 0 : -early;
   return std::max<Nanos>(0, late);
 }
@@ -53,26 +52,28 @@ void LaunchWindow::grow() {
   mask_ = mask;
 }
 
-u32 LaunchWindow::add(HostOperation operation, u32 stream) {
+u32 LaunchWindow::add(const HostOperation& operation, u32 stream) {
   if (next_ == kNone - 1) {  // four thousand million operations: no numbers left
     ++forgotten_;
     return kNone;
   }
   make_room();
   const u32 sequence = next_++;
-  operation.stream = stream;
-  streams_.given(stream, sequence, scratch_);
-  operation.waits_count = static_cast<u8>(scratch_.size());
-  if (scratch_.size() == 1) operation.waits = scratch_[0];
+  // Copied first and changed where it lies: what is copied while it is still being stored is waited for.
+  HostOperation& made = ring_[sequence & mask_];
+  made = operation;
+  made.stream = stream;
+  made.waits = streams_.given(stream, sequence, scratch_);
+  made.waits_count = static_cast<u8>(made.waits != kNone ? 1 : scratch_.size());
+  if (scratch_.size() == 1) made.waits = scratch_[0];
   if (scratch_.size() > 1) {
-    operation.waits = waits_next_;
+    made.waits = waits_next_;
     for (const u32 wait : scratch_) {
       const u32 at = waits_next_++ & (kWaitRing - 1);
       if (at >= waits_.size()) waits_.resize(std::min<std::size_t>(kWaitRing, at * 2u + 64));
       waits_[at] = wait;
     }
   }
-  ring_[sequence & mask_] = operation;
   if (stream >= heads_.size()) heads_.resize(stream + 1u);
   if (!is_reported(operation.kind)) return sequence;
   Thread& thread = threads_[operation.thread];
@@ -116,29 +117,28 @@ u32 LaunchWindow::passed(u32 sequence) {
 }
 
 // Without loss the next operation of the thread is the one. Else: by time, where the clock can tell neighbours apart.
-u32 LaunchWindow::search(const KeyedCall& call, Nanos error) {
-  const Thread& thread = threads_[call.thread];
-  const int kind = call.runtime ? kUnknownCallback : driver_callback_kind(call.callback);
+u32 LaunchWindow::search(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error) {
   const bool blurred = call.jumped || error > kBlurred;
   u32 best = kNone;
   Nanos least = error + 1;
-  const HostOperation* const keyed = find(thread.keyed);
+  const HostOperation* const keyed = find(threads_[call.thread].keyed);
   u32 sequence = keyed ? keyed->next_in_thread : kNone;
-  for (u32 i = 0; i < kSkippedKeys && find(sequence); ++i, sequence = ring_[sequence & mask_].next_in_thread) {
-    const HostOperation& operation = ring_[sequence & mask_];
-    if (operation.begin > call.end + error) break;
-    if (operation.batch_member || (kind >= 0 && static_cast<int>(operation.kind) != kind)) continue;
-    const Nanos off = outside(call, operation);
-    if (off < least) least = off, best = sequence;
-    if (off == 0 || (best != kNone && blurred)) return best;
+  for (u32 i = 0; i < kSkippedKeys; ++i) {
+    const HostOperation* const operation = find(sequence);
+    if (!operation || operation->begin > fitted.to + error) break;
+    if (!operation->batch_member && (kind < 0 || static_cast<int>(operation->kind) == kind)) {
+      const Nanos off = outside(fitted, call.runtime, *operation);
+      if (off < least) least = off, best = sequence;
+      if (off == 0 || (best != kNone && blurred)) return best;
+    }
+    sequence = operation->next_in_thread;
   }
-  return best != kNone ? best : nearest(call, error);
+  return best != kNone ? best : nearest(call, fitted, kind, error);
 }
 
 // The whole window is in the order of the calls' ends.
-u32 LaunchWindow::nearest(const KeyedCall& call, Nanos error) {
-  const int kind = call.runtime ? kUnknownCallback : driver_callback_kind(call.callback);
-  const Nanos from = (call.runtime ? call.begin : call.end) - error;
+u32 LaunchWindow::nearest(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error) {
+  const Nanos from = (call.runtime ? fitted.from : fitted.to) - error;
   u32 low = oldest_, high = next_;
   while (low < high) {
     const u32 middle = low + (high - low) / 2;
@@ -152,11 +152,11 @@ u32 LaunchWindow::nearest(const KeyedCall& call, Nanos error) {
   u32 own = 0;
   for (u32 sequence = low; sequence != next_ && own < 4; ++sequence) {
     const HostOperation& operation = ring_[sequence & mask_];
-    if (operation.begin > call.end + error && operation.thread == call.thread) break;
+    if (operation.begin > fitted.to + error && operation.thread == call.thread) break;
     if (operation.thread != call.thread || operation.batch_member || !is_reported(operation.kind)) continue;
     if (kind >= 0 && static_cast<int>(operation.kind) != kind) continue;
     ++own;
-    const Nanos off = outside(call, operation);
+    const Nanos off = outside(fitted, call.runtime, operation);
     if (off < least) least = off, best = sequence;
   }
   return best;
@@ -164,20 +164,24 @@ u32 LaunchWindow::nearest(const KeyedCall& call, Nanos error) {
 
 void LaunchWindow::key(const KeyedCall& call, Nanos error) {
   if (call.thread >= threads_.size() || call.correlation == 0) return;
-  if (!call.runtime && driver_callback_kind(call.callback) == kNothing) return;
-  KeyedCall fitted = call;
+  const int kind = call.runtime ? kUnknownCallback : driver_callback_kind(call.callback);
+  if (kind == kNothing) return;
+  const TimeSpan told{call.begin, call.end};
+  TimeSpan fitted = told;
   if (!call.jumped) {
     misfit_ = std::clamp(misfit_, -error, error);
-    fitted.begin -= misfit_, fitted.end -= misfit_;
+    fitted.from -= misfit_, fitted.to -= misfit_;
   }
-  const u32 sequence = search(fitted, error);
+  const u32 sequence = search(call, fitted, kind, error);
   if (sequence == kNone) return;
-  if (!call.jumped) misfit_ += misfit(fitted, ring_[sequence & mask_]);
-  if (error <= kBlurred && !call.jumped) farthest_ = std::max(farthest_, outside(call, ring_[sequence & mask_]));
+  const HostOperation& found = ring_[sequence & mask_];
+  if (!call.jumped) misfit_ += misfit(fitted, call.runtime, found);
+  if (error <= kBlurred && !call.jumped) farthest_ = std::max(farthest_, outside(told, call.runtime, found));
   Thread& thread = threads_[call.thread];
   if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;
+  expect(found.next_in_thread);  // the thread's next key is most likely that one's
   // Several driver calls of one runtime call have its id: the first of them leads to the others.
-  if (correlations_.find(call.correlation, oldest_) == kNone) correlations_.put(call.correlation, sequence, oldest_);
+  correlations_.put_first(call.correlation, sequence, oldest_);
 }
 
 namespace {

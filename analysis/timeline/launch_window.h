@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "analysis/gaps/operations.h"
+#include "analysis/read/paged_array.h"
+#include "analysis/read/time_window.h"
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/host_streams.h"
-#include "analysis/read/paged_array.h"
 
 namespace gputrace {
 
@@ -36,8 +37,8 @@ class LaunchWindow {
 
   HostStreams& streams() { return streams_; }
   const HostStreams& streams() const { return streams_; }
-  // `operation.stream` and what it waits for are set here.
-  u32 add(HostOperation operation, u32 stream);
+  // Its stream and what it waits for are set here, in the window's own.
+  u32 add(const HostOperation& operation, u32 stream);
   // The thread's operations from `begin` on belong to a collective.
   void mark_collective(u32 thread, Nanos begin);
 
@@ -102,8 +103,9 @@ class LaunchWindow {
   void make_room();
   void grow();
   u32 unheard(u32 from, u32 to) const;
-  u32 search(const KeyedCall& call, Nanos error);
-  u32 nearest(const KeyedCall& call, Nanos error);
+  // `fitted`: the call's time by our clock. `kind`: what it gives to a device, see driver_callback_kind().
+  u32 search(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error);
+  u32 nearest(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error);
 
   HostStreams streams_;
   CorrelationIndex correlations_;

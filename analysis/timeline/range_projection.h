@@ -48,10 +48,7 @@ class RangeProjection {
   void ran(u32 thread, Nanos called, Nanos start, Nanos end, bool kernel) {
     if (thread >= threads_.size()) return;
     auto& ranges = threads_[thread].ranges;
-    const auto after = std::upper_bound(ranges.begin(), ranges.end(), called,
-                                        [](Nanos time, const Range& range) { return time < range.begin; });
-    u32 at = after == ranges.begin() ? kNone : static_cast<u32>(after - ranges.begin() - 1);
-    for (; at != kNone; at = ranges[at].parent) {
+    for (u32 at = threads_[thread].begun_by(called); at != kNone; at = ranges[at].parent) {
       Range& range = ranges[at];
       if (range.end <= called) continue;
       if (range.last == 0 || start < range.first) range.first = start;
@@ -84,6 +81,19 @@ class RangeProjection {
     std::vector<Range> ranges;
     u32 innermost = kNone;
     u64 left_out = 0;  // pushed now and not kept
+    u32 found = 0;     // after the range that was asked for last: the next operation is mostly of the same
+
+    // The newest range that had begun by then; kNone: there was none.
+    u32 begun_by(Nanos time) {
+      const bool same = found <= ranges.size() && (found == 0 || ranges[found - 1].begin <= time) &&
+                        (found == ranges.size() || time < ranges[found].begin);
+      if (!same) {
+        const auto after = std::upper_bound(ranges.begin(), ranges.end(), time,
+                                            [](Nanos value, const Range& range) { return value < range.begin; });
+        found = static_cast<u32>(after - ranges.begin());
+      }
+      return found == 0 ? kNone : found - 1;
+    }
   };
   std::vector<Thread> threads_;
   std::size_t count_ = 0;

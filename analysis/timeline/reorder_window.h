@@ -11,6 +11,7 @@
 
 #include "analysis/gaps/operations.h"
 #include "analysis/read/paged_array.h"
+#include "analysis/read/time_window.h"
 
 namespace gputrace {
 
@@ -28,17 +29,21 @@ class ReorderWindow {
         fresh_(step_ + kept_),
         scratch_(kept_ + step_) {}
 
+  // `ran`: the operation's times, whatever stands in it.
   template <typename Give>
-  void add(const DeviceOperation& operation, Give&& give) {
+  void add(const DeviceOperation& operation, const TimeSpan& ran, Give&& give) {
     u32 slot;
     if (free_.empty()) {
       slot = used_++;
     } else {
       slot = free_.back();
       free_.pop_back();
+      if (free_.size() > kSoonWritten) __builtin_prefetch(&operations_[free_[free_.size() - kSoonWritten]], 1);
     }
-    operations_[slot] = operation;
-    fresh_[fresh_count_++] = {operation.start, slot};
+    DeviceOperation& kept = operations_[slot];
+    kept = operation;
+    kept.start = ran.from, kept.end = ran.to;
+    fresh_[fresh_count_++] = {ran.from, slot};
     if (end_ - begin_ + fresh_count_ == kept_ + step_) release(step_, give);
   }
   template <typename Give>
@@ -47,6 +52,8 @@ class ReorderWindow {
   }
 
  private:
+  static constexpr std::size_t kSoonWritten = 8;
+
   struct Place {
     Nanos start;
     u32 slot;
@@ -77,9 +84,25 @@ class ReorderWindow {
     }
   }
 
+  // They come nearly in order, each a few places from its own: moving those costs a third of sorting all. False: too many had
+  // to move, and the rest is as it came.
+  bool sort_by_moves() {
+    std::size_t left = 2 * fresh_count_;
+    for (std::size_t i = 1; i < fresh_count_; ++i) {
+      const Place moved = fresh_[i];
+      std::size_t to = i;
+      for (; to != 0 && earlier(moved, fresh_[to - 1]); --to) fresh_[to] = fresh_[to - 1];
+      if (to == i) continue;
+      fresh_[to] = moved;
+      if (i - to > left) return false;
+      left -= i - to;
+    }
+    return true;
+  }
+
   // By digits, the lowest first: as many of 11 bits as the starts differ in.
   void sort_fresh() {
-    if (std::is_sorted(&fresh_[0], &fresh_[0] + fresh_count_, earlier)) return;
+    if (sort_by_moves()) return;
     Nanos least = fresh_[0].start, most = least;
     for (std::size_t i = 1; i < fresh_count_; ++i) {
       least = std::min(least, fresh_[i].start);

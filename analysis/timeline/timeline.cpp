@@ -35,15 +35,18 @@ void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kin
   recorder_.called(thread, begin, end, call, kind);
 }
 
-void Timeline::operation(HostOperation operation, const StreamName& stream) {
-  operation.on_device = operation.on_device && operation.expected;
-  operation.expected = operation.expected && intake_.collecting();
-  if (operation.kind == OperationKind::Kernel) operation.target = targets_.kernel(operation.target);
-  if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
-    operation.target = targets_.copies(operation.target);
+void Timeline::operation(const HostOperation& operation, const StreamName& stream) {
   const u32 host = window_.streams().find(stream);
-  put_on_tape(window_.add(operation, host));
-  if (candidates_.active() && !intake_.taken(host)) candidates_.add(look_of(operation), host);
+  const u32 sequence = window_.add(operation, host);
+  HostOperation* const given = window_.find(sequence);
+  if (!given) return;
+  given->on_device = operation.on_device && operation.expected;
+  given->expected = operation.expected && intake_.collecting();
+  if (operation.kind == OperationKind::Kernel) given->target = targets_.kernel(operation.target);
+  if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
+    given->target = targets_.copies(operation.target);
+  put_on_tape(sequence);
+  if (candidates_.active() && !intake_.taken(host)) candidates_.add(look_of(*given), host);
 }
 
 void Timeline::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {
@@ -102,7 +105,12 @@ void Timeline::object(const ObjectCall& record) {
 
 void Timeline::device(const RecordHeader& record, Nanos begin, Nanos end) {
   if (!intake_.add(record, begin, end)) return;
-  intake_.drain([this](const DeviceOperation& operation) { reorder_.add(operation, Taker{*this}); });
+  take_in();
+}
+
+void Timeline::take_in() {
+  intake_.drain(
+      [this](const DeviceOperation& operation, const TimeSpan& ran) { reorder_.add(operation, ran, Taker{*this}); });
 }
 
 void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos handled) {
@@ -110,7 +118,7 @@ void Timeline::device_stream(const DeviceStream& record, u32 context, Nanos hand
 }
 
 TimelineFacts Timeline::finish() {
-  intake_.drain([this](const DeviceOperation& operation) { reorder_.add(operation, Taker{*this}); });
+  take_in();
   reorder_.finish(Taker{*this});
   give_up_unheard(std::numeric_limits<Nanos>::max());
   for (std::size_t i = 0; i < devices_.size(); ++i) {
@@ -189,7 +197,8 @@ void Timeline::take(DeviceOperation operation) {
   StreamTrack& track = tracks_[operation.stream];
   HostOperation* const call = joined.call;
   if (call && call->collective && operation.kind == OperationKind::Kernel) operation.collective = true;
-  const Waited waited = waited_for(call, operation.stream);
+  Waited waited;
+  find_waited(call, operation.stream, waited);
   StreamTimes& stream = counted ? activity_.streams[operation.stream] : uncounted_[operation.stream];
   u32 depth = 0;
   u64 gap = 0;
@@ -215,10 +224,9 @@ void Timeline::take(DeviceOperation operation) {
     recorder_.ran(joined.sequence, operation);
     call->answered = true;
     call->device_end = std::max(call->device_end, operation.end);
-    if (call->stream >= host_ends_.size()) host_ends_.resize(call->stream + 1u);
-    host_ends_[call->stream] = std::max(host_ends_[call->stream], operation.end);
-    if (call->stream >= host_devices_.size()) host_devices_.resize(call->stream + 1u, kNone);
-    host_devices_[call->stream] = operation.device;
+    HostStreamTrack& host = entry_at(host_tracks_, call->stream);
+    host.end = std::max(host.end, operation.end);
+    host.device = operation.device;
   }
   if (++since_trim_ % kTrimEvery == 0) trim_logs();
 }
@@ -262,12 +270,11 @@ void Timeline::trim_logs() {
   overhead_.trim(earliest);
 }
 
-// What had to end before the operation could start.
-Waited Timeline::waited_for(const HostOperation* call, u32 stream) {
-  Waited waited{tracks_[stream].end(), Behind::Operations, kNone};
-  if (!call || call->answered) return waited;
+// What had to end before the operation could start. Not returned: its parts would be read as a whole while they are still being stored.
+void Timeline::find_waited(const HostOperation* call, u32 stream, Waited& waited) {
+  waited.until = tracks_[stream].end();
+  if (!call || call->answered) return;
   window_.for_each_wait(*call, [&](u32 sequence) { add_wait(sequence, waited, 0); });
-  return waited;
 }
 
 // Of what no device reports only the begin is known: when what it waited for had ended, which had then begun and so came
@@ -286,7 +293,7 @@ void Timeline::add_wait(u32 sequence, Waited& waited, unsigned depth) {
   }
   if (before->device_end < waited.until) return;
   waited.until = before->device_end;
-  waited.device = before->stream < host_devices_.size() ? host_devices_[before->stream] : kNone;
+  waited.device = before->stream < host_tracks_.size() ? host_tracks_[before->stream].device : kNone;
 }
 
 }  // namespace gputrace

@@ -53,7 +53,7 @@ class Timeline {
   // The host's side, in the order of RecordStream.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin);
   // `expected` false: a device record may come, and need not.
-  void operation(HostOperation operation, const StreamName& stream);
+  void operation(const HostOperation& operation, const StreamName& stream);
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
   // The thread waited, or asked and was told that all is done.
@@ -121,6 +121,7 @@ class Timeline {
     }
   };
 
+  void take_in();
   void take(DeviceOperation operation);
   void put_on_tape(u32 sequence);
   void count_unanswered();
@@ -141,7 +142,7 @@ class Timeline {
   u32 agreeing(u32 stream, const DeviceOperation& operation) const;
   bool agrees(const HostOperation& call, const DeviceOperation& operation, bool strictly) const;
   void learn(const HostOperation& call, const DeviceOperation& operation);
-  Waited waited_for(const HostOperation* call, u32 stream);
+  void find_waited(const HostOperation* call, u32 stream, Waited& waited);
   void add_wait(u32 sequence, Waited& waited, unsigned depth);
   GraphTimes& graph_times(u32 graph);
   void count(const DeviceOperation& operation, const Joined& joined);
@@ -152,7 +153,7 @@ class Timeline {
   void log_gap(const IdleGap& gap, const DispatchTimes& dispatch);
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
-  void find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth);
+  void find_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth);
   Nanos earliest_start(const HostOperation& call) const;
   void lost_before(const HostOperation& first, Nanos end);
   void give_up_unheard(Nanos until);
@@ -190,9 +191,12 @@ class Timeline {
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
-  std::vector<Nanos> host_ends_;      // by the host's stream: largest end of its operations so far
-  std::vector<bool> seen_threads_;    // by thread: the device has done something for it
-  std::vector<u32> host_devices_;     // ... and the device that they run on, by index
+  struct HostStreamTrack {
+    Nanos end = 0;       // largest of its operations so far
+    u32 device = kNone;  // that they run on, by index
+  };
+  std::vector<HostStreamTrack> host_tracks_;  // by the host's stream
+  std::vector<bool> seen_threads_;            // by thread: the device has done something for it
   StreamCandidates candidates_;
   std::vector<StreamTimes> uncounted_;  // by stream: of operations outside of the report's time
   u64 since_trim_ = 0;

@@ -24,18 +24,22 @@ void TimelineFeed::collect_libraries() {
   timeline_.collect_libraries();
 }
 
-// `item` is called with the feed, on the thread.
+// Where an item is to be put: it is called with the feed, on the thread.
 template <typename Item>
-void TimelineFeed::put(const Item& item) {
+[[gnu::always_inline]] inline u64* TimelineFeed::room_for() {
   static_assert(std::is_trivially_copyable_v<Item>);
-  constexpr std::size_t words = 1 + (sizeof item + 7) / 8;
-  if (!open_) open_ = std::make_unique<Batch>();
-  if (open_->used + words > open_->words.size()) hand_over();
+  constexpr std::size_t words = 1 + (sizeof(Item) + 7) / 8;
+  if (!open_ || open_->used + words > open_->words.size()) hand_over();
   u64* const at = open_->words.data() + open_->used;
   const Take take = &take_one<Item>;
   std::memcpy(at, &take, sizeof take);
-  std::memcpy(at + 1, &item, sizeof item);
   open_->used += words;
+  return at + 1;
+}
+
+template <typename Item>
+void TimelineFeed::put(const Item& item) {
+  std::memcpy(room_for<Item>(), &item, sizeof item);
 }
 
 // What is left out when the allowance is spent.
@@ -57,14 +61,16 @@ void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog:
   happened([=](TimelineFeed& feed) { feed.timeline_.called(thread, begin, end, call, kind, origin); });
 }
 
-void TimelineFeed::operation(const HostOperation& operation, const StreamName& stream, bool as_call) {
-  if (!as_call) return happened([=](TimelineFeed& feed) { feed.timeline_.operation(operation, stream); });
-  happened([=](TimelineFeed& feed) {
+void TimelineFeed::Given::operator()(TimelineFeed& feed) const {
+  if (feed.spent()) return;
+  if (as_call) {
     feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch,
                           operation.stack);
-    feed.timeline_.operation(operation, stream);
-  });
+  }
+  feed.timeline_.operation(operation, stream);
 }
+
+TimelineFeed::Given& TimelineFeed::operation() { return *new (room_for<Given>()) Given; }
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {
   happened([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream, begin, end); });
@@ -181,8 +187,9 @@ void TimelineFeed::keep(const std::shared_ptr<const void>& chunk) {
   if (chunks.size() >= kChunks) hand_over();
 }
 
-// Gives the open batch to the thread, and takes an empty one.
+// Gives the open batch to the thread, where there is one, and takes an empty one.
 void TimelineFeed::hand_over() {
+  if (!open_) return static_cast<void>(open_ = std::make_unique<Batch>());
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) thread_ = std::thread([this] { take_batches(); });
   waiting_.push_back(std::move(open_));
@@ -239,15 +246,23 @@ void TimelineFeed::take(const Batch& batch) {
   }
 }
 
-bool TimelineFeed::spent() {
+bool TimelineFeed::spent(u32 steps) {
   constexpr u32 kSteps = 128;
-  if (++steps_ % kSteps == 0) meter_.things(timeline_.things());
-  return meter_.spent();
+  if ((steps_ += steps) >= kSteps) {
+    steps_ = 0;
+    meter_.things(timeline_.things());
+  }
+  return meter_.spent(steps);
 }
 
 void TimelineFeed::take_span(const Span& span) {
-  for (const u8* at = span.begin; at != span.end;) {
-    if (spent()) return;
+  constexpr std::size_t kAhead = 1024, kLine = 64;  // bytes
+  constexpr u32 kAtOnce = 16;                       // records between two looks at the allowance
+  u32 taken = 0;
+  for (const u8* at = span.begin; at != span.end; ++taken) {
+    if (taken % kAtOnce == 0 && spent(kAtOnce)) return;
+    __builtin_prefetch(at + kAhead);  // another processor decoded it; a step may be two lines wide
+    __builtin_prefetch(at + kAhead + kLine);
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
     const Nanos begin = clock_.nanos(record.begin);
     const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));

@@ -41,8 +41,16 @@ class TimelineFeed {
 
   // As Timeline has them.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin);
-  // `as_call`: the operation's call is told with it: an outermost or nested call like any other, a launch.
-  void operation(const HostOperation& operation, const StreamName& stream, bool as_call = false);
+  // An operation to be filled in where it lies, before anything else is told. `as_call`: its call is told with it: an outermost or
+  // nested call like any other, a launch.
+  struct Given {
+    HostOperation operation;
+    StreamName stream;
+    bool as_call = false;
+    void operator()(TimelineFeed& feed) const;
+  };
+  Given& operation();
+  void operation(const HostOperation& operation, const StreamName& stream) { this->operation() = {operation, stream}; }
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
   void waited(u32 thread, Nanos begin, Nanos end, const Timeline::WaitedFor& what);
@@ -92,6 +100,8 @@ class TimelineFeed {
   using Take = const u64* (*)(TimelineFeed& feed, const u64* at);
 
   template <typename Item>
+  u64* room_for();
+  template <typename Item>
   void put(const Item& item);
   template <typename Item>
   void happened(const Item& item);
@@ -106,7 +116,7 @@ class TimelineFeed {
     const u8* end;
   };
   void take_span(const Span& span);
-  bool spent();
+  bool spent(u32 steps = 1);
 
   TickClock clock_;
   Allowance::Meter meter_;  // of the thread

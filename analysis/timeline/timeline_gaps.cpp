@@ -36,7 +36,7 @@ Activity activity_in_gap(IdleCause cause) {
 
 }  // namespace
 
-void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, Waited waited, u32 depth) {
+void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth) {
   DeviceTimes& times = activity_.devices[operation.device];
   DeviceTrack& state = devices_[operation.device];
   const Nanos idle = state.sweep.idle_before(operation.start);
@@ -81,7 +81,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
 // Before then a device cannot have begun with it.
 Nanos Timeline::earliest_start(const HostOperation& call) const {
   Nanos earliest = call.begin;
-  if (call.stream < host_ends_.size()) earliest = std::max(earliest, host_ends_[call.stream]);
+  if (call.stream < host_tracks_.size()) earliest = std::max(earliest, host_tracks_[call.stream].end);
   window_.for_each_wait(call, [&](u32 sequence) {
     if (const HostOperation* before = window_.find(sequence)) earliest = std::max(earliest, before->device_end);
   });

@@ -192,7 +192,7 @@ TEST(ReorderWindow, GivesEverythingOnceAndInOrderAsFarAsItReaches) {
   for (Nanos i = 0; i < 1000; ++i) {
     DeviceOperation operation;
     operation.start = i * 10 + static_cast<Nanos>(random() % 300);  // at most 30 places out of order
-    window.add(operation, give);
+    window.add(operation, {operation.start, operation.end}, give);
   }
   window.finish(give);
   EXPECT_EQ(given.size(), 1000u);

@@ -1,0 +1,155 @@
+// What is looked for close to where it was found last, or is nearly in order already, against looking everywhere.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <tuple>
+
+#include "analysis/gaps/host_log.h"
+#include "analysis/timeline/activity_log.h"
+#include "analysis/timeline/correlation_index.h"
+#include "analysis/timeline/host_streams.h"
+#include "analysis/timeline/range_projection.h"
+#include "analysis/timeline/reorder_window.h"
+
+namespace gputrace {
+namespace {
+
+using Random = std::mt19937_64;
+
+Nanos below(Random& random, u64 end) { return static_cast<Nanos>(random() % end); }
+
+TEST(HostLog, FindsTheCallsOfATimeWhereverItLookedLast) {
+  Random random(1);
+  HostLog log(1);
+  std::vector<std::pair<Nanos, Nanos>> calls;  // as they should be there
+  Nanos now = 1000;
+  const auto look = [&](Nanos from, Nanos to) {
+    std::vector<std::pair<Nanos, Nanos>> found, wanted;
+    log.between(0, from, to, [&](const HostLog::Entry& entry) { found.emplace_back(entry.begin, entry.end); });
+    std::copy_if(calls.begin(), calls.end(), std::back_inserter(wanted),
+                 [&](const auto& call) { return call.second > from && call.first < to; });
+    ASSERT_EQ(found, wanted) << from << " to " << to;
+  };
+  for (int round = 0; round < 3000; ++round) {
+    for (u64 more = random() % 20; more != 0; --more) {
+      const Nanos begin = now += below(random, 50);
+      now += 1 + below(random, 100);
+      log.add(0, begin, now, 1, HostLog::Kind::Launch, 0);
+      calls.emplace_back(begin, now);
+    }
+    const Nanos oldest = calls.empty() ? now : calls.front().first;
+    const Nanos near = std::max(oldest, now - 500),
+                anywhere = oldest + below(random, static_cast<u64>(now - oldest) + 1);
+    look(near, near + 200);
+    if (round % 3 == 0) look(anywhere, anywhere + below(random, 400));
+    if (round % 50 == 0) {
+      const Nanos until = oldest + (now - oldest) / 2;
+      log.trim(until);
+      calls.erase(calls.begin(),
+                  std::find_if(calls.begin(), calls.end(), [&](const auto& c) { return c.second >= until; }));
+      look(until, until + 300);
+    }
+  }
+}
+
+TEST(RangeProjection, FindsTheRangeOfACallInAnyOrder) {
+  Random random(2);
+  RangeProjection in_order(1), shuffled(1);
+  Nanos now = 0;
+  u32 open = 0;
+  for (u32 i = 0; i < 4000; ++i) {
+    now += 1 + below(random, 20);
+    const bool push = open == 0 || (open < 5 && random() % 2 == 0);
+    for (RangeProjection* each : {&in_order, &shuffled}) push ? each->pushed(0, now, i % 37) : each->popped(0, now);
+    open += push ? 1 : ~0u;
+  }
+  std::vector<Nanos> calls(20'000);
+  for (Nanos& call : calls) call = below(random, static_cast<u64>(now) + 100);
+  const auto run = [](RangeProjection& projection, Nanos call) { projection.ran(0, call, call + 7, call + 9, true); };
+  for (const Nanos call : calls) run(shuffled, call);
+  std::sort(calls.begin(), calls.end());
+  for (const Nanos call : calls) run(in_order, call);
+  const auto wanted = in_order.finish(), found = shuffled.finish();
+  ASSERT_EQ(found.size(), wanted.size());
+  u64 kernels = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    EXPECT_EQ(found[i].device_ns, wanted[i].device_ns);
+    EXPECT_EQ(found[i].kernels, wanted[i].kernels);
+    kernels += wanted[i].kernels;
+  }
+  EXPECT_GT(kernels, 20'000u);
+}
+
+// Which spans stay once there are too many: those of the slices that its result names, whatever order they came in.
+TEST(ActivityLog, KeepsAllOfTheSlicesThatItNames) {
+  Random random(3);
+  ActivityLog log;
+  std::vector<std::pair<Nanos, Nanos>> added;
+  for (std::size_t i = 0; i < 3 * ActivityLog::kMost; ++i) {
+    const Nanos begin = static_cast<Nanos>(i) * 100 + below(random, 20'000);
+    added.emplace_back(begin, begin + 50 + below(random, 100));
+    log.add(added.back().first, added.back().second, Activity::Kernel);
+  }
+  const Activities made = log.finish();
+  ASSERT_GT(made.stride, 1);
+  ASSERT_EQ(made.until, 0);
+  const auto kept = std::count_if(added.begin(), added.end(),
+                                  [&](const auto& span) { return made.keeps(span.first) || made.keeps(span.second); });
+  EXPECT_EQ(made.spans.size(), static_cast<std::size_t>(kept));
+}
+
+// All in the order of starts, and what starts together in the order in which it came.
+TEST(ReorderWindow, PutsInOrderWhatIsNearlySoAndWhatIsNot) {
+  for (const u64 disorder : {1u, 10u, 200u, 10'000u}) {
+    Random random(disorder);
+    ReorderWindow window(1u << 16);
+    std::vector<std::pair<Nanos, u32>> added, given;
+    const auto give = [&given](const DeviceOperation& operation) {
+      given.emplace_back(operation.start, operation.correlation);
+    };
+    for (u32 i = 0; i < 200'000; ++i) {
+      DeviceOperation operation;
+      operation.correlation = i;
+      const Nanos start = Nanos{i} * 2 / 3 + below(random, disorder) + 1;
+      added.emplace_back(start, i);
+      window.add(operation, {start, start + 5}, give);
+    }
+    window.finish(give);
+    std::stable_sort(added.begin(), added.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    EXPECT_EQ(given, added) << disorder;
+  }
+}
+
+TEST(CorrelationIndex, TheFirstOperationOfAnIdStaysUntilItIsGone) {
+  CorrelationIndex index;
+  for (u32 i = 1; i < 5000; ++i) {
+    index.put_first(i, 2 * i, 0);
+    index.put_first(i, 2 * i + 1, 0);
+  }
+  for (u32 i = 1; i < 5000; ++i) ASSERT_EQ(index.find(i, 0), 2 * i);
+  index.put_first(7, 20'000, 1000);
+  EXPECT_EQ(index.find(7, 1000), 20'000u) << "what it had was gone";
+  index.put_first(4000, 20'001, 1000);
+  EXPECT_EQ(index.find(4000, 1000), 8000u);
+}
+
+// Threads and streams whose numbers are close together, as they are: each pair keeps its stream.
+TEST(HostStreams, ManyThreadsAndStreamsKeepTheirNumbers) {
+  HostStreams streams;
+  std::vector<std::tuple<u64, u32, u32>> known;
+  for (u64 handle = 0x500; handle < 0x540; ++handle) {
+    for (u32 thread = 1; thread < 9; ++thread)
+      known.emplace_back(handle, thread, streams.find({0, handle, false, thread}));
+  }
+  EXPECT_EQ(streams.size(), 0x40u);
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& [handle, thread, stream] : known) {
+      EXPECT_EQ(streams.find({0, handle, false, thread}), stream);
+      EXPECT_EQ(streams.handle(stream), handle);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gputrace
