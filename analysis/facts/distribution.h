@@ -38,7 +38,7 @@ class Distribution {
 
  private:
   static constexpr u64 kSmallMax = 0xffffffffull;
-  static constexpr u32 kStep = 256;         // values that are put in their places at a time
+  static constexpr u32 kStep = 1024;        // values that are put in their places at a time
   static constexpr u64 kWidest = 64 << 10;  // of the range that is counted value by value
 
   struct Sums {

@@ -232,34 +232,51 @@ void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stre
   }
 }
 
+// What is no call and no definition; false: it is one.
+bool ProcessBuilder::add_told(const RecordHeader& record, u32 thread) {
+  const auto at = [&] { return clock_.nanos(record.begin); };
+  switch (static_cast<RecordType>(record.type)) {
+    case RecordType::DeviceStream: {  // told with its context, which is the pass's to number
+      const auto value = decode<DeviceStream>(record);
+      timeline_.device_stream(value, context_index(value.context_handle));
+      return true;
+    }
+    case RecordType::Stack:
+      return on_stack(decode<Stack>(record), thread), true;
+    case RecordType::CapturedNode:
+      return graphs_.captured(decode<CapturedNode>(record), threads_[thread].stack), true;
+    case RecordType::Operation:
+      return on_operation(decode<Operation>(record), thread), true;
+    case RecordType::Nvtx:
+      return on_nvtx(decode<Nvtx>(record), thread), true;
+    case RecordType::TensorMemory:
+      return tensors_.changed(decode<TensorMemory>(record), thread, threads_[thread].stack, at()), true;
+    case RecordType::Sample: {
+      const Nanos time = at();
+      return samples_.sample(decode<Sample>(record), time, time >= window_.from && time < window_.to), true;
+    }
+    case RecordType::ThreadUse: {
+      const auto value = decode<ThreadUse>(record);
+      return samples_.thread_use(value, at(), reader_.texts().find(value.name)), true;
+    }
+    case RecordType::FileUse: {
+      const auto value = decode<FileUse>(record);
+      return samples_.file_use(value, reader_.texts().find(value.path)), true;
+    }
+    case RecordType::WaitUse:
+      return samples_.wait_use(decode<WaitUse>(record)), true;
+    case RecordType::OwnWork:
+      return on_own_work(record, thread), true;
+    case RecordType::Gap:
+      return on_loss(decode<Gap>(record), thread), true;
+    default:
+      return false;
+  }
+}
+
 void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStream& stream) {
   const auto type = static_cast<RecordType>(record.type);
-  if (type == RecordType::DeviceStream) {  // told with its context, which is the pass's to number
-    const auto value = decode<DeviceStream>(record);
-    return timeline_.device_stream(value, context_index(value.context_handle));
-  }
-  if (type == RecordType::Stack) return on_stack(decode<Stack>(record), thread);
-  if (type == RecordType::CapturedNode) return graphs_.captured(decode<CapturedNode>(record), threads_[thread].stack);
-  if (type == RecordType::Operation) return on_operation(decode<Operation>(record), thread);
-  if (type == RecordType::Nvtx) return on_nvtx(decode<Nvtx>(record), thread);
-  if (type == RecordType::TensorMemory) {
-    return tensors_.changed(decode<TensorMemory>(record), thread, threads_[thread].stack, clock_.nanos(record.begin));
-  }
-  if (type == RecordType::Sample) {
-    const Nanos at = clock_.nanos(record.begin);
-    return samples_.sample(decode<Sample>(record), at, at >= window_.from && at < window_.to);
-  }
-  if (type == RecordType::ThreadUse) {
-    const auto value = decode<ThreadUse>(record);
-    return samples_.thread_use(value, clock_.nanos(record.begin), reader_.texts().find(value.name));
-  }
-  if (type == RecordType::FileUse) {
-    const auto value = decode<FileUse>(record);
-    return samples_.file_use(value, reader_.texts().find(value.path));
-  }
-  if (type == RecordType::WaitUse) return samples_.wait_use(decode<WaitUse>(record));
-  if (type == RecordType::OwnWork) return on_own_work(record, thread);
-  if (type == RecordType::Gap) return on_loss(decode<Gap>(record), thread);
+  if (add_told(record, thread)) return;
   threads_[thread].newest = record.end;
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   const Nanos begin = clock_.nanos(record.begin);

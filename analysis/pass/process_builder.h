@@ -45,6 +45,7 @@ class ProcessBuilder {
 
  private:
   void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
+  bool add_told(const RecordHeader& record, u32 thread);
   bool spent();
   void name_callers();
   void find_losses();

@@ -26,21 +26,29 @@ class ActivityLog {
   void add(Nanos begin, Nanos end, Activity what, u32 number = 0, Nanos called = 0) {
     if (begin >= end || full_) return;
     if (made_.width != 0 && !keeps(begin) && !keeps(end)) return;
-    constexpr Nanos kLongest = std::numeric_limits<u32>::max();
-    if ((static_cast<u64>(end) - static_cast<u64>(begin)) / kLongest > kMostPieces) {
-      full_ = true, made_.until = begin;  // days of nothing, or a stamp that is none
-      return;
-    }
-    for (; begin < end; begin += std::min(kLongest, end - begin)) {
-      made_.spans.push_back({begin, called, static_cast<u32>(std::min(kLongest, end - begin)),
-                             static_cast<u32>(what) << 28 | (number & 0x0fffffffu)});
-    }
+    const u32 word = static_cast<u32>(what) << 28 | (number & 0x0fffffffu);
+    const u64 length = static_cast<u64>(end) - static_cast<u64>(begin);
+    if (length <= kLongest) [[likely]]
+      made_.spans.push_back({begin, called, static_cast<u32>(length), word});
+    else
+      add_pieces(begin, end, word, called);
     if (made_.spans.size() >= kMost) thin_out();
   }
 
   Activities finish() { return std::move(made_); }
 
  private:
+  static constexpr Nanos kLongest = std::numeric_limits<u32>::max();
+
+  [[gnu::noinline]] void add_pieces(Nanos begin, Nanos end, u32 word, Nanos called) {
+    if ((static_cast<u64>(end) - static_cast<u64>(begin)) / kLongest > kMostPieces) {
+      full_ = true, made_.until = begin;  // days of nothing, or a stamp that is none
+      return;
+    }
+    for (; begin < end; begin += std::min(kLongest, end - begin))
+      made_.spans.push_back({begin, called, static_cast<u32>(std::min(kLongest, end - begin)), word});
+  }
+
   // As Activities has it: times come in order, and two divisions for each cost more than the rest of add().
   bool keeps(Nanos time) {
     if (time < made_.origin) return false;

@@ -70,11 +70,15 @@ class CorrelationIndex {
     return std::size_t{(correlation >> 4) * 0x9e3779b1u >> shift_} << 4 | (correlation & 15);
   }
 
+  // A table is made anew when three quarters are used, by what is gone too; a larger one where more than half would be used at
+  // once.
   void rebuild(u32 oldest) {
-    std::size_t alive = 0;
-    for (std::size_t i = 0; i < slots_.size(); ++i) alive += slots_[i].number > oldest;
-    std::size_t size = 1024;
-    while (size < alive * 2) size *= 2;
+    std::size_t size = std::max<std::size_t>(1024, slots_.size());
+    move_to(size, oldest);
+    for (; used_ * 2 > size; move_to(size, oldest)) size *= 2;
+  }
+
+  void move_to(std::size_t size, u32 oldest) {
     if (spare_.size() == size)
       std::fill_n(spare_.data(), size, Slot{0, 0});
     else

@@ -208,7 +208,8 @@ Nanos DeviceTimeline::at(std::size_t index, u64 device) {
   const u64 between = next.device - knot.device;
   const Nanos host = next.host - knot.host;
   if (static_cast<u64>(host) == between) {
-    if (epoch_ == 0 && next.step == 0 && knot.rate != 0) even_ = {knot.device, between, knot.host, here_};
+    if (epoch_ == 0 && next.step == 0 && knot.rate != 0)
+      even_ = {knot.device, between, knot.host, here_, knot.rate == 1};
     return knot.host + static_cast<Nanos>(passed);
   }
   return knot.host + scaled(passed, static_cast<double>(host) / static_cast<double>(between));
@@ -225,10 +226,8 @@ Nanos DeviceTimeline::look_up(u64 device, Nanos handled) {
   return at(hint_, device);
 }
 
-Nanos DeviceTimeline::length(u64 start, u64 finish) const {
-  if (finish <= start) return 0;
-  const Knot* knot = hint_ < knots_.size() ? &knots_[hint_] : nullptr;
-  return scaled(finish - start, knot ? knot->rate : 1);
+Nanos DeviceTimeline::scaled_length(u64 length) const {
+  return scaled(length, hint_ < knots_.size() ? knots_[hint_].rate : 1);
 }
 
 }  // namespace gputrace

@@ -37,7 +37,10 @@ class DeviceTimeline {
     return even_.host + static_cast<Nanos>(device - even_.from);
   }
   // A length on the host's clock: never negative.
-  Nanos length(u64 start, u64 finish) const;
+  Nanos length(u64 start, u64 finish) const {
+    if (finish <= start) return 0;
+    return even_.steady ? static_cast<Nanos>(finish - start) : scaled_length(finish - start);
+  }
 
   u64 readings() const { return readings_; }
   u64 steps() const { return steps_; }
@@ -67,8 +70,10 @@ class DeviceTimeline {
   struct Even {
     u64 from = 0, length = 0;
     Nanos host = 0, error = 0;
+    bool steady = false;  // and will, as far as is known
   };
 
+  Nanos scaled_length(u64 length) const;
   Nanos look_up(u64 device, Nanos handled);
   std::size_t find(u64 device, Nanos handled) const;
   Nanos at(std::size_t knot, u64 device);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "analysis/read/record_view.h"
-
 namespace gputrace {
 namespace {
 
@@ -67,12 +65,8 @@ u32 Intake::thread_index(u32 tid, Nanos at) {
   return indexes.front();
 }
 
-bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
-  handled_ = end;
+bool Intake::add_rare(const RecordHeader& record, Nanos begin, Nanos end) {
   switch (static_cast<RecordType>(record.type)) {
-    case RecordType::DeviceKernel:
-      on_kernel(*RecordView<DeviceKernel>(record));
-      break;
     case RecordType::DeviceCopy:
       on_transfer(decode<DeviceCopy>(record), OperationKind::Copy);
       break;
@@ -82,12 +76,6 @@ bool Intake::add(const RecordHeader& record, Nanos begin, Nanos end) {
     case RecordType::DeviceGraph:
       on_graph(decode<DeviceGraph>(record));
       break;
-    case RecordType::DeviceApi: {
-      const RecordView<DeviceApi> value(record);
-      keys_.push_back(
-          {value->start, value->finish, value->correlation, value->thread, value->callback, value->level, handled_});
-      break;
-    }
     case RecordType::DeviceClock: {
       const auto value = decode<DeviceClock>(record);
       if (value.device == 0 || value.device >= kFarAway) return true;

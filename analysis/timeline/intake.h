@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/read/record_view.h"
 #include "analysis/read/time_window.h"
 #include "analysis/timeline/device_clock.h"
 #include "analysis/timeline/device_shapes.h"
@@ -26,7 +27,23 @@ class Intake {
          OverheadLog& overhead, TimeSpan report);
 
   // True: a batch is ready to be taken.
-  bool add(const RecordHeader& record, Nanos begin, Nanos end);
+  bool add(const RecordHeader& record, Nanos begin, Nanos end) {
+    handled_ = end;
+    switch (static_cast<RecordType>(record.type)) {
+      case RecordType::DeviceKernel:
+        on_kernel(*RecordView<DeviceKernel>(record));
+        break;
+      case RecordType::DeviceApi: {
+        const RecordView<DeviceApi> value(record);
+        keys_.push_back(
+            {value->start, value->finish, value->correlation, value->thread, value->callback, value->level, handled_});
+        break;
+      }
+      default:
+        return add_rare(record, begin, end);
+    }
+    return batch_.size() + keys_.size() >= kMostWaiting;
+  }
   void add_stream(const DeviceStream& record, u32 context, Nanos handled);
   // Gives every operation of the batch to `give`, and when it ran on the host's clock: its own times are still CUPTI's.
   template <typename Give>
@@ -35,7 +52,9 @@ class Intake {
     settle_overhead();
     settle_environment();
     TimeSpan ran;
+    constexpr std::size_t kAhead = 8;
     for (std::size_t i = 0; i < batch_.size(); ++i) {
+      __builtin_prefetch(batch_.data() + i + kAhead);
       if (convert(batch_[i], handled_at_[i], ran)) give(batch_[i], ran);
     }
     batch_.clear();
@@ -76,6 +95,7 @@ class Intake {
     Nanos handled;
   };
 
+  bool add_rare(const RecordHeader& record, Nanos begin, Nanos end);
   void on_kernel(const DeviceKernel& record);
   template <typename Record>
   void on_transfer(const Record& record, OperationKind kind);

@@ -10,6 +10,7 @@ namespace {
 
 constexpr u32 kSkippedKeys = 16;    // operations of a thread that a key may have skipped (their keys were lost)
 constexpr Nanos kBlurred = 50'000;  // a clock that is off by more cannot tell neighbours apart: their order can
+constexpr u32 kLeavesSoon = 8;      // operations ahead of the oldest, whose memory is far
 constexpr u32 kCallbacks = 1024;    // above any callback id of CUPTI
 
 // How far the call as CUPTI saw it lies outside of the operation's own call; of the other way round for runtime calls.
@@ -33,6 +34,7 @@ Nanos misfit(TimeSpan call, bool runtime, const HostOperation& operation) {
 // must be more room, as long as there may be.
 void LaunchWindow::make_room() {
   if (next_ - oldest_ <= mask_) return;
+  expect(oldest_ + kLeavesSoon);
   const HostOperation& gone = ring_[oldest_ & mask_];
   const bool waits = gone.expected && !gone.answered;
   if (active_ && mask_ + 1 < kMost && (waits || newest_passed_ < oldest_ || newest_passed_ - oldest_ < kHistory))

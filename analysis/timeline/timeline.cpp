@@ -103,11 +103,6 @@ void Timeline::object(const ObjectCall& record) {
   if (destroyed) streams.destroyed(record.object);
 }
 
-void Timeline::device(const RecordHeader& record, Nanos begin, Nanos end) {
-  if (!intake_.add(record, begin, end)) return;
-  take_in();
-}
-
 void Timeline::take_in() {
   intake_.drain(
       [this](const DeviceOperation& operation, const TimeSpan& ran) { reorder_.add(operation, ran, Taker{*this}); });

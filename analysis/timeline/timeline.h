@@ -83,7 +83,9 @@ class Timeline {
   LibraryCalls& libraries() { return libraries_; }
 
   // Any record of device activity but DeviceStream.
-  void device(const RecordHeader& record, Nanos begin, Nanos end);
+  void device(const RecordHeader& record, Nanos begin, Nanos end) {
+    if (intake_.add(record, begin, end)) take_in();
+  }
   // `context`: the pass's number of its context. `handled`: when the collector had it.
   void device_stream(const DeviceStream& record, u32 context, Nanos handled);
 
