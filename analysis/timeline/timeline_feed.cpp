@@ -29,8 +29,8 @@ template <typename Item>
 [[gnu::always_inline]] inline u64* TimelineFeed::room_for() {
   static_assert(std::is_trivially_copyable_v<Item>);
   constexpr std::size_t words = 1 + (sizeof(Item) + 7) / 8;
-  if (!open_ || open_->used + words > open_->words.size()) hand_over();
-  u64* const at = open_->words.data() + open_->used;
+  if (!open_ || open_->used + words > kBatchBytes / 8) hand_over();
+  u64* const at = open_->words.get() + open_->used;
   const Take take = &take_one<Item>;
   std::memcpy(at, &take, sizeof take);
   open_->used += words;
@@ -239,7 +239,7 @@ void TimelineFeed::take_batches() {
 }
 
 void TimelineFeed::take(const Batch& batch) {
-  for (const u64 *at = batch.words.data(), *const end = at + batch.used; at != end;) {
+  for (const u64 *at = batch.words.get(), *const end = at + batch.used; at != end;) {
     Take take;
     std::memcpy(&take, at, sizeof take);
     at = take(*this, at + 1);

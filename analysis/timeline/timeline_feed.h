@@ -28,7 +28,7 @@ namespace gputrace {
 
 class TimelineFeed {
  public:
-  static constexpr std::size_t kBatchBytes = 256u << 10, kBatches = 4, kChunks = 2;
+  static constexpr std::size_t kBatchBytes = 1u << 20, kBatches = 4, kChunks = 2;
 
   // When the allowance is spent only tables are told on: what they are called, not what happened.
   TimelineFeed(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness = nullptr);
@@ -92,7 +92,8 @@ class TimelineFeed {
 
  private:
   struct Batch {
-    std::vector<u64> words = std::vector<u64>(kBatchBytes / 8);
+    std::unique_ptr<u64[]> words =
+        std::make_unique_for_overwrite<u64[]>(kBatchBytes / 8);  // touched where it is filled
     std::size_t used = 0;
     std::vector<std::shared_ptr<const void>> chunks;
   };
