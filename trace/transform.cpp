@@ -438,14 +438,15 @@ bool count_records(const u8* records, std::size_t size, RecordCounts& counts) {
   const i64 count = count_records(records, size);
   if (count < 0) return false;
   counts = {static_cast<u32>(count), 0, {}, counts.pieces};
-  for (u32 at = 0; at < size;) {
+  for (std::size_t at = 0; at < size;) {
     RecordHeader header;
     std::memcpy(&header, records + at, sizeof header);
     counts.unknown += class_of(header.type) == RecordClass::Unknown;
     counts.types.add(header.type);
     if (RecordPieces* const pieces = counts.pieces) {
       const u64 newest = std::max(header.begin, header.end);
-      pieces->add({at, at + header.size, 1, pieces->types.has(header.type), newest});
+      const u32 begin = static_cast<u32>(at);  // a chunk has 16 MiB at most
+      pieces->add({begin, begin + header.size, 1, pieces->types.has(header.type), newest});
     }
     at += header.size;
   }

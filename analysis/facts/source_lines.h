@@ -28,8 +28,8 @@ struct SourceFrame {
   bool native = false;   // of no interpreter; then `function` is "+0x…" where it is not known
   bool xla = false;      // an operation or a module of XLA's
   bool library = false;  // a native one of the system's, CUDA's, a vendor's or an installed package's objects
-  u16 package =
-      0;  // where in `file` its name within a folder of packages begins, of those that the path alone does not tell; 0: it does
+  // Where in `file` its name within a folder of packages begins, of those that the path alone does not tell; 0: it does.
+  u16 package = 0;
 };
 
 // Where native frames lie.

@@ -232,7 +232,7 @@ void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stre
   }
 }
 
-// What is no call and no definition; false: it is one.
+// What is told by neither a call nor a definition. False: the record is one of those.
 bool ProcessBuilder::add_told(const RecordHeader& record, u32 thread) {
   const auto at = [&] { return clock_.nanos(record.begin); };
   switch (static_cast<RecordType>(record.type)) {

@@ -84,8 +84,8 @@ class ReorderWindow {
     }
   }
 
-  // They come nearly in order, each a few places from its own: moving those costs a third of sorting all. False: too many had
-  // to move, and the rest is as it came.
+  // They come nearly in order, each a few places from its own: to move those is less than three passes over all. False: too many
+  // had to move, and the rest is as it came.
   bool sort_by_moves() {
     std::size_t left = 2 * fresh_count_;
     for (std::size_t i = 1; i < fresh_count_; ++i) {
