@@ -55,7 +55,7 @@ enum class ChunkKind : u16 {
 enum class Encoding : u16 {
   Raw = 0,
   Zstd = 1,            // zstd frame of the payload
-  TransposedZstd = 2,  // records transposed by trace/transform.h, then zstd
+  TransposedZstd = 2,  // records transposed by trace/codec/transform.h, then zstd
 };
 
 struct ChunkHeader {

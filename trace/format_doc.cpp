@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string>
 
+#include "trace/codec/transform.h"
 #include "trace/file.h"
 #include "trace/schema.h"
-#include "trace/transform.h"
 
 using namespace gputrace;
 
@@ -163,7 +163,7 @@ void print_transform() {
   std::printf(
       "## Encoding 2\n\n"
       "The records of the chunk are taken apart into columns and put together again without loss; see "
-      "`trace/transform.h`. After the zstd frame:\n\n"
+      "`trace/codec/transform.h`. After the zstd frame:\n\n"
       "```\n"
       "u32 records, u32 classes                       a class: records of one (type, size); at most %u\n"
       "per class: u16 type, u16 size, u32 count\n"

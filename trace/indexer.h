@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 #include "trace/read_limits.h"
 #include "trace/reader.h"
 #include "trace/seeded_hash.h"

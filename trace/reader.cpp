@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
+#include "trace/codec/transform.h"
 #include "trace/indexer.h"
-#include "trace/transform.h"
 
 namespace gputrace {
 namespace {

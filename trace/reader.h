@@ -33,11 +33,11 @@
 #include "base/result.h"
 #include "base/types.h"
 #include "trace/clock_map.h"
+#include "trace/codec/transform.h"
 #include "trace/file.h"
 #include "trace/record.h"
 #include "trace/schema_reader.h"
 #include "trace/text_table.h"
-#include "trace/transform.h"
 
 namespace gputrace {
 

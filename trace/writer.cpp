@@ -11,7 +11,7 @@
 #include <cstring>
 #include <vector>
 
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 
 namespace gputrace {
 namespace {

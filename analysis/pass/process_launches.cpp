@@ -81,7 +81,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   if (!at.counted) {
     if (!captured) {
       const StreamName stream = stream_of(at, value.stream, value.context, value.flags);
-      TimelineFeed::Given& given = timeline_.operation();
+      TimelineFeed::Given& given = timeline_.new_operation();
       fill(given.operation, at, OperationKind::Kernel);
       given.stream = stream;
       given.as_call = at.call_untold;
@@ -109,7 +109,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
     if (loops_.launched(at.lane, what.kernel, value.stream, at.duration())) timeline_.wait_was_needless(at.lane);
   }
   // Where it will be read: a copy would read it while it is still being stored.
-  TimelineFeed::Given& given = timeline_.operation();
+  TimelineFeed::Given& given = timeline_.new_operation();
   fill(given.operation, at, OperationKind::Kernel);
   given.operation.programmatic = (value.flags & kLaunchProgrammatic) != 0;
   given.operation.target = what.kernel;

@@ -22,6 +22,7 @@ void TapeRecorder::turn_to(u32 sequence, const HostOperation& operation) {
   if (!recording_) return;
   log_.trim(operation.begin);
   tapes_.emplace_back().first = sequence;
+  newest_missed_ = kNone;
   tape().operations.reserve(kPiece);
 }
 

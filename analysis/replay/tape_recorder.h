@@ -79,7 +79,7 @@ class TapeRecorder {
   std::vector<u32> newest_wait_;  // by thread, in the tape that is being recorded
   const u32 most_;                // tapes
   u32 piece_ = 0, stride_ = 1, next_ = 0, newest_found_ = 0;
-  u32 newest_missed_ = kNone;  // a piece of which no tape is: an operation runs after it was given, so none comes
+  u32 newest_missed_ = kNone;  // a piece of which there is no tape
   bool begun_ = false, recording_ = false;
 };
 

@@ -14,34 +14,11 @@ namespace gputrace {
 class CorrelationIndex {
  public:
   // `oldest`: operations before it are gone.
-  void put(u32 correlation, u32 sequence, u32 oldest) {
-    if ((used_ + 1) * 4 > slots_.size() * 3) rebuild(oldest);
-    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
-      Slot& slot = slots_[at];
-      const bool free = slot.number == 0;
-      if (!free && slot.correlation != correlation && slot.number > oldest) continue;
-      if (free) ++used_;
-      slot = {correlation, sequence + 1};
-      return;
-    }
-  }
-
-  // The same, unless it is known already.
+  void put(u32 correlation, u32 sequence, u32 oldest) { slot_for(correlation, oldest) = {correlation, sequence + 1}; }
+  // Unless the id is known already.
   void put_first(u32 correlation, u32 sequence, u32 oldest) {
-    if ((used_ + 1) * 4 > slots_.size() * 3) rebuild(oldest);
-    Slot* room = nullptr;  // the first that was found
-    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
-      Slot& slot = slots_[at];
-      if (slot.number > oldest) {
-        if (slot.correlation == correlation) return;
-        continue;
-      }
-      if (!room) room = &slot;
-      if (slot.number != 0) continue;
-      if (room == &slot) ++used_;
-      *room = {correlation, sequence + 1};
-      return;
-    }
+    Slot& slot = slot_for(correlation, oldest);
+    if (slot.number <= oldest) slot = {correlation, sequence + 1};
   }
 
   // kNone: not known, or gone.
@@ -68,6 +45,23 @@ class CorrelationIndex {
   // run as long as the table, and every id that is not known would be looked for along all of it.
   std::size_t place(u32 correlation) const {
     return std::size_t{(correlation >> 4) * 0x9e3779b1u >> shift_} << 4 | (correlation & 15);
+  }
+
+  // That of the id, or else the first with room for it, which is to be filled.
+  Slot& slot_for(u32 correlation, u32 oldest) {
+    if ((used_ + 1) * 4 > slots_.size() * 3) rebuild(oldest);
+    Slot* room = nullptr;
+    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
+      Slot& slot = slots_[at];
+      if (slot.number > oldest) {
+        if (slot.correlation == correlation) return slot;
+        continue;
+      }
+      if (!room) room = &slot;
+      if (slot.number != 0) continue;
+      used_ += room == &slot;
+      return *room;
+    }
   }
 
   // A table is made anew when three quarters are used, by what is gone too; a larger one where more than half would be used at

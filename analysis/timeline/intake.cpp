@@ -65,7 +65,7 @@ u32 Intake::thread_index(u32 tid, Nanos at) {
   return indexes.front();
 }
 
-bool Intake::add_rare(const RecordHeader& record, Nanos begin, Nanos end) {
+bool Intake::add_other(const RecordHeader& record, Nanos begin, Nanos end) {
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::DeviceCopy:
       on_transfer(decode<DeviceCopy>(record), OperationKind::Copy);

@@ -40,7 +40,7 @@ class Intake {
         break;
       }
       default:
-        return add_rare(record, begin, end);
+        return add_other(record, begin, end);
     }
     return batch_.size() + keys_.size() >= kMostWaiting;
   }
@@ -95,7 +95,7 @@ class Intake {
     Nanos handled;
   };
 
-  bool add_rare(const RecordHeader& record, Nanos begin, Nanos end);
+  bool add_other(const RecordHeader& record, Nanos begin, Nanos end);
   void on_kernel(const DeviceKernel& record);
   template <typename Record>
   void on_transfer(const Record& record, OperationKind kind);

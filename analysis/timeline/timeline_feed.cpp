@@ -70,7 +70,7 @@ void TimelineFeed::Given::operator()(TimelineFeed& feed) const {
   feed.timeline_.operation(operation, stream);
 }
 
-TimelineFeed::Given& TimelineFeed::operation() { return *new (room_for<Given>()) Given; }
+TimelineFeed::Given& TimelineFeed::new_operation() { return *new (room_for<Given>()) Given; }
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {
   happened([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream, begin, end); });
@@ -258,16 +258,18 @@ bool TimelineFeed::spent(u32 steps) {
 void TimelineFeed::take_span(const Span& span) {
   constexpr std::size_t kAhead = 1024, kLine = 64;  // bytes
   constexpr u32 kAtOnce = 16;                       // records between two looks at the allowance
-  u32 taken = 0;
-  for (const u8* at = span.begin; at != span.end; ++taken) {
-    if (taken % kAtOnce == 0 && spent(kAtOnce)) return;
-    __builtin_prefetch(at + kAhead);  // another processor decoded it; a step may be two lines wide
-    __builtin_prefetch(at + kAhead + kLine);
-    const auto& record = *reinterpret_cast<const RecordHeader*>(at);
-    const Nanos begin = clock_.nanos(record.begin);
-    const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
-    timeline_.device(record, begin, end);
-    at += record.size;
+  for (const u8* at = span.begin; at != span.end;) {
+    u32 taken = 0;
+    for (; at != span.end && taken != kAtOnce; ++taken) {
+      __builtin_prefetch(at + kAhead);  // another processor decoded it; a step may be two lines wide
+      __builtin_prefetch(at + kAhead + kLine);
+      const auto& record = *reinterpret_cast<const RecordHeader*>(at);
+      const Nanos begin = clock_.nanos(record.begin);
+      const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
+      timeline_.device(record, begin, end);
+      at += record.size;
+    }
+    if (spent(taken)) return;
   }
 }
 

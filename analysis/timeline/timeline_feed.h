@@ -49,8 +49,8 @@ class TimelineFeed {
     bool as_call = false;
     void operator()(TimelineFeed& feed) const;
   };
-  Given& operation();
-  void operation(const HostOperation& operation, const StreamName& stream) { this->operation() = {operation, stream}; }
+  Given& new_operation();
+  void operation(const HostOperation& operation, const StreamName& stream) { new_operation() = {operation, stream}; }
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
   void waited(u32 thread, Nanos begin, Nanos end, const Timeline::WaitedFor& what);

@@ -16,7 +16,7 @@
 #include "analysis/render/render.h"
 #include "analysis/report.h"
 #include "tests/fuzz/input.h"
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 #include "trace/reader.h"
 #include "trace/schema.h"
 

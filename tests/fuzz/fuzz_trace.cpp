@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/fuzz/input.h"
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 #include "trace/reader.h"
 
 namespace {

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 #include "trace/file.h"
 #include "trace/record.h"
 #include "trace/schema.h"

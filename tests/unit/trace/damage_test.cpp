@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "tests/unit/trace/helpers.h"
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 
 namespace gputrace::test {
 namespace {

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "tests/unit/trace/helpers.h"
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 
 namespace gputrace::test {
 namespace {

@@ -1,10 +1,10 @@
 // The transform and the codec: what comes out is, bit for bit, what went in; what did not come from them is refused.
-#include "trace/transform.h"
+#include "trace/codec/transform.h"
 
 #include <zstd.h>
 
 #include "tests/unit/trace/helpers.h"
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 
 namespace gputrace::test {
 namespace {

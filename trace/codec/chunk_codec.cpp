@@ -1,4 +1,4 @@
-#include "trace/chunk_codec.h"
+#include "trace/codec/chunk_codec.h"
 
 #include <zstd.h>
 
@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "trace/transform.h"
+#include "trace/codec/transform.h"
 
 namespace gputrace {
 namespace {

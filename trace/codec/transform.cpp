@@ -1,11 +1,10 @@
-#include "trace/transform.h"
-
-#include <emmintrin.h>
+#include "trace/codec/transform.h"
 
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
+#include "trace/codec/column_reader.h"
 #include "trace/record.h"
 
 namespace gputrace {
@@ -13,9 +12,7 @@ namespace {
 
 constexpr std::size_t kHeaderWords = sizeof(RecordHeader) / 8;
 constexpr std::size_t kTileRows = 256;
-constexpr std::size_t kColumnHeader = 10;
 constexpr std::size_t kAhead = 1024;  // bytes
-enum ColumnMode : u8 { kXor = 0, kDelta = 1 };
 
 struct Class {
   u16 type;
@@ -24,14 +21,8 @@ struct Class {
 };
 static_assert(sizeof(Class) == 8);
 
-u64 load(const u8* at) {
-  u64 word;
-  std::memcpy(&word, at, 8);
-  return word;
-}
 void store(u8* at, u64 word) { std::memcpy(at, &word, 8); }
 u64 zigzag(u64 difference) { return (difference << 1) ^ (0 - (difference >> 63)); }
-u64 unzigzag(u64 value) { return (value >> 1) ^ (0 - (value & 1)); }
 
 template <typename T>
 void put(std::vector<u8>& out, T value) {
@@ -130,122 +121,24 @@ void scatter(const u8* records, const ClassTable& table, const std::vector<u8>& 
   u64 before = 0;
   for (std::size_t i = 0; i < order.size(); ++i) {
     const u32 c = order[i];
-    const u64 end = load(records + 16);
+    const u64 end = load_word(records + 16);
     end_column[i] = zigzag(end - before);
-    duration_column[i] = end - load(records + 8);
+    duration_column[i] = end - load_word(records + 8);
     before = end;
     u64* to = columns.data() + first[c] + row[c]++;
-    *to = load(records) >> 32;
+    *to = load_word(records) >> 32;
     const std::size_t words = table.classes[c].size / 8;
     for (std::size_t w = kHeaderWords; w < words; ++w) {
       to += stride[c];
-      *to = load(records + 8 * w);
+      *to = load_word(records + 8 * w);
     }
     records += table.classes[c].size;
   }
 }
 
-// Reads the transformed bytes; every take() checks.
-struct Input {
-  const u8* at;
-  std::size_t left;
-
-  const u8* take(std::size_t bytes) {
-    if (bytes > left) return nullptr;
-    const u8* here = at;
-    at += bytes;
-    left -= bytes;
-    return here;
-  }
-};
-
-// A column being restored, tile by tile.
-class ColumnReader {
- public:
-  bool open(Input& in, std::size_t rows) {
-    const u8* head = in.take(kColumnHeader);
-    if (!head || head[0] > kDelta) return false;
-    delta_ = head[0] == kDelta;
-    base_ = load(head + 2);
-    mask_ = head[1];
-    for (int b = 0; b < 8; ++b) {
-      const bool there = mask_ >> b & 1;
-      plane_[b] = there ? in.take(rows) : kZeros;
-      step_[b] = there ? ~std::size_t{0} : 0;
-      if (!plane_[b]) return false;
-    }
-    return true;
-  }
-  bool constant() const { return mask_ == 0; }
-  u64 base() const { return base_; }
-  // Rows [from, from + count) → values; rows must be asked for in order.
-  void read(std::size_t from, std::size_t count, u64* values) {
-    if (constant()) return static_cast<void>(std::fill_n(values, count, base_));
-    const std::size_t whole = count / kGroup * kGroup;
-    if (delta_) {
-      mask_ < 16 ? read_groups<true, false>(from, whole, values) : read_groups<true, true>(from, whole, values);
-      for (std::size_t i = whole; i < count; ++i) values[i] = unzigzag(value(from + i));
-      for (std::size_t i = 0; i < count; ++i) values[i] = base_ += values[i];
-    } else {
-      mask_ < 16 ? read_groups<false, false>(from, whole, values) : read_groups<false, true>(from, whole, values);
-      for (std::size_t i = whole; i < count; ++i) values[i] = value(from + i) ^ base_;
-    }
-  }
-
- private:
-  static constexpr std::size_t kGroup = 16;  // rows: a register of each plane
-  alignas(16) static constexpr u8 kZeros[kGroup] = {};
-
-  __m128i group(int plane, std::size_t row) const {
-    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(plane_[plane] + (row & step_[plane])));
-  }
-  u64 value(std::size_t row) const {
-    u64 whole = 0;
-    for (int b = 0; b < 8; ++b) whole |= static_cast<u64>(plane_[b][row & step_[b]]) << (8 * b);
-    return whole;
-  }
-
-  // Planes are woven into values: bytes into pairs, those into fours, those into eights. `kUpper`: bytes 4 to 7 vary too.
-  template <bool kSigned, bool kUpper>
-  void read_groups(std::size_t from, std::size_t count, u64* values) const {
-    const __m128i zero = _mm_setzero_si128();
-    const __m128i base = _mm_set1_epi64x(static_cast<long long>(base_)), one = _mm_set1_epi64x(1);
-    const auto put = [&](u64* to, __m128i pair) {
-      if constexpr (kSigned)
-        pair = _mm_xor_si128(_mm_srli_epi64(pair, 1), _mm_sub_epi64(zero, _mm_and_si128(pair, one)));
-      else
-        pair = _mm_xor_si128(pair, base);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), pair);
-    };
-    for (std::size_t i = 0; i < count; i += kGroup) {
-      const auto weave = [&](int plane, __m128i(&fours)[4]) {
-        const __m128i a = group(plane, from + i), b = group(plane + 1, from + i);
-        const __m128i c = group(plane + 2, from + i), d = group(plane + 3, from + i);
-        const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
-        const __m128i ab_high = _mm_unpackhi_epi8(a, b), cd_high = _mm_unpackhi_epi8(c, d);
-        fours[0] = _mm_unpacklo_epi16(ab, cd), fours[1] = _mm_unpackhi_epi16(ab, cd);
-        fours[2] = _mm_unpacklo_epi16(ab_high, cd_high), fours[3] = _mm_unpackhi_epi16(ab_high, cd_high);
-      };
-      __m128i lower[4], upper[4] = {zero, zero, zero, zero};
-      weave(0, lower);
-      if constexpr (kUpper) weave(4, upper);
-      for (std::size_t four = 0; four < 4; ++four) {
-        put(values + i + 4 * four, _mm_unpacklo_epi32(lower[four], upper[four]));
-        put(values + i + 4 * four + 2, _mm_unpackhi_epi32(lower[four], upper[four]));
-      }
-    }
-  }
-
-  bool delta_ = false;
-  u8 mask_ = 0;  // planes that are there
-  u64 base_ = 0;
-  const u8* plane_[8];
-  std::size_t step_[8];  // ANDed with the row: 0 where all rows are that of kZeros
-};
-
 // Times of every record, and its position, class by class (scratch.positions), from the order; false where counts or
 // sizes do not add up.
-bool restore_times(Input& in, const ClassTable& table, const u8* order, u32 records, std::size_t raw_size,
+bool restore_times(ColumnInput& in, const ClassTable& table, const u8* order, u32 records, std::size_t raw_size,
                    std::vector<u32>& positions, u32* first, u8* out, RecordPieces* pieces) {
   u64 rows = 0, bytes = 0;
   u32 left[kMaxTransformClasses], next[kMaxTransformClasses];
@@ -326,7 +219,7 @@ void lay_out(u8* out, const u32* positions, u32 rows, u64 head, const std::vecto
 // A class's columns: those with one value for all rows are laid out once, the others are read tile by tile.
 class ClassReader {
  public:
-  bool open(Input& in, const Class& c) {
+  bool open(ColumnInput& in, const Class& c) {
     const std::size_t columns = class_columns(c);
     constant_.assign(columns - 1, 0);
     readers_.clear();
@@ -406,7 +299,7 @@ bool transform_records(const u8* records, std::size_t size, TransformScratch& sc
 
 bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t raw_size, TransformScratch& scratch,
                      RecordCounts* counts) {
-  Input in{data, size};
+  ColumnInput in{data, size};
   const u8* head = in.take(8);
   if (!head) return false;
   u32 count;

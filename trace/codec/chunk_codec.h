@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/types.h"
+#include "trace/codec/transform.h"
 #include "trace/file.h"
-#include "trace/transform.h"
 
 namespace gputrace {
 
