@@ -40,7 +40,7 @@ void Distribution::Sums::add(const Sums& other) {
 
 void Distribution::count_in_bucket(u64 value, u64 times) const { buckets_[bucket_of(value)] += times; }
 
-void Distribution::add_large(u64 value) {
+[[gnu::noinline]] void Distribution::add_large(u64 value) {
   sums_.add(value);
   large_.push_back(value);
   if (sums().count > kExactValues) to_histogram();
@@ -100,7 +100,7 @@ void Distribution::sort_out() const {
 }
 
 // Where many lie outside, the range is made to hold the middle of them, with room around it.
-void Distribution::settle() const {
+[[gnu::noinline]] void Distribution::settle() const {
   sum_up();
   if (approximate()) return;
   sort_out();

@@ -51,7 +51,7 @@ class DepthCourse {
   Nanos bin_end(std::size_t number) const { return std::min(end_, bin_begin(number + 1)); }
 
  private:
-  void double_width() {
+  [[gnu::noinline]] void double_width() {
     for (std::size_t i = 0; i < kBins / 2; ++i) {
       const Bin &first = bins_[2 * i], second = bins_[2 * i + 1];
       bins_[i] = {first.area + second.area, std::max(first.deepest, second.deepest)};

@@ -135,7 +135,7 @@ class HostLog {
     Entry gone;  // the newest that acted and is no longer here; no end: there was none
 
    private:
-    void grow() {
+    [[gnu::noinline]] void grow() {
       std::vector<Entry> larger(std::max<std::size_t>(64, entries_.size() * 2));
       const std::size_t count = size();
       for (std::size_t i = 0; i < count; ++i) larger[i] = (*this)[i];

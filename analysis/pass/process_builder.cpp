@@ -57,6 +57,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, All
     : reader_(reader),
       sums_(witness == nullptr || witness->wants() != Wanted::Operations),
       meter_(allowance),
+      launches_are_calls_(is_call(reader.schema().class_of(static_cast<u16>(RecordType::KernelLaunch)))),
       window_(window),
       facts_(facts),
       clock_(reader.clock()),
@@ -87,7 +88,7 @@ TypeSet ProcessBuilder::in_bulk(const TraceReader& reader) {
   return types;
 }
 
-CallFacts& ProcessBuilder::new_call_facts(u16 id) {
+[[gnu::noinline]] CallFacts& ProcessBuilder::new_call_facts(u16 id) {
   if (id >= calls_by_id_.size()) calls_by_id_.resize(id + 1u, kNone);
   calls_by_id_[id] = static_cast<u32>(facts_.calls.size());
   CallFacts& made = facts_.calls.emplace_back();
@@ -165,7 +166,11 @@ void ProcessBuilder::count_call(Moment& at) {
 void ProcessBuilder::tell_call(Moment& at, const ThreadState& caller) {
   const auto type = static_cast<RecordType>(at.record.type);
   at.call_untold = type == RecordType::KernelLaunch && is_operation(*RecordView<KernelLaunch>(at.record));
-  if (at.call_untold) return;
+  if (!at.call_untold) tell_other_call(at, caller);
+}
+
+// Of any call but a launch that gives a kernel to a device: its operation tells of it.
+[[gnu::noinline]] void ProcessBuilder::tell_other_call(const Moment& at, const ThreadState& caller) {
   const CallSort sort = sort_of(at.record.call);
   if (sort == CallSort::DeviceAddressOfHost) loops_.host_sees_device_memory();
   const HostLog::Kind kind =
@@ -227,7 +232,10 @@ void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stre
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
     if (spent()) return;
     ++facts_.records;
-    add(record, run.thread, stream);
+    if (record.type == static_cast<u16>(RecordType::KernelLaunch) && launches_are_calls_) [[likely]]
+      add_launch(record, run.thread, stream);
+    else
+      add(record, run.thread, stream);
     at += record.size;
   }
 }
@@ -274,27 +282,32 @@ bool ProcessBuilder::add_told(const RecordHeader& record, u32 thread) {
   }
 }
 
+[[gnu::always_inline]] inline ProcessBuilder::Moment ProcessBuilder::moment_of(const RecordHeader& record, u32 thread) {
+  const Nanos begin = clock_.nanos(record.begin);
+  const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
+  const bool counted = begin >= window_.from && begin < window_.to;
+  return {record, threads_[thread], begin, end, counted, true, reader_.threads()[thread].tid == 0, thread};
+}
+
+// Most of a large trace: all that a launch leads to stands here, in one piece.
+[[gnu::flatten]] void ProcessBuilder::add_launch(const RecordHeader& record, u32 thread, const RecordStream& stream) {
+  threads_[thread].newest = record.end;
+  Moment at = moment_of(record, thread);
+  count_call(at);
+  if (facts_.library.collected && sort_of(record.call) == CallSort::Library) return on_library_call(at, stream);
+  on_launch(at);
+}
+
 void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStream& stream) {
   const auto type = static_cast<RecordType>(record.type);
   if (add_told(record, thread)) return;
   threads_[thread].newest = record.end;
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
-  const Nanos begin = clock_.nanos(record.begin);
-  const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
-  if (type == RecordType::Collective) timeline_.collective(thread, begin);
-  Moment at{record,
-            threads_[thread],
-            begin,
-            end,
-            begin >= window_.from && begin < window_.to,
-            true,
-            reader_.threads()[thread].tid == 0,
-            thread};
+  Moment at = moment_of(record, thread);
+  if (type == RecordType::Collective) timeline_.collective(thread, at.begin);
   count_call(at);
   if (facts_.library.collected && sort_of(record.call) == CallSort::Library) return on_library_call(at, stream);
   switch (type) {
-    case RecordType::KernelLaunch:
-      return on_launch(at);
     case RecordType::GraphLaunch:
       return on_graph_launch(at);
     case RecordType::GraphInstantiate:

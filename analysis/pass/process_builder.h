@@ -45,6 +45,7 @@ class ProcessBuilder {
 
  private:
   void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
+  void add_launch(const RecordHeader& record, u32 thread, const RecordStream& stream);
   bool add_told(const RecordHeader& record, u32 thread);
   bool spent();
   void name_callers();
@@ -78,6 +79,7 @@ class ProcessBuilder {
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
 
+  Moment moment_of(const RecordHeader& record, u32 thread);
   StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
   u32 context_of(u64 stream, u64 current);
   HostOperation operation_of(const Moment& at, OperationKind kind) const;
@@ -98,7 +100,8 @@ class ProcessBuilder {
   MarkSort mark_of(u32 frame);
   bool is_within_backward(u32 frame) const;
   void log_turn(const Moment& at, const StackMarks::Place& place);
-  StackTotals& stack_of(const Moment& at);  // of a call that counts
+  // Of a call that counts.
+  StackTotals& stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
   CallSort sort_of(u16 id);
   void on_library_call(const Moment& at, const RecordStream& stream);
@@ -122,6 +125,7 @@ class ProcessBuilder {
   void count_call(Moment& at);
   void count_ended(const EndedCall& ended);
   void tell_call(Moment& at, const ThreadState& caller);
+  void tell_other_call(const Moment& at, const ThreadState& caller);
   u32 context_index(u64 handle);
   u32 cached_context_index(u64 handle);  // the same, for what is asked again and again
   void context_is_on(u32 context, i32 device);
@@ -160,6 +164,7 @@ class ProcessBuilder {
   const TraceReader& reader_;
   const bool sums_;  // are made, of calls and launches: not where a witness has no use for them
   Allowance::Meter meter_;
+  const bool launches_are_calls_;  // says the trace, as it should
   TimeWindow window_;
   ProcessTrace& facts_;
   TickClock clock_;

@@ -13,7 +13,7 @@ u32 ProcessBuilder::known_kernel(const KernelShape& shape) {
   return known == kernels_by_shape_.end() ? kNone : last_kernel_ = known->second;
 }
 
-KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
+[[gnu::noinline]] KernelLaunches& ProcessBuilder::kernel(const KernelShape& shape) {
   if (known_kernel(shape) == kNone) {
     last_kernel_ = static_cast<u32>(facts_.kernels.size());
     kernels_by_shape_.emplace(shape, last_kernel_);

@@ -127,8 +127,6 @@ void ProcessBuilder::on_own_work(const RecordHeader& record, u32 thread) {
   timeline_.own_work(thread, begin, end, begin >= window_.from && begin < window_.to ? self : 0);
 }
 
-StackTotals& ProcessBuilder::stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }
-
 void ProcessBuilder::on_device(const DeviceFacts& value) {
   if (!ordinals_.insert(value.device).second) return;
   Device device;

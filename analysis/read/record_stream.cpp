@@ -39,6 +39,7 @@ struct RecordStream::Lane {
   const u8* at = nullptr;
   const u8* end = nullptr;
   const RecordPieces::Piece* piece = nullptr;  // in which `at` lies
+  bool may_be_bulk = false;                    // the chunk has records of types that come so
   TypeSet types;                               // of what was decoded
   Ticks key = 0;  // of the record at `at`, or not above that of the first record of the next chunk
 };
@@ -147,7 +148,7 @@ std::vector<bool> RecordStream::without(const TypeSet& types) const {
 std::shared_ptr<const void> RecordStream::chunk() const { return lanes_[current_].decoded; }
 
 // Decodes the lane's next chunk that holds records. False: the lane is done.
-bool RecordStream::open_next_chunk(Lane& lane) {
+[[gnu::noinline]] bool RecordStream::open_next_chunk(Lane& lane) {
   close_chunk(lane);
   while (lane.next_chunk < lane.chunks->size()) {
     const u32 chunk = (*lane.chunks)[lane.next_chunk++];
@@ -165,6 +166,7 @@ bool RecordStream::open_next_chunk(Lane& lane) {
       lane.at = lane.decoded->range.data;
       lane.end = lane.at + lane.decoded->range.size;
       lane.piece = lane.decoded->pieces.all.data();
+      lane.may_be_bulk = lane.decoded->range.types.shares(in_bulk_);
       lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
       return true;
     }
@@ -237,7 +239,7 @@ Ticks RecordStream::turn_ends(const Lane& lane) const {
 }
 
 // The next records of the thread whose turn it is, up to where another thread's turn comes.
-bool RecordStream::next(Span& span) {
+[[gnu::flatten]] bool RecordStream::next(Span& span) {
   if (!std::exchange(goes_on_, false)) next_turn();
   for (; current_ != kNoLane; next_turn()) {
     Lane& lane = lanes_[current_];
@@ -247,8 +249,7 @@ bool RecordStream::next(Span& span) {
     }
     span = {lane.at, lane.at, lane.thread, 0, false};
     const Ticks limit = turn_ends(lane);
-    const bool may_be_bulk = lane.decoded->range.types.shares(in_bulk_);
-    may_be_bulk ? take_pieces(lane, limit, span) : take_singly(lane, limit, span);
+    lane.may_be_bulk ? take_pieces(lane, limit, span) : take_singly(lane, limit, span);
     span.end = lane.at;
     return true;
   }

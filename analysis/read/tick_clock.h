@@ -12,23 +12,24 @@ class TickClock {
  public:
   explicit TickClock(const ClockMap& map) : map_(map) {}
 
-  [[gnu::always_inline]] inline Nanos nanos(Ticks ticks) {
-    if (ticks - begin_ >= span_) find(ticks);  // wraps around below begin_
-    if (ticks - begin_ >= span_) return map_.nanos(ticks);
-    return base_ + static_cast<Nanos>(static_cast<double>(ticks - begin_) * rate_);
-  }
+  [[gnu::always_inline]] inline Nanos nanos(Ticks ticks) { return holds(ticks) ? straight(ticks) : find(ticks); }
 
  private:
-  [[gnu::noinline]] void find(Ticks ticks) {
+  bool holds(Ticks ticks) const { return ticks - begin_ < span_; }  // wraps around below begin_
+  Nanos straight(Ticks ticks) const { return base_ + static_cast<Nanos>(static_cast<double>(ticks - begin_) * rate_); }
+
+  [[gnu::noinline]] Nanos find(Ticks ticks) {
     const auto& anchors = map_.anchors();
     const auto after = std::upper_bound(anchors.begin(), anchors.end(), ticks,
                                         [](Ticks t, const Anchor& anchor) { return t < anchor.ticks; });
-    if (after == anchors.begin() || after == anchors.end()) return;  // outside: rare, and the map's to extend
+    if (after == anchors.begin() || after == anchors.end())
+      return map_.nanos(ticks);  // outside: rare, and the map's to extend
     const Anchor& before = *(after - 1);
     begin_ = before.ticks;
     span_ = after->ticks - before.ticks;
     base_ = map_.nanos(before.ticks);
     rate_ = static_cast<double>(map_.nanos(after->ticks) - base_) / static_cast<double>(span_);
+    return holds(ticks) ? straight(ticks) : map_.nanos(ticks);
   }
 
   const ClockMap& map_;

@@ -145,7 +145,7 @@ Nanos Replay::length_of(const Operation& operation, WhatIfs changes) const {
   return left < 1 ? static_cast<Nanos>(static_cast<double>(length) * left) : length;
 }
 
-Nanos Replay::span_with(WhatIfs changes) {
+[[gnu::flatten]] Nanos Replay::span_with(WhatIfs changes) {
   std::fill(threads_.begin(), threads_.end(), 0);
   std::fill(finishes_.begin(), finishes_.end(), 0);
   if (changes & bit(WhatIf::Overlap)) std::fill(behind_.begin(), behind_.end(), 0);

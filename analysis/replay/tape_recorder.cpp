@@ -13,7 +13,7 @@ void TapeRecorder::close(Nanos until) {
   std::fill(newest_wait_.begin(), newest_wait_.end(), kNone);
 }
 
-void TapeRecorder::turn_to(u32 sequence, const HostOperation& operation) {
+[[gnu::noinline]] void TapeRecorder::turn_to(u32 sequence, const HostOperation& operation) {
   close(operation.begin);
   begun_ = true;
   piece_ = sequence / kPiece;
@@ -32,8 +32,7 @@ void TapeRecorder::thin_out() {
   tapes_.erase(std::remove_if(tapes_.begin(), tapes_.end(), odd), tapes_.end());
 }
 
-void TapeRecorder::ran(u32 sequence, const DeviceOperation& operation) {
-  if (tapes_.empty() || sequence / kPiece == newest_missed_) return;
+void TapeRecorder::put_times(u32 sequence, const DeviceOperation& operation) {
   if (newest_found_ >= tapes_.size() || tapes_[newest_found_].first / kPiece != sequence / kPiece) {
     const auto at = std::find_if(tapes_.begin(), tapes_.end(),
                                  [&](const Tape& tape) { return tape.first / kPiece == sequence / kPiece; });

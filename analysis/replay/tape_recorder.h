@@ -58,7 +58,9 @@ class TapeRecorder {
     if (recording() && newest_wait_[thread] < tape().waited.size()) tape().waited[newest_wait_[thread]].needless = true;
   }
   // One operation of a device, of a graph or of a split copy one of several.
-  void ran(u32 sequence, const DeviceOperation& operation);
+  void ran(u32 sequence, const DeviceOperation& operation) {
+    if (!tapes_.empty() && sequence / kPiece != newest_missed_) put_times(sequence, operation);
+  }
 
   struct Recorded {
     std::vector<Tape> tapes;  // in order; one where the whole run is there
@@ -70,6 +72,7 @@ class TapeRecorder {
  private:
   bool recording() const { return begun_ && recording_; }
   Tape& tape() { return tapes_.back(); }
+  void put_times(u32 sequence, const DeviceOperation& operation);
   void turn_to(u32 sequence, const HostOperation& operation);
   void close(Nanos until);
   void thin_out();

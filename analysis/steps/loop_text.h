@@ -1,4 +1,4 @@
-// The events of a loop as a text: each symbol a small number, each run of two, three and four symbols likewise. What comes
+// The events of a loop as a text: each symbol a small number, each run of two and three symbols likewise. What comes
 // between two places of it is compared by the runs of three that it holds.
 #pragma once
 
@@ -18,22 +18,23 @@ class LoopText {
     runs_[0].ids.reserve(events.size());
     for (const LoopEvent& event : events) runs_[0].ids.push_back(known.of(event.symbol));
     runs_[0].different = known.size();
-    for (std::size_t i = 1; i < std::size(runs_); ++i) extend(runs_[i - 1], runs_[i], i);
+    for (std::size_t i = 1; i < std::size(runs_); ++i) runs_[i] = extended(runs_[i - 1], i);
   }
 
   std::size_t size() const { return events_.size(); }
   const LoopEvent& event(std::size_t at) const { return events_[at]; }
   u32 symbol(std::size_t at) const { return runs_[0].ids[at]; }
   std::size_t symbols() const { return runs_[0].different; }
-  // Of runs of `length` (1…4) symbols, by the place of their first; the last ones are cut off by the end.
+  // Of runs of `length` (1…3) symbols, by the place of their first; the last ones are cut off by the end.
   const std::vector<u32>& runs(std::size_t length) const { return runs_[length - 1].ids; }
   std::size_t different_runs(std::size_t length) const { return runs_[length - 1].different; }
 
   // How often what follows three symbols is what mostly follows them, where these come more than once: 1 where each turn is like the
   // others, 0 where nothing comes again.
   double predictability() const {
-    const std::vector<u32>&threes = runs(3), &fours = runs(4);
-    std::vector<u32> of_four(different_runs(4)), all(different_runs(3)), most(different_runs(3));
+    const std::vector<u32>& threes = runs(3);
+    const auto [fours, different_fours] = extended(runs_[2], 3);
+    std::vector<u32> of_four(different_fours), all(different_runs(3)), most(different_runs(3));
     for (std::size_t i = 0; i < fours.size(); ++i) {
       ++all[threes[i]];
       most[threes[i]] = std::max(most[threes[i]], ++of_four[fours[i]]);
@@ -50,22 +51,30 @@ class LoopText {
     std::vector<u32> ids;
     std::size_t different = 0;
   };
-  void extend(const Runs& shorter, Runs& longer, std::size_t length) {
-    if (events_.size() <= length) return;
+  // Runs longer by one than those of `length`.
+  Runs extended(const Runs& shorter, std::size_t length) const {
+    if (events_.size() <= length) return {};
     constexpr std::size_t kAhead = 16;   // where most runs differ, the table is larger than the nearest cache
     Numbering known(shorter.different);  // each of those begins a longer one, but for the last
     const std::size_t count = events_.size() - length;
-    longer.ids.reserve(count);
-    const auto key = [&](std::size_t i) { return u64{shorter.ids[i]} << 32 | runs_[0].ids[i + length]; };
+    const u32 *const first = shorter.ids.data(), *const next = runs_[0].ids.data() + length;
+    const auto key = [&](std::size_t i) { return u64{first[i]} << 32 | next[i]; };
+    u64 hashes[kAhead];  // of the next ones
+    for (std::size_t i = 0; i < std::min(count, kAhead); ++i) hashes[i] = known.hash(key(i));
+    Runs longer{std::vector<u32>(count), 0};
     for (std::size_t i = 0; i < count; ++i) {
-      if (i + kAhead < count) known.expect(key(i + kAhead));
-      longer.ids.push_back(known.of(key(i)));
+      u64& hash = hashes[i % kAhead];
+      longer.ids[i] = known.of(key(i), hash);
+      if (i + kAhead >= count) continue;
+      hash = known.hash(key(i + kAhead));
+      known.expect(hash);
     }
     longer.different = known.size();
+    return longer;
   }
 
   std::span<const LoopEvent> events_;
-  Runs runs_[4];
+  Runs runs_[3];
 };
 
 // A piece of a text, [begin, end).

@@ -17,17 +17,18 @@ class Numbering {
   // `least`: keys that will come at least.
   explicit Numbering(std::size_t least = 0) : slots_(std::bit_ceil(std::max(kLeastSlots, 2 * least))) {}
 
-  u32 of(u64 key) {
-    for (std::size_t at = hash_(key) & (slots_.size() - 1);; at = (at + 1) & (slots_.size() - 1)) {
+  u64 hash(u64 key) const { return hash_(key); }
+  u32 of(u64 key) { return of(key, hash(key)); }
+  u32 of(u64 key, u64 hash) {
+    const std::size_t mask = slots_.size() - 1;
+    for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
       Slot& slot = slots_[at];
       if (slot.number == kFree) return add(slot, key);
       if (slot.key == key) return slot.number;
     }
   }
-  // Brings close what of() will read for that key.
-  [[gnu::always_inline]] inline void expect(u64 key) const {
-    __builtin_prefetch(&slots_[hash_(key) & (slots_.size() - 1)]);
-  }
+  // Brings close what of() will read for a key of that hash.
+  [[gnu::always_inline]] inline void expect(u64 hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
   std::size_t size() const { return size_; }
 
  private:
@@ -43,7 +44,7 @@ class Numbering {
     if (++size_ * 2 > slots_.size()) grow();
     return size_ - 1;
   }
-  void grow() {
+  [[gnu::noinline]] void grow() {
     std::vector<Slot> old(slots_.size() * 2);
     old.swap(slots_);
     for (const Slot& slot : old) {

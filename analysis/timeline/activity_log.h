@@ -60,7 +60,7 @@ class ActivityLog {
     return newest_.kept;
   }
 
-  void thin_out() {
+  [[gnu::noinline]] void thin_out() {
     if (made_.width == 0) {
       Nanos last = made_.origin = made_.spans.front().begin;
       for (const ActivitySpan& span : made_.spans) {

@@ -66,7 +66,7 @@ class CorrelationIndex {
 
   // A table is made anew when three quarters are used, by what is gone too; a larger one where more than half would be used at
   // once.
-  void rebuild(u32 oldest) {
+  [[gnu::noinline]] void rebuild(u32 oldest) {
     std::size_t size = std::max<std::size_t>(1024, slots_.size());
     move_to(size, oldest);
     for (; used_ * 2 > size; move_to(size, oldest)) size *= 2;

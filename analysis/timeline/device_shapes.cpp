@@ -47,6 +47,11 @@ HostMemory memory_of(u32 kind) {
   }
 }
 
+// A cluster of one block is none.
+bool is_clustered(const DeviceKernel& record) {
+  return record.cluster_x > 1 || record.cluster_y > 1 || record.cluster_z > 1;
+}
+
 }  // namespace
 
 bool is_collective_kernel(std::string_view symbol) {
@@ -88,10 +93,8 @@ DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
 // Nearly all kernels are of a shape that came lately: their words are compared one by one and not put into an array, from which they
 // would be read back, two by two, before they are stored.
 u32 DeviceShapes::of(const DeviceKernel& record) {
-  // A cluster of one block is none.
-  const bool clustered = record.cluster_x > 1 || record.cluster_y > 1 || record.cluster_z > 1;
   const u64 cluster =
-      clustered ? static_cast<u64>(record.cluster_x) << 32 | record.cluster_y << 16 | record.cluster_z : 0;
+      is_clustered(record) ? static_cast<u64>(record.cluster_x) << 32 | record.cluster_y << 16 | record.cluster_z : 0;
   const u64 name = record.name, kind = cluster << 2 | 1;
   const u64 x = static_cast<u64>(record.grid_x) << 32 | record.block_x;
   const u64 y = static_cast<u64>(record.grid_y) << 32 | record.block_y;
@@ -103,8 +106,12 @@ u32 DeviceShapes::of(const DeviceKernel& record) {
       (known[0] ^ name) | (known[1] ^ x) | (known[2] ^ y) | (known[3] ^ z) | (known[4] ^ rest) | (known[5] ^ kind);
   if (differs == 0 && recent.shape != kNone) [[likely]]
     return recent.shape;
+  return look_up(record, {{name, x, y, z, rest, kind}}, recent);
+}
+
+[[gnu::noinline]] u32 DeviceShapes::look_up(const DeviceKernel& record, const Key& key, Recent& recent) {
   bool fresh = false;
-  DeviceShape& shape = intern({{name, x, y, z, rest, kind}}, recent, fresh);
+  DeviceShape& shape = intern(key, recent, fresh);
   if (!fresh) return last_;
   shape.kind = OperationKind::Kernel;
   shape.name = record.name;
@@ -112,7 +119,7 @@ u32 DeviceShapes::of(const DeviceKernel& record) {
   shape.collective = is_collective_kernel(shape.symbol);
   shape.grid[0] = record.grid_x, shape.grid[1] = record.grid_y, shape.grid[2] = record.grid_z;
   shape.block[0] = record.block_x, shape.block[1] = record.block_y, shape.block[2] = record.block_z;
-  if (clustered)
+  if (is_clustered(record))
     shape.cluster[0] = record.cluster_x, shape.cluster[1] = record.cluster_y, shape.cluster[2] = record.cluster_z;
   shape.dynamic_shared = record.dynamic_shared_bytes;
   shape.static_shared = record.static_shared_bytes;

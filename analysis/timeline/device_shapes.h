@@ -57,6 +57,7 @@ class DeviceShapes {
   };
   struct Recent;
   // The shape of that key; `fresh` where it has to be filled in.
+  u32 look_up(const DeviceKernel& record, const Key& key, Recent& recent);
   DeviceShape& intern(const Key& key, bool& fresh);
   DeviceShape& intern(const Key& key, Recent& recent, bool& fresh);
   Recent& recent_of(u64 name, u64 x, u64 y, u64 z, u64 rest, u64 kind);

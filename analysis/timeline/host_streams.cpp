@@ -13,7 +13,7 @@ u32 HostStreams::make(const StreamName& name, Kind kind) {
   return index;
 }
 
-u32 HostStreams::look_up(const StreamName& name) {
+[[gnu::noinline]] u32 HostStreams::look_up(const StreamName& name) {
   const bool per_thread = name.handle == 2 || (name.handle == 0 && name.per_thread);
   if (name.handle <= 2) {
     const u64 key = static_cast<u64>(name.context) << 32 | (per_thread ? name.thread : kNone);
@@ -38,7 +38,7 @@ void HostStreams::destroyed(u64 handle) {
   recent_.fill({});
 }
 
-void HostStreams::join(Frontier& into, u32 sequence) {
+[[gnu::noinline]] void HostStreams::join(Frontier& into, u32 sequence) {
   if (sequence == kNone || into.last == sequence) return;
   if (std::find(into.more.begin(), into.more.end(), sequence) != into.more.end()) return;
   if (into.last == kNone && into.more.empty()) {

@@ -51,7 +51,12 @@ Intake::Intake(const TraceReader& reader, DeviceActivity& activity, DeviceShapes
 // The thread that had that id then.
 u32 Intake::thread_index(u32 tid, Nanos at) {
   RecentThread& recent = recent_threads_[tid % recent_threads_.size()];
-  if (recent.thread != kNone && recent.tid == tid) return recent.thread;
+  if (recent.thread != kNone && recent.tid == tid) [[likely]]
+    return recent.thread;
+  return look_up(recent, tid, at);
+}
+
+[[gnu::noinline]] u32 Intake::look_up(RecentThread& recent, u32 tid, Nanos at) {
   const auto known = threads_by_tid_.find(tid);
   if (known == threads_by_tid_.end()) return kNone;
   const auto& indexes = known->second;
@@ -65,7 +70,7 @@ u32 Intake::thread_index(u32 tid, Nanos at) {
   return indexes.front();
 }
 
-bool Intake::add_other(const RecordHeader& record, Nanos begin, Nanos end) {
+[[gnu::noinline]] bool Intake::add_other(const RecordHeader& record, Nanos begin, Nanos end) {
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::DeviceCopy:
       on_transfer(decode<DeviceCopy>(record), OperationKind::Copy);
@@ -168,21 +173,26 @@ u32 Intake::device_index(i32 ordinal) {
 const Intake::RecentStream& Intake::stream_of(i32 ordinal, u32 context, u32 id) {
   const u64 key = stream_key(context, id);
   RecentStream& recent = recent_streams_[id % recent_streams_.size()];
-  if (recent.stream != kNone && recent.key == key && recent.ordinal == ordinal) return recent;
+  if (recent.stream == kNone || recent.key != key || recent.ordinal != ordinal) [[unlikely]]
+    look_up(recent, ordinal, context, id);
+  return recent;
+}
+
+[[gnu::noinline]] void Intake::look_up(RecentStream& recent, i32 ordinal, u32 context, u32 id) {
+  const u64 key = stream_key(context, id);
   const u32 device = device_index(ordinal);
   const auto [known, added] = streams_by_id_.try_emplace(key, static_cast<u32>(activity_.streams.size()));
   recent = {key, known->second, device, ordinal};
-  if (!added) return recent;
+  if (!added) return;
   StreamTimes& made = activity_.streams.emplace_back();
   made.device = ordinal;
   made.context = context;
   made.id = id;
   const auto host = host_by_id_.find(key);
   host_streams_.push_back(kNone);
-  if (host == host_by_id_.end()) return recent;
+  if (host == host_by_id_.end()) return;
   set_host_stream(recent.stream, host->second);
   made.handle = window_.streams().handle(host->second);
-  return recent;
 }
 
 void Intake::add_stream(const DeviceStream& record, u32 context, Nanos handled) {
@@ -254,7 +264,7 @@ void Intake::on_jit(const DeviceJit& record) {
   found->max_ns = std::max(found->max_ns, length);
 }
 
-void Intake::settle_keys() {
+[[gnu::flatten]] void Intake::settle_keys() {
   constexpr std::size_t kAhead = 16;
   for (const Key& key : keys_) {
     if (&key + kAhead <= &keys_.back()) window_.expect_keyed((&key + kAhead)->correlation);

@@ -112,7 +112,12 @@ class Intake {
     i32 ordinal = -1;  // of the device
   };
   const RecentStream& stream_of(i32 ordinal, u32 context, u32 id);
+  void look_up(RecentStream& recent, i32 ordinal, u32 context, u32 id);
+  struct RecentThread {
+    u32 tid = 0, thread = kNone;
+  };
   u32 thread_index(u32 tid, Nanos at);
+  u32 look_up(RecentThread& recent, u32 tid, Nanos at);
   void settle_keys();
   void settle_overhead();
   void settle_environment();
@@ -136,10 +141,7 @@ class Intake {
   std::unordered_map<u64, u32> host_by_id_;     // told before the stream's first operation
   std::unordered_map<u32, std::vector<u32>> threads_by_tid_;
   std::unordered_map<u64, Node> nodes_;
-  std::unordered_map<u32, u64> execs_;  // by CUPTI id of the executable graph
-  struct RecentThread {
-    u32 tid = 0, thread = kNone;
-  };
+  std::unordered_map<u32, u64> execs_;           // by CUPTI id of the executable graph
   std::array<RecentThread, 64> recent_threads_;  // by id; of threads whose id was not given out again
   std::array<RecentStream, 64> recent_streams_;  // by the stream's id
   Nanos handled_ = 0;

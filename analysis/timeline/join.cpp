@@ -87,7 +87,8 @@ void Timeline::learn(const HostOperation& call, const DeviceOperation& operation
 
 // A runtime call that sets a box makes a memset for each of its layers, all under the runtime call's id: each takes the
 // next one.
-Timeline::Joined Timeline::next_of_one_call(HostOperation& answered, u32 sequence, const DeviceOperation& operation) {
+[[gnu::noinline]] Timeline::Joined Timeline::next_of_one_call(HostOperation& answered, u32 sequence,
+                                                              const DeviceOperation& operation) {
   constexpr u32 kMostLayers = 4096;
   const HostOperation* at = &answered;
   for (u32 i = 0; i < kMostLayers; ++i) {
@@ -144,7 +145,7 @@ bool Timeline::has_double(const HostOperation& call, const DeviceOperation& oper
   return next && agrees(*next, operation, true);
 }
 
-OperationLook Timeline::look_of(const HostOperation& call) const {
+[[gnu::noinline]] OperationLook Timeline::look_of(const HostOperation& call) const {
   if (!is_reported(call.kind)) return kNoLook;
   if (call.kind == OperationKind::Graph) return kOfGraph;
   if (call.target == kNone) return kNoLook;
@@ -153,7 +154,7 @@ OperationLook Timeline::look_of(const HostOperation& call) const {
   return shape.block[0] == 0 ? kAnyKernel : kernel_look(shape);
 }
 
-void Timeline::begin_candidates() {
+[[gnu::noinline]] void Timeline::begin_candidates() {
   candidates_.activate();
   for (u32 sequence = window_.oldest(); sequence != window_.next(); ++sequence) {
     const HostOperation& call = *window_.find(sequence);
@@ -187,7 +188,7 @@ u32 Timeline::the_one_that_agrees(const DeviceOperation& operation) {
   return several ? kNone : found;
 }
 
-u32 Timeline::join_by_order(const DeviceOperation& operation) {
+[[gnu::noinline]] u32 Timeline::join_by_order(const DeviceOperation& operation) {
   const u32 known = intake_.host_stream(operation.stream);
   return known != kNone ? agreeing(known, operation) : the_one_that_agrees(operation);
 }

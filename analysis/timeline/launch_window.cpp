@@ -46,7 +46,7 @@ void LaunchWindow::make_room() {
 }
 
 // In place: those that lie elsewhere in a ring twice as large lie in its upper half, where nothing is yet.
-void LaunchWindow::grow() {
+[[gnu::noinline]] void LaunchWindow::grow() {
   const u32 mask = mask_ * 2 + 1;
   for (u32 sequence = oldest_; sequence != next_; ++sequence) {
     if ((sequence & mask) != (sequence & mask_)) ring_[sequence & mask] = ring_[sequence & mask_];
@@ -139,7 +139,7 @@ u32 LaunchWindow::search(const KeyedCall& call, TimeSpan fitted, int kind, Nanos
 }
 
 // The whole window is in the order of the calls' ends.
-u32 LaunchWindow::nearest(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error) {
+[[gnu::noinline]] u32 LaunchWindow::nearest(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error) {
   const Nanos from = (call.runtime ? fitted.from : fitted.to) - error;
   u32 low = oldest_, high = next_;
   while (low < high) {

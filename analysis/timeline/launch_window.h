@@ -42,12 +42,10 @@ class LaunchWindow {
   // The thread's operations from `begin` on belong to a collective.
   void mark_collective(u32 thread, Nanos begin);
 
-  HostOperation* find(u32 sequence) {
-    return sequence != kNone && sequence >= oldest_ && sequence < next_ ? &ring_[sequence & mask_] : nullptr;
-  }
-  const HostOperation* find(u32 sequence) const {
-    return sequence != kNone && sequence >= oldest_ && sequence < next_ ? &ring_[sequence & mask_] : nullptr;
-  }
+  // Not kNone, which next_ stays below.
+  bool holds(u32 sequence) const { return sequence - oldest_ < next_ - oldest_; }
+  HostOperation* find(u32 sequence) { return holds(sequence) ? &ring_[sequence & mask_] : nullptr; }
+  const HostOperation* find(u32 sequence) const { return holds(sequence) ? &ring_[sequence & mask_] : nullptr; }
   template <typename Visit>
   void for_each_wait(const HostOperation& operation, Visit&& visit) const {
     if (operation.waits_count == 1) return visit(operation.waits);

@@ -35,7 +35,9 @@ void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kin
   recorder_.called(thread, begin, end, call, kind);
 }
 
-void Timeline::operation(const HostOperation& operation, const StreamName& stream) {
+[[gnu::flatten]] void Timeline::operation(const HostOperation& operation, const StreamName& stream, bool as_call) {
+  if (as_call)
+    called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch, operation.stack);
   const u32 host = window_.streams().find(stream);
   const u32 sequence = window_.add(operation, host);
   HostOperation* const given = window_.find(sequence);
@@ -103,7 +105,22 @@ void Timeline::object(const ObjectCall& record) {
   if (destroyed) streams.destroyed(record.object);
 }
 
-void Timeline::take_in() {
+[[gnu::flatten]] Timeline::Stopped Timeline::device(const u8* at, const u8* end, u32 most, TickClock& clock) {
+  constexpr std::size_t kAhead = 1024, kLine = 64;  // bytes
+  u32 taken = 0;
+  for (; at != end && taken != most; ++taken) {
+    __builtin_prefetch(at + kAhead);  // another processor decoded it; a step may be two lines wide
+    __builtin_prefetch(at + kAhead + kLine);
+    const auto& record = *reinterpret_cast<const RecordHeader*>(at);
+    const Nanos began = clock.nanos(record.begin);
+    const Nanos ended = record.end <= record.begin ? began : std::max(began, clock.nanos(record.end));
+    if (intake_.add(record, began, ended)) take_in();
+    at += record.size;
+  }
+  return {at, taken};
+}
+
+[[gnu::noinline]] void Timeline::take_in() {
   intake_.drain(
       [this](const DeviceOperation& operation, const TimeSpan& ran) { reorder_.add(operation, ran, Taker{*this}); });
 }
@@ -180,7 +197,7 @@ GainFacts Timeline::gains(const KernelChanges& kernels) {
 }
 
 // The next operation in the order of starts.
-void Timeline::take(DeviceOperation operation) {
+[[gnu::flatten]] void Timeline::take(DeviceOperation operation) {
   if (operation.device >= devices_.size()) devices_.resize(operation.device + 1u);
   if (operation.stream >= tracks_.size()) {
     tracks_.resize(operation.stream + 1u);
@@ -226,7 +243,8 @@ void Timeline::take(DeviceOperation operation) {
   if (++since_trim_ % kTrimEvery == 0) trim_logs();
 }
 
-Targets::NodeNames Timeline::names_of(const DeviceOperation& operation, const HostOperation* call) const {
+[[gnu::noinline]] Targets::NodeNames Timeline::names_of(const DeviceOperation& operation,
+                                                        const HostOperation* call) const {
   const Intake::Node node = intake_.node(operation.node(), operation.graph);
   const u64 version = call && call->kind == OperationKind::Graph ? call->bytes : 0;
   return {operation.node(), node.node, node.exec, version};
@@ -258,7 +276,7 @@ bool Timeline::on_device(const DeviceOperation& operation) const {
 }
 
 // No gap can begin before the earliest of the devices' ends any more.
-void Timeline::trim_logs() {
+[[gnu::noinline]] void Timeline::trim_logs() {
   Nanos earliest = std::numeric_limits<Nanos>::max();
   for (const DeviceTrack& device : devices_) earliest = std::min(earliest, device.sweep.end());
   log_.trim(earliest);

@@ -27,6 +27,7 @@
 #include "analysis/gaps/lost_work.h"
 #include "analysis/gaps/operations.h"
 #include "analysis/gaps/overhead_log.h"
+#include "analysis/read/tick_clock.h"
 #include "analysis/read/time_window.h"
 #include "analysis/replay/tape_recorder.h"
 #include "analysis/timeline/activity_log.h"
@@ -52,8 +53,8 @@ class Timeline {
 
   // The host's side, in the order of RecordStream.
   void called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kind kind, u32 origin);
-  // `expected` false: a device record may come, and need not.
-  void operation(const HostOperation& operation, const StreamName& stream);
+  // `expected` false: a device record may come, and need not. `as_call`: called() is told with it, of a launch.
+  void operation(const HostOperation& operation, const StreamName& stream, bool as_call = false);
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
   // The thread waited, or asked and was told that all is done.
@@ -82,10 +83,12 @@ class Timeline {
   void collect_libraries() { facts_.library.collected = true; }
   LibraryCalls& libraries() { return libraries_; }
 
-  // Any record of device activity but DeviceStream.
-  void device(const RecordHeader& record, Nanos begin, Nanos end) {
-    if (intake_.add(record, begin, end)) take_in();
-  }
+  // Records of device activity from `at` on, none of them a DeviceStream: at most `most`, and up to `end`. Where it stopped.
+  struct Stopped {
+    const u8* at;
+    u32 taken;  // records
+  };
+  Stopped device(const u8* at, const u8* end, u32 most, TickClock& clock);
   // `context`: the pass's number of its context. `handled`: when the collector had it.
   void device_stream(const DeviceStream& record, u32 context, Nanos handled);
 
@@ -156,6 +159,7 @@ class Timeline {
   void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
   void find_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth);
+  void end_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth);
   Nanos earliest_start(const HostOperation& call) const;
   void lost_before(const HostOperation& first, Nanos end);
   void give_up_unheard(Nanos until);

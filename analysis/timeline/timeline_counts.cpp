@@ -77,7 +77,7 @@ void Timeline::log_activity(const DeviceOperation& operation, u32 kernel, const 
   activities_.add(operation.start, operation.end, what, kernel, call ? call->begin : 0);
 }
 
-void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined) {
+[[gnu::noinline]] void Timeline::count_copy(const DeviceOperation& operation, const Joined& joined) {
   DeviceTimes& times = activity_.devices[operation.device];
   ++(operation.kind == OperationKind::Memset ? times.memsets : times.copies);
   DeviceShape& shape = shapes_[operation.shape];
@@ -128,13 +128,13 @@ void Timeline::count_wait(const DeviceOperation& operation, const HostOperation&
   }
 }
 
-GraphTimes& Timeline::graph_times(u32 graph) {
+[[gnu::noinline]] GraphTimes& Timeline::graph_times(u32 graph) {
   if (graph >= facts_.graphs.size()) facts_.graphs.resize(graph + 1u);
   return facts_.graphs[graph];
 }
 
 // Nodes come in the order of their starts, so the first begins the replay.
-void Timeline::count_graph(const DeviceOperation& operation, const HostOperation& call) {
+[[gnu::noinline]] void Timeline::count_graph(const DeviceOperation& operation, const HostOperation& call) {
   if (call.target == kNone) return;
   GraphTimes& times = graph_times(call.target);
   if (operation.kind != OperationKind::Graph) ++times.nodes;

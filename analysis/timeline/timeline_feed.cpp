@@ -24,19 +24,6 @@ void TimelineFeed::collect_libraries() {
   timeline_.collect_libraries();
 }
 
-// Where an item is to be put: it is called with the feed, on the thread.
-template <typename Item>
-[[gnu::always_inline]] inline u64* TimelineFeed::room_for() {
-  static_assert(std::is_trivially_copyable_v<Item>);
-  constexpr std::size_t words = 1 + (sizeof(Item) + 7) / 8;
-  if (!open_ || open_->used + words > kBatchBytes / 8) hand_over();
-  u64* const at = open_->words.get() + open_->used;
-  const Take take = &take_one<Item>;
-  std::memcpy(at, &take, sizeof take);
-  open_->used += words;
-  return at + 1;
-}
-
 template <typename Item>
 void TimelineFeed::put(const Item& item) {
   std::memcpy(room_for<Item>(), &item, sizeof item);
@@ -62,15 +49,10 @@ void TimelineFeed::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog:
 }
 
 void TimelineFeed::Given::operator()(TimelineFeed& feed) const {
-  if (feed.spent()) return;
-  if (as_call) {
-    feed.timeline_.called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch,
-                          operation.stack);
-  }
-  feed.timeline_.operation(operation, stream);
+  if (!feed.spent()) feed.timeline_.operation(operation, stream, as_call);
 }
 
-TimelineFeed::Given& TimelineFeed::new_operation() { return *new (room_for<Given>()) Given; }
+template const u64* TimelineFeed::take_one<TimelineFeed::Given>(TimelineFeed& feed, const u64* at);
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {
   happened([=](TimelineFeed& feed) { feed.timeline_.ordered(record, stream, begin, end); });
@@ -148,8 +130,7 @@ void TimelineFeed::node_is(u32 version, u64 node, u32 function, u32 origin) {
   put([=](TimelineFeed& feed) { feed.timeline_.targets().node_is(version, node, function, origin); });
 }
 
-void TimelineFeed::library_launched(const LibraryCalls::Launched& launch) {
-  if (!libraries_) return;
+void TimelineFeed::tell_library(const LibraryCalls::Launched& launch) {
   happened([=](TimelineFeed& feed) {
     LibraryCalls::Launched own = launch;
     own.kernel = feed.timeline_.targets().kernel(launch.kernel);
@@ -188,7 +169,7 @@ void TimelineFeed::keep(const std::shared_ptr<const void>& chunk) {
 }
 
 // Gives the open batch to the thread, where there is one, and takes an empty one.
-void TimelineFeed::hand_over() {
+[[gnu::noinline]] void TimelineFeed::hand_over() {
   if (!open_) return static_cast<void>(open_ = std::make_unique<Batch>());
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) thread_ = std::thread([this] { take_batches(); });
@@ -256,20 +237,11 @@ bool TimelineFeed::spent(u32 steps) {
 }
 
 void TimelineFeed::take_span(const Span& span) {
-  constexpr std::size_t kAhead = 1024, kLine = 64;  // bytes
-  constexpr u32 kAtOnce = 16;                       // records between two looks at the allowance
+  constexpr u32 kAtOnce = 16;  // records between two looks at the allowance
   for (const u8* at = span.begin; at != span.end;) {
-    u32 taken = 0;
-    for (; at != span.end && taken != kAtOnce; ++taken) {
-      __builtin_prefetch(at + kAhead);  // another processor decoded it; a step may be two lines wide
-      __builtin_prefetch(at + kAhead + kLine);
-      const auto& record = *reinterpret_cast<const RecordHeader*>(at);
-      const Nanos begin = clock_.nanos(record.begin);
-      const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
-      timeline_.device(record, begin, end);
-      at += record.size;
-    }
-    if (spent(taken)) return;
+    const Timeline::Stopped here = timeline_.device(at, span.end, kAtOnce, clock_);
+    if (spent(here.taken)) return;
+    at = here.at;
   }
 }
 

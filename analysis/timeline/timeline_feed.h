@@ -14,10 +14,13 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "analysis/read/allowance.h"
@@ -49,7 +52,7 @@ class TimelineFeed {
     bool as_call = false;
     void operator()(TimelineFeed& feed) const;
   };
-  Given& new_operation();
+  Given& new_operation() { return *new (room_for<Given>()) Given; }
   void operation(const HostOperation& operation, const StreamName& stream) { new_operation() = {operation, stream}; }
   void ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end);
   void object(const ObjectCall& record);
@@ -76,7 +79,9 @@ class TimelineFeed {
   void node_is(u32 version, u64 node, u32 function, u32 origin);
 
   // As LibraryCalls has them; nothing where libraries were not collected.
-  void library_launched(const LibraryCalls::Launched& launch);
+  void library_launched(const LibraryCalls::Launched& launch) {
+    if (libraries_) tell_library(launch);
+  }
   void library_ended(const LibraryCalls::Ended& call, const RecordHeader& record,
                      const std::shared_ptr<const void>& chunk);
   void communicator(const Communicator& record);
@@ -118,6 +123,7 @@ class TimelineFeed {
   };
   void take_span(const Span& span);
   bool spent(u32 steps = 1);
+  void tell_library(const LibraryCalls::Launched& launch);
 
   TickClock clock_;
   Allowance::Meter meter_;  // of the thread
@@ -134,5 +140,18 @@ class TimelineFeed {
   std::exception_ptr failure_;
   std::thread thread_;
 };
+
+// Where an item is to be put: it is called with the feed, on the thread.
+template <typename Item>
+[[gnu::always_inline]] inline u64* TimelineFeed::room_for() {
+  static_assert(std::is_trivially_copyable_v<Item>);
+  constexpr std::size_t words = 1 + (sizeof(Item) + 7) / 8;
+  if (!open_ || open_->used + words > kBatchBytes / 8) hand_over();
+  u64* const at = open_->words.get() + open_->used;
+  const Take take = &take_one<Item>;
+  std::memcpy(at, &take, sizeof take);
+  open_->used += words;
+  return at + 1;
+}
 
 }  // namespace gputrace

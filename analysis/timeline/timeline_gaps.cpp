@@ -39,33 +39,7 @@ Activity activity_in_gap(IdleCause cause) {
 void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth) {
   DeviceTimes& times = activity_.devices[operation.device];
   DeviceTrack& state = devices_[operation.device];
-  const Nanos idle = state.sweep.idle_before(operation.start);
-  if (idle > 0) {
-    IdleGap gap;
-    gap.device = times.device, gap.begin = state.sweep.end(), gap.end = operation.start;
-    gap.ended_by = static_cast<u8>(operation.kind);
-    const GapContext context{gap,    state.newest, window_.find(state.newest_call), operation, joined.call,
-                             waited, depth,        intake_.clock_error(),           &overhead_};
-    const Nanos usual = waited.behind == Behind::Operations ? 0 : state.dispatch.usual(operation.kind);
-    divide_gap(context, log_, usual, division_);
-    state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
-    gap.parts = division_.parts();
-    gap.between_launches = division_.between_launches();
-    gap.pause = division_.longest_pause();
-    gap.call = division_.call_to_blame();
-    if (joined.call) {
-      gap.origin = joined.call->stack;
-      gap.thread = joined.call->thread;
-      gap.called = std::clamp(joined.call->begin, gap.begin, gap.end);
-      gap.ended_by_new = gap.thread != kNone && (gap.thread >= seen_threads_.size() || !seen_threads_[gap.thread]);
-    }
-    log_gap(gap, state.dispatch);
-    if (state.lost.hold(gap, division_.pieces())) {
-      const Nanos half = state.lost.half();
-      give_up_unheard(half);
-      settle_gaps(operation.device, half);
-    }
-  }
+  if (state.sweep.idle_before(operation.start) > 0) end_gap(operation, joined, waited, depth);
   if (joined.call && joined.call->thread != kNone) {
     if (joined.call->thread >= seen_threads_.size()) seen_threads_.resize(joined.call->thread + 1u);
     seen_threads_[joined.call->thread] = true;
@@ -75,6 +49,37 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
   if (newest) {
     state.newest = operation;
     state.newest_call = joined.sequence;
+  }
+}
+
+// The device had nothing to do until the operation began.
+[[gnu::noinline]] void Timeline::end_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited,
+                                         u32 depth) {
+  DeviceTimes& times = activity_.devices[operation.device];
+  DeviceTrack& state = devices_[operation.device];
+  IdleGap gap;
+  gap.device = times.device, gap.begin = state.sweep.end(), gap.end = operation.start;
+  gap.ended_by = static_cast<u8>(operation.kind);
+  const GapContext context{gap,    state.newest, window_.find(state.newest_call), operation, joined.call,
+                           waited, depth,        intake_.clock_error(),           &overhead_};
+  const Nanos usual = waited.behind == Behind::Operations ? 0 : state.dispatch.usual(operation.kind);
+  divide_gap(context, log_, usual, division_);
+  state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
+  gap.parts = division_.parts();
+  gap.between_launches = division_.between_launches();
+  gap.pause = division_.longest_pause();
+  gap.call = division_.call_to_blame();
+  if (joined.call) {
+    gap.origin = joined.call->stack;
+    gap.thread = joined.call->thread;
+    gap.called = std::clamp(joined.call->begin, gap.begin, gap.end);
+    gap.ended_by_new = gap.thread != kNone && (gap.thread >= seen_threads_.size() || !seen_threads_[gap.thread]);
+  }
+  log_gap(gap, state.dispatch);
+  if (state.lost.hold(gap, division_.pieces())) {
+    const Nanos half = state.lost.half();
+    give_up_unheard(half);
+    settle_gaps(operation.device, half);
   }
 }
 
@@ -90,7 +95,7 @@ Nanos Timeline::earliest_start(const HostOperation& call) const {
 
 // Nothing was heard of that operation, nor perhaps of others after it; `end`: when the next of its stream began that was
 // told of.
-void Timeline::lost_before(const HostOperation& first, Nanos end) {
+[[gnu::noinline]] void Timeline::lost_before(const HostOperation& first, Nanos end) {
   const i32 ordinal = targets_.device_of(window_.streams().context(first.stream));
   const Nanos begin = earliest_start(first);
   for (std::size_t i = 0; i < devices_.size(); ++i) {
