@@ -57,7 +57,6 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, All
     : reader_(reader),
       sums_(witness == nullptr || witness->wants() != Wanted::Operations),
       meter_(allowance),
-      launches_are_calls_(is_call(reader.schema().class_of(static_cast<u16>(RecordType::KernelLaunch)))),
       window_(window),
       facts_(facts),
       clock_(reader.clock()),
@@ -232,7 +231,7 @@ void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stre
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
     if (spent()) return;
     ++facts_.records;
-    if (record.type == static_cast<u16>(RecordType::KernelLaunch) && launches_are_calls_) [[likely]]
+    if (record.type == static_cast<u16>(RecordType::KernelLaunch)) [[likely]]
       add_launch(record, run.thread, stream);
     else
       add(record, run.thread, stream);
@@ -283,8 +282,7 @@ bool ProcessBuilder::add_told(const RecordHeader& record, u32 thread) {
 }
 
 [[gnu::always_inline]] inline ProcessBuilder::Moment ProcessBuilder::moment_of(const RecordHeader& record, u32 thread) {
-  const Nanos begin = clock_.nanos(record.begin);
-  const Nanos end = record.end <= record.begin ? begin : std::max(begin, clock_.nanos(record.end));
+  const auto [begin, end] = clock_.span(record);
   const bool counted = begin >= window_.from && begin < window_.to;
   return {record, threads_[thread], begin, end, counted, true, reader_.threads()[thread].tid == 0, thread};
 }

@@ -164,7 +164,6 @@ class ProcessBuilder {
   const TraceReader& reader_;
   const bool sums_;  // are made, of calls and launches: not where a witness has no use for them
   Allowance::Meter meter_;
-  const bool launches_are_calls_;  // says the trace, as it should
   TimeWindow window_;
   ProcessTrace& facts_;
   TickClock clock_;

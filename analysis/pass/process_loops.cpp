@@ -78,8 +78,8 @@ bool ProcessBuilder::is_within_backward(u32 frame) const {
 }
 
 void ProcessBuilder::on_operation(const Operation& value, u32 thread) {
-  const Nanos begin = clock_.nanos(value.header.begin);
-  const Nanos end = std::max(begin, clock_.nanos(value.header.end));
+  const TimeSpan ran = clock_.span(value.header);
+  const Nanos begin = ran.from, end = ran.to;
   const u64 self = threads_[thread].operations.self_time(begin, end);
   tensors_.operation_ended(value.frame, thread, begin, end);
   if (value.frame == 0 || value.frame >= kMostStackFrames || begin < window_.from || begin >= window_.to) return;

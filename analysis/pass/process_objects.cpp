@@ -121,8 +121,7 @@ void ProcessBuilder::find_origin(u32 number) {
 }
 
 void ProcessBuilder::on_own_work(const RecordHeader& record, u32 thread) {
-  const Nanos begin = clock_.nanos(record.begin);
-  const Nanos end = std::max(begin, clock_.nanos(record.end));
+  const auto [begin, end] = clock_.span(record);
   const u64 self = threads_[thread].own_work.self_time(begin, end);
   timeline_.own_work(thread, begin, end, begin >= window_.from && begin < window_.to ? self : 0);
 }

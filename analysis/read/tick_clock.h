@@ -4,7 +4,9 @@
 
 #include <algorithm>
 
+#include "analysis/read/time_window.h"
 #include "trace/clock_map.h"
+#include "trace/record.h"
 
 namespace gputrace {
 
@@ -13,6 +15,12 @@ class TickClock {
   explicit TickClock(const ClockMap& map) : map_(map) {}
 
   [[gnu::always_inline]] inline Nanos nanos(Ticks ticks) { return holds(ticks) ? straight(ticks) : find(ticks); }
+
+  // From when to when the record says that it was; one that ends before it begins has no length.
+  [[gnu::always_inline]] inline TimeSpan span(const RecordHeader& record) {
+    const Nanos begin = nanos(record.begin);
+    return {begin, record.end <= record.begin ? begin : std::max(begin, nanos(record.end))};
+  }
 
  private:
   bool holds(Ticks ticks) const { return ticks - begin_ < span_; }  // wraps around below begin_

@@ -42,8 +42,6 @@ class LaunchWindow {
   // The thread's operations from `begin` on belong to a collective.
   void mark_collective(u32 thread, Nanos begin);
 
-  // Not kNone, which next_ stays below.
-  bool holds(u32 sequence) const { return sequence - oldest_ < next_ - oldest_; }
   HostOperation* find(u32 sequence) { return holds(sequence) ? &ring_[sequence & mask_] : nullptr; }
   const HostOperation* find(u32 sequence) const { return holds(sequence) ? &ring_[sequence & mask_] : nullptr; }
   template <typename Visit>
@@ -89,6 +87,9 @@ class LaunchWindow {
   Nanos farthest() const { return farthest_; }
 
  private:
+  // Not kNone, which next_ stays below.
+  bool holds(u32 sequence) const { return sequence - oldest_ < next_ - oldest_; }
+
   static constexpr u32 kWaitRing = 4u << 20;
   struct Thread {
     u32 newest = kNone;

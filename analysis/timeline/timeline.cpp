@@ -112,8 +112,7 @@ void Timeline::object(const ObjectCall& record) {
     __builtin_prefetch(at + kAhead);  // another processor decoded it; a step may be two lines wide
     __builtin_prefetch(at + kAhead + kLine);
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
-    const Nanos began = clock.nanos(record.begin);
-    const Nanos ended = record.end <= record.begin ? began : std::max(began, clock.nanos(record.end));
+    const auto [began, ended] = clock.span(record);
     if (intake_.add(record, began, ended)) take_in();
     at += record.size;
   }

@@ -52,6 +52,7 @@ void TimelineFeed::Given::operator()(TimelineFeed& feed) const {
   if (!feed.spent()) feed.timeline_.operation(operation, stream, as_call);
 }
 
+// For new_operation(), which is put into whoever calls it.
 template const u64* TimelineFeed::take_one<TimelineFeed::Given>(TimelineFeed& feed, const u64* at);
 
 void TimelineFeed::ordered(const StreamOrder& record, const StreamName& stream, Nanos begin, Nanos end) {

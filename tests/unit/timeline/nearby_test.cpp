@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "analysis/gaps/host_log.h"
+#include "analysis/read/tick_clock.h"
 #include "analysis/timeline/activity_log.h"
 #include "analysis/timeline/correlation_index.h"
 #include "analysis/timeline/host_streams.h"
@@ -148,6 +149,28 @@ TEST(HostStreams, ManyThreadsAndStreamsKeepTheirNumbers) {
       EXPECT_EQ(streams.find({0, handle, false, thread}), stream);
       EXPECT_EQ(streams.handle(stream), handle);
     }
+  }
+}
+
+// Pieces of different rates, and what lies outside of them, in any order.
+TEST(TickClock, TellsWhatTheMapTellsWhereverItWasLast) {
+  Random random(7);
+  std::vector<Anchor> anchors;
+  Ticks ticks = 1'000'000;
+  for (Nanos at = 0; at < 100'000'000'000; at += 1'000'000'000, ticks += 2'999'900'000 + random() % 200'000)
+    anchors.push_back({ticks, 5'000'000 + at, 1'700'000'000'000'000'000 + at, 40});
+  const ClockMap map(ClockKind::Tsc, anchors);
+  ASSERT_EQ(map.anchors().size(), anchors.size());
+  TickClock clock(map);
+  RecordHeader record{};
+  for (int i = 0; i < 20'000; ++i) {
+    record.begin = random() % (ticks + 9'000'000'000);
+    record.end = i % 3 == 0 ? random() % (ticks + 9'000'000'000) : record.begin + random() % 6'000'000'000;
+    ASSERT_NEAR(clock.nanos(record.begin), map.nanos(record.begin), 1) << record.begin;
+    const TimeSpan ran = clock.span(record);
+    ASSERT_NEAR(ran.from, map.nanos(record.begin), 1) << record.begin;
+    ASSERT_NEAR(ran.to, map.nanos(std::max(record.begin, record.end)), 1) << record.begin << " to " << record.end;
+    ASSERT_LE(ran.from, ran.to);
   }
 }
 
