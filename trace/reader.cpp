@@ -56,13 +56,13 @@ Prologue parse_prologue(const u8* bytes, std::size_t size) {
 
 struct ChunkBuffer::Parts {
   std::vector<u8> stored;
-  std::vector<u64> raw;
+  Records raw;
   ChunkDecoder decoder;
 };
 
 ChunkBuffer::ChunkBuffer() : parts_(std::make_unique<Parts>()) {}
 ChunkBuffer::~ChunkBuffer() = default;
-void ChunkBuffer::swap_records(std::vector<u64>& other) { parts_->raw.swap(other); }
+void ChunkBuffer::swap_records(Records& other) { std::swap(parts_->raw, other); }
 ChunkBuffer::ChunkBuffer(ChunkBuffer&&) noexcept = default;
 ChunkBuffer& ChunkBuffer::operator=(ChunkBuffer&&) noexcept = default;
 
@@ -168,8 +168,9 @@ Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkB
   if (const char* why = fetch(chunk.offset, chunk.stored_size, parts.stored)) return fail(why);
   const u8* payload = parts.stored.data() + sizeof(ChunkHeader);
 
-  if (parts.raw.size() < chunk.raw_size / 8 + 1) parts.raw.resize(chunk.raw_size / 8 + 1);
-  u8* raw = reinterpret_cast<u8*>(parts.raw.data());
+  if (const std::size_t words = chunk.raw_size / 8 + 1; parts.raw.size < words)
+    parts.raw = {std::make_unique_for_overwrite<u64[]>(words), words};
+  u8* raw = reinterpret_cast<u8*>(parts.raw.words.get());
   RecordCounts counts;
   counts.pieces = pieces;
   if (pieces) pieces->all.clear();

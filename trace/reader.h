@@ -168,9 +168,14 @@ class ChunkBuffer {
   ChunkBuffer(ChunkBuffer&&) noexcept;
   ChunkBuffer& operator=(ChunkBuffer&&) noexcept;
   struct Parts;
+  // Memory that decoded records are written to: nothing is there before.
+  struct Records {
+    std::unique_ptr<u64[]> words;
+    std::size_t size = 0;  // words
+  };
 
   // What was decoded stays where it is, but in `other`; the memory of `other` is for what comes next.
-  void swap_records(std::vector<u64>& other);
+  void swap_records(Records& other);
 
  private:
   friend class TraceReader;

@@ -28,7 +28,9 @@ u64 value_of(std::size_t bucket) {
 
 }  // namespace
 
-void Distribution::Sums::add(u64 value) { add(Sums{1, value, value, value}); }
+void Distribution::Sums::add(u64 value, u64 times) {
+  if (times != 0) add(Sums{times, times * value, value, value});
+}
 
 void Distribution::Sums::add(const Sums& other) {
   if (other.count == 0) return;
@@ -38,47 +40,62 @@ void Distribution::Sums::add(const Sums& other) {
   sum += other.sum;
 }
 
+void Distribution::Sums::add(const std::vector<u32>& values) {
+  u32 least = ~0u, most = 0;
+  u64 all = 0;
+  for (const u32 value : values) {
+    least = std::min(least, value), most = std::max(most, value);
+    all += value;
+  }
+  add(Sums{values.size(), all, least, most});
+}
+
 void Distribution::count_in_bucket(u64 value, u64 times) const { buckets_[bucket_of(value)] += times; }
 
 [[gnu::noinline]] void Distribution::add_large(u64 value) {
-  sums_.add(value);
+  apart_.add(value);
   large_.push_back(value);
-  if (sums().count > kExactValues) to_histogram();
+  if (approximate()) to_histogram();
+}
+
+// No more at a time than is sorted out next.
+[[gnu::noinline]] void Distribution::make_room() {
+  constexpr std::size_t kFirst = 4;
+  if (small_.size() >= settle_at_) settle();
+  if (small_.size() == small_.capacity())
+    small_.reserve(std::min<std::size_t>(settle_at_, std::max(kFirst, 2 * small_.size())));
 }
 
 void Distribution::sum_up() const {
-  u32 least = ~0u, most = 0;
-  u64 sum = 0;
-  for (std::size_t i = summed_; i != small_.size(); ++i) {
-    const u32 value = small_[i];
-    least = std::min(least, value), most = std::max(most, value);
-    sum += value;
-  }
-  sums_.add({small_.size() - summed_, sum, least, most});
-  summed_ = static_cast<u32>(small_.size());
-  if (sums_.count > kExactValues) to_histogram();
+  sums_ = apart_;
+  for (std::size_t i = 0; i < counts_.size(); ++i) sums_.add(first_ + i, counts_[i]);
+  sums_.add(small_);
 }
 
 // All that is kept goes there.
 void Distribution::to_histogram() const {
   if (buckets_.empty()) buckets_.assign(kBuckets, 0);
+  apart_.add(small_);
   for (const u32 value : small_) count_in_bucket(value, 1);
   for (const u64 value : large_) count_in_bucket(value, 1);
-  for (std::size_t i = 0; i < counts_.size(); ++i) count_in_bucket(first_ + i, counts_[i]);
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    apart_.add(first_ + i, counts_[i]);
+    count_in_bucket(first_ + i, counts_[i]);
+  }
   small_.clear();
   large_.clear();
   counts_ = {};
-  summed_ = 0;
+  counted_ = 0;
   settle_at_ = kStep;
 }
 
 // Makes the range hold both values, where that does not make it too wide: most distributions hold few values, and there are many.
-void Distribution::widen(u64 first, u64 last) const {
+void Distribution::widen(u64 first, u64 last, u64 values) const {
   if (!counts_.empty()) {
     first = std::min<u64>(first, first_);
     last = std::max<u64>(last, first_ + counts_.size() - 1);
   }
-  if (last - first >= std::min(kWidest, 2 * sums_.count) || last > kSmallMax) return;
+  if (last - first >= std::min(kWidest, 2 * values) || last > kSmallMax) return;
   std::vector<u32> wider(last - first + 1);
   if (!counts_.empty())
     std::copy(counts_.begin(), counts_.end(), wider.begin() + static_cast<std::ptrdiff_t>(first_ - first));
@@ -86,7 +103,7 @@ void Distribution::widen(u64 first, u64 last) const {
   first_ = static_cast<u32>(first);
 }
 
-// Counts those of small_ that lie in the range; all of it is summed.
+// Counts those of small_ that lie in the range.
 void Distribution::sort_out() const {
   auto kept = small_.begin();
   for (const u32 value : small_) {
@@ -95,48 +112,48 @@ void Distribution::sort_out() const {
     else
       *kept++ = value;
   }
+  counted_ += static_cast<u64>(small_.end() - kept);
   small_.erase(kept, small_.end());
-  summed_ = static_cast<u32>(small_.size());
 }
 
 // Where many lie outside, the range is made to hold the middle of them, with room around it.
-[[gnu::noinline]] void Distribution::settle() const {
-  sum_up();
-  if (approximate()) return;
+void Distribution::settle() const {
+  if (approximate()) return to_histogram();
   sort_out();
   if (small_.size() >= kStep / 4) {
     const auto eighth = static_cast<std::ptrdiff_t>(small_.size() / 8);
     std::nth_element(small_.begin(), small_.begin() + eighth, small_.end());
     std::nth_element(small_.begin() + eighth, small_.end() - eighth, small_.end());
     const u64 low = small_[static_cast<std::size_t>(eighth)], high = *(small_.end() - eighth);
-    widen(low - std::min(low, (high - low) / 2 + 16), high + (high - low) / 2 + 16);
+    widen(low - std::min(low, (high - low) / 2 + 16), high + (high - low) / 2 + 16, count());
     sort_out();
   }
   settle_at_ = static_cast<u32>(std::max<std::size_t>(small_.size() * 2, small_.size() + kStep));
 }
 
 void Distribution::merge(const Distribution& other) {
+  const u64 values = count() + other.count();
   if (other.count() == 0) return;
-  sum_up();
-  sums_.add(other.sums_);
+  apart_.add(other.apart_);
   small_.insert(small_.end(), other.small_.begin(), other.small_.end());
   large_.insert(large_.end(), other.large_.begin(), other.large_.end());
-  summed_ = static_cast<u32>(small_.size());
-  if (sums_.count > kExactValues) {
+  if (values > kExactValues) {
     to_histogram();
-    for (std::size_t i = 0; i < other.counts_.size(); ++i) count_in_bucket(other.first_ + i, other.counts_[i]);
+    for (std::size_t i = 0; i < other.counts_.size(); ++i) {
+      apart_.add(other.first_ + i, other.counts_[i]);
+      count_in_bucket(other.first_ + i, other.counts_[i]);
+    }
     for (std::size_t i = 0; i < other.buckets_.size(); ++i) buckets_[i] += other.buckets_[i];
     return;
   }
-  if (!other.counts_.empty()) widen(other.first_, other.first_ + other.counts_.size() - 1);
+  if (!other.counts_.empty()) widen(other.first_, other.first_ + other.counts_.size() - 1, values);
   for (std::size_t i = 0; i < other.counts_.size(); ++i) {
     const u32 value = other.first_ + static_cast<u32>(i);
     if (in_range(value))
-      counts_[value - first_] += other.counts_[i];
+      counts_[value - first_] += other.counts_[i], counted_ += other.counts_[i];
     else
       small_.insert(small_.end(), other.counts_[i], value);
   }
-  summed_ = static_cast<u32>(small_.size());
 }
 
 // The value of that rank, from 0: what is kept below the range, what was counted in it, what is kept above.
@@ -147,7 +164,7 @@ u64 Distribution::exact_rank(u64 rank) const {
     return *place;
   };
   sort_out();
-  const u64 small = sums_.count - large_.size(), counted = small - small_.size();
+  const u64 small = counted_ + small_.size(), counted = counted_;
   if (rank >= small) return pick(large_, rank - small);
   u64 before =
       static_cast<u64>(std::count_if(small_.begin(), small_.end(), [this](u32 value) { return value < first_; }));
@@ -160,16 +177,18 @@ u64 Distribution::exact_rank(u64 rank) const {
 }
 
 u64 Distribution::percentile(double p) const {
-  if (count() == 0) return 0;
-  const double wanted = std::ceil(p * static_cast<double>(sums_.count) - 1e-9);
-  const u64 rank = std::clamp<u64>(wanted < 1 ? 1 : static_cast<u64>(wanted), 1, sums_.count) - 1;
-  if (buckets_.empty()) return exact_rank(rank);
+  const u64 all = count();
+  if (all == 0) return 0;
+  const double wanted = std::ceil(p * static_cast<double>(all) - 1e-9);
+  const u64 rank = std::clamp<u64>(wanted < 1 ? 1 : static_cast<u64>(wanted), 1, all) - 1;
+  if (all <= kExactValues) return exact_rank(rank);
+  to_histogram();
   u64 below = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     below += buckets_[i];
-    if (below > rank) return std::clamp(value_of(i), sums_.min, sums_.max);
+    if (below > rank) return std::clamp(value_of(i), min(), max());
   }
-  return sums_.max;
+  return max();
 }
 
 }  // namespace gputrace

@@ -5,8 +5,8 @@
 //   · Values that lie close together, as durations of one kernel do, are counted one by one in a range of their own; the
 //     others are kept. Memory: 4 bytes a value of that range, at most kWidest of them and at most two for each value that
 //     came, and 4 bytes for each other value (above 4.29 s: 8); beyond kExactValues 30 KB.
-//   · Values are gathered before they are summed and counted: among hundreds of kernels each count lies far from the one before it,
-//     and what is fetched for many at a time costs a fraction of as many single fetches.
+//   · Values are gathered before they are counted: among hundreds of kernels each count lies far from the one before it, and what is
+//     fetched for many at a time costs a fraction of as many single fetches. What was counted is summed when somebody asks.
 //   · One thread, those that only read included.
 #pragma once
 
@@ -22,17 +22,18 @@ class Distribution {
 
   void add(u64 value) {
     if (value > kSmallMax) return add_large(value);
+    if (small_.size() == small_.capacity()) [[unlikely]]
+      make_room();
     small_.push_back(static_cast<u32>(value));
-    if (small_.size() >= settle_at_) settle();
   }
   void merge(const Distribution& other);
 
-  u64 count() const { return sums().count; }
+  u64 count() const { return apart_.count + counted_ + small_.size(); }
   u64 sum() const { return sums().sum; }
   u64 min() const { return sums().min; }
   u64 max() const { return sums().max; }
   u64 mean() const { return count() ? (sum() + count() / 2) / count() : 0; }
-  bool approximate() const { return sums().count > kExactValues; }
+  bool approximate() const { return count() > kExactValues; }
   // p in 0…1. 0 when empty.
   u64 percentile(double p) const;
 
@@ -43,13 +44,15 @@ class Distribution {
 
   struct Sums {
     u64 count = 0, sum = 0, min = 0, max = 0;
-    void add(u64 value);
+    void add(u64 value, u64 times = 1);
+    void add(const std::vector<u32>& values);
     void add(const Sums& other);
   };
 
   void add_large(u64 value);
+  void make_room();
   const Sums& sums() const {
-    if (summed_ != small_.size()) sum_up();
+    if (sums_.count != count()) sum_up();
     return sums_;
   }
   void sum_up() const;
@@ -58,18 +61,19 @@ class Distribution {
   void settle() const;
   void sort_out() const;
   bool in_range(u32 value) const { return value - first_ < counts_.size(); }
-  void widen(u64 first, u64 last) const;
+  void widen(u64 first, u64 last, u64 values) const;
   u64 exact_rank(u64 rank) const;
 
   // Where a value is kept is nobody's business: what reads puts it in its place too. What add() touches comes first.
-  mutable std::vector<u32> small_;  // those outside of the range, and the newest ones
-  mutable u32 settle_at_ = kStep;   // size of small_ at which it is sorted out
-  mutable u32 summed_ = 0;          // so many of small_ are in sums_
-  mutable Sums sums_;
-  mutable std::vector<u64> large_;   // above kSmallMax
-  mutable std::vector<u32> counts_;  // of the values first_, first_ + 1, …
-  mutable u32 first_ = 0;
+  mutable std::vector<u32> small_;    // those outside of the range, and the newest ones
+  mutable u32 settle_at_ = kStep;     // size of small_ from which on it is sorted out
+  mutable u32 first_ = 0;             // of the range
+  mutable std::vector<u32> counts_;   // of the values first_, first_ + 1, …
+  mutable u64 counted_ = 0;           // sum of counts_
+  mutable std::vector<u64> large_;    // above kSmallMax
   mutable std::vector<u64> buckets_;  // empty while exact
+  mutable Sums apart_;                // of what is in neither small_ nor counts_
+  mutable Sums sums_;                 // of as many values as it says; where that is all, of all
 };
 
 }  // namespace gputrace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numeric>
 #include <vector>
 
 #include "base/types.h"
@@ -16,7 +17,7 @@ inline constexpr u32 kMostQueued = 1u << 20;  // deeper is counted as that
 inline constexpr unsigned kDepthClasses = 22;
 // A driver's queue holds about that many launches, then it blocks: HTA's gate.
 inline constexpr u32 kQueueHolds = 1024;
-inline unsigned depth_class(u32 depth) { return depth ? static_cast<unsigned>(std::bit_width(depth)) : 0; }
+inline unsigned depth_class(u32 depth) { return static_cast<unsigned>(std::bit_width(depth)); }
 inline u32 depth_class_begin(unsigned number) { return number ? 1u << (number - 1) : 0; }
 
 // At most kBins intervals of one width, which doubles as time goes on.
@@ -28,21 +29,19 @@ class DepthCourse {
     u32 deepest = 0;
   };
 
+  // From where the one before it ended, or later.
   void add(u32 depth, Nanos from, Nanos to) {
-    if (bins_.empty()) {
-      begin_ = from;
-      bins_.resize(kBins);
+    if (from >= newest_.begin && to <= newest_.end) [[likely]] {
+      end_ = to;
+      add_to(bins_[newest_.bin], depth, to - from);
+      return;
     }
-    while (static_cast<u64>(to - begin_) > kBins << shift_) double_width();
-    end_ = std::max(end_, to);
-    if (depth == 0) return;
-    for (Nanos at = from; at < to;) {
-      const std::size_t bin = static_cast<u64>(at - begin_) >> shift_;
-      const Nanos until = std::min(to, bin_begin(bin + 1));
-      bins_[bin].area += static_cast<u64>(until - at) * depth;
-      bins_[bin].deepest = std::max(bins_[bin].deepest, depth);
-      at = until;
-    }
+    add_across(depth, from, to);
+  }
+  u64 area() const {
+    u64 sum = 0;
+    for (const Bin& bin : bins_) sum += bin.area;
+    return sum;
   }
   // Those that hold any time.
   std::size_t size() const { return bins_.empty() ? 0 : ((static_cast<u64>(end_ - begin_) - 1) >> shift_) + 1; }
@@ -51,7 +50,30 @@ class DepthCourse {
   Nanos bin_end(std::size_t number) const { return std::min(end_, bin_begin(number + 1)); }
 
  private:
-  [[gnu::noinline]] void double_width() {
+  static void add_to(Bin& bin, u32 depth, Nanos length) {
+    if (depth == 0) return;
+    bin.area += static_cast<u64>(length) * depth;
+    bin.deepest = std::max(bin.deepest, depth);
+  }
+
+  // Times of several bins, or of another one than the newest.
+  [[gnu::noinline]] void add_across(u32 depth, Nanos from, Nanos to) {
+    if (bins_.empty()) {
+      begin_ = from;
+      bins_.resize(kBins);
+    }
+    while (static_cast<u64>(to - begin_) > kBins << shift_) double_width();
+    end_ = to;
+    for (Nanos at = from; at < to;) {
+      const std::size_t bin = static_cast<u64>(at - begin_) >> shift_;
+      newest_ = {bin, bin_begin(bin), bin_begin(bin + 1)};
+      const Nanos until = std::min(to, newest_.end);
+      add_to(bins_[bin], depth, until - at);
+      at = until;
+    }
+  }
+
+  void double_width() {
     for (std::size_t i = 0; i < kBins / 2; ++i) {
       const Bin &first = bins_[2 * i], second = bins_[2 * i + 1];
       bins_[i] = {first.area + second.area, std::max(first.deepest, second.deepest)};
@@ -60,7 +82,13 @@ class DepthCourse {
     ++shift_;
   }
 
+  struct Newest {  // the bin of the newest times
+    std::size_t bin = 0;
+    Nanos begin = 0, end = 0;  // equal: none yet
+  };
+
   std::vector<Bin> bins_;
+  Newest newest_;
   Nanos begin_ = 0, end_ = 0;
   unsigned shift_ = 10;  // width: 2^shift ns
 };
@@ -70,28 +98,26 @@ class DepthCourse {
 struct QueueDepth {
   std::array<u64, kDepthClasses> time_ns{};            // how long so many were waiting
   std::array<u64, kDepthClasses> calls{}, calls_ns{};  // launches that found so many waiting, host time in them
-  u64 waited_ns = 0;                                   // sum of launch → start: over the span that is the mean depth
-  u64 span_ns = 0;
-  u32 deepest = 0;  // just after a launch, itself included
+  u32 deepest = 0;                                     // just after a launch, itself included
   DepthCourse course;
 
   void lasted(u32 depth, Nanos from, Nanos to) {
     if (to <= from) return;
     time_ns[depth_class(depth)] += static_cast<u64>(to - from);
-    waited_ns += static_cast<u64>(to - from) * depth;
-    span_ns += static_cast<u64>(to - from);
     course.add(depth, from, to);
   }
   void launched(u32 found, Nanos call_ns) {
     ++calls[depth_class(found)];
     calls_ns[depth_class(found)] += static_cast<u64>(call_ns);
   }
+  // Sum of launch → start: over the span that is the mean depth.
+  u64 waited_ns() const { return course.area(); }
+  u64 span_ns() const { return time_from(0); }
   // Time at kQueueHolds and more.
-  u64 full_ns() const {
-    u64 sum = 0;
-    for (unsigned i = depth_class(kQueueHolds); i < kDepthClasses; ++i) sum += time_ns[i];
-    return sum;
-  }
+  u64 full_ns() const { return time_from(depth_class(kQueueHolds)); }
+
+ private:
+  u64 time_from(unsigned number) const { return std::accumulate(time_ns.begin() + number, time_ns.end(), u64{0}); }
 };
 
 }  // namespace gputrace

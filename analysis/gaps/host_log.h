@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "analysis/facts/source_lines.h"
@@ -21,11 +23,11 @@ class HostLog {
   // What a call does, as far as it can make a device wait.
   enum class Kind : u8 { Other, Launch, Copy, Synchronization, Allocation, Module, Order, Query, Library };
   struct Entry {
-    Nanos begin = 0, end = 0;
-    u16 call = 0;         // id of the outermost call
-    u16 inner = 0;        // id of the nested call that gave it its meaning; = call where it has none
-    u32 origin : 24 = 0;  // from where the outermost call was made: number of a CallOrigin
-    Kind kind : 8 = Kind::Other;
+    Nanos begin, end;
+    u16 call;         // id of the outermost call
+    u16 inner;        // id of the nested call that gave it its meaning; = call where it has none
+    u32 origin : 24;  // from where the outermost call was made: number of a CallOrigin
+    Kind kind : 8;
     Nanos length() const { return end - begin; }
   };
   static_assert(sizeof(Entry) == 24 && offsetof(Entry, call) == 16 && kMostOrigins <= 1u << 24);
@@ -132,21 +134,22 @@ class HostLog {
     std::size_t found() const { return found_ > begin_ ? found_ - begin_ : 0; }
     void set_found(std::size_t at) const { found_ = begin_ + at; }
 
-    Entry gone;  // the newest that acted and is no longer here; no end: there was none
+    Entry gone{};  // the newest that acted and is no longer here; no end: there was none
 
    private:
     [[gnu::noinline]] void grow() {
-      std::vector<Entry> larger(std::max<std::size_t>(64, entries_.size() * 2));
+      const std::size_t room = std::max<std::size_t>(64, capacity_ * 2);
+      auto larger = std::make_unique_for_overwrite<Entry[]>(room);  // not touched before it is used
       const std::size_t count = size();
       for (std::size_t i = 0; i < count; ++i) larger[i] = (*this)[i];
-      entries_.swap(larger);
-      capacity_ = entries_.size();
+      entries_ = std::move(larger);
+      capacity_ = room;
       mask_ = capacity_ - 1;
       found_ = found();
       begin_ = 0;
       end_ = count;
     }
-    std::vector<Entry> entries_;
+    std::unique_ptr<Entry[]> entries_;
     std::size_t capacity_ = 0, mask_ = 0, begin_ = 0, end_ = 0;
     mutable std::size_t found_ = 0;  // counted as begin_ is
   };

@@ -70,11 +70,11 @@ struct Waited {
 // A gap with all that its cause can be told from. Pointers live during the call only.
 struct GapContext {
   IdleGap gap;
-  const DeviceOperation& previous;     // the operation that ended last before the gap
-  const HostOperation* previous_call;  // nullptr: not joined, or not remembered
-  const DeviceOperation& next;         // the operation that ended the gap
-  const HostOperation* next_call;      // nullptr: not joined
-  Waited waited;                       // what `next` had to wait for: its stream, events
+  const HostOperation*
+      previous_call;  // of the operation that ended last before the gap; nullptr: not joined, or not remembered
+  const DeviceOperation& next;     // the operation that ended the gap
+  const HostOperation* next_call;  // nullptr: not joined
+  Waited waited;                   // what `next` had to wait for: its stream, events
   u32 queue_depth = 0;  // operations of its stream that had been launched and had not started when `next` was launched
   Nanos clock_error = 0;
   const OverheadLog* overhead = nullptr;  // nullptr: none was reported

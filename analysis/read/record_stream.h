@@ -65,7 +65,7 @@ class RecordStream {
 
  private:
   struct Decoded {
-    std::vector<u64> records;
+    ChunkBuffer::Records records;
     RecordPieces pieces;
     RecordRange range;
     bool good = false;

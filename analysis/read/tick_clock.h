@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 
 #include "analysis/read/time_window.h"
 #include "trace/clock_map.h"
@@ -21,10 +22,16 @@ class TickClock {
     const Nanos begin = nanos(record.begin);
     return {begin, record.end <= record.begin ? begin : std::max(begin, nanos(record.end))};
   }
+  // The end of that alone.
+  [[gnu::always_inline]] inline Nanos end(const RecordHeader& record) {
+    return record.begin == record.end ? nanos(record.end) : span(record).to;
+  }
 
  private:
   bool holds(Ticks ticks) const { return ticks - begin_ < span_; }  // wraps around below begin_
-  Nanos straight(Ticks ticks) const { return base_ + static_cast<Nanos>(static_cast<double>(ticks - begin_) * rate_); }
+  Nanos straight(Ticks ticks) const {
+    return base_ + static_cast<Nanos>(static_cast<double>(static_cast<i64>(ticks - begin_)) * rate_);
+  }
 
   [[gnu::noinline]] Nanos find(Ticks ticks) {
     const auto& anchors = map_.anchors();
@@ -33,12 +40,15 @@ class TickClock {
     if (after == anchors.begin() || after == anchors.end())
       return map_.nanos(ticks);  // outside: rare, and the map's to extend
     const Anchor& before = *(after - 1);
+    if (after->ticks - before.ticks > kLongest) return map_.nanos(ticks);
     begin_ = before.ticks;
     span_ = after->ticks - before.ticks;
     base_ = map_.nanos(before.ticks);
     rate_ = static_cast<double>(map_.nanos(after->ticks) - base_) / static_cast<double>(span_);
     return holds(ticks) ? straight(ticks) : map_.nanos(ticks);
   }
+
+  static constexpr u64 kLongest = std::numeric_limits<i64>::max();  // a signed number becomes a double in one step
 
   const ClockMap& map_;
   Ticks begin_ = 0;

@@ -89,6 +89,9 @@ Nanos Replay::begin_of(const Call& call, WhatIfs changes) const {
 }
 
 Nanos Replay::end_of(const Call& call, Nanos begin, WhatIfs changes) const {
+  constexpr WhatIfs kOfCalls = bit(WhatIf::Waits) | bit(WhatIf::Results) | bit(WhatIf::Copies) | bit(WhatIf::Launches) |
+                               bit(WhatIf::Allocations) | bit(WhatIf::Modules) | bit(WhatIf::Polling);
+  if ((changes & kOfCalls) == 0) return end_with(begin + call.own, call, call.wake);
   const auto with = [changes](WhatIf what) { return (changes & bit(what)) != 0; };
   Nanos own = call.own, wake = call.wake;
   bool waits = true;
@@ -99,8 +102,12 @@ Nanos Replay::end_of(const Call& call, Nanos begin, WhatIfs changes) const {
   if (with(WhatIf::Allocations) && call.looped) waits = false, own = std::min(own, kPooled);
   if (with(WhatIf::Modules) && call.kind == HostLog::Kind::Module) waits = false, own = 0;
   if (with(WhatIf::Polling) && call.kind == HostLog::Kind::Query) wake = std::min(wake, usual_wake_);
-  Nanos end = begin + own;
-  for (u32 i = 0; waits && i < call.waits_count; ++i) {
+  return waits ? end_with(begin + own, call, wake) : begin + own;
+}
+
+// Of a call that ends then at the earliest, and once what it waits for has ended.
+Nanos Replay::end_with(Nanos end, const Call& call, Nanos wake) const {
+  for (u32 i = 0; i < call.waits_count; ++i) {
     const u32 before = waits_[call.waits + i];
     if (before != kNone && finishes_[before] != 0) end = std::max(end, finishes_[before] + wake);
   }

@@ -94,6 +94,7 @@ class Replay {
   void order(const Tape& tape);
   Nanos begin_of(const Call& call, WhatIfs changes) const;
   Nanos end_of(const Call& call, Nanos begin, WhatIfs changes) const;
+  Nanos end_with(Nanos end, const Call& call, Nanos wake) const;
   Nanos start_of(u32 index, WhatIfs changes);
   Nanos length_of(const Operation& operation, WhatIfs changes) const;
   void find_turns(const Tape& tape);

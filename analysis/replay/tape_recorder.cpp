@@ -24,6 +24,10 @@ void TapeRecorder::close(Nanos until) {
   tapes_.emplace_back().first = sequence;
   newest_missed_ = kNone;
   tape().operations.reserve(kPiece);
+  if (tapes_.size() == 1) return;
+  const Tape& before = tapes_[tapes_.size() - 2];  // as many again, about: what grows is touched twice
+  tape().calls.reserve(before.calls.size() + before.calls.size() / 16);
+  tape().waits.reserve(before.waits.size() + before.waits.size() / 16);
 }
 
 void TapeRecorder::thin_out() {

@@ -66,16 +66,18 @@ double likeness(const std::vector<u32>& a, const std::vector<u32>& b) {
 OptimizerMarks optimizer_marks(const std::vector<LoopEvent>& events) {
   OptimizerMarks marks;
   std::map<u32, unsigned> depths;  // by thread
-  for (std::size_t i = 0; i < events.size(); ++i) {
-    const u32 behind = static_cast<u32>(i + 1);
-    if (events[i].is(LoopMark::OptimizerBegins)) ++depths[events[i].thread];
-    if (events[i].is(LoopMark::OptimizerStep)) {
-      unsigned& depth = depths[events[i].thread];
+  u32 behind = 0;
+  for (const LoopEvent& event : events) {
+    ++behind;
+    if (event.kind() != LoopKind::Mark) continue;  // nearly all of them
+    if (event.is(LoopMark::OptimizerBegins)) ++depths[event.thread];
+    if (event.is(LoopMark::OptimizerStep)) {
+      unsigned& depth = depths[event.thread];
       if (depth > 0) --depth;  // else its begin is not in the trace
       if (depth == 0) marks.steps.push_back(behind);
     }
-    if (!events[i].is(LoopMark::ZeroGrad)) continue;
-    if (depths[events[i].thread] == 0)
+    if (!event.is(LoopMark::ZeroGrad)) continue;
+    if (depths[event.thread] == 0)
       marks.zero_grads.push_back(behind);
     else
       marks.closures = true;

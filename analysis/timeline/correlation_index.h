@@ -1,9 +1,12 @@
-// CUPTI's correlation id → sequence number of the host's operation. Open addressing; entries whose operation has left
-// the window are room for new ones. 8 bytes an entry, at most three quarters full. One thread.
+// CUPTI's correlation id → sequence number of the host's operation. Ids are given out in order, so each has the place that its last
+// digits say: neighbours lie side by side, and what lies there is mostly gone when the next id comes that ends alike. Where it is
+// not, there must be more places, as long as there are few for each operation; beyond that the id lies beside.
+//   · Memory: 8 bytes a place; at least kFirst, at most kPlaces for each operation in the window.
+//   · One thread.
 #pragma once
 
 #include <algorithm>
-#include <bit>
+#include <unordered_map>
 
 #include "analysis/facts/facts.h"
 #include "analysis/read/paged_array.h"
@@ -13,27 +16,31 @@ namespace gputrace {
 
 class CorrelationIndex {
  public:
+  static constexpr u32 kFirst = 1024;
+  static constexpr u64 kPlaces = 16;  // ids that other calls take meanwhile leave places empty
+
   // `oldest`: operations before it are gone.
-  void put(u32 correlation, u32 sequence, u32 oldest) { slot_for(correlation, oldest) = {correlation, sequence + 1}; }
+  void put(u32 correlation, u32 sequence, u32 oldest) {
+    Slot& slot = slots_[correlation & mask_];
+    if (!beside_.empty() || (slot.number > oldest && slot.correlation != correlation)) [[unlikely]]
+      return put_anywhere(correlation, sequence, oldest);
+    slot = {correlation, sequence + 1};
+  }
   // Unless the id is known already.
   void put_first(u32 correlation, u32 sequence, u32 oldest) {
-    Slot& slot = slot_for(correlation, oldest);
-    if (slot.number <= oldest) slot = {correlation, sequence + 1};
+    if (find(correlation, oldest) == kNone) put(correlation, sequence, oldest);
   }
 
   // kNone: not known, or gone.
   u32 find(u32 correlation, u32 oldest) const {
-    if (slots_.size() == 0) return kNone;
-    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
-      const Slot& slot = slots_[at];
-      if (slot.number == 0) return kNone;
-      if (slot.correlation == correlation && slot.number > oldest) return slot.number - 1;
-    }
+    const Slot& slot = slots_[correlation & mask_];
+    if (slot.correlation == correlation && slot.number > oldest) return slot.number - 1;
+    return beside_.empty() ? kNone : find_beside(correlation, oldest);
   }
 
   // find() or put() of that id comes soon.
   [[gnu::always_inline]] inline void expect(u32 correlation) const {
-    if (slots_.size() != 0) __builtin_prefetch(&slots_[place(correlation)]);
+    __builtin_prefetch(&slots_[correlation & mask_], 1);
   }
 
  private:
@@ -41,64 +48,43 @@ class CorrelationIndex {
     u32 correlation;
     u32 number;  // sequence number + 1; 0: free, as zeroed memory is
   };
-  // Ids are given out in order: sixteen lie side by side, and the next sixteen elsewhere. In one row they would make a
-  // run as long as the table, and every id that is not known would be looked for along all of it.
-  std::size_t place(u32 correlation) const {
-    return std::size_t{(correlation >> 4) * 0x9e3779b1u >> shift_} << 4 | (correlation & 15);
+
+  [[gnu::noinline]] u32 find_beside(u32 correlation, u32 oldest) const {
+    const auto known = beside_.find(correlation);
+    return known != beside_.end() && known->second > oldest ? known->second - 1 : kNone;
   }
 
-  // That of the id, or else the first with room for it, which is to be filled.
-  Slot& slot_for(u32 correlation, u32 oldest) {
-    if ((used_ + 1) * 4 > slots_.size() * 3) rebuild(oldest);
-    Slot* room = nullptr;
-    for (std::size_t at = place(correlation);; at = (at + 1) & mask_) {
-      Slot& slot = slots_[at];
-      if (slot.number > oldest) {
-        if (slot.correlation == correlation) return slot;
-        continue;
-      }
-      if (!room) room = &slot;
-      if (slot.number != 0) continue;
-      used_ += room == &slot;
-      return *room;
+  [[gnu::noinline]] void put_anywhere(u32 correlation, u32 sequence, u32 oldest) {
+    beside_.erase(correlation);
+    const auto is_taken = [&] {
+      const Slot& slot = slots_[correlation & mask_];
+      return slot.number > oldest && slot.correlation != correlation;
+    };
+    while (is_taken() && slots_.size() < kPlaces * (u64{sequence} + 1 - std::min(sequence, oldest))) grow(oldest);
+    if (!is_taken()) {
+      slots_[correlation & mask_] = {correlation, sequence + 1};
+      return;
     }
-  }
-
-  // A table is made anew when three quarters are used, by what is gone too; a larger one where more than half would be used at
-  // once.
-  [[gnu::noinline]] void rebuild(u32 oldest) {
-    std::size_t size = std::max<std::size_t>(1024, slots_.size());
-    move_to(size, oldest);
-    for (; used_ * 2 > size; move_to(size, oldest)) size *= 2;
-  }
-
-  void move_to(std::size_t size, u32 oldest) {
-    if (spare_.size() == size)
-      std::fill_n(spare_.data(), size, Slot{0, 0});
-    else
-      spare_ = PagedArray<Slot>(size, Fresh::Zeroed);
-    slots_.swap(spare_);
-    rehash(spare_, oldest);
-  }
-
-  void rehash(const PagedArray<Slot>& old, u32 oldest) {
-    const std::size_t size = slots_.size();
-    mask_ = size - 1;
-    shift_ = 36 - static_cast<u32>(std::countr_zero(size));
-    used_ = 0;
-    for (std::size_t i = 0; i < old.size(); ++i) {
-      if (old[i].number <= oldest) continue;
-      std::size_t at = place(old[i].correlation);
-      while (slots_[at].number != 0) at = (at + 1) & mask_;
-      slots_[at] = old[i];
-      ++used_;
+    if (beside_.size() >= sweep_at_) {
+      std::erase_if(beside_, [&](const auto& each) { return each.second <= oldest; });
+      sweep_at_ = std::max<std::size_t>(kFirst, 2 * beside_.size());
     }
+    beside_[correlation] = sequence + 1;
   }
 
-  PagedArray<Slot> slots_;
-  PagedArray<Slot> spare_;  // the table before the last rebuild: memory that is there already
-  std::size_t mask_ = 0, used_ = 0;
-  u32 shift_ = 0;  // leaves the bits of a group of sixteen
+  void grow(u32 oldest) {
+    PagedArray<Slot> larger(2 * slots_.size(), Fresh::Zeroed);
+    mask_ = static_cast<u32>(larger.size() - 1);
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i].number > oldest) larger[slots_[i].correlation & mask_] = slots_[i];
+    }
+    slots_.swap(larger);
+  }
+
+  PagedArray<Slot> slots_{kFirst, Fresh::Zeroed};  // a power of two
+  u32 mask_ = kFirst - 1;
+  std::unordered_map<u32, u32> beside_;  // id → number, as in Slot
+  std::size_t sweep_at_ = kFirst;        // size of beside_ at which those that are gone leave it
 };
 
 }  // namespace gputrace

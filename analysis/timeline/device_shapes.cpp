@@ -1,6 +1,7 @@
 #include "analysis/timeline/device_shapes.h"
 
-#include <bit>
+#include <cstddef>
+#include <cstring>
 
 namespace gputrace {
 namespace {
@@ -68,50 +69,51 @@ std::size_t DeviceShapes::Hash::operator()(const Key& key) const {
   return hash;
 }
 
-inline DeviceShapes::Recent& DeviceShapes::recent_of(u64 name, u64 x, u64 y, u64 z, u64 rest, u64 kind) {
-  const u64 mixed = name ^ std::rotl(x, 13) ^ std::rotl(y, 26) ^ std::rotl(z, 39) ^ std::rotl(rest, 52) ^ kind;
-  return recent_[mixed * 0x9e3779b97f4a7c15ull >> 56];
-}
-
-DeviceShape& DeviceShapes::intern(const Key& key, Recent& recent, bool& fresh) {
+DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
+  fresh = false;
+  if (key == newest_) return shapes_[last_];
+  newest_ = key;
   const auto [known, added] = known_.try_emplace(key, static_cast<u32>(shapes_.size()));
   fresh = added;
-  recent = {key, known->second};
   last_ = known->second;
   if (added) shapes_.emplace_back();
   return shapes_[last_];
 }
 
-DeviceShape& DeviceShapes::intern(const Key& key, bool& fresh) {
-  const u64* const words = key.words;
-  Recent& recent = recent_of(words[0], words[1], words[2], words[3], words[4], words[5]);
-  fresh = false;
-  if (recent.shape != kNone && recent.key == key) return shapes_[last_ = recent.shape];
-  return intern(key, recent, fresh);
+// Nearly all kernels are of a shape that came lately: their words are compared as they lie in the record, and what tells them apart
+// is put together for those alone that are not.
+u32 DeviceShapes::of(const DeviceKernel& record) {
+  static_assert(offsetof(DeviceKernel, block_z) == offsetof(DeviceKernel, grid_x) + 20 &&
+                offsetof(DeviceKernel, cluster_z) == offsetof(DeviceKernel, registers) + 6);
+  const auto word = [bytes = reinterpret_cast<const u8*>(&record)](std::size_t at) {
+    u64 read;
+    std::memcpy(&read, bytes + at, sizeof read);
+    return read;
+  };
+  constexpr std::size_t kGrid = offsetof(DeviceKernel, grid_x);
+  const u64 grid = word(kGrid), middle = word(kGrid + 8), block = word(kGrid + 16);
+  const u64 clusters = word(offsetof(DeviceKernel, registers));
+  const u64 rest = static_cast<u64>(record.dynamic_shared_bytes) << 32 | record.device;
+  const u64 mixed = record.name ^ grid << 20 ^ middle ^ block << 12;
+  RecentKernel& recent = recent_[mixed * 0x9e3779b97f4a7c15ull >> 56];
+  const u64* const known = recent.words;
+  const u64 differs = (known[0] ^ record.name) | (known[1] ^ grid) | (known[2] ^ middle) | (known[3] ^ block) |
+                      (known[4] ^ rest) | (known[5] ^ clusters);
+  if (differs == 0 && recent.shape != kNone) [[likely]]
+    return recent.shape;
+  recent = {{record.name, grid, middle, block, rest, clusters}, look_up(record)};
+  return recent.shape;
 }
 
-// Nearly all kernels are of a shape that came lately: their words are compared one by one and not put into an array, from which they
-// would be read back, two by two, before they are stored.
-u32 DeviceShapes::of(const DeviceKernel& record) {
+[[gnu::noinline]] u32 DeviceShapes::look_up(const DeviceKernel& record) {
   const u64 cluster =
       is_clustered(record) ? static_cast<u64>(record.cluster_x) << 32 | record.cluster_y << 16 | record.cluster_z : 0;
-  const u64 name = record.name, kind = cluster << 2 | 1;
   const u64 x = static_cast<u64>(record.grid_x) << 32 | record.block_x;
   const u64 y = static_cast<u64>(record.grid_y) << 32 | record.block_y;
   const u64 z = static_cast<u64>(record.grid_z) << 32 | record.block_z;
   const u64 rest = static_cast<u64>(record.dynamic_shared_bytes) << 32 | record.device;
-  Recent& recent = recent_of(name, x, y, z, rest, kind);
-  const u64* const known = recent.key.words;
-  const u64 differs =
-      (known[0] ^ name) | (known[1] ^ x) | (known[2] ^ y) | (known[3] ^ z) | (known[4] ^ rest) | (known[5] ^ kind);
-  if (differs == 0 && recent.shape != kNone) [[likely]]
-    return recent.shape;
-  return look_up(record, {{name, x, y, z, rest, kind}}, recent);
-}
-
-[[gnu::noinline]] u32 DeviceShapes::look_up(const DeviceKernel& record, const Key& key, Recent& recent) {
   bool fresh = false;
-  DeviceShape& shape = intern(key, recent, fresh);
+  DeviceShape& shape = intern({{record.name, x, y, z, rest, cluster << 2 | 1}}, fresh);
   if (!fresh) return last_;
   shape.kind = OperationKind::Kernel;
   shape.name = record.name;

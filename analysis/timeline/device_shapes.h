@@ -55,21 +55,19 @@ class DeviceShapes {
   struct Hash {
     std::size_t operator()(const Key& key) const;
   };
-  struct Recent;
   // The shape of that key; `fresh` where it has to be filled in.
-  u32 look_up(const DeviceKernel& record, const Key& key, Recent& recent);
+  u32 look_up(const DeviceKernel& record);
   DeviceShape& intern(const Key& key, bool& fresh);
-  DeviceShape& intern(const Key& key, Recent& recent, bool& fresh);
-  Recent& recent_of(u64 name, u64 x, u64 y, u64 z, u64 rest, u64 kind);
 
   const TextTable& texts_;
   std::vector<DeviceShape> shapes_;
   std::unordered_map<Key, u32, Hash> known_;
-  struct Recent {
-    Key key;
+  struct RecentKernel {
+    u64 words[6] = {};  // as they lie in the record
     u32 shape = kNone;
   };
-  std::array<Recent, 256> recent_;  // by a cheap hash
+  std::array<RecentKernel, 256> recent_;  // by a cheap hash
+  Key newest_;                            // that was looked up; of last_
   u32 last_ = kNone;
 };
 

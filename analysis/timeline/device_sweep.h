@@ -22,6 +22,7 @@ class DeviceSweep {
  public:
   // How long the device had nothing to do before `start`: from end() to `start`; 0 also for the first operation.
   Nanos idle_before(Nanos start) const { return begun_ && start > end() ? start - end() : 0; }
+  bool begun() const { return begun_; }
   // Largest end so far.
   Nanos end() const { return end_; }
   Nanos now() const { return now_; }
@@ -50,20 +51,27 @@ class DeviceSweep {
  private:
   // From now_ to `to` nothing began: each class is active up to until_ and not after.
   void advance(DeviceTimes& times, Nanos to) {
-    Nanos covered = now_;
-    u64* const exposed[kDeviceClasses] = {&times.compute_ns, &times.exposed_collective_ns, &times.exposed_copy_ns};
+    Nanos covered = std::max(now_, std::min(until_[0], to));
+    times.compute_ns += static_cast<u64>(covered - now_);
+    if (until_[1] > now_ || until_[2] > now_) covered = add_others(times, covered, to);
+    times.busy_ns += static_cast<u64>(covered - now_);
+    times.idle_ns += static_cast<u64>(to - covered);
+    now_ = to;
+  }
+
+  // What is not compute. Until when something covers the time then.
+  Nanos add_others(DeviceTimes& times, Nanos covered, Nanos to) const {
+    u64* const exposed[kDeviceClasses] = {nullptr, &times.exposed_collective_ns, &times.exposed_copy_ns};
     u64* const whole[kDeviceClasses] = {nullptr, &times.collective_ns, &times.copy_ns};
-    for (unsigned i = 0; i < kDeviceClasses; ++i) {
+    for (unsigned i = 1; i < kDeviceClasses; ++i) {
       const Nanos until = std::min(until_[i], to);
       if (until > covered) {
         *exposed[i] += static_cast<u64>(until - covered);
         covered = until;
       }
-      if (whole[i] && until > now_) *whole[i] += static_cast<u64>(until - now_);
+      if (until > now_) *whole[i] += static_cast<u64>(until - now_);
     }
-    times.busy_ns += static_cast<u64>(covered - now_);
-    times.idle_ns += static_cast<u64>(to - covered);
-    now_ = to;
+    return covered;
   }
 
   bool begun_ = false;

@@ -49,7 +49,7 @@ void HostStreams::destroyed(u64 handle) {
   into.more.push_back(sequence);
 }
 
-u32 HostStreams::given(u32 index, u32 sequence, std::vector<u32>& waits) {
+[[gnu::noinline]] u32 HostStreams::given_after_others(u32 index, u32 sequence, std::vector<u32>& waits) {
   Stream& stream = streams_[index];
   const u32 context = stream.name.context == kNone ? 0 : stream.name.context;
   if (stream.kind != Kind::Independent) {
@@ -58,7 +58,7 @@ u32 HostStreams::given(u32 index, u32 sequence, std::vector<u32>& waits) {
     if (stream.kind == Kind::Legacy) {
       for (const u32 other : legacy.since) {
         join(stream.frontier, streams_[other].frontier.last);
-        streams_[other].since_legacy = false;
+        streams_[other].since_legacy = streams_[other].settled = false;
       }
       legacy.since.clear();
       legacy.last = sequence;
@@ -69,9 +69,9 @@ u32 HostStreams::given(u32 index, u32 sequence, std::vector<u32>& waits) {
       stream.since_legacy = true;
     }
   }
+  stream.settled = stream.kind != Kind::Legacy;
   Frontier& frontier = stream.frontier;
   const u32 last = std::exchange(frontier.last, sequence);
-  waits.clear();
   if (frontier.more.empty()) [[likely]]
     return last;
   if (last != kNone) waits.push_back(last);

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "analysis/facts/facts.h"
@@ -41,8 +42,13 @@ class HostStreams {
   void destroyed(u64 handle);
 
   // An operation with that number is given to the stream. What it waits for, where that is one operation or none (kNone); else
-  // kNone, and `waits` has them.
-  u32 given(u32 stream, u32 sequence, std::vector<u32>& waits);
+  // kNone, and `waits`, which is empty before, has them.
+  u32 given(u32 stream, u32 sequence, std::vector<u32>& waits) {
+    Stream& to = streams_[stream];
+    if (to.settled && to.frontier.more.empty()) [[likely]]
+      return std::exchange(to.frontier.last, sequence);
+    return given_after_others(stream, sequence, waits);
+  }
   void event_recorded(u64 event, u32 stream);
   void event_awaited(u64 event, u32 stream);
   // What must have ended for a stream, an event or a context to have nothing left to do.
@@ -77,6 +83,7 @@ class HostStreams {
     StreamName name;
     Kind kind = Kind::Blocking;
     bool since_legacy = false;  // got work since the legacy stream's last operation
+    bool settled = false;       // what is given to it next waits for nothing that the legacy stream does
     u32 legacy_taken = kNone;   // the legacy stream's operation that it waits for already
     Frontier frontier;
   };
@@ -91,6 +98,7 @@ class HostStreams {
     for (const u32 sequence : frontier.more) visit(sequence);
   }
   static void join(Frontier& into, u32 sequence);
+  u32 given_after_others(u32 stream, u32 sequence, std::vector<u32>& waits);
   u32 make(const StreamName& name, Kind kind);
   u32 look_up(const StreamName& name);
 

@@ -70,7 +70,9 @@ u32 Intake::thread_index(u32 tid, Nanos at) {
   return indexes.front();
 }
 
-[[gnu::noinline]] bool Intake::add_other(const RecordHeader& record, Nanos begin, Nanos end) {
+// `handled`: between those two the collector had it.
+[[gnu::noinline]] bool Intake::add_other(const RecordHeader& record, TimeSpan handled) {
+  handled_ = handled.to;
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::DeviceCopy:
       on_transfer(decode<DeviceCopy>(record), OperationKind::Copy);
@@ -85,8 +87,9 @@ u32 Intake::thread_index(u32 tid, Nanos at) {
       const auto value = decode<DeviceClock>(record);
       if (value.device == 0 || value.device >= kFarAway) return true;
       const Nanos error = std::max<Nanos>(0, reader_.clock().error_ns(record.begin));
-      const Nanos offset = value.realtime ? reader_.clock().realtime(begin) - begin : 0;
-      clock_.add(value.device, begin - error, end + error, offset ? static_cast<Nanos>(value.device) - offset : 0,
+      const Nanos offset = value.realtime ? reader_.clock().realtime(handled.from) - handled.from : 0;
+      clock_.add(value.device, handled.from - error, handled.to + error,
+                 offset ? static_cast<Nanos>(value.device) - offset : 0,
                  value.source == static_cast<u32>(DeviceClockSource::OfClient));
       return true;
     }
@@ -116,7 +119,12 @@ u32 Intake::thread_index(u32 tid, Nanos at) {
     default:
       return false;
   }
-  return batch_.size() + keys_.size() >= kMostWaiting;
+  return is_full();
+}
+
+void Intake::on_key(const DeviceApi& record) {
+  keys_.append() = {record.start, record.finish, record.correlation, record.thread, record.callback,
+                    record.level, handled_};
 }
 
 // What every operation has; the rest is the caller's to fill in.
@@ -127,16 +135,19 @@ DeviceOperation& Intake::put(const Record& record, OperationKind kind) {
     window_.set_active();
     if (!ended_) collecting_ = true;
   }
-  DeviceOperation& made = batch_.emplace_back();
+  const RecentStream& recent = stream_of(static_cast<i32>(record.device), record.context, record.stream);
+  Waiting& waiting = batch_.append();
+  waiting.handled = handled_;
+  DeviceOperation& made = waiting.operation;
   made.start = static_cast<Nanos>(record.start);
   made.end = static_cast<Nanos>(record.finish);
-  made.kind = kind;
   made.correlation = record.correlation;
-  made.graph = record.graph;
-  handled_at_.push_back(handled_);
-  const RecentStream& recent = stream_of(static_cast<i32>(record.device), record.context, record.stream);
-  made.device = recent.device;
   made.stream = recent.stream;
+  made.device = recent.device;
+  made.graph = record.graph;
+  made.kind = kind;
+  made.collective = false;
+  made.reserved = 0;
   return made;
 }
 
@@ -153,12 +164,16 @@ template <typename Record>
 void Intake::on_transfer(const Record& record, OperationKind kind) {
   DeviceOperation& made = put(record, kind);
   made.detail = record.bytes;
+  made.queued = 0;
   made.submitted = static_cast<Nanos>(record.graph_node);
   made.shape = shapes_.of(record);
 }
 
 void Intake::on_graph(const DeviceGraph& record) {
-  put(record, OperationKind::Graph).shape = shapes_.of_graph(static_cast<i32>(record.device));
+  DeviceOperation& made = put(record, OperationKind::Graph);
+  made.detail = 0;
+  made.queued = made.submitted = 0;
+  made.shape = shapes_.of_graph(static_cast<i32>(record.device));
 }
 
 u32 Intake::device_index(i32 ordinal) {
@@ -266,8 +281,10 @@ void Intake::on_jit(const DeviceJit& record) {
 
 [[gnu::flatten]] void Intake::settle_keys() {
   constexpr std::size_t kAhead = 16;
-  for (const Key& key : keys_) {
-    if (&key + kAhead <= &keys_.back()) window_.expect_keyed((&key + kAhead)->correlation);
+  const Key* const end = keys_.data() + keys_.size();
+  for (const Key* each = keys_.data(); each != end; ++each) {
+    const Key& key = *each;
+    if (static_cast<std::size_t>(end - each) > kAhead) window_.expect_keyed(each[kAhead].correlation);
     if (key.start >= kFarAway || key.finish >= kFarAway) continue;
     KeyedCall call;
     call.begin = clock_.nanos(key.start, key.handled);

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "analysis/facts/facts.h"
+#include "analysis/read/appended.h"
 #include "analysis/read/record_view.h"
+#include "analysis/read/tick_clock.h"
 #include "analysis/read/time_window.h"
 #include "analysis/timeline/device_clock.h"
 #include "analysis/timeline/device_shapes.h"
@@ -27,22 +29,20 @@ class Intake {
          OverheadLog& overhead, TimeSpan report);
 
   // True: a batch is ready to be taken.
-  bool add(const RecordHeader& record, Nanos begin, Nanos end) {
-    handled_ = end;
+  bool add(const RecordHeader& record, TickClock& clock) {
     switch (static_cast<RecordType>(record.type)) {
       case RecordType::DeviceKernel:
+        handled_ = clock.end(record);
         on_kernel(*RecordView<DeviceKernel>(record));
         break;
-      case RecordType::DeviceApi: {
-        const RecordView<DeviceApi> value(record);
-        keys_.push_back(
-            {value->start, value->finish, value->correlation, value->thread, value->callback, value->level, handled_});
+      case RecordType::DeviceApi:
+        handled_ = clock.end(record);
+        on_key(*RecordView<DeviceApi>(record));
         break;
-      }
       default:
-        return add_other(record, begin, end);
+        return add_other(record, clock.span(record));
     }
-    return batch_.size() + keys_.size() >= kMostWaiting;
+    return is_full();
   }
   void add_stream(const DeviceStream& record, u32 context, Nanos handled);
   // Gives every operation of the batch to `give`, and when it ran on the host's clock: its own times are still CUPTI's.
@@ -53,12 +53,12 @@ class Intake {
     settle_environment();
     TimeSpan ran;
     constexpr std::size_t kAhead = 8;
-    for (std::size_t i = 0; i < batch_.size(); ++i) {
-      __builtin_prefetch(batch_.data() + i + kAhead);
-      if (convert(batch_[i], handled_at_[i], ran)) give(batch_[i], ran);
+    Waiting* const end = batch_.data() + batch_.size();
+    for (Waiting* each = batch_.data(); each != end; ++each) {
+      __builtin_prefetch(each + kAhead);
+      if (convert(each->operation, each->handled, ran)) give(each->operation, ran);
     }
     batch_.clear();
-    handled_at_.clear();
   }
   void finish();
 
@@ -78,6 +78,11 @@ class Intake {
   Node node(u64 id, u32 graph) const;
 
  private:
+  struct Waiting {
+    DeviceOperation operation;  // its times are CUPTI's
+    Nanos handled;              // host time at which the collector had the record
+  };
+
   struct Key {
     u64 start, finish;
     u32 correlation, thread, callback, level;
@@ -95,8 +100,10 @@ class Intake {
     Nanos handled;
   };
 
-  bool add_other(const RecordHeader& record, Nanos begin, Nanos end);
+  bool is_full() const { return batch_.size() + keys_.size() >= kMostWaiting; }
+  bool add_other(const RecordHeader& record, TimeSpan handled);
   void on_kernel(const DeviceKernel& record);
+  void on_key(const DeviceApi& record);
   template <typename Record>
   void on_transfer(const Record& record, OperationKind kind);
   void on_graph(const DeviceGraph& record);
@@ -130,9 +137,8 @@ class Intake {
   OverheadLog& overhead_;
   const TimeSpan report_;  // operations that start in it are counted
   DeviceTimeline clock_;
-  std::vector<DeviceOperation> batch_;  // times are CUPTI's until they are drained
-  std::vector<Nanos> handled_at_;       // host time at which the collector had the record, by index in batch_
-  std::vector<Key> keys_;
+  Appended<Waiting> batch_;
+  Appended<Key> keys_;
   std::vector<Held> held_;
   std::vector<Sample> samples_;
   std::vector<u32> host_streams_;               // by index in DeviceActivity::streams

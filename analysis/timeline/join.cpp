@@ -103,8 +103,12 @@ void Timeline::learn(const HostOperation& call, const DeviceOperation& operation
   return {&answered, sequence};
 }
 
-Timeline::Joined Timeline::join_by_key(const DeviceOperation& operation) {
-  const u32 first = operation.correlation ? window_.keyed(operation.correlation) : kNone;
+// `first`: the operation of the host that has its key, as it was when it was looked up ahead.
+Timeline::Joined Timeline::join_by_key(const DeviceOperation& operation, u32 first) {
+  if (since_tied_ != ReorderWindow::kNext) [[unlikely]] {
+    ++since_tied_;
+    first = keyed(operation);
+  }
   HostOperation* const leader = window_.find(first);
   if (!leader) return {};
   // A batch gives one operation a member, all under one id.
@@ -193,11 +197,11 @@ u32 Timeline::the_one_that_agrees(const DeviceOperation& operation) {
   return known != kNone ? agreeing(known, operation) : the_one_that_agrees(operation);
 }
 
-Timeline::Joined Timeline::join(const DeviceOperation& operation) {
+Timeline::Joined Timeline::join(const DeviceOperation& operation, u32 keyed) {
   JoinCounts& counts = activity_.join;
   const bool counted = report_.holds(operation.start);
   counts.operations += counted;
-  Joined joined = join_by_key(operation);
+  Joined joined = join_by_key(operation, keyed);
   if (!joined.call) {
     const u32 sequence = join_by_order(operation);
     if (sequence != kNone) {
@@ -205,19 +209,27 @@ Timeline::Joined Timeline::join(const DeviceOperation& operation) {
       joined.call->by_order = true;
       counts.by_order_alike += counted && has_double(*joined.call, operation);
       window_.tie(operation.correlation, sequence);  // for the other nodes of a graph, the other pieces of a copy
+      since_tied_ = 0;
     }
   }
   if (!joined.call) {
     counts.not_joined += counted;
     return joined;
   }
-  (joined.call->by_order ? counts.by_order : counts.by_key) += counted;
+  if (joined.call->by_order) [[unlikely]]
+    counts.by_order += counted;
+  else
+    counts.by_key += counted;
   learn(*joined.call, operation);
   // A copy that the host makes may begin before what stands in front of it in its stream has.
-  if (!on_device(operation)) return joined;
-  const u32 lost = window_.passed(joined.sequence);
-  if (lost != kNone) lost_before(*window_.find(lost), operation.start);
+  if (on_device(operation)) pass(operation, joined.sequence);
   return joined;
+}
+
+// It had its turn in its stream.
+void Timeline::pass(const DeviceOperation& operation, u32 sequence) {
+  const u32 lost = window_.passed(sequence);
+  if (lost != kNone) lost_before(*window_.find(lost), operation.start);
 }
 
 }  // namespace gputrace

@@ -54,10 +54,22 @@ void LaunchWindow::make_room() {
   mask_ = mask;
 }
 
-u32 LaunchWindow::add(const HostOperation& operation, u32 stream) {
+// All of scratch_, which is empty afterwards.
+[[gnu::noinline]] void LaunchWindow::keep_waits(HostOperation& made) {
+  made.waits_count = static_cast<u8>(scratch_.size());
+  made.waits = scratch_.size() == 1 ? scratch_[0] : waits_next_;
+  for (std::size_t i = 0; scratch_.size() > 1 && i < scratch_.size(); ++i) {
+    const u32 at = waits_next_++ & (kWaitRing - 1);
+    if (at >= waits_.size()) waits_.resize(std::min<std::size_t>(kWaitRing, at * 2u + 64));
+    waits_[at] = scratch_[i];
+  }
+  scratch_.clear();
+}
+
+HostOperation* LaunchWindow::add(const HostOperation& operation, u32 stream) {
   if (next_ == kNone - 1) {  // four thousand million operations: no numbers left
     ++forgotten_;
-    return kNone;
+    return nullptr;
   }
   make_room();
   const u32 sequence = next_++;
@@ -66,18 +78,11 @@ u32 LaunchWindow::add(const HostOperation& operation, u32 stream) {
   made = operation;
   made.stream = stream;
   made.waits = streams_.given(stream, sequence, scratch_);
-  made.waits_count = static_cast<u8>(made.waits != kNone ? 1 : scratch_.size());
-  if (scratch_.size() == 1) made.waits = scratch_[0];
-  if (scratch_.size() > 1) {
-    made.waits = waits_next_;
-    for (const u32 wait : scratch_) {
-      const u32 at = waits_next_++ & (kWaitRing - 1);
-      if (at >= waits_.size()) waits_.resize(std::min<std::size_t>(kWaitRing, at * 2u + 64));
-      waits_[at] = wait;
-    }
-  }
+  made.waits_count = made.waits != kNone;
+  if (!scratch_.empty()) [[unlikely]]
+    keep_waits(made);
   if (stream >= heads_.size()) heads_.resize(stream + 1u);
-  if (!is_reported(operation.kind)) return sequence;
+  if (!is_reported(operation.kind)) return &made;
   Thread& thread = threads_[operation.thread];
   if (HostOperation* const before = find(thread.newest)) before->next_in_thread = sequence;
   thread.newest = sequence;
@@ -85,7 +90,7 @@ u32 LaunchWindow::add(const HostOperation& operation, u32 stream) {
   if (head.first == kNone) head.first = sequence;
   if (find(head.last)) ring_[head.last & mask_].next_in_stream = sequence;
   head.last = sequence;
-  return sequence;
+  return &made;
 }
 
 void LaunchWindow::mark_collective(u32 thread, Nanos begin) {
@@ -118,8 +123,18 @@ u32 LaunchWindow::passed(u32 sequence) {
   return first;
 }
 
+// The thread's next operation, where the driver's call lies in it: what search() would find, with nothing to learn of the clocks from it.
+u32 LaunchWindow::next_that_holds(const Thread& thread, const KeyedCall& call, TimeSpan fitted, int kind) const {
+  const HostOperation* const keyed = find(thread.keyed);
+  const u32 sequence = keyed ? keyed->next_in_thread : kNone;
+  const HostOperation* const next = find(sequence);
+  const bool holds = next && next->begin <= fitted.from && fitted.to <= next->end && fitted.from <= fitted.to;
+  const bool fits = holds && !call.runtime && !call.jumped && !next->batch_member;
+  return fits && (kind < 0 || static_cast<int>(next->kind) == kind) ? sequence : kNone;
+}
+
 // Without loss the next operation of the thread is the one. Else: by time, where the clock can tell neighbours apart.
-u32 LaunchWindow::search(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error) {
+[[gnu::noinline]] u32 LaunchWindow::search(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error) {
   const bool blurred = call.jumped || error > kBlurred;
   u32 best = kNone;
   Nanos least = error + 1;
@@ -174,14 +189,21 @@ void LaunchWindow::key(const KeyedCall& call, Nanos error) {
     misfit_ = std::clamp(misfit_, -error, error);
     fitted.from -= misfit_, fitted.to -= misfit_;
   }
-  const u32 sequence = search(call, fitted, kind, error);
-  if (sequence == kNone) return;
-  const HostOperation& found = ring_[sequence & mask_];
-  if (!call.jumped) misfit_ += misfit(fitted, call.runtime, found);
-  if (error <= kBlurred && !call.jumped) farthest_ = std::max(farthest_, outside(told, call.runtime, found));
   Thread& thread = threads_[call.thread];
-  if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;
-  expect(found.next_in_thread);  // the thread's next key is most likely that one's
+  u32 sequence = next_that_holds(thread, call, fitted, kind);
+  if (sequence != kNone) [[likely]] {
+    if (misfit_ != 0 && error <= kBlurred)
+      farthest_ = std::max(farthest_, outside(told, false, ring_[sequence & mask_]));
+    thread.keyed = sequence;
+  } else {
+    sequence = search(call, fitted, kind, error);
+    if (sequence == kNone) return;
+    const HostOperation& found = ring_[sequence & mask_];
+    if (!call.jumped) misfit_ += misfit(fitted, call.runtime, found);
+    if (error <= kBlurred && !call.jumped) farthest_ = std::max(farthest_, outside(told, call.runtime, found));
+    if (!find(thread.keyed) || sequence > thread.keyed) thread.keyed = sequence;
+  }
+  expect(ring_[sequence & mask_].next_in_thread);  // the thread's next key is most likely that one's
   // Several driver calls of one runtime call have its id: the first of them leads to the others.
   correlations_.put_first(call.correlation, sequence, oldest_);
 }

@@ -37,8 +37,9 @@ class LaunchWindow {
 
   HostStreams& streams() { return streams_; }
   const HostStreams& streams() const { return streams_; }
-  // Its stream and what it waits for are set here, in the window's own.
-  u32 add(const HostOperation& operation, u32 stream);
+  // As it lies in the window, with its stream and what it waits for; its sequence number is next() - 1. nullptr: there are no numbers
+  // left.
+  HostOperation* add(const HostOperation& operation, u32 stream);
   // The thread's operations from `begin` on belong to a collective.
   void mark_collective(u32 thread, Nanos begin);
 
@@ -63,6 +64,13 @@ class LaunchWindow {
   [[gnu::always_inline]] inline void expect_keyed(u32 correlation) const { correlations_.expect(correlation); }
   [[gnu::always_inline]] inline void expect(u32 sequence) const { __builtin_prefetch(&ring_[sequence & mask_]); }
 
+  // What devices did of the operations that were given to a stream.
+  struct Ended {
+    Nanos end = 0;       // largest of its operations so far
+    u32 device = kNone;  // that they run on, by index
+  };
+  Ended& ended(u32 stream) { return heads_[stream].ended; }
+  const Ended& ended(u32 stream) const { return heads_[stream].ended; }
   // Operations of a stream in order, for joining by order.
   u32 first_waiting(u32 stream) const { return stream < heads_.size() ? heads_[stream].first : kNone; }
   // Everything of that stream up to this operation had its turn. What the first of those before it is that a device
@@ -97,10 +105,13 @@ class LaunchWindow {
   };
   struct Head {
     u32 first = kNone, last = kNone;
+    Ended ended;
   };
 
   void make_room();
   void grow();
+  void keep_waits(HostOperation& made);
+  u32 next_that_holds(const Thread& thread, const KeyedCall& call, TimeSpan fitted, int kind) const;
   u32 unheard(u32 from, u32 to) const;
   // `fitted`: the call's time by our clock. `kind`: what it gives to a device, see driver_callback_kind().
   u32 search(const KeyedCall& call, TimeSpan fitted, int kind, Nanos error);

@@ -27,7 +27,8 @@ class RangeProjection {
       return;
     }
     ++count_;
-    own.ranges.push_back({at, std::numeric_limits<Nanos>::max(), 0, 0, own.innermost, totals, 0});
+    own.ranges.push_back({at, kEver, 0, 0, own.innermost, totals, 0});
+    own.until = std::min(own.until, at);
     own.innermost = static_cast<u32>(own.ranges.size() - 1);
   }
   void popped(u32 thread, Nanos at) {
@@ -47,9 +48,10 @@ class RangeProjection {
   // An operation that the thread gave to a device with a call that began then.
   void ran(u32 thread, Nanos called, Nanos start, Nanos end, bool kernel) {
     if (thread >= threads_.size()) return;
-    auto& ranges = threads_[thread].ranges;
-    for (u32 at = threads_[thread].begun_by(called); at != kNone; at = ranges[at].parent) {
-      Range& range = ranges[at];
+    Thread& own = threads_[thread];
+    if (called < own.from || called >= own.until) own.find(called);
+    for (u32 at = own.found; at != kNone; at = own.ranges[at].parent) {
+      Range& range = own.ranges[at];
       if (range.end <= called) continue;
       if (range.last == 0 || start < range.first) range.first = start;
       range.last = std::max(range.last, end);
@@ -72,6 +74,8 @@ class RangeProjection {
   }
 
  private:
+  static constexpr Nanos kEver = std::numeric_limits<Nanos>::max();
+
   struct Range {
     Nanos begin, end;
     Nanos first, last;  // of its operations on a device; 0: none yet
@@ -81,18 +85,16 @@ class RangeProjection {
     std::vector<Range> ranges;
     u32 innermost = kNone;
     u64 left_out = 0;  // pushed now and not kept
-    u32 found = 0;     // after the range that was asked for last: the next operation is mostly of the same
+    u32 found =
+        kNone;  // the newest range that had begun at any time of [from, until): the next operation is mostly of the same
+    Nanos from = 0, until = 0;
 
-    // The newest range that had begun by then; kNone: there was none.
-    u32 begun_by(Nanos time) {
-      const bool same = found <= ranges.size() && (found == 0 || ranges[found - 1].begin <= time) &&
-                        (found == ranges.size() || time < ranges[found].begin);
-      if (!same) {
-        const auto after = std::upper_bound(ranges.begin(), ranges.end(), time,
-                                            [](Nanos value, const Range& range) { return value < range.begin; });
-        found = static_cast<u32>(after - ranges.begin());
-      }
-      return found == 0 ? kNone : found - 1;
+    [[gnu::noinline]] void find(Nanos time) {
+      const auto after = std::upper_bound(ranges.begin(), ranges.end(), time,
+                                          [](Nanos value, const Range& range) { return value < range.begin; });
+      found = after == ranges.begin() ? kNone : static_cast<u32>(after - ranges.begin()) - 1;
+      from = found == kNone ? std::numeric_limits<Nanos>::min() : ranges[found].begin;
+      until = after == ranges.end() ? kEver : after->begin;
     }
   };
   std::vector<Thread> threads_;

@@ -2,7 +2,8 @@
 //   · When half of `most` and an eighth more of that are there, the oldest leave, in order; finish() gives the rest.
 //   · What starts together keeps the order in which it came.
 //   · `give` is called with each operation; where it has them, give.soon() and then give.next() are called with those
-//     that come a little later, so that what they lead to can be fetched from memory meanwhile.
+//     that come a little later, so that what they lead to can be fetched from memory meanwhile. What give.next() returned is
+//     given with the operation: kNext operations are given in between at most.
 //   · Memory: 64 bytes an operation and 48 for the order.
 #pragma once
 
@@ -20,31 +21,32 @@ class ReorderWindow {
   // Half of it, a quarter of a million operations, is far more than the records of one device come late by (CUPTI hands its
   // buffers over by the thousand); twice as much costs memory and misses of the cache, and puts nothing more in order.
   static constexpr std::size_t kMost = 1u << 19;
+  static constexpr u32 kNext = 16;
 
   explicit ReorderWindow(std::size_t most = kMost)
       : kept_(most / 2),
         step_(most / 16),
         operations_(kept_ + step_),
-        order_((kept_ + step_) * 2),
+        order_((kept_ + step_) * 2 + kFar),
         fresh_(step_ + kept_),
-        scratch_(kept_ + step_) {}
+        scratch_(kept_ + step_),
+        free_(kept_ + step_) {}
 
   // `ran`: the operation's times, whatever stands in it.
   template <typename Give>
   void add(const DeviceOperation& operation, const TimeSpan& ran, Give&& give) {
     u32 slot;
-    if (free_.empty()) {
+    if (free_count_ == 0) {
       slot = used_++;
     } else {
-      slot = free_.back();
-      free_.pop_back();
-      if (free_.size() > kSoonWritten) __builtin_prefetch(&operations_[free_[free_.size() - kSoonWritten]], 1);
+      slot = free_[--free_count_];
+      if (free_count_ > kSoonWritten) __builtin_prefetch(&operations_[free_[free_count_ - kSoonWritten]], 1);
     }
     DeviceOperation& kept = operations_[slot];
     kept = operation;
     kept.start = ran.from, kept.end = ran.to;
-    fresh_[fresh_count_++] = {ran.from, slot};
-    if (end_ - begin_ + fresh_count_ == kept_ + step_) release(step_, give);
+    fresh_[fresh_count_++] = {ran.from, slot, 0};
+    if (fresh_count_ == room_) release(step_, give);
   }
   template <typename Give>
   void finish(Give&& give) {
@@ -52,36 +54,48 @@ class ReorderWindow {
   }
 
  private:
-  static constexpr std::size_t kSoonWritten = 8;
+  static constexpr std::size_t kSoonWritten = 8, kFar = 48, kSoon = 32;
 
   struct Place {
     Nanos start;
     u32 slot;
+    u32 found = 0;  // what give.next() returned
   };
   static bool earlier(const Place& a, const Place& b) { return a.start < b.start; }
 
   template <typename Give>
   void release(std::size_t count, Give& give) {
+    if (count == 0) return;
     sort_fresh();
     merge_fresh();
+    // Those that are looked at ahead: the newest again, beyond all.
+    std::fill_n(&order_[end_], kFar, order_[end_ - 1]);
+    for (std::size_t i = 0; i != kNext; ++i) find_next(begin_ + i, give);
     for (const std::size_t last = begin_ + count; begin_ != last; ++begin_) {
       look_ahead(give);
       const u32 slot = order_[begin_].slot;
-      give(operations_[slot]);
-      free_.push_back(slot);
+      if constexpr (requires { give(operations_[slot], u32{}); })
+        give(operations_[slot], order_[begin_].found);
+      else
+        give(operations_[slot]);
+      free_[free_count_++] = slot;
     }
-    std::reverse(free_.end() - static_cast<std::ptrdiff_t>(count), free_.end());  // the oldest slot is the next one
+    std::reverse(&free_[0] + free_count_ - count, &free_[0] + free_count_);  // the oldest slot is the next one
     if (begin_ == end_) begin_ = end_ = 0;
+    room_ = kept_ + step_ - (end_ - begin_);
   }
 
   template <typename Give>
-  [[gnu::always_inline]] inline void look_ahead(Give& give) const {
-    constexpr std::size_t kFar = 48, kSoon = 32, kNext = 16;
-    if (begin_ + kFar < end_) __builtin_prefetch(&operations_[order_[begin_ + kFar].slot]);
-    if constexpr (requires(const DeviceOperation& operation) { give.soon(operation); }) {
-      if (begin_ + kSoon < end_) give.soon(operations_[order_[begin_ + kSoon].slot]);
-      if (begin_ + kNext < end_) give.next(operations_[order_[begin_ + kNext].slot]);
-    }
+  [[gnu::always_inline]] inline void look_ahead(Give& give) {
+    __builtin_prefetch(&operations_[order_[begin_ + kFar].slot]);
+    if constexpr (requires(const DeviceOperation& operation) { give.soon(operation); })
+      give.soon(operations_[order_[begin_ + kSoon].slot]);
+    find_next(begin_ + kNext, give);
+  }
+  template <typename Give>
+  [[gnu::always_inline]] inline void find_next(std::size_t at, Give& give) {
+    if constexpr (requires(const DeviceOperation& operation) { give.next(operation); })
+      order_[at].found = give.next(operations_[order_[at].slot]);
   }
 
   // They come nearly in order, each a few places from its own: to move those is less than three passes over all. False: too many
@@ -131,7 +145,7 @@ class ReorderWindow {
   // Most of what waits starts before anything that is new: only the end is merged.
   void merge_fresh() {
     if (fresh_count_ == 0) return;
-    if (end_ + fresh_count_ > order_.size()) {
+    if (end_ + fresh_count_ + kFar > order_.size()) {
       std::copy(&order_[begin_], &order_[0] + end_, &order_[0]);
       end_ -= begin_;
       begin_ = 0;
@@ -149,11 +163,12 @@ class ReorderWindow {
   }
 
   const std::size_t kept_, step_;
+  std::size_t room_ = kept_ + step_;  // in fresh_, until the next release
   PagedArray<DeviceOperation> operations_;
   PagedArray<Place> order_;            // [begin_, end_): what waits, by start
   PagedArray<Place> fresh_, scratch_;  // what came since the last release
-  std::vector<u32> free_;
-  std::size_t begin_ = 0, end_ = 0, fresh_count_ = 0;
+  PagedArray<u32> free_;
+  std::size_t begin_ = 0, end_ = 0, fresh_count_ = 0, free_count_ = 0;
   u32 used_ = 0;
 };
 

@@ -14,16 +14,17 @@ class StreamTrack {
  public:
   Nanos end() const { return end_; }  // largest end so far; 0: none
 
-  // By how much an operation that starts then, and cannot before what is before it has ended, overlaps with that. 0: it does not, or
-  // that may be.
-  Nanos overlap(Nanos start) const { return alone_ && start < end_ ? end_ - start : 0; }
+  // An operation that starts then, and cannot before what is before it has ended, overlaps with that.
+  bool overlaps(Nanos start) const { return start < end_ && alone_; }
 
   // `alone`: nothing of its stream may run beside it.
   void ran(StreamTimes& times, Nanos start, Nanos end, bool alone) {
     if (times.operations++ == 0) times.first = start;
-    if (end > end_) times.busy_ns += static_cast<u64>(end - std::max(end_, start));
-    if (end > end_) alone_ = alone;
-    end_ = std::max(end_, end);
+    if (end > end_) {
+      times.busy_ns += static_cast<u64>(end - std::max(end_, start));
+      alone_ = alone;
+      end_ = end;
+    }
     times.last = end_;
   }
 
@@ -54,7 +55,7 @@ class StreamTrack {
   static constexpr std::size_t kFirstSize = 64;
 
   u32 waiting() const { return static_cast<u32>(next_ - first_); }
-  Nanos start_of(u64 number) const { return starts_[number & (starts_.size() - 1)]; }
+  Nanos start_of(u64 number) const { return starts_[number & mask_]; }
 
   // Starts come in order, so up to the newest launch all is known.
   void sweep(QueueDepth& queue, Nanos to) {
@@ -73,15 +74,21 @@ class StreamTrack {
   }
 
   void push(Nanos start) {
-    if (next_ - first_ == starts_.size()) {
-      std::vector<Nanos> larger(std::max(kFirstSize, starts_.size() * 2));
-      for (u64 number = first_; number != next_; ++number) larger[number & (larger.size() - 1)] = start_of(number);
-      starts_.swap(larger);
-    }
-    starts_[next_++ & (starts_.size() - 1)] = start;
+    if (next_ - first_ == room_) [[unlikely]]
+      grow();
+    starts_[next_++ & mask_] = start;
+  }
+
+  [[gnu::noinline]] void grow() {
+    std::vector<Nanos> larger(std::max(kFirstSize, starts_.size() * 2));
+    for (u64 number = first_; number != next_; ++number) larger[number & (larger.size() - 1)] = start_of(number);
+    starts_.swap(larger);
+    room_ = starts_.size();
+    mask_ = room_ - 1;
   }
 
   std::vector<Nanos> starts_;  // ring: of what was launched and has not started at swept_
+  u64 room_ = 0, mask_ = 0;    // its size, which is a power of two
   u64 first_ = 0, next_ = 0;   // numbers in it
   bool begun_ = false;
   Nanos swept_ = 0;

@@ -17,6 +17,7 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       witness_(witness),
       sums_(witness == nullptr || witness->wants() != Wanted::Operations),
       taped_(witness == nullptr || witness->wants() == Wanted::All),
+      counts_plainly_(witness == nullptr),
       activity_(facts_.activity),
       targets_(facts_),
       libraries_(reader.threads().size(), facts_.library),
@@ -25,7 +26,8 @@ Timeline::Timeline(const TraceReader& reader, TimeWindow window, Witness* witnes
       log_(reader.threads().size()),
       recorder_(reader.threads().size(), reader.data_bytes()),
       ranges_(reader.threads().size()),
-      intake_(reader, activity_, shapes_, window_, overhead_, report_) {
+      intake_(reader, activity_, shapes_, window_, overhead_, report_),
+      seen_threads_(reader.threads().size()) {
   if (sums_) activities_.expect(reader.conservation().stored);
 }
 
@@ -39,15 +41,15 @@ void Timeline::called(u32 thread, Nanos begin, Nanos end, u16 call, HostLog::Kin
   if (as_call)
     called(operation.thread, operation.begin, operation.end, operation.call, HostLog::Kind::Launch, operation.stack);
   const u32 host = window_.streams().find(stream);
-  const u32 sequence = window_.add(operation, host);
-  HostOperation* const given = window_.find(sequence);
+  HostOperation* const given = window_.add(operation, host);
   if (!given) return;
-  given->on_device = operation.on_device && operation.expected;
-  given->expected = operation.expected && intake_.collecting();
-  if (operation.kind == OperationKind::Kernel) given->target = targets_.kernel(operation.target);
-  if (operation.kind == OperationKind::Copy || operation.kind == OperationKind::Memset)
-    given->target = targets_.copies(operation.target);
-  put_on_tape(sequence);
+  if (!given->expected) given->on_device = false;
+  if (!intake_.collecting()) given->expected = false;
+  if (given->kind == OperationKind::Kernel)
+    given->target = targets_.kernel(given->target);
+  else if (given->kind == OperationKind::Copy || given->kind == OperationKind::Memset)
+    given->target = targets_.copies(given->target);
+  put_on_tape(*given);
   if (candidates_.active() && !intake_.taken(host)) candidates_.add(look_of(*given), host);
 }
 
@@ -73,13 +75,13 @@ void Timeline::ordered(const StreamOrder& record, const StreamName& stream, Nano
   made.thread = stream.thread;
   made.call = record.header.call;
   made.expected = made.on_device = false;
-  put_on_tape(window_.add(made, streams.find(stream)));
+  if (const HostOperation* const given = window_.add(made, streams.find(stream))) put_on_tape(*given);
 }
 
-void Timeline::put_on_tape(u32 sequence) {
-  const HostOperation* const given = window_.find(sequence);
-  if (!given || !taped_ || !intake_.active() || !given->counted) return;
-  recorder_.operation(sequence, *given, [&](auto&& visit) { window_.for_each_wait(*given, visit); });
+// The newest operation of the window.
+void Timeline::put_on_tape(const HostOperation& given) {
+  if (!taped_ || !intake_.active() || !given.counted) return;
+  recorder_.operation(window_.next() - 1, given, [&](auto&& visit) { window_.for_each_wait(given, visit); });
 }
 
 void Timeline::waited(u32 thread, Nanos begin, Nanos end, const WaitedFor& what) {
@@ -112,14 +114,21 @@ void Timeline::object(const ObjectCall& record) {
     __builtin_prefetch(at + kAhead);  // another processor decoded it; a step may be two lines wide
     __builtin_prefetch(at + kAhead + kLine);
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
-    const auto [began, ended] = clock.span(record);
-    if (intake_.add(record, began, ended)) take_in();
+    if (intake_.add(record, clock)) take_in();
     at += record.size;
   }
   return {at, taken};
 }
 
+// For all devices and streams that the intake has numbered.
+void Timeline::make_room() {
+  devices_.resize(std::max(devices_.size(), activity_.devices.size()));
+  tracks_.resize(std::max(tracks_.size(), activity_.streams.size()));
+  uncounted_.resize(tracks_.size());
+}
+
 [[gnu::noinline]] void Timeline::take_in() {
+  make_room();
   intake_.drain(
       [this](const DeviceOperation& operation, const TimeSpan& ran) { reorder_.add(operation, ran, Taker{*this}); });
 }
@@ -196,13 +205,62 @@ GainFacts Timeline::gains(const KernelChanges& kernels) {
 }
 
 // The next operation in the order of starts.
-[[gnu::flatten]] void Timeline::take(DeviceOperation operation) {
-  if (operation.device >= devices_.size()) devices_.resize(operation.device + 1u);
-  if (operation.stream >= tracks_.size()) {
-    tracks_.resize(operation.stream + 1u);
-    uncounted_.resize(operation.stream + 1u);
+[[gnu::flatten]] void Timeline::take(DeviceOperation& operation, u32 keyed) {
+  if (since_tied_ == ReorderWindow::kNext && operation.kind == OperationKind::Kernel) [[likely]] {
+    HostOperation* const call = window_.find(keyed);
+    if (call && is_plain(*call, operation)) [[likely]]
+      return take_launched(operation, *call, keyed);
   }
-  Joined joined = join(operation);
+  take_any(operation, keyed);
+}
+
+// Nearly all operations: nothing is new about the launch, the kernel, or the stream, and all of it counts.
+bool Timeline::is_plain(const HostOperation& call, const DeviceOperation& operation) const {
+  return call.kind == OperationKind::Kernel && call.target != kNone && !call.answered && !call.batch_member &&
+         call.counted && call.target == shapes_[operation.shape].target &&
+         intake_.host_stream(operation.stream) != kNone && report_.holds(operation.start) && counts_plainly_;
+}
+
+// What take_any() does of it.
+void Timeline::take_launched(DeviceOperation& operation, HostOperation& call, u32 sequence) {
+  // What is counted last is fetched first: of many kernels each lies elsewhere.
+  TimelineKernel& kernel = facts_.kernels[call.target];
+  LaunchTimes& launches = facts_.functions[kernel.shape.function].waits;
+  __builtin_prefetch(&kernel.times);
+  __builtin_prefetch(&launches);
+  const Joined joined{&call, sequence, call.stack};
+  ++activity_.join.operations;
+  ++activity_.join.by_key;
+  pass(operation, sequence);
+  operation.collective |= call.collective != 0;
+  Waited waited;
+  find_waited(&call, operation.stream, waited);
+  StreamTrack& track = tracks_[operation.stream];
+  StreamTimes& stream = activity_.streams[operation.stream];
+  const u32 depth = track.queued(stream, call.begin, call.end - call.begin, operation.start, true);
+  count_launch(operation, call, launches, waited, depth);
+  note_early(operation, call);
+  const u64 length = static_cast<u64>(operation.end - operation.start);
+  entry_at(facts_.stacks, call.stack).device_ns += length;
+  DeviceTimes& times = activity_.devices[operation.device];
+  find_gap(times, operation, joined, waited, depth);
+  ++times.kernels;
+  count_execution(kernel, joined, call.target, length, shapes_[operation.shape]);
+  ++kernel.started;
+  activities_.add(operation.start, operation.end, operation.collective ? Activity::Collective : Activity::Kernel,
+                  call.target, call.begin);
+  if (ranges_.any()) ranges_.ran(call.thread, call.begin, operation.start, operation.end, true);
+  if (facts_.library.collected) libraries_.executed(call.thread, call.begin, length);
+  const bool alone = !call.programmatic && !call.by_order;
+  if (alone && track.overlaps(operation.start)) find_noise(track.end() - operation.start);
+  track.ran(stream, operation.start, operation.end, alone);
+  ++kernel.answered;
+  answer(operation, call, sequence);
+  if (++since_trim_ % kTrimEvery == 0) trim_logs();
+}
+
+[[gnu::noinline]] [[gnu::flatten]] void Timeline::take_any(DeviceOperation& operation, u32 keyed) {
+  Joined joined = join(operation, keyed);
   joined.origin = origin_of(operation, joined.call);
   const bool counted = report_.holds(operation.start);
   StreamTrack& track = tracks_[operation.stream];
@@ -212,34 +270,42 @@ GainFacts Timeline::gains(const KernelChanges& kernels) {
   find_waited(call, operation.stream, waited);
   StreamTimes& stream = counted ? activity_.streams[operation.stream] : uncounted_[operation.stream];
   u32 depth = 0;
-  u64 gap = 0;
   if (call && !call->answered) {
     depth =
         track.queued(stream, call->begin, call->batch_member ? -1 : call->end - call->begin, operation.start, sums_);
-    const Nanos ready = std::max(call->end, waited.until);
-    gap = operation.start > ready ? static_cast<u64>(operation.start - ready) : 0;
-    if (sums_ && counted && call->counted) count_wait(operation, *call, gap, depth);
-    if (counted && operation.start < call->begin - intake_.clock_error()) ++activity_.join.before_call;
+    if (sums_ && counted && call->counted) count_wait(operation, *call, waited, depth);
+    if (counted) note_early(operation, *call);
   }
   if (counted) {
     if (witness_) witness_->ran(operation, shapes_[operation.shape], call, activity_);
     if (call) entry_at(facts_.stacks, joined.origin).device_ns += static_cast<u64>(operation.end - operation.start);
-    if (on_device(operation)) find_gap(operation, joined, waited, depth);
+    if (on_device(operation)) find_gap(activity_.devices[operation.device], operation, joined, waited, depth);
     if (sums_) count(operation, joined);
   }
   const bool alone = runs_alone(call, operation);
-  if (alone) find_noise(track.overlap(operation.start));
+  if (alone && track.overlaps(operation.start)) find_noise(track.end() - operation.start);
   track.ran(stream, operation.start, operation.end, alone);
   if (call) {
     if (!call->answered && call->counted) count_answer(*call);
-    recorder_.ran(joined.sequence, operation);
-    call->answered = true;
-    call->device_end = std::max(call->device_end, operation.end);
-    HostStreamTrack& host = entry_at(host_tracks_, call->stream);
-    host.end = std::max(host.end, operation.end);
-    host.device = operation.device;
+    answer(operation, *call, joined.sequence);
   }
   if (++since_trim_ % kTrimEvery == 0) trim_logs();
+}
+
+void Timeline::answer(const DeviceOperation& operation, HostOperation& call, u32 sequence) {
+  recorder_.ran(sequence, operation);
+  call.answered = true;
+  call.device_end = std::max(call.device_end, operation.end);
+  LaunchWindow::Ended& ended = window_.ended(call.stream);
+  ended.end = std::max(ended.end, operation.end);
+  ended.device = operation.device;
+}
+
+// Before it was launched, by more than the clocks may be off.
+void Timeline::note_early(const DeviceOperation& operation, const HostOperation& call) {
+  if (operation.start >= call.begin) [[likely]]
+    return;
+  activity_.join.before_call += operation.start < call.begin - intake_.clock_error();
 }
 
 [[gnu::noinline]] Targets::NodeNames Timeline::names_of(const DeviceOperation& operation,
@@ -277,7 +343,9 @@ bool Timeline::on_device(const DeviceOperation& operation) const {
 // No gap can begin before the earliest of the devices' ends any more.
 [[gnu::noinline]] void Timeline::trim_logs() {
   Nanos earliest = std::numeric_limits<Nanos>::max();
-  for (const DeviceTrack& device : devices_) earliest = std::min(earliest, device.sweep.end());
+  for (const DeviceTrack& device : devices_) {
+    if (device.sweep.begun()) earliest = std::min(earliest, device.sweep.end());
+  }
   log_.trim(earliest);
   overhead_.trim(earliest);
 }
@@ -305,7 +373,7 @@ void Timeline::add_wait(u32 sequence, Waited& waited, unsigned depth) {
   }
   if (before->device_end < waited.until) return;
   waited.until = before->device_end;
-  waited.device = before->stream < host_tracks_.size() ? host_tracks_[before->stream].device : kNone;
+  waited.device = window_.ended(before->stream).device;
 }
 
 }  // namespace gputrace

@@ -109,35 +109,47 @@ class Timeline {
   struct DeviceTrack {
     DeviceSweep sweep;
     DispatchTimes dispatch, kept_dispatch;  // of all gaps; of those that are idle for certain
-    DeviceOperation newest;                 // of those that ended last
-    u32 newest_call = kNone;
+    u32 newest_call = kNone;                // of the operation that ended last
     LostWork lost;
   };
 
   // Takes what the reorder window gives.
   struct Taker {
     Timeline& timeline;
-    void operator()(const DeviceOperation& operation) { timeline.take(operation); }
+    void operator()(DeviceOperation& operation, u32 keyed) { timeline.take(operation, keyed); }
     [[gnu::always_inline]] inline void soon(const DeviceOperation& operation) {
       timeline.window_.expect_keyed(operation.correlation);
     }
-    [[gnu::always_inline]] inline void next(const DeviceOperation& operation) {
-      timeline.window_.expect(timeline.window_.keyed(operation.correlation));
+    // The operation of the host that has its key.
+    [[gnu::always_inline]] inline u32 next(const DeviceOperation& operation) {
+      const u32 keyed = timeline.keyed(operation);
+      timeline.window_.expect(keyed);
+      return keyed;
     }
   };
 
   void take_in();
-  void take(DeviceOperation operation);
-  void put_on_tape(u32 sequence);
+  void take(DeviceOperation& operation, u32 keyed);
+  void take_any(DeviceOperation& operation, u32 keyed);
+  bool is_plain(const HostOperation& call, const DeviceOperation& operation) const;
+  void take_launched(DeviceOperation& operation, HostOperation& call, u32 sequence);
+  void answer(const DeviceOperation& operation, HostOperation& call, u32 sequence);
+  void note_early(const DeviceOperation& operation, const HostOperation& call);
+  void pass(const DeviceOperation& operation, u32 sequence);
+  void make_room();
+  u32 keyed(const DeviceOperation& operation) const {
+    return operation.correlation ? window_.keyed(operation.correlation) : kNone;
+  }
+  void put_on_tape(const HostOperation& given);
   void count_unanswered();
   std::string why_no_replay() const;
   bool on_device(const DeviceOperation& operation) const;
   bool runs_alone(const HostOperation* call, const DeviceOperation& operation) const;
   void find_noise(Nanos overlap);
-  Joined join(const DeviceOperation& operation);
+  Joined join(const DeviceOperation& operation, u32 keyed);
   u32 origin_of(const DeviceOperation& operation, const HostOperation* call);
   Targets::NodeNames names_of(const DeviceOperation& operation, const HostOperation* call) const;
-  Joined join_by_key(const DeviceOperation& operation);
+  Joined join_by_key(const DeviceOperation& operation, u32 keyed);
   Joined next_of_one_call(HostOperation& answered, u32 sequence, const DeviceOperation& operation);
   bool has_double(const HostOperation& call, const DeviceOperation& operation) const;
   u32 join_by_order(const DeviceOperation& operation);
@@ -156,9 +168,13 @@ class Timeline {
   void count_copy(const DeviceOperation& operation, const Joined& joined);
   void log_activity(const DeviceOperation& operation, u32 kernel, const HostOperation* call);
   void log_gap(const IdleGap& gap, const DispatchTimes& dispatch);
-  void count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth);
+  void count_wait(const DeviceOperation& operation, const HostOperation& call, const Waited& waited, u32 depth);
+  void count_launch(const DeviceOperation& operation, const HostOperation& call, LaunchTimes& times,
+                    const Waited& waited, u32 depth);
+  void count_execution(TimelineKernel& kernel, const Joined& joined, u32 target, u64 length, const DeviceShape& shape);
   void count_graph(const DeviceOperation& operation, const HostOperation& call);
-  void find_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth);
+  void find_gap(DeviceTimes& times, const DeviceOperation& operation, const Joined& joined, const Waited& waited,
+                u32 depth);
   void end_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth);
   Nanos earliest_start(const HostOperation& call) const;
   void lost_before(const HostOperation& first, Nanos end);
@@ -172,8 +188,9 @@ class Timeline {
 
   const TimeSpan report_;  // operations that start in it are counted
   Witness* const witness_;
-  const bool sums_;   // are made: not where the witness has no use for them
-  const bool taped_;  // what gains replay is kept
+  const bool sums_;            // are made: not where the witness has no use for them
+  const bool taped_;           // what gains replay is kept
+  const bool counts_plainly_;  // all sums, and nobody else is told
   TimelineFacts facts_;
   DeviceActivity& activity_;
   Targets targets_;
@@ -197,14 +214,10 @@ class Timeline {
   ReorderWindow reorder_;
   std::vector<DeviceTrack> devices_;  // by index in DeviceActivity::devices
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
-  struct HostStreamTrack {
-    Nanos end = 0;       // largest of its operations so far
-    u32 device = kNone;  // that they run on, by index
-  };
-  std::vector<HostStreamTrack> host_tracks_;  // by the host's stream
-  std::vector<bool> seen_threads_;            // by thread: the device has done something for it
+  std::vector<u8> seen_threads_;      // by thread: the device has done something for it
   StreamCandidates candidates_;
-  std::vector<StreamTimes> uncounted_;  // by stream: of operations outside of the report's time
+  std::vector<StreamTimes> uncounted_;     // by stream: of operations outside of the report's time
+  u32 since_tied_ = ReorderWindow::kNext;  // operations since a key was tied to another one; no more than that
   u64 since_trim_ = 0;
 };
 

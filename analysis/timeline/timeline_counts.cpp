@@ -6,6 +6,9 @@
 namespace gputrace {
 namespace {
 
+// 0: it was not later.
+u64 since(Nanos from, Nanos to) { return to > from ? static_cast<u64>(to - from) : 0; }
+
 constexpr u64 kLongCall = 50'000;  // ns: a launch call that long in front of a full queue was held by it
 
 }  // namespace
@@ -52,18 +55,23 @@ u32 Timeline::count_kernel(const DeviceOperation& operation, const Joined& joine
   }
   ++activity_.devices[operation.device].kernels;
   TimelineKernel& kernel = facts_.kernels[target];
+  count_execution(kernel, joined, target, static_cast<u64>(operation.end - operation.start), shape);
+  kernel.started += joined.call && !joined.call->answered && joined.call->kind == OperationKind::Kernel;
+  return target;
+}
+
+void Timeline::count_execution(TimelineKernel& kernel, const Joined& joined, u32 target, u64 length,
+                               const DeviceShape& shape) {
   activity_.join.nodes_in_doubt += kernel.unjoined;
-  const u64 length = static_cast<u64>(operation.end - operation.start);
   kernel.times.durations.add(length);
   if (joined.origin != 0) kernel_origins_.add(target, joined.origin, length);
-  kernel.started += joined.call && !joined.call->answered && joined.call->kind == OperationKind::Kernel;
-  if (shape.registers == 0 || kernel.shape.function == kNone) return target;
+  if (shape.registers == 0 || kernel.shape.function == kNone) return;
   // What runs was compiled: of PTX the function's own facts may not tell.
   TimelineFunction& function = facts_.functions[kernel.shape.function];
-  if (function.registers >= 0) return target;
+  if (function.registers >= 0) [[likely]]
+    return;
   function.registers = static_cast<i32>(shape.registers);
   function.local_bytes = static_cast<i32>(shape.local_bytes);
-  return target;
 }
 
 void Timeline::log_activity(const DeviceOperation& operation, u32 kernel, const HostOperation* call) {
@@ -102,22 +110,27 @@ void Timeline::log_activity(const DeviceOperation& operation, u32 kernel, const 
   group.started_bytes += operation.detail;
 }
 
-void Timeline::count_wait(const DeviceOperation& operation, const HostOperation& call, u64 gap, u32 depth) {
-  const u64 api = static_cast<u64>(call.end - call.begin);
-  const u64 latency = operation.start > call.begin ? static_cast<u64>(operation.start - call.begin) : 0;
-  if (call.kind == OperationKind::Graph && call.target != kNone) {
+void Timeline::count_wait(const DeviceOperation& operation, const HostOperation& call, const Waited& waited,
+                          u32 depth) {
+  if (call.target == kNone) return;
+  if (call.kind == OperationKind::Graph) {
     GraphTimes& times = graph_times(call.target);
     ++times.replays;
-    times.latency_ns += latency;
-    times.gap_ns += gap;
+    times.latency_ns += since(call.begin, operation.start);
+    times.gap_ns += since(std::max(call.end, waited.until), operation.start);
   }
-  if (call.kind != OperationKind::Kernel || call.target == kNone) return;
-  LaunchTimes& times = facts_.functions[facts_.kernels[call.target].shape.function].waits;
-  times.latency.add(latency);
-  times.queue_ns += operation.start > call.end ? static_cast<u64>(operation.start - call.end) : 0;
-  times.gap_ns += gap;
+  if (call.kind != OperationKind::Kernel) return;
+  count_launch(operation, call, facts_.functions[facts_.kernels[call.target].shape.function].waits, waited, depth);
+}
+
+void Timeline::count_launch(const DeviceOperation& operation, const HostOperation& call, LaunchTimes& times,
+                            const Waited& waited, u32 depth) {
+  const u64 api = static_cast<u64>(call.end - call.begin);
+  times.latency.add(since(call.begin, operation.start));
+  times.queue_ns += since(call.end, operation.start);
+  times.gap_ns += since(std::max(call.end, waited.until), operation.start);
   if (operation.queued != 0) {
-    times.to_queued_ns += operation.queued > call.begin ? static_cast<u64>(operation.queued - call.begin) : 0;
+    times.to_queued_ns += since(call.begin, operation.queued);
     times.in_buffer.add(static_cast<u64>(operation.submitted - operation.queued));
     times.to_start.add(static_cast<u64>(operation.start - operation.submitted));
   }

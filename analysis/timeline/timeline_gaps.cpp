@@ -36,20 +36,14 @@ Activity activity_in_gap(IdleCause cause) {
 
 }  // namespace
 
-void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, const Waited& waited, u32 depth) {
-  DeviceTimes& times = activity_.devices[operation.device];
+void Timeline::find_gap(DeviceTimes& times, const DeviceOperation& operation, const Joined& joined,
+                        const Waited& waited, u32 depth) {
   DeviceTrack& state = devices_[operation.device];
   if (state.sweep.idle_before(operation.start) > 0) end_gap(operation, joined, waited, depth);
-  if (joined.call && joined.call->thread != kNone) {
-    if (joined.call->thread >= seen_threads_.size()) seen_threads_.resize(joined.call->thread + 1u);
-    seen_threads_[joined.call->thread] = true;
-  }
+  if (joined.call) seen_threads_[joined.call->thread] = 1;
   const bool newest = operation.end >= state.sweep.end();
   if (!state.sweep.add(times, class_of(operation), operation.start, operation.end)) ++activity_.join.late;
-  if (newest) {
-    state.newest = operation;
-    state.newest_call = joined.sequence;
-  }
+  if (newest) state.newest_call = joined.sequence;
 }
 
 // The device had nothing to do until the operation began.
@@ -60,8 +54,8 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
   IdleGap gap;
   gap.device = times.device, gap.begin = state.sweep.end(), gap.end = operation.start;
   gap.ended_by = static_cast<u8>(operation.kind);
-  const GapContext context{gap,    state.newest, window_.find(state.newest_call), operation, joined.call,
-                           waited, depth,        intake_.clock_error(),           &overhead_};
+  const GapContext context{gap,   window_.find(state.newest_call), operation, joined.call, waited,
+                           depth, intake_.clock_error(),           &overhead_};
   const Nanos usual = waited.behind == Behind::Operations ? 0 : state.dispatch.usual(operation.kind);
   divide_gap(context, log_, usual, division_);
   state.dispatch.add(operation.kind, division_.of(IdleCause::Dispatch));
@@ -73,7 +67,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
     gap.origin = joined.call->stack;
     gap.thread = joined.call->thread;
     gap.called = std::clamp(joined.call->begin, gap.begin, gap.end);
-    gap.ended_by_new = gap.thread != kNone && (gap.thread >= seen_threads_.size() || !seen_threads_[gap.thread]);
+    gap.ended_by_new = seen_threads_[gap.thread] == 0;
   }
   log_gap(gap, state.dispatch);
   if (state.lost.hold(gap, division_.pieces())) {
@@ -85,8 +79,7 @@ void Timeline::find_gap(const DeviceOperation& operation, const Joined& joined, 
 
 // Before then a device cannot have begun with it.
 Nanos Timeline::earliest_start(const HostOperation& call) const {
-  Nanos earliest = call.begin;
-  if (call.stream < host_tracks_.size()) earliest = std::max(earliest, host_tracks_[call.stream].end);
+  Nanos earliest = std::max(call.begin, window_.ended(call.stream).end);
   window_.for_each_wait(call, [&](u32 sequence) {
     if (const HostOperation* before = window_.find(sequence)) earliest = std::max(earliest, before->device_end);
   });

@@ -20,7 +20,7 @@ void fill_queue(const LoadedRun& run, Table& table) {
       const QueueDepth& queue = stream.queue;
       for (unsigned i = 0; i < kDepthClasses; ++i) {
         if (queue.time_ns[i] == 0 && queue.calls[i] == 0) continue;
-        const auto share = ratio(queue.time_ns[i], queue.span_ns);
+        const auto share = ratio(queue.time_ns[i], queue.span_ns());
         const u64 calls = queue.calls[i];
         table.rows.push_back({devices.number(p, stream.device), static_cast<i64>(stream.id), depths(i),
                               number(queue.time_ns[i]), share ? Value(*share) : Value(), number(calls),

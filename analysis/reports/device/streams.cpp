@@ -16,15 +16,15 @@ void fill_streams(const LoadedRun& run, Table& table) {
       if (stream.operations == 0) continue;
       const u64 span = static_cast<u64>(stream.last - stream.first);
       const auto busy = ratio(stream.busy_ns, span);
-      const auto depth = ratio(stream.queue.waited_ns, stream.queue.span_ns);
-      const auto empty = ratio(stream.queue.time_ns[0], stream.queue.span_ns);
+      const auto depth = ratio(stream.queue.waited_ns(), stream.queue.span_ns());
+      const auto empty = ratio(stream.queue.time_ns[0], stream.queue.span_ns());
       char handle[24] = "";
       if (stream.handle) std::snprintf(handle, sizeof handle, "0x%llx", static_cast<unsigned long long>(stream.handle));
       table.rows.push_back(
           {devices.number(p, stream.device), static_cast<i64>(stream.id), number(stream.operations),
            number(stream.busy_ns), busy ? Value(*busy) : Value(), depth ? Value(*depth) : Value(),
            stream.joined ? number(static_cast<u64>(stream.queue.deepest)) : Value(), empty ? Value(*empty) : Value(),
-           stream.queue.span_ns ? number(stream.queue.full_ns()) : Value(), number(span), number(stream.joined),
+           stream.queue.span_ns() ? number(stream.queue.full_ns()) : Value(), number(span), number(stream.joined),
            stream.handle ? Value(std::string(handle)) : Value(), static_cast<i64>(process.who.pid)});
     }
   }

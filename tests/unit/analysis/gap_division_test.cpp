@@ -24,7 +24,7 @@ struct Scene {
   HostLog log{8};
   OverheadLog overhead;
   HostOperation previous, next;
-  DeviceOperation before, after;
+  DeviceOperation after;
   Waited waited;
   u32 depth = 0;
   Nanos begin = 100'000, end = 200'000, error = 100, usual = 0;
@@ -41,7 +41,7 @@ struct Scene {
   Wanted divide(const HostOperation* before_call = nullptr) {
     IdleGap gap;
     gap.begin = begin, gap.end = end;
-    divide_gap({gap, before, before_call, after, joined ? &next : nullptr, waited, depth, error, &overhead}, log, usual,
+    divide_gap({gap, before_call, after, joined ? &next : nullptr, waited, depth, error, &overhead}, log, usual,
                division);
     const IdleParts& parts = division.parts();
     EXPECT_EQ(std::accumulate(parts.begin(), parts.end(), Nanos{0}), end - begin);

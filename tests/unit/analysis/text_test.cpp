@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include "analysis/diff/diff.h"
 #include "analysis/facts/distribution.h"
@@ -34,7 +36,7 @@ TEST(Distribution, IsExactByNearestRank) {
 }
 
 // Close together, spread wide, drifting, with a few far away, above 32 bits: alone and merged from parts, the value of
-// each rank is that of the sorted list.
+// each rank is that of the sorted list; sums are right whenever they are asked for.
 TEST(Distribution, IsExactHoweverValuesLie) {
   std::mt19937_64 random(5);
   const auto value = [&](unsigned how, u64 i) -> u64 {
@@ -60,6 +62,11 @@ TEST(Distribution, IsExactHoweverValuesLie) {
       all.push_back(value(i % 3 == 0 ? how / 6 : how % 6, i));
       whole.add(all.back());
       parts[i % 3 == 0 ? 0 : 1 + i / 7000 % 2].add(all.back());
+      if (i % 1500 != 1499) continue;
+      const auto [least, most] = std::minmax_element(all.begin(), all.end());
+      ASSERT_EQ(std::tuple(whole.count(), whole.sum(), whole.min(), whole.max()),
+                std::tuple(all.size(), std::accumulate(all.begin(), all.end(), u64{0}), *least, *most))
+          << how << " " << i;
     }
     EXPECT_EQ(parts[0].percentile(0.5), Distribution(parts[0]).percentile(0.5)) << how;  // asked for in between
     parts[0].merge(parts[1]);

@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <set>
 #include <tuple>
 
 #include "analysis/gaps/host_log.h"
 #include "analysis/read/tick_clock.h"
 #include "analysis/timeline/activity_log.h"
 #include "analysis/timeline/correlation_index.h"
+#include "analysis/timeline/device_shapes.h"
 #include "analysis/timeline/host_streams.h"
 #include "analysis/timeline/range_projection.h"
 #include "analysis/timeline/reorder_window.h"
@@ -135,6 +138,123 @@ TEST(CorrelationIndex, TheFirstOperationOfAnIdStaysUntilItIsGone) {
   EXPECT_EQ(index.find(4000, 1000), 8000u);
 }
 
+// Whatever ids are given out, dense or far apart, or alike in their last digits: what a map tells that forgets what is gone.
+TEST(CorrelationIndex, TellsWhatAMapTellsWhateverIdsAreGivenOut) {
+  for (const u64 apart : {1ull, 3ull, 1ull << 12, 1ull << 20}) {
+    Random random(apart);
+    CorrelationIndex index;
+    std::map<u32, u32> known;
+    for (u32 sequence = 0; sequence < 20'000; ++sequence) {
+      const u32 oldest = sequence < 700 ? 0 : sequence - 700;
+      const u32 id = static_cast<u32>((sequence + below(random, 40)) * apart);
+      const auto there = known.find(id);
+      const bool lives = there != known.end() && there->second >= oldest;
+      if (random() % 3 == 0) {
+        index.put(id, sequence, oldest);
+        known[id] = sequence;
+      } else {
+        index.put_first(id, sequence, oldest);
+        if (!lives) known[id] = sequence;
+      }
+      const u32 other = static_cast<u32>((sequence - below(random, std::min(sequence, 900u) + 1)) * apart);
+      const auto wanted = known.find(other);
+      ASSERT_EQ(index.find(other, oldest), wanted != known.end() && wanted->second >= oldest ? wanted->second : kNone)
+          << apart << " " << sequence;
+    }
+  }
+}
+
+// What was found ahead is what was asked of that operation, and not earlier than kNext operations before it is given.
+TEST(ReorderWindow, GivesWhatWasFoundAheadWithItsOperation) {
+  Random random(11);
+  struct Give {
+    std::vector<u32> given;
+    u32 next(const DeviceOperation& operation) {
+      return 2 * operation.correlation + (static_cast<u32>(given.size()) << 16);
+    }
+    void soon(const DeviceOperation&) {}
+    void operator()(DeviceOperation& operation, u32 found) {
+      ASSERT_EQ(found & 0xffff, 2 * operation.correlation);
+      ASSERT_LE(given.size() - (found >> 16), ReorderWindow::kNext);
+      given.push_back(operation.correlation);
+    }
+  } give;
+  ReorderWindow window(1u << 10);
+  for (u32 i = 0; i < 30'000; ++i) {
+    DeviceOperation operation;
+    operation.correlation = i;
+    const Nanos start = Nanos{i} + below(random, 20);
+    window.add(operation, {start, start + 5}, give);
+  }
+  window.finish(give);
+  EXPECT_EQ(give.given.size(), 30'000u);
+}
+
+// By what the driver says of streams: after the operation before it; with the legacy default stream, those of blocking streams and its own
+// wait for each other.
+TEST(HostStreams, WhatIsGivenWaitsForWhatTheDriverMakesItWaitFor) {
+  constexpr u64 kLegacy = 1, kFirst = 100, kIndependent = 104;
+  constexpr u32 kNever = kNone;
+  Random random(5);
+  HostStreams streams;
+  streams.created(kIndependent, false);
+  std::map<u64, u32> newest;  // operation, by stream
+  std::vector<u32> waits;
+  for (u32 sequence = 0; sequence < 20'000; ++sequence) {
+    const u64 handle = random() % 50 == 0 ? kLegacy : kFirst + random() % 5;
+    const auto newest_of = [&](u64 stream) { return newest.contains(stream) ? newest[stream] : kNever; };
+    const u32 legacy = newest_of(kLegacy);
+    std::set<u32> wanted{newest_of(handle)};
+    if (handle != kIndependent && handle != kLegacy && legacy != kNever &&
+        (newest_of(handle) == kNever || newest_of(handle) < legacy))
+      wanted.insert(legacy);
+    for (u64 other = kFirst; handle == kLegacy && other < kIndependent; ++other) {
+      if (newest_of(other) != kNever && (legacy == kNever || newest_of(other) > legacy))
+        wanted.insert(newest_of(other));
+    }
+    wanted.erase(kNever);
+    waits.clear();
+    const u32 one = streams.given(streams.find({0, handle, false, 0}), sequence, waits);
+    std::set<u32> found(waits.begin(), waits.end());
+    if (one != kNone) found.insert(one);
+    ASSERT_EQ(found, wanted) << sequence << " " << handle;
+    newest[handle] = sequence;
+  }
+}
+
+// Whatever of their words differs, other kernels are of another shape; registers, and clusters of one block, are none.
+TEST(DeviceShapes, TellsKernelsApartByAllThatAShapeIs) {
+  const TextTable texts;
+  DeviceShapes shapes(texts);
+  DeviceKernel kernel{};
+  kernel.name = 7, kernel.grid_x = kernel.grid_y = kernel.grid_z = 2,
+  kernel.block_x = kernel.block_y = kernel.block_z = 4;
+  const u32 first = shapes.of(kernel);
+  std::set<u32> known{first};
+  const auto is_new = [&](auto&& change) {
+    DeviceKernel other = kernel;
+    change(other);
+    const u32 shape = shapes.of(other);
+    EXPECT_EQ(shapes.of(other), shape);
+    EXPECT_EQ(shapes.of(kernel), first);
+    return known.insert(shape).second;
+  };
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.name = 8; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.grid_x = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.grid_y = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.grid_z = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.block_x = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.block_y = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.block_z = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.dynamic_shared_bytes = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.device = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.cluster_x = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.cluster_y = 3; }));
+  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.cluster_z = 3; }));
+  EXPECT_FALSE(is_new([](DeviceKernel& other) { other.registers = 3; }));
+  EXPECT_FALSE(is_new([](DeviceKernel& other) { other.cluster_x = other.cluster_y = other.cluster_z = 1; }));
+}
+
 // Threads and streams whose numbers are close together, as they are: each pair keeps its stream.
 TEST(HostStreams, ManyThreadsAndStreamsKeepTheirNumbers) {
   HostStreams streams;
@@ -168,6 +288,7 @@ TEST(TickClock, TellsWhatTheMapTellsWhereverItWasLast) {
     record.end = i % 3 == 0 ? random() % (ticks + 9'000'000'000) : record.begin + random() % 6'000'000'000;
     ASSERT_NEAR(clock.nanos(record.begin), map.nanos(record.begin), 1) << record.begin;
     const TimeSpan ran = clock.span(record);
+    ASSERT_EQ(clock.end(record), ran.to) << record.begin << " to " << record.end;
     ASSERT_NEAR(ran.from, map.nanos(record.begin), 1) << record.begin;
     ASSERT_NEAR(ran.to, map.nanos(std::max(record.begin, record.end)), 1) << record.begin << " to " << record.end;
     ASSERT_LE(ran.from, ran.to);

@@ -110,8 +110,8 @@ void expect_every_nanosecond(const QueueDepth& queue, const std::vector<Nanos>& 
     found_ns[depth_class(waiting(launched[i], i))] += static_cast<u64>(calls[i]);
   }
   EXPECT_EQ(queue.time_ns, time);
-  EXPECT_EQ(queue.span_ns, static_cast<u64>(started.back() - launched.front()));
-  EXPECT_EQ(queue.waited_ns, area);
+  EXPECT_EQ(queue.span_ns(), static_cast<u64>(started.back() - launched.front()));
+  EXPECT_EQ(queue.waited_ns(), area);
   EXPECT_EQ(queue.calls, found);
   EXPECT_EQ(queue.calls_ns, found_ns);
   u64 course = 0;
@@ -155,10 +155,10 @@ TEST(StreamTrack, TheQueueIsAsDeepAsWhatWasLaunchedAndHadNotStarted) {
     }
     track.finish(times);
     EXPECT_EQ(times.queue.deepest, deepest);
-    EXPECT_EQ(times.queue.waited_ns, waited);
+    EXPECT_EQ(times.queue.waited_ns(), waited);
     EXPECT_EQ(times.joined, count);
     EXPECT_EQ(few.joined, count);
-    EXPECT_EQ(few.queue.span_ns, 0u);
+    EXPECT_EQ(few.queue.span_ns(), 0u);
     expect_every_nanosecond(times.queue, launched, started, calls);
   }
 }
