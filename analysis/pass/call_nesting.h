@@ -5,6 +5,7 @@
 //     known: a runtime call makes tens of driver calls) would keep the time of the oldest as its own.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/types.h"
@@ -18,14 +19,12 @@ class CallNesting {
   // Returns the call's time without the calls nested in it.
   u64 self_time(Nanos begin, Nanos end) {
     const u64 duration = static_cast<u64>(end - begin);
-    u64 nested = 0;
-    while (!done_.empty() && done_.back().begin >= begin) {
-      nested += done_.back().duration;
-      done_.pop_back();
-    }
-    if (done_.size() >= kKeep) done_.erase(done_.begin(), done_.begin() + kKeep / 2);
+    const bool encloses = !done_.empty() && done_.back().begin >= begin;
+    const u64 self = encloses ? without_nested(begin, duration) : duration;
+    if (done_.size() == done_.capacity()) [[unlikely]]
+      make_room();
     done_.push_back({begin, duration});
-    return duration > nested ? duration - nested : 0;
+    return self;
   }
 
  private:
@@ -33,6 +32,22 @@ class CallNesting {
     Nanos begin;
     u64 duration;
   };
+
+  [[gnu::noinline]] u64 without_nested(Nanos begin, u64 duration) {
+    u64 nested = 0;
+    while (!done_.empty() && done_.back().begin >= begin) {
+      nested += done_.back().duration;
+      done_.pop_back();
+    }
+    return duration > nested ? duration - nested : 0;
+  }
+  [[gnu::noinline]] void make_room() {
+    if (done_.size() >= kKeep)
+      done_.erase(done_.begin(), done_.begin() + kKeep / 2);
+    else
+      done_.reserve(std::clamp<std::size_t>(2 * done_.size(), 1, kKeep));
+  }
+
   std::vector<Done> done_;
 };
 

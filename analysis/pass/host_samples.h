@@ -24,7 +24,8 @@ class HostSamples {
   void wait_use(const WaitUse& value);
   // The thread was in a call: what was found then is no line between two. Calls of a thread come in the order of their ends.
   void called(u32 thread, Nanos begin, Nanos end) {
-    if (thread < newest_.size() && newest_[thread] >= begin) mark(thread, begin, end);
+    if (newest_[thread] >= begin) [[unlikely]]
+      mark(thread, begin, end);
   }
   // The devices' gaps are known.
   void finish();

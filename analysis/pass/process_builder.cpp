@@ -75,6 +75,7 @@ ProcessBuilder::ProcessBuilder(const TraceReader& reader, TimeWindow window, All
   if (sums_) facts.loop_log.events.reserve(std::min<u64>(reader.conservation().stored, LoopLog::kMostEvents));
   facts.library.collected = asked_for(facts, collect::kLibraries).value_or(false);
   if (facts.library.collected) timeline_.collect_libraries();
+  for (std::size_t i = 0; i < threads_.size(); ++i) threads_[i].definitions = reader.threads()[i].tid == 0;
   if (facts.dropped != 0 || !facts.damage.empty()) ledger_.certain().begin();
 }
 
@@ -87,7 +88,14 @@ TypeSet ProcessBuilder::in_bulk(const TraceReader& reader) {
   return types;
 }
 
-[[gnu::noinline]] CallFacts& ProcessBuilder::new_call_facts(u16 id) {
+[[gnu::noinline]] CallFacts& ProcessBuilder::other_call_facts(u16 id) {
+  const bool known = id < calls_by_id_.size() && calls_by_id_[id] != kNone;
+  newest_call_facts_ = known ? &facts_.calls[calls_by_id_[id]] : &new_call_facts(id);
+  newest_call_ = id;
+  return *newest_call_facts_;
+}
+
+CallFacts& ProcessBuilder::new_call_facts(u16 id) {
   if (id >= calls_by_id_.size()) calls_by_id_.resize(id + 1u, kNone);
   calls_by_id_[id] = static_cast<u32>(facts_.calls.size());
   CallFacts& made = facts_.calls.emplace_back();
@@ -118,9 +126,9 @@ ProcessBuilder::ThreadState* ProcessBuilder::caller_of(const RecordHeader& recor
   return nullptr;
 }
 
-[[gnu::always_inline]] inline void ProcessBuilder::count_ended(const EndedCall& ended) {
+void ProcessBuilder::count_ended(const EndedCall& ended) {
   if (!sums_) return;
-  if (ended.lane < facts_.threads.size()) ++facts_.threads[ended.lane].calls;
+  if (ended.lane != kNone) ++threads_[ended.lane].calls;
   CallFacts& call = call_facts(ended.call);
   ++call.calls;
   call.self_ns += ended.self_ns;
@@ -138,11 +146,8 @@ void ProcessBuilder::count_call(Moment& at) {
     return;
   }
   ThreadState& thread = at.thread;
-  at.first_of_call =
-      thread.last_call != record.call || thread.last_begin != record.begin || thread.last_end != record.end;
-  thread.last_call = record.call;
-  thread.last_begin = record.begin;
-  thread.last_end = record.end;
+  at.first_of_call = is_new_call(thread, record);
+  note_call(thread, record);
   if (!at.first_of_call) return;
   ThreadState* caller = at.definitions ? caller_of(record) : &thread;
   if (caller) {
@@ -155,11 +160,13 @@ void ProcessBuilder::count_call(Moment& at) {
   const EndedCall call{at.begin, self, at.duration(), record.result, caller ? caller->stack : 0, lane, record.call};
   const bool unsure = !facts_.window.empty() && at.definitions;  // those are written outside of the window too
   if (unsure && definitions_.size() < kMostDefinitions) return definitions_.push_back(call);
-  if (!unsure) {
-    if (facts_.end == 0 || at.begin < facts_.begin) facts_.begin = at.begin;
-    facts_.end = std::max(facts_.end, at.end);
-  }
+  if (!unsure) count_in_span(at.begin, at.end);
   count_ended(call);
+}
+
+void ProcessBuilder::count_in_span(Nanos begin, Nanos end) {
+  if (facts_.end == 0 || begin < facts_.begin) facts_.begin = begin;
+  facts_.end = std::max(facts_.end, end);
 }
 
 void ProcessBuilder::tell_call(Moment& at, const ThreadState& caller) {
@@ -210,18 +217,27 @@ void ProcessBuilder::foresee(const RecordHeader& record) {
   foreseen_devices_.emplace(facts.context, facts.device);
 }
 
-// Tables that grow with what is different: each entry is rows in reports.
 bool ProcessBuilder::spent() {
-  constexpr u32 kSteps = 128;
-  if (++since_things_ % kSteps == 0)
+  if (--until_look_ != 0) [[likely]]
+    return false;
+  return look_at_allowance();
+}
+
+// Tables that grow with what is different: each entry is rows in reports.
+[[gnu::noinline]] bool ProcessBuilder::look_at_allowance() {
+  constexpr u32 kTablesEvery = 8;
+  until_look_ = kLookEvery;
+  if (++looks_ % kTablesEvery == 0)
     meter_.things(facts_.calls.size() + facts_.modules.size() + facts_.functions.size() + facts_.contexts.size() +
                   facts_.kernels.size() + facts_.copies.size() + facts_.pools.size() + facts_.device_memory.size() +
                   facts_.graphs.size() + facts_.devices.size() + facts_.tensors.size() + facts_.lines.origins.size() +
                   xla_.count() + results_);
-  return meter_.spent();
+  const bool spent = meter_.spent(kLookEvery);
+  facts_.records += spent ? kLookEvery - 1 : kLookEvery;  // the one that is asked for is left out then
+  return spent;
 }
 
-void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stream) {
+[[gnu::flatten]] void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stream) {
   if (run.bulk) {
     if (meter_.spent(run.records)) return;
     facts_.records += run.records;
@@ -230,11 +246,10 @@ void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stre
   for (const u8* at = run.begin; at != run.end;) {
     const auto& record = *reinterpret_cast<const RecordHeader*>(at);
     if (spent()) return;
-    ++facts_.records;
-    if (record.type == static_cast<u16>(RecordType::KernelLaunch)) [[likely]]
-      add_launch(record, run.thread, stream);
-    else
+    if (record.type != static_cast<u16>(RecordType::KernelLaunch)) [[unlikely]]
       add(record, run.thread, stream);
+    else if (!add_usual_launch(record, run.thread)) [[unlikely]]
+      add_launch(record, run.thread, stream);
     at += record.size;
   }
 }
@@ -281,14 +296,13 @@ bool ProcessBuilder::add_told(const RecordHeader& record, u32 thread) {
   }
 }
 
-[[gnu::always_inline]] inline ProcessBuilder::Moment ProcessBuilder::moment_of(const RecordHeader& record, u32 thread) {
+ProcessBuilder::Moment ProcessBuilder::moment_of(const RecordHeader& record, u32 thread) {
   const auto [begin, end] = clock_.span(record);
   const bool counted = begin >= window_.from && begin < window_.to;
-  return {record, threads_[thread], begin, end, counted, true, reader_.threads()[thread].tid == 0, thread};
+  return {record, threads_[thread], begin, end, counted, true, threads_[thread].definitions, thread};
 }
 
-// Most of a large trace: all that a launch leads to stands here, in one piece.
-[[gnu::flatten]] void ProcessBuilder::add_launch(const RecordHeader& record, u32 thread, const RecordStream& stream) {
+[[gnu::noinline]] void ProcessBuilder::add_launch(const RecordHeader& record, u32 thread, const RecordStream& stream) {
   threads_[thread].newest = record.end;
   Moment at = moment_of(record, thread);
   count_call(at);
@@ -296,7 +310,7 @@ bool ProcessBuilder::add_told(const RecordHeader& record, u32 thread) {
   on_launch(at);
 }
 
-void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStream& stream) {
+[[gnu::noinline]] void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStream& stream) {
   const auto type = static_cast<RecordType>(record.type);
   if (add_told(record, thread)) return;
   threads_[thread].newest = record.end;
@@ -366,7 +380,7 @@ void ProcessBuilder::on_query(const Moment& at, const ObjectCall& value) {
 }
 
 void ProcessBuilder::on_loss(const Gap& value, u32 thread) {
-  threads_[thread].stack = 0;  // the next one may be among what was lost
+  set_origin(threads_[thread], 0);  // the next one may be among what was lost
   threads_[thread].told = {};
   xla_.lost(thread);
   threads_[thread].told_lost += value.count;
@@ -403,9 +417,14 @@ void ProcessBuilder::name_callers() {
 }
 
 void ProcessBuilder::finish() {
+  for (ThreadState& thread : threads_) set_origin(thread, 0);
+  for (Launched& known : recent_launches_) count_launches(known);
+  facts_.records += kLookEvery - until_look_;
   for (const EndedCall& call : definitions_) {
     if (call.begin >= facts_.begin && call.begin < facts_.end) count_ended(call);
   }
+  for (std::size_t i = 0; i < std::min(threads_.size(), facts_.threads.size()); ++i)
+    facts_.threads[i].calls += threads_[i].calls;
   graphs_.finish([this](const auto& node, u32 context, u64 times) { replayed(node, context, times); });
   facts_.lines.replayed = replayed_.take();
   facts_.loops = loops_.finish();

@@ -45,24 +45,29 @@ class ProcessBuilder {
 
  private:
   void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
+  bool add_usual_launch(const RecordHeader& record, u32 lane);
   void add_launch(const RecordHeader& record, u32 thread, const RecordStream& stream);
   bool add_told(const RecordHeader& record, u32 thread);
   bool spent();
+  bool look_at_allowance();
   void name_callers();
   void find_losses();
   struct ThreadState {
     CallNesting nesting;
     Ticks last_begin = 0, last_end = 0;
+    Ticks newest = 0;        // end of its newest record
+    u64 calls = 0;           // in ThreadFacts at the end
+    u64 usual_launches = 0;  // from where it is: in StackTotals when it goes on
     u16 last_call = 0;
+    bool definitions = false;          // no thread: the definitions, which threads share
     bool launched_since_copy[8] = {};  // by TransferKind
     bool launched_since_allocation = false;
     bool within_memset = false;  // a call of the runtime that takes several memsets has made its first
-    u32 stack = 0;               // number of the CallOrigin from which it makes its calls
-    CallOrigin told;             // by its newest Stack
-    u32 launched = kNone;        // function of its newest launch
     StackMarks::Turn turn;
+    u32 stack = 0;           // number of the CallOrigin from which it makes its calls
+    u32 launched = kNone;    // function of its newest launch
+    CallOrigin told;         // by its newest Stack
     u64 told_lost = 0;       // records that its Gap records stand for
-    Ticks newest = 0;        // end of its newest record
     CallNesting operations;  // of frameworks
     CallNesting own_work;    // of ours
   };
@@ -79,6 +84,18 @@ class ProcessBuilder {
     u64 duration() const { return static_cast<u64>(end - begin); }
   };
 
+  static bool is_new_call(const ThreadState& thread, const RecordHeader& record) {
+    return thread.last_call != record.call || thread.last_begin != record.begin || thread.last_end != record.end;
+  }
+  static void note_call(ThreadState& thread, const RecordHeader& record) {
+    thread.last_call = record.call;
+    thread.last_begin = record.begin;
+    thread.last_end = record.end;
+  }
+  static void note_launch(ThreadState& thread) {
+    for (bool& launched : thread.launched_since_copy) launched = true;
+    thread.launched_since_allocation = true;
+  }
   Moment moment_of(const RecordHeader& record, u32 thread);
   StreamName stream_of(const Moment& at, u64 handle, u64 context, u32 flags);
   u32 context_of(u64 stream, u64 current);
@@ -90,16 +107,19 @@ class ProcessBuilder {
   std::string_view frame_text(u64 id);
   void on_stack(const Stack& value, u32 thread);
   void find_origin(u32 thread);
+  void set_origin(ThreadState& thread, u32 origin);
   void on_operation(const Operation& value, u32 thread);
   void on_loss(const Gap& value, u32 thread);
   void on_own_work(const RecordHeader& record, u32 thread);
   void on_nvtx(const Nvtx& value, u32 thread);
   void on_plain_call(const Moment& at);
-  void log(const Moment& at, LoopKind kind, u32 number);  // what the host gave to a device, or waited for
+  // What the host gave to a device, or waited for.
+  void log(const Moment& at, LoopKind kind, u32 number) { log(at.thread, at.lane, at.begin, at.end, kind, number); }
+  void log(ThreadState& thread, u32 lane, Nanos begin, Nanos end, LoopKind kind, u32 number);
   enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch, Backward, Replicated, Reduction };
   MarkSort mark_of(u32 frame);
   bool is_within_backward(u32 frame) const;
-  void log_turn(const Moment& at, const StackMarks::Place& place);
+  void log_turn(ThreadState& thread, u32 lane, Nanos begin, StackMarks::Place place);
   // Of a call that counts.
   StackTotals& stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
@@ -107,11 +127,10 @@ class ProcessBuilder {
   void on_library_call(const Moment& at, const RecordStream& stream);
   void on_graph_node(const GraphNode& value);
   void on_instantiate(const GraphInstantiate& value);
-  CallFacts& call_facts(u16 id) {
-    const bool known = id < calls_by_id_.size() && calls_by_id_[id] != kNone;
-    return known ? facts_.calls[calls_by_id_[id]] : new_call_facts(id);
-  }
+  CallFacts& call_facts(u16 id) { return id == newest_call_ ? *newest_call_facts_ : other_call_facts(id); }
+  CallFacts& other_call_facts(u16 id);
   CallFacts& new_call_facts(u16 id);
+  void count_in_span(Nanos begin, Nanos end);
   ThreadState* caller_of(const RecordHeader& record);
   // What statistics of calls are made of.
   struct EndedCall {
@@ -147,11 +166,16 @@ class ProcessBuilder {
   u32 known_kernel(const KernelShape& shape);  // kNone: none
   // A launch as the record has it, and what it means until a handle means something else.
   struct Launched {
-    std::array<u64, 7> words{};  // function, context, dimensions, dynamic shared memory
+    u64 handle = 0;              // of the function
+    std::array<u64, 6> words{};  // of the record, from its context to its end
     u32 kernel = kNone, context = kNone;
+    u32 function = kNone;
     u64 version = ~0ull;
+    u64 plain = 0;  // launches that its kernel does not count yet
   };
-  const Launched& launched(const KernelLaunch& value);
+  Launched& launched(const KernelLaunch& value);
+  void find_launched(const KernelLaunch& value, Launched& known);
+  void count_launches(Launched& known);
   CopyGroup& copy_group(TransferKind kind, HostMemory memory, bool asynchronous, i32 device);
   MemoryLedger::Place place_of(u8 said, u64 address) const;
   void count_transfer(const Moment& at, CopyGroup& group, u64 bytes, bool part);
@@ -178,6 +202,8 @@ class ProcessBuilder {
   XlaOperations xla_;
   std::vector<ThreadState> threads_;
   std::vector<u32> calls_by_id_;
+  u32 newest_call_ = kNone;  // the id that was asked for last, and what is known of it
+  CallFacts* newest_call_facts_ = nullptr;
   std::unordered_map<u64, u32> contexts_by_handle_;
   std::unordered_map<u64, i32> foreseen_devices_;
   std::set<i32> ordinals_;                       // of facts_.devices
@@ -202,7 +228,9 @@ class ProcessBuilder {
   StackMarks stack_marks_;
   u64 results_ = 0;                     // different ones of all calls
   std::vector<EndedCall> definitions_;  // of a recorded window: which of them fell into it is known at its end
-  u32 since_things_ = 0;
+  // Records between two looks at the allowance, and how many of them are left.
+  static constexpr u32 kLookEvery = 16;
+  u32 until_look_ = kLookEvery, looks_ = 0;
 };
 
 }  // namespace gputrace

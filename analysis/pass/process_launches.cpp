@@ -1,4 +1,6 @@
 // ProcessBuilder: what was launched, by which kernel in which shape.
+#include <emmintrin.h>
+
 #include <cstddef>
 #include <cstring>
 
@@ -36,37 +38,95 @@ KernelShape shape_of(const KernelLaunch& value) {
 
 }  // namespace
 
-const ProcessBuilder::Launched& ProcessBuilder::launched(const KernelLaunch& value) {
-  const u64 version = functions_.version() + contexts_version_;
-  // Words as they lie in the record: in an array they would be read back, two by two, before they are stored.
-  static_assert(offsetof(KernelLaunch, dynamic_shared_bytes) == offsetof(KernelLaunch, grid_x) + 24 &&
-                offsetof(KernelLaunch, priority) == offsetof(KernelLaunch, cluster_x) + 6);
-  const auto word = [bytes = reinterpret_cast<const u8*>(&value)](std::size_t at) {
+ProcessBuilder::Launched& ProcessBuilder::launched(const KernelLaunch& value) {
+  constexpr std::size_t kFrom = offsetof(KernelLaunch, context), kGrid = offsetof(KernelLaunch, grid_x);
+  static_assert(sizeof(KernelLaunch) - kFrom == sizeof(Launched::words));
+  const u8* const bytes = reinterpret_cast<const u8*>(&value);
+  const auto word = [bytes](std::size_t at) {
     u64 read;
     std::memcpy(&read, bytes + at, sizeof read);
     return read;
   };
-  constexpr std::size_t kGrid = offsetof(KernelLaunch, grid_x);
-  constexpr u64 kClusters = 0xffffffffffff;
-  const u64 grid = word(kGrid), middle = word(kGrid + 8), block = word(kGrid + 16);
-  const u64 clusters = word(offsetof(KernelLaunch, cluster_x)) & kClusters;
-  u64 hash = value.function ^ grid << 20 ^ middle ^ block << 12;
-  hash = (hash ^ hash >> 29) * 0x9e3779b97f4a7c15ull;
-  Launched& known = recent_launches_[hash >> 54];
-  const auto& words = known.words;
-  const u64 differs = (known.version ^ version) | (words[0] ^ value.function) | (words[1] ^ value.context) |
-                      (words[2] ^ grid) | (words[3] ^ middle) | (words[4] ^ block) |
-                      (words[5] ^ value.dynamic_shared_bytes) | (words[6] ^ clusters);
-  if (differs == 0) return known;
+  const u64 hash = value.function ^ word(kGrid) << 20 ^ word(kGrid + 8) ^ word(kGrid + 16) << 12;
+  Launched& known = recent_launches_[hash * 0x9e3779b97f4a7c15ull >> 54];
+  const auto differs = [&](std::size_t pair) {
+    return _mm_xor_si128(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + kFrom + 16 * pair)),
+                         _mm_loadu_si128(reinterpret_cast<const __m128i*>(known.words.data() + 2 * pair)));
+  };
+  const __m128i words = _mm_or_si128(_mm_or_si128(differs(0), differs(1)), differs(2));
+  const bool same = _mm_movemask_epi8(_mm_cmpeq_epi8(words, _mm_setzero_si128())) == 0xffff;
+  const u64 version = functions_.version() + contexts_version_;
+  if (!same || known.handle != value.function || known.version != version) [[unlikely]]
+    find_launched(value, known);
+  return known;
+}
+
+[[gnu::noinline]] void ProcessBuilder::find_launched(const KernelLaunch& value, Launched& known) {
+  count_launches(known);
   KernelShape shape = shape_of(value);
   shape.function = functions_.find(value.function);
   shape.context = cached_context_index(value.context);
   kernel(shape);
-  known.words = {value.function, value.context, grid, middle, block, value.dynamic_shared_bytes, clusters};
+  known.handle = value.function;
+  std::memcpy(known.words.data(), &value.context, sizeof known.words);
   known.kernel = last_kernel_;
   known.context = shape.context;
+  known.function = shape.function;
   known.version = functions_.version() + contexts_version_;
-  return known;
+}
+
+void ProcessBuilder::count_launches(Launched& known) {
+  if (known.plain == 0) return;
+  facts_.kernels[known.kernel].plain += known.plain;
+  known.plain = 0;
+}
+
+// Most of a large trace: a launch that succeeded, in the window, as the thread's own call. All that it leads to stands here, in one
+// piece; what is rare is done elsewhere. False: it is another one, and nothing was done.
+bool ProcessBuilder::add_usual_launch(const RecordHeader& record, u32 lane) {
+  if (record.size != sizeof(KernelLaunch) || record.result != 0 || record.call == 0) return false;
+  const KernelLaunch& value = reinterpret_cast<const KernelLaunch&>(record);
+  ThreadState& thread = threads_[lane];
+  if (value.flags & (kLaunchCaptured | kLaunchCaptureUnknown) || thread.definitions) return false;
+  if (!is_new_call(thread, record)) return false;
+  if (facts_.library.collected && sort_of(record.call) == CallSort::Library) return false;
+  const auto [begin, end] = clock_.span(record);
+  if (!window_.holds(begin)) return false;
+
+  const u64 duration = static_cast<u64>(end - begin);
+  thread.newest = record.end;
+  note_call(thread, record);
+  note_launch(thread);
+  samples_.called(lane, begin, end);
+  const u64 self = thread.nesting.self_time(begin, end);
+  count_in_span(begin, end);
+  Launched& what = launched(value);
+  if (facts_.library.collected) timeline_.library_launched({begin, lane, what.kernel, false, true});
+  ++what.plain;
+  ++facts_.plain_launches;  // asked for at each allocation
+  ++thread.usual_launches;
+  thread.launched = what.function;
+  if (sums_) {
+    ++thread.calls;
+    CallFacts& call = call_facts(record.call);
+    ++call.calls;
+    call.self_ns += self;
+    call.durations.add(duration);
+    log(thread, lane, begin, end, LoopKind::Kernel, what.function);
+    facts_.functions[what.function].launch_calls.add(duration);
+    if (loops_.launched(lane, what.kernel, value.stream, duration)) timeline_.wait_was_needless(lane);
+  }
+  // Where it will be read: a copy would read it while it is still being stored.
+  TimelineFeed::Given& given = timeline_.new_operation();
+  fill(given.operation, {record, thread, begin, end, true, true, false, lane}, OperationKind::Kernel);
+  given.operation.programmatic = (value.flags & kLaunchProgrammatic) != 0;
+  given.operation.target = what.kernel;
+  given.stream.context = what.context;
+  given.stream.handle = value.stream;
+  given.stream.per_thread = (value.flags & kLaunchPerThread) != 0;
+  given.stream.thread = lane;
+  given.as_call = true;
+  return true;
 }
 
 void ProcessBuilder::on_launch(const Moment& at) {
@@ -75,8 +135,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   if (value.header.result != 0) return;
   const bool captured = value.flags & kLaunchCaptured;
   if (!captured) {
-    for (bool& launched : at.thread.launched_since_copy) launched = true;
-    at.thread.launched_since_allocation = true;
+    note_launch(at.thread);
   }
   if (!at.counted) {
     if (!captured) {
@@ -123,8 +182,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
 void ProcessBuilder::on_graph_launch(const Moment& at) {
   const auto value = decode<GraphLaunch>(at.record);
   if (value.header.result != 0 || (value.flags & kLaunchCaptured)) return;
-  for (bool& launched : at.thread.launched_since_copy) launched = true;
-  at.thread.launched_since_allocation = true;
+  note_launch(at.thread);
   if (at.counted) {
     ++facts_.graph_launches;
     StackTotals& stack = stack_of(at);

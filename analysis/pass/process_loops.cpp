@@ -11,24 +11,24 @@ constexpr const char* kBackward = "autograd::engine::evaluate_function";
 
 }  // namespace
 
-void ProcessBuilder::log(const Moment& at, LoopKind kind, u32 number) {
+void ProcessBuilder::log(ThreadState& thread, u32 lane, Nanos begin, Nanos end, LoopKind kind, u32 number) {
   // What an autotuner tries again and again is no loop of the program's.
-  if (!sums_ || xla_.compiling(at.lane)) return;
-  const StackMarks::Place place =
-      stack_marks_.place_of(facts_.lines.frames, facts_.lines.origins[at.thread.stack].frame);
+  if (!sums_ || xla_.compiling(lane)) return;
+  const StackMarks::Place place = stack_marks_.place_of(facts_.lines.frames, facts_.lines.origins[thread.stack].frame);
   if (place.kind == StackMarks::Kind::Trial) return;
   const bool is_launch = kind == LoopKind::Kernel || kind == LoopKind::Graph;
-  if (is_launch || place.kind == StackMarks::Kind::Batch || at.thread.turn.in_batch()) log_turn(at, place);
+  if (is_launch || place.kind == StackMarks::Kind::Batch || thread.turn.in_batch())
+    log_turn(thread, lane, begin, place);
   if (kind == LoopKind::ToHost && place.kind == StackMarks::Kind::Save)
-    facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(LoopMark::Saves), at.begin, at.begin, at.lane);
-  facts_.loop_log.add(kind, number, at.begin, at.end, at.lane);
+    facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(LoopMark::Saves), begin, begin, lane);
+  facts_.loop_log.add(kind, number, begin, end, lane);
 }
 
-void ProcessBuilder::log_turn(const Moment& at, const StackMarks::Place& place) {
+void ProcessBuilder::log_turn(ThreadState& thread, u32 lane, Nanos begin, StackMarks::Place place) {
   const auto mark = [&](LoopMark what) {
-    facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(what), at.begin, at.begin, at.lane);
+    facts_.loop_log.add(LoopKind::Mark, static_cast<u32>(what), begin, begin, lane);
   };
-  switch (at.thread.turn.next(place)) {
+  switch (thread.turn.next(place)) {
     case StackMarks::Turn::Begins::Prefill:
       return mark(LoopMark::Prefill);
     case StackMarks::Turn::Begins::Token:

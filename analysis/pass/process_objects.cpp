@@ -102,12 +102,22 @@ void ProcessBuilder::on_stack(const Stack& value, u32 thread) {
   find_origin(thread);
 }
 
-// From where the thread makes the calls that follow.
+// From where the thread makes the calls that follow. Those that it has made count for where it was.
+void ProcessBuilder::set_origin(ThreadState& thread, u32 origin) {
+  if (thread.usual_launches != 0) {
+    StackTotals& totals = entry_at(facts_.lines.totals, thread.stack);
+    totals.calls += thread.usual_launches;
+    totals.launches += thread.usual_launches;
+    thread.usual_launches = 0;
+  }
+  thread.stack = origin;
+}
+
 void ProcessBuilder::find_origin(u32 number) {
   ThreadState& thread = threads_[number];
   CallOrigin origin = thread.told;
   if (origin.operation == 0) origin.operation = xla_.innermost(number);
-  thread.stack = 0;
+  set_origin(thread, 0);
   if (origin.frame == 0 && origin.operation == 0) return;
   const u64 key = static_cast<u64>(origin.operation) << 32 | origin.frame;
   const auto known = origins_.find(key);
