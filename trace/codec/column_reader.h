@@ -21,6 +21,16 @@ inline u64 load_word(const u8* at) {
 }
 inline u64 unzigzag(u64 value) { return (value >> 1) ^ (0 - (value & 1)); }
 
+// Pairs of words.
+inline __m128i both(u64 value) { return _mm_set1_epi64x(static_cast<long long>(value)); }
+inline __m128i unzigzag(__m128i pair) {
+  return _mm_xor_si128(_mm_srli_epi64(pair, 1), _mm_sub_epi64(_mm_setzero_si128(), _mm_and_si128(pair, both(1))));
+}
+// Of two differences, the first of them to `before`, which stands in both words.
+inline __m128i sums(__m128i pair, __m128i before) {
+  return _mm_add_epi64(_mm_add_epi64(pair, _mm_slli_si128(pair, 8)), before);
+}
+
 // Reads the transformed bytes; every take() checks.
 struct ColumnInput {
   const u8* at;
@@ -54,18 +64,15 @@ class ColumnReader {
   }
   bool constant() const { return mask_ == 0; }
   u64 base() const { return base_; }
-  // Rows [from, from + count) → values; rows must be asked for in order.
-  void read(std::size_t from, std::size_t count, u64* values) {
-    if (constant()) return static_cast<void>(std::fill_n(values, count, base_));
-    const std::size_t whole = count / kGroup * kGroup;
-    if (delta_) {
-      mask_ < 16 ? read_groups<true, false>(from, whole, values) : read_groups<true, true>(from, whole, values);
-      for (std::size_t i = whole; i < count; ++i) values[i] = unzigzag(value(from + i));
-      for (std::size_t i = 0; i < count; ++i) values[i] = base_ += values[i];
-    } else {
-      mask_ < 16 ? read_groups<false, false>(from, whole, values) : read_groups<false, true>(from, whole, values);
-      for (std::size_t i = whole; i < count; ++i) values[i] = value(from + i) ^ base_;
-    }
+  // Rows [from, from + count), counted from `from`, go to `sink`: sink.two(row, pair) takes two of them at a time, sink.one(row, value) what
+  // is left. Rows must be asked for in order.
+  template <typename Sink>
+  void read(std::size_t from, std::size_t count, Sink&& sink) {
+    if (constant()) return fill(count, sink);
+    if (delta_)
+      mask_ < 16 ? read_rows<true, false>(from, count, sink) : read_rows<true, true>(from, count, sink);
+    else
+      mask_ < 16 ? read_rows<false, false>(from, count, sink) : read_rows<false, true>(from, count, sink);
   }
 
  private:
@@ -81,35 +88,45 @@ class ColumnReader {
     return whole;
   }
 
-  // Planes are woven into values: bytes into pairs, those into fours, those into eights. `kUpper`: bytes 4 to 7 vary too.
-  template <bool kSigned, bool kUpper>
-  void read_groups(std::size_t from, std::size_t count, u64* values) const {
+  template <typename Sink>
+  void fill(std::size_t count, Sink& sink) const {
+    const __m128i pair = both(base_);
+    for (std::size_t row = 0; row + 2 <= count; row += 2) sink.two(row, pair);
+    if (count % 2) sink.one(count - 1, base_);
+  }
+
+  // Planes are woven into values: bytes into pairs, those into fours, those into eights. `kSums`: values are differences; `kUpper`: bytes
+  // 4 to 7 vary too.
+  template <bool kSums, bool kUpper, typename Sink>
+  void read_rows(std::size_t from, std::size_t count, Sink& sink) {
+    const std::size_t whole = count / kGroup * kGroup;
     const __m128i zero = _mm_setzero_si128();
-    const __m128i base = _mm_set1_epi64x(static_cast<long long>(base_)), one = _mm_set1_epi64x(1);
-    const auto put = [&](u64* to, __m128i pair) {
-      if constexpr (kSigned)
-        pair = _mm_xor_si128(_mm_srli_epi64(pair, 1), _mm_sub_epi64(zero, _mm_and_si128(pair, one)));
-      else
-        pair = _mm_xor_si128(pair, base);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to), pair);
+    __m128i base = both(base_);
+    const auto put = [&](std::size_t row, __m128i pair) {
+      pair = kSums ? sums(unzigzag(pair), base) : _mm_xor_si128(pair, base);
+      if constexpr (kSums) base = _mm_unpackhi_epi64(pair, pair);
+      sink.two(row, pair);
     };
-    for (std::size_t i = 0; i < count; i += kGroup) {
-      const auto weave = [&](int plane, __m128i(&fours)[4]) {
-        const __m128i a = group(plane, from + i), b = group(plane + 1, from + i);
-        const __m128i c = group(plane + 2, from + i), d = group(plane + 3, from + i);
-        const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
-        const __m128i ab_high = _mm_unpackhi_epi8(a, b), cd_high = _mm_unpackhi_epi8(c, d);
-        fours[0] = _mm_unpacklo_epi16(ab, cd), fours[1] = _mm_unpackhi_epi16(ab, cd);
-        fours[2] = _mm_unpacklo_epi16(ab_high, cd_high), fours[3] = _mm_unpackhi_epi16(ab_high, cd_high);
-      };
+    const auto weave = [&](int plane, std::size_t row, __m128i(&fours)[4]) {
+      const __m128i a = group(plane, row), b = group(plane + 1, row);
+      const __m128i c = group(plane + 2, row), d = group(plane + 3, row);
+      const __m128i ab = _mm_unpacklo_epi8(a, b), cd = _mm_unpacklo_epi8(c, d);
+      const __m128i ab_high = _mm_unpackhi_epi8(a, b), cd_high = _mm_unpackhi_epi8(c, d);
+      fours[0] = _mm_unpacklo_epi16(ab, cd), fours[1] = _mm_unpackhi_epi16(ab, cd);
+      fours[2] = _mm_unpacklo_epi16(ab_high, cd_high), fours[3] = _mm_unpackhi_epi16(ab_high, cd_high);
+    };
+    for (std::size_t i = 0; i < whole; i += kGroup) {
       __m128i lower[4], upper[4] = {zero, zero, zero, zero};
-      weave(0, lower);
-      if constexpr (kUpper) weave(4, upper);
+      weave(0, from + i, lower);
+      if constexpr (kUpper) weave(4, from + i, upper);
       for (std::size_t four = 0; four < 4; ++four) {
-        put(values + i + 4 * four, _mm_unpacklo_epi32(lower[four], upper[four]));
-        put(values + i + 4 * four + 2, _mm_unpackhi_epi32(lower[four], upper[four]));
+        put(i + 4 * four, _mm_unpacklo_epi32(lower[four], upper[four]));
+        put(i + 4 * four + 2, _mm_unpackhi_epi32(lower[four], upper[four]));
       }
     }
+    if constexpr (kSums) base_ = static_cast<u64>(_mm_cvtsi128_si64(base));
+    for (std::size_t i = whole; i < count; ++i)
+      sink.one(i, kSums ? base_ += unzigzag(value(from + i)) : value(from + i) ^ base_);
   }
 
   bool delta_ = false;

@@ -136,6 +136,63 @@ void scatter(const u8* records, const ClassTable& table, const std::vector<u8>& 
   }
 }
 
+// A tile's times, begin and end of each record side by side: where columns are put. The first column is that of the ends.
+struct TileTimes {
+  alignas(16) u64 ends[kTileRows];
+  alignas(16) u64 of[2 * kTileRows];
+};
+
+struct EndsSink {
+  TileTimes& times;
+  u64 before;  // end of the record before
+
+  void two(std::size_t row, __m128i differences) {
+    const __m128i pair = sums(unzigzag(differences), both(before));
+    _mm_store_si128(reinterpret_cast<__m128i*>(times.ends + row), pair);
+    before = static_cast<u64>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(pair, pair)));
+  }
+  void one(std::size_t row, u64 difference) { times.ends[row] = before += unzigzag(difference); }
+};
+
+struct DurationsSink {
+  TileTimes& times;
+
+  void two(std::size_t row, __m128i durations) {
+    const __m128i end = _mm_load_si128(reinterpret_cast<const __m128i*>(times.ends + row));
+    const __m128i begin = _mm_sub_epi64(end, durations);
+    __m128i* const to = reinterpret_cast<__m128i*>(times.of + 2 * row);
+    _mm_store_si128(to, _mm_unpacklo_epi64(begin, end));
+    _mm_store_si128(to + 1, _mm_unpackhi_epi64(begin, end));
+  }
+  void one(std::size_t row, u64 duration) {
+    times.of[2 * row] = times.ends[row] - duration;
+    times.of[2 * row + 1] = times.ends[row];
+  }
+};
+
+// How far a run of that class goes, from row `at` on.
+u32 run_of(const u8* order, u32 at, u32 rows) {
+  const u8 c = order[at++];
+  const u64 eight = c * 0x0101010101010101ull;
+  while (at + 8 <= rows && load_word(order + at) == eight) at += 8;
+  while (at < rows && order[at] == c) ++at;
+  return at;
+}
+
+// Places records of one size one behind the other, from `at` on, and writes their times. kNewest: returns the largest of them.
+template <bool kNewest>
+u64 place_records(u8* out, u32 at, u32 size, u32 records, const u64* times, u32* positions) {
+  u64 newest = 0;
+  for (u32 i = 0; i < records; ++i, at += size) {
+    positions[i] = at;
+    __builtin_prefetch(out + at + kAhead, 1);  // what is written then is in no cache: other threads had it last
+    const __m128i both_times = _mm_load_si128(reinterpret_cast<const __m128i*>(times + 2 * i));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + at + 8), both_times);
+    if constexpr (kNewest) newest = std::max(newest, std::max(times[2 * i], times[2 * i + 1]));
+  }
+  return newest;
+}
+
 // Times of every record, and its position, class by class (scratch.positions), from the order; false where counts or
 // sizes do not add up.
 bool restore_times(ColumnInput& in, const ClassTable& table, const u8* order, u32 records, std::size_t raw_size,
@@ -154,17 +211,17 @@ bool restore_times(ColumnInput& in, const ClassTable& table, const u8* order, u3
   positions.resize(records);
   ColumnReader ends, durations;
   if (!ends.open(in, records) || !durations.open(in, records)) return false;
-  u64 difference[kTileRows], duration[kTileRows], before = 0;
+  TileTimes times;
+  EndsSink ends_sink{times, 0};
   u32 at = 0;
   for (u32 from = 0; from < records; from += kTileRows) {
     const u32 tile = std::min<u32>(kTileRows, records - from);
-    ends.read(from, tile, difference);
-    durations.read(from, tile, duration);
+    ends.read(from, tile, ends_sink);
+    durations.read(from, tile, DurationsSink{times});
     for (u32 i = 0; i < tile;) {
       // Records of one class come in runs: what they have in common stays in registers.
       const u32 c = order ? order[from + i] : 0;
-      u32 run = order ? i + 1 : tile;
-      while (run < tile && order[from + run] == c) ++run;
+      const u32 run = order ? run_of(order + from, i, tile) : tile;
       if (c >= table.used || left[c] < run - i) return false;
       const u32 size = table.classes[c].size;
       u32* place = positions.data() + next[c];
@@ -172,15 +229,12 @@ bool restore_times(ColumnInput& in, const ClassTable& table, const u8* order, u3
       const bool wanted = pieces && pieces->types.has(table.classes[c].type);
       while (i < run) {
         RecordPieces::Piece piece{at, 0, std::min(run - i, RecordPieces::kLongest), wanted, 0};
-        for (const u32 last = i + piece.records; i < last; ++i, at += size) {
-          *place++ = at;
-          __builtin_prefetch(out + at + kAhead, 1);  // what is written then is in no cache: other threads had it last
-          before += unzigzag(difference[i]);
-          const u64 begin = before - duration[i];
-          store(out + at + 8, begin);
-          store(out + at + 16, before);
-          piece.newest = std::max(piece.newest, std::max(begin, before));
-        }
+        const u64* const own = times.of + 2 * i;
+        if (wanted)
+          piece.newest = place_records<true>(out, at, size, piece.records, own, place);
+        else
+          place_records<false>(out, at, size, piece.records, own, place);
+        i += piece.records, place += piece.records, at += piece.records * size;
         piece.end = at;
         if (pieces) pieces->add(piece);
       }
@@ -216,6 +270,30 @@ void lay_out(u8* out, const u32* positions, u32 rows, u64 head, const std::vecto
   }
 }
 
+// Where a column's words are put in each record.
+struct WordSink {
+  u8* to;
+  const u32* positions;
+
+  void two(std::size_t row, __m128i pair) const {
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(to + positions[row]), pair);
+    store(to + positions[row + 1], static_cast<u64>(pair[1]));
+  }
+  void one(std::size_t row, u64 word) const { store(to + positions[row], word); }
+};
+
+// ... and call and result, behind type and size.
+struct HeadSink {
+  u8* to;
+  const u32* positions;
+  u64 key;
+
+  void two(std::size_t row, __m128i pair) const {
+    WordSink{to, positions}.two(row, _mm_or_si128(_mm_slli_epi64(pair, 32), both(key)));
+  }
+  void one(std::size_t row, u64 word) const { store(to + positions[row], key | word << 32); }
+};
+
 // A class's columns: those with one value for all rows are laid out once, the others are read tile by tile.
 class ClassReader {
  public:
@@ -239,19 +317,15 @@ class ClassReader {
   }
 
   void restore(const Class& c, const u32* positions, u8* out) {
-    u64 tile[kTileRows];
     for (u32 from = 0; from < c.count; from += kTileRows) {
       const u32 rows = std::min<u32>(kTileRows, c.count - from);
       lay_out(out, positions + from, rows, head_, constant_, std::make_index_sequence<24>());
       // Column by column: a tile's records are in the cache.
       for (Varying& each : readers_) {
-        each.column.read(from, rows, tile);
-        if (each.word == 0) {
-          for (u32 row = 0; row < rows; ++row) store(out + positions[from + row], key_ | tile[row] << 32);
-          continue;
-        }
-        u8* const to = out + sizeof(RecordHeader) + 8 * (each.word - 1);
-        for (u32 row = 0; row < rows; ++row) store(to + positions[from + row], tile[row]);
+        if (each.word == 0)
+          each.column.read(from, rows, HeadSink{out, positions + from, key_});
+        else
+          each.column.read(from, rows, WordSink{out + sizeof(RecordHeader) + 8 * (each.word - 1), positions + from});
       }
     }
   }
