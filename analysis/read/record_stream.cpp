@@ -7,10 +7,11 @@
 namespace gputrace {
 namespace {
 
-constexpr u32 kNoLane = 0xffffffffu;
 constexpr std::size_t kAheadInChunk = 768, kLine = 64;  // bytes: another processor decoded them
 
 bool gives_back(const RecordHeader& record) {
+  if (record.type == static_cast<u16>(RecordType::KernelLaunch)) [[likely]]
+    return false;
   switch (static_cast<RecordType>(record.type)) {
     case RecordType::Free:
       return true;
@@ -60,7 +61,10 @@ RecordStream::RecordStream(const TraceReader& reader, const std::vector<bool>& l
     for (const u32 chunk : threads[i].chunks) plan_.push_back(chunk);
   }
   std::stable_sort(plan_.begin(), plan_.end(), [&](u32 a, u32 b) { return chunks[a].begin < chunks[b].begin; });
-  for (u32 i = 0; i < lanes_.size(); ++i) put_turn({lanes_[i].key, i});
+  for (Lane& lane : lanes_) turns_.push_back({lane.key, &lane});
+  std::make_heap(turns_.begin(), turns_.end(), std::greater<>());
+  waiting_ = turns_.size();
+  turns_.push_back({~0ull, lanes_.data() + lanes_.size()});
   if (plan_.size() > 1) decoder_ = std::thread([this] { decode_ahead(); });
 }
 
@@ -145,7 +149,7 @@ std::vector<bool> RecordStream::without(const TypeSet& types) const {
   return found;
 }
 
-std::shared_ptr<const void> RecordStream::chunk() const { return lanes_[current_].decoded; }
+std::shared_ptr<const void> RecordStream::chunk() const { return spans_[visited_].lane->decoded; }
 
 // Decodes the lane's next chunk that holds records. False: the lane is done.
 [[gnu::noinline]] bool RecordStream::open_next_chunk(Lane& lane) {
@@ -186,90 +190,121 @@ void RecordStream::note_damage(const std::string& reason) {
   if (++damaged_ <= kMost) damage_.push_back(reason);
 }
 
-void RecordStream::put_turn(Turn turn) {
-  turns_.push_back(turn);
-  std::push_heap(turns_.begin(), turns_.end(), std::greater<>());
-}
-
 // Puts the current lane back among the others, by its next record or, before its next chunk is decoded, by that chunk's
 // begin, and takes the first.
 void RecordStream::next_turn() {
-  Turn mine{0, current_};
-  if (current_ != kNoLane) {
-    Lane& lane = lanes_[current_];
-    if (lane.at == lane.end) {
-      if (lane.next_chunk >= lane.chunks->size()) {
-        close_chunk(lane);
-        mine.lane = kNoLane;
-      } else {
-        lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);
-      }
+  if (current_ && current_->at == current_->end) {
+    Lane& lane = *current_;
+    if (lane.next_chunk < lane.chunks->size()) {
+      lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);
+    } else {
+      close_chunk(lane);
+      current_ = nullptr;
     }
-    mine.key = lane.key;
   }
-  if (mine.lane == kNoLane) {
-    current_ = turns_.empty() ? kNoLane : turns_.front().lane;
-    if (turns_.empty()) return;
-    std::pop_heap(turns_.begin(), turns_.end(), std::greater<>());
-    turns_.pop_back();
-    return;
-  }
-  if (turns_.empty() || !(mine > turns_.front())) return;
+  if (current_) return pass_turn();
+  if (waiting_ == 0) return;
   current_ = turns_.front().lane;
+  std::pop_heap(turns_.data(), turns_.data() + waiting_, std::greater<>());
+  turns_[--waiting_] = turns_.back();
+}
+
+// The same, where the current lane has a next record or chunk.
+void RecordStream::pass_turn() {
+  const Turn mine{current_->key, current_};
+  Turn* const turns = turns_.data();
+  if (!(mine > turns[0])) return;
+  current_ = turns[0].lane;
   // The first leaves and the current one sinks from its place.
-  std::size_t at = 0;
-  for (std::size_t child; (child = 2 * at + 1) < turns_.size(); at = child) {
-    child += child + 1 < turns_.size() && turns_[child] > turns_[child + 1];
-    if (!(mine > turns_[child])) break;
-    turns_[at] = turns_[child];
+  Turn* place = turns;
+  for (std::size_t child = 1; child < waiting_; child = 2 * child + 1) {
+    child += turns[child] > turns[child + 1];
+    if (!(mine > turns[child])) break;
+    *place = turns[child];
+    place = turns + child;
   }
-  turns_[at] = mine;
+  *place = mine;
 }
 
 // Up to which of its records a lane may go on.
 Ticks RecordStream::turn_ends(const Lane& lane) const {
-  constexpr Ticks kNever = ~0ull;
-  if (turns_.empty()) return kNever;
-  if (order_ == Order::Time || reader_.threads()[lane.thread].tid == 0) return turns_.front().key;
-  Ticks first = kNever;
-  for (const Turn& other : turns_) {
-    if (reader_.threads()[lanes_[other.lane].thread].tid == 0) first = std::min(first, other.key);
+  if (order_ == Order::Threads) [[unlikely]]
+    return chunk_ends(lane);
+  return turns_.front().key;
+}
+
+[[gnu::noinline]] Ticks RecordStream::chunk_ends(const Lane& lane) const {
+  Ticks first = ~0ull;
+  const bool of_all = reader_.threads()[lane.thread].tid == 0;
+  for (std::size_t i = 0; i < waiting_; ++i) {
+    const Turn& other = turns_[i];
+    if (of_all || reader_.threads()[other.lane->thread].tid == 0) first = std::min(first, other.key);
   }
   return first;
 }
 
-// The next records of the thread whose turn it is, up to where another thread's turn comes.
-[[gnu::flatten]] bool RecordStream::next(Span& span) {
+// Makes the current lane one whose turn it is and that has records in an open chunk. False: all was taken.
+[[gnu::noinline]] bool RecordStream::begin_spans() {
   if (!std::exchange(goes_on_, false)) next_turn();
-  for (; current_ != kNoLane; next_turn()) {
-    Lane& lane = lanes_[current_];
-    if (lane.at == lane.end) {
-      if (!open_next_chunk(lane)) continue;
-      if (!turns_.empty() && lane.key > turns_.front().key) continue;
-    }
-    span = {lane.at, lane.at, lane.thread, 0, false};
-    const Ticks limit = turn_ends(lane);
-    lane.may_be_bulk ? take_pieces(lane, limit, span) : take_singly(lane, limit, span);
-    span.end = lane.at;
-    return true;
+  for (; current_; next_turn()) {
+    Lane& lane = *current_;
+    if (lane.at != lane.end) return true;
+    if (!open_next_chunk(lane)) continue;
+    if (lane.key <= turns_.front().key) return true;
   }
   return false;
 }
 
-// The first record in any case, then those whose place is not behind `limit`.
-void RecordStream::take_singly(Lane& lane, Ticks limit, Span& span) const {
-  do {
-    ++span.records;
-    lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
-    if (lane.at == lane.end) return;
-    __builtin_prefetch(lane.at + kAheadInChunk);  // a step may be two lines wide
-    __builtin_prefetch(lane.at + kAheadInChunk + kLine);
-    lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
-  } while (lane.key <= limit);
+// The next records of the thread whose turn it is, up to where another thread's turn comes; then those of that thread. Chunks stay open
+// until their spans were visited.
+[[gnu::flatten]] bool RecordStream::take_spans() {
+  if (!begin_spans()) return false;
+  Taken* next = spans_.data();
+  for (;;) {
+    Lane& lane = *current_;
+    next->lane = &lane;
+    Span& span = next++->span;
+    span = {lane.at, lane.at, lane.thread, 0, false};
+    const Ticks limit = turn_ends(lane);
+    bool goes_on = false;
+    if (lane.may_be_bulk)
+      goes_on = take_pieces(lane, limit, span);
+    else
+      take_singly(lane, limit, span);
+    span.end = lane.at;
+    const bool full = next == spans_.data() + spans_.size();
+    if (full || lane.at == lane.end) {
+      goes_on_ = goes_on;
+      break;
+    }
+    if (!goes_on) pass_turn();
+    if (current_->at == current_->end) break;
+  }
+  taken_ = static_cast<std::size_t>(next - spans_.data());
+  return true;
 }
 
-// The same, up to where bulk begins or ends: a piece of it at a time where that comes before `limit` whole.
-void RecordStream::take_pieces(Lane& lane, Ticks limit, Span& span) {
+// The first record in any case, then those whose place is not behind `limit`.
+void RecordStream::take_singly(Lane& lane, Ticks limit, Span& span) const {
+  const u8* at = lane.at;
+  const u8* const end = lane.end;
+  Ticks key = lane.key;
+  do {
+    ++span.records;
+    at += reinterpret_cast<const RecordHeader*>(at)->size;
+    if (at == end) break;
+    __builtin_prefetch(at + kAheadInChunk);  // a step may be two lines wide
+    __builtin_prefetch(at + kAheadInChunk + kLine);
+    key = std::max(key, key_of(*reinterpret_cast<const RecordHeader*>(at)));
+  } while (key <= limit);
+  lane.at = at;
+  lane.key = key;
+}
+
+// The same, up to where bulk begins or ends: a piece of it at a time where that comes before `limit` whole. True: it is still the lane's
+// turn.
+bool RecordStream::take_pieces(Lane& lane, Ticks limit, Span& span) const {
+  bool goes_on = false;
   const u8* const data = lane.decoded->range.data;
   span.bulk = lane.piece->wanted;
   do {
@@ -281,12 +316,13 @@ void RecordStream::take_pieces(Lane& lane, Ticks limit, Span& span) {
       ++span.records;
       lane.at += reinterpret_cast<const RecordHeader*>(lane.at)->size;
     }
-    if (lane.at == lane.end) return;
+    if (lane.at == lane.end) return goes_on;
     lane.piece += lane.at == data + lane.piece->end;
     __builtin_prefetch(data + lane.piece->end);
     lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
-    goes_on_ = lane.key <= limit;
-  } while (goes_on_ && lane.piece->wanted == span.bulk);
+    goes_on = lane.key <= limit;
+  } while (goes_on && lane.piece->wanted == span.bulk);
+  return goes_on;
 }
 
 }  // namespace gputrace

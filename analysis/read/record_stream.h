@@ -8,7 +8,9 @@
 //     decoded ahead.
 #pragma once
 
+#include <array>
 #include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -50,7 +52,9 @@ class RecordStream {
   };
   template <typename Visit>
   void for_each_span(Visit&& visit) {
-    for (Span span; next(span) && visit(span);) {
+    while (take_spans()) {
+      for (visited_ = 0; visited_ < taken_; ++visited_)
+        if (!visit(spans_[visited_].span)) return;
     }
   }
 
@@ -82,18 +86,30 @@ class RecordStream {
   enum class State : u8 { Waiting, Decoding, Ready, Taken };
   struct Lane;
 
+  // Lanes lie in the order of their threads.
   struct Turn {
     Ticks key;
-    u32 lane;
-    bool operator>(const Turn& other) const { return key != other.key ? key > other.key : lane > other.lane; }
+    Lane* lane;
+    bool operator>(const Turn& other) const { return whole() > other.whole(); }
+
+   private:
+    __extension__ using Wide = unsigned __int128;  // compared at once
+    Wide whole() const { return static_cast<Wide>(key) << 64 | reinterpret_cast<std::uintptr_t>(lane); }
+  };
+  // A span, and whose chunk it lies in.
+  struct Taken {
+    Span span;
+    const Lane* lane = nullptr;
   };
 
-  bool next(Span& span);
+  bool take_spans();
+  bool begin_spans();
   void take_singly(Lane& lane, Ticks limit, Span& span) const;
-  void take_pieces(Lane& lane, Ticks limit, Span& span);
+  bool take_pieces(Lane& lane, Ticks limit, Span& span) const;
   Ticks turn_ends(const Lane& lane) const;
-  void put_turn(Turn turn);
+  Ticks chunk_ends(const Lane& lane) const;
   void next_turn();
+  void pass_turn();
   bool open_next_chunk(Lane& lane);
   std::unique_ptr<Decoded> take(u32 chunk);
   std::unique_ptr<Decoded> decode(u32 chunk, std::unique_ptr<Decoded> into, ChunkBuffer& scratch) const;
@@ -106,9 +122,13 @@ class RecordStream {
   const TypeSet in_bulk_;
   const std::shared_ptr<Spares> spares_ = std::make_shared<Spares>();
   std::vector<Lane> lanes_;
-  std::vector<Turn> turns_;  // heap: the lanes that wait, the next one first
-  u32 current_ = 0xffffffffu;
+  std::vector<Turn> turns_;  // heap: the lanes that wait, the next one first; behind them none, which comes behind all
+  std::size_t waiting_ = 0;  // lanes in it
+  Lane* current_ = nullptr;
   bool goes_on_ = false;  // it is still the current one's turn: only bulk began or ended
+  // Spans are taken some at a time, up to where a lane's next chunk is to be opened.
+  std::array<Taken, 32> spans_;
+  std::size_t taken_ = 0, visited_ = 0;
   u64 unknown_ = 0, open_bytes_ = 0, damaged_ = 0;
   const u64 most_open_;
   ChunkBuffer scratch_;  // of the thread that takes
