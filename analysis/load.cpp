@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "analysis/kernels/kernel_changes.h"
@@ -151,10 +152,17 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
       for (const RecordHeader& record : records.value()) builder.foresee(record);
     }
   }
-  stream.for_each_span([&](const RecordStream::Span& run) {
-    builder.add(run, stream);
-    if (witness) witness->recorded(run);
-    return !allowance.spent() && (last == kEndOfTime || begin_of(run, reader) < last);
+  const bool watched = witness != nullptr || last != kEndOfTime;
+  stream.for_each_spans([&](std::span<const RecordStream::Span> runs) {
+    if (!watched) {
+      builder.add(runs, stream);
+      return !allowance.spent();
+    }
+    return std::all_of(runs.begin(), runs.end(), [&](const RecordStream::Span& run) {
+      builder.add({&run, 1}, stream);
+      if (witness) witness->recorded(run);
+      return !allowance.spent() && (last == kEndOfTime || begin_of(run, reader) < last);
+    });
   });
   for (const std::string& damage : stream.damage()) process.damage.push_back(damage);
   builder.finish();

@@ -237,21 +237,30 @@ bool ProcessBuilder::spent() {
   return spent;
 }
 
-[[gnu::flatten]] void ProcessBuilder::add(const RecordStream::Span& run, const RecordStream& stream) {
-  if (run.bulk) {
-    if (meter_.spent(run.records)) return;
-    facts_.records += run.records;
-    return timeline_.device(run.begin, run.end, stream.chunk());
+[[gnu::flatten]] void ProcessBuilder::add(std::span<const RecordStream::Span> runs, const RecordStream& stream) {
+  for (const RecordStream::Span& run : runs) {
+    if (run.bulk) [[unlikely]] {
+      if (!add_bulk(run, stream)) return;
+      continue;
+    }
+    for (const u8* at = run.begin; at != run.end;) {
+      const auto& record = *reinterpret_cast<const RecordHeader*>(at);
+      if (spent()) return;
+      if (record.type != static_cast<u16>(RecordType::KernelLaunch)) [[unlikely]]
+        add(record, run, stream);
+      else if (!add_usual_launch(record, run.thread)) [[unlikely]]
+        add_launch(record, run, stream);
+      at += record.size;
+    }
   }
-  for (const u8* at = run.begin; at != run.end;) {
-    const auto& record = *reinterpret_cast<const RecordHeader*>(at);
-    if (spent()) return;
-    if (record.type != static_cast<u16>(RecordType::KernelLaunch)) [[unlikely]]
-      add(record, run.thread, stream);
-    else if (!add_usual_launch(record, run.thread)) [[unlikely]]
-      add_launch(record, run.thread, stream);
-    at += record.size;
-  }
+}
+
+// False: the allowance is spent.
+[[gnu::noinline]] bool ProcessBuilder::add_bulk(const RecordStream::Span& run, const RecordStream& stream) {
+  if (meter_.spent(run.records)) return false;
+  facts_.records += run.records;
+  timeline_.device(run.begin, run.end, stream.chunk(run));
+  return true;
 }
 
 // What is told by neither a call nor a definition. False: the record is one of those.
@@ -302,23 +311,28 @@ ProcessBuilder::Moment ProcessBuilder::moment_of(const RecordHeader& record, u32
   return {record, threads_[thread], begin, end, counted, true, threads_[thread].definitions, thread};
 }
 
-[[gnu::noinline]] void ProcessBuilder::add_launch(const RecordHeader& record, u32 thread, const RecordStream& stream) {
-  threads_[thread].newest = record.end;
-  Moment at = moment_of(record, thread);
+[[gnu::noinline]] void ProcessBuilder::add_launch(const RecordHeader& record, const RecordStream::Span& run,
+                                                  const RecordStream& stream) {
+  threads_[run.thread].newest = record.end;
+  Moment at = moment_of(record, run.thread);
   count_call(at);
-  if (facts_.library.collected && sort_of(record.call) == CallSort::Library) return on_library_call(at, stream);
+  if (facts_.library.collected && sort_of(record.call) == CallSort::Library)
+    return on_library_call(at, stream.chunk(run));
   on_launch(at);
 }
 
-[[gnu::noinline]] void ProcessBuilder::add(const RecordHeader& record, u32 thread, const RecordStream& stream) {
+[[gnu::noinline]] void ProcessBuilder::add(const RecordHeader& record, const RecordStream::Span& run,
+                                           const RecordStream& stream) {
   const auto type = static_cast<RecordType>(record.type);
+  const u32 thread = run.thread;
   if (add_told(record, thread)) return;
   threads_[thread].newest = record.end;
   if (!is_call(reader_.schema().class_of(record.type))) return add_definition(record);
   Moment at = moment_of(record, thread);
   if (type == RecordType::Collective) timeline_.collective(thread, at.begin);
   count_call(at);
-  if (facts_.library.collected && sort_of(record.call) == CallSort::Library) return on_library_call(at, stream);
+  if (facts_.library.collected && sort_of(record.call) == CallSort::Library)
+    return on_library_call(at, stream.chunk(run));
   switch (type) {
     case RecordType::GraphLaunch:
       return on_graph_launch(at);

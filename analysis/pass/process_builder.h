@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -37,16 +38,17 @@ class ProcessBuilder {
   static TypeSet in_bulk(const TraceReader& reader);
   // A definition that may be needed before its place in time: told before the pass.
   void foresee(const RecordHeader& record);
-  // A run of one thread's records, as the stream gives it; what comes when the allowance is spent is left out.
-  void add(const RecordStream::Span& run, const RecordStream& stream);
+  // Runs of one thread's records each, as the stream gives them; what comes when the allowance is spent is left out.
+  void add(std::span<const RecordStream::Span> runs, const RecordStream& stream);
   void finish();
   // Once, after finish(). As Timeline has them.
   GainFacts gains(const KernelChanges& kernels) { return timeline_.gains(kernels); }
 
  private:
-  void add(const RecordHeader& record, u32 thread, const RecordStream& stream);
+  bool add_bulk(const RecordStream::Span& run, const RecordStream& stream);
+  void add(const RecordHeader& record, const RecordStream::Span& run, const RecordStream& stream);
   bool add_usual_launch(const RecordHeader& record, u32 lane);
-  void add_launch(const RecordHeader& record, u32 thread, const RecordStream& stream);
+  void add_launch(const RecordHeader& record, const RecordStream::Span& run, const RecordStream& stream);
   bool add_told(const RecordHeader& record, u32 thread);
   bool spent();
   bool look_at_allowance();
@@ -114,7 +116,9 @@ class ProcessBuilder {
   void on_nvtx(const Nvtx& value, u32 thread);
   void on_plain_call(const Moment& at);
   // What the host gave to a device, or waited for.
-  void log(const Moment& at, LoopKind kind, u32 number) { log(at.thread, at.lane, at.begin, at.end, kind, number); }
+  void log(const Moment& at, LoopKind kind, u32 number) {
+    if (sums_) log(at.thread, at.lane, at.begin, at.end, kind, number);
+  }
   void log(ThreadState& thread, u32 lane, Nanos begin, Nanos end, LoopKind kind, u32 number);
   enum class MarkSort : u8 { NotKnown, None, OptimizerStep, ZeroGrad, NextBatch, Backward, Replicated, Reduction };
   MarkSort mark_of(u32 frame);
@@ -124,7 +128,7 @@ class ProcessBuilder {
   StackTotals& stack_of(const Moment& at) { return entry_at(facts_.lines.totals, at.thread.stack); }
   enum class CallSort : u8 { NotKnown, Other, Library, DeviceAddressOfHost, ProfilerStart, ProfilerStop, Memset3d };
   CallSort sort_of(u16 id);
-  void on_library_call(const Moment& at, const RecordStream& stream);
+  void on_library_call(const Moment& at, const std::shared_ptr<const void>& chunk);
   void on_graph_node(const GraphNode& value);
   void on_instantiate(const GraphInstantiate& value);
   CallFacts& call_facts(u16 id) { return id == newest_call_ ? *newest_call_facts_ : other_call_facts(id); }

@@ -13,7 +13,7 @@ constexpr const char* kBackward = "autograd::engine::evaluate_function";
 
 void ProcessBuilder::log(ThreadState& thread, u32 lane, Nanos begin, Nanos end, LoopKind kind, u32 number) {
   // What an autotuner tries again and again is no loop of the program's.
-  if (!sums_ || xla_.compiling(lane)) return;
+  if (xla_.compiling(lane)) return;
   const StackMarks::Place place = stack_marks_.place_of(facts_.lines.frames, facts_.lines.origins[thread.stack].frame);
   if (place.kind == StackMarks::Kind::Trial) return;
   const bool is_launch = kind == LoopKind::Kernel || kind == LoopKind::Graph;

@@ -46,7 +46,7 @@ ProcessBuilder::CallSort ProcessBuilder::sort_of(u16 id) {
   return known;
 }
 
-void ProcessBuilder::on_library_call(const Moment& at, const RecordStream& stream) {
+void ProcessBuilder::on_library_call(const Moment& at, const std::shared_ptr<const void>& chunk) {
   LibraryCalls::Ended call;
   call.thread = at.lane;
   call.call = at.record.call;
@@ -57,7 +57,7 @@ void ProcessBuilder::on_library_call(const Moment& at, const RecordStream& strea
   call.origin = at.thread.stack;
   call.counted = at.counted;
   call.first_of_call = at.first_of_call;
-  timeline_.library_ended(call, at.record, stream.chunk());
+  timeline_.library_ended(call, at.record, chunk);
 }
 
 void ProcessBuilder::on_order(const Moment& at) {

@@ -149,7 +149,7 @@ std::vector<bool> RecordStream::without(const TypeSet& types) const {
   return found;
 }
 
-std::shared_ptr<const void> RecordStream::chunk() const { return spans_[visited_].lane->decoded; }
+std::shared_ptr<const void> RecordStream::chunk(const Span& span) const { return span.lane->decoded; }
 
 // Decodes the lane's next chunk that holds records. False: the lane is done.
 [[gnu::noinline]] bool RecordStream::open_next_chunk(Lane& lane) {
@@ -259,12 +259,11 @@ Ticks RecordStream::turn_ends(const Lane& lane) const {
 // until their spans were visited.
 [[gnu::flatten]] bool RecordStream::take_spans() {
   if (!begin_spans()) return false;
-  Taken* next = spans_.data();
+  Span* next = spans_.data();
   for (;;) {
     Lane& lane = *current_;
-    next->lane = &lane;
-    Span& span = next++->span;
-    span = {lane.at, lane.at, lane.thread, 0, false};
+    Span& span = *next++;
+    span = {lane.at, lane.at, lane.thread, 0, false, &lane};
     const Ticks limit = turn_ends(lane);
     bool goes_on = false;
     if (lane.may_be_bulk)

@@ -8,11 +8,13 @@
 //     decoded ahead.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +25,8 @@
 namespace gputrace {
 
 class RecordStream {
+  struct Lane;
+
  public:
   static constexpr u64 kAheadBytes = 8u << 20;
 
@@ -42,24 +46,28 @@ class RecordStream {
   RecordStream& operator=(const RecordStream&) = delete;
 
   // Takes all records once, in spans of one thread: `visit(span)` with whole records between the pointers. It goes on while
-  // `run` returns true.
+  // `visit` returns true.
   struct Span {
     const u8* begin = nullptr;
     const u8* end = nullptr;
     u32 thread = 0;     // index in reader.threads()
     u32 records = 0;    // in it
     bool bulk = false;  // all of them are of types that come in bulk, or none is
+    const Lane* lane = nullptr;
   };
   template <typename Visit>
   void for_each_span(Visit&& visit) {
-    while (take_spans()) {
-      for (visited_ = 0; visited_ < taken_; ++visited_)
-        if (!visit(spans_[visited_].span)) return;
+    for_each_spans([&](std::span<const Span> spans) { return std::all_of(spans.begin(), spans.end(), visit); });
+  }
+  // The same, some at a time.
+  template <typename Visit>
+  void for_each_spans(Visit&& visit) {
+    while (take_spans() && visit(std::span<const Span>(spans_.data(), taken_))) {
     }
   }
 
-  // Keeps the records of the newest span where they are, beyond the next one and the stream. Any thread may let go.
-  std::shared_ptr<const void> chunk() const;
+  // Keeps the records of a span that is visited where they are, beyond the visit and the stream. Any thread may let go.
+  std::shared_ptr<const void> chunk(const Span& span) const;
 
   // Threads, by their index, that have been read to their end and hold none of these types.
   std::vector<bool> without(const TypeSet& types) const;
@@ -84,7 +92,6 @@ class RecordStream {
     void give(std::unique_ptr<Decoded> used);
   };
   enum class State : u8 { Waiting, Decoding, Ready, Taken };
-  struct Lane;
 
   // Lanes lie in the order of their threads.
   struct Turn {
@@ -96,12 +103,6 @@ class RecordStream {
     __extension__ using Wide = unsigned __int128;  // compared at once
     Wide whole() const { return static_cast<Wide>(key) << 64 | reinterpret_cast<std::uintptr_t>(lane); }
   };
-  // A span, and whose chunk it lies in.
-  struct Taken {
-    Span span;
-    const Lane* lane = nullptr;
-  };
-
   bool take_spans();
   bool begin_spans();
   void take_singly(Lane& lane, Ticks limit, Span& span) const;
@@ -127,8 +128,8 @@ class RecordStream {
   Lane* current_ = nullptr;
   bool goes_on_ = false;  // it is still the current one's turn: only bulk began or ended
   // Spans are taken some at a time, up to where a lane's next chunk is to be opened.
-  std::array<Taken, 32> spans_;
-  std::size_t taken_ = 0, visited_ = 0;
+  std::array<Span, 32> spans_;
+  std::size_t taken_ = 0;
   u64 unknown_ = 0, open_bytes_ = 0, damaged_ = 0;
   const u64 most_open_;
   ChunkBuffer scratch_;  // of the thread that takes

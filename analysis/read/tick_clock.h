@@ -20,7 +20,9 @@ class TickClock {
   // From when to when the record says that it was; one that ends before it begins has no length.
   [[gnu::always_inline]] inline TimeSpan span(const RecordHeader& record) {
     const Nanos begin = nanos(record.begin);
-    return {begin, record.end <= record.begin ? begin : std::max(begin, nanos(record.end))};
+    if (record.end <= record.begin) [[unlikely]]
+      return {begin, begin};
+    return {begin, std::max(begin, nanos(record.end))};
   }
   // The end of that alone.
   [[gnu::always_inline]] inline Nanos end(const RecordHeader& record) {
@@ -28,6 +30,8 @@ class TickClock {
   }
 
  private:
+  static constexpr u64 kSigned = 1ull << 63;  // from there on a number converts otherwise
+
   bool holds(Ticks ticks) const { return ticks - begin_ < span_; }  // wraps around below begin_
   Nanos straight(Ticks ticks) const {
     return base_ + static_cast<Nanos>(static_cast<double>(static_cast<i64>(ticks - begin_)) * rate_);
@@ -42,10 +46,13 @@ class TickClock {
     const Anchor& before = *(after - 1);
     if (after->ticks - before.ticks > kLongest) return map_.nanos(ticks);
     begin_ = before.ticks;
-    span_ = after->ticks - before.ticks;
+    const u64 span = after->ticks - before.ticks;
+    span_ = std::min(span, kSigned);
     base_ = map_.nanos(before.ticks);
-    rate_ = static_cast<double>(map_.nanos(after->ticks) - base_) / static_cast<double>(span_);
-    return holds(ticks) ? straight(ticks) : map_.nanos(ticks);
+    rate_ = static_cast<double>(map_.nanos(after->ticks) - base_) / static_cast<double>(span);
+    if (holds(ticks)) return straight(ticks);
+    const bool far = ticks - begin_ < span;
+    return far ? base_ + static_cast<Nanos>(static_cast<double>(ticks - begin_) * rate_) : map_.nanos(ticks);
   }
 
   static constexpr u64 kLongest = std::numeric_limits<i64>::max();  // a signed number becomes a double in one step

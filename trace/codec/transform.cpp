@@ -144,14 +144,17 @@ struct TileTimes {
 
 struct EndsSink {
   TileTimes& times;
-  u64 before;  // end of the record before
+  __m128i before;  // end of the record before, twice
 
   void two(std::size_t row, __m128i differences) {
-    const __m128i pair = sums(unzigzag(differences), both(before));
+    const __m128i pair = sums(unzigzag(differences), before);
     _mm_store_si128(reinterpret_cast<__m128i*>(times.ends + row), pair);
-    before = static_cast<u64>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(pair, pair)));
+    before = _mm_unpackhi_epi64(pair, pair);
   }
-  void one(std::size_t row, u64 difference) { times.ends[row] = before += unzigzag(difference); }
+  void one(std::size_t row, u64 difference) {
+    before = _mm_add_epi64(before, both(unzigzag(difference)));
+    times.ends[row] = static_cast<u64>(before[0]);
+  }
 };
 
 struct DurationsSink {
@@ -212,7 +215,7 @@ bool restore_times(ColumnInput& in, const ClassTable& table, const u8* order, u3
   ColumnReader ends, durations;
   if (!ends.open(in, records) || !durations.open(in, records)) return false;
   TileTimes times;
-  EndsSink ends_sink{times, 0};
+  EndsSink ends_sink{times, _mm_setzero_si128()};
   u32 at = 0;
   for (u32 from = 0; from < records; from += kTileRows) {
     const u32 tile = std::min<u32>(kTileRows, records - from);

@@ -45,7 +45,7 @@ TEST(RecordStream, AChunkOutlivesItsStream) {
   {
     RecordStream stream(reader);
     stream.for_each_span([&](const RecordStream::Span& span) {
-      kept = stream.chunk();
+      kept = stream.chunk(span);
       at = span.begin;
       return false;
     });
