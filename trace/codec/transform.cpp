@@ -250,12 +250,17 @@ bool restore_times(ColumnInput& in, const ClassTable& table, const u8* order, u3
 // registers from one record to the next.
 template <std::size_t kWords>
 void lay_out(u8* out, const u32* positions, u32 rows, u64 head, const u64* payload) {
-  u64 words[kWords];
-  std::memcpy(words, payload, sizeof words);
+  constexpr std::size_t kPairs = kWords / 2;
+  __m128i pairs[kPairs + 1];
+  for (std::size_t i = 0; i < kPairs; ++i)
+    pairs[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(payload + 2 * i));
+  const u64 last = payload[kWords - 1];
   for (u32 row = 0; row < rows; ++row) {
     u8* record = out + positions[row];
     store(record, head);
-    std::memcpy(record + sizeof(RecordHeader), words, sizeof words);
+    record += sizeof(RecordHeader);
+    for (std::size_t i = 0; i < kPairs; ++i) _mm_storeu_si128(reinterpret_cast<__m128i*>(record + 16 * i), pairs[i]);
+    if constexpr (kWords % 2) store(record + 16 * kPairs, last);
   }
 }
 
