@@ -30,7 +30,7 @@ class TickClock {
   }
 
  private:
-  static constexpr u64 kSigned = 1ull << 63;  // from there on a number converts otherwise
+  static constexpr u64 kLongest = std::numeric_limits<i64>::max();  // a signed number becomes a double in one step
 
   bool holds(Ticks ticks) const { return ticks - begin_ < span_; }  // wraps around below begin_
   Nanos straight(Ticks ticks) const {
@@ -46,16 +46,11 @@ class TickClock {
     const Anchor& before = *(after - 1);
     if (after->ticks - before.ticks > kLongest) return map_.nanos(ticks);
     begin_ = before.ticks;
-    const u64 span = after->ticks - before.ticks;
-    span_ = std::min(span, kSigned);
+    span_ = after->ticks - before.ticks;
     base_ = map_.nanos(before.ticks);
-    rate_ = static_cast<double>(map_.nanos(after->ticks) - base_) / static_cast<double>(span);
-    if (holds(ticks)) return straight(ticks);
-    const bool far = ticks - begin_ < span;
-    return far ? base_ + static_cast<Nanos>(static_cast<double>(ticks - begin_) * rate_) : map_.nanos(ticks);
+    rate_ = static_cast<double>(map_.nanos(after->ticks) - base_) / static_cast<double>(span_);
+    return holds(ticks) ? straight(ticks) : map_.nanos(ticks);
   }
-
-  static constexpr u64 kLongest = std::numeric_limits<i64>::max();  // a signed number becomes a double in one step
 
   const ClockMap& map_;
   Ticks begin_ = 0;
