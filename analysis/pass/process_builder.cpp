@@ -443,6 +443,7 @@ void ProcessBuilder::finish() {
   facts_.lines.replayed = replayed_.take();
   facts_.loops = loops_.finish();
   tensors_.finish();
+  forget_untold_frames();
   xla_.finish(facts_.lines);
   facts_.xla_compiling = xla_.take_compiled();
   if (xla_.any()) {  // they are the operations of a process without PyTorch

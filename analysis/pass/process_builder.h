@@ -108,6 +108,7 @@ class ProcessBuilder {
   void on_native_frame(const NativeFrame& value);
   std::string_view frame_text(u64 id);
   void on_stack(const Stack& value, u32 thread);
+  void forget_untold_frames();
   void find_origin(u32 thread);
   void set_origin(ThreadState& thread, u32 origin);
   void on_operation(const Operation& value, u32 thread);

@@ -102,6 +102,18 @@ void ProcessBuilder::on_stack(const Stack& value, u32 thread) {
   find_origin(thread);
 }
 
+// A stack may name a frame of which no record came: its calls are of a place that is not known. Before other frames get its number;
+// those of XLA's operations, from kMostStackFrames on, get theirs later.
+void ProcessBuilder::forget_untold_frames() {
+  const auto is_untold = [frames = facts_.lines.frames.size()](u32 frame) {
+    return frame >= frames && frame < kMostStackFrames;
+  };
+  for (CallOrigin& origin : facts_.lines.origins) {
+    if (is_untold(origin.frame)) origin.frame = 0;
+    if (is_untold(origin.operation)) origin.operation = 0;
+  }
+}
+
 // From where the thread makes the calls that follow. Those that it has made count for where it was.
 void ProcessBuilder::set_origin(ThreadState& thread, u32 origin) {
   if (thread.usual_launches != 0) {

@@ -160,5 +160,26 @@ TEST(CapturedNodes, OfAnUpdateAreNotThoseOfWhichClonesWereMade) {
   EXPECT_EQ(sums.replayed, (Amounts{{1, 2}, {2, 2}}));
 }
 
+// A damaged file, or one whose definitions were lost: the calls are of a place that is not known, and nobody looks for its frame.
+TEST(SourceLines, AFrameThatWasNeverToldIsNone) {
+  test::DeviceBuilder trace;
+  const auto main = trace.thread(100);
+  trace.frame(1, 0, "step", "train.py", 7);
+  trace.name_function(0xf1, "kernel", 0xa0);
+  for (const u32 frame : {1u, 9000u}) {
+    trace.add<Stack>(main, "", frame, frame, [&](auto& r) { r.frame = frame, r.frames = 1, r.operation = 2 * frame; });
+    trace.launch(main, 0xf1, frame + 10, frame + 20);
+  }
+  const ProcessTrace process = trace.load();
+  const SourceLines& lines = process.lines;
+  u64 known = 0, unknown = 0;
+  for (u32 i = 0; i < lines.origins.size(); ++i) {
+    ASSERT_LT(std::max(lines.origins[i].frame, lines.origins[i].operation), lines.frames.size()) << i;
+    if (i < lines.totals.size()) (lines.origins[i].frame == 1 ? known : unknown) += lines.totals[i].launches;
+  }
+  EXPECT_EQ(known, 1u);
+  EXPECT_EQ(unknown, 1u);
+}
+
 }  // namespace
 }  // namespace gputrace::test
