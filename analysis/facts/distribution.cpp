@@ -58,12 +58,13 @@ void Distribution::count_in_bucket(u64 value, u64 times) const { buckets_[bucket
   if (approximate()) to_histogram();
 }
 
-// No more at a time than is sorted out next.
-[[gnu::noinline]] void Distribution::make_room() {
+// Room is made for no more at a time than is sorted out next.
+[[gnu::noinline]] void Distribution::add_with_room(u32 value) {
   constexpr std::size_t kFirst = 4;
   if (small_.size() >= settle_at_) settle();
   if (small_.size() == small_.capacity())
     small_.reserve(std::min<std::size_t>(settle_at_, std::max(kFirst, 2 * small_.size())));
+  small_.push_back(value);
 }
 
 void Distribution::sum_up() const {

@@ -21,9 +21,10 @@ class Distribution {
   static constexpr u64 kExactValues = 1'000'000;
 
   void add(u64 value) {
-    if (value > kSmallMax) return add_large(value);
+    if (value > kSmallMax) [[unlikely]]
+      return add_large(value);
     if (small_.size() == small_.capacity()) [[unlikely]]
-      make_room();
+      return add_with_room(static_cast<u32>(value));
     small_.push_back(static_cast<u32>(value));
   }
   void merge(const Distribution& other);
@@ -50,7 +51,7 @@ class Distribution {
   };
 
   void add_large(u64 value);
-  void make_room();
+  void add_with_room(u32 value);
   const Sums& sums() const {
     if (sums_.count != count()) sum_up();
     return sums_;

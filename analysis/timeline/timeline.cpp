@@ -223,11 +223,7 @@ bool Timeline::is_plain(const HostOperation& call, const DeviceOperation& operat
 
 // What take_any() does of it.
 void Timeline::take_launched(DeviceOperation& operation, HostOperation& call, u32 sequence) {
-  // What is counted last is fetched first: of many kernels each lies elsewhere.
   TimelineKernel& kernel = facts_.kernels[call.target];
-  LaunchTimes& launches = facts_.functions[kernel.shape.function].waits;
-  __builtin_prefetch(&kernel.times);
-  __builtin_prefetch(&launches);
   const Joined joined{&call, sequence, call.stack};
   ++activity_.join.operations;
   ++activity_.join.by_key;
@@ -238,7 +234,7 @@ void Timeline::take_launched(DeviceOperation& operation, HostOperation& call, u3
   StreamTrack& track = tracks_[operation.stream];
   StreamTimes& stream = activity_.streams[operation.stream];
   const u32 depth = track.queued(stream, call.begin, call.end - call.begin, operation.start, true);
-  count_launch(operation, call, launches, waited, depth);
+  count_launch(operation, call, facts_.functions[kernel.shape.function].waits, waited, depth);
   note_early(operation, call);
   const u64 length = static_cast<u64>(operation.end - operation.start);
   entry_at(facts_.stacks, call.stack).device_ns += length;
