@@ -240,17 +240,12 @@ TEST(DeviceShapes, TellsKernelsApartByAllThatAShapeIs) {
     return known.insert(shape).second;
   };
   EXPECT_TRUE(is_new([](DeviceKernel& other) { other.name = 8; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.grid_x = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.grid_y = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.grid_z = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.block_x = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.block_y = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.block_z = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.dynamic_shared_bytes = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.device = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.cluster_x = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.cluster_y = 3; }));
-  EXPECT_TRUE(is_new([](DeviceKernel& other) { other.cluster_z = 3; }));
+  for (u32 DeviceKernel::*const word :
+       {&DeviceKernel::grid_x, &DeviceKernel::grid_y, &DeviceKernel::grid_z, &DeviceKernel::block_x,
+        &DeviceKernel::block_y, &DeviceKernel::block_z, &DeviceKernel::dynamic_shared_bytes, &DeviceKernel::device})
+    EXPECT_TRUE(is_new([word](DeviceKernel& other) { other.*word = 3; }));
+  for (u16 DeviceKernel::*const word : {&DeviceKernel::cluster_x, &DeviceKernel::cluster_y, &DeviceKernel::cluster_z})
+    EXPECT_TRUE(is_new([word](DeviceKernel& other) { other.*word = 3; }));
   EXPECT_FALSE(is_new([](DeviceKernel& other) { other.registers = 3; }));
   EXPECT_FALSE(is_new([](DeviceKernel& other) { other.cluster_x = other.cluster_y = other.cluster_z = 1; }));
 }
