@@ -134,9 +134,7 @@ void ProcessBuilder::on_launch(const Moment& at) {
   const KernelLaunch& value = *view;
   if (value.header.result != 0) return;
   const bool captured = value.flags & kLaunchCaptured;
-  if (!captured) {
-    note_launch(at.thread);
-  }
+  if (!captured) note_launch(at.thread);
   if (!at.counted) {
     if (!captured) {
       const StreamName stream = stream_of(at, value.stream, value.context, value.flags);

@@ -1,7 +1,8 @@
 // CUPTI's correlation id → sequence number of the host's operation. Ids are given out in order, so each has the place that its last
 // digits say: neighbours lie side by side, and what lies there is mostly gone when the next id comes that ends alike. Where it is
 // not, there must be more places, as long as there are few for each operation; beyond that the id lies beside.
-//   · Memory: 8 bytes a place; at least kFirst, at most kPlaces for each operation in the window.
+//   · Memory: 8 bytes a place; at least kFirst, fewer than 2 kPlaces for each operation that was in the window when it grew; a map's
+//     entry for each id beside.
 //   · One thread.
 #pragma once
 

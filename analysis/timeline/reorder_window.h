@@ -8,7 +8,7 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
+#include <utility>
 
 #include "analysis/gaps/operations.h"
 #include "analysis/read/paged_array.h"

@@ -216,8 +216,9 @@ class Timeline {
   std::vector<StreamTrack> tracks_;   // by index in DeviceActivity::streams
   std::vector<u8> seen_threads_;      // by thread: the device has done something for it
   StreamCandidates candidates_;
-  std::vector<StreamTimes> uncounted_;     // by stream: of operations outside of the report's time
-  u32 since_tied_ = ReorderWindow::kNext;  // operations since a key was tied to another one; no more than that
+  std::vector<StreamTimes> uncounted_;  // by stream: of operations outside of the report's time
+  // Operations since a key was tied to another one than was looked up ahead; counted up to kNext.
+  u32 since_tied_ = ReorderWindow::kNext;
   u64 since_trim_ = 0;
 };
 
