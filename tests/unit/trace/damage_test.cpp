@@ -104,6 +104,35 @@ TEST(TraceDamage, PayloadsThatAreHolesAreBounded) {
   EXPECT_TRUE(said);
 }
 
+// Calls of a driver that does nothing: the clock goes on evenly but for a bit now and then.
+TEST(TraceDamage, EvenCallsAreReadWholeHoweverWellTheyPack) {
+  TemporaryDirectory directory;
+  const std::string path = directory.file("even");
+  Fd folder(::open(directory.path().c_str(), O_RDONLY | O_DIRECTORY));
+  auto created = TraceWriter::create(folder.get(), "even", FileHeader{}, 0);
+  ASSERT_TRUE(created.ok());
+  TraceWriter& writer = created.value();
+  constexpr u32 kChunks = 64, kEach = 65536;
+  Random random(5);
+  std::vector<RecordHeader> records(kEach);
+  Ticks now = 1000;
+  for (u32 chunk = 0; chunk < kChunks; ++chunk) {
+    for (RecordHeader& record : records) {
+      now += 200 + (random() % 32 == 0);
+      record = {static_cast<u16>(RecordType::Call), sizeof record, 3, 0, now, now + 90};
+    }
+    ASSERT_TRUE(writer.append_records({1, 1, u64{chunk} * kEach, kEach}, records.data(), kEach * sizeof records[0]));
+  }
+  const EndEntry end{EndReason::Exited, 0, 6000, 7000};
+  writer.append(ChunkKind::End, &end, sizeof end);
+  constexpr u64 kDecoded = u64{kChunks} * kEach * sizeof(RecordHeader);
+  ASSERT_GT(kDecoded, (32u << 20) + 192 * writer.size()) << "packed better than 192 to 1";
+  auto opened = TraceReader::open(path);
+  ASSERT_TRUE(opened.ok());
+  EXPECT_TRUE(opened.value().damage().empty());
+  EXPECT_EQ(opened.value().record_chunks().size(), kChunks);
+}
+
 TEST(TraceDamage, CutAtEveryByte) {
   TemporaryDirectory directory;
   const std::string path = directory.file("whole"), cut = directory.file("cut");
