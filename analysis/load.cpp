@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
+#include <future>
 #include <limits>
 #include <mutex>
 #include <span>
@@ -55,7 +57,7 @@ Loaded load_file(const LoadRequest& request, std::size_t number, TimeWindow wind
   Witness* const witness = run_witness ? run_witness->opened(number, opened.value(), window) : nullptr;
   // Of single steps the whole is read for where they are, and reports are of them.
   loaded.process = load_process(opened.value(), window, request.step_pattern, witness, &allowance,
-                                request.steps ? 0 : kMostReadTwice);
+                                request.steps ? 0 : kMostReadTwice, request.files.size() < 2);
   loaded.process->who.file = file;
   if (witness) run_witness->loaded(number, *loaded.process);
   if (has_strange_owner(file))
@@ -133,9 +135,16 @@ Nanos begin_of(const RecordStream::Span& span, const TraceReader& reader) {
   return reader.clock().nanos(first.begin);
 }
 
+// What is made of a process that was read, after its gains were found or at once: those are made of what was kept for them alone. The
+// memory of both is worth it only where a processor has nothing else to do.
+struct Afterwards {
+  std::function<void(ProcessTrace&)> make;
+  bool at_once = false;
+};
+
 // `last`: what was recorded later is not read.
 ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness,
-                  Nanos last = kEndOfTime) {
+                  const Afterwards& afterwards, Nanos last = kEndOfTime) {
   ProcessTrace process;
   read_identity(reader, process);
   read_counters(reader, process);
@@ -168,10 +177,17 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   builder.finish();
   if (witness) witness->read(stream);
   const bool all = !witness || witness->wants() == Wanted::All;
-  if (process.device.collected && all) process.gains = builder.gains(kernel_changes(process));
+  std::future<GainFacts> gains;
+  if (process.device.collected && all) {
+    gains = std::async(afterwards.at_once ? std::launch::async : std::launch::deferred,
+                       [&builder, changes = kernel_changes(process)] { return builder.gains(changes); });
+    if (!afterwards.at_once) gains.wait();  // the tapes go before the steps take memory
+  }
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
+  if (afterwards.make) afterwards.make(process);
+  if (gains.valid()) process.gains = gains.get();
   return process;
 }
 
@@ -212,7 +228,7 @@ void add_loop(const TraceReader& reader, ProcessTrace& process, u64 read_twice) 
     return leave_out("more than " + human_count(read_twice) + " records are not read twice");
   Allowance allowance(reader.data_bytes());
   const Nanos last = limit ? std::max(span->called_to, span->end) + kDeviceRecordsComeWithin : kEndOfTime;
-  auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr, last));
+  auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr, {}, last));
   if (allowance.spent()) return leave_out(allowance.why());  // half a loop tells wrong causes and gains
   loop->loop_log = {}, loop->activities = {};
   loop->lines.frames = process.lines.frames;  // the same definitions, with the names that were looked up
@@ -317,14 +333,16 @@ Result<TimeWindow, InputError> window_of(const LoadRequest& request) {
 }
 
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
-                          Witness* witness, Allowance* shared, u64 read_twice) {
+                          Witness* witness, Allowance* shared, u64 read_twice, bool alone) {
   std::optional<Allowance> own;
   Allowance& allowance = shared ? *shared : own.emplace(reader.data_bytes());
-  ProcessTrace process = fold(reader, window, allowance, witness);
-  find_packages(process);
-  name_native_frames(process.lines, process.who.package_folders);
   const Wanted wanted = witness ? witness->wants() : Wanted::All;
-  if (wanted != Wanted::Operations) find_steps(process, step_pattern);
+  const auto afterwards = [&](ProcessTrace& read) {
+    find_packages(read);
+    name_native_frames(read.lines, read.who.package_folders);
+    if (wanted != Wanted::Operations) find_steps(read, step_pattern);
+  };
+  ProcessTrace process = fold(reader, window, allowance, witness, {afterwards, alone});
   if (read_twice && window.whole() && wanted == Wanted::All && !allowance.spent())
     add_loop(reader, process, read_twice);
   return process;

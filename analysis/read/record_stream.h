@@ -28,7 +28,7 @@ class RecordStream {
   struct Lane;
 
  public:
-  static constexpr u64 kAheadBytes = 8u << 20;
+  static constexpr u64 kAheadBytes = 4u << 20;
 
   // In which order records of different threads come. Those that belong to no thread, or to one that their content tells (tid 0), are in
   // their place in time among each thread's in both.
