@@ -470,7 +470,7 @@ const checks = {
 
 // A served page: coming near, one gets every event of what is in view; it asks nobody but its server. Prints the view and the begins of what
 // ran on devices in it.
-checks.served = async (address, instant) => {
+checks.served = async (address, ...instants) => {
   const browser = await chromium.launch({ executablePath: process.env.GT_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
   try {
     const page = await browser.newPage();
@@ -485,13 +485,13 @@ checks.served = async (address, instant) => {
       globalThis.showsAll = ({ all, view }) => all.exact !== null && view.begin >= all.exact[0] && view.end <= all.exact[1];
     });
     const whole = () => page.evaluate(() => globalThis.showsAll(globalThis.gputraceTimeline));
-    const before = await page.evaluate((at) => { // a place beside the middle, which is exact from the beginning
+    const before = await page.evaluate((places) => places.every((at) => { // the first place beside what is exact from the beginning
       const timeline = globalThis.gputraceTimeline;
       const middle = at - JSON.parse(document.getElementById('gputrace-page').textContent).origin_ns;
       const half = (timeline.last - timeline.first) * 0.02;
       timeline.show(middle - half, middle + half);
       return globalThis.showsAll(timeline); // at once: its server may have answered before the next call from here
-    }, Number(instant));
+    }), instants.map(Number));
     assert.ok(!before, 'not yet');
     for (let i = 0; i < 20 && !(await whole()); ++i) {
       await page.waitForTimeout(700);
