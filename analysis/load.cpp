@@ -17,6 +17,7 @@
 #include "analysis/lines/packages.h"
 #include "analysis/read/identity.h"
 #include "analysis/read/kept_pages.h"
+#include "analysis/read/processors.h"
 #include "analysis/read/record_stream.h"
 #include "analysis/run/communicator_ranks.h"
 #include "analysis/run/runs.h"
@@ -55,6 +56,7 @@ Loaded load_file(const LoadRequest& request, std::size_t number, TimeWindow wind
     return loaded;
   }
   Witness* const witness = run_witness ? run_witness->opened(number, opened.value(), window) : nullptr;
+  const ProcessIsRead being_read;
   // Of single steps the whole is read for where they are, and reports are of them.
   loaded.process = load_process(opened.value(), window, request.step_pattern, witness, &allowance,
                                 request.steps ? 0 : kMostReadTwice, request.files.size() < 2);

@@ -41,10 +41,20 @@ Nanos time_of_this_thread() {
   return now.tv_sec * Nanos{1'000'000'000} + now.tv_nsec;
 }
 
+// Up to when this thread's time is counted, whichever meter looked, and for which allowance.
+struct Counted {
+  u64 of = 0;
+  Nanos until = 0;
+};
+thread_local Counted of_this_thread;
+
+std::atomic<u64> newest{0};
+
 }  // namespace
 
 Allowance::Allowance(u64 file_bytes)
-    : most_time_(most_time(file_bytes)),
+    : number_(++newest),
+      most_time_(most_time(file_bytes)),
       most_memory_(most_memory(file_bytes)),
       most_things_(most_things(file_bytes)),
       statm_(::open("/proc/self/statm", O_RDONLY | O_CLOEXEC)) {
@@ -84,8 +94,10 @@ bool Allowance::Meter::look() {
   if (looked_ && here - looked_ < kSoon) return allowance_.spent();
   looked_ = here;
   const Nanos now = time_of_this_thread();
-  allowance_.spend(before_ < 0 ? 0 : now - before_);
-  before_ = now;
+  const bool goes_on = begun_ && of_this_thread.of == allowance_.number_;  // what was done before is no part of it
+  allowance_.spend(goes_on ? now - of_this_thread.until : 0);
+  begun_ = true;
+  of_this_thread = {allowance_.number_, now};
   if (looks_++ % kMemoryEvery == 0) allowance_.look_at_memory();
   return allowance_.spent();
 }

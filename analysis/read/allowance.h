@@ -46,8 +46,6 @@ class Allowance {
       if (now > things_) allowance_.add_things(now - things_);
       things_ = now;
     }
-    // Another thread goes on.
-    void restart() { steps_ = 0, before_ = -1, looked_ = 0; }
 
    private:
     // Steps between two looks; at memory more seldom: it is asked of /proc. Not more of them where steps have been cheap: a file chooses
@@ -59,8 +57,8 @@ class Allowance {
     Allowance& allowance_;
     u32 steps_ = 0, looks_ = 0;
     u64 things_ = 0;
-    Nanos before_ = -1;  // this thread's processor time at the last look
-    Nanos looked_ = 0;   // when that was, on the monotonic clock, which costs a tenth of the other
+    bool begun_ = false;
+    Nanos looked_ = 0;  // when that was, on the monotonic clock, which costs a tenth of the other
   };
 
  private:
@@ -70,6 +68,7 @@ class Allowance {
   void add_things(u64 more);
   u64 resident() const;  // bytes; 0: not known
 
+  const u64 number_;  // no other one of this program has it
   const Nanos most_time_;
   const u64 most_memory_, most_things_;
   Fd statm_;

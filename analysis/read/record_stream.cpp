@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include "analysis/read/processors.h"
+
 namespace gputrace {
 namespace {
 
@@ -95,7 +97,8 @@ void RecordStream::decode_ahead() {
     const u64 size = reader_.record_chunks()[chunk].raw_size;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || ahead_ == 0 || ahead_ + size <= kAheadBytes; });
+      changed_.wait(lock,
+                    [&] { return stop_ || (!processors_are_busy() && (ahead_ == 0 || ahead_ + size <= kAheadBytes)); });
       if (stop_) return;
       if (states_[chunk] != State::Waiting) continue;
       states_[chunk] = State::Decoding;
@@ -116,6 +119,7 @@ std::unique_ptr<RecordStream::Decoded> RecordStream::take(u32 chunk) {
   if (states_[chunk] == State::Waiting) {
     states_[chunk] = State::Taken;
     lock.unlock();
+    if (!processors_are_busy()) changed_.notify_all();  // it may decode ahead again
     return decode(chunk, spares_->take(), scratch_);
   }
   changed_.wait(lock, [&] { return states_[chunk] == State::Ready; });

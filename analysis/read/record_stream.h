@@ -5,7 +5,7 @@
 //     the thread's own.
 //   · Memory: one decoded chunk for each traced thread that has records at the moment, as long as they are not more than a
 //     file of that size may have open (ReadLimits: what comes beyond is left out, and is damage), and at most kAheadBytes
-//     decoded ahead.
+//     decoded ahead; nothing where other processes keep all processors busy.
 #pragma once
 
 #include <algorithm>

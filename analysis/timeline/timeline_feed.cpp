@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "analysis/read/processors.h"
+
 namespace gputrace {
 
 TimelineFeed::TimelineFeed(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness)
@@ -169,9 +171,10 @@ void TimelineFeed::keep(const std::shared_ptr<const void>& chunk) {
   if (chunks.size() >= kChunks) hand_over();
 }
 
-// Gives the open batch to the thread, where there is one, and takes an empty one.
+// Gives the open batch to the thread and takes an empty one; where all processors are busy it is taken here.
 [[gnu::noinline]] void TimelineFeed::hand_over() {
   if (!open_) return static_cast<void>(open_ = std::make_unique<Batch>());
+  if (processors_are_busy() && take_here()) return;
   std::unique_lock lock(mutex_);
   if (!thread_.joinable()) thread_ = std::thread([this] { take_batches(); });
   waiting_.push_back(std::move(open_));
@@ -182,13 +185,24 @@ void TimelineFeed::keep(const std::shared_ptr<const void>& chunk) {
   spare_.pop_back();
 }
 
+// Takes the open batch on the thread of the pass. False: the other thread has some to take before.
+bool TimelineFeed::take_here() {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_ || busy_ || !waiting_.empty()) return false;
+  }
+  take(*open_);
+  open_->used = 0;
+  open_->chunks.clear();
+  return true;
+}
+
 TimelineFacts TimelineFeed::finish() {
   if (thread_.joinable()) {
     std::unique_lock lock(mutex_);
     room_.wait(lock, [this] { return failure_ || (waiting_.empty() && !busy_); });
     if (failure_) std::rethrow_exception(failure_);
   }
-  meter_.restart();
   if (open_) take(*open_);  // the thread has nothing to do: what is left is taken here
   open_.reset();
   return timeline_.finish();

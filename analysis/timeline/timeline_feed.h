@@ -1,6 +1,7 @@
 // Runs a Timeline on a thread of its own, behind the pass over the records: what the pass tells goes into batches, the
 // thread takes them in order. So the statistics of the host and the timeline of the devices are made at the same time,
-// and the Timeline sees exactly what it would see if it were called directly.
+// and the Timeline sees exactly what it would see if it were called directly. Where other processes keep all processors busy
+// the pass takes its batches itself.
 //
 //   pass ── called, operation, ordered, kernel_came, device, … ──▶ batch ──▶ (at most kBatches) ──▶ Timeline
 //                                                                                                    │ finish()
@@ -115,6 +116,7 @@ class TimelineFeed {
   static const u64* take_one(TimelineFeed& feed, const u64* at);
   void keep(const std::shared_ptr<const void>& chunk);
   void hand_over();
+  bool take_here();
   void take_batches();
   void take(const Batch& batch);
   struct Span {
