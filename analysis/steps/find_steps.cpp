@@ -88,10 +88,12 @@ std::optional<FoundLoop> find_loop(const std::vector<LoopEvent>& events, Updater
   return find_period(events, [&updaters](u32 symbol) { return updaters(symbol); });
 }
 
-MarkedSteps steps_of(const FoundLoop& loop, const ProcessTrace& process, const std::vector<LoopEvent>& events,
-                     Updaters& updaters, const char* of_what) {
-  const bool updating =
-      std::any_of(events.begin(), events.end(), [&](const LoopEvent& event) { return updaters.updates(event.symbol); });
+bool updates_any(const std::vector<LoopEvent>& events, Updaters& updaters) {
+  return std::any_of(events.begin(), events.end(),
+                     [&](const LoopEvent& event) { return updaters.updates(event.symbol); });
+}
+
+MarkedSteps steps_of(const FoundLoop& loop, const ProcessTrace& process, bool updating, const char* of_what) {
   MarkedSteps made;
   made.source = loop.of_graphs ? StepSource::Graph : StepSource::Inferred;
   made.confidence = loop.confidence;
@@ -119,23 +121,51 @@ double launches_in(const FoundLoop& loop) {
 }
 
 struct ThreadLoop {
-  std::vector<LoopEvent> events;
   FoundLoop loop;
+  bool updating = false;
+};
+
+// The events of each thread, in their order. By their places: of a long run they themselves are tens of megabytes.
+class EventsByThread {
+ public:
+  explicit EventsByThread(const std::vector<LoopEvent>& events) : events_(events), places_(events.size()) {
+    for (const LoopEvent& event : events) {
+      if (event.thread >= threads_.size()) threads_.resize(event.thread + 1u);
+      ++threads_[event.thread].count;
+    }
+    std::vector<std::size_t> next(threads_.size());
+    for (std::size_t i = 1; i < threads_.size(); ++i)
+      next[i] = threads_[i].first = threads_[i - 1].first + threads_[i - 1].count;
+    for (std::size_t i = 0; i < events.size(); ++i) places_[next[events[i].thread]++] = static_cast<u32>(i);
+    std::stable_sort(threads_.begin(), threads_.end(), [](const auto& a, const auto& b) { return a.count > b.count; });
+  }
+  std::size_t threads() const { return threads_.size(); }
+  // The busiest thread is the first.
+  void take(std::size_t thread, std::vector<LoopEvent>& own) const {
+    const auto& [first, count] = threads_[thread];
+    own.clear(), own.reserve(count);
+    for (std::size_t i = first; i < first + count; ++i) own.push_back(events_[places_[i]]);
+  }
+
+ private:
+  struct Thread {
+    std::size_t first = 0, count = 0;  // in places_
+  };
+  const std::vector<LoopEvent>& events_;
+  std::vector<u32> places_;
+  std::vector<Thread> threads_;
 };
 
 // Of several threads those that have a loop of their own; that which holds most first.
 std::vector<ThreadLoop> loops_of_threads(const std::vector<LoopEvent>& events, Updaters& updaters) {
   const auto is_of_another = [&events](const LoopEvent& event) { return event.thread != events.front().thread; };
   if (std::none_of(events.begin(), events.end(), is_of_another)) return {};
-  std::vector<std::vector<LoopEvent>> threads;
-  for (const LoopEvent& event : events) {
-    if (event.thread >= threads.size()) threads.resize(event.thread + 1u);
-    threads[event.thread].push_back(event);
-  }
-  std::stable_sort(threads.begin(), threads.end(), [](const auto& a, const auto& b) { return a.size() > b.size(); });
+  const EventsByThread by_thread(events);
+  std::vector<LoopEvent> own;
   std::vector<ThreadLoop> found;
-  for (std::size_t i = 0; i < threads.size() && (i < kTriedInVain || !found.empty()); ++i) {
-    if (auto loop = find_loop(threads[i], updaters)) found.push_back({std::move(threads[i]), std::move(*loop)});
+  for (std::size_t i = 0; i < by_thread.threads() && (i < kTriedInVain || !found.empty()); ++i) {
+    by_thread.take(i, own);
+    if (auto loop = find_loop(own, updaters)) found.push_back({std::move(*loop), updates_any(own, updaters)});
   }
   std::stable_sort(found.begin(), found.end(),
                    [](const ThreadLoop& a, const ThreadLoop& b) { return launches_in(a.loop) > launches_in(b.loop); });
@@ -146,17 +176,17 @@ std::optional<MarkedSteps> inferred(const ProcessTrace& process, const std::vect
   Updaters updaters(process);
   const auto of_all = find_loop(events, updaters);
   if (of_all && launches_in(*of_all) >= kNearlyAll * static_cast<double>(events.size()))
-    return steps_of(*of_all, process, events, updaters, "");
+    return steps_of(*of_all, process, updates_any(events, updaters), "");
   const std::vector<ThreadLoop> threads = loops_of_threads(events, updaters);
   double own = 0;
   for (const ThreadLoop& thread : threads) own += thread.loop.confidence >= kSure ? launches_in(thread.loop) : 0;
   const bool is_by_chance =
       of_all && !threads.empty() && own >= launches_in(*of_all) &&
       static_cast<double>(threads.front().loop.turns.size()) >= kMoreTurns * static_cast<double>(of_all->turns.size());
-  if (of_all && !is_by_chance) return steps_of(*of_all, process, events, updaters, "");
+  if (of_all && !is_by_chance) return steps_of(*of_all, process, updates_any(events, updaters), "");
   if (threads.empty()) return std::nullopt;
   const FoundLoop& loop = threads.front().loop;
-  MarkedSteps made = steps_of(loop, process, threads.front().events, updaters, " on one thread");
+  MarkedSteps made = steps_of(loop, process, threads.front().updating, " on one thread");
   for (std::size_t i = 1; i < threads.size(); ++i) {
     if (threads[i].loop.symbols != loop.symbols) continue;
     ++made.other_threads;
