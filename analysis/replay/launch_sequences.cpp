@@ -48,17 +48,20 @@ Period period_of(const std::vector<u64>& launches) {
 }
 
 // Copies from and to the host bring other bytes each time, to other places, and may hold the host: they stay calls.
-bool has_place_in_graph(const TapeOperation& operation, const std::vector<TimelineCopies>& copies) {
+bool has_place_in_graph(const JoinedTape& tape, const TapeOperation& operation,
+                        const std::vector<TimelineCopies>& copies) {
   if (operation.kind != OperationKind::Copy)
     return operation.kind == OperationKind::Kernel || operation.kind == OperationKind::Memset;
-  if (operation.target >= copies.size()) return false;
-  const CopyKey& key = copies[operation.target].key;
+  const u32 group = tape.copy(operation).group;
+  if (group >= copies.size()) return false;
+  const CopyKey& key = copies[group].key;
   return key.kind == TransferKind::DtoD && key.asynchronous;
 }
 
-u64 key_of(const TapeOperation& operation) {
+u64 key_of(const JoinedTape& tape, const TapeOperation& operation) {
   constexpr unsigned kKindAt = 62;
-  return static_cast<u64>(operation.kind) << kKindAt ^ (static_cast<u64>(operation.target) << 32 | operation.stream);
+  const u64 target = operation.kind == OperationKind::Copy ? tape.copy(operation).group : operation.target;
+  return static_cast<u64>(operation.kind) << kKindAt ^ (target << 32 | operation.stream);
 }
 
 // The host's way from one launch to the next: what it usually is, and the longest pause that is no more than that. A framework takes as
@@ -97,7 +100,7 @@ std::vector<u32> Replay::by_call(std::vector<u32>& begins) const {
   return operations;
 }
 
-void Replay::find_sequences(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+void Replay::find_sequences(const JoinedTape& tape, const std::vector<TimelineCopies>& copies) {
   std::vector<u32> begins;
   const std::vector<u32> ordered = by_call(begins);
   const auto operations = [&](u32 call) {
@@ -114,22 +117,22 @@ void Replay::find_sequences(const Tape& tape, const std::vector<TimelineCopies>&
   };
   for (const u32 each : ordered) {
     const bool is_graph = tape.operations[each].kind == OperationKind::Graph;
-    launches_ += is_graph || has_place_in_graph(tape.operations[each], copies);
+    launches_ += is_graph || has_place_in_graph(tape, tape.operations[each], copies);
     launches_repeated_ += is_graph;
   }
   for (u32 i = 0; i < calls_.size(); ++i) {
     if (i > 0 && calls_[i].thread != calls_[i - 1].thread) end();
     const HostLog::Kind kind = calls_[i].kind;
     bool fits = kind == HostLog::Kind::Other || kind == HostLog::Kind::Library || gives(kind);
-    for (const u32 each : operations(i)) fits = fits && has_place_in_graph(tape.operations[each], copies);
-    if (kind == HostLog::Kind::Copy) fits = fits && !operations(i).empty() && calls_[i].waits_count == 0;
+    for (const u32 each : operations(i)) fits = fits && has_place_in_graph(tape, tape.operations[each], copies);
+    if (kind == HostLog::Kind::Copy) fits = fits && !operations(i).empty() && !blocks(calls_[i]);
     if (!fits) {
       end();
       continue;
     }
     if (operations(i).empty() && open.launches.empty()) continue;
     for (const u32 each : operations(i)) {
-      open.launches.push_back(key_of(tape.operations[each]));
+      open.launches.push_back(key_of(tape, tape.operations[each]));
       open.of.push_back(static_cast<u32>(open.calls.size()));
     }
     open.calls.push_back(i);
@@ -152,6 +155,7 @@ void Replay::find_sequences(const Tape& tape, const std::vector<TimelineCopies>&
       if (pause > kOfOneCall) pauses.push_back(pause);
     });
   const Way way = way_of(pauses);
+  usual_way_ = way.usual;
   std::unordered_map<u64, u64> times;
   for (const Run& run : runs) ++times[run.key()];
   // All calls of the run but the first of each graph.
@@ -165,14 +169,14 @@ void Replay::find_sequences(const Tape& tape, const std::vector<TimelineCopies>&
       // From a copy, or from the graph before, to a graph's own launch it is the host's way as well.
       const bool follows = run.calls[i] > 0 && !call.first && gives(calls_[run.calls[i] - 1].kind);
       if (!first[i])
-        call.work_in_graph = 0;
+        call.in_graph = InGraph::Nothing;
       else if (follows && call.work <= way.longest)
-        call.work_in_graph = std::min(call.work, way.usual);
+        call.in_graph = InGraph::UsualWay;
       for (const u32 operation : operations(run.calls[i])) operations_[operation].in_sequence = !first[i];
     }
     each_pause(run, run.of[from], [&](Nanos pause, std::size_t last, std::size_t next) {
       if (pause <= way.longest) return;  // else the batch that it waits for in between, which no graph takes
-      for (std::size_t k = last + 1; k <= next; ++k) calls_[run.calls[k]].work_in_graph = calls_[run.calls[k]].work;
+      for (std::size_t k = last + 1; k <= next; ++k) calls_[run.calls[k]].in_graph = InGraph::All;
     });
   };
   for (const Run& run : runs) {

@@ -13,12 +13,13 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "analysis/facts/gain_facts.h"
 #include "analysis/facts/launch_loops.h"
 #include "analysis/facts/timeline_facts.h"
-#include "analysis/replay/tape.h"
+#include "analysis/replay/joined_tape.h"
 
 namespace gputrace {
 
@@ -28,8 +29,9 @@ inline constexpr WhatIfs kAllWhatIfs = (1u << kWhatIfs) - 1;
 
 class Replay {
  public:
-  // `copies`: what groups of copies are, `kernels`: what of them a change would save, both by TapeOperation::target. They outlive it.
-  Replay(Tape tape, const std::vector<TimelineCopies>& copies, const KernelChanges& kernels);
+  // `copies`: what groups of copies are, by TapeCopy::group, `kernels`: what of them a change would save, by TapeOperation::target. They
+  // outlive it.
+  Replay(JoinedTape tape, const std::vector<TimelineCopies>& copies, const KernelChanges& kernels);
 
   // 0: nothing on the tape ran.
   Nanos measured() const { return last_ - first_; }
@@ -46,71 +48,98 @@ class Replay {
     u32 index : 30;  // of the operation or call
     u32 step : 2;
   };
+  struct Placed;  // an event, when it happened
   static constexpr Nanos kNotSeen = Nanos{-1} << 62;
+  // Of its work, where launches that repeat are one graph.
+  enum class InGraph : u8 { All, Nothing, UsualWay };
   struct Call {
-    Nanos work = 0;           // since the end of the call before it; of a thread's first one: since the first call
-    Nanos own = 0, wake = 0;  // of calls that block: the least that they take, and from the end of what they wait for
+    Nanos work = 0;  // since the end of the call before it; of a thread's first one: since the first call
+    Nanos own = 0;   // what it takes; of calls that block: the least
     u32 thread = kNone, follows = kNone;  // the one after whose call before it `work` begins: its own, mostly
-    u32 waits = 0, waits_count = 0;       // in waits_
+    u32 block = kNone;                    // in blocks_; kNone: it waits for nothing
     HostLog::Kind kind = HostLog::Kind::Other;
-    bool first = false;  // of its thread
+    InGraph in_graph : 2 = InGraph::All;
+    bool first : 1 = false;          // of its thread
+    bool in_sequence : 1 = false;    // a launch that repeats, not the first of its sequence
+    bool looped : 1 = false;         // an allocation after work was launched
+    bool unneeded_copy : 1 = false;  // a copy to the device for which the host need not wait
+  };
+  static_assert(sizeof(Call) == 32);
+  // What a call waits for.
+  struct Block {
+    Nanos wake = 0;                  // the call's, from the end of that
+    u32 waits = 0, waits_count = 0;  // in waits_
     bool needless = false;
-    bool reads = false;          // it waited for a result of at most kResultBytes
-    bool in_sequence = false;    // a launch that repeats, not the first of its sequence
-    Nanos work_in_graph = 0;     // of `work`, where launches that repeat are one
-    bool looped = false;         // an allocation after work was launched
-    bool unneeded_copy = false;  // a copy to the device for which the host need not wait
+    bool reads = false;  // it waited for a result of at most kResultBytes
   };
   struct Operation {
-    Nanos way = 0, chain = 0, length = 0, pinned_length = 0;
-    Nanos no_sooner = 0;  // 0: it may
+    Nanos way = 0, chain = 0, length = 0;
     u32 call = kNone;
     u32 kernel = kNone;  // one that a change makes faster
     u32 waits = 0;
+    u32 more = kNone;  // in more_; kNone: nothing of that
     u8 waits_count = 0;
     bool to_device = false, to_host = false;  // copies
     bool in_sequence = false;
     bool function = false;
   };
+  static_assert(sizeof(Operation) == 48);
+  // What few operations have.
+  struct More {
+    Nanos pinned_length = kNotSeen;  // of a copy that would be faster from pinned memory
+    Nanos no_sooner = 0;             // 0: it may
+  };
 
-  void mend_order(const Tape& tape);
-  bool join_threads(Tape& tape);
-  void tie_operations(Tape& tape);
-  void take_calls(Tape& tape);
-  void find_sequences(const Tape& tape, const std::vector<TimelineCopies>& copies);
+  void mend_order(const JoinedTape& tape);
+  bool join_threads(JoinedTape& tape);
+  void tie_operations(JoinedTape& tape);
+  void take_calls(JoinedTape& tape);
+  void find_sequences(const JoinedTape& tape, const std::vector<TimelineCopies>& copies);
   std::vector<u32> by_call(std::vector<u32>& begins) const;
-  void find_lags(const Tape& tape);
-  void find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies);
-  void find_copies(const Tape& tape, const std::vector<TimelineCopies>& copies);
-  void find_kernels(const Tape& tape);
-  void infer_functions(Tape& tape);
-  Nanos end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) const;
-  bool is_small_result(const TapeOperation& operation, const std::vector<TimelineCopies>& copies) const;
-  void find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies);
-  void find_implicit_waits(const Tape& tape);
-  void block(u32 call, u32 waits, u32 count, const Tape& tape);
+  void find_lags(const JoinedTape& tape);
+  void find_blocking(const JoinedTape& tape, const std::vector<TimelineCopies>& copies);
+  void find_copies(const JoinedTape& tape, const std::vector<TimelineCopies>& copies);
+  void find_kernels(const JoinedTape& tape);
+  void infer_functions(JoinedTape& tape);
+  // Each in waits_.
+  template <typename Waiting>
+  std::span<u32> waits_of(const JoinedTape& tape, const Waiting& each) {
+    return {waits_.data() + (each.waits - tape.first_wait), each.waits_count};
+  }
+  Nanos end_of_waits(const JoinedTape& tape, std::span<const u32> waits, Nanos until) const;
+  void find_waits(const JoinedTape& tape, const std::vector<TimelineCopies>& copies);
+  void find_implicit_waits(const JoinedTape& tape);
+  Block& block_of(u32 call);
+  void block(u32 call, u32 waits, u32 count, const JoinedTape& tape);
+  bool blocks(const Call& call) const { return call.block != kNone && blocks_[call.block].waits_count != 0; }
+  std::span<const u32> waits_of(const Block& block) const { return {waits_.data() + block.waits, block.waits_count}; }
+  More& more_of(u32 operation);
+  Nanos pinned_length(const Operation& operation) const;
   template <typename Visit>
-  void for_each_event(const Tape& tape, Visit&& visit) const;
-  void order(const Tape& tape);
+  void for_each_event(const JoinedTape& tape, Visit&& visit) const;
+  Placed placed(const JoinedTape& tape, const Event& event) const;
+  void order(const JoinedTape& tape);
   Nanos begin_of(const Call& call, WhatIfs changes) const;
   Nanos end_of(const Call& call, Nanos begin, WhatIfs changes) const;
-  Nanos end_with(Nanos end, const Call& call, Nanos wake) const;
+  Nanos end_with(Nanos end, const Block& block, Nanos wake) const;
   Nanos start_of(u32 index, WhatIfs changes);
   Nanos length_of(const Operation& operation, WhatIfs changes) const;
-  void find_turns(const Tape& tape);
+  void find_turns(const JoinedTape& tape);
   void count_touched();
 
   const KernelChanges& kernels_;
   std::vector<Event> events_;
   std::vector<Call> calls_;
+  std::vector<Block> blocks_;
   std::vector<Operation> operations_;
+  std::vector<More> more_;
   std::vector<u32> waits_;  // indices in operations_; kNone: of none
   // Of one replay: begins of calls; ends of operations, and of all that they stood behind; where each thread is.
   std::vector<Nanos> begins_, finishes_, behind_, threads_;
   std::array<u64, kWhatIfs> touched_{};
   u64 launches_ = 0, launches_repeated_ = 0;
   Nanos first_ = 0, last_ = 0;
-  Nanos usual_wake_ = 0, usual_own_ = 0;
+  Nanos usual_wake_ = 0, usual_own_ = 0, usual_way_ = 0;  // usual_way_: of the host, from one launch to the next
 };
 
 }  // namespace gputrace

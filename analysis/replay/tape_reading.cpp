@@ -95,20 +95,19 @@ class CallFinder {
 }  // namespace
 
 // What waits must end for; nothing where it began after `until`, for that cannot have been waited for.
-Nanos Replay::end_of_waits(const Tape& tape, u32 waits, u32 count, Nanos until) const {
+Nanos Replay::end_of_waits(const JoinedTape& tape, std::span<const u32> waits, Nanos until) const {
   Nanos end = 0;
-  for (u32 i = 0; i < count; ++i) {
-    const u32 before = waits_[waits + i];
+  for (const u32 before : waits) {
     if (before != kNone && tape.operations[before].start <= until) end = std::max(end, tape.operations[before].finish);
   }
   return end;
 }
 
-Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const KernelChanges& kernels) : kernels_(kernels) {
-  waits_.reserve(tape.waits.size());
-  for (const u32 sequence : tape.waits) {
-    const bool here = sequence >= tape.first && sequence - tape.first < tape.operations.size();
-    waits_.push_back(here ? sequence - tape.first : kNone);
+Replay::Replay(JoinedTape tape, const std::vector<TimelineCopies>& copies, const KernelChanges& kernels)
+    : kernels_(kernels), waits_(std::move(tape.waits)) {
+  for (u32& wait : waits_) {
+    const bool here = wait >= tape.first && wait - tape.begin < tape.operations.size();
+    wait = here ? wait - tape.begin : kNone;
   }
   operations_.resize(tape.operations.size());
   mend_order(tape);
@@ -128,42 +127,45 @@ Replay::Replay(Tape tape, const std::vector<TimelineCopies>& copies, const Kerne
 
 // Of calls of several threads it is not known which one the driver took first: an operation that began before the one that it is said to stand behind
 // stands behind that which began before it on their stream.
-void Replay::mend_order(const Tape& tape) {
+void Replay::mend_order(const JoinedTape& tape) {
+  const TapeOperations& operations = tape.operations;
   const auto came_later = [&](u32 wait, const TapeOperation& than) {
     if (wait == kNone) return false;
-    const TapeOperation& other = tape.operations[wait];
+    const TapeOperation& other = operations[wait];
     return other.stream == than.stream && other.start > than.start;
   };
   const auto is_out_of_order = [&](const TapeOperation& each) {
-    const auto waits = waits_.begin() + each.waits;
+    const std::span<const u32> waits = waits_of(tape, each);
     return each.finish != 0 &&
-           std::any_of(waits, waits + each.waits_count, [&](u32 wait) { return came_later(wait, each); });
+           std::any_of(waits.begin(), waits.end(), [&](u32 wait) { return came_later(wait, each); });
   };
-  if (std::none_of(tape.operations.begin(), tape.operations.end(), is_out_of_order)) return;
+  std::size_t known = 0;
+  while (known < operations.size() && !is_out_of_order(operations[known])) ++known;
+  if (known == operations.size()) return;
   std::vector<u32> order;
-  for (u32 i = 0; i < tape.operations.size(); ++i)
-    if (tape.operations[i].finish != 0) order.push_back(i);
+  for (u32 i = 0; i < operations.size(); ++i)
+    if (operations[i].finish != 0) order.push_back(i);
   std::sort(order.begin(), order.end(), [&](u32 a, u32 b) {
-    const TapeOperation &one = tape.operations[a], &other = tape.operations[b];
+    const TapeOperation &one = operations[a], &other = operations[b];
     if (one.stream != other.stream) return one.stream < other.stream;
     return one.start != other.start ? one.start < other.start : a < b;
   });
   for (std::size_t place = 1; place < order.size(); ++place) {
-    const TapeOperation& each = tape.operations[order[place]];
+    const TapeOperation& each = operations[order[place]];
     const u32 before = order[place - 1];
-    if (tape.operations[before].stream != each.stream) continue;
-    for (u32 i = 0; i < each.waits_count; ++i) {
-      u32& wait = waits_[each.waits + i];
+    if (operations[before].stream != each.stream) continue;
+    for (u32& wait : waits_of(tape, each)) {
       if (came_later(wait, each)) wait = before;
     }
   }
 }
 
 // By thread and time. Operations whose call is not among them get one of their own.
-void Replay::tie_operations(Tape& tape) {
+void Replay::tie_operations(JoinedTape& tape) {
   const std::size_t known = tape.calls.size();
   CallFinder told(tape.calls, known);
-  for (const TapeOperation& each : tape.operations) {
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const TapeOperation& each = tape.operations[i];
     if (each.end == 0 || told.around(each) != kNone) continue;
     tape.calls.push_back({each.begin, each.end, each.thread, HostLog::Kind::Launch});
   }
@@ -181,32 +183,34 @@ void Replay::tie_operations(Tape& tape) {
 }
 
 // A function of the host runs from the end of what it waits for until the first one behind it started, or a wait for it ended.
-void Replay::infer_functions(Tape& tape) {
+void Replay::infer_functions(JoinedTape& tape) {
   constexpr Nanos kEver = Nanos{1} << 62;
-  std::vector<Nanos> ends(operations_.size(), kEver);
+  bool any = false;
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     TapeOperation& each = tape.operations[i];
     if (is_reported(each.kind) || each.end == 0) continue;
-    operations_[i].function = true;
-    each.start = each.finish = std::max(each.end, end_of_waits(tape, each.waits, each.waits_count, kEver));
+    any = operations_[i].function = true;
+    each.start = each.finish = std::max(each.end, end_of_waits(tape, waits_of(tape, each), kEver));
   }
-  const auto ended = [&](u32 waits, u32 count, Nanos at) {
-    for (u32 i = 0; i < count; ++i) {
-      const u32 before = waits_[waits + i];
+  if (!any) return;
+  std::vector<Nanos> ends(operations_.size(), kEver);
+  const auto ended = [&](std::span<const u32> waits, Nanos at) {
+    for (const u32 before : waits) {
       if (before != kNone) ends[before] = std::min(ends[before], at);
     }
   };
-  for (const TapeOperation& behind : tape.operations) {
-    if (behind.finish != 0) ended(behind.waits, behind.waits_count, behind.start);
+  for (std::size_t i = 0; i < operations_.size(); ++i) {
+    const TapeOperation& behind = tape.operations[i];
+    if (behind.finish != 0) ended(waits_of(tape, behind), behind.start);
   }
-  for (const TapeWait& wait : tape.waited) ended(wait.waits, wait.waits_count, wait.end);
+  for (const TapeWait& wait : tape.waited) ended(waits_of(tape, wait), wait.end);
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     TapeOperation& each = tape.operations[i];
     if (operations_[i].function && ends[i] != kEver) each.finish = std::max(each.start, ends[i]);
   }
 }
 
-void Replay::take_calls(Tape& tape) {
+void Replay::take_calls(JoinedTape& tape) {
   first_ = last_ = 0;
   for (std::size_t i = 0; i < operations_.size(); ++i) {
     const TapeOperation& each = tape.operations[i];
@@ -224,7 +228,6 @@ void Replay::take_calls(Tape& tape) {
     const bool behind = i > 0 && tape.calls[i - 1].thread == each.thread && tape.calls[i - 1].begin >= first_;
     call.first = !behind;
     call.work = std::max<Nanos>(0, each.begin - (behind ? std::max(first_, tape.calls[i - 1].end) : first_));
-    call.work_in_graph = call.work;
     call.own = std::max<Nanos>(0, each.end - each.begin);
   }
   find_turns(tape);
@@ -233,23 +236,33 @@ void Replay::take_calls(Tape& tape) {
   threads_.resize(threads);
 }
 
+Replay::Block& Replay::block_of(u32 call) {
+  if (calls_[call].block == kNone) {
+    calls_[call].block = static_cast<u32>(blocks_.size());
+    blocks_.emplace_back();
+  }
+  return blocks_[calls_[call].block];
+}
+
 // The call ends when those operations do, if they were what held it.
-void Replay::block(u32 call, u32 waits, u32 count, const Tape& tape) {
-  Call& made = calls_[call];
+void Replay::block(u32 call, u32 waits, u32 count, const JoinedTape& tape) {
+  Block& made = block_of(call);
   const TapeCall& as_it_was = tape.calls[call];
   made.waits = waits, made.waits_count = count;
-  const Nanos until = end_of_waits(tape, waits, count, as_it_was.end);
+  const Nanos until = end_of_waits(tape, waits_of(made), as_it_was.end);
   if (until <= as_it_was.begin) {
     made.wake = kNotSeen;
     return;
   }
   made.wake = as_it_was.end - until;  // less than nothing where the clocks differ
-  made.own = kNotSeen;
+  calls_[call].own = kNotSeen;
 }
 
-bool Replay::is_small_result(const TapeOperation& operation, const std::vector<TimelineCopies>& copies) const {
-  return operation.kind == OperationKind::Copy && operation.bytes <= LaunchLoops::kResultBytes &&
-         operation.target < copies.size() && copies[operation.target].key.kind == TransferKind::DtoH;
+bool is_small_result(const JoinedTape& tape, u32 operation, const std::vector<TimelineCopies>& copies) {
+  if (tape.operations[operation].kind != OperationKind::Copy) return false;
+  const TapeCopy& copy = tape.copy(tape.operations[operation]);
+  return copy.bytes <= LaunchLoops::kResultBytes && copy.group < copies.size() &&
+         copies[copy.group].key.kind == TransferKind::DtoH;
 }
 
 // What the call that gives it waits for: the copy had ended when it returned; or nearly so, as the driver returns from a copy out of pageable memory once its
@@ -262,16 +275,16 @@ bool held_by(const TapeCall& call, const TapeOperation& copy) {
 
 // Waits and queries that were told, by thread and time; and copies that held their call, but for those that are asynchronous by
 // what CUDA promises, however short they are.
-void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+void Replay::find_waits(const JoinedTape& tape, const std::vector<TimelineCopies>& copies) {
   CallFinder finder(tape.calls, tape.calls.size());
   for (const TapeWait& each : tape.waited) {
     const u32 call = finder.around(each);
     if (call == kNone) continue;
-    block(call, each.waits, each.waits_count, tape);
-    calls_[call].needless = each.needless;
-    for (u32 k = 0; k < each.waits_count; ++k) {
-      const u32 before = waits_[each.waits + k];
-      if (before != kNone && is_small_result(tape.operations[before], copies)) calls_[call].reads = true;
+    block(call, each.waits - tape.first_wait, each.waits_count, tape);
+    Block& made = block_of(call);
+    made.needless = each.needless;
+    for (const u32 before : waits_of(made)) {
+      if (before != kNone && is_small_result(tape, before, copies)) made.reads = true;
     }
   }
   for (u32 i = 0; i < operations_.size(); ++i) {
@@ -280,15 +293,16 @@ void Replay::find_waits(const Tape& tape, const std::vector<TimelineCopies>& cop
     const u32 call = operations_[i].call;
     if (call == kNone || !held_by(tape.calls[call], each)) continue;
     if (calls_[call].kind != HostLog::Kind::Copy) continue;
-    if (each.target < copies.size() && never_waits(copies[each.target].key)) continue;
+    const u32 group = each.kind == OperationKind::Copy ? tape.copy(each).group : each.target;
+    if (group < copies.size() && never_waits(copies[group].key)) continue;
     waits_.push_back(i);
     block(call, static_cast<u32>(waits_.size()) - 1, 1, tape);
-    calls_[call].reads = is_small_result(each, copies);
+    block_of(call).reads = is_small_result(tape, i, copies);
   }
 }
 
 // Allocating, freeing and loading may wait for all that the device was given: where the call ends soon after that did.
-void Replay::find_implicit_waits(const Tape& tape) {
+void Replay::find_implicit_waits(const JoinedTape& tape) {
   constexpr Nanos kSoon = 20'000;
   std::vector<u32> calls;
   u64 looped = 0;
@@ -315,44 +329,46 @@ void Replay::find_implicit_waits(const Tape& tape) {
     if (until <= each.begin || until > each.end || each.end - until > std::max(kSoon, (until - each.begin) / 2))
       continue;
     waits_.push_back(latest);
-    calls_[call].waits = static_cast<u32>(waits_.size()) - 1, calls_[call].waits_count = 1;
-    calls_[call].own = calls_[call].wake = each.end - until;
+    Block& made = block_of(call);
+    made.waits = static_cast<u32>(waits_.size()) - 1, made.waits_count = 1;
+    calls_[call].own = made.wake = each.end - until;
   }
   for (const u32 call : calls) calls_[call].looped = calls_[call].looped && looped >= kLoopTimes;
 }
 
-void Replay::find_blocking(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+void Replay::find_blocking(const JoinedTape& tape, const std::vector<TimelineCopies>& copies) {
   find_waits(tape, copies);
   std::vector<Nanos> owns, wakes;
   for (const Call& each : calls_) {
-    if (each.waits_count == 0 || each.kind == HostLog::Kind::Query) continue;
-    if (each.wake == kNotSeen) owns.push_back(each.own);
-    if (each.own == kNotSeen) wakes.push_back(each.wake);
+    if (!blocks(each) || each.kind == HostLog::Kind::Query) continue;
+    const Nanos wake = blocks_[each.block].wake;
+    if (wake == kNotSeen) owns.push_back(each.own);
+    if (each.own == kNotSeen) wakes.push_back(wake);
   }
   usual_own_ = quantile(owns, 0.5, kUsualOwn);
   usual_wake_ = std::max<Nanos>(0, quantile(wakes, 0.5, kUsualWake));
   for (u32 i = 0; i < calls_.size(); ++i) {
     Call& each = calls_[i];
-    if (each.waits_count == 0) continue;
+    if (!blocks(each)) continue;
+    Block& block = blocks_[each.block];
     // It did not wait: what it would have waited for ended before, so a wake-up is no longer than from there to its end.
-    if (each.wake == kNotSeen) {
-      const Nanos until = end_of_waits(tape, each.waits, each.waits_count, tape.calls[i].end);
-      each.wake = std::min(usual_wake_, tape.calls[i].end - until);
+    if (block.wake == kNotSeen) {
+      const Nanos until = end_of_waits(tape, waits_of(block), tape.calls[i].end);
+      block.wake = std::min(usual_wake_, tape.calls[i].end - until);
     }
     if (each.own == kNotSeen) each.own = std::min(usual_own_, tape.calls[i].end - tape.calls[i].begin);
   }
   find_implicit_waits(tape);
 }
 
-void Replay::find_lags(const Tape& tape) {
+void Replay::find_lags(const JoinedTape& tape) {
   constexpr unsigned kKinds = 6;
   std::vector<Nanos> ways[kKinds], chains[kKinds];
   const auto visit = [&](auto&& what) {
     for (u32 i = 0; i < operations_.size(); ++i) {
       const TapeOperation& each = tape.operations[i];
       if (each.finish == 0 || operations_[i].call == kNone) continue;
-      what(i, each, tape.calls[operations_[i].call].begin,
-           end_of_waits(tape, each.waits, each.waits_count, each.start));
+      what(i, each, tape.calls[operations_[i].call].begin, end_of_waits(tape, waits_of(tape, each), each.start));
     }
   };
   visit([&](u32, const TapeOperation& each, Nanos begin, Nanos ready) {
@@ -368,13 +384,13 @@ void Replay::find_lags(const Tape& tape) {
   visit([&](u32 i, const TapeOperation& each, Nanos begin, Nanos ready) {
     const unsigned kind = static_cast<unsigned>(each.kind);
     Operation& made = operations_[i];
-    made.waits = each.waits, made.waits_count = each.waits_count;
-    made.length = made.pinned_length = each.finish - each.start;
+    made.waits = each.waits - tape.first_wait, made.waits_count = each.waits_count;
+    made.length = each.finish - each.start;
     made.way = each.start - begin;
     if (ready == 0) {
       const auto is_untold = [&](u32 before) { return before == kNone || tape.operations[before].finish == 0; };
-      if (std::any_of(waits_.begin() + each.waits, waits_.begin() + each.waits + each.waits_count, is_untold))
-        made.no_sooner = each.start;
+      const std::span<const u32> waits = waits_of(tape, each);
+      if (std::any_of(waits.begin(), waits.end(), is_untold)) more_of(i).no_sooner = each.start;
       return;
     }
     made.chain = each.start - ready;
@@ -387,41 +403,54 @@ void Replay::find_lags(const Tape& tape) {
 }
 
 // What copies would take from pinned memory: at the best bandwidth that such copies had here.
-void Replay::find_copies(const Tape& tape, const std::vector<TimelineCopies>& copies) {
+void Replay::find_copies(const JoinedTape& tape, const std::vector<TimelineCopies>& copies) {
   constexpr u64 kLarge = 64 << 10;  // below it the latency is what counts
   double best[2] = {};              // bytes a ns, to the device and to the host
   const auto key_of = [&](u32 i) -> const CopyKey* {
     const TapeOperation& each = tape.operations[i];
-    if (each.kind != OperationKind::Copy || each.finish == 0 || each.target >= copies.size()) return nullptr;
-    return &copies[each.target].key;
+    if (each.kind != OperationKind::Copy || each.finish == 0) return nullptr;
+    const u32 group = tape.copy(each).group;
+    return group < copies.size() ? &copies[group].key : nullptr;
   };
+  const auto bytes_of = [&](u32 i) { return tape.copy(tape.operations[i]).bytes; };
   for (u32 i = 0; i < operations_.size(); ++i) {
     const CopyKey* key = key_of(i);
-    if (!key || key->memory != HostMemory::Pinned || tape.operations[i].bytes < kLarge || operations_[i].length <= 0)
-      continue;
+    if (!key || key->memory != HostMemory::Pinned || bytes_of(i) < kLarge || operations_[i].length <= 0) continue;
     if (key->kind != TransferKind::HtoD && key->kind != TransferKind::DtoH) continue;
     double& known = best[key->kind == TransferKind::DtoH];
-    known = std::max(known, static_cast<double>(tape.operations[i].bytes) / static_cast<double>(operations_[i].length));
+    known = std::max(known, static_cast<double>(bytes_of(i)) / static_cast<double>(operations_[i].length));
   }
   for (u32 i = 0; i < operations_.size(); ++i) {
     Operation& made = operations_[i];
     // Nothing waits for a memset but the device.
     const bool set = tape.operations[i].kind == OperationKind::Memset && made.call != kNone;
-    if (set && calls_[made.call].waits_count != 0) calls_[made.call].unneeded_copy = true;
+    if (set && blocks(calls_[made.call])) calls_[made.call].unneeded_copy = true;
     const CopyKey* key = key_of(i);
     if (!key) continue;
     made.to_device = key->kind == TransferKind::HtoD;
     made.to_host = key->kind == TransferKind::DtoH;
-    if (made.call != kNone && made.to_device && calls_[made.call].waits_count != 0)
-      calls_[made.call].unneeded_copy = true;
+    if (made.call != kNone && made.to_device && blocks(calls_[made.call])) calls_[made.call].unneeded_copy = true;
     const double rate = best[made.to_host];
     if (key->memory != HostMemory::Pageable || rate <= 0 || !(made.to_device || made.to_host)) continue;
-    made.pinned_length =
-        std::min(made.length, static_cast<Nanos>(static_cast<double>(tape.operations[i].bytes) / rate));
+    const auto pinned = static_cast<Nanos>(static_cast<double>(bytes_of(i)) / rate);
+    if (pinned < made.length) more_of(i).pinned_length = pinned;
   }
 }
 
-void Replay::find_kernels(const Tape& tape) {
+Replay::More& Replay::more_of(u32 operation) {
+  if (operations_[operation].more == kNone) {
+    operations_[operation].more = static_cast<u32>(more_.size());
+    more_.emplace_back();
+  }
+  return more_[operations_[operation].more];
+}
+
+Nanos Replay::pinned_length(const Operation& operation) const {
+  const bool known = operation.more != kNone && more_[operation.more].pinned_length != kNotSeen;
+  return known ? more_[operation.more].pinned_length : operation.length;
+}
+
+void Replay::find_kernels(const JoinedTape& tape) {
   for (u32 i = 0; i < operations_.size(); ++i) {
     const TapeOperation& each = tape.operations[i];
     if (each.kind != OperationKind::Kernel || each.finish == 0) continue;
@@ -436,15 +465,15 @@ void Replay::count_touched() {
   for (const Call& each : calls_) {
     count(WhatIf::HostWork, !each.first && each.work > 0);
     count(WhatIf::Launches, each.in_sequence);
-    count(WhatIf::Waits, each.needless && each.waits_count != 0);
-    count(WhatIf::Results, each.reads && each.waits_count != 0);
-    count(WhatIf::Polling, each.kind == HostLog::Kind::Query && each.waits_count != 0);
+    count(WhatIf::Waits, blocks(each) && blocks_[each.block].needless);
+    count(WhatIf::Results, blocks(each) && blocks_[each.block].reads);
+    count(WhatIf::Polling, each.kind == HostLog::Kind::Query && blocks(each));
     count(WhatIf::Copies, each.unneeded_copy);
     count(WhatIf::Allocations, each.looped);
     count(WhatIf::Modules, each.kind == HostLog::Kind::Module);
   }
   for (const Operation& each : operations_) {
-    count(WhatIf::Copies, each.pinned_length < each.length);
+    count(WhatIf::Copies, pinned_length(each) < each.length);
     count(WhatIf::HostFunctions, each.function);
     count(WhatIf::Overlap, each.to_device || each.to_host);
     for (unsigned i = kFirstOfKernels; i < kWhatIfs && each.kernel != kNone; ++i)

@@ -25,7 +25,10 @@ void TapeRecorder::close(Nanos until) {
   newest_missed_ = kNone;
   tape().operations.reserve(kPiece);
   if (tapes_.size() == 1) return;
-  const Tape& before = tapes_[tapes_.size() - 2];  // as many again, about: what grows is touched twice
+  const Tape& before = tapes_[tapes_.size() - 2];
+  tape().first_wait = before.first_wait + static_cast<u32>(before.waits.size());
+  tape().first_copy = before.first_copy + static_cast<u32>(before.copies.size());
+  // As many again, about: what grows is touched twice.
   tape().calls.reserve(before.calls.size() + before.calls.size() / 16);
   tape().waits.reserve(before.waits.size() + before.waits.size() / 16);
 }
@@ -44,46 +47,23 @@ void TapeRecorder::put_times(u32 sequence, const DeviceOperation& operation) {
     newest_found_ = static_cast<u32>(at - tapes_.begin());
   }
   Tape& tape = tapes_[newest_found_];
-  if (sequence < tape.first || sequence - tape.first >= tape.operations.size()) return;
-  TapeOperation& known = tape.operations[sequence - tape.first];
+  if (sequence < tape.first || sequence - tape.begin() >= tape.operations.size()) return;
+  TapeOperation& known = tape.operations[sequence - tape.begin()];
   known.start = known.start == 0 ? operation.start : std::min(known.start, operation.start);
   known.finish = std::max(known.finish, operation.end);
-  known.device = operation.device;
 }
 
 TapeRecorder::Recorded TapeRecorder::finish(u32 end_missing_from) {
   constexpr Nanos kEver = std::numeric_limits<Nanos>::max();
   close(kEver);
   for (Tape& tape : tapes_) {
-    for (std::size_t at = end_missing_from - std::min(end_missing_from, tape.first); at < tape.operations.size(); ++at)
+    for (std::size_t at = end_missing_from - std::min(end_missing_from, tape.begin()); at < tape.operations.size(); ++at)
       tape.operations[at].start = tape.operations[at].finish = 0;
   }
   Recorded recorded;
   if (!tapes_.empty())
-    recorded.operations = std::max<u64>(next_, tapes_.back().first + tapes_.back().operations.size());
-  if (stride_ == 1 && tapes_.size() > 1) {
-    Tape whole = std::move(tapes_.front());
-    std::size_t calls = 0, waited = 0, waits = 0;
-    for (const Tape& each : tapes_)
-      calls += each.calls.size(), waited += each.waited.size(), waits += each.waits.size();
-    whole.operations.reserve(recorded.operations);
-    whole.calls.reserve(calls + whole.calls.size()), whole.waited.reserve(waited + whole.waited.size());
-    whole.waits.reserve(waits + whole.waits.size());
-    for (std::size_t i = 1; i < tapes_.size(); ++i) {
-      Tape& more = tapes_[i];
-      const u32 before = static_cast<u32>(whole.waits.size());
-      for (TapeOperation& each : more.operations) each.waits += before;
-      for (TapeWait& each : more.waited) each.waits += before;
-      whole.operations.resize(more.first - whole.first);
-      const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()), from = {}; };
-      append(whole.operations, more.operations);
-      append(whole.calls, more.calls);
-      append(whole.waited, more.waited);
-      append(whole.waits, more.waits);
-    }
-    tapes_.clear();
-    tapes_.push_back(std::move(whole));
-  }
+    recorded.operations = std::max<u64>(next_, tapes_.back().begin() + tapes_.back().operations.size());
+  recorded.whole = stride_ == 1;
   recorded.tapes = std::move(tapes_);
   return recorded;
 }

@@ -1,10 +1,11 @@
 // Records tapes while the timeline is made: the whole run while it has at most kMost operations, else pieces of it at equal
 // distances, each time half of those that there are when there are too many.
-//   · Memory: at most kTapes tapes of kPiece operations with their calls, some 80 MB with the replay; of small files fewer (an
+//   · Memory: at most kTapes tapes of kPiece operations with their calls, some 70 MB with the replay; of small files fewer (an
 //     operation for 16 bytes of the file: of honest ones hardly any has more).
 //   · One thread.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "analysis/replay/tape.h"
@@ -13,7 +14,7 @@ namespace gputrace {
 
 class TapeRecorder {
  public:
-  static constexpr u32 kPiece = 32u << 10, kTapes = 16;
+  static constexpr u32 kPiece = Tape::kPiece, kTapes = 16;
   static constexpr u32 kMost = kPiece * kTapes;
 
   TapeRecorder(std::size_t threads, u64 file_bytes)
@@ -33,23 +34,29 @@ class TapeRecorder {
     next_ = sequence + 1;
     if (sequence / kPiece != piece_ || !begun_) turn_to(sequence, operation);
     if (!recording()) return;
+    Tape& to = tape();
     TapeOperation made;
     made.begin = operation.begin, made.end = operation.end;
-    made.bytes = operation.bytes;
-    made.thread = operation.thread, made.stream = operation.stream, made.target = operation.target;
+    made.thread = std::min(operation.thread, TapeOperation::kNoThread);
+    made.stream = std::min(operation.stream, TapeOperation::kNoStream);
     made.kind = operation.kind;
-    made.waits = static_cast<u32>(tape().waits.size());
-    waits([&](u32 before) { tape().waits.push_back(before); });
-    made.waits_count = static_cast<u8>(tape().waits.size() - made.waits);
-    tape().operations.resize(sequence - tape().first);
-    tape().operations.push_back(made);
+    made.target = operation.target;
+    if (made.kind == OperationKind::Copy) {
+      made.target = to.first_copy + static_cast<u32>(to.copies.size());
+      to.copies.push_back({operation.bytes, operation.target});
+    }
+    made.waits = to.first_wait + static_cast<u32>(to.waits.size());
+    u32 count = 0;
+    waits([&](u32 before) { to.waits.push_back(before), ++count; });
+    made.waits_count = static_cast<u8>(count);
+    to.operations.resize(sequence - to.begin());
+    to.operations.push_back(made);
   }
   template <typename Waits>
   void waited(u32 thread, Nanos begin, Nanos end, Waits&& waits) {
     if (!recording()) return;
-    TapeWait made{begin, end, thread, static_cast<u32>(tape().waits.size()), 0, false};
-    waits([&](u32 before) { tape().waits.push_back(before); });
-    made.waits_count = static_cast<u32>(tape().waits.size()) - made.waits;
+    TapeWait made{begin, end, thread, tape().first_wait + static_cast<u32>(tape().waits.size()), 0, false};
+    waits([&](u32 before) { tape().waits.push_back(before), ++made.waits_count; });
     newest_wait_[thread] = static_cast<u32>(tape().waited.size());
     tape().waited.push_back(made);
   }
@@ -63,7 +70,8 @@ class TapeRecorder {
   }
 
   struct Recorded {
-    std::vector<Tape> tapes;  // in order; one where the whole run is there
+    std::vector<Tape> tapes;  // in order
+    bool whole = true;        // each follows the one before: the run is there as one
     u64 operations = 0;       // of the run
   };
   // From that operation on nothing counts as run; kNone: all does.

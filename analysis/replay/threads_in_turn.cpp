@@ -41,7 +41,7 @@ void in_time(const std::vector<TapeCall>& calls, Visit&& visit) {
 }  // namespace
 
 // Threads of which one waits while another calls: their calls never overlap, and they take turns. Whether there were several, and are one now.
-bool Replay::join_threads(Tape& tape) {
+bool Replay::join_threads(JoinedTape& tape) {
   const TapeCall* before = nullptr;
   bool apart = true, several = false;
   in_time(tape.calls, [&](u32 at) {
@@ -52,14 +52,14 @@ bool Replay::join_threads(Tape& tape) {
   });
   if (!apart || !several) return false;
   for (TapeCall& each : tape.calls) each.thread = 0;
-  for (TapeOperation& each : tape.operations) each.thread = 0;
+  for (std::size_t i = 0; i < tape.operations.size(); ++i) tape.operations[i].thread = 0;
   for (TapeWait& each : tape.waited) each.thread = 0;
   return true;
 }
 
 // A thread that makes no call while one of the others is in one waits for them, and they for it, as who starts threads for the parts of a model and
 // joins them: its next call follows the last one of theirs, and theirs its own. They may call at the same time among themselves.
-void Replay::find_turns(const Tape& tape) {
+void Replay::find_turns(const JoinedTape& tape) {
   constexpr u64 kFewest = 64;  // turns; fewer calls that do not meet may be chance
   std::unordered_map<u32, u64> counts;
   for (const TapeCall& each : tape.calls) ++counts[each.thread];
@@ -89,7 +89,7 @@ void Replay::find_turns(const Tape& tape) {
     const Nanos before = known == ends.end() ? 0 : known->second;
     if (other != kNone && ends.contains(other) && ends[other] > std::max(before, first_) && call.begin >= first_) {
       made.follows = other, made.first = false;
-      made.work = made.work_in_graph = std::max<Nanos>(0, call.begin - ends[other]);
+      made.work = std::max<Nanos>(0, call.begin - ends[other]);
     }
     ends[call.thread] = std::max(before, call.end);
     if (call.thread != main && (last == kNone || ends[call.thread] >= ends[last])) last = call.thread;

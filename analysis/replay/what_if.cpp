@@ -22,14 +22,15 @@ GainFacts find_gains(TapeRecorder::Recorded recorded, const std::vector<Timeline
   GainFacts facts;
   facts.operations_of_run = recorded.operations;
   std::vector<Replay> replays;
-  for (Tape& tape : recorded.tapes) {
-    u64 ran = 0;
-    for (const TapeOperation& each : tape.operations) ran += each.finish != 0;
+  const std::size_t at_once = recorded.whole ? std::max<std::size_t>(1, recorded.tapes.size()) : 1;
+  for (std::span<Tape> tapes(recorded.tapes); !tapes.empty(); tapes = tapes.subspan(at_once)) {
+    JoinedTape tape(tapes.first(at_once));
+    const u64 ran = tape.ran();
     if (ran == 0) continue;
     facts.operations += ran;
-    replays.emplace_back(std::move(tape), copies, kernels);
-    facts.measured_ns += static_cast<u64>(replays.back().measured());
-    facts.launches += replays.back().launches(), facts.launches_repeated += replays.back().launches_repeated();
+    const Replay& made = replays.emplace_back(std::move(tape), copies, kernels);
+    facts.measured_ns += static_cast<u64>(made.measured());
+    facts.launches += made.launches(), facts.launches_repeated += made.launches_repeated();
   }
   facts.windows = replays.size();
   if (replays.empty()) {
