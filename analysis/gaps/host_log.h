@@ -108,21 +108,23 @@ class HostLog {
         return 0;
     }
   }
-  // A queue in one piece of memory.
+  // A queue in blocks: what grew in one piece was copied, and a ring takes memory all around for what is short most of the time.
   class Queue {
    public:
     bool empty() const { return begin_ == end_; }
     std::size_t size() const { return end_ - begin_; }
-    const Entry& operator[](std::size_t at) const { return entries_[(begin_ + at) & mask_]; }
-    const Entry& front() const { return entries_[begin_ & mask_]; }
-    const Entry& back() const { return entries_[(end_ - 1) & mask_]; }
-    Entry& back() { return entries_[(end_ - 1) & mask_]; }
-    void pop_front() { ++begin_; }
+    const Entry& operator[](std::size_t at) const { return entry(begin_ + at); }
+    const Entry& front() const { return entry(begin_); }
+    const Entry& back() const { return entry(end_ - 1); }
+    Entry& back() { return entry(end_ - 1); }
+    void pop_front() {
+      if (++begin_ % kBlock == 0) give_back();
+    }
     void pop_back() { --end_; }
     // Put together where it lies: a copy would read it while it is still being stored.
     void push_back(Nanos begin, Nanos end, u16 call, u16 inner, u32 origin, Kind kind) {
-      if (size() == capacity_) grow();
-      Entry& made = entries_[end_++ & mask_];
+      if (end_ % kBlock == 0) open_block();
+      Entry& made = entry(end_++);
       made.begin = begin, made.end = end;
       // As one word: a part of it would be read first, from memory that is far.
       const u64 rest = call | static_cast<u64>(inner) << 16 | static_cast<u64>(origin & 0xffffff) << 32 |
@@ -137,20 +139,31 @@ class HostLog {
     Entry gone{};  // the newest that acted and is no longer here; no end: there was none
 
    private:
-    [[gnu::noinline]] void grow() {
-      const std::size_t room = std::max<std::size_t>(64, capacity_ * 2);
-      auto larger = std::make_unique_for_overwrite<Entry[]>(room);  // not touched before it is used
-      const std::size_t count = size();
-      for (std::size_t i = 0; i < count; ++i) larger[i] = (*this)[i];
-      entries_ = std::move(larger);
-      capacity_ = room;
-      mask_ = capacity_ - 1;
-      found_ = found();
-      begin_ = 0;
-      end_ = count;
+    static constexpr std::size_t kBlock = 1024;
+    using Block = std::unique_ptr<Entry[]>;
+
+    Entry& entry(std::size_t at) const { return blocks_[at / kBlock & mask_][at % kBlock]; }
+    // For the entry at end_.
+    [[gnu::noinline]] void open_block() {
+      const std::size_t first = begin_ / kBlock, next = end_ / kBlock;
+      if (next - first == blocks_.size()) {
+        std::vector<Block> larger(std::max<std::size_t>(1, 2 * blocks_.size()));
+        for (std::size_t i = first; i < next; ++i) larger[i & (larger.size() - 1)] = std::move(blocks_[i & mask_]);
+        blocks_ = std::move(larger);
+        mask_ = blocks_.size() - 1;
+      }
+      Block& block = blocks_[next & mask_];
+      if (block) return;
+      if (free_.empty()) return static_cast<void>(block = std::make_unique_for_overwrite<Entry[]>(kBlock));
+      block = std::move(free_.back());
+      free_.pop_back();
     }
-    std::unique_ptr<Entry[]> entries_;
-    std::size_t capacity_ = 0, mask_ = 0, begin_ = 0, end_ = 0;
+    // The block before begin_.
+    [[gnu::noinline]] void give_back() { free_.push_back(std::move(blocks_[(begin_ / kBlock - 1) & mask_])); }
+
+    std::vector<Block> blocks_;  // a ring: a power of two of them
+    std::vector<Block> free_;    // had their turn
+    std::size_t mask_ = 0, begin_ = 0, end_ = 0;
     mutable std::size_t found_ = 0;  // counted as begin_ is
   };
   // Index of the first call that ends after `time`. Gaps are asked about in their order: it lies close to where the one before it

@@ -281,14 +281,12 @@ void Intake::on_jit(const DeviceJit& record) {
 
 [[gnu::flatten]] void Intake::settle_keys() {
   constexpr std::size_t kAhead = 16;
-  const Key* const end = keys_.data() + keys_.size();
-  for (const Key* each = keys_.data(); each != end; ++each) {
-    const Key& key = *each;
-    if (static_cast<std::size_t>(end - each) > kAhead) window_.expect_keyed(each[kAhead].correlation);
-    if (key.start >= kFarAway || key.finish >= kFarAway) continue;
+  keys_.for_each<kAhead>([&](const Key& key, const Key& further) {
+    window_.expect_keyed(further.correlation);
+    if (key.start >= kFarAway || key.finish >= kFarAway) return;
     KeyedCall call;
     call.begin = clock_.nanos(key.start, key.handled);
-    if (!clock_.sure_here()) continue;
+    if (!clock_.sure_here()) return;
     call.end = call.begin + clock_.length(key.start, key.finish);
     call.correlation = key.correlation;
     call.thread = thread_index(key.thread, call.begin);
@@ -296,7 +294,7 @@ void Intake::on_jit(const DeviceJit& record) {
     call.runtime = key.level == static_cast<u32>(ApiLevel::Runtime);
     call.jumped = clock_.jumped_here();
     window_.key(call, std::max<Nanos>(0, clock_.error_here()) + kKeyNoise);
-  }
+  });
   keys_.clear();
 }
 
@@ -365,6 +363,7 @@ bool Intake::convert(DeviceOperation& operation, Nanos handled, TimeSpan& ran) {
 }
 
 void Intake::finish() {
+  batch_ = {}, keys_ = {};  // what is replayed now has their memory
   DeviceClockFacts& facts = activity_.clock;
   facts.anchors = clock_.readings();
   facts.steps = clock_.steps();

@@ -53,11 +53,10 @@ class Intake {
     settle_environment();
     TimeSpan ran;
     constexpr std::size_t kAhead = 8;
-    Waiting* const end = batch_.data() + batch_.size();
-    for (Waiting* each = batch_.data(); each != end; ++each) {
-      __builtin_prefetch(each + kAhead);
-      if (convert(each->operation, each->handled, ran)) give(each->operation, ran);
-    }
+    batch_.for_each<kAhead>([&](Waiting& each, const Waiting& further) {
+      __builtin_prefetch(&further);
+      if (convert(each.operation, each.handled, ran)) give(each.operation, ran);
+    });
     batch_.clear();
   }
   void finish();
