@@ -99,7 +99,7 @@ std::vector<Border> borders_of(const ProcessTrace& process, const Ranking& ranki
     borders.push_back({begin, rank, true});
     borders.push_back({end, rank, false});
   };
-  for (const ActivitySpan& span : process.activities.spans) add(span.begin, span.end(), ranking.of(span));
+  process.activities.spans.for_each([&](const ActivitySpan& span) { add(span.begin, span.end(), ranking.of(span)); });
   for (const LoopEvent& event : process.loop_log.events) {
     if (event.is(LoopMark::NextBatch)) add(event.begin, event.end, kWaitsForInput);
   }
@@ -152,15 +152,15 @@ struct DeviceTurn {
 // By step: what devices did of what was launched in it.
 std::vector<DeviceTurn> device_turns(const ProcessTrace& process, const std::vector<Step>& steps) {
   std::vector<DeviceTurn> turns(steps.size());
-  for (const ActivitySpan& span : process.activities.spans) {
-    if (span.called == 0) continue;
+  process.activities.spans.for_each([&](const ActivitySpan& span) {
+    if (span.called == 0) return;
     const auto after = std::upper_bound(steps.begin(), steps.end(), span.called,
                                         [](Nanos time, const Step& step) { return time < step.begin; });
-    if (after == steps.begin() || span.called >= std::prev(after)->end) continue;
+    if (after == steps.begin() || span.called >= std::prev(after)->end) return;
     DeviceTurn& turn = turns[static_cast<std::size_t>(after - steps.begin() - 1)];
     if (turn.last == 0 || span.begin < turn.first) turn.first = span.begin;
     turn.last = std::max(turn.last, span.end());
-  }
+  });
   return turns;
 }
 

@@ -1,6 +1,6 @@
 // What devices did at each instant, and what the host did while they did nothing, for steps that are found once the run is
 // known. In time order or nearly so.
-//   · Memory: kMost spans of 24 bytes. Of longer runs slices of time at equal distances are kept, and Activities::covers()
+//   · Memory: kMost spans of 16 bytes, few of 40. Of longer runs slices of time at equal distances are kept, and Activities::covers()
 //     says of which times all is known.
 //   · One thread.
 #pragma once
@@ -29,7 +29,7 @@ class ActivityLog {
     const u32 word = static_cast<u32>(what) << 28 | (number & 0x0fffffffu);
     const u64 length = static_cast<u64>(end) - static_cast<u64>(begin);
     if (length <= kLongest) [[likely]]
-      made_.spans.push_back({begin, called, static_cast<u32>(length), word});
+      made_.spans.add({begin, called, static_cast<u32>(length), word});
     else
       add_pieces(begin, end, word, called);
     if (made_.spans.size() >= kMost) thin_out();
@@ -46,7 +46,7 @@ class ActivityLog {
       return;
     }
     for (; begin < end; begin += std::min(kLongest, end - begin))
-      made_.spans.push_back({begin, called, static_cast<u32>(std::min(kLongest, end - begin)), word});
+      made_.spans.add({begin, called, static_cast<u32>(std::min(kLongest, end - begin)), word});
   }
 
   // As Activities has it: times come in order, and two divisions for each cost more than the rest of add().
@@ -62,22 +62,20 @@ class ActivityLog {
 
   [[gnu::noinline]] void thin_out() {
     if (made_.width == 0) {
-      Nanos last = made_.origin = made_.spans.front().begin;
-      for (const ActivitySpan& span : made_.spans) {
+      Nanos last = std::numeric_limits<Nanos>::min();
+      made_.origin = std::numeric_limits<Nanos>::max();
+      made_.spans.for_each([&](const ActivitySpan& span) {
         made_.origin = std::min(made_.origin, span.begin);
         last = std::max(last, span.end());
-      }
+      });
       made_.width = std::max<Nanos>(1, (last - made_.origin) / kSlices);
     }
     made_.stride *= 2;
     newest_ = {};
-    auto& spans = made_.spans;
-    spans.erase(std::remove_if(spans.begin(), spans.end(),
-                               [this](const ActivitySpan& span) { return !keeps(span.begin) && !keeps(span.end()); }),
-                spans.end());
-    if (spans.size() < kMost) return;
+    made_.spans.keep_if([this](const ActivitySpan& span) { return keeps(span.begin) || keeps(span.end()); });
+    if (made_.spans.size() < kMost) return;
     full_ = true;  // one slice alone has more
-    made_.until = spans.back().begin;
+    made_.until = made_.spans.newest_begin();
   }
 
   struct Slice {

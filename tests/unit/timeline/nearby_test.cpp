@@ -103,6 +103,39 @@ TEST(ActivityLog, KeepsAllOfTheSlicesThatItNames) {
   EXPECT_EQ(made.spans.size(), static_cast<std::size_t>(kept));
 }
 
+// Whatever lies between them, and between them and their calls; also where some of them go.
+TEST(ActivitySpans, AreWhatWasAdded) {
+  Random random(5);
+  ActivitySpans spans;
+  std::vector<ActivitySpan> added;
+  Nanos begin = 5'000'000'000'000;
+  for (u32 i = 0; i < 20'000; ++i) {
+    begin += i % 50 == 0 ? below(random, 10'000'000'000) - 5'000'000'000 : below(random, 20'000) - 500;
+    const Nanos called = i % 3 == 0 ? 0 : begin + 1 - below(random, i % 70 == 0 ? 9'000'000'000 : 90'000);
+    added.push_back({begin, called, static_cast<u32>(random()), i});
+    spans.add(added.back());
+  }
+  const auto same = [&] {
+    std::size_t at = 0;
+    spans.for_each([&](const ActivitySpan& span) {
+      ASSERT_LT(at, added.size());
+      const ActivitySpan& wanted = added[at++];
+      EXPECT_EQ(span.begin, wanted.begin);
+      EXPECT_EQ(span.called, wanted.called);
+      EXPECT_EQ(span.length, wanted.length);
+      EXPECT_EQ(span.what, wanted.what);
+    });
+    EXPECT_EQ(at, added.size());
+    EXPECT_EQ(spans.size(), added.size());
+  };
+  same();
+  const auto keeps = [](const ActivitySpan& span) { return span.what % 7 < 2 || span.what % 1000 > 900; };
+  spans.keep_if(keeps);
+  std::erase_if(added, [&](const ActivitySpan& span) { return !keeps(span); });
+  same();
+  EXPECT_EQ(spans.newest_begin(), added.back().begin);
+}
+
 // All in the order of starts, and what starts together in the order in which it came.
 TEST(ReorderWindow, PutsInOrderWhatIsNearlySoAndWhatIsNot) {
   for (const u64 disorder : {1u, 10u, 200u, 10'000u}) {
