@@ -25,7 +25,7 @@ struct Replay::Placed {
   }
 };
 
-Replay::Placed Replay::placed(const JoinedTape& tape, const Event& event) const {
+inline Replay::Placed Replay::placed(const JoinedTape& tape, const Event& event) const {
   const u32 index = event.index;
   const auto step = static_cast<u8>(event.step);
   const u32 by = static_cast<Step>(step) == Step::Start ? operations_[index].call : index;
@@ -58,7 +58,7 @@ void Replay::for_each_event(const JoinedTape& tape, Visit&& visit) const {
 
 // Into pieces of time first, then each piece by itself: what is sorted at a time lies in the nearest cache.
 void Replay::order(const JoinedTape& tape) {
-  constexpr std::size_t kInAPiece = 32;  // events, about
+  constexpr std::size_t kInAPiece = 16;  // events at most, about: so few are sorted by insertion
   Nanos from = last_, to = first_;
   std::size_t count = 0;
   for_each_event(tape, [&](const Event&, Nanos at) {
