@@ -57,7 +57,8 @@ TapeRecorder::Recorded TapeRecorder::finish(u32 end_missing_from) {
   constexpr Nanos kEver = std::numeric_limits<Nanos>::max();
   close(kEver);
   for (Tape& tape : tapes_) {
-    for (std::size_t at = end_missing_from - std::min(end_missing_from, tape.begin()); at < tape.operations.size(); ++at)
+    for (std::size_t at = end_missing_from - std::min(end_missing_from, tape.begin()); at < tape.operations.size();
+         ++at)
       tape.operations[at].start = tape.operations[at].finish = 0;
   }
   Recorded recorded;
