@@ -59,7 +59,7 @@ Loaded load_file(const LoadRequest& request, std::size_t number, TimeWindow wind
   const ProcessIsRead being_read;
   // Of single steps the whole is read for where they are, and reports are of them.
   loaded.process = load_process(opened.value(), window, request.step_pattern, witness, &allowance,
-                                request.steps ? 0 : kMostReadTwice, request.files.size() < 2);
+                                request.steps ? 0 : kMostReadTwice);
   loaded.process->who.file = file;
   if (witness) run_witness->loaded(number, *loaded.process);
   if (has_strange_owner(file))
@@ -137,16 +137,11 @@ Nanos begin_of(const RecordStream::Span& span, const TraceReader& reader) {
   return reader.clock().nanos(first.begin);
 }
 
-// What is made of a process that was read, after its gains were found or at once: those are made of what was kept for them alone. The
-// memory of both is worth it only where a processor has nothing else to do.
-struct Afterwards {
-  std::function<void(ProcessTrace&)> make;
-  bool at_once = false;
-};
-
-// `last`: what was recorded later is not read.
+// `last`: what was recorded later is not read. `meanwhile`: what else is made of the process, while its gains are found where a
+// processor has nothing else to do, else after them: they are made of what was kept for them alone, and the memory of both is worth
+// it only then.
 ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness,
-                  const Afterwards& afterwards, Nanos last = kEndOfTime) {
+                  Nanos last = kEndOfTime, const std::function<void(ProcessTrace&)>& meanwhile = {}) {
   ProcessTrace process;
   read_identity(reader, process);
   read_counters(reader, process);
@@ -181,14 +176,15 @@ ProcessTrace fold(const TraceReader& reader, TimeWindow window, Allowance& allow
   const bool all = !witness || witness->wants() == Wanted::All;
   std::future<GainFacts> gains;
   if (process.device.collected && all) {
-    gains = std::async(afterwards.at_once ? std::launch::async : std::launch::deferred,
+    const bool at_once = meanwhile && !processors_are_busy();
+    gains = std::async(at_once ? std::launch::async : std::launch::deferred,
                        [&builder, changes = kernel_changes(process)] { return builder.gains(changes); });
-    if (!afterwards.at_once) gains.wait();  // the tapes go before the steps take memory
+    if (!at_once) gains.wait();
   }
   if (allowance.spent()) note_unread(reader, allowance, process);
   process.unknown_records = stream.unknown_records();
   if (process.end) process.first_realtime = reader.clock().realtime(process.begin);
-  if (afterwards.make) afterwards.make(process);
+  if (meanwhile) meanwhile(process);
   if (gains.valid()) process.gains = gains.get();
   return process;
 }
@@ -230,7 +226,7 @@ void add_loop(const TraceReader& reader, ProcessTrace& process, u64 read_twice) 
     return leave_out("more than " + human_count(read_twice) + " records are not read twice");
   Allowance allowance(reader.data_bytes());
   const Nanos last = limit ? std::max(span->called_to, span->end) + kDeviceRecordsComeWithin : kEndOfTime;
-  auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr, {}, last));
+  auto loop = std::make_shared<ProcessTrace>(fold(reader, window_of(*span), allowance, nullptr, last));
   if (allowance.spent()) return leave_out(allowance.why());  // half a loop tells wrong causes and gains
   loop->loop_log = {}, loop->activities = {};
   loop->lines.frames = process.lines.frames;  // the same definitions, with the names that were looked up
@@ -335,16 +331,16 @@ Result<TimeWindow, InputError> window_of(const LoadRequest& request) {
 }
 
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern,
-                          Witness* witness, Allowance* shared, u64 read_twice, bool alone) {
+                          Witness* witness, Allowance* shared, u64 read_twice) {
   std::optional<Allowance> own;
   Allowance& allowance = shared ? *shared : own.emplace(reader.data_bytes());
   const Wanted wanted = witness ? witness->wants() : Wanted::All;
-  const auto afterwards = [&](ProcessTrace& read) {
+  const auto name_and_find_steps = [&](ProcessTrace& read) {
     find_packages(read);
     name_native_frames(read.lines, read.who.package_folders);
     if (wanted != Wanted::Operations) find_steps(read, step_pattern);
   };
-  ProcessTrace process = fold(reader, window, allowance, witness, {afterwards, alone});
+  ProcessTrace process = fold(reader, window, allowance, witness, kEndOfTime, name_and_find_steps);
   if (read_twice && window.whole() && wanted == Wanted::All && !allowance.spent())
     add_loop(reader, process, read_twice);
   return process;

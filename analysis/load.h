@@ -72,10 +72,8 @@ inline constexpr u64 kMostReadTwice = 4'000'000;
 
 // The fold of one open trace, with its steps and, where it is read as a whole and `read_twice` is not 0, its loop, within the first so
 // many records. A note says why it has none, or not all. Also the door for tests, and, with a witness, for exports (then with what it wants).
-// `allowance`: what this one and others may cost together, the loop apart; nullptr: one of its own. `alone`: no other process is read
-// at the same time.
+// `allowance`: what this one and others may cost together, the loop apart; nullptr: one of its own.
 ProcessTrace load_process(const TraceReader& reader, TimeWindow window, const std::string& step_pattern = {},
-                          Witness* witness = nullptr, Allowance* allowance = nullptr, u64 read_twice = kMostReadTwice,
-                          bool alone = true);
+                          Witness* witness = nullptr, Allowance* allowance = nullptr, u64 read_twice = kMostReadTwice);
 
 }  // namespace gputrace

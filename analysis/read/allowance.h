@@ -3,14 +3,14 @@
 // thought of too, ends here; ReadLimits bounds before what can be known before.
 //
 //   Allowance allowance(bytes_of_all_files);            // before the first of them is read
-//   Allowance::Meter meter(allowance);                  // one for each thread that does the work
+//   Allowance::Meter meter(allowance);                  // one for each part of the work, on one thread at a time
 //   for (...) if (meter.spent()) break;                 // after each step; cheap
 //   every now and then: meter.things(tables.size());
 //   if (allowance.spent()) say(allowance.why());
 //
 //   · Honest traces stay below half of the time and nine tenths of the memory (docs/decisions/0083 has figures);
 //     GPUTRACE_READ_LIMITS=off takes it away (a processor twenty times slower, a debugger).
-//   · Once spent it stays spent. Any thread.
+//   · Once spent it stays spent. Any thread. A thread's time is counted once, whichever of several meters looks.
 #pragma once
 
 #include <atomic>
