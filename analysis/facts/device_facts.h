@@ -64,24 +64,22 @@ struct HostPause {
   u32 after = 0, before = 0;  // from where those two calls were made: numbers of a CallOrigin
 };
 
-// A time in which a device had nothing to do, between two operations of it; what it consists of is told beside it.
-struct UndividedGap {
+// A time in which a device had nothing to do, between two operations of it.
+struct IdleGap {
   i32 device = -1;
-  u32 thread = 0;  // that made the call that ended it: index in the trace
   Nanos begin = 0, end = 0;
-  Nanos called = 0;  // when that call was made; at most `end`
-  u32 origin = 0;    // from where: number of a CallOrigin
-  u32 sampled = 0;   // where samples found that thread most often before it called: SampleFacts::frames; 0: nowhere
-  HostPause pause;   // the longest of Host's part
+  IdleParts parts{};  // sum to its length
+  u16 call = 0;       // that took most of the largest part that has one to blame (id); 0: none
+  u32 origin = 0;     // from where the call that ended it was made: number of a CallOrigin
+  u32 thread = 0;     // that made it: index in the trace
+  Nanos called = 0;   // when it did; at most `end`
+  u32 sampled = 0;    // where samples found that thread most often before it called: SampleFacts::frames; 0: nowhere
+  HostPause pause;    // the longest of Host's part
   Nanos between_launches = 0;  // of Host's part: in pauses of at most kLaunchPause between two launches
-  u16 call = 0;                // that took most of the largest part that has one to blame (id); 0: none
   u8 ended_by = 0;             // kind of the operation that ended it, while the timeline is made
   bool ended_by_new =
       false;  // that operation is the first of its thread: what the host did before is no work of that thread's
   u64 length() const { return static_cast<u64>(end - begin); }
-};
-struct IdleGap : UndividedGap {
-  IdleParts parts{};  // sum to its length
   IdleCause largest() const {
     return static_cast<IdleCause>(std::max_element(parts.begin(), parts.end()) - parts.begin());
   }

@@ -31,8 +31,8 @@ class LostWork {
     IdleGap gap;
     std::span<const GapDivision::Piece> pieces;
   };
-  // `pieces`: all of it. True: there are so many that the older half has to be settled.
-  bool hold(const UndividedGap& gap, const std::vector<GapDivision::Piece>& pieces) {
+  // True: there are so many that the older half has to be settled.
+  bool hold(const IdleGap& gap, const std::vector<GapDivision::Piece>& pieces) {
     held_.push_back({gap, static_cast<u32>(pieces.size())});
     pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
     return held_.size() >= kMostHeld;
@@ -49,10 +49,7 @@ class LostWork {
     std::size_t pieces = 0;
     for (; gap != held_.end() && gap->gap.end <= until; ++gap) {
       while (lost != lost_.end() && lost->end <= gap->gap.begin) ++lost;
-      Held held{{gap->gap, {}}, {pieces_.data() + pieces, gap->pieces}};
-      for (const GapDivision::Piece& piece : held.pieces)
-        held.gap.parts[static_cast<unsigned>(piece.cause)] += piece.length;
-      give(held, lost != lost_.end() && lost->begin < gap->gap.end);
+      give(Held{gap->gap, {pieces_.data() + pieces, gap->pieces}}, lost != lost_.end() && lost->begin < gap->gap.end);
       pieces += gap->pieces;
     }
     held_.erase(held_.begin(), gap);
@@ -65,7 +62,7 @@ class LostWork {
     Nanos begin, end;
   };
   struct Waiting {
-    UndividedGap gap;
+    IdleGap gap;
     u32 pieces;  // how many of pieces_ are its own
   };
 
