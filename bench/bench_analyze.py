@@ -105,10 +105,11 @@ def compare_with_duckdb(table, name, output, answer, ours):
     exported = time.monotonic() - began
     base.execute(f"create view kernels as select * from '{parquet}'")
     took, answers = {}, {}
-    for question, sql in (('totals', TOTALS), ('percentiles', PERCENTILES), ('busy time', BUSY)):
-        began, cpu = time.monotonic(), time.process_time()
-        answers[question] = base.execute(sql).fetchall()
-        took[question] = time.monotonic() - began, time.process_time() - cpu
+    for _ in range(2):  # the better of two, as ours is
+        for question, sql in (('totals', TOTALS), ('percentiles', PERCENTILES), ('busy time', BUSY)):
+            began, cpu = time.monotonic(), time.process_time()
+            answers[question] = base.execute(sql).fetchall()
+            took[question] = min(took.get(question, (1e18, 0)), (time.monotonic() - began, time.process_time() - cpu))
     same_answers(answer, answers)
     table.add(f'{name}: export of the kernels to Parquet, not counted', f'{exported:.1f} s')
     for question, (wall, cpu) in took.items():

@@ -42,10 +42,9 @@ void FunctionTable::module_unloaded(u64 module, Ticks begin) {
 
 // What its handles meant.
 void FunctionTable::forget(u32 gone) {
-  ++version_;
   for (auto it = by_handle_.begin(); it != by_handle_.end();) {
     const bool of_it = functions_[it->second].module == gone;
-    if (of_it) timeline_.function_is_gone(it->second);
+    if (of_it) timeline_.function_is_gone(it->second), ++version_;
     it = of_it ? by_handle_.erase(it) : std::next(it);
   }
   last_index_ = kNone;
