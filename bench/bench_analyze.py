@@ -74,6 +74,8 @@ def device_reports(table):
         if answer['coverage']['device_timing'] != 'cupti' or abs(answer['coverage']['records'] - millions * 1e6) > 1e4:
             sys.exit(f"bench: {answer['coverage']} is not what was written")
         took = measured(table, name, answer['coverage']['records'], output, seconds)
+        alone, cpu, memory = measured_report(glob.glob(output + '/*.gtrace')[0])
+        table.add(f'{name}: one of its three processes alone: time, CPU time, memory', f'{alone:.2f} s, {cpu:.2f} s, {memory / 2**20:.0f} MiB')
         if name in PEERS:
             compare_with_duckdb(table, name, output, answer, took)
         if name == '10 M':

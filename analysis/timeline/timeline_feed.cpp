@@ -163,12 +163,12 @@ void TimelineFeed::device_stream(const DeviceStream& record, u32 context) {
   });
 }
 
-// The newest thing that was told points into that chunk.
+// The newest thing that was told points into that chunk. What is taken here is taken at once, from the nearest cache; to wake the thread
+// for each run of a chunk's records costs more than they do.
 void TimelineFeed::keep(const std::shared_ptr<const void>& chunk) {
   auto& chunks = open_->chunks;
-  if (!chunks.empty() && chunks.back() == chunk) return;
-  chunks.push_back(chunk);
-  if (chunks.size() >= kChunks) hand_over();
+  if (chunks.empty() || chunks.back() != chunk) chunks.push_back(chunk);
+  if (chunks.size() >= kChunks || processors_are_busy()) hand_over();
 }
 
 // Gives the open batch to the thread and takes an empty one; where all processors are busy it is taken here.

@@ -32,7 +32,7 @@ namespace gputrace {
 
 class TimelineFeed {
  public:
-  static constexpr std::size_t kBatchBytes = 1u << 20, kBatches = 4, kChunks = 1;
+  static constexpr std::size_t kBatchBytes = 1u << 20, kBatches = 8, kChunks = 4;
 
   // When the allowance is spent only tables are told on: what they are called, not what happened.
   TimelineFeed(const TraceReader& reader, TimeWindow window, Allowance& allowance, Witness* witness = nullptr);
