@@ -94,7 +94,7 @@ BUSY = ('select process, sum(greatest(0, finish - greatest(start, before))) from
 
 def apart(function, *arguments):
     """In a process of its own: the peak memory of what this one starts afterwards would count what a peer took here."""
-    with multiprocessing.Pool(1) as pool:
+    with multiprocessing.get_context('fork').Pool(1) as pool:
         return pool.apply(function, arguments)
 
 
