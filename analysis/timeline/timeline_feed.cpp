@@ -163,8 +163,8 @@ void TimelineFeed::device_stream(const DeviceStream& record, u32 context) {
   });
 }
 
-// The newest thing that was told points into that chunk. What is taken here is taken at once, from the nearest cache; to wake the thread
-// for each run of a chunk's records costs more than they do.
+// The newest thing that was told points into that chunk. What is taken here is taken at once; the thread is not woken for each run of a
+// chunk's records, of which it has several.
 void TimelineFeed::keep(const std::shared_ptr<const void>& chunk) {
   auto& chunks = open_->chunks;
   if (chunks.empty() || chunks.back() != chunk) chunks.push_back(chunk);

@@ -61,6 +61,30 @@ TEST(KernelsReport, AHandleThatIsGivenOutAgainIsAnotherKernel) {
   EXPECT_EQ(cell(table, row_with(table, "kernel", text_value("second")), "launches"), whole(1));
 }
 
+// Nobody named the function that has its handle now. A module that has no functions takes nothing with it.
+TEST(KernelsReport, AHandleOfAModuleThatIsGoneIsAnotherKernel) {
+  for (const ModuleAct gone : {ModuleAct::Unload, ModuleAct::Module}) {  // unloaded, or its handle given to the next
+    TraceBuilder trace;
+    const Thread main = trace.thread(100);
+    const auto module = [&](ModuleAct what, u64 handle, Nanos at) {
+      trace.add<ModuleLoad>(TraceBuilder::definitions(), "", at, at,
+                            [&](auto& r) { r.module = handle, r.what = static_cast<u32>(what), r.thread = 100; });
+    };
+    module(ModuleAct::Module, 0xa1, 400);
+    module(ModuleAct::Module, 0xb0, 410);
+    trace.name_function(0xf1, "first", 0xa1, 500);
+    launch(trace, main, 0xf1, 1000, 1010);
+    module(gone, 0xb0, 1050);
+    launch(trace, main, 0xf1, 1100, 1110);
+    module(gone, 0xa1, 2000);
+    launch(trace, main, 0xf1, 3000, 3010);
+    const Table table = kernels_report(trace.load_all());
+    ASSERT_EQ(table.rows.size(), 2u);
+    EXPECT_EQ(cell(table, row_with(table, "kernel", text_value("first")), "launches"), whole(2));
+    EXPECT_EQ(cell(table, table.rows[1], "launches"), whole(1));
+  }
+}
+
 TEST(GraphsReport, MultipliesNodesByReplaysPerVersion) {
   TraceBuilder trace;
   const Thread main = trace.thread(100);
