@@ -15,6 +15,7 @@
 
 #include "analysis/kernels/kernel_changes.h"
 #include "analysis/lines/packages.h"
+#include "analysis/read/huge_pages.h"
 #include "analysis/read/identity.h"
 #include "analysis/read/kept_pages.h"
 #include "analysis/read/processors.h"
@@ -71,7 +72,9 @@ std::vector<Loaded> load_files(const LoadRequest& request, TimeWindow window, Ru
   const std::vector<std::string>& files = request.files;
   std::vector<Loaded> loaded(files.size());
   const KeptPages pages;  // of one process for the next
-  Allowance allowance(bytes_of(files));
+  const u64 bytes = bytes_of(files);
+  ask_for_huge_pages(bytes);
+  Allowance allowance(bytes);
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t i; (i = next++) < files.size();) loaded[i] = load_file(request, i, window, allowance, witness);

@@ -5,6 +5,7 @@
 #include "analysis/events/device_events.h"
 #include "analysis/events/host_events.h"
 #include "analysis/events/run_outline.h"
+#include "analysis/read/huge_pages.h"
 #include "analysis/read/identity.h"
 #include "analysis/read/kept_pages.h"
 
@@ -94,6 +95,7 @@ Result<Exported, InputError> export_events(const LoadRequest& request, EventSink
   }();
   if (!window) return Failure{window.error()};
   const KeptPages pages;
+  ask_for_huge_pages(bytes_of(request.files));
   return Exporter(request, window.value(), sink, progress).run();
 }
 

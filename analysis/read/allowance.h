@@ -51,7 +51,7 @@ class Allowance {
     // Steps between two looks; at memory more seldom: it is asked of /proc. Not more of them where steps have been cheap: a file chooses
     // when they become dear.
     static constexpr u32 kSteps = 128, kMemoryEvery = 8;
-    static constexpr Nanos kSoon = 100'000;  // before that no look: neither time nor memory can have grown by much
+    static constexpr Nanos kSoon = 500'000;  // before that no look: neither time nor memory can have grown by much
     bool look();
 
     Allowance& allowance_;
