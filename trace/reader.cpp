@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "trace/codec/chunk_codec.h"
+#include "trace/codec/restore.h"
 #include "trace/codec/transform.h"
 #include "trace/indexer.h"
 
@@ -151,39 +152,93 @@ bool TraceReader::read(const OtherChunk& chunk, std::vector<u8>& payload) const 
   return true;
 }
 
-Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkBuffer& buffer,
-                                                RecordPieces* pieces) const {
-  ChunkBuffer::Parts& parts = *buffer.parts_;
-  const auto fail = [&](const char* reason) {
-    Damage damage;
-    damage.kind = DamageKind::BadContent;
-    damage.sequence = chunk.sequence;
-    damage.sequence_count = 1;
-    damage.offset = chunk.offset;
-    damage.bytes = sizeof(ChunkHeader) + chunk.stored_size;
-    damage.records = chunk.record_count;
-    damage.reason = reason;
-    return Failure{std::move(damage)};
-  };
-  if (const char* why = fetch(chunk.offset, chunk.stored_size, parts.stored)) return fail(why);
-  const u8* payload = parts.stored.data() + sizeof(ChunkHeader);
+namespace {
 
-  if (const std::size_t words = chunk.raw_size / 8 + 1; parts.raw.size < words)
-    parts.raw = {std::make_unique_for_overwrite<u64[]>(words), words};
-  u8* raw = reinterpret_cast<u8*>(parts.raw.words.get());
-  RecordCounts counts;
-  counts.pieces = pieces;
-  if (pieces) pieces->all.clear();
-  if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size, &counts))
-    return fail("this chunk does not decode");
+constexpr const char* kDoesNotDecode = "this chunk does not decode";
+
+Failure<Damage> damaged(const RecordChunk& chunk, const char* reason) {
+  Damage damage;
+  damage.kind = DamageKind::BadContent;
+  damage.sequence = chunk.sequence;
+  damage.sequence_count = 1;
+  damage.offset = chunk.offset;
+  damage.bytes = sizeof(ChunkHeader) + chunk.stored_size;
+  damage.records = chunk.record_count;
+  damage.reason = reason;
+  return {std::move(damage)};
+}
+
+Result<RecordRange, Damage> range_of(const RecordChunk& chunk, const RecordCounts& counts, const u8* data) {
+  if (counts.records != chunk.record_count) return damaged(chunk, "this chunk's records do not add up");
   RecordRange range;
-  range.data = raw;
+  range.data = data;
   range.size = chunk.raw_size;
   range.first_record = chunk.first_record;
   range.count = chunk.record_count;
   range.unknown = counts.unknown;
   range.types = counts.types;
-  if (counts.records != chunk.record_count) return fail("this chunk's records do not add up");
+  return range;
+}
+
+u8* room_for(ChunkBuffer::Records& records, std::size_t bytes) {
+  if (const std::size_t words = bytes / 8 + 1; records.size < words)
+    records = {std::make_unique_for_overwrite<u64[]>(words), words};
+  return reinterpret_cast<u8*>(records.words.get());
+}
+
+}  // namespace
+
+Result<RecordRange, Damage> TraceReader::decode(const RecordChunk& chunk, ChunkBuffer& buffer,
+                                                RecordPieces* pieces) const {
+  ChunkBuffer::Parts& parts = *buffer.parts_;
+  if (const char* why = fetch(chunk.offset, chunk.stored_size, parts.stored)) return damaged(chunk, why);
+  const u8* payload = parts.stored.data() + sizeof(ChunkHeader);
+  u8* const raw = room_for(parts.raw, chunk.raw_size);
+  RecordCounts counts;
+  counts.pieces = pieces;
+  if (pieces) pieces->all.clear();
+  if (!parts.decoder.decode(chunk.encoding, payload, chunk.stored_size, raw, chunk.raw_size, &counts))
+    return damaged(chunk, kDoesNotDecode);
+  return range_of(chunk, counts, raw);
+}
+
+struct ChunkRows::Parts {
+  std::vector<u8> bytes;  // what the restorer reads
+  RecordRestorer restorer;
+};
+
+ChunkRows::ChunkRows() = default;
+ChunkRows::~ChunkRows() = default;
+ChunkRows::ChunkRows(ChunkRows&&) noexcept = default;
+ChunkRows& ChunkRows::operator=(ChunkRows&&) noexcept = default;
+
+Result<RecordRange, Damage> TraceReader::open_rows(const RecordChunk& chunk, ChunkBuffer& buffer,
+                                                   ChunkRows& rows) const {
+  rows.close();
+  if (!rows.parts_) rows.parts_ = std::make_unique<ChunkRows::Parts>();
+  ChunkBuffer::Parts& parts = *buffer.parts_;
+  if (const char* why = fetch(chunk.offset, chunk.stored_size, parts.stored)) return damaged(chunk, why);
+  const u8* payload = parts.stored.data() + sizeof(ChunkHeader);
+  RecordCounts counts;
+  if (!parts.decoder.open(payload, chunk.stored_size, chunk.raw_size, rows.parts_->bytes, rows.parts_->restorer,
+                          &counts))
+    return damaged(chunk, kDoesNotDecode);
+  auto range = range_of(chunk, counts, nullptr);
+  if (range) rows.left_ = counts.records;
+  return range;
+}
+
+RecordRange ChunkRows::next(ChunkBuffer::Records& into, RecordPieces& pieces) {
+  RecordRestorer& restorer = parts_->restorer;
+  const u32 records =
+      static_cast<u32>(std::min<std::size_t>(left_, std::max<std::size_t>(1, kBytes / restorer.largest())));
+  u8* const data = room_for(into, std::size_t{records} * restorer.largest());
+  pieces.all.clear();
+  RecordRange range;
+  range.data = data;
+  range.size = restorer.next(data, records, &pieces);
+  range.count = records;
+  left_ -= records;
   return range;
 }
 

@@ -182,6 +182,28 @@ class ChunkBuffer {
   std::unique_ptr<Parts> parts_;
 };
 
+// A chunk's records, some at a time: what is read soon after lies in a near cache. Filled by TraceReader::open_rows(); one thread at a time.
+class ChunkRows {
+ public:
+  ChunkRows();
+  ~ChunkRows();
+  ChunkRows(ChunkRows&&) noexcept;
+  ChunkRows& operator=(ChunkRows&&) noexcept;
+
+  u32 left() const { return left_; }  // records
+  // The next records, whole ones of about kBytes together, to `into`. `pieces` as decode() has it.
+  static constexpr std::size_t kBytes = 64u << 10;
+  RecordRange next(ChunkBuffer::Records& into, RecordPieces& pieces);
+  void close() { left_ = 0; }
+  bool has_memory() const { return parts_ != nullptr; }
+
+ private:
+  friend class TraceReader;
+  struct Parts;
+  std::unique_ptr<Parts> parts_;  // nullptr: nothing was opened yet
+  u32 left_ = 0;
+};
+
 // A record as this build's struct: shorter ones (older writers) are zero-extended, longer tails (newer writers)
 // ignored.
 template <typename T>
@@ -223,6 +245,9 @@ class TraceReader {
   // `pieces`: what it is made of is told there, too, and what stood there is gone.
   Result<RecordRange, Damage> decode(const RecordChunk& chunk, ChunkBuffer& buffer,
                                      RecordPieces* pieces = nullptr) const;
+
+  // The same, of a chunk whose encoding is TransposedZstd, for who takes its records some at a time: what is returned has no data.
+  Result<RecordRange, Damage> open_rows(const RecordChunk& chunk, ChunkBuffer& buffer, ChunkRows& rows) const;
 
   // The payload of one of other_chunks(). False: the file has changed under us.
   bool read(const OtherChunk& chunk, std::vector<u8>& payload) const;

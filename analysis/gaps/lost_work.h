@@ -33,10 +33,6 @@ class LostWork {
   };
   // True: there are so many that the older half has to be settled.
   bool hold(const IdleGap& gap, const std::vector<GapDivision::Piece>& pieces) {
-    if (held_.capacity() == 0) {  // touched where they are written: what grows is copied, and touches twice as much
-      held_.reserve(kMostHeld);
-      pieces_.reserve(kMostHeld);
-    }
     held_.push_back({gap, static_cast<u32>(pieces.size())});
     pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
     return held_.size() >= kMostHeld;

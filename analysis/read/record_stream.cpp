@@ -9,6 +9,9 @@
 namespace gputrace {
 namespace {
 
+constexpr std::size_t kSpareRows = 8;
+constexpr const char* kTooManyOpen =
+    "more threads have records at one time than a file of this size may hold: some were not read";
 constexpr std::size_t kAheadInChunk = 768, kLine = 64;  // bytes: another processor decoded them
 
 bool gives_back(const RecordHeader& record) {
@@ -38,7 +41,8 @@ struct RecordStream::Lane {
   const std::vector<u32>* chunks = nullptr;
   std::size_t next_chunk = 0;
   std::shared_ptr<Decoded> decoded;
-  u64 open_bytes = 0;  // of it
+  ChunkRows rows;      // what of the open chunk is not decoded yet
+  u64 open_bytes = 0;  // of that chunk
   const u8* at = nullptr;
   const u8* end = nullptr;
   const RecordPieces::Piece* piece = nullptr;  // in which `at` lies
@@ -147,7 +151,7 @@ void RecordStream::Spares::give(std::unique_ptr<Decoded> used) {
 std::vector<bool> RecordStream::without(const TypeSet& types) const {
   std::vector<bool> found(reader_.threads().size(), false);
   for (const Lane& lane : lanes_) {
-    const bool whole = lane.next_chunk == lane.chunks->size() && lane.at == lane.end;
+    const bool whole = lane.next_chunk == lane.chunks->size() && lane.at == lane.end && lane.rows.left() == 0;
     found[lane.thread] = whole && !lane.types.shares(types);
   }
   return found;
@@ -157,25 +161,25 @@ std::shared_ptr<const void> RecordStream::chunk(const Span& span) const { return
 
 // Decodes the lane's next chunk that holds records. False: the lane is done.
 [[gnu::noinline]] bool RecordStream::open_next_chunk(Lane& lane) {
+  if (lane.rows.left()) return take_rows(lane), true;
   close_chunk(lane);
   while (lane.next_chunk < lane.chunks->size()) {
     const u32 chunk = (*lane.chunks)[lane.next_chunk++];
+    if (processors_are_busy() && open_rows(lane, chunk)) {
+      if (lane.rows.left() == 0) continue;
+      return take_rows(lane), true;
+    }
     const u64 bytes = reader_.record_chunks()[chunk].raw_size;
     std::unique_ptr<Decoded> decoded = take(chunk);
     unknown_ += decoded->range.unknown;
     lane.types.add(decoded->range.types);
     if (!decoded->good) note_damage(decoded->reason);
     if (decoded->good && open_bytes_ + bytes > most_open_)
-      note_damage("more threads have records at one time than a file of this size may hold: some were not read");
+      note_damage(kTooManyOpen);
     else if (decoded->good && decoded->range.size > 0) {
       open_bytes_ += lane.open_bytes = bytes;
-      const auto give = [spares = spares_](Decoded* used) { spares->give(std::unique_ptr<Decoded>(used)); };
-      lane.decoded = std::shared_ptr<Decoded>(decoded.release(), give);
-      lane.at = lane.decoded->range.data;
-      lane.end = lane.at + lane.decoded->range.size;
-      lane.piece = lane.decoded->pieces.all.data();
-      lane.may_be_bulk = lane.decoded->range.types.shares(in_bulk_);
-      lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+      lane.may_be_bulk = decoded->range.types.shares(in_bulk_);
+      take_decoded(lane, std::move(decoded));
       return true;
     }
     spares_->give(std::move(decoded));
@@ -183,10 +187,56 @@ std::shared_ptr<const void> RecordStream::chunk(const Span& span) const { return
   return false;
 }
 
+// Opens a chunk whose records are decoded as they are taken; nothing is left of it where it cannot be read. False: it is decoded whole, by
+// the other thread or from another encoding.
+bool RecordStream::open_rows(Lane& lane, u32 chunk) {
+  const RecordChunk& opened = reader_.record_chunks()[chunk];
+  if (opened.encoding != Encoding::TransposedZstd) return false;
+  {
+    std::lock_guard lock(mutex_);
+    if (states_[chunk] != State::Waiting) return false;
+    states_[chunk] = State::Taken;
+  }
+  if (!spare_rows_.empty()) {
+    lane.rows = std::move(spare_rows_.back());
+    spare_rows_.pop_back();
+  }
+  const auto range = reader_.open_rows(opened, scratch_, lane.rows);
+  if (!range) return note_damage(range.error().reason), true;
+  unknown_ += range.value().unknown;
+  lane.types.add(range.value().types);
+  if (open_bytes_ + opened.raw_size > most_open_) return note_damage(kTooManyOpen), lane.rows.close(), true;
+  open_bytes_ += lane.open_bytes = opened.raw_size;
+  lane.may_be_bulk = range.value().types.shares(in_bulk_);
+  return true;
+}
+
+void RecordStream::take_rows(Lane& lane) {
+  lane.decoded.reset();  // its memory is what the next ones are written to
+  std::unique_ptr<Decoded> decoded = spares_->take();
+  if (!decoded) decoded = std::make_unique<Decoded>();
+  decoded->pieces.types = in_bulk_;
+  decoded->range = lane.rows.next(decoded->records, decoded->pieces);
+  take_decoded(lane, std::move(decoded));
+}
+
+void RecordStream::take_decoded(Lane& lane, std::unique_ptr<Decoded> decoded) {
+  const auto give = [spares = spares_](Decoded* used) { spares->give(std::unique_ptr<Decoded>(used)); };
+  lane.decoded = std::shared_ptr<Decoded>(decoded.release(), give);
+  lane.at = lane.decoded->range.data;
+  lane.end = lane.at + lane.decoded->range.size;
+  lane.piece = lane.decoded->pieces.all.data();
+  lane.key = std::max(lane.key, key_of(*reinterpret_cast<const RecordHeader*>(lane.at)));
+}
+
 void RecordStream::close_chunk(Lane& lane) {
   open_bytes_ -= lane.open_bytes;
   lane.open_bytes = 0;
   lane.decoded.reset();
+  if (!lane.rows.has_memory()) return;
+  lane.rows.close();
+  if (spare_rows_.size() < kSpareRows) spare_rows_.push_back(std::move(lane.rows));
+  lane.rows = ChunkRows();  // nothing is held for who has no chunk open
 }
 
 void RecordStream::note_damage(const std::string& reason) {
@@ -197,7 +247,10 @@ void RecordStream::note_damage(const std::string& reason) {
 // Puts the current lane back among the others, by its next record or, before its next chunk is decoded, by that chunk's
 // begin, and takes the first.
 void RecordStream::next_turn() {
-  if (current_ && current_->at == current_->end) {
+  if (current_ && current_->at == current_->end && current_->rows.left()) {
+    take_rows(*current_);
+    if (current_->key <= turn_ends(*current_)) return;  // as if all of the chunk lay there
+  } else if (current_ && current_->at == current_->end) {
     Lane& lane = *current_;
     if (lane.next_chunk < lane.chunks->size()) {
       lane.key = std::max(lane.key, reader_.record_chunks()[(*lane.chunks)[lane.next_chunk]].begin);

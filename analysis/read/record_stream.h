@@ -5,7 +5,8 @@
 //     the thread's own.
 //   · Memory: one decoded chunk for each traced thread that has records at the moment, as long as they are not more than a
 //     file of that size may have open (ReadLimits: what comes beyond is left out, and is damage), and at most kAheadBytes
-//     decoded ahead; nothing where other processes keep all processors busy.
+//     decoded ahead. Where other processes keep all processors busy nothing is, and of each chunk its bytes are there and the records
+//     that are next.
 #pragma once
 
 #include <algorithm>
@@ -114,6 +115,9 @@ class RecordStream {
   bool open_next_chunk(Lane& lane);
   std::unique_ptr<Decoded> take(u32 chunk);
   std::unique_ptr<Decoded> decode(u32 chunk, std::unique_ptr<Decoded> into, ChunkBuffer& scratch) const;
+  bool open_rows(Lane& lane, u32 chunk);
+  void take_rows(Lane& lane);
+  void take_decoded(Lane& lane, std::unique_ptr<Decoded> decoded);
   void close_chunk(Lane& lane);
   void note_damage(const std::string& reason);
   void decode_ahead();
@@ -133,6 +137,7 @@ class RecordStream {
   u64 unknown_ = 0, open_bytes_ = 0, damaged_ = 0;
   const u64 most_open_;
   ChunkBuffer scratch_;  // of the thread that takes
+  std::vector<ChunkRows> spare_rows_;
   std::vector<std::string> damage_;
 
   std::mutex mutex_;

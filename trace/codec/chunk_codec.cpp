@@ -7,7 +7,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "trace/codec/transform.h"
+#include "trace/codec/restore.h"
 
 namespace gputrace {
 namespace {
@@ -75,7 +75,7 @@ Encoding ChunkEncoder::encode(const void* data, std::size_t size, bool records) 
 
 struct ChunkDecoder::State {
   ZSTD_DCtx* context = ZSTD_createDCtx();
-  TransformScratch scratch;
+  RecordRestorer restorer;
   std::vector<u8> transformed;
   ~State() { ZSTD_freeDCtx(context); }
 };
@@ -96,17 +96,23 @@ bool ChunkDecoder::decode(Encoding encoding, const u8* stored, std::size_t store
       const std::size_t got = ZSTD_decompressDCtx(s.context, raw, raw_size, stored, stored_size);
       return !ZSTD_isError(got) && got == raw_size && (!counts || count_records(raw, raw_size, *counts));
     }
-    case Encoding::TransposedZstd: {
-      const unsigned long long size = ZSTD_getFrameContentSize(stored, stored_size);
-      if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > transformed_bound(raw_size))
-        return false;
-      if (s.transformed.size() < size) s.transformed.resize(size);
-      const std::size_t got = ZSTD_decompressDCtx(s.context, s.transformed.data(), size, stored, stored_size);
-      return !ZSTD_isError(got) && got == size &&
-             restore_records(s.transformed.data(), size, raw, raw_size, s.scratch, counts);
-    }
+    case Encoding::TransposedZstd:
+      if (!open(stored, stored_size, raw_size, s.transformed, s.restorer, counts)) return false;
+      s.restorer.next(raw, s.restorer.left(), counts ? counts->pieces : nullptr);
+      return true;
   }
   return false;
+}
+
+bool ChunkDecoder::open(const u8* stored, std::size_t stored_size, std::size_t raw_size, std::vector<u8>& bytes,
+                        RecordRestorer& restorer, RecordCounts* counts) {
+  if (raw_size > kMaxChunkRaw || !state_->context) return false;
+  const unsigned long long size = ZSTD_getFrameContentSize(stored, stored_size);
+  if (size == ZSTD_CONTENTSIZE_UNKNOWN || size == ZSTD_CONTENTSIZE_ERROR || size > transformed_bound(raw_size))
+    return false;
+  if (bytes.size() < size) bytes.resize(size);
+  const std::size_t got = ZSTD_decompressDCtx(state_->context, bytes.data(), size, stored, stored_size);
+  return !ZSTD_isError(got) && got == size && restorer.open(bytes.data(), size, raw_size, counts);
 }
 
 }  // namespace gputrace

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/types.h"
-#include "trace/codec/transform.h"
+#include "trace/codec/restore.h"
 #include "trace/file.h"
 
 namespace gputrace {
@@ -35,6 +35,9 @@ class ChunkDecoder {
  public:
   ChunkDecoder();
   ~ChunkDecoder();
+  // Of Encoding::TransposedZstd, for who restores records some at a time: `bytes` is what `restorer` then reads. False as decode().
+  bool open(const u8* stored, std::size_t stored_size, std::size_t raw_size, std::vector<u8>& bytes,
+            RecordRestorer& restorer, RecordCounts* counts);
   // Decodes to exactly `raw_size` bytes (≤ kMaxChunkRaw) in `raw`, which is 8-byte aligned and has room for them.
   // False: damaged, or a bomb; with `counts`, also what is no chain of whole records.
   bool decode(Encoding encoding, const u8* stored, std::size_t stored_size, u8* raw, std::size_t raw_size,

@@ -53,6 +53,7 @@ class ColumnReader {
     if (!head || head[0] > kDelta) return false;
     delta_ = head[0] == kDelta;
     base_ = load_word(head + 2);
+    rows_ = rows;
     mask_ = head[1];
     for (int b = 0; b < 8; ++b) {
       const bool there = mask_ >> b & 1;
@@ -125,13 +126,29 @@ class ColumnReader {
       }
     }
     if constexpr (kSums) base_ = static_cast<u64>(_mm_cvtsi128_si64(base));
-    for (std::size_t i = whole; i < count; ++i)
-      sink.one(i, kSums ? base_ += unzigzag(value(from + i)) : value(from + i) ^ base_);
+    const auto put_one = [&](std::size_t row, u64 word) {
+      sink.one(row, kSums ? base_ += unzigzag(word) : word ^ base_);
+    };
+    if (whole != count &&
+        from + whole + kGroup <= rows_) {  // what is left of a group of which the next tile reads the rest
+      __m128i lower[4], upper[4] = {zero, zero, zero, zero};
+      weave(0, from + whole, lower);
+      if constexpr (kUpper) weave(4, from + whole, upper);
+      alignas(16) u64 words[kGroup];
+      for (std::size_t four = 0; four < 4; ++four) {
+        _mm_store_si128(reinterpret_cast<__m128i*>(words + 4 * four), _mm_unpacklo_epi32(lower[four], upper[four]));
+        _mm_store_si128(reinterpret_cast<__m128i*>(words + 4 * four + 2), _mm_unpackhi_epi32(lower[four], upper[four]));
+      }
+      for (std::size_t i = whole; i < count; ++i) put_one(i, words[i - whole]);
+      return;
+    }
+    for (std::size_t i = whole; i < count; ++i) put_one(i, value(from + i));
   }
 
   bool delta_ = false;
   u8 mask_ = 0;  // planes that are there
   u64 base_ = 0;
+  std::size_t rows_ = 0;  // of the whole column
   const u8* plane_[8];
   std::size_t step_[8];  // ANDed with the row: 0 where all rows are that of kZeros
 };

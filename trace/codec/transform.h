@@ -1,4 +1,4 @@
-// The reversible transform behind Encoding::TransposedZstd: records → columns of bytes that compress well and fast.
+// The reversible transform behind Encoding::TransposedZstd: records → columns of bytes that compress well and fast. Back: restore.h.
 //
 // Input: a chain of whole records. Output, little endian:
 //   u32 records, u32 classes                             a class: records of one (type, size)
@@ -69,11 +69,10 @@ struct RecordCounts {
   RecordPieces* pieces = nullptr;  // are to be found, too
 };
 
-// Scratch memory of both directions; reuse it. One thread at a time.
+// Scratch memory; reuse it. One thread at a time.
 struct TransformScratch {
   std::vector<u8> order;
   std::vector<u64> columns;
-  std::vector<u32> positions;
 };
 
 // An upper bound of what a chain of `raw_size` bytes becomes.
@@ -81,11 +80,6 @@ constexpr std::size_t transformed_bound(std::size_t raw_size) { return raw_size 
 
 // Appends to `out`. False: not a chain of records, or too many classes for this to pay (then `out` is as it was).
 bool transform_records(const u8* records, std::size_t size, TransformScratch& scratch, std::vector<u8>& out);
-
-// Restores exactly `raw_size` bytes to `records` (8-byte aligned). False: not what transform_records() makes. Never
-// writes beyond; what it gives on success is a chain of whole records, counted in `counts`.
-bool restore_records(const u8* data, std::size_t size, u8* records, std::size_t raw_size, TransformScratch& scratch,
-                     RecordCounts* counts = nullptr);
 
 // `counts` of a chain of whole records; false: it is none.
 bool count_records(const u8* records, std::size_t size, RecordCounts& counts);

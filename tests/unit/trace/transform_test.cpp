@@ -5,6 +5,7 @@
 
 #include "tests/unit/trace/helpers.h"
 #include "trace/codec/chunk_codec.h"
+#include "trace/codec/restore.h"
 
 namespace gputrace::test {
 namespace {
@@ -47,6 +48,42 @@ TEST(Transform, GivesBackMixedRecordsOfEverySize) {
     for (u32 i = 0; i < count; ++i) append_random_record(records, random, ticks);
     EXPECT_EQ(round_trip(records), records) << count;
     EXPECT_EQ(count_records(records.data(), records.size()), static_cast<i64>(count));
+  }
+}
+
+// However many are asked for at a time, they are the same records, and each time the pieces tell which of them are wanted.
+TEST(Transform, GivesBackRecordsSomeAtATime) {
+  Random random(11);
+  Bytes8 records;
+  u64 ticks = random();
+  for (u32 i = 0; i < 3000; ++i) append_random_record(records, random, ticks);
+  TransformScratch scratch;
+  Bytes8 transformed;
+  ASSERT_TRUE(transform_records(records.data(), records.size(), scratch, transformed));
+  RecordPieces pieces;
+  pieces.types.add(static_cast<u16>(RecordType::Call));
+  RecordRestorer restorer;
+  for (const u32 at_once : {1u, 2u, 15u, 16u, 17u, 255u, 256u, 257u, 1000u, 5000u}) {
+    RecordCounts counts;
+    ASSERT_TRUE(restorer.open(transformed.data(), transformed.size(), records.size(), &counts));
+    EXPECT_EQ(counts.records, 3000u);
+    Bytes8 back;
+    std::vector<u64> room(std::size_t{std::min(at_once, 3000u)} * restorer.largest() / 8);
+    u8* const out = reinterpret_cast<u8*>(room.data());
+    for (u32 left = restorer.left(); left != 0; left = restorer.left()) {
+      pieces.all.clear();
+      const std::size_t size = restorer.next(out, at_once, &pieces);
+      ASSERT_EQ(left - restorer.left(), std::min(at_once, left));
+      u32 told = 0, wanted = 0, there = 0;
+      for (const RecordPieces::Piece& piece : pieces.all) told += piece.records, wanted += piece.wanted * piece.records;
+      for (std::size_t at = 0; at < size; at += reinterpret_cast<const RecordHeader*>(out + at)->size)
+        there += pieces.types.has(reinterpret_cast<const RecordHeader*>(out + at)->type);
+      ASSERT_EQ(told, std::min(at_once, left));
+      ASSERT_EQ(wanted, there);
+      ASSERT_EQ(pieces.all.back().end, size);
+      back.insert(back.end(), out, out + size);
+    }
+    EXPECT_TRUE(back == records) << at_once;
   }
 }
 
@@ -181,6 +218,7 @@ TEST(Codec, DamagedTransformsAreRefusedOrGiveChains) {
   u64 ticks = 1;
   for (u32 i = 0; i < 300; ++i) append_random_record(records, random, ticks);
   TransformScratch scratch;
+  RecordRestorer restorer;
   Bytes8 transformed;
   ASSERT_TRUE(transform_records(records.data(), records.size(), scratch, transformed));
   std::vector<u64> raw(records.size() / 8 + 2);
@@ -191,7 +229,10 @@ TEST(Codec, DamagedTransformsAreRefusedOrGiveChains) {
       damaged[random() % (i % 2 ? 600 : damaged.size())] = static_cast<u8>(random());
     if (i % 5 == 0) damaged.resize(random() % damaged.size());
     raw.back() = 99;
-    if (restore_records(damaged.data(), damaged.size(), out, records.size(), scratch)) {
+    if (restorer.open(damaged.data(), damaged.size(), records.size())) {
+      std::size_t size = 0;
+      while (restorer.left()) size += restorer.next(out + size, i % 2 ? 300 : 1 + random() % 100, nullptr);
+      ASSERT_EQ(size, records.size());
       ASSERT_GE(count_records(out, records.size()), 0);
     }
     ASSERT_EQ(raw.back(), 99u);
