@@ -16,7 +16,8 @@ namespace {
 constexpr int kHeap = 1 << 30, kPage = 4096;
 constexpr int kKept = kHeap + (256 << 20);  // free on the heap's top before it is given back
 constexpr int kUsualPad = 128 << 10;        // DEFAULT_TOP_PAD of glibc
-constexpr std::size_t kMoves = 31 << 20;    // more than the heap has free, and not so much that it is mapped for itself
+constexpr std::size_t kMoves =
+    31 << 20;  // the heap has to grow for it, and it is not so much that it is mapped for itself
 
 bool limited(__rlimit_resource_t what) {
   rlimit limit;
@@ -25,6 +26,7 @@ bool limited(__rlimit_resource_t what) {
 
 // The heap is one stretch that grows at its end: what it grows by next is made as long as all that is going to come, and advised as one.
 void grow_heap() {
+  ::malloc_trim(0);  // what is free on its top would be taken first
   ::mallopt(M_TOP_PAD, kHeap);
   void* const moved = std::malloc(kMoves);
   ::mallopt(M_TOP_PAD, kUsualPad);
