@@ -60,7 +60,8 @@ int dispatch(const Arguments& words) {
 }
 
 // What one trace gave back serves the next one, and one thread's the others: memory that goes back to the kernel comes again
-// page by page, zeroed, which was up to a third of a report's time. Blocks above 32 MiB are mapped one by one as ever.
+// page by page, zeroed, which was up to a third of a report's time. Blocks above 32 MiB are mapped one by one where the
+// heap has no room for them as it is.
 void keep_freed_memory() {
 #ifdef __GLIBC__
   ::mallopt(M_ARENA_MAX, 1);  // else each thread has one of its own, and what is free there is for nobody else

@@ -12,7 +12,7 @@
 namespace gputrace {
 namespace {
 
-// Below 0 what stays of bytes when repetitions are taken out is kept as it is. Level 1 gives it a code of its own (Huffman): files are 5 to
+// Below 0 what stays of bytes when repetitions are taken out is kept as it is. Level 1 gives it a code of its own (Huffman): files are 4 to
 // 10 % smaller then, and take 1.1 to 3 times as long to write and up to 3.6 times as long to read (docs/decisions/0162).
 constexpr int kLevel = -1;
 constexpr std::size_t kMinCompress = 128;  // below that a frame costs more than it saves
