@@ -18,7 +18,7 @@ namespace gputrace {
 
 inline constexpr std::size_t kHeaderWords = 3;  // of a RecordHeader
 
-// Records of one type and size.
+// Records of one type and size: what transform.h calls a class. (RecordClass, of the schema, is another thing.)
 struct RecordSort {
   u16 type;
   u16 size;
